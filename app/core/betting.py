@@ -1,0 +1,122 @@
+"""Betting fractions: how much the gambler stakes in the coming round.
+
+Notation: a bet is on a number x in [0, 1] (the signal scaled by its range) against its centre
+m(v), which is x's mean if the candidate v is true. Wealth+ multiplies by 1 + lam+ (x - m), wealth-
+by 1 - lam- (x - m).
+
+    lam = sqrt(2 log(2 / alpha1) / (sig2(v) t log(t + 1)))       CELEUS, Rem. 3
+    lam+ at most 1 / (m + c),  lam- at most 1 / (1 - m + c)
+
+Everything here is a function of the past and of the coming round's range; what is seen in the
+round is a parameter of ``record`` only, which is called after the bet.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+LEAST_VARIANCE = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Bet:
+    """The coming round as a bet: candidate v has centre ``(v - offset) / scale``."""
+
+    offset: float
+    scale: float
+
+    def centre(self, candidates: Floats) -> Floats:
+        return np.asarray((candidates - self.offset) / self.scale)
+
+
+class Bettor(Protocol):
+    """Remembers past rounds and stakes on the next one."""
+
+    def speed(self, candidates: Floats, alpha1: float, round_: int) -> Floats | float:
+        """Uncapped fraction for every candidate in round ``round_``, from rounds before it."""
+
+    def record(self, value: float, bet: Bet) -> None:
+        """Take in the signal of a round, after its bet."""
+
+    def copy(self) -> "Bettor":
+        """An independent bettor with the same past."""
+
+
+class OwnVariance:
+    """The paper's fractions: every candidate estimates the variance about its own centre.
+
+        sig2_t(v) = (1/4 + sum of (x_i - m_i(v))^2) / (t + 1)
+
+    With x_i - m_i(v) = (S_i - v) / width_i the sum is a quadratic in v: three sums serve every
+    candidate, also one that joins later.
+    """
+
+    __slots__ = ("_constant", "_linear", "_square")
+
+    def __init__(self) -> None:
+        self._constant = 0.25
+        self._linear = 0.0
+        self._square = 0.0
+
+    def speed(self, candidates: Floats, alpha1: float, round_: int) -> Floats:
+        spread = (self._square * candidates - 2.0 * self._linear) * candidates + self._constant
+        pace = 2.0 * math.log(2.0 / alpha1) / math.log(round_ + 1.0)
+        return np.asarray(np.sqrt(pace / spread))
+
+    def record(self, value: float, bet: Bet) -> None:
+        weight = 1.0 / (bet.scale * bet.scale)
+        self._square += weight
+        self._linear += weight * value
+        self._constant += weight * value * value
+
+    def copy(self) -> "OwnVariance":
+        twin = OwnVariance()
+        twin._constant = self._constant
+        twin._linear = self._linear
+        twin._square = self._square
+        return twin
+
+
+class CommonVariance:
+    """Fractions of the ``evalue`` policy: one variance, of the scaled losses, for all."""
+
+    __slots__ = ("_deviation", "_rounds", "_total")
+
+    def __init__(self) -> None:
+        self._deviation = 0.0
+        self._rounds = 0
+        self._total = 0.0
+
+    def speed(self, candidates: Floats, alpha1: float, round_: int) -> float:
+        del candidates
+        variance = max((0.25 + self._deviation) / round_, LEAST_VARIANCE)
+        return math.sqrt(2.0 * math.log(2.0 / alpha1) / (variance * round_ * math.log(round_ + 1)))
+
+    def record(self, value: float, bet: Bet) -> None:
+        scaled = (value - bet.offset) / bet.scale
+        self._rounds += 1
+        self._total += scaled
+        mean = (0.5 + self._total) / (self._rounds + 1.0)
+        self._deviation += (scaled - mean) ** 2
+
+    def copy(self) -> "CommonVariance":
+        twin = CommonVariance()
+        twin._deviation = self._deviation
+        twin._rounds = self._rounds
+        twin._total = self._total
+        return twin
+
+
+def stake_above(speed: Floats | float, centre: Floats, softness: float) -> Floats:
+    """lam+: bets that the mean lies above the candidate."""
+    return np.asarray(np.minimum(speed, 1.0 / (centre + softness)))
+
+
+def stake_below(speed: Floats | float, centre: Floats, softness: float) -> Floats:
+    """lam-: bets that the mean lies below the candidate."""
+    return np.asarray(np.minimum(speed, 1.0 / (1.0 - centre + softness)))

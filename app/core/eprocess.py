@@ -1,0 +1,139 @@
+"""Wealth on cells: which candidates still stand, and the interval they leave.
+
+Candidates are cells [v_k, v_k + h] that tile [L, U], the last one cut at U. Wealth+ of a cell runs
+at its upper edge and wealth- at its lower edge, each with the fraction of that edge: for every v
+in the cell 1 + lam (x - m(v)) is at least the factor used, so the cell's wealth is a
+supermartingale whatever true value it holds, and rejecting a cell rejects all of it (Ville's
+inequality; CELEUS, Eqs. 2-3 give the wealth of a point). A cell is out once
+
+    theta wealth+ + (1 - theta) wealth- >= 1 / alpha1.
+
+The two sides may see two completions of the pool (METHOD 8): the ``plus`` side a risk that is at
+most the true one, the ``minus`` side one that is at least the true one.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.core.betting import Bet, Bettor, stake_above, stake_below
+
+Floats = NDArray[np.float64]
+
+
+class WealthLost(ArithmeticError):
+    """A wealth factor was not positive: the range of the round was wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A closed interval of losses."""
+
+    lower: float
+    upper: float
+
+    @property
+    def width(self) -> float:
+        return self.upper - self.lower
+
+    def cut(self, limits: "Interval") -> "Interval":
+        """The part inside ``limits``; an interval beside them shrinks to their nearest end."""
+        return Interval(
+            lower=min(max(self.lower, limits.lower), limits.upper),
+            upper=max(min(self.upper, limits.upper), limits.lower),
+        )
+
+    def meets(self, other: "Interval") -> bool:
+        """The two share at least one point."""
+        return self.lower <= other.upper and other.lower <= self.upper
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One completion's bettor with the bet of the coming round, and then its signal."""
+
+    bettor: Bettor
+    bet: Bet
+    value: float
+
+    @property
+    def scaled(self) -> float:
+        return (self.value - self.bet.offset) / self.bet.scale
+
+
+class Wealth:
+    """Log wealth of the cells still standing. Cells leave for good, and only leave or split."""
+
+    __slots__ = ("_above", "_alpha1", "_below", "_lower", "_softness", "_theta", "_upper")
+
+    def __init__(self, span: Interval, cell: float, alpha1: float, *, theta: float, c: float) -> None:
+        count = max(1, math.ceil(span.width / cell - 1e-9))
+        edges = span.lower + cell * np.arange(count + 1)
+        edges[-1] = span.upper
+        self._lower: Floats = edges[:-1]
+        self._upper: Floats = edges[1:]
+        self._above: Floats = np.zeros(count)
+        self._below: Floats = np.zeros(count)
+        self._alpha1 = alpha1
+        self._theta = theta
+        self._softness = c
+
+    @property
+    def hull(self) -> Interval | None:
+        """Hull of the cells still standing, or None when none is."""
+        if not self._lower.size:
+            return None
+        return Interval(float(self._lower[0]), float(self._upper[-1]))
+
+    def bet(self, round_: int, plus: Side, minus: Side) -> None:
+        """Play round ``round_`` on every cell and drop those that are out."""
+        lower, upper = self._lower, self._upper
+        centre_up = plus.bet.centre(upper)
+        centre_low = minus.bet.centre(lower)
+        speed = plus.bettor.speed(upper, self._alpha1, round_)
+        above = 1.0 + stake_above(speed, centre_up, self._softness) * (plus.scaled - centre_up)
+        speed = minus.bettor.speed(lower, self._alpha1, round_)
+        below = 1.0 - stake_below(speed, centre_low, self._softness) * (minus.scaled - centre_low)
+        standing = (centre_up > 0.0) & (centre_low < 1.0)
+        if not (above[standing] > 0.0).all() or not (below[standing] > 0.0).all():
+            message = f"wealth factor not positive in round {round_}"
+            raise WealthLost(message)
+        if not standing.all():
+            self._keep(standing)
+            above, below = above[standing], below[standing]
+        self._above += np.log(above)
+        self._below += np.log(below)
+        self._drop_rejected()
+
+    def split(self, cell: float) -> None:
+        """Cut every standing cell into equal parts of at most ``cell``; parts inherit wealth."""
+        if not self._lower.size:
+            return
+        widest = float((self._upper - self._lower).max())
+        parts = math.ceil(widest / cell - 1e-9)
+        if parts <= 1:
+            return
+        step = (self._upper - self._lower) / parts
+        offsets = np.arange(parts)
+        lower = (self._lower[:, None] + step[:, None] * offsets).ravel()
+        upper = (self._lower[:, None] + step[:, None] * (offsets + 1)).ravel()
+        upper[parts - 1 :: parts] = self._upper
+        self._lower, self._upper = lower, upper
+        self._above = np.repeat(self._above, parts)
+        self._below = np.repeat(self._below, parts)
+
+    def _drop_rejected(self) -> None:
+        mixed = np.logaddexp(
+            math.log(self._theta) + self._above, math.log1p(-self._theta) + self._below
+        )
+        standing = mixed < -math.log(self._alpha1)
+        if not standing.all():
+            self._keep(standing)
+
+    def _keep(self, standing: NDArray[np.bool_]) -> None:
+        self._lower = self._lower[standing]
+        self._upper = self._upper[standing]
+        self._above = self._above[standing]
+        self._below = self._below[standing]

@@ -1,0 +1,38 @@
+"""The point estimate: LURE (Farquhar et al. 2021; CELEUS, Eq. 4 and Thms. 1-2).
+
+Notation: N items, t rounds folded, residual d_m = l_m - s_m of round m, drawn with probability q_m.
+
+    R_t = mean of all s + (1 / t) sum over m <= t of u_m d_m
+    u_m = 1 + (N - t) k_m,   k_m = (1 / ((N - m + 1) q_m) - 1) / (N - m),   k_N = 0
+
+Unbiased at a fixed t for a fixed surrogate. It summarises; the interval is the claim.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class Lure:
+    """Running sums of the estimate; O(1) a round. ``mean_surrogate`` is over the whole pool."""
+
+    items: int
+    mean_surrogate: float
+    rounds: int = 0
+    plain: float = 0.0
+    levelled: float = 0.0
+
+    def record(self, residual: float, q: float) -> None:
+        """Take in the next round."""
+        self.rounds += 1
+        self.plain += residual
+        after = self.items - self.rounds
+        if after > 0:
+            self.levelled += residual * (1.0 / ((after + 1) * q) - 1.0) / after
+
+    @property
+    def value(self) -> float:
+        """The estimate; before the first round the mean surrogate."""
+        if self.rounds == 0:
+            return self.mean_surrogate
+        after = self.items - self.rounds
+        return self.mean_surrogate + (self.plain + after * self.levelled) / self.rounds

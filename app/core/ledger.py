@@ -1,0 +1,60 @@
+"""The five kinds of event a session is made of.
+
+The ledger is the truth: the plan and these events, in order of their sequence, give the state.
+A round is one draw and what became of it; rounds count from 1 and items from 0.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """An item was chosen, with a probability fixed before its loss could be known.
+
+    ``q`` is the probability among the items not yet drawn, ``strata_q`` the probability of a
+    single item in every stratum where the policy has strata, ``seen`` the sequence of the last
+    event known when both were computed.
+    """
+
+    round: int
+    item: int
+    q: float
+    seen: int
+    strata_q: NDArray[np.float64] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """The judge's loss for a drawn round, on the scale of the pool."""
+
+    round: int
+    loss: float
+
+
+@dataclass(frozen=True, slots=True)
+class Unjudgeable:
+    """No judge can tell the loss of this round; both completions are kept (METHOD 8)."""
+
+    round: int
+
+
+@dataclass(frozen=True, slots=True)
+class Amendment:
+    """A correction: from now on the round has this loss, or none when ``loss`` is None."""
+
+    round: int
+    loss: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """New precision and budget, binding from the first draw made after it."""
+
+    precision: float | None
+    budget: int
+
+
+Event = Draw | Observation | Unjudgeable | Amendment | Change

@@ -1,0 +1,209 @@
+"""The plan: every choice validity rests on, frozen before the first draw."""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from app.core.eprocess import Interval
+from app.core.policies import Policy
+from app.core.population import PopulationBound
+from app.core.stopping import StoppingRule
+from app.errors import InvalidValue, UnreachablePrecision
+
+Target = Literal["pool", "population"]
+
+METHOD_VERSION = "celeus-1"
+CELLS_PER_PRECISION = 100
+CELLS_WITHOUT_PRECISION = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a session is: the pool it speaks of, its claim, its policy.
+
+    ``alpha1`` is spent on the pool risk and ``bound.alpha2`` on the step to the population.
+    ``cell`` is the width of a candidate cell on the loss scale. ``commitment`` is the hash of the
+    secret seed; the seed itself is not part of the plan.
+    """
+
+    pool_digest: str
+    items: int
+    lower: float
+    upper: float
+    policy: Policy
+    target: Target
+    strategy: str | None
+    alpha: float
+    alpha1: float
+    bound: PopulationBound
+    precision: float | None
+    budget: int
+    cell: float
+    commitment: str
+    method_version: str = METHOD_VERSION
+
+    @property
+    def scale(self) -> Interval:
+        return Interval(self.lower, self.upper)
+
+    @property
+    def stopping(self) -> StoppingRule:
+        return StoppingRule(self.precision, self.budget)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values; ``plan_from`` reads them back."""
+        return asdict(self)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the plan's values, in hexadecimal."""
+        text = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def plan_from(values: dict[str, Any]) -> Plan:
+    """The plan whose ``to_dict`` gave ``values``."""
+    inner = {"policy": Policy(**values["policy"]), "bound": PopulationBound(**values["bound"])}
+    return Plan(**(values | inner))
+
+
+def cell_width(precision: float | None, scale: Interval) -> float:
+    """Width of a candidate cell: a hundredth of the precision, or 1/2000 of the scale."""
+    if precision is None:
+        return scale.width / CELLS_WITHOUT_PRECISION
+    return precision / CELLS_PER_PRECISION
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a session is asked to certify; defaults where a field is None.
+
+    ``alpha2`` is the share of alpha spent on the step to the population (default: half), by
+    ``population_bound`` (default: hoeffding).
+    """
+
+    target: Target = "population"
+    alpha: float = 0.05
+    precision: float | None = None
+    budget: int | None = None
+    population_bound: str | None = None
+    alpha2: float | None = None
+    margin: float | None = None
+    margin_assumption: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PoolFacts:
+    """What a plan states about its pool."""
+
+    digest: str
+    items: int
+    lower: float
+    upper: float
+    whole_losses: bool
+
+
+def make_plan(
+    claim: Claim, pool: PoolFacts, policy: Policy, commitment: str, strategy: str | None = None
+) -> Plan:
+    """The plan for ``claim``. Refuses values outside their ranges and what cannot be certified."""
+    scale = Interval(pool.lower, pool.upper)
+    _require("alpha", "above 0 and below 1", claim.alpha, holds=0.0 < claim.alpha < 1.0)
+    bound = _bound(claim, pool)
+    budget = pool.items if claim.budget is None else claim.budget
+    check_budget(budget, pool.items)
+    plan = Plan(
+        pool_digest=pool.digest,
+        items=pool.items,
+        lower=pool.lower,
+        upper=pool.upper,
+        policy=policy,
+        target=claim.target,
+        strategy=strategy,
+        alpha=claim.alpha,
+        alpha1=claim.alpha - bound.alpha2,
+        bound=bound,
+        precision=claim.precision,
+        budget=budget,
+        cell=cell_width(claim.precision, scale),
+        commitment=commitment,
+    )
+    check_precision(plan, claim.precision)
+    return plan
+
+
+def check_budget(budget: int, items: int) -> None:
+    """Refuse a budget that is not a number of draws the pool can give."""
+    rule = f"at least 1 and at most the {items} items of the pool"
+    _require("budget", rule, budget, holds=1 <= budget <= items)
+
+
+def check_precision(plan: Plan, precision: float | None) -> None:
+    """Refuse a precision outside the scale, or that no pool risk could reach."""
+    if precision is None:
+        return
+    rule = f"above 0 and below the scale's width {plan.scale.width:g}"
+    _require("precision", rule, precision, holds=0.0 < precision < plan.scale.width)
+    finest = plan.scale.width * FINEST_PRECISION
+    _require("precision", f"at least {finest:g}", precision, holds=precision >= finest)
+    narrowest = plan.bound.narrowest(plan.items, plan.scale)
+    if narrowest > precision:
+        raise UnreachablePrecision(
+            f"precision {precision:g} cannot be reached for the population with {plan.items} items:"
+            f" even a fully judged pool leaves a width of {narrowest:.6g}; ask for that much, bring"
+            " a larger pool, or choose target pool",
+            field="precision",
+            rule=f"at least {narrowest:.6g}",
+            value=precision,
+            smallest_reachable=narrowest,
+        )
+
+
+FINEST_PRECISION = 5e-4
+
+
+def precision_warning(plan: Plan) -> str | None:
+    """A sentence when a pool risk of one half could not reach the precision, else None."""
+    if plan.precision is None:
+        return None
+    width = plan.bound.at_centre(plan.items, plan.scale)
+    if width <= plan.precision:
+        return None
+    return (
+        f"a pool risk in the middle of the scale cannot reach precision {plan.precision:g} for the"
+        f" population: with {plan.items} items the width there stays at {width:.6g}"
+    )
+
+
+def _bound(claim: Claim, pool: PoolFacts) -> PopulationBound:
+    if claim.target == "pool":
+        for field in ("population_bound", "alpha2", "margin"):
+            value = getattr(claim, field)
+            _require(field, "absent for target pool", value, holds=value is None)
+        return PopulationBound("none")
+    kind = claim.population_bound or ("hoeffding" if claim.margin is None else "margin")
+    if kind == "margin":
+        _require("alpha2", "absent for a margin", claim.alpha2, holds=claim.alpha2 is None)
+        margin = claim.margin if claim.margin is not None else -1.0
+        _require("margin", "a half-width of at least 0", claim.margin, holds=margin >= 0.0)
+        text = claim.margin_assumption
+        _require("margin_assumption", "the assumption it rests on", text, holds=bool(text.strip()))
+        return PopulationBound("margin", half_width=margin, assumption=text)
+    _require("margin", "absent unless the bound is margin", claim.margin, holds=claim.margin is None)
+    alpha2 = claim.alpha / 2.0 if claim.alpha2 is None else claim.alpha2
+    _require("alpha2", "above 0 and below alpha", alpha2, holds=0.0 < alpha2 < claim.alpha)
+    if kind == "hoeffding":
+        return PopulationBound("hoeffding", alpha2)
+    if kind == "kl":
+        return PopulationBound("kl", alpha2)
+    known = "hoeffding, kl, clopper_pearson or margin"
+    _require("population_bound", known, kind, holds=kind == "clopper_pearson")
+    rule = "kl or hoeffding unless the loss is zero_one"
+    _require("population_bound", rule, kind, holds=pool.whole_losses)
+    return PopulationBound("clopper_pearson", alpha2)
+
+
+def _require(field: str, rule: str, value: object, *, holds: bool) -> None:
+    if not holds:
+        raise InvalidValue(f"{field} must be {rule}", field=field, rule=rule, value=value)

@@ -1,0 +1,92 @@
+"""Named, frozen configurations of the fold.
+
+    celeus        scores mixed with uniform draws, fractions with own variance, floor range
+    no_surrogate  the same without scores: surrogate L, uniform draws
+    evalue        uniform draws, bets on the losses against their without-replacement centre
+    oracle        ``celeus`` with scores |l - s| from the true losses: simulation only
+
+A policy never decides whether an interval is valid, only how fast it narrows.
+"""
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+from app.errors import InvalidValue
+
+RangeKind = Literal["floor", "exact", "global"]
+FractionKind = Literal["own", "common"]
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What the fold needs to know of a policy.
+
+    ``uses_scores`` false means surrogate L and uniform draws. ``recentred`` false (``evalue``
+    only) takes the authors' form, which ignores that items are drawn without replacement: for
+    comparisons, not for claims.
+    """
+
+    name: str
+    uses_scores: bool = True
+    beta: float = 0.4
+    range: RangeKind = "floor"
+    fraction: FractionKind = "own"
+    recentred: bool = True
+    theta: float = 0.5
+    c: float = 0.5
+
+    def parameters(self) -> dict[str, Any]:
+        """The configuration as plain values, for the plan."""
+        return asdict(self)
+
+
+POLICIES = {
+    "celeus": Policy("celeus"),
+    "no_surrogate": Policy("no_surrogate", uses_scores=False, beta=1.0),
+    "evalue": Policy("evalue", uses_scores=False, beta=1.0, fraction="common"),
+    "oracle": Policy("oracle"),
+}
+DEFAULT_POLICY = "celeus"
+SIMULATION_ONLY = frozenset({"oracle"})
+
+_OPEN_UNIT = "above 0 and below 1"
+_TUNABLE = {
+    "celeus": frozenset({"beta", "range", "theta", "c"}),
+    "no_surrogate": frozenset({"range", "theta", "c"}),
+    "evalue": frozenset({"theta", "c", "recentred"}),
+    "oracle": frozenset({"beta", "range", "theta", "c"}),
+}
+
+
+def policy_named(name: str, **parameters: Any) -> Policy:
+    """The policy ``name`` with ``parameters`` in place of its defaults.
+
+    Refuses unknown names, parameters the policy does not have, and values outside their ranges.
+    """
+    if name not in POLICIES:
+        known = ", ".join(sorted(POLICIES))
+        raise InvalidValue(
+            f"policy {name!r} is not known", field="policy", rule=f"one of {known}", value=name
+        )
+    for field, value in parameters.items():
+        if field not in _TUNABLE[name]:
+            rule = "one of " + ", ".join(sorted(_TUNABLE[name]))
+            raise InvalidValue(
+                f"policy {name} has no parameter {field}", field=field, rule=rule, value=value
+            )
+    chosen = replace(POLICIES[name], **parameters)
+    _check(chosen)
+    return chosen
+
+
+def _check(policy: Policy) -> None:
+    rules = (
+        ("beta", "above 0 and at most 1", 0.0 < policy.beta <= 1.0),
+        ("theta", _OPEN_UNIT, 0.0 < policy.theta < 1.0),
+        ("c", "above 0 and at most 10", 0.0 < policy.c <= 10.0),
+        ("range", "floor, exact or global", policy.range in {"floor", "exact", "global"}),
+    )
+    for field, rule, holds in rules:
+        if not holds:
+            value = getattr(policy, field)
+            raise InvalidValue(f"{field} must be {rule}", field=field, rule=rule, value=value)

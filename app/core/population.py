@@ -1,0 +1,111 @@
+"""From pool risk to population risk.
+
+Notation: R_N pool risk, R population risk, N items drawn iid from the population, losses in
+[L, U]. An interval M for R_N that holds at every moment is widened by a bound on |R_N - R| that
+fails with probability at most alpha2; both hold at once with probability 1 - alpha1 - alpha2.
+
+    hoeffding        (U - L) sqrt(log(2 / alpha2) / (2 N)) to each side
+    kl               R with N kl(R_N, R) <= log(2 / alpha2), on the unit scale; never wider than hoeffding
+    clopper_pearson  exact for 0-1 losses: N R_N is a whole number
+    margin           a half-width given by the user for a dependent pool, with its assumption
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from scipy.special import betaincinv
+
+from app.core.eprocess import Interval
+
+BoundKind = Literal["none", "hoeffding", "kl", "clopper_pearson", "margin"]
+
+BISECTIONS = 60
+WHOLE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class PopulationBound:
+    """How an interval for the pool risk becomes one for the target.
+
+    ``kind`` "none" leaves it alone (target ``pool``); ``half_width`` and ``assumption`` belong
+    to ``margin`` only.
+    """
+
+    kind: BoundKind
+    alpha2: float = 0.0
+    half_width: float = 0.0
+    assumption: str = ""
+
+    def widen(self, pool: Interval, items: int, scale: Interval) -> Interval:
+        """Interval for the target from one for the pool risk, cut to the scale."""
+        if self.kind == "none":
+            return pool
+        if self.kind == "margin":
+            half = self.half_width
+        elif self.kind == "hoeffding":
+            half = scale.width * math.sqrt(math.log(2.0 / self.alpha2) / (2.0 * items))
+        else:
+            return self._widen_unit(pool, items, scale)
+        return Interval(pool.lower - half, pool.upper + half).cut(scale)
+
+    def _widen_unit(self, pool: Interval, items: int, scale: Interval) -> Interval:
+        below = min(max((pool.lower - scale.lower) / scale.width, 0.0), 1.0)
+        above = min(max((pool.upper - scale.lower) / scale.width, 0.0), 1.0)
+        if self.kind == "kl":
+            budget = math.log(2.0 / self.alpha2) / items
+            ends = 1.0 - _kl_upper(1.0 - below, budget), _kl_upper(above, budget)
+        else:
+            ends = (
+                _binomial_lower(math.ceil(items * below - WHOLE), items, self.alpha2 / 2.0),
+                _binomial_upper(math.floor(items * above + WHOLE), items, self.alpha2 / 2.0),
+            )
+        return Interval(
+            scale.lower + scale.width * ends[0], scale.lower + scale.width * ends[1]
+        ).cut(scale)
+
+    def narrowest(self, items: int, scale: Interval) -> float:
+        """Smallest width any pool risk could reach: that of a risk at the end of the scale."""
+        end = Interval(scale.lower, scale.lower)
+        return self.widen(end, items, scale).width
+
+    def at_centre(self, items: int, scale: Interval) -> float:
+        """Width reached when the whole pool is judged and its risk is half-way."""
+        middle = scale.lower + scale.width / 2.0
+        return self.widen(Interval(middle, middle), items, scale).width
+
+
+def _kl(p: float, r: float) -> float:
+    """Relative entropy of Bernoulli p from Bernoulli r."""
+    value = 0.0
+    if p > 0.0:
+        value += p * math.log(p / r)
+    if p < 1.0:
+        value += (1.0 - p) * math.log((1.0 - p) / (1.0 - r))
+    return value
+
+
+def _kl_upper(p: float, budget: float) -> float:
+    """Largest r in [p, 1] with kl(p, r) <= budget, rounded outwards."""
+    inside, outside = p, 1.0
+    for _ in range(BISECTIONS):
+        middle = (inside + outside) / 2.0
+        if middle >= 1.0 or _kl(p, middle) > budget:
+            outside = middle
+        else:
+            inside = middle
+    return outside
+
+
+def _binomial_upper(count: int, items: int, level: float) -> float:
+    """Clopper-Pearson upper limit: ``count`` or fewer has probability ``level`` there."""
+    if count >= items:
+        return 1.0
+    return float(betaincinv(count + 1, items - count, 1.0 - level))
+
+
+def _binomial_lower(count: int, items: int, level: float) -> float:
+    """Clopper-Pearson lower limit: ``count`` or more has probability ``level`` there."""
+    if count <= 0:
+        return 0.0
+    return float(betaincinv(count, items - count + 1, level))

@@ -1,0 +1,128 @@
+"""Who may be drawn, with which probability, and how to draw without touching every item.
+
+Notation: ``n`` items not yet drawn (J), ``w`` scores, ``beta`` the share of uniform draws.
+
+    q(j) = (1 - beta) w_j / (sum over J of w) + beta / n        CELEUS, Assumption 2
+
+and 1/n when no item left has a positive score. Drawing successively in proportion to fixed
+weights has the law of sorting E_j / w_j with independent exponential E_j (Efraimidis and
+Spirakis 2006), so a mixture is a coin and two orders fixed at opening: by weight, and uniform.
+Each order is walked past what the other took; by memorylessness the next item it still holds has
+exactly the conditional law. A draw costs O(1) amortised, whatever the size of the pool.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.core.randomness import uniforms
+
+Floats = NDArray[np.float64]
+Items = NDArray[np.int32]
+
+
+class RunningSum:
+    """A sum that loses terms one by one without losing digits (Neumaier's compensation)."""
+
+    __slots__ = ("_high", "_low")
+
+    def __init__(self, total: float) -> None:
+        self._high = total
+        self._low = 0.0
+
+    def add(self, term: float) -> None:
+        high = self._high + term
+        if abs(self._high) >= abs(term):
+            self._low += (self._high - high) + term
+        else:
+            self._low += (term - high) + self._high
+        self._high = high
+
+    @property
+    def value(self) -> float:
+        return self._high + self._low
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """The two draw orders of a session, fixed by its seed before the first draw.
+
+    ``by_weight`` holds the items with a positive score only.
+    """
+
+    by_weight: Items
+    uniform: Items
+
+
+def draw_orders(weight: Floats, seed: bytes) -> Orders:
+    """Orders for scores ``weight`` (shape [N], each at least 0)."""
+    positive = np.flatnonzero(weight > 0).astype(np.int32)
+    by_weight = positive
+    if positive.size:
+        waiting = -np.log(uniforms(seed, "weight", weight.size)[positive]) / weight[positive]
+        by_weight = positive[np.argsort(waiting, kind="stable")]
+    uniform = np.argsort(uniforms(seed, "uniform", weight.size), kind="stable")
+    return Orders(by_weight=by_weight, uniform=uniform.astype(np.int32))
+
+
+class Mixture:
+    """Scores mixed with uniform draws, over the items still left.
+
+    It sees scores and draws, never a loss: the probabilities are fixed before a loss is seen.
+    """
+
+    __slots__ = ("_beta", "_left_weight", "_orders", "_positive", "_walked", "drawn_in", "left", "weight")
+
+    def __init__(self, weight: Floats, orders: Orders, beta: float) -> None:
+        self.weight = weight
+        self.left = int(weight.size)
+        self.drawn_in: Items = np.zeros(weight.size, dtype=np.int32)
+        self._orders = orders
+        self._beta = beta
+        self._left_weight = RunningSum(math.fsum(weight))
+        self._positive = int(orders.by_weight.size)
+        self._walked = [0, 0]
+
+    def draw(self, coin: float) -> tuple[int, float]:
+        """The next item and its probability; ``coin`` is uniform on (0, 1). Takes nothing."""
+        use_weight = self._positive > 0 and coin >= self._beta
+        order = self._orders.by_weight if use_weight else self._orders.uniform
+        at = self._walked[use_weight]
+        while self.drawn_in[order[at]]:
+            at += 1
+        self._walked[use_weight] = at
+        item = int(order[at])
+        return item, self.probability(item)
+
+    def take(self, item: int, round_: int) -> None:
+        """Item ``item`` is drawn in round ``round_`` and left from now on."""
+        self.drawn_in[item] = round_
+        self.left -= 1
+        score = float(self.weight[item])
+        if score > 0:
+            self._positive -= 1
+            self._left_weight.add(-score)
+
+    def probability(self, item: int) -> float:
+        """Probability q of an item that is still left."""
+        if self._positive == 0:
+            return 1.0 / self.left
+        share = float(self.weight[item]) / self._left_weight.value
+        return (1.0 - self._beta) * share + self._beta / self.left
+
+    def probabilities(self, round_: int | None = None) -> Floats:
+        """Probability of every item in ``round_`` (default: the next), zero for those drawn before.
+
+        Shape [N]; O(N), for exact ranges and tests.
+        """
+        here = self.drawn_in == 0
+        if round_ is not None:
+            here |= self.drawn_in >= round_
+        left = int(here.sum())
+        weight = np.where(here, self.weight, 0.0)
+        if not weight.any():
+            return here / left
+        share = weight / weight.sum()
+        return np.asarray(here * ((1.0 - self._beta) * share + self._beta / left))

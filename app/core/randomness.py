@@ -1,0 +1,35 @@
+"""Randomness that can be checked again: Philox words keyed by a session's secret seed.
+
+A stream is named by its purpose. Word ``i`` of a stream depends on the seed, the purpose and
+``i`` alone, so it can be reread at any time and in any process. The words are Philox's raw 64-bit
+output (Salmon et al. 2011); the way from a word to a uniform number is written here, because
+numpy's distributions may change between versions and a certificate must verify for ever.
+
+Streams in use (part of the method version): ``coin`` decides round ``t`` with word ``t - 1``,
+``weight`` and ``uniform`` hold one word per item for the two draw orders.
+"""
+
+import hashlib
+
+import numpy as np
+from numpy.typing import NDArray
+
+WORDS_PER_BLOCK = 4
+
+
+def commitment(seed: bytes) -> str:
+    """SHA-256 of the seed in hexadecimal: published at opening, checked when the seed is."""
+    return hashlib.sha256(seed).hexdigest()
+
+
+def uniforms(seed: bytes, purpose: str, count: int, start: int = 0) -> NDArray[np.float64]:
+    """Numbers ``start`` to ``start + count - 1`` of a stream, each strictly between 0 and 1."""
+    digest = hashlib.sha256(purpose.encode() + b"\0" + seed).digest()
+    block, skipped = divmod(start, WORDS_PER_BLOCK)
+    philox = np.random.Philox(
+        key=np.frombuffer(digest[:16], dtype="<u8"),
+        counter=np.array([block, 0, 0, 0], dtype=np.uint64),
+    )
+    words = philox.random_raw(skipped + count)[skipped:]
+    # 53 bits and half a step: never 0 (its logarithm is taken) and never 1.
+    return np.asarray(((words >> np.uint64(11)) + 0.5) * 2.0**-53, dtype=np.float64)

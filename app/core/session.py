@@ -1,0 +1,209 @@
+"""The fold: a plan and the events of a ledger give a state; a state says what to draw next.
+
+    state = begin(plan, scores, seed)
+    draw = propose(plan, state)             what to judge next; changes nothing
+    state = apply(plan, state, draw)        the draw is in the ledger
+    state = observe(plan, state, round, loss)
+
+A state belongs to whoever holds it and a step consumes the state it is given: per-item arrays are
+never copied. The live service, the verifier, the simulator and the tests all run this module.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.core.eprocess import Interval
+from app.core.folding import Fold, Outcome, Point, begin_fold, fold_round
+from app.core.ledger import Amendment, Change, Draw, Event, Observation, Unjudgeable
+from app.core.plan import Plan
+from app.core.proposals import Mixture, draw_orders
+from app.core.randomness import uniforms
+from app.core.stopping import StoppingRule, StopReason
+from app.core.surrogates import Scores
+
+Floats = NDArray[np.float64]
+
+COINS_AT_ONCE = 256
+
+
+class _Pending(Enum):
+    PENDING = "pending"
+
+
+PENDING: Final = _Pending.PENDING
+
+
+@dataclass(slots=True)
+class Round:
+    """A draw, what became of it, and the precision in force when it was made.
+
+    ``loss`` is PENDING until a judge answers and None when none could.
+    """
+
+    draw: Draw
+    precision: float | None
+    loss: float | None | _Pending = PENDING
+
+
+class Coins:
+    """The coins of a session's draws, read ahead in blocks; coin t belongs to round t."""
+
+    __slots__ = ("_block", "_seed", "_start")
+
+    def __init__(self, seed: bytes) -> None:
+        self._seed = seed
+        self._start = 0
+        self._block: Floats = np.empty(0)
+
+    def of_round(self, round_: int) -> float:
+        at = round_ - 1 - self._start
+        if not 0 <= at < self._block.size:
+            self._start = (round_ - 1) // COINS_AT_ONCE * COINS_AT_ONCE
+            self._block = uniforms(self._seed, "coin", COINS_AT_ONCE, self._start)
+            at = round_ - 1 - self._start
+        return float(self._block[at])
+
+
+@dataclass(slots=True)
+class State:
+    """A session after ``sequence`` events."""
+
+    surrogate: Floats
+    coins: Coins
+    proposal: Mixture
+    fold: Fold
+    stopping: StoppingRule
+    sequence: int = 0
+    observed: int = 0
+    stale: bool = False
+    rounds: list[Round] = field(default_factory=list)
+
+    @property
+    def drawn(self) -> int:
+        return len(self.rounds)
+
+    @property
+    def folded(self) -> int:
+        return self.fold.rounds
+
+    @property
+    def pending(self) -> int:
+        """Draws whose judgement is still out."""
+        return self.drawn - self.observed
+
+    @property
+    def waiting(self) -> int:
+        """Judgements that wait for an earlier round."""
+        return self.observed - self.folded
+
+    @property
+    def interval(self) -> Interval:
+        return self.fold.interval
+
+    @property
+    def estimate(self) -> float:
+        return self.fold.estimate
+
+    @property
+    def points(self) -> list[Point]:
+        """The answer after every folded round."""
+        return self.fold.points
+
+    @property
+    def stop_reason(self) -> StopReason | None:
+        return self.stopping.reason(self.interval, self.folded, int(self.surrogate.size))
+
+
+def begin(plan: Plan, scores: Scores, seed: bytes) -> State:
+    """The state of a session before its first draw. O(N log N), once."""
+    surrogate, weight = scores.surrogate, scores.weight
+    if not plan.policy.uses_scores:
+        surrogate = np.full(plan.items, plan.lower)
+        weight = np.zeros(plan.items)
+    return State(
+        surrogate=surrogate,
+        coins=Coins(seed),
+        proposal=Mixture(weight, draw_orders(weight, seed), plan.policy.beta),
+        fold=begin_fold(plan, surrogate),
+        stopping=plan.stopping,
+    )
+
+
+def can_draw(plan: Plan, state: State) -> bool:
+    """Pool and budget leave something to draw."""
+    return state.drawn < min(plan.items, state.stopping.budget)
+
+
+def propose(plan: Plan, state: State) -> Draw:
+    """The next draw, from what is folded so far. Changes nothing; asking again gives the same."""
+    if not can_draw(plan, state):
+        message = f"nothing left to draw after {state.drawn} draws"
+        raise ValueError(message)
+    round_ = state.drawn + 1
+    item, q = state.proposal.draw(state.coins.of_round(round_))
+    return Draw(round=round_, item=item, q=q, seen=state.sequence)
+
+
+def observe(plan: Plan, state: State, round_: int, loss: float) -> State:
+    """The loss of a drawn round has arrived; folds it and what waited for it."""
+    return apply(plan, state, Observation(round_, loss))
+
+
+def apply(plan: Plan, state: State, event: Event) -> State:
+    """The state after the next event of the ledger."""
+    return _fold_ready(plan, _enter(state, event))
+
+
+def replay(plan: Plan, state: State, events: Iterable[Event]) -> State:
+    """The state after many events; the same as applying each, but folds every round once."""
+    for event in events:
+        state = _enter(state, event)
+    return _fold_ready(plan, state)
+
+
+def _enter(state: State, event: Event) -> State:
+    state.sequence += 1
+    match event:
+        case Draw():
+            if event.round != state.drawn + 1:
+                message = f"draw of round {event.round} after {state.drawn} draws"
+                raise ValueError(message)
+            state.proposal.take(event.item, event.round)
+            state.rounds.append(Round(event, state.stopping.precision))
+        case Observation():
+            _judge(state, event.round, event.loss)
+        case Unjudgeable():
+            _judge(state, event.round, None)
+        case Amendment():
+            state.rounds[event.round - 1].loss = event.loss
+            state.stale |= event.round <= state.folded
+        case Change():
+            state.stopping = StoppingRule(event.precision, event.budget)
+    return state
+
+
+def _judge(state: State, round_: int, loss: float | None) -> None:
+    if not 1 <= round_ <= state.drawn or state.rounds[round_ - 1].loss is not PENDING:
+        message = f"round {round_} is not waiting for a judgement"
+        raise ValueError(message)
+    state.rounds[round_ - 1].loss = loss
+    state.observed += 1
+
+
+def _fold_ready(plan: Plan, state: State) -> State:
+    if state.stale:
+        state.fold = begin_fold(plan, state.surrogate)
+        state.stale = False
+    while state.folded < state.drawn:
+        ready = state.rounds[state.folded]
+        loss = ready.loss
+        if isinstance(loss, _Pending):
+            break
+        outcome = Outcome(ready.draw.round, ready.draw.item, ready.draw.q, loss, ready.precision)
+        state.fold = fold_round(plan, state.fold, state.surrogate, state.proposal, outcome)
+    return state

@@ -1,0 +1,90 @@
+"""The signal of a draw and the range it had to lie in.
+
+Notation: N items, J those not drawn before round t (n of them), ``s`` surrogates, ``q``
+probabilities, losses in [L, U].
+
+    plug-in  P = (sum of observed losses + sum over J of s_j) / N
+    signal   S = P + (l - s) / (N q)                              CELEUS, Eq. 1
+
+The mean of S over the draw is the pool risk, whatever the surrogate (CELEUS, Thm. 3). A range is
+fixed before the draw and S cannot leave it:
+
+    exact    P + min (L - s_j) / (N q_j)  to  P + max (U - s_j) / (N q_j)   over J
+    floor    the same with q_j >= beta / n and the extreme surrogates of the whole pool
+    global   L, U widened by (U - L) (1 - q_min) / (N q_min), q_min = beta / N     CELEUS, Rem. 4
+
+The floor is beta/n while n items are left, not beta/N: a range with beta/N is not one after the
+first round.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class RangeLeft(ArithmeticError):
+    """A signal lay outside the range fixed before its draw: the range was wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Where the signal of the coming draw must lie: ``lower <= S <= upper``."""
+
+    lower: float
+    upper: float
+
+    @property
+    def width(self) -> float:
+        return self.upper - self.lower
+
+
+@dataclass(frozen=True, slots=True)
+class Extremes:
+    """Scale and extreme surrogates of a whole pool: what an O(1) range needs."""
+
+    items: int
+    lower: float
+    upper: float
+    least_surrogate: float
+    largest_surrogate: float
+
+
+def signal(plug_in: float, residual: float, items: int, q: float) -> float:
+    """Signal of a draw with residual ``l - s`` and probability ``q`` in a pool of ``items``."""
+    return plug_in + residual / (items * q)
+
+
+def floor_range(plug_in: float, left: int, beta: float, pool: Extremes) -> Range:
+    """Range from the floor ``q >= beta / left`` alone."""
+    reach = left / (pool.items * beta)
+    return Range(
+        lower=plug_in + (pool.lower - pool.largest_surrogate) * reach,
+        upper=plug_in + (pool.upper - pool.least_surrogate) * reach,
+    )
+
+
+def global_range(beta: float, pool: Extremes) -> Range:
+    """One range for every round (CELEUS, Rem. 4)."""
+    q_min = beta / pool.items
+    slack = (pool.upper - pool.lower) * (1.0 - q_min) / (pool.items * q_min)
+    return Range(lower=pool.lower - slack, upper=pool.upper + slack)
+
+
+def exact_range(
+    plug_in: float, surrogate: NDArray[np.float64], q: NDArray[np.float64], pool: Extremes
+) -> Range:
+    """Tightest range; ``surrogate`` and ``q`` are those of the items left."""
+    reach = pool.items * q
+    return Range(
+        lower=plug_in + float(((pool.lower - surrogate) / reach).min()),
+        upper=plug_in + float(((pool.upper - surrogate) / reach).max()),
+    )
+
+
+def check(value: float, possible: Range) -> None:
+    """Raise RangeLeft unless ``value`` lies in ``possible``, up to rounding."""
+    slack = 1e-9 * (1.0 + abs(value) + possible.width)
+    if not possible.lower - slack <= value <= possible.upper + slack:
+        message = f"signal {value!r} outside [{possible.lower!r}, {possible.upper!r}]"
+        raise RangeLeft(message)
