@@ -1,0 +1,1 @@
+"""Simulation and studies: the same core, no server."""
