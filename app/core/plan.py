@@ -83,7 +83,7 @@ class Claim:
     ``population_bound`` (default: hoeffding).
     """
 
-    target: Target = "population"
+    target: Target = "pool"
     alpha: float = 0.05
     precision: float | None = None
     budget: int | None = None

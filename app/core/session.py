@@ -42,12 +42,16 @@ PENDING: Final = _Pending.PENDING
 class Round:
     """A draw, what became of it, and the precision in force when it was made.
 
-    ``loss`` is PENDING until a judge answers and None when none could.
+    ``loss`` is PENDING until a judge answers and None when none could. ``answer`` is the first
+    judgement, which no amendment touches, and ``answered_at`` its sequence: what a judge who
+    asks again is told.
     """
 
     draw: Draw
     precision: float | None
     loss: float | None | _Pending = PENDING
+    answer: float | None | _Pending = PENDING
+    answered_at: int = 0
 
 
 class Coins:
@@ -191,7 +195,9 @@ def _judge(state: State, round_: int, loss: float | None) -> None:
     if not 1 <= round_ <= state.drawn or state.rounds[round_ - 1].loss is not PENDING:
         message = f"round {round_} is not waiting for a judgement"
         raise ValueError(message)
-    state.rounds[round_ - 1].loss = loss
+    judged = state.rounds[round_ - 1]
+    judged.loss = judged.answer = loss
+    judged.answered_at = state.sequence
     state.observed += 1
 
 
