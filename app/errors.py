@@ -1,0 +1,207 @@
+"""What the service declines, by name.
+
+    Refusal
+    ├── Invalid         the request breaks a rule                      422
+    │   ├── InvalidValue, LossOutsideScale, UnreachablePrecision, BadRows
+    ├── NotFound        nothing is kept under this name                404
+    │   ├── PoolNotFound, SessionNotFound, RoundNotDrawn
+    ├── Conflict        what is kept forbids it                        409
+    │   ├── ObservationConflict, SessionClosed
+    │   ├── EmptyPool, PoolSealed, PoolNotSealed, PoolBusy
+    │   └── Busy, DataFolderBusy
+    ├── TooLarge        more than this service reads at once           413
+    │   └── UploadTooLarge
+    ├── Unsupported     a format nobody here can read                  415
+    │   └── UnsupportedFormat
+    └── Unavailable     not the caller's fault; try again              503
+        └── DatabaseUnavailable, SchemaBehind, DataFolderUnusable
+
+The status beside each subtree is a reminder only; `app/api/problems.py` decides it.
+"""
+
+
+class Refusal(Exception):
+    """The request was understood and declined."""
+
+    code = "refused"
+
+    def __init__(
+        self,
+        detail: str,
+        *,
+        field: str | None = None,
+        rule: str | None = None,
+        value: object = None,
+        **more: object,
+    ) -> None:
+        """Say what is wrong (`detail`), where (`field`), by which `rule`, and with which `value`.
+
+        `more` holds further members for the answer, such as the faults of an upload's rows.
+        """
+        super().__init__(detail)
+        self.detail = detail
+        self.field = field
+        self.rule = rule
+        self.value = value
+        self.more = more
+
+    @classmethod
+    def title(cls) -> str:
+        """The name of this refusal for a reader: the first line of its docstring."""
+        return (cls.__doc__ or cls.__name__).strip().splitlines()[0].rstrip(".")
+
+
+class Invalid(Refusal):
+    """The request breaks a rule."""
+
+    code = "invalid"
+
+
+class NotFound(Refusal):
+    """Nothing is kept under this name."""
+
+    code = "not_found"
+
+
+class Conflict(Refusal):
+    """What is kept already forbids this."""
+
+    code = "conflict"
+
+
+class TooLarge(Refusal):
+    """The request is larger than this service reads."""
+
+    code = "too_large"
+
+
+class Unsupported(Refusal):
+    """The format is not one this service reads."""
+
+    code = "unsupported"
+
+
+class Unavailable(Refusal):
+    """The service cannot answer now; try again."""
+
+    code = "unavailable"
+
+
+class InvalidValue(Invalid):
+    """A value breaks the rule of its field."""
+
+    code = "invalid_value"
+
+
+class LossOutsideScale(Invalid):
+    """The loss lies outside the scale its pool declares."""
+
+    code = "loss_outside_scale"
+
+
+class UnreachablePrecision(Invalid):
+    """The precision asked for cannot be reached within the budget."""
+
+    code = "unreachable_precision"
+
+
+class BadRows(Invalid):
+    """Some rows of the upload break a rule; nothing of it was kept."""
+
+    code = "bad_rows"
+
+
+class PoolNotFound(NotFound):
+    """There is no such pool."""
+
+    code = "pool_not_found"
+
+
+class SessionNotFound(NotFound):
+    """There is no such session."""
+
+    code = "session_not_found"
+
+
+class RoundNotDrawn(NotFound):
+    """The round has not been drawn in this session."""
+
+    code = "round_not_drawn"
+
+
+class ObservationConflict(Conflict):
+    """The round already has another loss; correct it with an amendment."""
+
+    code = "observation_conflict"
+
+
+class SessionClosed(Conflict):
+    """The session is closed, which is irrevocable."""
+
+    code = "session_closed"
+
+
+class EmptyPool(Conflict):
+    """The pool has no items."""
+
+    code = "empty_pool"
+
+
+class PoolSealed(Conflict):
+    """The pool is sealed and takes no more items."""
+
+    code = "pool_sealed"
+
+
+class PoolNotSealed(Conflict):
+    """The pool is still open; seal it first."""
+
+    code = "pool_not_sealed"
+
+
+class PoolBusy(Conflict):
+    """Another upload to this pool is under way."""
+
+    code = "pool_busy"
+
+
+class Busy(Conflict):
+    """Another request holds this for too long; try again."""
+
+    code = "busy"
+
+
+class DataFolderBusy(Conflict):
+    """Another process already serves from this data folder."""
+
+    code = "data_folder_busy"
+
+
+class UploadTooLarge(TooLarge):
+    """The upload is larger than this service accepts."""
+
+    code = "upload_too_large"
+
+
+class UnsupportedFormat(Unsupported):
+    """The upload's format is not one this service reads."""
+
+    code = "unsupported_format"
+
+
+class DatabaseUnavailable(Unavailable):
+    """The database does not answer; try again."""
+
+    code = "database_unavailable"
+
+
+class SchemaBehind(Unavailable):
+    """The database has another schema than this service; run `celeus migrate`."""
+
+    code = "schema_behind"
+
+
+class DataFolderUnusable(Unavailable):
+    """The data folder cannot hold a database."""
+
+    code = "data_folder_unusable"

@@ -1,0 +1,42 @@
+"""Settings of the process, read once from the environment and never changed."""
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+_MEBIBYTE = 1024 * 1024
+
+
+class Settings(BaseSettings):
+    """What an operator may choose; each is read from `CELEUS_` and its name in capitals."""
+
+    model_config = SettingsConfigDict(env_prefix="CELEUS_", frozen=True, extra="forbid")
+
+    database_url: str | None = Field(
+        default=None, description="PostgreSQL; without it a private one runs in `data_dir`."
+    )
+    redis_url: str | None = Field(
+        default=None, description="Redis; without it status and streams read PostgreSQL."
+    )
+    data_dir: Path = Field(
+        default=Path("celeus-data"), description="Folder of the private PostgreSQL."
+    )
+    host: str = "127.0.0.1"
+    port: int = Field(default=8000, ge=0, le=65535)
+    workers: int = Field(default=1, ge=1)
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+
+    upload_limit_bytes: int = Field(default=512 * _MEBIBYTE, ge=1)
+    max_draws_out: int = Field(
+        default=256, ge=1, description="Draws of one session that may wait for their loss."
+    )
+    lease_seconds_default: int = Field(default=300, ge=1)
+    hot_sessions: int = Field(default=256, ge=1, description="Session states a worker keeps.")
+    hot_pools: int = Field(default=16, ge=1, description="Pools a worker keeps.")
+
+    database_pool_size: int = Field(default=16, ge=1, description="Connections per worker.")
+    lock_timeout_ms: int = Field(default=5_000, ge=1)
+    statement_timeout_ms: int = Field(default=60_000, ge=1)
+    status_ttl_seconds: int = Field(default=10, ge=1)

@@ -1,0 +1,203 @@
+"""PostgreSQL: one engine, and transactions that refuse by name.
+
+A transaction of one statement costs three round trips: BEGIN, the statement, COMMIT. Nothing
+else is sent on the way, so a connection taken from the pool is not asked whether it is alive;
+one that the server has closed shows it on its socket, and is replaced before it is handed out.
+"""
+
+import select
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Self
+
+import psycopg
+from sqlalchemy import event, exc, make_url, text
+from sqlalchemy.engine import URL
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
+
+from app.errors import Busy, DatabaseUnavailable, InvalidValue
+from app.store import migrations
+
+_CONTENDED = {
+    "55P03",  # lock_not_available: lock_timeout ran out
+    "40P01",  # deadlock_detected
+    "40001",  # serialization_failure
+}
+_UNAVAILABLE_CLASSES = (
+    "08",  # connection exceptions
+    "53",  # insufficient resources: connections, disk, memory
+    "57",  # operator intervention: shutdown, crash, statement_timeout
+    "58",  # system errors outside PostgreSQL
+)
+_READ_ONLY = "25006"  # a standby answers while the primary is being replaced
+
+
+def async_url(url: str) -> URL:
+    """The address with the driver this service uses.
+
+    `postgres://` and `postgresql://` are accepted as any PostgreSQL tool accepts them.
+    """
+    plain = "postgresql" + url.removeprefix("postgres") if url.startswith("postgres://") else url
+    try:
+        parsed = make_url(plain)
+    except exc.ArgumentError as error:
+        raise InvalidValue(
+            "database_url is not an address", field="database_url", rule="postgresql://…"
+        ) from error
+    if parsed.get_backend_name() != "postgresql":
+        raise InvalidValue(
+            f"database_url speaks {parsed.drivername}; PostgreSQL is the only database",
+            field="database_url",
+            rule="postgresql://…",
+            value=parsed.drivername,
+        )
+    return parsed.set(drivername="postgresql+psycopg")
+
+
+class Database:
+    """A pool of connections to one PostgreSQL; made by `connect`, ended by `close`."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        """Wrap an engine; callers use `connect`."""
+        self._engine = engine
+        self._head: str | None = None
+
+    @classmethod
+    def connect(
+        cls,
+        url: str,
+        *,
+        pool_size: int = 16,
+        lock_timeout_ms: int = 5_000,
+        statement_timeout_ms: int = 60_000,
+    ) -> Self:
+        """Prepare up to `pool_size` connections; the first is opened when it is first needed."""
+        address = async_url(url)
+        engine = create_async_engine(
+            address,
+            pool_size=pool_size,
+            max_overflow=0,
+            # A request that finds no connection within the lock timeout would not get a lock either
+            pool_timeout=lock_timeout_ms / 1000,
+            pool_use_lifo=True,
+            # Else each new engine asks the server for the type ids of an extension unused here
+            use_native_hstore=False,
+            connect_args=_connect_args(address, lock_timeout_ms, statement_timeout_ms),
+        )
+        event.listen(engine.sync_engine, "checkout", _refuse_closed_connection)
+        return cls(engine)
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._engine.dispose()
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[AsyncConnection]:
+        """One transaction: committed when the block ends, rolled back when it raises.
+
+        Refuses with `DatabaseUnavailable` when there is no connection or it is lost (whether a
+        commit under way arrived is then unknown), and with `Busy` when a lock was not given.
+        """
+        with _refusals():
+            async with self._engine.begin() as db:
+                yield db
+
+    async def reachable(self) -> bool:
+        """Whether PostgreSQL answers now."""
+        try:
+            async with self.transaction() as db:
+                await db.execute(text("SELECT 1"))
+        except (DatabaseUnavailable, Busy):
+            return False
+        return True
+
+    async def at_head(self) -> bool:
+        """Whether the schema is the one this code was written for; false too when unreachable."""
+        if self._head is None:
+            self._head = migrations.head()
+        try:
+            async with self.transaction() as db:
+                present = await db.scalar(text("SELECT to_regclass('alembic_version')"))
+                if present is None:
+                    return False
+                current = await db.scalar(text("SELECT version_num FROM alembic_version"))
+        except (DatabaseUnavailable, Busy):
+            return False
+        return bool(current == self._head)
+
+
+def _connect_args(
+    address: URL, lock_timeout_ms: int, statement_timeout_ms: int
+) -> dict[str, object]:
+    """What each connection is opened with, so that no statement is spent on setting it."""
+    asked = address.query.get("options", "")
+    own = {
+        "lock_timeout": lock_timeout_ms,
+        "statement_timeout": statement_timeout_ms,
+        # A worker that hangs inside a transaction must not keep its session's row locked
+        "idle_in_transaction_session_timeout": statement_timeout_ms,
+        "TimeZone": "UTC",
+    }
+    options = [f"-c {name}={value}" for name, value in own.items()]
+    arguments: dict[str, object] = {
+        # What the address itself says comes last and wins
+        "options": " ".join([*options, asked if isinstance(asked, str) else " ".join(asked)]),
+    }
+    if "application_name" not in address.query:
+        arguments["application_name"] = "celeus"
+    if "connect_timeout" not in address.query:
+        arguments["connect_timeout"] = max(2, round(lock_timeout_ms / 1000))
+    return arguments
+
+
+def _refuse_closed_connection(
+    connection: DBAPIConnection, _record: ConnectionPoolEntry, _proxy: PoolProxiedConnection
+) -> None:
+    """Have the pool replace a connection that the server closed while it lay idle.
+
+    An idle connection has nothing to read, unless the server said goodbye: looking at the socket
+    is a system call, where asking the server would be a round trip.
+    """
+    driver = connection.driver_connection
+    if not isinstance(driver, psycopg.AsyncConnection):
+        return
+    if driver.closed:
+        raise exc.DisconnectionError
+    poll = select.poll()
+    poll.register(driver.fileno(), select.POLLIN)
+    if poll.poll(0):
+        raise exc.DisconnectionError
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """Turn the failures nobody asked for into refusals; everything else passes unchanged."""
+    try:
+        yield
+    except exc.TimeoutError as error:
+        raise DatabaseUnavailable("no database connection became free in time") from error
+    except exc.DBAPIError as error:
+        cause = error.orig if isinstance(error.orig, psycopg.Error) else None
+        _refuse(error, cause, lost=error.connection_invalidated)
+        raise
+    except psycopg.Error as error:
+        # COPY goes past SQLAlchemy, straight to the driver
+        _refuse(error, error, lost=False)
+        raise
+
+
+def _refuse(error: Exception, cause: psycopg.Error | None, *, lost: bool) -> None:
+    """Raise the refusal that `cause` amounts to, or return when it is an error of ours."""
+    state = cause.sqlstate if cause is not None else None
+    if state in _CONTENDED:
+        raise Busy("another request holds the lock this one needs; try again") from error
+    unreachable = state is None and isinstance(cause, psycopg.OperationalError)
+    if (
+        lost
+        or unreachable
+        or state == _READ_ONLY
+        or (state is not None and state.startswith(_UNAVAILABLE_CLASSES))
+    ):
+        raise DatabaseUnavailable("the database does not answer; try again") from error

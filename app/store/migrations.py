@@ -1,0 +1,48 @@
+"""Bring a database to the schema of this code.
+
+The scripts lie in `alembic/` beside the package in a checkout, and inside it in a wheel.
+"""
+
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from alembic.script import ScriptDirectory
+
+from app.errors import DataFolderUnusable
+
+
+def scripts() -> Path:
+    """The folder of the migration scripts."""
+    package = Path(__file__).parents[1]
+    for folder in (package / "_alembic", package.parent / "alembic"):
+        if (folder / "env.py").is_file():
+            return folder
+    raise DataFolderUnusable(f"the migration scripts are missing beside {package}")
+
+
+def configuration(url: str | None = None) -> Config:
+    """The alembic configuration; there is no ini file to keep in step with the settings."""
+    config = Config()
+    # The option's parser reads a percent sign as the start of a name
+    config.set_main_option("script_location", str(scripts()).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    config.set_main_option("file_template", "%%(year)d_%%(month).2d_%%(day).2d_%%(rev)s_%%(slug)s")
+    config.attributes["url"] = url
+    return config
+
+
+def head() -> str:
+    """The revision this code was written for."""
+    revision = ScriptDirectory.from_config(configuration()).get_current_head()
+    if revision is None:
+        raise DataFolderUnusable(f"there are no migrations in {scripts()}")
+    return revision
+
+
+def upgrade(url: str) -> None:
+    """Bring the database to head; two callers at once do it one after the other.
+
+    Blocking: call it from a thread where a loop runs.
+    """
+    command.upgrade(configuration(url), "head")

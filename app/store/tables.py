@@ -1,0 +1,217 @@
+"""The tables, and nothing that reads or writes them.
+
+Every key starts with `pool_id` or `session_id`, so that the schema can be distributed or
+partitioned by it; every table names its project. The ledger (`events`) is only ever inserted
+into; `leases` and the row of `sessions` change; `trajectory` is derived and may be replaced.
+"""
+
+from uuid import UUID
+
+from sqlalchemy import (
+    Boolean,
+    CheckConstraint,
+    Column,
+    DateTime,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    SmallInteger,
+    Table,
+    Text,
+    UniqueConstraint,
+    Uuid,
+    func,
+    text,
+)
+from sqlalchemy.dialects.postgresql import JSONB
+
+DEFAULT_PROJECT = UUID("00000000-0000-7000-8000-000000000001")
+"""The one project everything belongs to until there are keys."""
+
+DRAW, OBSERVATION, UNJUDGEABLE, AMENDMENT, CHANGE = 1, 2, 3, 4, 5
+"""The kinds of event a ledger holds."""
+
+metadata = MetaData(
+    naming_convention={
+        "pk": "%(table_name)s_pkey",
+        "fk": "%(table_name)s_%(column_0_N_name)s_fkey",
+        "uq": "%(table_name)s_%(column_0_N_name)s_key",
+        "ck": "%(table_name)s_%(constraint_name)s_check",
+        "ix": "%(table_name)s_%(column_0_N_name)s_idx",
+    }
+)
+
+
+def _project() -> Column[UUID]:
+    """The project of a row; the default goes when keys name it."""
+    return Column(
+        "project_id",
+        Uuid,
+        ForeignKey("projects.project_id"),
+        nullable=False,
+        server_default=text(f"'{DEFAULT_PROJECT}'::uuid"),
+    )
+
+
+def _many_rows_project() -> Column[UUID]:
+    """The same without its foreign key: checking it for each of a million rows is what costs."""
+    return Column(
+        "project_id", Uuid, nullable=False, server_default=text(f"'{DEFAULT_PROJECT}'::uuid")
+    )
+
+
+projects = Table(
+    "projects",
+    metadata,
+    Column("project_id", Uuid, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+)
+
+pools = Table(
+    "pools",
+    metadata,
+    Column("pool_id", Uuid, primary_key=True),
+    _project(),
+    Column("name", Text, nullable=False),
+    Column("loss_kind", Text, nullable=False),
+    Column("loss_lower", Double, nullable=False),
+    Column("loss_upper", Double, nullable=False),
+    Column("sealed", Boolean, nullable=False, server_default=text("false")),
+    Column("items", Integer, nullable=False, server_default=text("0")),
+    Column("classes", Integer),
+    # The names of the numeric columns, in their order of arrival.
+    Column("columns", JSONB, nullable=False, server_default=text("'[]'::jsonb")),
+    # The names of the groups, in the order of their codes.
+    Column("groups", JSONB, nullable=False, server_default=text("'[]'::jsonb")),
+    # A hash chain over the items so far; `digest` is the sealed pool's.
+    Column("items_digest", LargeBinary, nullable=False, server_default=text("''::bytea")),
+    Column("digest", LargeBinary),
+    Column("created_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
+    Column("sealed_at", DateTime(timezone=True)),
+    CheckConstraint("loss_lower < loss_upper", name="loss_scale"),
+    CheckConstraint("sealed = (digest IS NOT NULL)", name="sealed_has_digest"),
+    Index(None, "project_id", "pool_id"),
+)
+
+items = Table(
+    "items",
+    metadata,
+    # No foreign key, for the same reason as the project's: rows come by COPY under the pool's lock.
+    Column("pool_id", Uuid, primary_key=True),
+    Column("index", Integer, primary_key=True, autoincrement=False),
+    _many_rows_project(),
+    Column("id", Text, nullable=False),
+    Column("payload", JSONB(none_as_null=True)),
+    UniqueConstraint("pool_id", "id"),
+)
+
+chunks = Table(
+    "chunks",
+    metadata,
+    Column("pool_id", Uuid, ForeignKey("pools.pool_id"), primary_key=True),
+    Column("column", Text, primary_key=True),
+    Column("start", Integer, primary_key=True, autoincrement=False),
+    _project(),
+    Column("count", Integer, nullable=False),
+    Column("dtype", Text, nullable=False),
+    # Stored out of line and uncompressed (by the migration): scores hardly shrink, reads are whole.
+    Column("data", LargeBinary, nullable=False),
+)
+
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("session_id", Uuid, primary_key=True),
+    _project(),
+    Column("pool_id", Uuid, ForeignKey("pools.pool_id"), nullable=False),
+    Column("plan", JSONB, nullable=False),
+    Column("plan_digest", LargeBinary, nullable=False),
+    Column("seed", LargeBinary, nullable=False),
+    Column("commitment", LargeBinary, nullable=False),
+    Column("lease_seconds", Integer, nullable=False),
+    Column("lifecycle", Text, nullable=False, server_default=text("'active'")),
+    Column("state", Text, nullable=False),
+    Column("precision", Double),
+    Column("budget", Integer, nullable=False),
+    # The last event's number, the number of rewritings of the trajectory, the rounds drawn.
+    Column("sequence", Integer, nullable=False, server_default=text("0")),
+    Column("revision", Integer, nullable=False, server_default=text("0")),
+    Column("drawn", Integer, nullable=False, server_default=text("0")),
+    # The document that GET answers, written by whoever wrote the last event.
+    Column("status", JSONB, nullable=False),
+    Column("forecast", JSONB(none_as_null=True)),
+    Column("created_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
+    Column("updated_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
+    CheckConstraint("lifecycle IN ('active', 'paused', 'closed')", name="lifecycle"),
+    Index(None, "project_id", "session_id"),
+    Index(None, "pool_id", "session_id"),
+    # Every event rewrites its session's row: room in the page keeps that update off the indexes.
+    postgresql_with={"fillfactor": 50},
+)
+
+events = Table(
+    "events",
+    metadata,
+    Column("session_id", Uuid, ForeignKey("sessions.session_id"), primary_key=True),
+    Column("sequence", Integer, primary_key=True, autoincrement=False),
+    _many_rows_project(),
+    Column("kind", SmallInteger, nullable=False),
+    Column("round", Integer),
+    Column("item", Integer),
+    Column("q", Double),
+    # The probability in each stratum, packed doubles, where the policy has strata.
+    Column("strata_q", LargeBinary),
+    # The last event folded when q was computed.
+    Column("seen", Integer),
+    Column("loss", Double),
+    # Label, worker, reason, author, or the fields of a change.
+    Column("detail", JSONB(none_as_null=True)),
+    Column("at", DateTime(timezone=True), nullable=False, server_default=func.now()),
+    CheckConstraint("kind BETWEEN 1 AND 5", name="kind"),
+    CheckConstraint(
+        "kind <> 1 OR (round IS NOT NULL AND item IS NOT NULL"
+        " AND q IS NOT NULL AND seen IS NOT NULL)",
+        name="draw",
+    ),
+    CheckConstraint("kind <> 2 OR (round IS NOT NULL AND loss IS NOT NULL)", name="observation"),
+    Index(
+        "events_one_draw_a_round_idx",
+        "session_id",
+        "round",
+        unique=True,
+        postgresql_where=text("kind = 1"),
+    ),
+    Index(
+        "events_one_observation_a_round_idx",
+        "session_id",
+        "round",
+        unique=True,
+        postgresql_where=text("kind IN (2, 3)"),
+    ),
+)
+
+leases = Table(
+    "leases",
+    metadata,
+    Column("session_id", Uuid, ForeignKey("sessions.session_id"), primary_key=True),
+    Column("round", Integer, primary_key=True, autoincrement=False),
+    _many_rows_project(),
+    Column("worker", Text, nullable=False),
+    Column("expires_at", DateTime(timezone=True), nullable=False),
+)
+
+trajectory = Table(
+    "trajectory",
+    metadata,
+    Column("session_id", Uuid, ForeignKey("sessions.session_id"), primary_key=True),
+    Column("revision", Integer, primary_key=True, autoincrement=False),
+    Column("round", Integer, primary_key=True, autoincrement=False),
+    _many_rows_project(),
+    Column("sequence", Integer, nullable=False),
+    Column("estimate", Double, nullable=False),
+    Column("lower", Double, nullable=False),
+    Column("upper", Double, nullable=False),
+)
