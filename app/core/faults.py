@@ -1,0 +1,244 @@
+"""The rules of a single row, spelled out: which field breaks which rule with which value.
+
+This is the slow and exact half of the import; `core.items` decides with array operations whether
+it is needed at all. The two must agree on what is good, which a property test checks.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from app.core.losses import LossScale
+from app.core.pool import canonical
+
+MAX_TEXT = 256
+"""Longest id and group name, in characters."""
+MAX_PAYLOAD_BYTES = 1 << 20
+"""Longest payload, as canonical JSON."""
+MAX_SURROGATES = 64
+MAX_INT = 2**31 - 1
+SUM_TOLERANCE = 1e-3
+"""How far probabilities may be from summing to 1: what models print is rounded. They are divided
+by their sum afterwards."""
+
+FIELDS = frozenset(
+    {
+        "id",
+        "payload",
+        "surrogate",
+        "surrogates",
+        "proxy",
+        "target_probs",
+        "surrogate_probs",
+        "prediction",
+        "group",
+    }
+)
+TEXT_RULE = f"a string of 1 to {MAX_TEXT} characters without U+0000"
+PAYLOAD_RULE = (
+    f"a string or JSON object of finite numbers, at most {MAX_PAYLOAD_BYTES} bytes, without U+0000"
+)
+SUM_RULE = f"probabilities that sum to 1 within {SUM_TOLERANCE:g}"
+_NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
+
+Found = tuple[str, str, object]
+"""Field, rule and value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Why a line cannot become an item; ``value`` is shortened text, safe in any answer."""
+
+    line: int
+    field: str
+    rule: str
+    value: str
+
+    @classmethod
+    def of(cls, line: int, field: str, rule: str, value: object) -> Self:
+        """The fault with its value shortened to text."""
+        return cls(line, field, rule, repr(value)[:100])
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Which optional fields every item of a pool carries."""
+
+    surrogates: int = 0
+    proxy: bool = False
+    target_probs: bool = False
+    surrogate_probs: bool = False
+    prediction: bool = False
+    group: bool = False
+    classes: int | None = None
+
+    @classmethod
+    def of_columns(cls, columns: Sequence[str], classes: int | None) -> Self:
+        """Shape of a pool that has these columns already."""
+        return cls(
+            surrogates=sum(name.startswith("surrogate.") for name in columns),
+            proxy="proxy" in columns,
+            target_probs="target_probs" in columns,
+            surrogate_probs="hard" in columns or "entropy_g" in columns,
+            prediction="prediction" in columns,
+            group="group" in columns,
+            classes=classes,
+        )
+
+    @classmethod
+    def of_row(cls, row: dict[str, Any]) -> Self:
+        """Shape the first row gives to its pool; meaningful only when the row has no fault."""
+        surrogates, target = row.get("surrogates"), row.get("target_probs")
+        several = len(surrogates) if isinstance(surrogates, list) else 0
+        return cls(
+            surrogates=1 if "surrogate" in row else several,
+            proxy="proxy" in row,
+            target_probs="target_probs" in row,
+            surrogate_probs="surrogate_probs" in row,
+            prediction="prediction" in row,
+            group="group" in row,
+            classes=len(target) if isinstance(target, list) else None,
+        )
+
+    def fields(self) -> frozenset[str]:
+        """Fields of a row of this shape beside `id`, `payload` and the surrogates."""
+        flags = ("proxy", "target_probs", "surrogate_probs", "prediction", "group")
+        return frozenset(name for name in flags if getattr(self, name))
+
+
+@dataclass(frozen=True, slots=True)
+class Malformed:
+    """Stands for a row that could not be read at all."""
+
+    rule: str
+    text: str
+
+
+def row_faults(row: object, scale: LossScale, shape: Shape | None) -> list[Found]:
+    """Everything wrong with a row (nulls taken out); empty when it can become an item."""
+    if isinstance(row, Malformed):
+        return [("", row.rule, row.text)]
+    if not isinstance(row, dict):
+        return [("", "a JSON object", row)]
+    found: list[Found] = [
+        (name, "one of " + ", ".join(sorted(FIELDS)), row[name])
+        for name in row
+        if name not in FIELDS
+    ]
+    if not is_text(row.get("id")):
+        found.append(("id", TEXT_RULE, row.get("id")))
+    if "payload" in row and encode_payload(row["payload"]) is None:
+        found.append(("payload", PAYLOAD_RULE, row["payload"]))
+    if "group" in row and not is_text(row["group"]):
+        found.append(("group", TEXT_RULE, row["group"]))
+    found += _score_faults(row, scale)
+    found += _probability_faults(row, scale)
+    return found or list(_shape_faults(Shape.of_row(row), shape, row))
+
+
+def is_text(value: object) -> bool:
+    """A string that may be an id or a group's name."""
+    if not isinstance(value, str) or not 0 < len(value) <= MAX_TEXT or "\0" in value:
+        return False
+    return value.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in value)
+
+
+def encode_payload(payload: object) -> bytes | None:
+    """Canonical JSON of a payload, None where it is not one."""
+    if not isinstance(payload, (dict, str)):
+        return None
+    try:
+        encoded = canonical(payload)
+    except (ValueError, TypeError, RecursionError):
+        return None
+    # The database's JSON type cannot hold U+0000.
+    if len(encoded) > MAX_PAYLOAD_BYTES or (b"\\u0000" in encoded and _NUL.search(encoded)):
+        return None
+    return encoded
+
+
+def _score_faults(row: dict[str, Any], scale: LossScale) -> Iterator[Found]:
+    rule = f"a number from {scale.lower:g} to {scale.upper:g}"
+    for name in ("surrogate", "proxy"):
+        if name in row and not _is_number(row[name], scale.lower, scale.upper):
+            yield name, rule, row[name]
+    if "surrogates" not in row:
+        return
+    values = row["surrogates"]
+    if "surrogate" in row:
+        yield "surrogates", "left out when `surrogate` is given", values
+    elif not isinstance(values, list) or not 0 < len(values) <= MAX_SURROGATES:
+        yield "surrogates", f"a list of 1 to {MAX_SURROGATES} numbers", values
+    else:
+        for position, value in enumerate(values):
+            if not _is_number(value, scale.lower, scale.upper):
+                yield f"surrogates[{position}]", rule, value
+
+
+def _probability_faults(row: dict[str, Any], scale: LossScale) -> Iterator[Found]:
+    for name in ("target_probs", "surrogate_probs"):
+        if name not in row:
+            continue
+        if scale.kind == "bounded":
+            yield name, "left out: a bounded loss does not follow from probabilities", row[name]
+        else:
+            yield from _distribution_faults(name, row[name])
+    target, surrogate = row.get("target_probs"), row.get("surrogate_probs")
+    if "surrogate_probs" in row and not isinstance(target, list):
+        yield "surrogate_probs", "given only together with target_probs", surrogate
+    elif isinstance(surrogate, list) and len(surrogate) != len(target or ()):
+        yield "surrogate_probs", f"as long as target_probs ({len(target or ())})", len(surrogate)
+    if "prediction" in row:
+        yield from _prediction_faults(row["prediction"], target, scale)
+
+
+def _distribution_faults(name: str, values: object) -> Iterator[Found]:
+    if not isinstance(values, list) or len(values) < 2:
+        yield name, "a list of at least 2 probabilities", values
+        return
+    for position, value in enumerate(values):
+        if not _is_number(value, 0.0, 1.0):
+            yield f"{name}[{position}]", "a number from 0 to 1", value
+            return
+    # The same sum as in the batch: at the very edge of the tolerance the two must agree.
+    total = float(np.array([values], dtype=np.float64).sum(axis=1)[0])
+    if abs(total - 1.0) > SUM_TOLERANCE:
+        yield name, SUM_RULE, total
+
+
+def _prediction_faults(prediction: object, target: object, scale: LossScale) -> Iterator[Found]:
+    last = len(target) - 1 if isinstance(target, list) else MAX_INT
+    if scale.kind != "zero_one":
+        yield "prediction", "left out: only a zero_one loss follows from it", prediction
+    elif type(prediction) is not int or not 0 <= prediction <= last:
+        yield "prediction", f"a whole number from 0 to {last}", prediction
+
+
+def _shape_faults(own: Shape, pool: Shape | None, row: dict[str, Any]) -> Iterator[Found]:
+    """Differences from the items before; ``own`` is of a row that is good in itself."""
+    if pool is None or own == pool:
+        return
+    if own.surrogates != pool.surrogates:
+        name = "surrogates" if "surrogates" in row or pool.surrogates > 1 else "surrogate"
+        yield name, _count_rule(pool.surrogates), row.get(name)
+    for name in sorted(own.fields() ^ pool.fields()):
+        if name in row:
+            yield name, "left out, as in the items before", row[name]
+        else:
+            yield name, "given, as in the items before", None
+    if own.target_probs and pool.target_probs and own.classes != pool.classes:
+        yield "target_probs", f"{pool.classes} probabilities, as before", own.classes
+
+
+def _count_rule(count: int) -> str:
+    if count == 0:
+        return "left out, as in the items before"
+    return "given, as in the items before" if count == 1 else f"{count} numbers, as before"
+
+
+def _is_number(value: object, lower: float, upper: float) -> bool:
+    # bool is a subclass of int; NaN fails both comparisons; a huge int compares exactly.
+    return type(value) in {int, float} and lower <= value <= upper  # type: ignore[operator]

@@ -1,0 +1,278 @@
+"""From uploaded rows to columns: what a row must mean before it becomes an item.
+
+A row is `{id, payload?, surrogate? | surrogates?, proxy?, target_probs?, surrogate_probs?,
+prediction?, group?}`. The first good row fixes the shape of the pool: which optional fields its
+items carry and how long the lists are; every later row must have the same. A field that is null
+counts as left out.
+
+Rows are checked in batches with array operations; only a batch with a fault is gone through row
+by row, to say which line, which field and which rule.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain as flatten
+from itertools import compress
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.core.faults import (
+    MAX_INT,
+    MAX_SURROGATES,
+    MAX_TEXT,
+    SUM_TOLERANCE,
+    Fault,
+    Shape,
+    encode_payload,
+    row_faults,
+)
+from app.core.losses import LossScale
+from app.core.pool import canonical, dtype_of
+from app.core.surrogates import from_probabilities
+
+Row = dict[str, Any]
+Floats = NDArray[np.float64]
+
+
+class _Irregular(ValueError):
+    """A batch breaks a rule somewhere; which one is found out row by row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Good rows of one batch: parallel lists and columns, in upload order."""
+
+    lines: list[int]
+    ids: list[str]
+    payloads: list[bytes | None]
+    columns: dict[str, NDArray[Any]]
+    groups: list[str] = field(default_factory=list)
+
+    def records(self) -> Iterable[bytes]:
+        """The records the items digest is chained over."""
+        for name, payload in zip(self.ids, self.payloads, strict=True):
+            yield b"[" + canonical(name) + b"," + (payload or b"null") + b"]"
+
+    def without(self, dropped: set[str]) -> "Batch":
+        """The same batch without the items of these ids."""
+        keep = np.array([name not in dropped for name in self.ids], dtype=bool)
+        return Batch(
+            lines=list(compress(self.lines, keep)),
+            ids=list(compress(self.ids, keep)),
+            payloads=list(compress(self.payloads, keep)),
+            columns={name: column[keep] for name, column in self.columns.items()},
+            groups=list(compress(self.groups, keep)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """What became of some rows; ``shape`` is None while no row was good."""
+
+    batch: Batch
+    faults: list[Fault]
+    shape: Shape | None
+
+
+def assemble(
+    lines: Sequence[int], rows: Sequence[object], scale: LossScale, shape: Shape | None
+) -> Assembled:
+    """Columns of the good rows and the faults of the others, by line.
+
+    ``shape`` is that of the rows already in the pool, None before the first. Duplicates are found
+    within these rows only.
+    """
+    if not rows:
+        return Assembled(_empty(), [], shape)
+    try:
+        return _assemble_regular(lines, rows, scale, shape)
+    except _Irregular:
+        present = [_without_nulls(row) for row in rows]
+    try:
+        return _assemble_regular(lines, present, scale, shape)
+    except _Irregular:
+        return _assemble_one_by_one(lines, present, scale, shape)
+
+
+def encode_groups(names: Sequence[str], known: Mapping[str, int]) -> dict[str, int]:
+    """Codes of all names, new ones after the known ones in order of appearance."""
+    codes = dict(known)
+    for name in names:
+        codes.setdefault(name, len(codes))
+    return codes
+
+
+def _assemble_regular(
+    lines: Sequence[int], rows: Sequence[object], scale: LossScale, shape: Shape | None
+) -> Assembled:
+    """All rows at once; _Irregular when any of them breaks any rule."""
+    if set(map(type, rows)) != {dict}:
+        raise _Irregular
+    items: Sequence[Row] = rows  # type: ignore[assignment]  # just checked
+    expected = Shape.of_row(items[0]) if shape is None else shape
+    _check_fields(items, expected, scale)
+    ids = _texts([row["id"] for row in items])
+    if len(set(ids)) != len(ids):
+        raise _Irregular
+    batch = Batch(
+        lines=list(lines),
+        ids=ids,
+        payloads=_payloads(items),
+        columns=_columns(items, scale, expected),
+        groups=_texts([row["group"] for row in items]) if expected.group else [],
+    )
+    return Assembled(batch, [], expected)
+
+
+def _assemble_one_by_one(
+    lines: Sequence[int], rows: Sequence[object], scale: LossScale, shape: Shape | None
+) -> Assembled:
+    faults: list[Fault] = []
+    good: list[Row] = []
+    good_lines: list[int] = []
+    seen: set[str] = set()
+    for line, row in zip(lines, rows, strict=True):
+        found = row_faults(row, scale, shape)
+        if not found and isinstance(row, dict):
+            if row["id"] in seen:
+                found = [("id", "an id no other item has", row["id"])]
+            else:
+                shape = shape or Shape.of_row(row)
+                seen.add(row["id"])
+                good.append(_with_surrogates(row))
+                good_lines.append(line)
+        faults += [Fault.of(line, *one) for one in found]
+    if not good:
+        return Assembled(_empty(), faults, shape)
+    return replace(_assemble_regular(good_lines, good, scale, shape), faults=faults)
+
+
+def _check_fields(rows: Sequence[Row], shape: Shape, scale: LossScale) -> None:
+    expected = shape.fields() | {"id"}
+    if shape.surrogates:
+        expected |= {"surrogate" if "surrogate" in rows[0] else "surrogates"}
+    for layout in {tuple(row) for row in rows}:
+        if frozenset(layout) - {"payload"} != expected:
+            raise _Irregular
+    probabilities = shape.target_probs or shape.surrogate_probs
+    if (
+        shape.surrogates > MAX_SURROGATES
+        or (probabilities and scale.kind == "bounded")
+        or (shape.surrogate_probs and not shape.target_probs)
+        or (shape.target_probs and (shape.classes is None or shape.classes < 2))
+        or (shape.prediction and scale.kind != "zero_one")
+    ):
+        raise _Irregular
+
+
+def _columns(rows: Sequence[Row], scale: LossScale, shape: Shape) -> dict[str, NDArray[Any]]:
+    columns: dict[str, NDArray[Any]] = {}
+    if shape.surrogates:
+        columns |= _surrogates(rows, scale, shape)
+    if shape.proxy:
+        columns["proxy"] = _numbers([row["proxy"] for row in rows], scale.lower, scale.upper)
+    if shape.target_probs:
+        target = _probabilities([row["target_probs"] for row in rows], shape.classes)
+        other = None
+        if shape.surrogate_probs:
+            other = _probabilities([row["surrogate_probs"] for row in rows], shape.classes)
+        columns |= from_probabilities(scale, target, other)
+        columns["target_probs"] = target
+    if shape.prediction:
+        columns["prediction"] = _predictions([row["prediction"] for row in rows], shape.classes)
+    return {
+        name: np.ascontiguousarray(column, dtype=dtype_of(name)) for name, column in columns.items()
+    }
+
+
+def _surrogates(rows: Sequence[Row], scale: LossScale, shape: Shape) -> dict[str, Floats]:
+    if "surrogate" in rows[0]:
+        if shape.surrogates != 1:
+            raise _Irregular
+        single = [row["surrogate"] for row in rows]
+        return {"surrogate.0": _numbers(single, scale.lower, scale.upper)}
+    table = _table([row["surrogates"] for row in rows], shape.surrogates, scale.lower, scale.upper)
+    return {f"surrogate.{column}": table[:, column] for column in range(shape.surrogates)}
+
+
+def _numbers(values: list[object], lower: float, upper: float) -> Floats:
+    if not set(map(type, values)) <= {int, float}:
+        raise _Irregular
+    try:
+        numbers = np.array(values, dtype=np.float64)
+    except OverflowError:
+        raise _Irregular from None
+    # NaN fails both comparisons.
+    if not ((numbers >= lower) & (numbers <= upper)).all():
+        raise _Irregular
+    return numbers
+
+
+def _table(values: list[Any], width: int | None, lower: float, upper: float) -> Floats:
+    if set(map(type, values)) != {list} or set(map(len, values)) != {width}:
+        raise _Irregular
+    return _numbers(list(flatten.from_iterable(values)), lower, upper).reshape(len(values), -1)
+
+
+def _probabilities(values: list[Any], classes: int | None) -> Floats:
+    table = _table(values, classes, 0.0, 1.0)
+    sums = table.sum(axis=1, keepdims=True)
+    if (np.abs(sums - 1.0) > SUM_TOLERANCE).any():
+        raise _Irregular
+    # What models print is rounded: the rest of the work wants a distribution.
+    normal: Floats = table / sums
+    return normal
+
+
+def _predictions(values: list[Any], classes: int | None) -> NDArray[np.int32]:
+    last = MAX_INT if classes is None else classes - 1
+    if set(map(type, values)) != {int} or min(values) < 0 or max(values) > last:
+        raise _Irregular
+    return np.array(values, dtype=np.int32)
+
+
+def _texts(values: list[Any]) -> list[str]:
+    if set(map(type, values)) != {str}:
+        raise _Irregular
+    joined = "".join(values)
+    if "\0" in joined or min(map(len, values)) == 0 or max(map(len, values)) > MAX_TEXT:
+        raise _Irregular
+    try:
+        joined.encode()
+    except UnicodeEncodeError:
+        raise _Irregular from None
+    return values
+
+
+def _payloads(rows: Sequence[Row]) -> list[bytes | None]:
+    payloads: list[bytes | None] = []
+    for row in rows:
+        payload = row.get("payload")
+        if payload is None:
+            payloads.append(None)
+            continue
+        encoded = encode_payload(payload)
+        if encoded is None:
+            raise _Irregular
+        payloads.append(encoded)
+    return payloads
+
+
+def _without_nulls(row: object) -> object:
+    if not isinstance(row, dict):
+        return row
+    return {name: value for name, value in row.items() if value is not None}
+
+
+def _empty() -> Batch:
+    return Batch([], [], [], {})
+
+
+def _with_surrogates(row: Row) -> Row:
+    """The row with a list for its one surrogate, so that rows of both spellings are alike."""
+    if "surrogate" not in row:
+        return row
+    rest = {name: value for name, value in row.items() if name != "surrogate"}
+    return rest | {"surrogates": [row["surrogate"]]}

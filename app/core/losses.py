@@ -1,0 +1,127 @@
+"""The scale a loss lives on, and the loss that follows from a true label.
+
+Notation: l loss, [L, U] scale, y true label, p_f the target's probabilities, y_f its prediction.
+
+    zero_one        l = 1[y_f != y], exactly 0 or 1: the exact binomial bound rests on whole counts
+    cross_entropy   l = -log p_f(y), clipped at a U that was fixed before any label was seen
+    bounded         any l in a finite [L, U]
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.errors import InvalidValue, LossOutsideScale
+
+LossKind = Literal["zero_one", "cross_entropy", "bounded"]
+KINDS: tuple[LossKind, ...] = ("zero_one", "cross_entropy", "bounded")
+
+
+@dataclass(frozen=True, slots=True)
+class LossScale:
+    """Kind of loss and the interval it lies in, fixed before the first label."""
+
+    kind: LossKind
+    lower: float
+    upper: float
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise InvalidValue(
+                "The kind of loss is unknown.",
+                field="loss.kind",
+                rule="one of " + ", ".join(KINDS),
+                value=self.kind,
+            )
+        if self.kind == "zero_one" and (self.lower, self.upper) != (0.0, 1.0):
+            raise InvalidValue(
+                "A zero_one loss has the scale 0 to 1.",
+                field="loss.upper" if self.lower == 0.0 else "loss.lower",
+                rule="0 and 1, or left out",
+                value=(self.lower, self.upper),
+            )
+        if self.kind == "cross_entropy" and self.lower != 0.0:
+            raise InvalidValue(
+                "A cross-entropy loss starts at 0.",
+                field="loss.lower",
+                rule="0, or left out",
+                value=self.lower,
+            )
+        # One comparison refuses NaN, infinite ends and a width that overflows.
+        if not 0.0 < self.upper - self.lower < math.inf:
+            raise InvalidValue(
+                "The scale of the loss is empty or unbounded.",
+                field="loss.upper",
+                rule="finite, and above loss.lower",
+                value=(self.lower, self.upper),
+            )
+
+    @classmethod
+    def of(cls, kind: LossKind, lower: float | None = None, upper: float | None = None) -> Self:
+        """Scale with what was left out filled in, refused where it has to be said.
+
+        The upper end of a cross-entropy has to be given: taken from the losses it would look at
+        labels, and the certificate would be worth nothing.
+        """
+        if upper is None and kind != "zero_one":
+            raise InvalidValue(
+                f"A {kind} loss needs an upper limit fixed beforehand.",
+                field="loss.upper",
+                rule="a finite number, given before any label is seen",
+                value=None,
+            )
+        if lower is None and kind == "bounded":
+            raise InvalidValue(
+                "A bounded loss needs a lower limit.",
+                field="loss.lower",
+                rule="a finite number below loss.upper",
+                value=None,
+            )
+        return cls(kind, 0.0 if lower is None else lower, 1.0 if upper is None else upper)
+
+    @property
+    def width(self) -> float:
+        """U - L."""
+        return self.upper - self.lower
+
+    def check(self, loss: float) -> float:
+        """The loss itself, when it lies on the scale; refused by name otherwise."""
+        if self.kind == "zero_one":
+            allowed, rule = loss in {0.0, 1.0}, "exactly 0 or 1"
+        else:
+            allowed = self.lower <= loss <= self.upper
+            rule = f"a number from {self.lower:g} to {self.upper:g}"
+        if not allowed:
+            raise LossOutsideScale(
+                "The loss is not on the scale of its pool.", field="loss", rule=rule, value=loss
+            )
+        return loss
+
+
+def zero_one_loss(label: int, prediction: int, classes: int | None) -> float:
+    """1[y_f != y]; without known classes any label from 0 may be the true one."""
+    _check_label(label, classes)
+    return float(prediction != label)
+
+
+def cross_entropy_loss(label: int, target_probs: NDArray[np.float32], upper: float) -> float:
+    """-log p_f(y), clipped into [0, U]."""
+    _check_label(label, len(target_probs))
+    probability = float(target_probs[label])
+    if probability <= 0.0:
+        return upper
+    return min(max(-math.log(probability), 0.0), upper)
+
+
+def _check_label(label: int, classes: int | None) -> None:
+    if label < 0 or (classes is not None and label >= classes):
+        last = "" if classes is None else f" to {classes - 1}"
+        raise InvalidValue(
+            "The label names no class of this pool.",
+            field="label",
+            rule=f"a whole number from 0{last}",
+            value=label,
+        )

@@ -1,0 +1,144 @@
+"""The pool: a finite, frozen population of items, as numbers, and the digest that names it.
+
+A pool of N items is a set of columns of length N, in the order of upload:
+
+    surrogate.0, surrogate.1, ...   float64   surrogate scores in [L, U]
+    proxy                           float64   target-loss proxy in [L, U]
+    dispersion_f, hard, soft        float64   from probabilities, 0-1 loss
+    entropy_f, entropy_g, mode_loss float64   from probabilities, cross-entropy
+    target_probs                    float32   [N, classes], for losses from labels
+    prediction                      int32     the target's predicted class
+    group                           int32     code of the group's name, in order of appearance
+
+The digest is SHA-256 over a header: canonical JSON of the number of items, the scale, the group
+names, name, type and SHA-256 of every column (little-endian bytes), and the items digest. That
+one is a chain over ids and payloads, h_0 = 32 zero bytes and h_i = SHA-256(h_{i-1} + record_i),
+where record_i is canonical JSON of [id, payload].
+
+Canonical JSON: UTF-8, keys sorted, no spaces, whole numbers without fraction or exponent, other
+numbers in their shortest form.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.core.losses import LossScale, cross_entropy_loss, zero_one_loss
+from app.errors import InvalidValue
+
+CHAIN_START = bytes(32)
+DTYPES: Mapping[str, str] = {"target_probs": "<f4", "prediction": "<i4", "group": "<i4"}
+"""Types of the columns that are not little-endian float64."""
+
+_ENCODER = json.JSONEncoder(
+    ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """Columns, scale and names of a pool; the arrays are read-only.
+
+    Not slotted: the digest is computed once, when first asked for.
+    """
+
+    items: int
+    scale: LossScale
+    columns: Mapping[str, NDArray[Any]]
+    groups: tuple[str, ...]
+    items_digest: bytes
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 in hex of the header: two pools with one digest are the same pool."""
+        return hashlib.sha256(canonical(self.header())).hexdigest()
+
+    def header(self) -> dict[str, object]:
+        """What the digest is taken over."""
+        return {
+            "items": self.items,
+            "loss": {
+                "kind": self.scale.kind,
+                "lower": self.scale.lower,
+                "upper": self.scale.upper,
+            },
+            "groups": list(self.groups),
+            "columns": [
+                {
+                    "name": name,
+                    "dtype": self.columns[name].dtype.str,
+                    "sha256": hashlib.sha256(
+                        np.ascontiguousarray(self.columns[name]).data
+                    ).hexdigest(),
+                }
+                for name in sorted(self.columns)
+            ],
+            "items_digest": self.items_digest.hex(),
+        }
+
+    @cached_property
+    def surrogates(self) -> tuple[NDArray[np.float64], ...]:
+        """Uploaded surrogate columns in their order; empty when there are none."""
+        names = (name for name in self.columns if name.startswith("surrogate."))
+        ordered = sorted(names, key=lambda name: int(name.removeprefix("surrogate.")))
+        return tuple(self.columns[name] for name in ordered)
+
+    @property
+    def classes(self) -> int | None:
+        """Number of classes, where probabilities were uploaded."""
+        probabilities = self.columns.get("target_probs")
+        return None if probabilities is None else int(probabilities.shape[1])
+
+    def loss_of_label(self, item: int, label: int) -> float:
+        """Loss of the item when ``label`` is its true class; refused where none follows."""
+        probabilities = self.columns.get("target_probs")
+        if self.scale.kind == "cross_entropy" and probabilities is not None:
+            return cross_entropy_loss(label, probabilities[item], self.scale.upper)
+        if self.scale.kind == "zero_one" and "prediction" in self.columns:
+            return zero_one_loss(label, int(self.columns["prediction"][item]), self.classes)
+        if self.scale.kind == "zero_one" and probabilities is not None:
+            return zero_one_loss(label, int(probabilities[item].argmax()), self.classes)
+        raise InvalidValue(
+            "The items of this pool carry nothing a loss could be computed from.",
+            field="label",
+            rule="left out, with `loss` in its place",
+            value=label,
+        )
+
+
+def dtype_of(column: str) -> np.dtype[Any]:
+    """Type the column is kept and hashed in, little-endian everywhere."""
+    return np.dtype(DTYPES.get(column, "<f8"))
+
+
+def chain(digest: bytes, records: Iterable[bytes]) -> bytes:
+    """The items digest after these records, from the one before them."""
+    for record in records:
+        digest = hashlib.sha256(digest + record).digest()
+    return digest
+
+
+def canonical(value: object) -> bytes:
+    """Canonical JSON of a value; ValueError or TypeError when it has none.
+
+    Whole floats become integers, because a database and a JSON reader may turn one into the other.
+    """
+    return _ENCODER.encode(_plain(value)).encode()
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, float) and value.is_integer():
+        # The shortest decimal, not int(value): 1e23 is written as 1 and 23 zeros.
+        return int(Decimal(repr(value)))
+    if isinstance(value, dict):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_plain(inner) for inner in value]
+    return value
