@@ -1,0 +1,265 @@
+"""The loop of a judge on the wire: next, observe, and the correction of an observation."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Annotated, Any, Self
+
+import orjson
+from fastapi import APIRouter, Response
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic.config import JsonDict
+
+from app.api.dependencies import RoomsOf, SessionId
+from app.api.problems import responses
+from app.api.sessions import SESSION, STRICT, Session
+from app.errors import (
+    InvalidValue,
+    LossOutsideScale,
+    ObservationConflict,
+    RoundNotDrawn,
+    SessionClosed,
+    SessionNotFound,
+)
+from app.operations import rounds
+from app.operations.rounds import Correction, Judgement, Offer
+
+router = APIRouter(prefix="/v1/sessions", tags=["rounds"])
+
+MOST_OBSERVATIONS = 1000
+MOST_HELD = 256
+DRAW: JsonDict = {
+    "round": 413,
+    "item": {"index": 88, "id": "digit-0148", "payload": {"text": "Which digit is this?"}},
+    "expires_at": "2026-11-21T09:35:00+00:00",
+}
+
+Worker = Annotated[
+    str,
+    Field(min_length=1, max_length=128, description="Who judges; its own draws come back to it."),
+]
+RoundNumber = Annotated[int, Field(ge=1, le=2**31 - 1)]
+
+
+class NextRequest(BaseModel):
+    """Ask for draws to judge."""
+
+    model_config = ConfigDict(
+        **STRICT, json_schema_extra={"examples": [{"worker": "judge-1", "count": 1}]}
+    )
+
+    worker: Worker
+    count: int = Field(1, ge=1, le=MOST_HELD, description="How many draws to hold at most.")
+
+
+class _Judged(BaseModel):
+    model_config = STRICT
+
+    round: RoundNumber
+    loss: float | None = None
+    label: int | None = Field(None, description="True class; the loss is computed from it.")
+    unjudgeable: str | None = Field(
+        None, min_length=1, max_length=2000, description="Why no judge can tell."
+    )
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> Self:
+        if sum(given is not None for given in (self.loss, self.label, self.unjudgeable)) != 1:
+            message = "give exactly one of loss, label and unjudgeable"
+            raise ValueError(message)
+        return self
+
+    def judgement(self) -> Judgement:
+        return Judgement(self.round, self.loss, self.label, self.unjudgeable)
+
+
+class OneObservation(_Judged):
+    """A judgement of one round, and how many next draws to hold afterwards."""
+
+    model_config = ConfigDict(
+        **STRICT,
+        json_schema_extra={"examples": [{"round": 412, "loss": 1, "worker": "judge-1", "next": 1}]},
+    )
+
+    worker: Worker
+    next: int = Field(0, ge=0, le=MOST_HELD)
+
+
+class ListedObservation(_Judged):
+    """A judgement in a list."""
+
+
+class ObservationList(BaseModel):
+    """Up to 1 000 judgements, taken all or not at all."""
+
+    model_config = ConfigDict(
+        **STRICT,
+        json_schema_extra={
+            "examples": [
+                {
+                    "observations": [{"round": 1, "loss": 0}, {"round": 2, "loss": 1}],
+                    "worker": "judge-1",
+                    "next": 2,
+                }
+            ]
+        },
+    )
+
+    observations: list[ListedObservation] = Field(min_length=1, max_length=MOST_OBSERVATIONS)
+    worker: Worker
+    next: int = Field(0, ge=0, le=MOST_HELD)
+
+
+def _form(body: object) -> str:
+    """Which of the two forms of an observation a body has: errors then speak of that one."""
+    listed = isinstance(body, ObservationList) or (
+        isinstance(body, dict) and "observations" in body
+    )
+    return "ObservationList" if listed else "OneObservation"
+
+
+Observed = Annotated[
+    Annotated[OneObservation, Tag("OneObservation")]
+    | Annotated[ObservationList, Tag("ObservationList")],
+    Discriminator(_form),
+]
+
+
+class AmendmentRequest(_Judged):
+    """A correction of a judged round; the interval is folded again from the start."""
+
+    model_config = ConfigDict(
+        **STRICT,
+        json_schema_extra={
+            "examples": [{"round": 7, "loss": 0, "author": "ada", "reason": "misread the image"}]
+        },
+    )
+
+    author: str = Field(min_length=1, max_length=128)
+    reason: str = Field(min_length=1, max_length=2000)
+
+
+class DrawnItem(BaseModel):
+    """What is to be judged."""
+
+    index: int
+    id: str
+    payload: Any = None
+
+
+class HeldDraw(BaseModel):
+    """A draw leased to the worker until ``expires_at``."""
+
+    round: int
+    item: DrawnItem
+    expires_at: str
+
+
+class NextAnswer(BaseModel):
+    """Draws to judge, or the state that says why there are none."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"state": "active", "draws": [DRAW], "retry_after": None}]}
+    )
+
+    state: str
+    draws: list[HeldDraw]
+    retry_after: float | None = Field(description="Seconds until asking again may help.")
+
+
+class ReceiptModel(BaseModel):
+    """The judgement is kept; ``replayed`` when it was there before."""
+
+    round: int
+    sequence: int
+    replayed: bool
+
+
+class ObserveAnswer(NextAnswer):
+    """Receipt, the session after it, and the next draws."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "receipt": {"round": 412, "sequence": 828, "replayed": False},
+                    "session": SESSION,
+                    "state": "active",
+                    "draws": [DRAW],
+                    "retry_after": None,
+                }
+            ]
+        }
+    )
+
+    receipt: ReceiptModel | None = None
+    receipts: list[ReceiptModel] | None = None
+    session: Session
+
+
+@router.post(
+    "/{session_id}/next",
+    operation_id="next_draws",
+    summary="What to judge next",
+    response_model=NextAnswer,
+    responses=responses(SessionNotFound),
+)
+async def next_draws(rooms: RoomsOf, session_id: SessionId, body: NextRequest) -> Response:
+    """Own unexpired draws first (their lease is renewed), then expired ones, then new ones."""
+    offer = await rounds.next_draws(rooms, session_id, body.worker, body.count)
+    return _answer(_offered(offer))
+
+
+@router.post(
+    "/{session_id}/observe",
+    operation_id="observe",
+    summary="Report judgements, and take the next draws",
+    response_model=ObserveAnswer,
+    responses=responses(
+        SessionNotFound,
+        RoundNotDrawn,
+        LossOutsideScale,
+        InvalidValue,
+        ObservationConflict,
+        SessionClosed,
+    ),
+)
+async def observe(rooms: RoomsOf, session_id: SessionId, body: Observed) -> Response:
+    """The same judgement again gets the first one's receipt; another is a conflict."""
+    if isinstance(body, OneObservation):
+        answer = await rounds.observe(rooms, session_id, [body.judgement()], body.worker, body.next)
+        receipts: dict[str, Any] = {"receipt": asdict(answer.receipts[0])}
+    else:
+        judgements = [one.judgement() for one in body.observations]
+        answer = await rounds.observe(rooms, session_id, judgements, body.worker, body.next)
+        receipts = {"receipts": _receipts(answer.receipts)}
+    return _answer(receipts | {"session": answer.session} | _offered(answer.offer))
+
+
+@router.post(
+    "/{session_id}/amendments",
+    operation_id="amend",
+    summary="Correct a judged round",
+    response_model=ObserveAnswer,
+    responses=responses(
+        SessionNotFound, RoundNotDrawn, LossOutsideScale, InvalidValue, SessionClosed
+    ),
+)
+async def amend(rooms: RoomsOf, session_id: SessionId, body: AmendmentRequest) -> Response:
+    """Appended with author and reason; a session that had stopped may go on afterwards."""
+    correction = Correction(body.judgement(), body.author, body.reason)
+    answer = await rounds.amend(rooms, session_id, correction)
+    receipt = {"receipt": asdict(answer.receipts[0])}
+    return _answer(receipt | {"session": answer.session} | _offered(answer.offer))
+
+
+def _receipts(receipts: Sequence[rounds.Receipt]) -> list[dict[str, Any]]:
+    return [asdict(receipt) for receipt in receipts]
+
+
+def _offered(offer: Offer) -> dict[str, Any]:
+    return {"state": offer.state, "draws": offer.draws, "retry_after": offer.retry_after}
+
+
+def _answer(body: dict[str, Any]) -> Response:
+    """Already plain values: validating them again would cost more than the fold."""
+    return Response(orjson.dumps(body), media_type="application/json")

@@ -1,0 +1,98 @@
+"""States kept warm, so that a request folds only what is new.
+
+A state belongs to the one who holds its slot. The slot's lock serialises a session's writers
+within the process before they take a database connection; the row lock serialises processes.
+Whatever happens to a transaction that did not provably commit, its state is dropped: the ledger
+is the truth and the next holder rebuilds from it.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from app.core.plan import Plan
+from app.core.pool import Pool
+from app.core.session import State
+
+
+@dataclass(slots=True)
+class Warm:
+    """A session as of ``state.sequence``: everything a step needs."""
+
+    plan: Plan
+    pool: Pool
+    state: State
+
+
+@dataclass(slots=True)
+class Slot:
+    """The place of one session; ``warm`` is None when its state must be rebuilt."""
+
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    warm: Warm | None = None
+    holders: int = 0
+
+
+class HotStates:
+    """A bounded, least-recently-used set of session states and pools.
+
+    ``items`` bounds the sum of the pool sizes over the states kept, since a state holds arrays as
+    long as its pool.
+    """
+
+    def __init__(self, sessions: int, pools: int, items: int = 50_000_000) -> None:
+        self._sessions = sessions
+        self._items = items
+        self._slots: OrderedDict[UUID, Slot] = OrderedDict()
+        self._most_pools = pools
+        self._pools: OrderedDict[UUID, Pool] = OrderedDict()
+
+    @asynccontextmanager
+    async def hold(self, session_id: UUID) -> AsyncIterator[Slot]:
+        """The session's slot, alone in this process; left by an error, its state is forgotten."""
+        slot = self._slots.setdefault(session_id, Slot())
+        self._slots.move_to_end(session_id)
+        slot.holders += 1
+        try:
+            async with slot.lock:
+                try:
+                    yield slot
+                except BaseException:
+                    slot.warm = None
+                    raise
+        finally:
+            slot.holders -= 1
+            self._evict()
+
+    def pool(self, pool_id: UUID) -> Pool | None:
+        """A sealed pool loaded before, or None."""
+        known = self._pools.get(pool_id)
+        if known is not None:
+            self._pools.move_to_end(pool_id)
+        return known
+
+    def keep_pool(self, pool_id: UUID, pool: Pool) -> None:
+        """Keep a sealed pool for the next session on it."""
+        self._pools[pool_id] = pool
+        self._pools.move_to_end(pool_id)
+        while len(self._pools) > self._most_pools:
+            self._pools.popitem(last=False)
+
+    def __len__(self) -> int:
+        return sum(slot.warm is not None for slot in self._slots.values())
+
+    def _evict(self) -> None:
+        """Forget the longest unused, never one that somebody holds or waits for."""
+        sizes = {
+            key: slot.warm.pool.items for key, slot in self._slots.items() if slot.warm is not None
+        }
+        total = sum(sizes.values())
+        for key in list(self._slots):
+            if len(self._slots) <= self._sessions and total <= self._items:
+                return
+            if self._slots[key].holders == 0:
+                total -= sizes.get(key, 0)
+                del self._slots[key]

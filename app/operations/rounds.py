@@ -1,0 +1,250 @@
+"""The two verbs of a session: next (what to judge) and observe (what the judge said)."""
+
+import asyncio
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import RowMapping, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.core.ledger import Amendment, Observation, Unjudgeable
+from app.core.session import PENDING, can_draw, propose
+from app.errors import InvalidValue, ObservationConflict, RoundNotDrawn, SessionClosed
+from app.operations.journal import Entry, Journal, Lease, locked, write
+from app.operations.rooms import Rooms
+from app.operations.status import announce, session_state
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What a judge says of a round: a loss, a true label, or a reason why neither can be told."""
+
+    round: int
+    loss: float | None = None
+    label: int | None = None
+    unjudgeable: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """A judgement that replaces an earlier one, with who says so and why."""
+
+    judgement: Judgement
+    author: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """A judgement is in the ledger at ``sequence``; ``replayed`` when it was there before."""
+
+    round: int
+    sequence: int
+    replayed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What a worker may judge now: draws it holds, with their items, or why there are none."""
+
+    state: str
+    draws: list[dict[str, Any]]
+    retry_after: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Receipts, the session after them, and the next draws."""
+
+    receipts: list[Receipt]
+    session: dict[str, Any]
+    offer: Offer
+
+
+async def next_draws(rooms: Rooms, session_id: UUID, worker: str, count: int) -> Offer:
+    """Draws for ``worker`` to hold: its own, then expired ones, then new ones.
+
+    Asking again gives the same draws and renews their lease.
+    """
+    async with locked(rooms, session_id) as (journal, db):
+        held = _hand_out(journal, worker, count, rooms.settings.max_draws_out)
+        items = await _commit(db, journal)
+    await _announce(rooms, journal)
+    return _offer(journal, held, items)
+
+
+async def observe(
+    rooms: Rooms, session_id: UUID, judgements: Sequence[Judgement], worker: str, count: int
+) -> Answer:
+    """Take judgements, all or none, and hand out ``count`` next draws in the same transaction.
+
+    The same judgement again gets the receipt of the first. Refuses rounds never drawn, another
+    judgement than the first, losses outside the scale, and a closed session.
+    """
+    async with locked(rooms, session_id) as (journal, db):
+        receipts = [_take(journal, judgement, worker) for judgement in judgements]
+        held = _hand_out(journal, worker, count, rooms.settings.max_draws_out) if count else []
+        items = await _commit(db, journal)
+    await _announce(rooms, journal)
+    return Answer(receipts, journal.status(), _offer(journal, held, items))
+
+
+async def amend(rooms: Rooms, session_id: UUID, correction: Correction) -> Answer:
+    """Replace the judgement of a round by appending a correction, and fold again from the start.
+
+    The same correction again gets the receipt of the first.
+    """
+    async with locked(rooms, session_id) as (journal, db):
+        judgement = correction.judgement
+        _must_be_open(journal)
+        round_ = _judged_round(journal, judgement.round)
+        loss = _loss(journal, judgement)
+        detail = _detail(judgement) | {"author": correction.author, "reason": correction.reason}
+        latest = await _latest_amendment(db, session_id, judgement.round)
+        if latest is not None and latest["detail"] == detail and latest["loss"] == loss:
+            receipt = Receipt(judgement.round, latest["sequence"], replayed=True)
+        else:
+            event = Amendment(round_, loss)
+            entry = await asyncio.to_thread(journal.append, event, detail)
+            receipt = Receipt(judgement.round, entry.sequence, replayed=False)
+        await _commit(db, journal)
+    await _announce(rooms, journal)
+    return Answer([receipt], journal.status(), _offer(journal, [], {}))
+
+
+def _take(journal: Journal, judgement: Judgement, worker: str) -> Receipt:
+    state = journal.state
+    if not 1 <= judgement.round <= state.drawn:
+        raise RoundNotDrawn(
+            f"round {judgement.round} was not drawn; {state.drawn} rounds were",
+            field="round",
+            rule=f"1 to {state.drawn}",
+            value=judgement.round,
+        )
+    loss = _loss(journal, judgement)
+    known = state.rounds[judgement.round - 1]
+    if known.answer is not PENDING:
+        if known.answer == loss:
+            return Receipt(judgement.round, known.answered_at, replayed=True)
+        raise ObservationConflict(
+            f"round {judgement.round} already has another judgement; correct it with an amendment",
+            field="round",
+            rule="one judgement per round",
+            value=judgement.round,
+        )
+    _must_be_open(journal)
+    entry: Entry
+    detail = _detail(judgement) | {"worker": worker}
+    if loss is None:
+        entry = journal.append(Unjudgeable(judgement.round), detail)
+    else:
+        entry = journal.append(Observation(judgement.round, loss), detail)
+    return Receipt(judgement.round, entry.sequence, replayed=False)
+
+
+def _loss(journal: Journal, judgement: Judgement) -> float | None:
+    """The loss a judgement states or implies, checked against the scale; None: unjudgeable."""
+    if judgement.unjudgeable is not None:
+        return None
+    pool = journal.warm.pool
+    if judgement.label is not None:
+        item = journal.state.rounds[judgement.round - 1].draw.item
+        return pool.loss_of_label(item, judgement.label)
+    if judgement.loss is None:
+        rule = "exactly one of loss, label and unjudgeable"
+        raise InvalidValue(f"a judgement has {rule}", field="loss", rule=rule)
+    return pool.scale.check(judgement.loss)
+
+
+def _detail(judgement: Judgement) -> dict[str, Any]:
+    detail: dict[str, Any] = {}
+    if judgement.label is not None:
+        detail["label"] = judgement.label
+    if judgement.unjudgeable is not None:
+        detail["unjudgeable"] = judgement.unjudgeable
+    return detail
+
+
+def _must_be_open(journal: Journal) -> None:
+    if journal.lifecycle == "closed":
+        raise SessionClosed("the session is closed for good", field="session_id")
+
+
+def _judged_round(journal: Journal, round_: int) -> int:
+    """``round_`` when it has a judgement to correct."""
+    drawn = journal.state.drawn
+    judged = 1 <= round_ <= drawn and journal.state.rounds[round_ - 1].answer is not PENDING
+    if not judged:
+        raise RoundNotDrawn(
+            f"round {round_} has no judgement to correct",
+            field="round",
+            rule="a judged round",
+            value=round_,
+        )
+    return round_
+
+
+def _hand_out(journal: Journal, worker: str, count: int, most_out: int) -> list[Lease]:
+    """Up to ``count`` draws for ``worker`` to hold, in order of their rounds."""
+    if session_state(journal.lifecycle, journal.state) != "active":
+        return []
+    standing = sorted(journal.leases.values(), key=lambda lease: lease.round)
+    own = [it for it in standing if it.worker == worker and it.expires_at > journal.now]
+    expired = [it for it in standing if it.expires_at <= journal.now]
+    held = [journal.lease(it.round, worker) for it in (own + expired)[:count]]
+    while (
+        len(held) < count
+        and journal.state.pending < most_out
+        and can_draw(journal.plan, journal.state)
+    ):
+        draw = propose(journal.plan, journal.state)
+        journal.append(draw, {"worker": worker})
+        held.append(journal.lease(draw.round, worker))
+    held.sort(key=lambda lease: lease.round)
+    journal.wanted = [journal.state.rounds[it.round - 1].draw.item for it in held]
+    return held
+
+
+async def _commit(db: AsyncConnection, journal: Journal) -> dict[int, RowMapping]:
+    return await write(db, journal) if journal.changed else {}
+
+
+async def _announce(rooms: Rooms, journal: Journal) -> None:
+    """Tell the cache and the streams; both may be gone."""
+    if journal.entries:
+        await announce(rooms.cache, journal.session_id, journal.status())
+
+
+def _offer(journal: Journal, held: list[Lease], items: dict[int, RowMapping]) -> Offer:
+    state = session_state(journal.lifecycle, journal.state)
+    draws = [
+        {
+            "round": lease.round,
+            "item": dict(items[journal.state.rounds[lease.round - 1].draw.item]),
+            "expires_at": lease.expires_at.isoformat(),
+        }
+        for lease in held
+    ]
+    if draws or state != "active":
+        return Offer(state, draws, None)
+    waits = [(it.expires_at - journal.now).total_seconds() for it in journal.leases.values()]
+    return Offer("all_leased", [], max(1.0, math.ceil(min(waits, default=1.0))))
+
+
+_LATEST = text(
+    """
+    SELECT sequence, loss, detail FROM events
+    WHERE session_id = :session_id AND kind = 4 AND round = :round
+    ORDER BY sequence DESC LIMIT 1
+    """
+)
+
+
+async def _latest_amendment(
+    db: AsyncConnection, session_id: UUID, round_: int
+) -> RowMapping | None:
+    asked = {"session_id": session_id, "round": round_}
+    return (await db.execute(_LATEST, asked)).mappings().one_or_none()

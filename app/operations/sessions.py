@@ -1,0 +1,333 @@
+"""Open, read, list and change sessions."""
+
+import asyncio
+import json
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+import orjson
+import uuid_utils
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.core.ledger import Change
+from app.core.plan import Claim, Plan, PoolFacts, check_budget, check_precision, make_plan
+from app.core.policies import DEFAULT_POLICY, SIMULATION_ONLY, policy_named
+from app.core.pool import Pool
+from app.core.randomness import commitment
+from app.core.session import State, begin
+from app.core.surrogates import Strategy, scores, strategies
+from app.errors import InvalidValue, SessionClosed, SessionNotFound
+from app.operations.hot import Warm
+from app.operations.journal import Journal, locked, write
+from app.operations.pools import load_pool
+from app.operations.rooms import Rooms
+from app.operations.status import Known, announce, cached, status_document, version_of
+from app.store.tables import DEFAULT_PROJECT
+
+SEED_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What a session is opened with; None where the default is wanted."""
+
+    pool_id: UUID
+    claim: Claim
+    policy: str | None = None
+    strategy: Strategy | None = None
+    lease_seconds: int | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """A change asked for; None leaves budget and lifecycle as they are."""
+
+    precision: float | Literal["unchanged"] | None = "unchanged"
+    budget: int | None = None
+    lifecycle: Literal["active", "paused", "closed"] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which sessions a list holds, and where its page starts (before this session, if any)."""
+
+    pool_id: UUID | None = None
+    state: str | None = None
+    before: UUID | None = None
+    limit: int = 50
+
+
+async def open_session(rooms: Rooms, opening: Opening) -> dict[str, Any]:
+    """Freeze a plan on a sealed pool, with a fresh secret seed whose commitment is published.
+
+    Refuses what cannot be certified: an unsealed pool, unknown policies, values outside their
+    ranges, a precision no pool risk could reach.
+    """
+    policy_name = opening.policy or DEFAULT_POLICY
+    if policy_name in SIMULATION_ONLY:
+        raise InvalidValue(
+            f"policy {policy_name} needs the true losses and exists in simulation only",
+            field="policy",
+            rule="a policy that does not know the losses",
+            value=policy_name,
+        )
+    policy = policy_named(policy_name, **opening.parameters)
+    pool = await _sealed_pool(rooms, opening.pool_id)
+    seed = secrets.token_bytes(SEED_BYTES)
+    strategy = opening.strategy or _default_strategy(pool)
+    facts = PoolFacts(
+        digest=pool.digest,
+        items=pool.items,
+        lower=pool.scale.lower,
+        upper=pool.scale.upper,
+        whole_losses=pool.scale.kind == "zero_one",
+    )
+    plan = make_plan(opening.claim, facts, policy, commitment(seed), strategy)
+
+    def start() -> State:
+        return begin(plan, scores(pool, strategy), seed)
+
+    state = await asyncio.to_thread(start)
+    session_id = UUID(bytes=uuid_utils.uuid7().bytes)
+    lease_seconds = opening.lease_seconds or rooms.settings.lease_seconds_default
+    async with rooms.hot.hold(session_id) as slot:
+        async with rooms.transaction() as db:
+            now: datetime = (await db.execute(text("SELECT now()"))).scalar_one()
+            known = Known(session_id, opening.pool_id, "active", 1, lease_seconds, None, now)
+            document = status_document(known, plan, state)
+            await _insert(db, known, plan, seed, document)
+        slot.warm = Warm(plan, pool, state)
+    return document
+
+
+async def get_session(rooms: Rooms, session_id: UUID) -> tuple[bytes, str]:
+    """Where the session stands, as JSON, and the version of that document.
+
+    From the cache, else from the session's row; never computed.
+    """
+    known = await cached(rooms.cache, session_id)
+    if known is not None:
+        return known
+    async with rooms.transaction() as db:
+        document = await _document(db, session_id)
+    await announce(rooms.cache, session_id, document)
+    return orjson.dumps(document), version_of(document)
+
+
+async def get_version(rooms: Rooms, session_id: UUID) -> str:
+    """The version of the session's document, for those who wait for another one."""
+    _, version = await get_session(rooms, session_id)
+    return version
+
+
+async def list_sessions(rooms: Rooms, wanted: Filter) -> list[dict[str, Any]]:
+    """Sessions, newest first, at most ``wanted.limit``."""
+    async with rooms.transaction() as db:
+        rows = await db.execute(
+            _LIST,
+            {
+                "project_id": DEFAULT_PROJECT,
+                "pool_id": wanted.pool_id,
+                "state": wanted.state,
+                "before": wanted.before,
+                "limit": wanted.limit,
+            },
+        )
+        return [row.status for row in rows]
+
+
+async def change_session(rooms: Rooms, session_id: UUID, wanted: Settings) -> dict[str, Any]:
+    """Change precision, budget or lifecycle; asking for what is already so changes nothing.
+
+    A precision or budget binds from the first draw made after it. ``closed`` is irrevocable.
+    """
+    async with locked(rooms, session_id) as (journal, db):
+        _change(journal, wanted)
+        if journal.changed:
+            await write(db, journal)
+    document = journal.status()
+    if journal.changed:
+        await announce(rooms.cache, session_id, document)
+    return document
+
+
+async def trajectory(
+    rooms: Rooms, session_id: UUID, after: int, limit: int, points: int | None
+) -> list[dict[str, Any]]:
+    """The interval round by round after round ``after``; ``points`` thins it evenly."""
+    async with rooms.transaction() as db:
+        document = await _document(db, session_id)
+        step = 1 if points is None else max(1, -(-(document["round"] - after) // points))
+        rows = await db.execute(
+            _TRAJECTORY,
+            {
+                "session_id": session_id,
+                "revision": document["revision"],
+                "after": after,
+                "last": document["round"],
+                "step": step,
+                "limit": limit,
+            },
+        )
+        return [dict(row) for row in rows.mappings()]
+
+
+async def ledger(rooms: Rooms, session_id: UUID, after: int, limit: int) -> list[dict[str, Any]]:
+    """Events after sequence ``after``, in order."""
+    async with rooms.transaction() as db:
+        await _document(db, session_id)
+        asked = {"session_id": session_id, "after": after, "limit": limit}
+        return [dict(row) for row in (await db.execute(_LEDGER, asked)).mappings()]
+
+
+async def news(
+    rooms: Rooms, session_id: UUID, sequence: int, revision: int | None, most: int
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The session's document and the trajectory rows written after ``sequence``.
+
+    Another ``revision`` than the session's means that an amendment replaced every row: then all
+    of them are news. At most about ``most`` rows, thinned evenly, the last one always among them.
+    """
+    async with rooms.transaction() as db:
+        document = await _document(db, session_id)
+        same = revision == document["revision"]
+        rows = await db.execute(
+            _NEWS,
+            {
+                "session_id": session_id,
+                "revision": document["revision"],
+                "sequence": sequence if same else 0,
+                "most": most,
+            },
+        )
+        return document, [dict(row) for row in rows.mappings()]
+
+
+def _change(journal: Journal, wanted: Settings) -> None:
+    if wanted.lifecycle == journal.lifecycle and wanted.lifecycle == "closed":
+        return
+    if journal.lifecycle == "closed":
+        raise SessionClosed("the session is closed for good", field="state")
+    now = journal.state.stopping
+    precision, budget = now.precision, now.budget
+    if not isinstance(wanted.precision, str) and wanted.precision != precision:
+        check_precision(journal.plan, wanted.precision)
+        precision = wanted.precision
+    if wanted.budget is not None and wanted.budget != budget:
+        check_budget(wanted.budget, journal.plan.items)
+        if wanted.budget < journal.state.drawn:
+            raise InvalidValue(
+                f"budget {wanted.budget} is below the {journal.state.drawn} draws already made",
+                field="budget",
+                rule=f"at least {journal.state.drawn}",
+                value=wanted.budget,
+            )
+        budget = wanted.budget
+    lifecycle = wanted.lifecycle or journal.lifecycle
+    if (precision, budget, lifecycle) == (now.precision, now.budget, journal.lifecycle):
+        return
+    journal.lifecycle = lifecycle
+    detail = {"precision": precision, "budget": budget, "state": lifecycle}
+    journal.append(Change(precision, budget), detail)
+
+
+def _default_strategy(pool: Pool) -> Strategy | None:
+    """A where the items have probabilities and no surrogate of their own."""
+    return "A" if not pool.surrogates and "A" in strategies(pool) else None
+
+
+async def _sealed_pool(rooms: Rooms, pool_id: UUID) -> Pool:
+    known = rooms.hot.pool(pool_id)
+    if known is not None:
+        return known
+    async with rooms.transaction() as db:
+        pool = await load_pool(db, pool_id)
+    rooms.hot.keep_pool(pool_id, pool)
+    return pool
+
+
+async def _document(db: AsyncConnection, session_id: UUID) -> dict[str, Any]:
+    found = (await db.execute(_STATUS, {"session_id": session_id})).scalar_one_or_none()
+    if found is None:
+        name = f"ses_{session_id.hex}"
+        raise SessionNotFound(f"no session {name}", field="session_id", value=name)
+    document: dict[str, Any] = found
+    return document
+
+
+async def _insert(
+    db: AsyncConnection, known: Known, plan: Plan, seed: bytes, document: dict[str, Any]
+) -> None:
+    await db.execute(
+        _INSERT,
+        {
+            "session_id": known.session_id,
+            "project_id": DEFAULT_PROJECT,
+            "pool_id": known.pool_id,
+            "plan": json.dumps(plan.to_dict()),
+            "plan_digest": bytes.fromhex(plan.digest),
+            "seed": seed,
+            "commitment": bytes.fromhex(plan.commitment),
+            "lease_seconds": known.lease_seconds,
+            "state": document["state"],
+            "precision": plan.precision,
+            "budget": plan.budget,
+            "status": json.dumps(document),
+            "now": known.created_at,
+        },
+    )
+
+
+_INSERT = text(
+    """
+    INSERT INTO sessions (session_id, project_id, pool_id, plan, plan_digest, seed, commitment,
+        lease_seconds, lifecycle, state, precision, budget, sequence, revision, drawn, status,
+        created_at, updated_at)
+    VALUES (:session_id, :project_id, :pool_id, CAST(:plan AS jsonb), :plan_digest, :seed,
+        :commitment, :lease_seconds, 'active', :state, :precision, :budget, 0, 1, 0,
+        CAST(:status AS jsonb), :now, :now)
+    """
+)
+_STATUS = text("SELECT status FROM sessions WHERE session_id = :session_id")
+_LIST = text(
+    """
+    SELECT status FROM sessions
+    WHERE project_id = :project_id
+      AND (CAST(:pool_id AS uuid) IS NULL OR pool_id = :pool_id)
+      AND (CAST(:state AS text) IS NULL OR state = :state)
+      AND (CAST(:before AS uuid) IS NULL OR session_id < :before)
+    ORDER BY session_id DESC LIMIT :limit
+    """
+)
+_TRAJECTORY = text(
+    """
+    SELECT round, sequence, estimate, lower, upper FROM trajectory
+    WHERE session_id = :session_id AND revision = :revision AND round > :after
+      AND (:last - round) % :step = 0
+    ORDER BY round LIMIT :limit
+    """
+)
+_LEDGER = text(
+    """
+    SELECT sequence, kind, round, item, q, seen, loss, detail, at FROM events
+    WHERE session_id = :session_id AND sequence > :after ORDER BY sequence LIMIT :limit
+    """
+)
+_NEWS = text(
+    """
+    WITH fresh AS (
+        SELECT round, sequence, estimate, lower, upper,
+               count(*) OVER () AS rows, row_number() OVER (ORDER BY round DESC) AS back
+        FROM trajectory
+        WHERE session_id = :session_id AND revision = :revision AND sequence > :sequence
+    )
+    SELECT round, estimate, lower, upper FROM fresh
+    WHERE (back - 1) % greatest(1, rows / :most) = 0 ORDER BY round
+    """
+)

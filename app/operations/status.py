@@ -1,0 +1,106 @@
+"""The document that says where a session stands: kept in its row, copied to the cache."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import orjson
+
+from app.core.plan import Plan, precision_warning
+from app.core.session import State
+from app.store.cache import Cache
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the session's row knows and its state does not."""
+
+    session_id: UUID
+    pool_id: UUID
+    lifecycle: str
+    revision: int
+    lease_seconds: int
+    forecast: dict[str, Any] | None
+    created_at: datetime
+
+
+def session_state(lifecycle: str, state: State) -> str:
+    """One word for a session: its lifecycle, or why it stopped, or ``active``."""
+    if lifecycle != "active":
+        return lifecycle
+    return state.stop_reason or "active"
+
+
+def status_document(known: Known, plan: Plan, state: State) -> dict[str, Any]:
+    """Plain JSON values; never holds the seed."""
+    interval = state.interval
+    reason = state.stop_reason
+    return {
+        "id": f"ses_{known.session_id.hex}",
+        "pool_id": f"pool_{known.pool_id.hex}",
+        "state": session_state(known.lifecycle, state),
+        "target": plan.target,
+        "alpha": plan.alpha,
+        "policy": plan.policy.name,
+        "strategy": plan.strategy,
+        "method_version": plan.method_version,
+        "round": state.folded,
+        "estimate": state.estimate,
+        "lower": interval.lower,
+        "upper": interval.upper,
+        "width": interval.width,
+        "precision": state.stopping.precision,
+        "budget": state.stopping.budget,
+        "items": plan.items,
+        "stopped": reason is not None or known.lifecycle == "closed",
+        "stop_reason": reason,
+        "rounds": {
+            "drawn": state.drawn,
+            "observed": state.observed,
+            "folded": state.folded,
+            "pending": state.pending,
+            "waiting": state.waiting,
+        },
+        "forecast": known.forecast,
+        "warnings": _warnings(plan, state),
+        "sequence": state.sequence,
+        "revision": known.revision,
+        "lease_seconds": known.lease_seconds,
+        "commitment": plan.commitment,
+        "created_at": known.created_at.isoformat(),
+    }
+
+
+def version_of(document: dict[str, Any]) -> str:
+    """Changes whenever the document does: its ETag."""
+    forecast = document["forecast"]
+    return f"{document['sequence']}.{0 if forecast is None else forecast['round']}"
+
+
+async def announce(cache: Cache, session_id: UUID, document: dict[str, Any]) -> None:
+    """Tell the cache and the streams where the session stands now; both may be gone."""
+    version = version_of(document)
+    body = version.encode() + b"\n" + orjson.dumps(document)
+    await cache.put_status(session_id.hex, document["sequence"], version, body)
+
+
+async def cached(cache: Cache, session_id: UUID) -> tuple[bytes, str] | None:
+    """The announced document as JSON with its version, or None."""
+    kept = await cache.get_status(session_id.hex)
+    if kept is None:
+        return None
+    version, _, body = kept.partition(b"\n")
+    return body, version.decode()
+
+
+def _warnings(plan: Plan, state: State) -> list[str]:
+    found = []
+    if (reach := precision_warning(plan)) is not None:
+        found.append(reach)
+    if state.fold.emptied:
+        found.append(
+            "no candidate is left: an event of probability at most alpha has happened, or the"
+            " logical limits are narrower than a cell; the last interval stays"
+        )
+    return found

@@ -1,0 +1,50 @@
+"""Follow a session: woken by the cache, or by looking once a second."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from app.operations.rooms import Rooms
+from app.operations.sessions import get_version, news
+
+LOOK_SECONDS = 1.0
+MOST_POINTS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """The session and the trajectory since the last news; ``reset`` replaces what came before."""
+
+    session: dict[str, Any]
+    points: Sequence[dict[str, Any]]
+    reset: bool
+
+
+async def follow(
+    rooms: Rooms, session_id: UUID, position: tuple[int, int | None]
+) -> AsyncIterator[News]:
+    """News after ``position`` (sequence and revision last seen), until the session is closed.
+
+    No transaction is open while it waits. Without Redis it looks at the database once a second.
+    """
+    sequence, revision = position
+    version = None
+    async with rooms.wakes.subscribe(session_id.hex) as woken:
+        while True:
+            woken.clear()
+            latest = await get_version(rooms, session_id)
+            if latest != version:
+                version = latest
+                document, points = await news(rooms, session_id, sequence, revision, MOST_POINTS)
+                reset = revision != document["revision"]
+                sequence, revision = document["sequence"], document["revision"]
+                yield News(document, points, reset)
+                if document["state"] == "closed":
+                    return
+            try:
+                async with asyncio.timeout(LOOK_SECONDS):
+                    await woken.wait()
+            except TimeoutError:
+                continue
