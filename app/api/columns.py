@@ -1,0 +1,110 @@
+"""What the columns of a CSV or Parquet table mean for a row.
+
+Lists are spread over columns, `target_probs.0`, `target_probs.1`, and so is a payload,
+`payload.question`. Parquet may hold them in one column of lists or structs as well.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+from app.core.faults import FIELDS
+from app.errors import InvalidValue
+
+LISTS = ("surrogates", "target_probs", "surrogate_probs")
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where in a line of cells every field of a row stands."""
+
+    width: int
+    plain: dict[str, int]
+    lists: dict[str, list[int]]
+    payload: dict[str, int]
+
+    @classmethod
+    def of(cls, header: list[str]) -> Self:
+        """Layout of a header; refuses columns that are unknown, doubled or missing."""
+        plain: dict[str, int] = {}
+        spread: dict[str, dict[int, int]] = {}
+        payload: dict[str, int] = {}
+        seen: set[str] = set()
+        for position, name in enumerate(header):
+            stem, dot, rest = name.partition(".")
+            if name in seen:
+                raise _refused("every column once", name)
+            seen.add(name)
+            if name in FIELDS:
+                plain[name] = position
+            elif dot and stem == "payload" and rest:
+                payload[rest] = position
+            elif dot and stem in LISTS and rest.isascii() and rest.isdigit():
+                spread.setdefault(stem, {})[int(rest)] = position
+            else:
+                raise _refused(_known(), name)
+        lists = {stem: _in_order(stem, places) for stem, places in spread.items()}
+        _check_once(plain, lists, payload)
+        return cls(len(header), plain, lists, payload)
+
+    def row(self, cells: list[Any]) -> dict[str, Any]:
+        """The row in a line of cells; a cell that is None is left out."""
+        row = {
+            name: cells[position]
+            for name, position in self.plain.items()
+            if cells[position] is not None
+        }
+        for name, positions in self.lists.items():
+            values = [cells[position] for position in positions]
+            if any(value is not None for value in values):
+                row[name] = values
+        if self.payload:
+            row["payload"] = {
+                name: cells[position]
+                for name, position in self.payload.items()
+                if cells[position] is not None
+            }
+        return row
+
+
+def cell_number(cell: str | None) -> object:
+    """The number in a cell of text; the text itself where there is none, for the check to name."""
+    if cell is None or "_" in cell:
+        return cell
+    try:
+        return float(cell)
+    except ValueError:
+        return cell
+
+
+def cell_whole(cell: str) -> object:
+    """The whole number in a cell of text; the text itself where there is none."""
+    digits = cell.removeprefix("-")
+    return int(cell) if digits.isascii() and digits.isdigit() and len(digits) < 16 else cell
+
+
+def _in_order(stem: str, places: dict[int, int]) -> list[int]:
+    for position in range(len(places)):
+        if position not in places:
+            raise _refused(f"{stem}.0 to {stem}.{max(places)} without a gap", f"{stem}.{position}")
+    return [places[position] for position in range(len(places))]
+
+
+def _check_once(
+    plain: dict[str, int], lists: dict[str, list[int]], payload: dict[str, int]
+) -> None:
+    if "id" not in plain:
+        raise _refused("a column `id`", list(plain))
+    for name in (*lists, *(("payload",) if payload else ())):
+        if name in plain:
+            raise _refused(f"either `{name}` or its parts", name)
+
+
+def _known() -> str:
+    spread = ", ".join(f"{name}.0" for name in LISTS)
+    return f"one of {', '.join(sorted(FIELDS))}, {spread}, payload.<name>"
+
+
+def _refused(rule: str, value: object) -> InvalidValue:
+    return InvalidValue(
+        "The columns of the upload cannot be read.", field="header", rule=rule, value=value
+    )

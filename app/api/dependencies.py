@@ -1,0 +1,69 @@
+"""What routes ask for: the rooms, and ids taken from the path."""
+
+from typing import Annotated, cast
+from uuid import UUID
+
+from fastapi import Depends, Path, Query, Request
+
+from app.api.ids import parsed
+from app.errors import PoolNotFound, SessionNotFound
+from app.operations.rooms import Rooms
+
+PAGE_DEFAULT = 100
+PAGE_MOST = 1000
+
+# Dependencies are `async def` although they wait for nothing: others would cost a thread each.
+
+
+async def rooms_of(request: Request) -> Rooms:
+    """The rooms `create_app` has made."""
+    return cast("Rooms", request.app.state.rooms)
+
+
+def pool_id_of(wire: str) -> UUID:
+    """UUID in the id of a pool; a malformed id is the id of no pool."""
+    found = parsed("pool", wire)
+    if found is None:
+        raise PoolNotFound(
+            "There is no pool of this id.",
+            field="pool_id",
+            rule="`pool_` and 32 hexadecimal digits",
+            value=wire,
+        )
+    return found
+
+
+def session_id_of(wire: str) -> UUID:
+    """UUID in the id of a session; a malformed id is the id of no session."""
+    found = parsed("ses", wire)
+    if found is None:
+        raise SessionNotFound(
+            "There is no session of this id.",
+            field="session_id",
+            rule="`ses_` and 32 hexadecimal digits",
+            value=wire,
+        )
+    return found
+
+
+async def _pool_of_path(
+    pool_id: Annotated[
+        str, Path(description="Id of the pool.", examples=["pool_019aa3c4d5e67f8091a2b3c4d5e6f708"])
+    ],
+) -> UUID:
+    return pool_id_of(pool_id)
+
+
+async def _session_of_path(
+    session_id: Annotated[
+        str,
+        Path(description="Id of the session.", examples=["ses_019aa3c4d5e67f8091a2b3c4d5e6f708"]),
+    ],
+) -> UUID:
+    return session_id_of(session_id)
+
+
+RoomsOf = Annotated[Rooms, Depends(rooms_of)]
+PoolId = Annotated[UUID, Depends(_pool_of_path)]
+SessionId = Annotated[UUID, Depends(_session_of_path)]
+Limit = Annotated[int, Query(ge=1, le=PAGE_MOST, description="Entries of a page.")]

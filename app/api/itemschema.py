@@ -1,0 +1,88 @@
+"""The item as the contract shows it; what it must mean is checked by `core.items`."""
+
+from typing import Any
+
+from app.core.faults import MAX_SURROGATES, MAX_TEXT, SUM_TOLERANCE
+
+ITEM_EXAMPLE: dict[str, Any] = {
+    "id": "question-17",
+    "payload": {"question": "What is the capital of Australia?"},
+    "target_probs": [0.7, 0.2, 0.1],
+    "surrogate_probs": [0.6, 0.1, 0.3],
+}
+
+_SCORE = "on the scale of the loss"
+_PROBABILITIES = {
+    "type": "array",
+    "items": {"type": "number", "minimum": 0, "maximum": 1},
+    "minItems": 2,
+}
+
+ITEM_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "title": "Item",
+    "description": (
+        "One unit of the population. All items of a pool carry the same optional fields; "
+        "`payload` may be left out anywhere. Losses can only follow from labels where "
+        "`prediction` or `target_probs` is given."
+    ),
+    "required": ["id"],
+    "additionalProperties": False,
+    "properties": {
+        "id": {"type": "string", "minLength": 1, "maxLength": MAX_TEXT},
+        "payload": {
+            "description": "What the judge is shown: any JSON object or string, at most 1 MiB.",
+            "anyOf": [{"type": "object"}, {"type": "string"}],
+        },
+        "surrogate": {"type": "number", "description": f"A guess of the loss, {_SCORE}."},
+        "surrogates": {
+            "type": "array",
+            "items": {"type": "number"},
+            "minItems": 1,
+            "maxItems": MAX_SURROGATES,
+            "description": f"Several guesses in place of one, {_SCORE}.",
+        },
+        "proxy": {
+            "type": "number",
+            "description": f"A proxy of the target's loss, {_SCORE}; items whose surrogate is far "
+            "from it are drawn more often.",
+        },
+        "target_probs": _PROBABILITIES
+        | {
+            "description": "The target's probability of every class. Their sum may miss 1 by "
+            f"{SUM_TOLERANCE:g}; they are divided by it."
+        },
+        "surrogate_probs": _PROBABILITIES
+        | {"description": "The same of a small surrogate model, together with target_probs."},
+        "prediction": {
+            "type": "integer",
+            "minimum": 0,
+            "description": "The target's class, for zero_one losses from labels.",
+        },
+        "group": {"type": "string", "minLength": 1, "maxLength": MAX_TEXT},
+    },
+    "examples": [ITEM_EXAMPLE],
+}
+
+
+UPLOAD_BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "description": (
+            "Items, one on every line or row. CSV and Parquet spread lists over columns "
+            "(`target_probs.0`, `target_probs.1`, …) and may spread a payload "
+            "(`payload.question`)."
+        ),
+        "content": {
+            "application/x-ndjson": {
+                "schema": ITEM_SCHEMA,
+                "example": '{"id": "a", "surrogate": 0.2}\n{"id": "b", "surrogate": 0.7}\n',
+            },
+            "text/csv": {
+                "schema": {"type": "string"},
+                "example": "id,surrogate,payload.question\na,0.2,Why?\nb,0.7,How?\n",
+            },
+            "application/vnd.apache.parquet": {"schema": {"type": "string", "format": "binary"}},
+        },
+    }
+}

@@ -1,0 +1,201 @@
+"""The one table from refusals to HTTP, and every error as an RFC 9457 problem."""
+
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from types import MappingProxyType
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ConfigDict
+from starlette.exceptions import HTTPException
+
+from app import errors
+from app.errors import Refusal
+
+STATUS: Mapping[type[Refusal], HTTPStatus] = MappingProxyType(
+    {
+        errors.Invalid: HTTPStatus.UNPROCESSABLE_ENTITY,
+        errors.NotFound: HTTPStatus.NOT_FOUND,
+        errors.Conflict: HTTPStatus.CONFLICT,
+        errors.TooLarge: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+        errors.Unsupported: HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+        errors.Unavailable: HTTPStatus.SERVICE_UNAVAILABLE,
+    }
+)
+"""Status of every branch of the tree; a refusal has that of the branch it grows on."""
+
+MEDIA_TYPE = "application/problem+json"
+VALUE_LENGTH = 100
+RETRY_SECONDS = 1
+
+
+class ProblemError(BaseModel):
+    """One of several faults."""
+
+    model_config = ConfigDict(json_schema_extra={"required": ["field", "rule", "value"]})
+
+    field: str
+    rule: str
+    value: str
+    line: int | None = None
+
+
+class Problem(BaseModel):
+    """Why a request was declined (RFC 9457)."""
+
+    model_config = ConfigDict(
+        extra="allow",
+        json_schema_extra={
+            "examples": [
+                {
+                    "type": "/problems/loss_outside_scale",
+                    "title": errors.LossOutsideScale.title(),
+                    "status": 422,
+                    "detail": "The loss is not on the scale of its pool.",
+                    "code": "loss_outside_scale",
+                    "field": "loss",
+                    "rule": "a number from 0 to 1",
+                    "value": "1.5",
+                }
+            ]
+        },
+    )
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    code: str
+    field: str | None = None
+    rule: str | None = None
+    value: str | None = None
+    errors: list[ProblemError] | None = None
+
+
+def status_of(refusal: type[Refusal]) -> HTTPStatus:
+    """Status of a refusal: that of the nearest branch in the table."""
+    return next(STATUS[branch] for branch in refusal.__mro__ if branch in STATUS)
+
+
+def responses(*refusals: type[Refusal]) -> dict[int | str, dict[str, Any]]:
+    """The documented problems of a route, by status."""
+    by_status: dict[int | str, dict[str, Any]] = {}
+    for refusal in refusals:
+        told = f"`{refusal.code}`: {refusal.title()}"
+        entry = by_status.setdefault(
+            int(status_of(refusal)),
+            {
+                "description": "",
+                "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+            },
+        )
+        entry["description"] = f"{entry['description']}\n\n{told}".strip()
+    return by_status
+
+
+def problem(
+    code: str, title: str, status: int, detail: str, members: Mapping[str, object]
+) -> JSONResponse:
+    """A problem as an answer; members that are None are left out."""
+    body = {
+        "type": f"/problems/{code}",
+        "title": title,
+        "status": status,
+        "detail": detail,
+        "code": code,
+    } | {name: member for name, member in members.items() if member is not None}
+    headers = (
+        {"Retry-After": str(RETRY_SECONDS)} if status == HTTPStatus.SERVICE_UNAVAILABLE else None
+    )
+    return JSONResponse(body, status_code=status, media_type=MEDIA_TYPE, headers=headers)
+
+
+def of_refusal(refusal: Refusal) -> JSONResponse:
+    """The answer to a refused request."""
+    value = None if refusal.field is None else shortened(refusal.value)
+    return problem(
+        refusal.code,
+        refusal.title(),
+        status_of(type(refusal)),
+        refusal.detail,
+        {"field": refusal.field, "rule": refusal.rule, "value": value, **refusal.more},
+    )
+
+
+def of_validation(found: Sequence[Any]) -> JSONResponse:
+    """The answer to a request whose form is wrong; the input is quoted, never echoed as JSON."""
+    told = [
+        {
+            "field": _place(one["loc"]),
+            "rule": one["msg"],
+            "value": shortened(one.get("input")),
+        }
+        for one in found
+    ]
+    first: dict[str, Any] = told[0] if told else {}
+    return problem(
+        errors.InvalidValue.code,
+        errors.InvalidValue.title(),
+        HTTPStatus.UNPROCESSABLE_ENTITY,
+        f"{first.get('field') or 'The request'}: {first.get('rule', 'not understood')}.",
+        {**first, "errors": told},
+    )
+
+
+def install(app: FastAPI) -> None:
+    """Let every error of this application leave as a problem."""
+
+    async def refused(_: Request, error: Exception) -> JSONResponse:
+        return of_refusal(error) if isinstance(error, Refusal) else _unexpected()
+
+    async def invalid(_: Request, error: Exception) -> JSONResponse:
+        found = error.errors() if isinstance(error, RequestValidationError) else ()
+        return of_validation(found)
+
+    async def http(_: Request, error: Exception) -> JSONResponse:
+        return _of_http(error) if isinstance(error, HTTPException) else _unexpected()
+
+    async def unexpected(_: Request, __: Exception) -> JSONResponse:
+        return _unexpected()
+
+    app.add_exception_handler(Refusal, refused)
+    app.add_exception_handler(RequestValidationError, invalid)
+    app.add_exception_handler(HTTPException, http)
+    # Starlette raises the error again after this answer, so that the server logs it.
+    app.add_exception_handler(Exception, unexpected)
+
+
+def shortened(value: object) -> str:
+    """A value as text that any JSON reader takes, NaN included."""
+    return ascii(value)[:VALUE_LENGTH] if _has_surrogate(value) else repr(value)[:VALUE_LENGTH]
+
+
+def _has_surrogate(value: object) -> bool:
+    return any("\ud800" <= letter <= "\udfff" for letter in repr(value))
+
+
+def _place(location: Sequence[object]) -> str:
+    # The first part says body, path or query: told only where nothing else is.
+    # A capital begins the name of a body's variant, which is no part of the path of a field.
+    parts = [str(part) for part in location if not str(part)[:1].isupper()]
+    return ".".join(parts[1:]) or ".".join(parts)
+
+
+def _of_http(error: HTTPException) -> JSONResponse:
+    status = HTTPStatus(error.status_code)
+    code = status.phrase.lower().replace(" ", "_").replace("-", "_")
+    answer = problem(code, status.phrase, status, str(error.detail), {})
+    answer.headers.update(error.headers or {})
+    return answer
+
+
+def _unexpected() -> JSONResponse:
+    return problem(
+        "internal_error",
+        "The service failed.",
+        HTTPStatus.INTERNAL_SERVER_ERROR,
+        "The request could not be answered; nothing of it was kept.",
+        {},
+    )

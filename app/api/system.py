@@ -1,0 +1,76 @@
+"""Routes for whoever runs the service: alive, ready, which version, how much."""
+
+from importlib.metadata import PackageNotFoundError, version
+from typing import Literal
+
+from fastapi import APIRouter, Request, Response
+from prometheus_client import CONTENT_TYPE_LATEST
+from pydantic import BaseModel
+
+from app.api.dependencies import RoomsOf
+from app.api.problems import responses
+from app.errors import DatabaseUnavailable, SchemaBehind
+
+router = APIRouter(tags=["system"])
+
+
+class Health(BaseModel):
+    """The process answers."""
+
+    status: Literal["ok"] = "ok"
+
+
+class Version(BaseModel):
+    """What is running."""
+
+    service: Literal["celeus"] = "celeus"
+    version: str
+
+
+def service_version() -> str:
+    """Version of the installed package."""
+    try:
+        return version("celeus")
+    except PackageNotFoundError:
+        # A checkout that was never installed.
+        return "0"
+
+
+@router.get("/healthz", operation_id="healthz", summary="Is the process alive?")
+async def healthz() -> Health:
+    """Touches nothing beside the process."""
+    return Health()
+
+
+@router.get(
+    "/readyz",
+    operation_id="readyz",
+    summary="May it be sent requests?",
+    responses=responses(DatabaseUnavailable, SchemaBehind),
+)
+async def readyz(rooms: RoomsOf) -> Health:
+    """The database is reachable and its schema is the one this version was written for."""
+    if await rooms.database.at_head():
+        return Health()
+    if await rooms.database.reachable():
+        raise SchemaBehind("The schema of the database is not that of this version.")
+    raise DatabaseUnavailable("The database does not answer.")
+
+
+@router.get("/version", operation_id="version", summary="Which version is it?")
+async def get_version() -> Version:
+    """Name and version of the service."""
+    return Version(version=service_version())
+
+
+@router.get(
+    "/metrics",
+    operation_id="metrics",
+    summary="Prometheus metrics",
+    response_class=Response,
+    responses={200: {"content": {"text/plain": {}}, "description": "Prometheus text format."}},
+)
+async def metrics(request: Request) -> Response:
+    """Of this process, or of all that share PROMETHEUS_MULTIPROC_DIR."""
+    body: bytes = request.app.state.metrics.rendered()
+    return Response(body, media_type=CONTENT_TYPE_LATEST)

@@ -1,0 +1,74 @@
+"""The application: the only place where the rooms are wired together."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+
+from app.api import pools, problems, system
+from app.api.limits import BodyLimit
+from app.api.metrics import Measured, Metrics
+from app.errors import InvalidValue
+from app.operations.hot import HotStates
+from app.operations.rooms import Rooms
+from app.settings import Settings
+from app.store.cache import Cache
+from app.store.database import Database
+
+DESCRIPTION = """\
+Certified evaluation scores from few labels: the service says which item to judge next, takes the
+judge's loss, and answers with an interval that covers the true mean loss with probability at
+least 1 - alpha at every moment at once.
+
+Errors are `application/problem+json` (RFC 9457) with a stable `code`, the field, the rule and the
+value. Lists are paged: give `next` of a page as `after` for the one behind it.
+"""
+
+
+def create_app(settings: Settings) -> FastAPI:
+    """The service for these settings; nothing is connected before its lifespan begins."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with open_rooms(settings) as rooms:
+            app.state.rooms = rooms
+            yield
+
+    app = FastAPI(
+        title="Celeus",
+        version=system.service_version(),
+        description=DESCRIPTION,
+        lifespan=lifespan,
+    )
+    app.state.metrics = Metrics()
+    problems.install(app)
+    app.include_router(system.router)
+    app.include_router(pools.router)
+    app.add_middleware(BodyLimit)
+    app.add_middleware(Measured, metrics=app.state.metrics)
+    return app
+
+
+@asynccontextmanager
+async def open_rooms(settings: Settings) -> AsyncIterator[Rooms]:
+    """Connections and warm states, closed on leaving."""
+    if settings.database_url is None:
+        raise InvalidValue(
+            "There is no database: `celeus serve` starts a private one, others have to be named.",
+            field="CELEUS_DATABASE_URL",
+            rule="postgresql://…",
+        )
+    database = Database.connect(
+        settings.database_url,
+        pool_size=settings.database_pool_size,
+        lock_timeout_ms=settings.lock_timeout_ms,
+        statement_timeout_ms=settings.statement_timeout_ms,
+    )
+    cache = Cache.connect(settings.redis_url, status_ttl_seconds=settings.status_ttl_seconds)
+    hot = HotStates(settings.hot_sessions, settings.hot_pools)
+    try:
+        async with cache.listen() as wakes:
+            yield Rooms(database, cache, wakes, hot, settings)
+    finally:
+        await cache.close()
+        await database.close()

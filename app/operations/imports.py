@@ -1,0 +1,160 @@
+"""Writing batches of rows into a pool, within the transaction of whoever holds its lock.
+
+Items go in by COPY, their numbers as chunks of columns.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+from anyio import to_thread
+from numpy.typing import NDArray
+from psycopg.errors import UniqueViolation
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.core.faults import Fault, Shape
+from app.core.items import Batch, assemble, encode_groups
+from app.core.losses import LossScale
+from app.core.pool import chain, dtype_of
+from app.errors import InvalidValue
+from app.operations.chunks import CHUNK_BYTES, raw_connection, write_chunks
+from app.store.tables import items
+
+FAULTS_TOLD = 100
+"""Faults an answer lists; the others are only counted."""
+MAX_GROUPS = 10_000
+
+Rows = tuple[list[int], list[object]]
+
+_ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
+
+
+@dataclass(slots=True)
+class Growth:
+    """A pool while rows are added: its end so far, and what was wrong on the way."""
+
+    pool_id: UUID
+    scale: LossScale
+    items: int
+    items_digest: bytes
+    shape: Shape | None
+    groups: dict[str, int]
+    columns: list[str] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
+    faulty: int = 0
+    waiting: dict[str, list[NDArray[Any]]] = field(default_factory=dict)
+    waiting_from: int = 0
+
+    def blame(self, faults: list[Fault]) -> None:
+        """Count lines that cannot be items and keep the first faults to tell."""
+        self.faulty += len({fault.line for fault in faults})
+        self.faults += faults[: max(0, FAULTS_TOLD - len(self.faults))]
+
+
+async def grow(db: AsyncConnection, pool: Growth, batches: Iterator[Rows]) -> None:
+    """Add every good row; the faults of the others stand in ``pool`` afterwards."""
+    pool.waiting_from = pool.items
+    while (rows := await to_thread.run_sync(next, batches, None)) is not None:
+        assembled = await to_thread.run_sync(assemble, *rows, pool.scale, pool.shape)
+        pool.shape = assembled.shape
+        pool.blame(assembled.faults)
+        batch = await _insert_items(db, pool, assembled.batch)
+        if batch.ids:
+            await to_thread.run_sync(_append, pool, batch)
+            await _write_full_chunks(db, pool)
+    await _write_waiting(db, pool)
+
+
+async def _insert_items(db: AsyncConnection, pool: Growth, batch: Batch) -> Batch:
+    """Insert the items; returns the batch without ids that the pool had already.
+
+    The database finds a duplicate while inserting, so that nothing is asked about in advance;
+    only a batch that has one is looked up and inserted again.
+    """
+    if not batch.ids:
+        return batch
+    try:
+        await _copy(db, pool, batch)
+    except UniqueViolation:
+        found = await db.execute(
+            select(items.c.id).where(items.c.pool_id == pool.pool_id, items.c.id.in_(batch.ids))
+        )
+        known = set(found.scalars())
+        rule = "an id no other item has"
+        pool.blame(
+            [
+                Fault.of(line, "id", rule, name)
+                for line, name in zip(batch.lines, batch.ids, strict=True)
+                if name in known
+            ]
+        )
+        batch = batch.without(known)
+        if batch.ids:
+            await _copy(db, pool, batch)
+    return batch
+
+
+async def _copy(db: AsyncConnection, pool: Growth, batch: Batch) -> None:
+    text = await to_thread.run_sync(_copy_text, pool.pool_id, pool.items, batch)
+    async with db.begin_nested():
+        raw = await raw_connection(db)
+        async with (
+            raw.cursor() as cursor,
+            cursor.copy("COPY items (pool_id, index, id, payload) FROM STDIN") as copy,
+        ):
+            await copy.write(text)
+
+
+def _copy_text(pool_id: UUID, start: int, batch: Batch) -> bytes:
+    """Rows in the text format of COPY."""
+    names = batch.ids
+    if any(escaped in "".join(names) for escaped in "\\\t\n\r"):
+        names = [name.translate(_ESCAPES) for name in names]
+    lines = [
+        f"{pool_id}\t{index}\t{name}\t{_payload_text(payload)}\n"
+        for index, (name, payload) in enumerate(
+            zip(names, batch.payloads, strict=True), start=start
+        )
+    ]
+    return "".join(lines).encode()
+
+
+def _payload_text(payload: bytes | None) -> str:
+    # JSON holds no raw tab or line break: only its backslashes need another.
+    return "\\N" if payload is None else payload.decode().replace("\\", "\\\\")
+
+
+def _append(pool: Growth, batch: Batch) -> None:
+    columns = dict(batch.columns)
+    if batch.groups:
+        pool.groups = encode_groups(batch.groups, pool.groups)
+        if len(pool.groups) > MAX_GROUPS:
+            raise InvalidValue(
+                "The items name too many groups.",
+                field="group",
+                rule=f"at most {MAX_GROUPS} different names",
+                value=len(pool.groups),
+            )
+        codes = [pool.groups[name] for name in batch.groups]
+        columns["group"] = np.array(codes, dtype=dtype_of("group"))
+    pool.columns = sorted(columns)
+    for name, column in columns.items():
+        pool.waiting.setdefault(name, []).append(column)
+    pool.items_digest = chain(pool.items_digest, batch.records())
+    pool.items += len(batch.ids)
+
+
+async def _write_full_chunks(db: AsyncConnection, pool: Growth) -> None:
+    sizes = (sum(part.nbytes for part in parts) for parts in pool.waiting.values())
+    if max(sizes, default=0) >= CHUNK_BYTES:
+        await _write_waiting(db, pool)
+
+
+async def _write_waiting(db: AsyncConnection, pool: Growth) -> None:
+    columns = {name: np.concatenate(parts) for name, parts in pool.waiting.items()}
+    await write_chunks(db, pool.pool_id, columns, start=pool.waiting_from)
+    pool.waiting_from = pool.items
+    pool.waiting = {}

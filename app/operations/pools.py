@@ -1,0 +1,296 @@
+"""Pools: made, filled, sealed, listed, and read back as numbers."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Self
+from uuid import UUID
+
+from anyio import to_thread
+from psycopg.errors import LockNotAvailable
+from sqlalchemy import Row, func, insert, select, update
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.ext.asyncio import AsyncConnection
+from uuid_utils.compat import uuid7
+
+from app.core.faults import Fault, Shape
+from app.core.losses import LossScale
+from app.core.pool import CHAIN_START, Pool
+from app.errors import BadRows, EmptyPool, PoolBusy, PoolNotFound, PoolNotSealed, PoolSealed
+from app.operations.chunks import gather_small_chunks, read_chunks
+from app.operations.imports import Growth, Rows, grow
+from app.operations.rooms import Rooms
+from app.store.tables import DEFAULT_PROJECT, items, pools
+
+
+@dataclass(frozen=True, slots=True)
+class PoolRecord:
+    """A pool as it is kept, without its items."""
+
+    pool_id: UUID
+    name: str
+    scale: LossScale
+    sealed: bool
+    items: int
+    classes: int | None
+    columns: tuple[str, ...]
+    groups: tuple[str, ...]
+    items_digest: bytes
+    digest: str | None
+    created_at: datetime
+    sealed_at: datetime | None
+
+    @classmethod
+    def of(cls, row: Row[Any]) -> Self:
+        """The record in a row of `pools`."""
+        return cls(
+            pool_id=row.pool_id,
+            name=row.name,
+            scale=LossScale(row.loss_kind, row.loss_lower, row.loss_upper),
+            sealed=row.sealed,
+            items=row.items,
+            classes=row.classes,
+            columns=tuple(row.columns),
+            groups=tuple(row.groups),
+            items_digest=bytes(row.items_digest),
+            digest=None if row.digest is None else bytes(row.digest).hex(),
+            created_at=row.created_at,
+            sealed_at=row.sealed_at,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """An item as a judge sees it."""
+
+    index: int
+    id: str
+    payload: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What an import did, or would have done: the pool afterwards and the lines left out."""
+
+    pool: PoolRecord
+    added: int
+    skipped: int
+    faults: Sequence[Fault]
+
+
+@dataclass(frozen=True, slots=True)
+class ImportOptions:
+    """How an import treats bad rows, and whether it keeps anything at all."""
+
+    skip_bad_rows: bool = False
+    dry_run: bool = False
+
+
+async def create_pool(
+    rooms: Rooms, name: str, scale: LossScale, rows: Rows | None = None, *, sealed: bool = False
+) -> PoolRecord:
+    """A new pool, with its items where they are few enough to come along; sealed at once if asked.
+
+    Nothing is kept when a row is bad.
+    """
+    pool_id = uuid7()
+    async with rooms.transaction() as db:
+        await db.execute(
+            insert(pools).values(
+                pool_id=pool_id,
+                project_id=DEFAULT_PROJECT,
+                name=name,
+                loss_kind=scale.kind,
+                loss_lower=scale.lower,
+                loss_upper=scale.upper,
+                sealed=False,
+                items=0,
+                columns=[],
+                groups=[],
+                items_digest=CHAIN_START,
+            )
+        )
+        record = await _locked(db, pool_id)
+        if rows is not None and rows[0]:
+            imported = await _import(db, record, iter([rows]), ImportOptions())
+            record = imported.pool
+        return await _seal(db, record) if sealed else record
+
+
+async def add_items(
+    rooms: Rooms, pool_id: UUID, batches: Iterator[Rows], options: ImportOptions
+) -> Imported:
+    """Add rows at the end of an open pool.
+
+    All or nothing: a bad row refuses the upload with `bad_rows`, unless bad rows are to be
+    skipped. Two imports at once into one pool are not possible: the second is refused as
+    `pool_busy`.
+    """
+    async with rooms.transaction() as db:
+        record = await _locked(db, pool_id)
+        check_open(record)
+        savepoint = await db.begin_nested()
+        imported = await _import(db, record, batches, options)
+        if options.dry_run:
+            await savepoint.rollback()
+        else:
+            await savepoint.commit()
+        return imported
+
+
+def check_open(record: PoolRecord) -> None:
+    """Refuse a sealed pool."""
+    if record.sealed:
+        raise PoolSealed(
+            "The pool is sealed: its items can no longer change.",
+            field="pool_id",
+            rule="a pool that is not sealed",
+            value=f"pool_{record.pool_id.hex}",
+        )
+
+
+async def seal_pool(rooms: Rooms, pool_id: UUID) -> PoolRecord:
+    """Freeze the pool and name it by its digest; sealing again changes nothing."""
+    async with rooms.transaction() as db:
+        return await _seal(db, await _locked(db, pool_id))
+
+
+async def get_pool(rooms: Rooms, pool_id: UUID) -> PoolRecord:
+    """The pool without its items."""
+    async with rooms.transaction() as db:
+        return await _record(db, pool_id)
+
+
+async def list_pools(rooms: Rooms, limit: int, after: UUID | None) -> list[PoolRecord]:
+    """Pools from the newest on; ``after`` is the last one already seen."""
+    query = select(pools).where(pools.c.project_id == DEFAULT_PROJECT)
+    if after is not None:
+        query = query.where(pools.c.pool_id < after)
+    async with rooms.transaction() as db:
+        found = await db.execute(query.order_by(pools.c.pool_id.desc()).limit(limit))
+        return [PoolRecord.of(row) for row in found]
+
+
+async def list_items(rooms: Rooms, pool_id: UUID, limit: int, after: int | None) -> list[Item]:
+    """Items in upload order; ``after`` is the last index already seen."""
+    query = select(items.c.index, items.c.id, items.c.payload).where(items.c.pool_id == pool_id)
+    if after is not None:
+        query = query.where(items.c.index > after)
+    async with rooms.transaction() as db:
+        await _record(db, pool_id)
+        found = await db.execute(query.order_by(items.c.index).limit(limit))
+        return [Item(*row) for row in found]
+
+
+async def columns(rooms: Rooms, pool_id: UUID) -> tuple[PoolRecord, Pool]:
+    """The pool with all its numbers, sealed or not."""
+    async with rooms.transaction() as db:
+        record = await _record(db, pool_id)
+        return record, await _load(db, record)
+
+
+async def load_pool(db: AsyncConnection, pool_id: UUID) -> Pool:
+    """The numbers of a sealed pool, in one read; refuses one that may still grow."""
+    record = await _record(db, pool_id)
+    if not record.sealed:
+        raise PoolNotSealed("The pool is not sealed: its items may still change.", field="pool_id")
+    return await _load(db, record)
+
+
+async def _record(db: AsyncConnection, pool_id: UUID) -> PoolRecord:
+    row = (await db.execute(select(pools).where(pools.c.pool_id == pool_id))).one_or_none()
+    if row is None:
+        raise _not_found(pool_id)
+    return PoolRecord.of(row)
+
+
+async def _locked(db: AsyncConnection, pool_id: UUID) -> PoolRecord:
+    query = select(pools).where(pools.c.pool_id == pool_id).with_for_update(nowait=True)
+    try:
+        row = (await db.execute(query)).one_or_none()
+    except OperationalError as error:
+        if isinstance(error.orig, LockNotAvailable):
+            raise PoolBusy(
+                "Another import or seal of this pool is under way; try again when it is done.",
+                field="pool_id",
+            ) from error
+        raise
+    if row is None:
+        raise _not_found(pool_id)
+    return PoolRecord.of(row)
+
+
+def _not_found(pool_id: UUID) -> PoolNotFound:
+    return PoolNotFound(
+        "There is no pool of this id.",
+        field="pool_id",
+        rule="the id of a pool",
+        value=f"pool_{pool_id.hex}",
+    )
+
+
+async def _import(
+    db: AsyncConnection, record: PoolRecord, batches: Iterator[Rows], options: ImportOptions
+) -> Imported:
+    growth = Growth(
+        pool_id=record.pool_id,
+        scale=record.scale,
+        items=record.items,
+        items_digest=record.items_digest,
+        shape=Shape.of_columns(record.columns, record.classes) if record.items else None,
+        groups={name: code for code, name in enumerate(record.groups)},
+        columns=list(record.columns),
+    )
+    await grow(db, growth, batches)
+    if growth.faulty and not options.skip_bad_rows:
+        raise BadRows(
+            f"{growth.faulty} of the uploaded rows cannot become items; nothing was kept.",
+            errors=[fault_members(fault) for fault in growth.faults],
+            total_errors=growth.faulty,
+        )
+    updated = await db.execute(
+        update(pools)
+        .where(pools.c.pool_id == record.pool_id)
+        .values(
+            items=growth.items,
+            items_digest=growth.items_digest,
+            columns=growth.columns,
+            groups=list(growth.groups),
+            classes=growth.shape.classes if growth.shape and growth.items else None,
+        )
+        .returning(pools)
+    )
+    after = PoolRecord.of(updated.one())
+    return Imported(after, after.items - record.items, growth.faulty, growth.faults)
+
+
+def fault_members(fault: Fault) -> dict[str, object]:
+    """A fault as it stands in an answer."""
+    return {"line": fault.line, "field": fault.field, "rule": fault.rule, "value": fault.value}
+
+
+async def _seal(db: AsyncConnection, record: PoolRecord) -> PoolRecord:
+    if record.sealed:
+        return record
+    if record.items == 0:
+        raise EmptyPool(
+            "An empty pool cannot be sealed: there is nothing to evaluate.",
+            field="items",
+            rule="at least one item",
+            value=0,
+        )
+    pool = await _load(db, record)
+    digest = await to_thread.run_sync(lambda: pool.digest)
+    await gather_small_chunks(db, record.pool_id, pool.columns, pool.items)
+    sealed = await db.execute(
+        update(pools)
+        .where(pools.c.pool_id == record.pool_id)
+        .values(sealed=True, digest=bytes.fromhex(digest), sealed_at=func.now())
+        .returning(pools)
+    )
+    return PoolRecord.of(sealed.one())
+
+
+async def _load(db: AsyncConnection, record: PoolRecord) -> Pool:
+    arrays = await read_chunks(db, record.pool_id, record.items)
+    return Pool(record.items, record.scale, arrays, record.groups, record.items_digest)
