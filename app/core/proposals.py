@@ -13,6 +13,7 @@ exactly the conditional law. A draw costs O(1) amortised, whatever the size of t
 
 import math
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,16 +24,26 @@ Floats = NDArray[np.float64]
 Items = NDArray[np.int32]
 
 
+LOST_DIGITS = 1e-9
+
+
 class RunningSum:
     """A sum that loses terms one by one without losing digits (Neumaier's compensation)."""
 
     __slots__ = ("_high", "_low")
 
-    def __init__(self, total: float) -> None:
+    def __init__(self, total: float, rest: float = 0.0) -> None:
         self._high = total
-        self._low = 0.0
+        self._low = rest
+
+    @classmethod
+    def of(cls, terms: Floats) -> Self:
+        """The sum of ``terms`` to twice a float's digits."""
+        total = math.fsum(terms)
+        return cls(total, math.fsum((-total, *terms)))
 
     def add(self, term: float) -> None:
+        """Add one term (negative: take it away)."""
         high = self._high + term
         if abs(self._high) >= abs(term):
             self._low += (self._high - high) + term
@@ -42,6 +53,7 @@ class RunningSum:
 
     @property
     def value(self) -> float:
+        """The sum, rounded once."""
         return self._high + self._low
 
 
@@ -61,8 +73,9 @@ def draw_orders(weight: Floats, seed: bytes) -> Orders:
     positive = np.flatnonzero(weight > 0).astype(np.int32)
     by_weight = positive
     if positive.size:
-        waiting = -np.log(uniforms(seed, "weight", weight.size)[positive]) / weight[positive]
-        by_weight = positive[np.argsort(waiting, kind="stable")]
+        # The order of E / w by its logarithm: a tiny score would overflow the quotient.
+        waiting = np.log(-np.log(uniforms(seed, "weight", weight.size)[positive]))
+        by_weight = positive[np.argsort(waiting - np.log(weight[positive]), kind="stable")]
     uniform = np.argsort(uniforms(seed, "uniform", weight.size), kind="stable")
     return Orders(by_weight=by_weight, uniform=uniform.astype(np.int32))
 
@@ -73,7 +86,17 @@ class Mixture:
     It sees scores and draws, never a loss: the probabilities are fixed before a loss is seen.
     """
 
-    __slots__ = ("_beta", "_left_weight", "_orders", "_positive", "_walked", "drawn_in", "left", "weight")
+    __slots__ = (
+        "_beta",
+        "_left_weight",
+        "_orders",
+        "_positive",
+        "_trusted_down_to",
+        "_walked",
+        "drawn_in",
+        "left",
+        "weight",
+    )
 
     def __init__(self, weight: Floats, orders: Orders, beta: float) -> None:
         self.weight = weight
@@ -81,7 +104,7 @@ class Mixture:
         self.drawn_in: Items = np.zeros(weight.size, dtype=np.int32)
         self._orders = orders
         self._beta = beta
-        self._left_weight = RunningSum(math.fsum(weight))
+        self._sum_up()
         self._positive = int(orders.by_weight.size)
         self._walked = [0, 0]
 
@@ -104,6 +127,16 @@ class Mixture:
         if score > 0:
             self._positive -= 1
             self._left_weight.add(-score)
+            if self._positive and self._left_weight.value < self._trusted_down_to:
+                self._sum_up()
+
+    def _sum_up(self) -> None:
+        """Sum the scores left anew: scores may differ by more digits than a sum can hold.
+
+        O(N), but only each time the sum has fallen by LOST_DIGITS, a few times in a session.
+        """
+        self._left_weight = RunningSum.of(self.weight[self.drawn_in == 0])
+        self._trusted_down_to = self._left_weight.value * LOST_DIGITS
 
     def probability(self, item: int) -> float:
         """Probability q of an item that is still left."""
@@ -123,6 +156,7 @@ class Mixture:
         left = int(here.sum())
         weight = np.where(here, self.weight, 0.0)
         if not weight.any():
-            return here / left
+            return np.asarray(here / left, dtype=np.float64)
         share = weight / weight.sum()
-        return np.asarray(here * ((1.0 - self._beta) * share + self._beta / left))
+        q = here * ((1.0 - self._beta) * share + self._beta / left)
+        return np.asarray(q, dtype=np.float64)
