@@ -31,6 +31,7 @@ class Bet:
     scale: float
 
     def centre(self, candidates: Floats) -> Floats:
+        """Mean of the number bet on, for each candidate that might be true."""
         return np.asarray((candidates - self.offset) / self.scale)
 
 
@@ -53,29 +54,37 @@ class OwnVariance:
         sig2_t(v) = (1/4 + sum of (x_i - m_i(v))^2) / (t + 1)
 
     With x_i - m_i(v) = (S_i - v) / width_i the sum is a quadratic in v: three sums serve every
-    candidate, also one that joins later.
+    candidate, also one that joins later. They are taken about ``origin``, a number on the scale
+    of the losses: about 0 a scale far from it would lose its digits.
     """
 
-    __slots__ = ("_constant", "_linear", "_square")
+    __slots__ = ("_constant", "_linear", "_origin", "_square")
 
-    def __init__(self) -> None:
+    def __init__(self, origin: float) -> None:
+        self._origin = origin
         self._constant = 0.25
         self._linear = 0.0
         self._square = 0.0
 
     def speed(self, candidates: Floats, alpha1: float, round_: int) -> Floats:
-        spread = (self._square * candidates - 2.0 * self._linear) * candidates + self._constant
+        """Fractions from the sums of rounds before ``round_``."""
+        v = candidates - self._origin
+        spread = (self._square * v - 2.0 * self._linear) * v + self._constant
         pace = 2.0 * math.log(2.0 / alpha1) / math.log(round_ + 1.0)
-        return np.asarray(np.sqrt(pace / spread))
+        # Squares add nothing negative; the three sums may, by rounding.
+        return np.asarray(np.sqrt(pace / np.maximum(spread, 0.25)))
 
     def record(self, value: float, bet: Bet) -> None:
+        """Add the round's term to the three sums."""
         weight = 1.0 / (bet.scale * bet.scale)
         self._square += weight
+        value -= self._origin
         self._linear += weight * value
         self._constant += weight * value * value
 
     def copy(self) -> "OwnVariance":
-        twin = OwnVariance()
+        """An independent bettor with the same past."""
+        twin = OwnVariance(self._origin)
         twin._constant = self._constant
         twin._linear = self._linear
         twin._square = self._square
@@ -93,11 +102,13 @@ class CommonVariance:
         self._total = 0.0
 
     def speed(self, candidates: Floats, alpha1: float, round_: int) -> float:
+        """One fraction for all candidates, from rounds before ``round_``."""
         del candidates
         variance = max((0.25 + self._deviation) / round_, LEAST_VARIANCE)
         return math.sqrt(2.0 * math.log(2.0 / alpha1) / (variance * round_ * math.log(round_ + 1)))
 
     def record(self, value: float, bet: Bet) -> None:
+        """Move the mean, then add the deviation from it."""
         scaled = (value - bet.offset) / bet.scale
         self._rounds += 1
         self._total += scaled
@@ -105,6 +116,7 @@ class CommonVariance:
         self._deviation += (scaled - mean) ** 2
 
     def copy(self) -> "CommonVariance":
+        """An independent bettor with the same past."""
         twin = CommonVariance()
         twin._deviation = self._deviation
         twin._rounds = self._rounds

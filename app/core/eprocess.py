@@ -36,6 +36,7 @@ class Interval:
 
     @property
     def width(self) -> float:
+        """Upper less lower end."""
         return self.upper - self.lower
 
     def cut(self, limits: "Interval") -> "Interval":
@@ -60,6 +61,7 @@ class Side:
 
     @property
     def scaled(self) -> float:
+        """The number bet on, in [0, 1]."""
         return (self.value - self.bet.offset) / self.bet.scale
 
 
@@ -68,9 +70,11 @@ class Wealth:
 
     __slots__ = ("_above", "_alpha1", "_below", "_lower", "_softness", "_theta", "_upper")
 
-    def __init__(self, span: Interval, cell: float, alpha1: float, *, theta: float, c: float) -> None:
+    def __init__(
+        self, span: Interval, cell: float, alpha1: float, *, theta: float, c: float
+    ) -> None:
         count = max(1, math.ceil(span.width / cell - 1e-9))
-        edges = span.lower + cell * np.arange(count + 1)
+        edges: Floats = span.lower + cell * np.arange(count + 1, dtype=np.float64)
         edges[-1] = span.upper
         self._lower: Floats = edges[:-1]
         self._upper: Floats = edges[1:]
@@ -89,20 +93,20 @@ class Wealth:
 
     def bet(self, round_: int, plus: Side, minus: Side) -> None:
         """Play round ``round_`` on every cell and drop those that are out."""
+        centre_up = plus.bet.centre(self._upper)
+        centre_low = minus.bet.centre(self._lower)
+        standing = (centre_up > 0.0) & (centre_low < 1.0)
+        if not standing.all():
+            self._keep(standing)
+            centre_up, centre_low = centre_up[standing], centre_low[standing]
         lower, upper = self._lower, self._upper
-        centre_up = plus.bet.centre(upper)
-        centre_low = minus.bet.centre(lower)
         speed = plus.bettor.speed(upper, self._alpha1, round_)
         above = 1.0 + stake_above(speed, centre_up, self._softness) * (plus.scaled - centre_up)
         speed = minus.bettor.speed(lower, self._alpha1, round_)
         below = 1.0 - stake_below(speed, centre_low, self._softness) * (minus.scaled - centre_low)
-        standing = (centre_up > 0.0) & (centre_low < 1.0)
-        if not (above[standing] > 0.0).all() or not (below[standing] > 0.0).all():
+        if not (above > 0.0).all() or not (below > 0.0).all():
             message = f"wealth factor not positive in round {round_}"
             raise WealthLost(message)
-        if not standing.all():
-            self._keep(standing)
-            above, below = above[standing], below[standing]
         self._above += np.log(above)
         self._below += np.log(below)
         self._drop_rejected()

@@ -91,6 +91,7 @@ class Fold:
 
     @property
     def rounds(self) -> int:
+        """Number of rounds folded."""
         return len(self.points)
 
     @property
@@ -107,7 +108,7 @@ def begin_fold(plan: Plan, surrogate: Floats) -> Fold:
     completions = [
         Completion(
             fill=fill,
-            bettor=OwnVariance() if plan.policy.fraction == "own" else CommonVariance(),
+            bettor=OwnVariance(scale.lower) if plan.policy.fraction == "own" else CommonVariance(),
             lure=Lure(plan.items, total / plan.items),
         )
         for fill in (scale.lower, scale.upper)
@@ -116,9 +117,7 @@ def begin_fold(plan: Plan, surrogate: Floats) -> Fold:
         extremes=Extremes(
             plan.items, scale.lower, scale.upper, float(surrogate.min()), float(surrogate.max())
         ),
-        wealth=Wealth(
-            scale, plan.cell, plan.alpha1, theta=plan.policy.theta, c=plan.policy.c
-        ),
+        wealth=Wealth(scale, plan.cell, plan.alpha1, theta=plan.policy.theta, c=plan.policy.c),
         plus=completions[0],
         minus=completions[1],
         surrogate_left=RunningSum(total),
