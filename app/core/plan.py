@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -9,6 +10,7 @@ from app.core.eprocess import Interval
 from app.core.policies import Policy
 from app.core.population import PopulationBound
 from app.core.stopping import StoppingRule
+from app.core.surrogates import Strategy
 from app.errors import InvalidValue, UnreachablePrecision
 
 Target = Literal["pool", "population"]
@@ -33,7 +35,7 @@ class Plan:
     upper: float
     policy: Policy
     target: Target
-    strategy: str | None
+    strategy: Strategy | None
     alpha: float
     alpha1: float
     bound: PopulationBound
@@ -45,10 +47,12 @@ class Plan:
 
     @property
     def scale(self) -> Interval:
+        """The interval every loss lies in."""
         return Interval(self.lower, self.upper)
 
     @property
     def stopping(self) -> StoppingRule:
+        """The rule in force until a change."""
         return StoppingRule(self.precision, self.budget)
 
     def to_dict(self) -> dict[str, Any]:
@@ -105,10 +109,12 @@ class PoolFacts:
 
 
 def make_plan(
-    claim: Claim, pool: PoolFacts, policy: Policy, commitment: str, strategy: str | None = None
+    claim: Claim, pool: PoolFacts, policy: Policy, commitment: str, strategy: Strategy | None = None
 ) -> Plan:
     """The plan for ``claim``. Refuses values outside their ranges and what cannot be certified."""
     scale = Interval(pool.lower, pool.upper)
+    targets = claim.target in {"pool", "population"}
+    _require("target", "pool or population", claim.target, holds=targets)
     _require("alpha", "above 0 and below 1", claim.alpha, holds=0.0 < claim.alpha < 1.0)
     bound = _bound(claim, pool)
     budget = pool.items if claim.budget is None else claim.budget
@@ -186,11 +192,13 @@ def _bound(claim: Claim, pool: PoolFacts) -> PopulationBound:
     if kind == "margin":
         _require("alpha2", "absent for a margin", claim.alpha2, holds=claim.alpha2 is None)
         margin = claim.margin if claim.margin is not None else -1.0
-        _require("margin", "a half-width of at least 0", claim.margin, holds=margin >= 0.0)
+        rule = "a finite half-width of at least 0"
+        _require("margin", rule, claim.margin, holds=0.0 <= margin < math.inf)
         text = claim.margin_assumption
         _require("margin_assumption", "the assumption it rests on", text, holds=bool(text.strip()))
         return PopulationBound("margin", half_width=margin, assumption=text)
-    _require("margin", "absent unless the bound is margin", claim.margin, holds=claim.margin is None)
+    rule = "absent unless the bound is margin"
+    _require("margin", rule, claim.margin, holds=claim.margin is None)
     alpha2 = claim.alpha / 2.0 if claim.alpha2 is None else claim.alpha2
     _require("alpha2", "above 0 and below alpha", alpha2, holds=0.0 < alpha2 < claim.alpha)
     if kind == "hoeffding":

@@ -58,7 +58,7 @@ _TUNABLE = {
 }
 
 
-def policy_named(name: str, **parameters: Any) -> Policy:
+def policy_named(name: str, **parameters: Any) -> Policy:  # noqa: ANN401 -- one type per field
     """The policy ``name`` with ``parameters`` in place of its defaults.
 
     Refuses unknown names, parameters the policy does not have, and values outside their ranges.
@@ -83,7 +83,7 @@ def _check(policy: Policy) -> None:
     rules = (
         ("beta", "above 0 and at most 1", 0.0 < policy.beta <= 1.0),
         ("theta", _OPEN_UNIT, 0.0 < policy.theta < 1.0),
-        ("c", "above 0 and at most 10", 0.0 < policy.c <= 10.0),
+        ("c", "at least 0.01 and at most 10", 0.01 <= policy.c <= 10.0),
         ("range", "floor, exact or global", policy.range in {"floor", "exact", "global"}),
     )
     for field, rule, holds in rules:

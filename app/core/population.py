@@ -5,7 +5,8 @@ Notation: R_N pool risk, R population risk, N items drawn iid from the populatio
 fails with probability at most alpha2; both hold at once with probability 1 - alpha1 - alpha2.
 
     hoeffding        (U - L) sqrt(log(2 / alpha2) / (2 N)) to each side
-    kl               R with N kl(R_N, R) <= log(2 / alpha2), on the unit scale; never wider than hoeffding
+    kl               R with N kl(R_N, R) <= log(2 / alpha2), on the unit scale; never wider
+                     than hoeffding
     clopper_pearson  exact for 0-1 losses: N R_N is a whole number
     margin           a half-width given by the user for a dependent pool, with its assumption
 """

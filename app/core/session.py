@@ -49,8 +49,8 @@ class Round:
 
     draw: Draw
     precision: float | None
-    loss: float | None | _Pending = PENDING
-    answer: float | None | _Pending = PENDING
+    loss: float | _Pending | None = PENDING
+    answer: float | _Pending | None = PENDING
     answered_at: int = 0
 
 
@@ -65,6 +65,7 @@ class Coins:
         self._block: Floats = np.empty(0)
 
     def of_round(self, round_: int) -> float:
+        """The coin of round ``round_``, uniform on (0, 1)."""
         at = round_ - 1 - self._start
         if not 0 <= at < self._block.size:
             self._start = (round_ - 1) // COINS_AT_ONCE * COINS_AT_ONCE
@@ -89,10 +90,12 @@ class State:
 
     @property
     def drawn(self) -> int:
+        """Rounds drawn, judged or not."""
         return len(self.rounds)
 
     @property
     def folded(self) -> int:
+        """Rounds the interval speaks for: all before the first unjudged one."""
         return self.fold.rounds
 
     @property
@@ -107,10 +110,12 @@ class State:
 
     @property
     def interval(self) -> Interval:
+        """Interval for the target after the folded rounds."""
         return self.fold.interval
 
     @property
     def estimate(self) -> float:
+        """Point estimate after the folded rounds."""
         return self.fold.estimate
 
     @property
@@ -120,6 +125,7 @@ class State:
 
     @property
     def stop_reason(self) -> StopReason | None:
+        """Why no further labels are asked for, or None to go on."""
         return self.stopping.reason(self.interval, self.folded, int(self.surrogate.size))
 
 
@@ -184,8 +190,7 @@ def _enter(state: State, event: Event) -> State:
         case Unjudgeable():
             _judge(state, event.round, None)
         case Amendment():
-            state.rounds[event.round - 1].loss = event.loss
-            state.stale |= event.round <= state.folded
+            _correct(state, event)
         case Change():
             state.stopping = StoppingRule(event.precision, event.budget)
     return state
@@ -199,6 +204,14 @@ def _judge(state: State, round_: int, loss: float | None) -> None:
     judged.loss = judged.answer = loss
     judged.answered_at = state.sequence
     state.observed += 1
+
+
+def _correct(state: State, event: Amendment) -> None:
+    if not 1 <= event.round <= state.drawn or state.rounds[event.round - 1].loss is PENDING:
+        message = f"round {event.round} has no judgement to correct"
+        raise ValueError(message)
+    state.rounds[event.round - 1].loss = event.loss
+    state.stale |= event.round <= state.folded
 
 
 def _fold_ready(plan: Plan, state: State) -> State:

@@ -36,6 +36,7 @@ class Range:
 
     @property
     def width(self) -> float:
+        """Upper less lower end; positive."""
         return self.upper - self.lower
 
 
