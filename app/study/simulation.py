@@ -26,6 +26,7 @@ class Truth:
 
     @property
     def facts(self) -> PoolFacts:
+        """What a plan states about this pool."""
         whole = bool(np.isin(self.loss, (0.0, 1.0)).all())
         return PoolFacts("simulated", self.loss.size, self.lower, self.upper, whole_losses=whole)
 
@@ -58,6 +59,17 @@ def seed_of(number: int, run: int) -> bytes:
     return uniforms(f"study {number}".encode(), f"run {run}", 4).tobytes()
 
 
+def ever_missed(state: State, risk: float) -> bool:
+    """The interval lay beside ``risk`` after at least one folded round.
+
+    The last interval does not tell: one that lost the risk is pushed back by the logical limits.
+    """
+    slack = 1e-9 * (state.fold.extremes.upper - state.fold.extremes.lower)
+    lowest = min((point.interval.upper for point in state.points), default=risk)
+    highest = max((point.interval.lower for point in state.points), default=risk)
+    return not highest - slack <= risk <= lowest + slack
+
+
 def simulate(
     truth: Truth, policy: Policy, claim: Claim, seed: bytes, risk: float | None = None
 ) -> tuple[Run, State]:
@@ -75,19 +87,14 @@ def simulate(
         state = apply(plan, state, draw)
         state = observe(plan, state, draw.round, float(truth.loss[draw.item]))
     seconds = time.perf_counter() - began
-    # The interval only narrows, so losing the risk at any round shows in the last one.
-    slack = 1e-9 * (truth.upper - truth.lower)
     interval = state.interval
-    missed = not interval.lower - slack <= true_risk <= interval.upper + slack
     run = Run(
         labels=state.folded,
         stopped=str(state.stop_reason),
-        missed=missed,
+        missed=ever_missed(state, true_risk),
         lower=interval.lower,
         upper=interval.upper,
         estimate=state.estimate,
         seconds=seconds,
     )
     return run, state
-
-
