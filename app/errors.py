@@ -6,7 +6,7 @@
     ├── NotFound        nothing is kept under this name                404
     │   ├── PoolNotFound, SessionNotFound, RoundNotDrawn
     ├── Conflict        what is kept forbids it                        409
-    │   ├── ObservationConflict, SessionClosed
+    │   ├── ObservationConflict, RoundNotJudged, SessionClosed
     │   ├── EmptyPool, PoolSealed, PoolNotSealed, PoolBusy
     │   └── Busy, DataFolderBusy
     ├── TooLarge        more than this service reads at once           413
@@ -133,6 +133,12 @@ class ObservationConflict(Conflict):
     """The round already has another loss; correct it with an amendment."""
 
     code = "observation_conflict"
+
+
+class RoundNotJudged(Conflict):
+    """The round has no judgement yet that could be corrected."""
+
+    code = "round_not_judged"
 
 
 class SessionClosed(Conflict):

@@ -17,6 +17,7 @@ from app.errors import (
     LossOutsideScale,
     ObservationConflict,
     RoundNotDrawn,
+    RoundNotJudged,
     SessionClosed,
     SessionNotFound,
 )
@@ -241,7 +242,12 @@ async def observe(rooms: RoomsOf, session_id: SessionId, body: Observed) -> Resp
     summary="Correct a judged round",
     response_model=ObserveAnswer,
     responses=responses(
-        SessionNotFound, RoundNotDrawn, LossOutsideScale, InvalidValue, SessionClosed
+        SessionNotFound,
+        RoundNotDrawn,
+        RoundNotJudged,
+        LossOutsideScale,
+        InvalidValue,
+        SessionClosed,
     ),
 )
 async def amend(rooms: RoomsOf, session_id: SessionId, body: AmendmentRequest) -> Response:

@@ -29,10 +29,15 @@ class Warm:
 
 @dataclass(slots=True)
 class Slot:
-    """The place of one session; ``warm`` is None when its state must be rebuilt."""
+    """The place of one session; ``warm`` is None when its state must be rebuilt.
+
+    ``ahead`` from the moment the state holds, or is about to hold, what is not known to be
+    committed, until it is.
+    """
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     warm: Warm | None = None
+    ahead: bool = False
     holders: int = 0
 
 
@@ -52,7 +57,11 @@ class HotStates:
 
     @asynccontextmanager
     async def hold(self, session_id: UUID) -> AsyncIterator[Slot]:
-        """The session's slot, alone in this process; left by an error, its state is forgotten."""
+        """The session's slot, alone in this process.
+
+        Left by an error while the state is ahead of the ledger, the state is forgotten; a refusal
+        that came before anything was appended costs nothing.
+        """
         slot = self._slots.setdefault(session_id, Slot())
         self._slots.move_to_end(session_id)
         slot.holders += 1
@@ -61,8 +70,11 @@ class HotStates:
                 try:
                     yield slot
                 except BaseException:
-                    slot.warm = None
+                    if slot.ahead:
+                        slot.warm = None
                     raise
+                finally:
+                    slot.ahead = False
         finally:
             slot.holders -= 1
             self._evict()

@@ -57,6 +57,7 @@ class Journal:
 
     session_id: UUID
     pool_id: UUID
+    slot: Slot
     warm: Warm
     lifecycle: str
     revision: int
@@ -83,6 +84,7 @@ class Journal:
 
     def append(self, event: Event, detail: dict[str, Any] | None = None) -> Entry:
         """Apply an event to the state and have it written."""
+        self.slot.ahead = True
         self.warm.state = apply(self.plan, self.state, event)
         entry = Entry(self.state.sequence, event, detail)
         self.entries.append(entry)
@@ -307,10 +309,13 @@ async def _lock(rooms: Rooms, db: AsyncConnection, session_id: UUID, slot: Slot)
         else:
             missed.append(event_from(seen))
     state = warm.state
+    slot.ahead = bool(missed)
     await _inline_or_thread(len(missed), lambda: replay(warm.plan, state, missed))
+    slot.ahead = False
     return Journal(
         session_id=session_id,
         pool_id=row["pool_id"],
+        slot=slot,
         warm=warm,
         lifecycle=row["lifecycle"],
         revision=row["revision"],

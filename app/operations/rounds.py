@@ -12,8 +12,14 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.core.ledger import Amendment, Observation, Unjudgeable
 from app.core.session import PENDING, can_draw, propose
-from app.errors import InvalidValue, ObservationConflict, RoundNotDrawn, SessionClosed
-from app.operations.journal import Entry, Journal, Lease, locked, write
+from app.errors import (
+    InvalidValue,
+    ObservationConflict,
+    RoundNotDrawn,
+    RoundNotJudged,
+    SessionClosed,
+)
+from app.operations.journal import Journal, Lease, locked, write
 from app.operations.rooms import Rooms
 from app.operations.status import announce, session_state
 
@@ -85,7 +91,7 @@ async def observe(
     judgement than the first, losses outside the scale, and a closed session.
     """
     async with locked(rooms, session_id) as (journal, db):
-        receipts = [_take(journal, judgement, worker) for judgement in judgements]
+        receipts = _take(journal, judgements, worker)
         held = _hand_out(journal, worker, count, rooms.settings.max_draws_out) if count else []
         items = await _commit(db, journal)
     await _announce(rooms, journal)
@@ -100,14 +106,14 @@ async def amend(rooms: Rooms, session_id: UUID, correction: Correction) -> Answe
     async with locked(rooms, session_id) as (journal, db):
         judgement = correction.judgement
         _must_be_open(journal)
-        round_ = _judged_round(journal, judgement.round)
         loss = _loss(journal, judgement)
+        _must_be_judged(journal, judgement.round)
         detail = _detail(judgement) | {"author": correction.author, "reason": correction.reason}
         latest = await _latest_amendment(db, session_id, judgement.round)
         if latest is not None and latest["detail"] == detail and latest["loss"] == loss:
             receipt = Receipt(judgement.round, latest["sequence"], replayed=True)
         else:
-            event = Amendment(round_, loss)
+            event = Amendment(judgement.round, loss)
             entry = await asyncio.to_thread(journal.append, event, detail)
             receipt = Receipt(judgement.round, entry.sequence, replayed=False)
         await _commit(db, journal)
@@ -115,38 +121,50 @@ async def amend(rooms: Rooms, session_id: UUID, correction: Correction) -> Answe
     return Answer([receipt], journal.status(), _offer(journal, [], {}))
 
 
-def _take(journal: Journal, judgement: Judgement, worker: str) -> Receipt:
-    state = journal.state
-    if not 1 <= judgement.round <= state.drawn:
-        raise RoundNotDrawn(
-            f"round {judgement.round} was not drawn; {state.drawn} rounds were",
-            field="round",
-            rule=f"1 to {state.drawn}",
-            value=judgement.round,
-        )
-    loss = _loss(journal, judgement)
-    known = state.rounds[judgement.round - 1]
-    if known.answer is not PENDING:
-        if known.answer == loss:
-            return Receipt(judgement.round, known.answered_at, replayed=True)
-        raise ObservationConflict(
-            f"round {judgement.round} already has another judgement; correct it with an amendment",
-            field="round",
-            rule="one judgement per round",
-            value=judgement.round,
-        )
-    _must_be_open(journal)
-    entry: Entry
-    detail = _detail(judgement) | {"worker": worker}
-    if loss is None:
-        entry = journal.append(Unjudgeable(judgement.round), detail)
-    else:
-        entry = journal.append(Observation(judgement.round, loss), detail)
-    return Receipt(judgement.round, entry.sequence, replayed=False)
+def _take(journal: Journal, judgements: Sequence[Judgement], worker: str) -> list[Receipt]:
+    """Append what is new; everything is checked before anything is appended."""
+    checked = [_loss(journal, judgement) for judgement in judgements]
+    fresh: dict[int, float | None] = {}
+    for judgement, loss in zip(judgements, checked, strict=True):
+        known = journal.state.rounds[judgement.round - 1].answer
+        earlier = fresh.get(judgement.round, PENDING) if known is PENDING else known
+        if earlier is PENDING:
+            _must_be_open(journal)
+            fresh[judgement.round] = loss
+        elif earlier != loss:
+            raise ObservationConflict(
+                f"round {judgement.round} already has another judgement; correct it with an"
+                " amendment",
+                field="round",
+                rule="one judgement per round",
+                value=judgement.round,
+            )
+    receipts = []
+    for judgement, loss in zip(judgements, checked, strict=True):
+        replayed = judgement.round not in fresh
+        if not replayed:
+            del fresh[judgement.round]
+            detail = _detail(judgement) | {"worker": worker}
+            journal.append(_event(judgement.round, loss), detail)
+        answered_at = journal.state.rounds[judgement.round - 1].answered_at
+        receipts.append(Receipt(judgement.round, answered_at, replayed=replayed))
+    return receipts
+
+
+def _event(round_: int, loss: float | None) -> Observation | Unjudgeable:
+    return Unjudgeable(round_) if loss is None else Observation(round_, loss)
 
 
 def _loss(journal: Journal, judgement: Judgement) -> float | None:
     """The loss a judgement states or implies, checked against the scale; None: unjudgeable."""
+    drawn = journal.state.drawn
+    if not 1 <= judgement.round <= drawn:
+        raise RoundNotDrawn(
+            f"round {judgement.round} was not drawn; {drawn} rounds were",
+            field="round",
+            rule=f"1 to {drawn}",
+            value=judgement.round,
+        )
     if judgement.unjudgeable is not None:
         return None
     pool = journal.warm.pool
@@ -173,18 +191,14 @@ def _must_be_open(journal: Journal) -> None:
         raise SessionClosed("the session is closed for good", field="session_id")
 
 
-def _judged_round(journal: Journal, round_: int) -> int:
-    """``round_`` when it has a judgement to correct."""
-    drawn = journal.state.drawn
-    judged = 1 <= round_ <= drawn and journal.state.rounds[round_ - 1].answer is not PENDING
-    if not judged:
-        raise RoundNotDrawn(
+def _must_be_judged(journal: Journal, round_: int) -> None:
+    if journal.state.rounds[round_ - 1].answer is PENDING:
+        raise RoundNotJudged(
             f"round {round_} has no judgement to correct",
             field="round",
             rule="a judged round",
             value=round_,
         )
-    return round_
 
 
 def _hand_out(journal: Journal, worker: str, count: int, most_out: int) -> list[Lease]:
