@@ -9,8 +9,6 @@ from alembic import command
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 
-from app.errors import DataFolderUnusable
-
 
 def scripts() -> Path:
     """The folder of the migration scripts."""
@@ -18,7 +16,7 @@ def scripts() -> Path:
     for folder in (package / "_alembic", package.parent / "alembic"):
         if (folder / "env.py").is_file():
             return folder
-    raise DataFolderUnusable(f"the migration scripts are missing beside {package}")
+    raise FileNotFoundError(f"the migration scripts are missing beside {package}")
 
 
 def configuration(url: str | None = None) -> Config:
@@ -26,8 +24,6 @@ def configuration(url: str | None = None) -> Config:
     config = Config()
     # The option's parser reads a percent sign as the start of a name
     config.set_main_option("script_location", str(scripts()).replace("%", "%%"))
-    config.set_main_option("path_separator", "os")
-    config.set_main_option("file_template", "%%(year)d_%%(month).2d_%%(day).2d_%%(rev)s_%%(slug)s")
     config.attributes["url"] = url
     return config
 
@@ -36,7 +32,7 @@ def head() -> str:
     """The revision this code was written for."""
     revision = ScriptDirectory.from_config(configuration()).get_current_head()
     if revision is None:
-        raise DataFolderUnusable(f"there are no migrations in {scripts()}")
+        raise FileNotFoundError(f"there are no migrations in {scripts()}")
     return revision
 
 

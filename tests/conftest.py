@@ -1,0 +1,67 @@
+"""Real servers for every test: one PostgreSQL and one Redis a run, emptied after each test."""
+
+from collections.abc import AsyncIterator, Iterator
+
+import psycopg
+import pytest
+import redis
+
+from app.store import migrations
+from app.store.cache import Cache
+from app.store.database import Database
+from app.store.tables import metadata
+from tests.servers import running_postgres, running_redis
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    """A PostgreSQL whose database has the schema of the migrations; shared by the whole run."""
+    with running_postgres() as url:
+        migrations.upgrade(url)
+        yield url
+
+
+@pytest.fixture(scope="session")
+def emptying(postgres_url: str) -> Iterator[psycopg.Connection]:
+    """The connection that empties the tables."""
+    with psycopg.connect(postgres_url, autocommit=True, options="-c lock_timeout=10s") as db:
+        yield db
+
+
+@pytest.fixture
+def database_url(postgres_url: str, emptying: psycopg.Connection) -> Iterator[str]:
+    """A migrated database with nothing in it but the default project."""
+    yield postgres_url
+    tables = [table.name for table in metadata.sorted_tables if table.name != "projects"]
+    emptying.execute(f"TRUNCATE {', '.join(tables)}".encode())
+
+
+@pytest.fixture
+async def database(database_url: str) -> AsyncIterator[Database]:
+    """A pool of four connections to it."""
+    database = Database.connect(database_url, pool_size=4)
+    yield database
+    await database.close()
+
+
+@pytest.fixture(scope="session")
+def shared_redis_url() -> Iterator[str]:
+    """One Redis for the whole run."""
+    with running_redis() as server:
+        yield server.url
+
+
+@pytest.fixture
+def redis_url(shared_redis_url: str) -> Iterator[str]:
+    """A Redis with nothing in it."""
+    yield shared_redis_url
+    with redis.Redis.from_url(shared_redis_url) as client:
+        client.flushall()
+
+
+@pytest.fixture
+async def cache(redis_url: str) -> AsyncIterator[Cache]:
+    """A cache in it."""
+    cache = Cache.connect(redis_url)
+    yield cache
+    await cache.close()

