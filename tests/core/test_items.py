@@ -1,0 +1,227 @@
+import copy
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.core.faults import MAX_PAYLOAD_BYTES, Malformed, Shape, row_faults
+from app.core.items import Assembled, assemble, encode_groups
+from app.core.losses import LossScale
+
+ZERO_ONE = LossScale.of("zero_one")
+CROSS_ENTROPY = LossScale.of("cross_entropy", upper=4.0)
+BOUNDED = LossScale.of("bounded", -1.0, 2.0)
+
+
+def assembled(*rows: object, scale: LossScale = ZERO_ONE, shape: Shape | None = None) -> Assembled:
+    return assemble(range(1, len(rows) + 1), rows, scale, shape)
+
+
+def only_fault(*rows: object, scale: LossScale = ZERO_ONE) -> tuple[int, str, str, str]:
+    (fault,) = assembled(*rows, scale=scale).faults
+    return fault.line, fault.field, fault.rule, fault.value
+
+
+def test_good_rows_become_columns_in_their_order() -> None:
+    found = assembled(
+        {"id": "a", "surrogate": 0.25, "proxy": 1, "group": "x", "payload": {"b": 1.0, "a": "é"}},
+        {"id": "b", "proxy": 0.0, "surrogate": 1, "group": "y"},
+    )
+    assert found.faults == []
+    assert found.batch.ids == ["a", "b"]
+    assert found.batch.payloads == ['{"a":"é","b":1}'.encode(), None]
+    assert found.batch.columns["surrogate.0"].tolist() == [0.25, 1.0]
+    assert found.batch.columns["proxy"].tolist() == [1.0, 0.0]
+    assert list(found.batch.records())[1] == b'["b",null]'
+    assert found.shape == Shape(surrogates=1, proxy=True, group=True)
+
+
+def test_probabilities_become_columns_and_stay_as_float32() -> None:
+    found = assembled(
+        {"id": "a", "target_probs": [0.7, 0.3], "surrogate_probs": [0.2, 0.8], "prediction": 1}
+    )
+    columns = found.batch.columns
+    assert sorted(columns) == ["dispersion_f", "hard", "prediction", "soft", "target_probs"]
+    assert columns["target_probs"].dtype == np.float32
+    assert columns["prediction"].tolist() == [1]
+    assert found.shape is not None
+    assert found.shape.classes == 2
+
+
+def test_probabilities_within_the_tolerance_are_divided_by_their_sum() -> None:
+    found = assembled({"id": "a", "target_probs": [0.3333, 0.3333, 0.3333]})
+    assert found.batch.columns["target_probs"][0].sum() == pytest.approx(1.0, abs=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("row", "field", "value"),
+    [
+        ({"surrogate": 0.5}, "id", "None"),
+        ({"id": "", "surrogate": 0.5}, "id", "''"),
+        ({"id": "x" * 257}, "id", repr("x" * 257)[:100]),
+        ({"id": 7}, "id", "7"),
+        ({"id": "a\0"}, "id", "'a\\x00'"),
+        ({"id": "\ud800"}, "id", "'\\ud800'"),
+        ({"id": "a", "surrogate": "0.5"}, "surrogate", "'0.5'"),
+        ({"id": "a", "surrogate": True}, "surrogate", "True"),
+        ({"id": "a", "surrogate": math.nan}, "surrogate", "nan"),
+        ({"id": "a", "surrogate": math.inf}, "surrogate", "inf"),
+        ({"id": "a", "surrogate": 10**400}, "surrogate", repr(10**400)[:100]),
+        ({"id": "a", "surrogate": 1.5}, "surrogate", "1.5"),
+        ({"id": "a", "proxy": -0.1}, "proxy", "-0.1"),
+        ({"id": "a", "surrogates": []}, "surrogates", "[]"),
+        ({"id": "a", "surrogates": [0.5, 2.0]}, "surrogates[1]", "2.0"),
+        ({"id": "a", "surrogates": [0.5], "surrogate": 0.5}, "surrogates", "[0.5]"),
+        ({"id": "a", "target_probs": [0.5, 0.4]}, "target_probs", "0.9"),
+        ({"id": "a", "target_probs": [1.0]}, "target_probs", "[1.0]"),
+        ({"id": "a", "target_probs": [1.5, -0.5]}, "target_probs[0]", "1.5"),
+        ({"id": "a", "target_probs": [False, 1]}, "target_probs[0]", "False"),
+        ({"id": "a", "target_probs": "half"}, "target_probs", "'half'"),
+        ({"id": "a", "surrogate_probs": [0.5, 0.5]}, "surrogate_probs", "[0.5, 0.5]"),
+        (
+            {"id": "a", "target_probs": [0.5, 0.5], "surrogate_probs": [0.5, 0.25, 0.25]},
+            "surrogate_probs",
+            "3",
+        ),
+        ({"id": "a", "prediction": 1.0}, "prediction", "1.0"),
+        ({"id": "a", "prediction": -1}, "prediction", "-1"),
+        ({"id": "a", "prediction": 2, "target_probs": [0.5, 0.5]}, "prediction", "2"),
+        ({"id": "a", "group": 3}, "group", "3"),
+        ({"id": "a", "payload": [1]}, "payload", "[1]"),
+        ({"id": "a", "payload": {"x": math.nan}}, "payload", "{'x': nan}"),
+        ({"id": "a", "payload": "\0"}, "payload", "'\\x00'"),
+        ({"id": "a", "payload": "x" * MAX_PAYLOAD_BYTES}, "payload", "'" + "x" * 99),
+        ({"id": "a", "weight": 3}, "weight", "3"),
+        (["a"], "", "['a']"),
+        (None, "", "None"),
+        (Malformed("a JSON object", "{"), "", "'{'"),
+    ],
+)
+def test_a_bad_row_is_told_by_line_field_and_value(row: object, field: str, value: str) -> None:
+    line, found_field, rule, found_value = only_fault(row)
+    assert (line, found_field, found_value) == (1, field, value)
+    assert rule
+
+
+@pytest.mark.parametrize("name", ["target_probs", "surrogate_probs", "prediction"])
+def test_a_bounded_pool_takes_nothing_a_loss_could_be_computed_from(name: str) -> None:
+    row: dict[str, object] = {"id": "a", "target_probs": [0.5, 0.5]}
+    row[name] = 1 if name == "prediction" else [0.5, 0.5]
+    assert name in {fault.field for fault in assembled(row, scale=BOUNDED).faults}
+
+
+def test_a_payload_may_speak_of_u0000_without_holding_it() -> None:
+    assert assembled({"id": "a", "payload": "\\u0000 \\"}).faults == []
+
+
+def test_a_field_missing_on_some_rows_is_a_fault() -> None:
+    first = {"id": "a", "surrogate": 0.5, "group": "g"}
+    assert only_fault(first, {"id": "b", "group": "g"})[:2] == (2, "surrogate")
+    assert only_fault(first, {"id": "b", "surrogate": 0.5})[:2] == (2, "group")
+    assert only_fault(first, first | {"id": "b", "proxy": 0.5})[:2] == (2, "proxy")
+
+
+def test_lists_have_one_length_throughout() -> None:
+    rows = {"id": "a", "surrogates": [0.1, 0.2]}, {"id": "b", "surrogates": [0.1]}
+    assert only_fault(*rows)[:2] == (2, "surrogates")
+    rows = {"id": "a", "target_probs": [0.5, 0.5]}, {"id": "b", "target_probs": [0.5, 0.25, 0.25]}
+    assert only_fault(*rows)[:2] == (2, "target_probs")
+
+
+def test_rows_must_have_the_shape_of_earlier_uploads() -> None:
+    shape = Shape.of_columns(["surrogate.0", "surrogate.1"], None)
+    faults = assembled({"id": "a", "surrogates": [0.5]}, shape=shape).faults
+    assert [(fault.field, fault.rule) for fault in faults] == [
+        ("surrogates", "2 numbers, as before")
+    ]
+
+
+@pytest.mark.parametrize("scale", [ZERO_ONE, CROSS_ENTROPY])
+def test_the_shape_of_a_row_can_be_read_from_its_columns(scale: LossScale) -> None:
+    row: dict[str, Any] = {
+        "id": "a",
+        "surrogates": [0.5, 0.25],
+        "proxy": 0.5,
+        "target_probs": [0.5, 0.5],
+        "surrogate_probs": [0.5, 0.5],
+    }
+    found = assembled(row, scale=scale)
+    assert found.shape == Shape.of_columns(list(found.batch.columns), 2)
+
+
+def test_a_duplicate_within_the_rows_is_told_and_the_first_one_stays() -> None:
+    found = assembled({"id": "a"}, {"id": "b"}, {"id": "a"})
+    assert [(fault.line, fault.field, fault.value) for fault in found.faults] == [(3, "id", "'a'")]
+    assert found.batch.ids == ["a", "b"]
+
+
+def test_null_means_left_out() -> None:
+    found = assembled({"id": "a", "surrogate": 0.5, "proxy": None}, {"id": "b", "surrogate": 1})
+    assert found.faults == []
+    assert "proxy" not in found.batch.columns
+
+
+def test_one_surrogate_may_be_spelt_either_way() -> None:
+    found = assembled({"id": "a", "surrogate": 0.5}, {"id": "b", "surrogates": [0.25]})
+    assert found.faults == []
+    assert found.batch.columns["surrogate.0"].tolist() == [0.5, 0.25]
+
+
+def test_groups_keep_their_codes_when_more_come() -> None:
+    first = encode_groups(["b", "a", "b"], {})
+    assert first == {"b": 0, "a": 1}
+    assert encode_groups(["c", "a"], first) == {"b": 0, "a": 1, "c": 2}
+
+
+def test_a_batch_without_some_ids_is_the_batch_of_the_others() -> None:
+    rows = [{"id": name, "surrogate": at, "group": name} for name, at in (("a", 0), ("b", 1))]
+    batch = assembled(*rows).batch.without({"a"})
+    assert (batch.lines, batch.ids, batch.groups) == ([2], ["b"], ["b"])
+    assert batch.columns["surrogate.0"].tolist() == [1.0]
+
+
+NUMBERS = st.sampled_from([0, 1, 0.25, 0.5, 1.0, 1.5, -0.5, 3.0, math.nan, True, "0.5", None])
+ROWS = st.fixed_dictionaries(
+    {"id": st.sampled_from(["a", "b", "c", "d", "é", "", 7])},
+    optional={
+        "surrogate": NUMBERS,
+        "surrogates": st.lists(NUMBERS, max_size=2),
+        "proxy": NUMBERS,
+        "target_probs": st.sampled_from(
+            [[0.5, 0.5], [1, 0], [0.5, 0.4], [0.2, 0.3, 0.5], [1.0], [], [0.9995, 0], "x"]
+        ),
+        "surrogate_probs": st.sampled_from([[0.5, 0.5], [0.25, 0.25, 0.5], [0.5, 0.6]]),
+        "prediction": st.sampled_from([0, 1, 5, -1, True, 1.0, 2**31]),
+        "group": st.sampled_from(["g", "h", "", 1]),
+        "payload": st.sampled_from(["text", {"a": [1.0, None]}, {"a": math.nan}, 3, "\0"]),
+        "other": st.just(1),
+    },
+)
+
+
+@settings(max_examples=500)
+@given(st.lists(ROWS, max_size=5), st.sampled_from([ZERO_ONE, CROSS_ENTROPY, BOUNDED]))
+def test_checking_at_once_and_row_by_row_agree(
+    rows: list[dict[str, Any]], scale: LossScale
+) -> None:
+    before = copy.deepcopy(rows)
+    found = assembled(*rows, scale=scale)
+    bad = {fault.line for fault in found.faults}
+    assert sorted(bad | set(found.batch.lines)) == list(range(1, len(rows) + 1))
+    assert not bad & set(found.batch.lines)
+    shape = None
+    seen: set[str] = set()
+    for line, row in enumerate(rows, start=1):
+        present = {name: value for name, value in row.items() if value is not None}
+        good = not row_faults(present, scale, shape) and row["id"] not in seen
+        assert good == (line not in bad)
+        if good:
+            shape = shape or Shape.of_row(present)
+            seen.add(row["id"])
+    assert repr(rows) == repr(before)
+    for column in found.batch.columns.values():
+        assert len(column) == len(found.batch.ids)
+        assert np.isfinite(column).all()
