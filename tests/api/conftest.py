@@ -1,0 +1,32 @@
+"""The whole service in this process, over a real database and a real Redis."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+from fastapi import FastAPI
+from httpx import ASGITransport, AsyncClient
+
+from app.main import create_app
+from app.settings import Settings
+
+
+@pytest.fixture
+def settings(database_url: str, redis_url: str) -> Settings:
+    """Settings of the service under test."""
+    return Settings(database_url=database_url, redis_url=redis_url)
+
+
+@pytest.fixture
+async def app(settings: Settings) -> AsyncIterator[FastAPI]:
+    """The service with its rooms open."""
+    app = create_app(settings)
+    async with app.router.lifespan_context(app):
+        yield app
+
+
+@pytest.fixture
+async def client(app: FastAPI) -> AsyncIterator[AsyncClient]:
+    """A client of the service."""
+    transport = ASGITransport(app, raise_app_exceptions=False)
+    async with AsyncClient(transport=transport, base_url="http://celeus.test") as client:
+        yield client
