@@ -1,0 +1,176 @@
+"""The cache never goes back, wakes every process, and costs nothing when Redis is dead."""
+
+import asyncio
+import itertools
+import time
+from collections.abc import AsyncIterator
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from app.store.cache import Cache, Wakes
+from tests.servers import free_port, running_redis
+
+SESSION = "ses_0190000000007000800000000000000a"
+OTHER = "ses_0190000000007000800000000000000b"
+
+
+@pytest.fixture
+async def elsewhere(redis_url: str) -> AsyncIterator[Cache]:
+    """The cache of another process."""
+    cache = Cache.connect(redis_url)
+    yield cache
+    await cache.close()
+
+
+async def _listening(event: asyncio.Event) -> None:
+    """Wait for the wake that says the subscription stands."""
+    await asyncio.wait_for(event.wait(), 5)
+    event.clear()
+
+
+async def test_nothing_is_kept_at_first(cache: Cache) -> None:
+    assert await cache.get_status(SESSION) is None
+
+
+async def test_a_status_is_read_as_it_was_put(cache: Cache, elsewhere: Cache) -> None:
+    await cache.put_status(SESSION, 3, "3-0", b'{"round": 1}')
+    assert await elsewhere.get_status(SESSION) == b'{"round": 1}'
+    assert await elsewhere.get_status(OTHER) is None
+
+
+async def test_an_older_sequence_never_wins(cache: Cache, elsewhere: Cache) -> None:
+    await cache.put_status(SESSION, 10, "v", b"ten")
+    await elsewhere.put_status(SESSION, 9, "v", b"nine")
+    assert await cache.get_status(SESSION) == b"ten"
+
+
+async def test_the_same_sequence_under_a_new_version_wins(cache: Cache) -> None:
+    await cache.put_status(SESSION, 10, "10", b"before the forecast")
+    await cache.put_status(SESSION, 10, "10-forecast", b"with the forecast")
+    assert await cache.get_status(SESSION) == b"with the forecast"
+
+
+@given(st.lists(st.integers(0, 2**31 - 1), min_size=1, max_size=8))
+@settings(
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_in_any_order_the_newest_is_kept(shared_redis_url: str, sequences: list[int]) -> None:
+    async def put_all() -> bytes | None:
+        cache = Cache.connect(shared_redis_url)
+        session = f"ses_{next(_numbers)}"
+        try:
+            for sequence in sequences:
+                await cache.put_status(session, sequence, "v", str(sequence).encode())
+            return await cache.get_status(session)
+        finally:
+            await cache.close()
+
+    assert asyncio.run(put_all()) == str(max(sequences)).encode()
+
+
+_numbers = itertools.count()
+
+
+async def test_a_status_is_forgotten_after_its_time(redis_url: str) -> None:
+    cache = Cache.connect(redis_url, status_ttl_seconds=1)
+    await cache.put_status(SESSION, 1, "v", b"one")
+    assert await cache.get_status(SESSION) == b"one"
+    await asyncio.sleep(1.1)
+    assert await cache.get_status(SESSION) is None
+    await cache.close()
+
+
+async def test_a_put_wakes_the_waiters_of_its_session_in_every_process(
+    cache: Cache, elsewhere: Cache
+) -> None:
+    async with (
+        cache.listen() as wakes,
+        wakes.subscribe(SESSION) as mine,
+        wakes.subscribe(OTHER) as other,
+    ):
+        await _listening(mine)
+        other.clear()
+        await elsewhere.put_status(SESSION, 1, "v", b"one")
+        await asyncio.wait_for(mine.wait(), 5)
+        assert not other.is_set()
+
+
+async def test_putting_the_same_again_wakes_nobody(cache: Cache, elsewhere: Cache) -> None:
+    async with cache.listen() as wakes, wakes.subscribe(SESSION) as mine:
+        await _listening(mine)
+        await elsewhere.put_status(SESSION, 2, "v", b"two")
+        await asyncio.wait_for(mine.wait(), 5)
+        mine.clear()
+        await elsewhere.put_status(SESSION, 2, "v", b"two")
+        await elsewhere.put_status(SESSION, 1, "v", b"one")
+        await asyncio.sleep(0.1)
+        assert not mine.is_set()
+
+
+async def test_without_redis_the_cache_misses_and_wakes_its_own_process() -> None:
+    cache = Cache.connect(None)
+    async with cache.listen() as wakes, wakes.subscribe(SESSION) as mine:
+        await cache.put_status(SESSION, 1, "v", b"one")
+        assert mine.is_set()
+    assert await cache.get_status(SESSION) is None
+    await cache.close()
+
+
+async def test_waiters_that_leave_are_forgotten() -> None:
+    wakes = Wakes()
+    async with wakes.subscribe(SESSION), wakes.subscribe(SESSION):
+        pass
+    wakes.wake(SESSION)
+    assert wakes._waiting == {}
+
+
+async def test_a_redis_that_dies_costs_little_and_is_found_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    port = free_port()
+    with running_redis(port) as server:
+        cache = Cache.connect(server.url)
+        await cache.put_status(SESSION, 1, "v", b"one")
+        assert await cache.get_status(SESSION) == b"one"
+        server.end()
+        began = time.monotonic()
+        for _ in range(100):
+            assert await cache.get_status(SESSION) is None
+            await cache.put_status(SESSION, 2, "v", b"two")
+        assert time.monotonic() - began < 0.2
+        assert 1 <= len(caplog.records) <= 2
+    with running_redis(port):
+        await asyncio.sleep(1.0)
+        await cache.put_status(SESSION, 2, "v", b"two")
+        assert await cache.get_status(SESSION) == b"two"
+    await cache.close()
+
+
+async def test_a_redis_that_accepts_and_never_answers_costs_little() -> None:
+    async def say_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    silent = await asyncio.start_server(say_nothing, "127.0.0.1", 0)
+    port = silent.sockets[0].getsockname()[1]
+    cache = Cache.connect(f"redis://127.0.0.1:{port}/0")
+    began = time.monotonic()
+    for _ in range(50):
+        assert await cache.get_status(SESSION) is None
+    assert time.monotonic() - began < 0.3
+    await cache.close()
+    silent.close()
+    await silent.wait_closed()
+
+
+async def test_waiters_are_woken_when_a_lost_redis_is_back() -> None:
+    port = free_port()
+    cache = Cache.connect(f"redis://127.0.0.1:{port}/0")
+    async with cache.listen() as wakes, wakes.subscribe(SESSION) as mine:
+        await asyncio.sleep(0.1)
+        assert not mine.is_set()
+        with running_redis(port):
+            await asyncio.wait_for(mine.wait(), 5)
+    await cache.close()

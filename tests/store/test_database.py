@@ -1,0 +1,211 @@
+"""Transactions cost what they must, and fail by name."""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from sqlalchemy import exc, insert, select, text
+
+from app.errors import Busy, DatabaseUnavailable, InvalidValue
+from app.store.database import Database, async_url
+from app.store.tables import pools, projects
+from tests.servers import free_port, running_postgres
+
+
+@pytest.fixture
+async def impatient(database_url: str) -> AsyncIterator[Database]:
+    """Two connections, and a tenth of a second for locks and for connections."""
+    database = Database.connect(
+        database_url, pool_size=2, lock_timeout_ms=100, statement_timeout_ms=400
+    )
+    yield database
+    await database.close()
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["postgres://u@h:1/d", "postgresql://u@h:1/d", "postgresql+psycopg://u@h:1/d"],
+)
+def test_every_usual_spelling_of_the_address_is_taken(url: str) -> None:
+    assert async_url(url).render_as_string() == "postgresql+psycopg://u@h:1/d"
+
+
+@pytest.mark.parametrize("url", ["sqlite:///x", "not an address", "mysql://h/d"])
+def test_another_database_is_refused(url: str) -> None:
+    with pytest.raises(InvalidValue):
+        Database.connect(url)
+
+
+async def _add(database: Database, project: uuid.UUID) -> None:
+    async with database.transaction() as db:
+        await db.execute(insert(projects).values(project_id=project, name=str(project)))
+
+
+async def _names(database: Database) -> set[uuid.UUID]:
+    async with database.transaction() as db:
+        return set((await db.scalars(select(projects.c.project_id))).all())
+
+
+async def test_a_transaction_commits_when_its_block_ends(database: Database) -> None:
+    project = uuid.uuid4()
+    try:
+        await _add(database, project)
+        assert project in await _names(database)
+    finally:
+        async with database.transaction() as db:
+            await db.execute(projects.delete().where(projects.c.project_id == project))
+
+
+async def test_a_transaction_rolls_back_when_its_block_raises(database: Database) -> None:
+    project = uuid.uuid4()
+
+    async def fail_inside() -> None:
+        async with database.transaction() as db:
+            await db.execute(insert(projects).values(project_id=project, name="lost"))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await fail_inside()
+    assert project not in await _names(database)
+
+
+async def test_one_statement_costs_begin_statement_commit(
+    database_url: str, tmp_path: Path
+) -> None:
+    database = Database.connect(database_url, pool_size=1)
+    trace = tmp_path / "trace"
+    with trace.open("w") as file:
+        async with database.transaction() as db:
+            driver = (await db.get_raw_connection()).driver_connection
+            assert isinstance(driver, psycopg.AsyncConnection)
+            await db.execute(text("SELECT 1"))
+        driver.pgconn.trace(file.fileno())
+        async with database.transaction() as db:
+            await db.execute(text("SELECT 1"))
+        driver.pgconn.untrace()
+    await database.close()
+    asked = [line.split("\t") for line in trace.read_text().splitlines() if "\tF\t" in line]
+    assert [words[-1].strip() for words in asked] == ['"BEGIN"', '"SELECT 1"', '"COMMIT"']
+
+
+async def test_the_connection_says_who_it_is_and_gives_up_in_time(impatient: Database) -> None:
+    names = ["application_name", "lock_timeout", "statement_timeout", "TimeZone"]
+    async with impatient.transaction() as db:
+        said = [await db.scalar(text(f"SHOW {name}")) for name in names]
+    assert said == ["celeus", "100ms", "400ms", "UTC"]
+
+
+async def test_what_the_address_asks_for_wins(database_url: str) -> None:
+    database = Database.connect(database_url + "&options=-c%20lock_timeout%3D7s")
+    try:
+        async with database.transaction() as db:
+            assert await db.scalar(text("SHOW lock_timeout")) == "7s"
+            assert await db.scalar(text("SHOW statement_timeout")) == "1min"
+    finally:
+        await database.close()
+
+
+async def test_a_lock_that_is_not_given_in_time_is_refused_as_busy(impatient: Database) -> None:
+    lock = text("SELECT pg_advisory_xact_lock(1)")
+
+    async def wait_for_it() -> None:
+        async with impatient.transaction() as db:
+            await db.execute(lock)
+
+    async with impatient.transaction() as db:
+        await db.execute(lock)
+        with pytest.raises(Busy):
+            await wait_for_it()
+
+
+async def test_one_connection_too_many_is_refused_as_unavailable(impatient: Database) -> None:
+    async with impatient.transaction(), impatient.transaction():
+        assert not await impatient.reachable()
+
+
+async def test_a_statement_that_takes_too_long_is_refused_as_unavailable(
+    impatient: Database,
+) -> None:
+    with pytest.raises(DatabaseUnavailable):
+        await _sleep(impatient, seconds=5)
+    assert await impatient.reachable()
+
+
+async def _sleep(database: Database, seconds: float) -> None:
+    async with database.transaction() as db:
+        await db.execute(text("SELECT pg_sleep(:seconds)"), {"seconds": seconds})
+
+
+async def test_a_wrong_statement_stays_an_error_of_ours(database: Database) -> None:
+    with pytest.raises(exc.ProgrammingError):
+        await _select_nonsense(database)
+
+
+async def _select_nonsense(database: Database) -> None:
+    async with database.transaction() as db:
+        await db.execute(text("SELECT nonsense"))
+
+
+async def test_a_broken_constraint_passes_to_the_operation(database: Database) -> None:
+    with pytest.raises(exc.IntegrityError):
+        await _insert_empty_scale(database)
+
+
+async def _insert_empty_scale(database: Database) -> None:
+    async with database.transaction() as db:
+        await db.execute(
+            insert(pools).values(
+                pool_id=uuid.uuid4(), name="p", loss_kind="bounded", loss_lower=1.0, loss_upper=1.0
+            )
+        )
+
+
+async def test_idle_connections_the_server_closed_are_replaced_unseen(database: Database) -> None:
+    await asyncio.gather(*[_sleep(database, seconds=0.05) for _ in range(4)])
+    await _close_all_connections(database)
+    assert await _names(database)
+
+
+async def _close_all_connections(database: Database) -> None:
+    async with database.transaction() as db:
+        await db.execute(
+            text(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE application_name = 'celeus' AND pid <> pg_backend_pid()"
+            )
+        )
+
+
+async def test_a_connection_lost_inside_a_transaction_is_refused_as_unavailable(
+    database: Database,
+) -> None:
+    with pytest.raises(DatabaseUnavailable):
+        await _end_itself(database)
+    assert await database.reachable()
+
+
+async def _end_itself(database: Database) -> None:
+    async with database.transaction() as db:
+        await db.execute(text("SELECT pg_terminate_backend(pg_backend_pid())"))
+        await db.execute(text("SELECT 1"))
+
+
+async def test_a_database_that_is_gone_is_unavailable_and_comes_back() -> None:
+    nowhere = Database.connect(f"postgresql://celeus@127.0.0.1:{free_port()}/celeus")
+    with pytest.raises(DatabaseUnavailable):
+        await _names(nowhere)
+    assert not await nowhere.reachable()
+    assert not await nowhere.at_head()
+    await nowhere.close()
+
+
+async def test_a_server_that_stops_is_unavailable() -> None:
+    with running_postgres() as url:
+        database = Database.connect(url)
+        assert await database.reachable()
+        assert not await database.at_head()
+    assert not await database.reachable()
+    await database.close()
