@@ -1,0 +1,47 @@
+# Everything a person types. Needs Python 3.11 or later and nothing else; no root.
+
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.celeus-ready
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help env demo serve test lint claims bench lock
+
+help: ## Say what there is to type
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+env: $(READY) ## Make .venv from requirements.lock and install the project in it
+
+$(READY): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed: make PYTHON=python3.11 …")'
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: env ## Certify a real classifier's score from few labels, on this machine
+	$(BIN)/celeus demo $(ARGS)
+
+serve: env ## Serve on 127.0.0.1:8000 with a private PostgreSQL (options: ARGS="--port 9000")
+	$(BIN)/celeus serve $(ARGS)
+
+lint: env ## Check style, types and import directions
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+test: lint ## All checks and all tests (options for pytest: ARGS="-k cache")
+	$(BIN)/pytest $(ARGS)
+
+claims: env ## The statistical claims with their full counts; takes long
+	CELEUS_CLAIMS=full $(BIN)/pytest tests/claims --timeout=0 $(ARGS)
+
+bench: env ## Measure time over HTTP
+	$(BIN)/pytest tests/bench -m bench --timeout=0 -s $(ARGS)
+
+lock: env ## Resolve the dependencies anew into requirements.lock
+	$(BIN)/pip-compile --quiet --upgrade --all-extras --strip-extras --no-header --no-annotate \
+		--no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
+		--output-file=requirements.lock pyproject.toml
