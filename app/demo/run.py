@@ -1,0 +1,183 @@
+"""The demo from beginning to end: a server, two classifiers, eight judges, one answer."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+from rich.console import Console
+from rich.text import Text
+
+from app.demo.digits import TRAINING_IMAGES, Digits, digits
+from app.demo.figure import Course, Setting, draw
+from app.demo.judges import Point, Service, Session, Wish
+from app.demo.screen import count, percent, watched
+from app.demo.server import running_server
+
+FIGURE_NAME = "celeus-demo.png"
+SECONDS_PER_LABEL = 30
+"""What a careful person may need for one; used for an illustration only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What may be chosen; `out` is the folder of the picture, `keep` leaves the database there."""
+
+    seed: int = 0
+    precision: float = 0.05
+    alpha: float = 0.05
+    workers: int = 8
+    out: Path = Path()
+    keep: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Certified:
+    """One session's end and its course.
+
+    `labels` counts all that judges gave; at the `sufficed`-th the session had reached its
+    precision, and the others were already with judges.
+    """
+
+    policy: str
+    labels: int
+    sufficed: int
+    lower: float
+    upper: float
+    estimate: float
+    course: Sequence[Point]
+
+    def always_held(self, risk: float) -> bool:
+        """Whether the interval held the risk after every label, not only after the last."""
+        return all(point.lower <= risk <= point.upper for point in self.course)
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What the demo found; `risk` is the truth, which a user of the service would not know."""
+
+    items: int
+    risk: float
+    certified: Certified
+    compared: Certified
+    figure: Path
+
+
+def run_demo(options: Options, console: Console | None = None) -> Summary:
+    """Run the demo, tell its story on the console, and leave only the picture behind."""
+    console = console or Console(highlight=False)
+    figure = options.out.absolute() / FIGURE_NAME
+    figure.parent.mkdir(parents=True, exist_ok=True)
+    console.print(Text("Starting a Celeus server with its own database …", style="dim"))
+    with running_server(keep=options.keep) as server:
+        material = digits(options.seed)
+        server.await_ready()
+        _introduce(console, material, options)
+        certified, compared = asyncio.run(_judged(server.url, material, options, console))
+        folder = server.folder
+    summary = Summary(
+        items=len(material.items),
+        risk=material.risk,
+        certified=certified,
+        compared=compared,
+        figure=figure,
+    )
+    courses = [
+        Course(f"{compared.policy} (no surrogate)", "tab:orange", compared.course),
+        Course(f"{certified.policy} (with surrogate)", "tab:blue", certified.course),
+    ]
+    draw(figure, courses, Setting(material.risk, options.precision, len(material.items)))
+    _conclude(console, summary, options)
+    if options.keep:
+        console.print(f"The data stays; look at it with: celeus serve --data-dir {folder}")
+    return summary
+
+
+async def _judged(
+    url: str, material: Digits, options: Options, console: Console
+) -> tuple[Certified, Certified]:
+    """The default policy first, then `evalue` on the same pool."""
+    async with httpx.AsyncClient(base_url=url, timeout=60) as http:
+        service = Service(http)
+        pool_id = await service.bring_pool(material)
+        runs = []
+        for policy, title in (
+            (None, f"{options.workers} judges label what the service asks for:"),
+            ("evalue", "The same without a surrogate (policy evalue), for comparison:"),
+        ):
+            wish = Wish(policy, options.precision, options.alpha)
+            opened = await service.open_session(pool_id, wish)
+            with watched(console, title) as seen:
+                ended = await service.judge(opened["id"], options.workers, material.labels, seen)
+            console.print()
+            runs.append(_certified(ended, await service.trajectory(opened["id"])))
+        return runs[0], runs[1]
+
+
+def _certified(ended: Session, course: Sequence[Point]) -> Certified:
+    width = ended["precision"]
+    narrow = (point.round for point in course if point.upper - point.lower <= width)
+    return Certified(
+        policy=ended["policy"],
+        labels=ended["rounds"]["observed"],
+        sufficed=next(narrow, ended["round"]),
+        lower=ended["lower"],
+        upper=ended["upper"],
+        estimate=ended["estimate"],
+        course=course,
+    )
+
+
+def _introduce(console: Console, material: Digits, options: Options) -> None:
+    items = count(len(material.items))
+    _tell(
+        console,
+        f"A classifier, trained on {TRAINING_IMAGES} handwritten digits, has read {items} others."
+        " What share of them did it read wrongly? Usually a person would check them all.",
+        "The service asks for labels one by one instead, those first that tell most, and answers"
+        f" with an interval. With probability at least {100 * (1 - options.alpha):g} % the true"
+        " error rate lies in every one of these intervals, so that anyone may stop as soon as one"
+        f" is narrow enough: here {100 * options.precision:g} percentage points.",
+        "A second, weaker classifier serves as surrogate: where the two disagree, an error is"
+        " likely. A bad surrogate costs labels; it cannot make the interval wrong.",
+    )
+
+
+def _conclude(console: Console, summary: Summary, options: Options) -> None:
+    certified, compared = summary.certified, summary.compared
+    if certified.always_held(summary.risk):
+        truth = f"It lay inside all {count(len(certified.course))} intervals shown on the way."
+    else:
+        truth = (
+            "It left the interval on the way: that may happen, in at most"
+            f" {100 * options.alpha:g} % of all runs."
+        )
+    late = certified.labels - certified.sufficed
+    in_hand = f"{count(certified.sufficed)} sufficed; judges had {late} more in hand"
+    all_work, work = _hours(summary.items), _hours(certified.labels)
+    rows = {
+        "labels used": f"{count(certified.labels)} of {count(summary.items)} ({in_hand})",
+        "interval": f"{percent(certified.lower)} to {percent(certified.upper)}",
+        "estimate": percent(certified.estimate),
+        "true error rate": f"{percent(summary.risk)} (known only because this is a demo)",
+        "policy evalue": f"{count(compared.labels)} labels for the same width, no surrogate",
+        "everything": f"{count(summary.items)} labels; at {SECONDS_PER_LABEL} s each"
+        f" {all_work} of work, against {work}",
+    }
+    console.print(Text("Summary", style="bold"))
+    for name, value in rows.items():
+        console.print(Text.assemble(f"  {name:<16}", (value, "bold" if name == "interval" else "")))
+    console.print()
+    _tell(console, truth)
+    console.print(Text(f"The picture of it: {summary.figure}"), soft_wrap=True)
+
+
+def _hours(labels: int) -> str:
+    return f"{labels * SECONDS_PER_LABEL / 3600:.1f} h"
+
+
+def _tell(console: Console, *paragraphs: str) -> None:
+    for paragraph in paragraphs:
+        console.print(Text(paragraph), width=min(console.width, 88))
+        console.print()

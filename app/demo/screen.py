@@ -1,0 +1,128 @@
+"""What a person sees: sentences, the interval as it narrows, and the summary.
+
+On a terminal the interval is drawn in place; elsewhere a line tells it every hundred labels.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.text import Text
+
+from app.demo.judges import Seen, Session
+
+_COLUMNS = 60
+_AXIS = 0.5
+"""The bar shows risks from 0 to here; what lies above leaves it at the right end."""
+_SPARKS = "▁▂▃▄▅▆▇█"
+_LINE_EVERY = 100
+_NARROWEST_TERMINAL = _COLUMNS + 12
+
+
+class Progress:
+    """The newest answer of the service about one session, and how the width came down."""
+
+    def __init__(self, title: str) -> None:
+        self.title = title
+        self.session: Session | None = None
+        self.widths: list[float] = []
+
+    def take(self, session: Session) -> bool:
+        """Keep it when it is newer than what is known; answers of eight judges cross."""
+        if self.session is not None and session["sequence"] <= self.session["sequence"]:
+            return False
+        self.session = session
+        self.widths.append(session["width"])
+        return True
+
+    def drawing(self) -> Group:
+        """Title, bar with estimate and interval, labels used, and the width so far."""
+        session = self.session
+        if session is None:
+            return Group(Text(self.title, style="bold"))
+        label = f"{percent(session['lower'])} … {percent(session['upper'])}"
+        return Group(
+            Text(self.title, style="bold"),
+            Text.assemble("  error rate  ", _bar(session)),
+            Text(f"              0 %{percent(_AXIS, digits=0):>{_COLUMNS - 3}}", style="dim"),
+            Text.assemble("  interval    ", (f"{label:<22}", "bold green"), _asked(session)),
+            Text.assemble("  width       ", (sparks(self.widths), "cyan")),
+            Text(f"  labels      {used(session)}"),
+        )
+
+
+@contextmanager
+def watched(console: Console, title: str) -> Iterator[Seen]:
+    """Show a session while it is judged; yields what has to be called with every answer."""
+    progress = Progress(title)
+    if console.is_terminal and console.width >= _NARROWEST_TERMINAL:
+        with Live(console=console, get_renderable=progress.drawing, refresh_per_second=12) as live:
+            yield progress.take
+            live.refresh()
+        return
+    console.print(Text(title, style="bold"))
+    last = 0
+
+    def told(session: Session) -> None:
+        nonlocal last
+        labels = session["rounds"]["observed"]
+        if progress.take(session) and (labels >= last + _LINE_EVERY or session["stopped"]):
+            if session["stopped"] and last < 0:
+                return
+            last = -1 if session["stopped"] else labels - labels % _LINE_EVERY
+            console.print(Text(_line(session)))
+
+    yield told
+
+
+def percent(value: float, *, digits: int = 1) -> str:
+    """A share of 1 as a person reads it."""
+    return f"{100 * value:.{digits}f} %"
+
+
+def used(session: Session) -> str:
+    """Labels used, of how many items."""
+    return f"{count(session['rounds']['observed'])} of {count(session['items'])}"
+
+
+def count(number: int) -> str:
+    """A whole number with its thousands apart."""
+    return f"{number:,}".replace(",", " ")
+
+
+def sparks(widths: list[float]) -> str:
+    """How the width came down from the whole scale: one block per equal share of the labels."""
+    shown = min(_COLUMNS, len(widths))
+    picked = [widths[(index + 1) * len(widths) // shown - 1] for index in range(shown)]
+    top = len(_SPARKS) - 1
+    return "".join(_SPARKS[min(top, round(width * top))] for width in picked)
+
+
+def _bar(session: Session) -> Text:
+    places = [
+        min(_COLUMNS - 1, max(0, int(session[name] / _AXIS * _COLUMNS)))
+        for name in ("lower", "estimate", "upper")
+    ]
+    lower, estimate, upper = places
+    bar = Text("─" * lower, style="dim")
+    for place in range(lower, upper + 1):
+        bar.append(
+            "●" if place == estimate else "━", "bold yellow" if place == estimate else "green"
+        )
+    bar.append("─" * (_COLUMNS - 1 - upper), "dim")
+    if session["upper"] > _AXIS:
+        bar.append("▶", "green")
+    return bar
+
+
+def _asked(session: dict[str, Any]) -> str:
+    width = 100 * session["width"]
+    wanted = 100 * session["precision"]
+    return f"  {width:.1f} points wide, {wanted:.1f} wanted"
+
+
+def _line(session: Session) -> str:
+    interval = f"{percent(session['lower'])} to {percent(session['upper'])}"
+    return f"  {used(session)} labels: {interval}, {100 * session['width']:.1f} points wide"

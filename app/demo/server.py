@@ -1,0 +1,144 @@
+"""The real server as a child process, with a database of its own that ends with it."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+import httpx
+
+import app
+from app.errors import Unavailable
+
+_START_SECONDS = 90
+_STOP_SECONDS = 60
+_LOG_TAIL_LINES = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A running server: its address, and the folder that holds its database and its log."""
+
+    url: str
+    folder: Path
+    process: subprocess.Popen[bytes]
+
+    def await_ready(self) -> None:
+        """Return once it takes requests; refuse, with the end of its log, when it does not."""
+        deadline = time.monotonic() + _START_SECONDS
+        while self.process.poll() is None and time.monotonic() < deadline:
+            try:
+                if httpx.get(f"{self.url}/readyz", timeout=5).is_success:
+                    return
+            except httpx.TransportError:
+                pass
+            time.sleep(0.1)
+        lines = _log(self.folder).read_text(errors="replace").splitlines()
+        raise Unavailable("the server did not start:\n" + "\n".join(lines[-_LOG_TAIL_LINES:]))
+
+
+@contextmanager
+def running_server(*, keep: bool) -> Iterator[Server]:
+    """`celeus serve` with an embedded PostgreSQL in a new folder, on a free port of loopback.
+
+    On leaving, however that happens, the server is ended and its folder removed, unless `keep`.
+    """
+    with _leaving_on_signals():
+        folder = Path(tempfile.mkdtemp(prefix="celeus-demo-"))
+        try:
+            # As root, the database runs under a user of its own, who has to pass here
+            folder.chmod(0o711)
+            process = _serve(folder, port := _free_port())
+            try:
+                yield Server(f"http://127.0.0.1:{port}", folder, process)
+            finally:
+                with _undisturbed():
+                    _end(process)
+        finally:
+            if not keep:
+                with _undisturbed():
+                    shutil.rmtree(folder)
+
+
+def _serve(folder: Path, port: int) -> subprocess.Popen[bytes]:
+    # Whatever the caller's environment names, the demo touches no other database
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("CELEUS_")
+    }
+    # The package this process runs, and never another `app` in the current folder
+    environment["PYTHONPATH"] = str(Path(app.__path__[0]).parent)
+    command = [
+        *(sys.executable, "-P", "-m", "app.cli", "serve"),
+        *("--data-dir", str(folder), "--port", str(port)),
+    ]
+    with _log(folder).open("wb") as log:
+        return subprocess.Popen(  # noqa: S603 -- this interpreter, with fixed arguments
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            # A Ctrl-C is for the demo, which then ends the server
+            start_new_session=True,
+        )
+
+
+def _log(folder: Path) -> Path:
+    return folder / "server.log"
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(_STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Ignore a second Ctrl-C while cleaning up after the first."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+
+
+@contextmanager
+def _leaving_on_signals() -> Iterator[None]:
+    """Turn the signals that end a process into an ordinary exit, so that cleaning up happens."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, _leave) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _leave(number: int, _frame: FrameType | None) -> None:
+    raise SystemExit(128 + number)
