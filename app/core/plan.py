@@ -1,13 +1,13 @@
 """The plan: every choice validity rests on, frozen before the first draw."""
 
 import hashlib
-import json
 import math
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from app.core.eprocess import Interval
 from app.core.policies import Policy
+from app.core.pool import canonical
 from app.core.population import PopulationBound
 from app.core.stopping import StoppingRule
 from app.core.surrogates import Strategy
@@ -61,9 +61,8 @@ class Plan:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the plan's values, in hexadecimal."""
-        text = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"), allow_nan=False)
-        return hashlib.sha256(text.encode()).hexdigest()
+        """SHA-256 of the plan's values as canonical JSON, in hexadecimal."""
+        return hashlib.sha256(canonical(self.to_dict())).hexdigest()
 
 
 def plan_from(values: dict[str, Any]) -> Plan:
