@@ -1,0 +1,368 @@
+"""The fold: the same plan and ledger give the same answer, however the losses came in."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.core.ledger import Amendment, Change, Draw, Event, Observation, Unjudgeable
+from app.core.plan import Claim, Plan
+from app.core.policies import Policy, policy_named
+from app.core.session import State, apply, begin, observe, propose, replay
+from app.core.surrogates import Scores
+from app.study.simulation import Truth
+from tests.core.worlds import CONFIGURATIONS, SEED, Walk, open_walk, small_truth, zero_one_truth
+
+CELEUS = policy_named("celeus")
+JUDGED_BLIND = [policy for policy in CONFIGURATIONS.values() if policy.name != "oracle"]
+
+
+STEPS = ["draw", "draw", "draw", "judge", "judge", "judge", "give up", "amend", "change"]
+
+
+@st.composite
+def truths(draw: st.DrawFn) -> Truth:
+    """A small pool on any scale, with losses, surrogates and scores of any kind."""
+    items = draw(st.integers(1, 12))
+    lower = draw(st.sampled_from([0.0, -1.0, 100.0]))
+    width = draw(st.sampled_from([1.0, 3.0, 0.01]))
+    unit = st.one_of(st.sampled_from([0.0, 1.0]), st.floats(0.0, 1.0))
+    units = st.lists(unit, min_size=items, max_size=items)
+    scores = st.lists(
+        st.one_of(st.sampled_from([0.0, 1e-17]), st.floats(0.01, 1.0)),
+        min_size=items,
+        max_size=items,
+    )
+    # A sum can leave the scale by rounding.
+    loss = np.minimum(lower + width * np.array(draw(units)), lower + width)
+    surrogate = np.minimum(lower + width * np.array(draw(units)), lower + width)
+    return Truth(loss, Scores(surrogate, np.array(draw(scores)), None), lower, lower + width)
+
+
+def begun(walk: Walk) -> State:
+    """The session of this walk before its first event."""
+    return begin(walk.plan, walk.truth.scores, SEED)
+
+
+def folded_from(walk: Walk, events: Sequence[Event]) -> State:
+    return replay(walk.plan, begun(walk), events)
+
+
+def same(one: State, other: State) -> bool:
+    """Equal to the last digit, in everything a status shows."""
+    return (
+        one.points == other.points
+        and one.interval == other.interval
+        and one.fold.pool_interval == other.fold.pool_interval
+        and one.estimate == other.estimate
+        and one.rounds == other.rounds
+        and one.stopping == other.stopping
+        and (one.sequence, one.observed, one.folded, one.pending, one.waiting)
+        == (other.sequence, other.observed, other.folded, other.pending, other.waiting)
+        and bool((one.proposal.drawn_in == other.proposal.drawn_in).all())
+    )
+
+
+@st.composite
+def wanderings(draw: st.DrawFn) -> Walk:
+    """A session led through draws, judgements in any order, amendments and changes."""
+    truth = draw(truths())
+    policy = draw(st.sampled_from(JUDGED_BLIND))
+    width = truth.upper - truth.lower
+    walk = open_walk(truth, policy, Claim(precision=draw(st.sampled_from([None, width / 5.0]))))
+    for _ in range(draw(st.integers(0, 30))):
+        judged = [one.draw.round for one in walk.state.rounds if one.answered_at > 0]
+        out = [one.draw.round for one in walk.state.rounds if one.answered_at == 0]
+        step = draw(st.sampled_from(STEPS))
+        loss = st.sampled_from([truth.lower, truth.upper, float(truth.loss[0])])
+        if step == "draw" and walk.left():
+            walk.draw()
+        elif step == "judge" and out:
+            walk.judge([draw(st.sampled_from(out))])
+        elif step == "give up" and out:
+            walk.enter(Unjudgeable(draw(st.sampled_from(out))))
+        elif step == "amend" and judged:
+            walk.enter(Amendment(draw(st.sampled_from(judged)), draw(st.none() | loss)))
+        elif step == "change":
+            precision = draw(st.sampled_from([None, width / 3.0, width / 20.0]))
+            walk.enter(Change(precision, truth.loss.size))
+    return walk
+
+
+@given(wanderings())
+def test_a_replay_equals_the_session_step_by_step_to_the_last_digit(walk: Walk) -> None:
+    assert same(folded_from(walk, walk.events), walk.state)
+
+
+@given(wanderings(), st.integers(0, 30))
+def test_catching_up_from_anywhere_gives_the_same_state(walk: Walk, known: int) -> None:
+    state = replay(walk.plan, folded_from(walk, walk.events[:known]), walk.events[known:])
+    assert same(state, walk.state)
+
+
+@given(wanderings())
+def test_intervals_only_narrow_and_stay_on_the_scale_until_something_is_corrected(
+    walk: Walk,
+) -> None:
+    before = walk.plan.bound.widen(walk.plan.scale, walk.plan.items, walk.plan.scale)
+    if walk.state.fold.emptied:
+        return
+    for point in walk.state.points:
+        assert before.lower <= point.interval.lower <= point.interval.upper <= before.upper
+        assert point.interval.lower <= point.estimate <= point.interval.upper
+        before = point.interval
+
+
+@given(truths(), st.sampled_from(JUDGED_BLIND), st.data())
+def test_losses_in_any_order_give_what_losses_in_draw_order_give(
+    truth: Truth, policy: Policy, data: st.DataObject
+) -> None:
+    """Every draw first, then every judgement in a random order, against one after the other."""
+    items = truth.loss.size
+    in_order, ahead = open_walk(truth, policy), open_walk(truth, policy)
+    in_order.go(items)
+    ahead.draw(items)
+    rounds = data.draw(st.permutations(range(1, items + 1)))
+    for number, round_ in enumerate(rounds, start=1):
+        ahead.judge([round_])
+        arrived = set(rounds[:number])
+        prefix = next(t for t in range(1, len(rounds) + 2) if t not in arrived) - 1
+        assert ahead.state.folded == prefix
+        assert ahead.state.waiting == number - prefix
+        assert ahead.state.pending == len(rounds) - number
+        assert ahead.state.points == in_order.state.points[:prefix]
+    assert ahead.state.fold.emptied == in_order.state.fold.emptied
+
+
+@given(wanderings())
+def test_an_amended_session_equals_one_judged_so_from_the_start(walk: Walk) -> None:
+    """Folded from scratch with the recorded probabilities and the corrected losses."""
+    events: list[Event] = []
+    final = {one.draw.round: one.loss for one in walk.state.rounds if one.answered_at > 0}
+    for event in walk.events:
+        match event:
+            case Draw() | Change():
+                events.append(event)
+            case Observation() | Unjudgeable():
+                loss = final[event.round]
+                if isinstance(loss, float):
+                    events.append(Observation(event.round, loss))
+                else:
+                    events.append(Unjudgeable(event.round))
+            case Amendment():
+                pass
+    state = folded_from(walk, events)
+    assert state.points == walk.state.points
+    assert state.interval == walk.state.interval
+
+
+def test_an_amendment_keeps_the_recorded_probability_and_the_first_answer() -> None:
+    walk = open_walk(zero_one_truth(30), CELEUS)
+    draw = propose(walk.plan, walk.state)
+    odd = Draw(1, draw.item, 0.9 * draw.q, 0)
+    walk.enter(odd)
+    walk.enter(Observation(1, 1.0))
+    walk.go(5)
+    before = walk.state.points
+    walk.enter(Amendment(1, 0.0))
+    first = walk.state.rounds[0]
+    assert first.draw.q == odd.q
+    assert (first.answer, first.loss, first.answered_at) == (1.0, 0.0, 2)
+    plug_in = walk.state.points[0].plus.plug_in
+    guess = float(walk.truth.scores.surrogate[draw.item])
+    assert walk.state.points[0].plus.signal == plug_in - guess / (30 * odd.q)
+    assert [point.round for point in walk.state.points] == [point.round for point in before]
+    walk.enter(Amendment(1, 1.0))
+    assert walk.state.points == before, "corrected back, the answer is what it was"
+
+
+def test_an_amendment_may_reopen_a_session_that_had_stopped() -> None:
+    truth = zero_one_truth(400)
+    walk = open_walk(truth, CELEUS, Claim(precision=0.25))
+    while walk.state.stop_reason is None:
+        walk.go(1)
+    for round_ in range(1, walk.state.drawn + 1):
+        walk.enter(Amendment(round_, None))
+    assert walk.state.stop_reason is None
+
+
+def test_asking_again_proposes_the_same_draw_and_changes_nothing() -> None:
+    walk = open_walk(small_truth(), CELEUS)
+    for _ in range(7):
+        before = folded_from(walk, walk.events)
+        assert propose(walk.plan, walk.state) == propose(walk.plan, walk.state)
+        assert same(before, walk.state)
+        walk.draw()
+
+
+def test_a_draw_names_what_was_known_when_it_was_made() -> None:
+    walk = open_walk(small_truth(), CELEUS)
+    walk.go(2)
+    assert [one.draw.seen for one in walk.state.rounds] == [0, 2]
+    assert propose(walk.plan, walk.state).seen == 4
+
+
+def test_two_workers_with_the_same_ledger_propose_the_same() -> None:
+    walk = open_walk(zero_one_truth(50), CELEUS)
+    walk.go(10)
+    other = folded_from(walk, walk.events)
+    assert propose(walk.plan, other) == propose(walk.plan, walk.state)
+
+
+def test_another_seed_draws_other_items() -> None:
+    items = []
+    for seed in (b"one", b"other"):
+        walk = open_walk(zero_one_truth(200), CELEUS, seed=seed)
+        items.append([draw.item for draw in walk.draw(10)])
+    assert items[0] != items[1]
+
+
+@pytest.mark.parametrize("policy", CONFIGURATIONS.values(), ids=CONFIGURATIONS)
+def test_policies_without_scores_draw_evenly_and_ignore_the_surrogate(policy: Policy) -> None:
+    walk = open_walk(small_truth(), policy)
+    if not policy.uses_scores:
+        assert [walk.state.proposal.probability(item) for item in range(7)] == [1.0 / 7.0] * 7
+        assert set(walk.state.surrogate) == {0.0}
+    else:
+        assert np.array_equal(walk.state.surrogate, walk.truth.scores.surrogate)
+
+
+@pytest.mark.parametrize(
+    ("event", "message"),
+    [
+        (Draw(1, 3, 0.1, 0), "draw of round 1 after 3 draws"),
+        (Draw(5, 3, 0.1, 0), "draw of round 5 after 3 draws"),
+        (Observation(0, 0.0), "round 0 is not waiting"),
+        (Observation(1, 0.0), "round 1 is not waiting"),
+        (Observation(4, 0.0), "round 4 is not waiting"),
+        (Unjudgeable(2), "round 2 is not waiting"),
+        (Amendment(0, 0.0), "round 0 has no judgement"),
+        (Amendment(3, 0.0), "round 3 has no judgement"),
+        (Amendment(4, None), "round 4 has no judgement"),
+    ],
+)
+def test_an_event_that_no_ledger_could_hold_is_an_error(event: Event, message: str) -> None:
+    walk = open_walk(small_truth(), CELEUS)
+    walk.go(2)
+    walk.draw()
+    with pytest.raises(ValueError, match=message):
+        walk.enter(event)
+
+
+class TestUnjudgeable:
+    def test_the_interval_covers_both_completions(self) -> None:
+        truth = small_truth(40, seed=4)
+        walk = open_walk(truth, CELEUS, hidden=(3, 11, 20))
+        walk.go(40)
+        low, high = walk.completions()
+        assert walk.state.interval.lower == pytest.approx(low.mean())
+        assert walk.state.interval.upper == pytest.approx(high.mean())
+        assert walk.state.estimate == pytest.approx((low.mean() + high.mean()) / 2.0)
+
+    def test_each_side_sees_its_own_completion(self) -> None:
+        walk = open_walk(small_truth(), CELEUS, hidden=range(7))
+        walk.go(3)
+        first, last = walk.state.points[0], walk.state.points[2]
+        assert first.plus.plug_in == first.minus.plug_in
+        assert first.plus.signal < first.minus.signal
+        assert last.minus.plug_in - last.plus.plug_in == pytest.approx(2.0 / 7.0)
+
+    def test_skipping_never_narrows(self) -> None:
+        truth = zero_one_truth(60)
+        for item in range(0, 60, 7):
+            honest = open_walk(truth, CELEUS)
+            honest.go(60)
+            skipping = open_walk(truth, CELEUS, hidden=(item,))
+            skipping.go(60)
+            assert skipping.state.interval.width > honest.state.interval.width
+
+
+class TestChangeOfPrecision:
+    COARSE, FINE = 0.5, 0.05
+
+    def opened(self) -> Walk:
+        return open_walk(zero_one_truth(300), CELEUS, Claim(precision=self.COARSE))
+
+    def cell(self, walk: Walk) -> float:
+        wealth = walk.state.fold.wealth
+        return float((wealth._upper - wealth._lower).max())
+
+    def test_binds_from_the_first_draw_made_after_it(self) -> None:
+        walk, unchanged = self.opened(), self.opened()
+        for one in (walk, unchanged):
+            one.go(10)
+            one.draw(5)
+        walk.enter(Change(self.FINE, 300))
+        for one in (walk, unchanged):
+            one.judge()
+        assert walk.state.points == unchanged.state.points
+        assert self.cell(walk) == pytest.approx(self.COARSE / 100.0)
+        assert [one.precision for one in walk.state.rounds] == [self.COARSE] * 15
+        walk.go(1)
+        assert self.cell(walk) == pytest.approx(self.FINE / 100.0)
+        assert walk.state.rounds[15].precision == self.FINE
+
+    def test_splits_cells_and_never_widens_the_interval(self) -> None:
+        walk = self.opened()
+        for precision in (self.COARSE, self.FINE, 0.2, 0.01, None, 0.3):
+            walk.enter(Change(precision, 300))
+            before = walk.state.interval
+            walk.go(15)
+            after = walk.state.interval
+            assert before.lower <= after.lower <= after.upper <= before.upper
+        assert self.cell(walk) == pytest.approx(0.01 / 100.0)
+
+    def test_counts_for_stopping_at_once(self) -> None:
+        walk = self.opened()
+        walk.go(120)
+        assert walk.state.interval.width < self.COARSE
+        assert walk.state.stop_reason == "target_reached"
+        walk.enter(Change(self.FINE, 300))
+        assert walk.state.stop_reason is None
+
+    def test_survives_an_amendment_of_an_earlier_round(self) -> None:
+        walk = self.opened()
+        walk.go(10)
+        walk.enter(Change(self.FINE, 300))
+        walk.go(10)
+        before = walk.state.points
+        loss = walk.state.rounds[3].loss
+        assert isinstance(loss, float)
+        walk.enter(Amendment(4, 1.0 - loss))
+        assert walk.state.points != before
+        walk.enter(Amendment(4, loss))
+        assert walk.state.points == before
+
+
+def step(plan: Plan, state: State, truth: Truth) -> State:
+    draw = propose(plan, state)
+    return observe(plan, apply(plan, state, draw), draw.round, float(truth.loss[draw.item]))
+
+
+def test_a_scale_far_from_zero_gives_the_same_answer_moved() -> None:
+    truth = zero_one_truth(300)
+    near = open_walk(truth, CELEUS)
+    moved = Truth(
+        truth.loss + 1e6,
+        Scores(truth.scores.surrogate + 1e6, truth.scores.weight, None),
+        1e6,
+        1e6 + 1.0,
+    )
+    far = open_walk(moved, CELEUS)
+    near.go(300)
+    far.go(300)
+    for here, there in zip(near.state.points, far.state.points, strict=True):
+        assert there.interval.lower - 1e6 == pytest.approx(here.interval.lower, abs=1e-8)
+        assert there.interval.upper - 1e6 == pytest.approx(here.interval.upper, abs=1e-8)
+
+
+def test_observing_through_the_short_form_is_the_same_event() -> None:
+    truth = zero_one_truth(30)
+    walk = open_walk(truth, CELEUS)
+    state = begun(walk)
+    for _ in range(30):
+        walk.go(1)
+        state = step(walk.plan, state, truth)
+    assert same(state, walk.state)

@@ -1,0 +1,133 @@
+"""Small pools whose losses are known, and how the tests walk through them."""
+
+import copy
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.core.ledger import Draw, Event, Observation, Unjudgeable
+from app.core.plan import Claim, Plan, make_plan
+from app.core.policies import Policy, policy_named
+from app.core.proposals import Mixture, draw_orders
+from app.core.randomness import commitment
+from app.core.session import State, apply, begin, propose
+from app.core.surrogates import Scores
+from app.study.simulation import Truth, oracle_scores
+
+Floats = NDArray[np.float64]
+
+SEED = b"a seed for the tests"
+
+CONFIGURATIONS = {
+    "celeus": policy_named("celeus"),
+    "celeus exact": policy_named("celeus", range="exact"),
+    "celeus global": policy_named("celeus", range="global"),
+    "celeus beta 0.05": policy_named("celeus", beta=0.05),
+    "celeus beta 1": policy_named("celeus", beta=1.0),
+    "no_surrogate": policy_named("no_surrogate"),
+    "no_surrogate exact": policy_named("no_surrogate", range="exact"),
+    "no_surrogate global": policy_named("no_surrogate", range="global"),
+    "evalue": policy_named("evalue"),
+    "evalue authors": policy_named("evalue", recentred=False),
+    "oracle": policy_named("oracle"),
+    "oracle exact": policy_named("oracle", range="exact"),
+}
+"""Every policy with every kind of range."""
+
+
+def mixture(weight: list[float], seed: bytes = SEED, beta: float = 0.4) -> Mixture:
+    """The proposal of a session with these scores before its first draw."""
+    scores = np.array(weight)
+    return Mixture(scores, draw_orders(scores, seed), beta)
+
+
+@dataclass(slots=True)
+class Walk:
+    """A session on a known pool, and the ledger it has written.
+
+    Items in ``hidden`` can be judged by nobody.
+    """
+
+    truth: Truth
+    plan: Plan
+    state: State
+    hidden: frozenset[int] = frozenset()
+    events: list[Event] = field(default_factory=list)
+
+    def enter(self, event: Event) -> None:
+        self.events.append(event)
+        self.state = apply(self.plan, self.state, event)
+
+    def draw(self, count: int = 1) -> list[Draw]:
+        """Draw without judging."""
+        made = []
+        for _ in range(count):
+            made.append(propose(self.plan, self.state))
+            self.enter(made[-1])
+        return made
+
+    def judge(self, rounds: Iterable[int] | None = None) -> None:
+        """Judge these rounds in this order; without an argument all that are out."""
+        if rounds is None:
+            rounds = [one.draw.round for one in self.state.rounds[self.state.observed :]]
+        for round_ in rounds:
+            item = self.state.rounds[round_ - 1].draw.item
+            loss = float(self.truth.loss[item])
+            self.enter(Unjudgeable(round_) if item in self.hidden else Observation(round_, loss))
+
+    def go(self, rounds: int) -> None:
+        """Draw and judge, one after the other."""
+        for _ in range(rounds):
+            made = self.draw()
+            self.judge([made[0].round])
+
+    def branch(self) -> "Walk":
+        """An independent walk from the same place."""
+        return copy.deepcopy(self)
+
+    def left(self) -> list[int]:
+        """Items not yet drawn."""
+        return [int(item) for item in np.flatnonzero(self.state.proposal.drawn_in == 0)]
+
+    def completions(self) -> tuple[Floats, Floats]:
+        """Losses with the smallest, and with the largest, for what nobody can judge."""
+        low, high = self.truth.loss.copy(), self.truth.loss.copy()
+        low[list(self.hidden)] = self.plan.lower
+        high[list(self.hidden)] = self.plan.upper
+        return low, high
+
+
+def open_walk(
+    truth: Truth,
+    policy: Policy,
+    claim: Claim | None = None,
+    seed: bytes = SEED,
+    hidden: Iterable[int] = (),
+) -> Walk:
+    """A session before its first draw; ``oracle`` is given the true losses."""
+    plan = make_plan(claim or Claim(), truth.facts, policy, commitment(seed))
+    known = oracle_scores(truth) if policy.name == "oracle" else truth.scores
+    return Walk(truth, plan, begin(plan, known, seed), frozenset(hidden))
+
+
+def small_truth(items: int = 7, *, lower: float = 0.0, upper: float = 1.0, seed: int = 1) -> Truth:
+    """Graded losses and surrogates anywhere on the scale; some scores are zero, some are tiny."""
+    chance = np.random.default_rng(seed)
+    width = upper - lower
+    loss = lower + width * chance.random(items)
+    loss[:2] = lower, upper
+    surrogate = lower + width * chance.random(items)
+    weight = width * chance.random(items) ** 3
+    weight[::3] = 0.0
+    weight[1] = 1e-17
+    return Truth(loss, Scores(surrogate, weight, None), lower, upper)
+
+
+def zero_one_truth(items: int, *, risk: float = 0.3, seed: int = 1) -> Truth:
+    """Zero-one losses with an informative surrogate."""
+    chance = np.random.default_rng(seed)
+    surrogate = np.clip(risk + 0.3 * chance.standard_normal(items), 0.02, 0.98)
+    loss = (chance.random(items) < surrogate).astype(np.float64)
+    return Truth(loss, Scores(surrogate, np.sqrt(surrogate * (1.0 - surrogate)), None))
