@@ -1,0 +1,177 @@
+"""Seeded sessions on fresh pools, and how many of them ever lost the true risk."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import beta
+
+from app.core.plan import Claim, make_plan
+from app.core.policies import Policy, policy_named
+from app.core.randomness import commitment
+from app.core.session import State, apply, begin, can_draw, observe, propose
+from app.core.surrogates import Scores
+from app.study.simulation import Truth, ever_missed, oracle_scores, seed_of
+
+Floats = NDArray[np.float64]
+
+ALPHA = 0.05
+MEAN = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """How a fresh pool of ``items`` is drawn from a population whose risk is known exactly."""
+
+    name: str
+    risk: float
+    pool: Callable[[np.random.Generator, int], Truth]
+    bound: str
+    precision: float
+
+
+def _scored(loss: Floats, surrogate: Floats, proxy: Floats | None = None) -> Truth:
+    weight = np.sqrt(surrogate * (1.0 - surrogate))
+    if proxy is not None:
+        weight = np.abs(proxy - surrogate)
+    return Truth(loss, Scores(surrogate, weight, proxy))
+
+
+def _chances(chance: np.random.Generator, items: int) -> Floats:
+    return chance.beta(2.0 * MEAN, 2.0 * (1.0 - MEAN), items)
+
+
+def _informative(chance: np.random.Generator, items: int) -> Truth:
+    """Calibrated surrogate, scores from a pseudo-label that is right four times in five."""
+    p = _chances(chance, items)
+    loss = (chance.random(items) < p).astype(np.float64)
+    proxy = np.where(chance.random(items) < 0.8, loss, 1.0 - loss)
+    return _scored(loss, p, proxy)
+
+
+def _constant(chance: np.random.Generator, items: int) -> Truth:
+    """Nothing known beforehand: more than half of the pool is drawn before the stop."""
+    loss = (chance.random(items) < 0.5).astype(np.float64)
+    return _scored(loss, np.full(items, 0.5))
+
+
+def _rare(chance: np.random.Generator, items: int) -> Truth:
+    """Two losses in a hundred."""
+    p = 0.02 * chance.exponential(size=items)
+    loss = (chance.random(items) < 0.02).astype(np.float64)
+    return _scored(loss, np.minimum(p, 1.0))
+
+
+def _opposed(chance: np.random.Generator, items: int) -> Truth:
+    """The surrogate is high where the loss is low."""
+    p = _chances(chance, items)
+    loss = (chance.random(items) < p).astype(np.float64)
+    return _scored(loss, 1.0 - p)
+
+
+def _graded(chance: np.random.Generator, items: int) -> Truth:
+    """Losses anywhere on the scale from -1 to 2."""
+    p = np.clip(_chances(chance, items), 1e-3, 1.0 - 1e-3)
+    unit = chance.beta(4.0 * p, 4.0 * (1.0 - p))
+    weight = 3.0 * np.sqrt(p * (1.0 - p))
+    return Truth(3.0 * unit - 1.0, Scores(3.0 * p - 1.0, weight, None), -1.0, 2.0)
+
+
+def _graded_risk() -> float:
+    """Population risk of the graded world, the clipping of p included."""
+    law = beta(2.0 * MEAN, 2.0 * (1.0 - MEAN))
+    inner = law.expect(lambda p: p, lb=1e-3, ub=1.0 - 1e-3)
+    mean = inner + 1e-3 * law.cdf(1e-3) + (1.0 - 1e-3) * law.sf(1.0 - 1e-3)
+    return float(3.0 * mean - 1.0)
+
+
+WORLDS = {
+    world.name: world
+    for world in (
+        World("informative surrogate", MEAN, _informative, "clopper_pearson", 0.3),
+        World("more than half drawn", 0.5, _constant, "hoeffding", 0.25),
+        World("rare losses", 0.02, _rare, "kl", 0.1),
+        World("anti-correlated surrogate", MEAN, _opposed, "clopper_pearson", 0.3),
+        World("graded losses", _graded_risk(), _graded, "kl", 0.9),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Sessions of one policy for one target in one world; ``engine_alpha`` breaks them."""
+
+    policy: str
+    target: str
+    world: str
+    items: int
+    engine_alpha: float = ALPHA
+
+    def claim(self) -> Claim:
+        """What every session of this case is asked to certify."""
+        world = WORLDS[self.world]
+        if self.target == "pool":
+            return Claim("pool", self.engine_alpha, world.precision)
+        # A width no pool of this size can miss by much: the stop comes before exhaustion.
+        wide = Claim("population", self.engine_alpha, population_bound=world.bound)
+        truth = world.pool(np.random.default_rng(0), self.items)
+        plan = make_plan(wide, truth.facts, policy_named("celeus"), "")
+        widest = plan.bound.at_centre(plan.items, plan.scale)
+        reach = widest + world.precision
+        return Claim(
+            "population",
+            self.engine_alpha,
+            min(reach, 0.9 * plan.scale.width),
+            population_bound=world.bound,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What happened in some sessions of a case; ``drawn`` are shares of the pool at the stop."""
+
+    sessions: int
+    missed_by_stop: int
+    missed_ever: int
+    drawn: tuple[float, ...]
+
+    def __add__(self, other: "Tally") -> "Tally":
+        return Tally(
+            self.sessions + other.sessions,
+            self.missed_by_stop + other.missed_by_stop,
+            self.missed_ever + other.missed_ever,
+            self.drawn + other.drawn,
+        )
+
+
+def tally(case: Case, first: int, sessions: int) -> Tally:
+    """Sessions ``first`` to ``first + sessions - 1`` of a case, each on a pool of its own."""
+    world, policy, claim = WORLDS[case.world], policy_named(case.policy), case.claim()
+    by_stop = ever = 0
+    drawn = []
+    for number in range(first, first + sessions):
+        truth = world.pool(np.random.default_rng([number, case.items]), case.items)
+        risk = float(truth.loss.mean()) if case.target == "pool" else world.risk
+        state, at_stop, lost_by_stop = _run(truth, policy, claim, seed_of(number, 0), risk)
+        by_stop += lost_by_stop
+        ever += ever_missed(state, risk)
+        drawn.append(at_stop / case.items)
+    return Tally(sessions, by_stop, ever, tuple(drawn))
+
+
+def _run(
+    truth: Truth, policy: Policy, claim: Claim, seed: bytes, risk: float
+) -> tuple[State, int, bool]:
+    """Run past the stop to exhaustion; the labels at the stop, and a miss up to there."""
+    known = oracle_scores(truth) if policy.name == "oracle" else truth.scores
+    plan = make_plan(claim, truth.facts, policy, commitment(seed))
+    state = begin(plan, known, seed)
+    at_stop, lost = 0, False
+    while can_draw(plan, state):
+        draw = propose(plan, state)
+        state = apply(plan, state, draw)
+        state = observe(plan, state, draw.round, float(truth.loss[draw.item]))
+        if not at_stop and state.stop_reason is not None:
+            at_stop, lost = state.folded, ever_missed(state, risk)
+    return state, at_stop, lost

@@ -1,0 +1,77 @@
+"""The interval loses the true risk in at most alpha of the sessions, at any moment of them.
+
+A claim fails when an exact binomial test rejects it at 1e-3; the last tests show that it can.
+"""
+
+import pytest
+from scipy.stats import binomtest
+
+from app.core import folding
+from app.core.proposals import Mixture
+from app.core.signals import Extremes, Range, RangeLeft, floor_range
+from tests.claims.conftest import Runner
+from tests.claims.sessions import ALPHA, WORLDS, Case, Tally, tally
+
+REJECTED_AT = 1e-3
+POLICIES = ("celeus", "no_surrogate", "evalue", "oracle")
+
+
+def credible(missed: int, sessions: int, alpha: float = ALPHA) -> bool:
+    """An exact test does not reject that at most ``alpha`` of the sessions miss."""
+    return bool(binomtest(missed, sessions, alpha, alternative="greater").pvalue >= REJECTED_AT)
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize("target", ["pool", "population"])
+@pytest.mark.parametrize("policy", POLICIES)
+def test_at_most_alpha_of_the_sessions_ever_lose_the_risk(
+    policy: str, target: str, world: str, runner: Runner
+) -> None:
+    case = Case(policy, target, world, runner.items)
+    counted = runner.results[case] = runner.run(case)
+    assert counted.missed_by_stop <= counted.missed_ever
+    assert credible(counted.missed_ever, counted.sessions), counted
+
+
+def test_without_knowledge_more_than_half_of_the_pool_is_drawn_before_the_stop(
+    runner: Runner,
+) -> None:
+    counted = runner.run(Case("celeus", "pool", "more than half drawn", runner.items), 80)
+    assert sorted(counted.drawn)[counted.sessions // 2] > 0.5
+
+
+def test_an_engine_with_a_larger_alpha_is_caught(runner: Runner) -> None:
+    broken = Case("evalue", "pool", "more than half drawn", runner.items, engine_alpha=0.9)
+    counted = runner.run(broken, 160)
+    assert not credible(counted.missed_ever, counted.sessions), counted
+
+
+def quick(policy: str, world: str) -> Tally:
+    return tally(Case(policy, "pool", world, 400), 0, 60)
+
+
+def test_probabilities_other_than_those_of_the_draws_are_caught(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Items drawn by their scores and recorded as drawn evenly: the mean signal is biased."""
+
+    def even(self: Mixture, item: int) -> float:
+        del item
+        return 1.0 / self.left
+
+    monkeypatch.setattr(Mixture, "probability", even)
+    counted = quick("oracle", "rare losses")
+    assert not credible(counted.missed_ever, counted.sessions), counted
+
+
+def test_a_range_that_is_too_narrow_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The floor beta/n taken for 1/n: an item that only the even share draws leaves it."""
+
+    def narrow(plug_in: float, left: int, beta: float, pool: Extremes) -> Range:
+        del beta
+        return floor_range(plug_in, left, 1.0, pool)
+
+    monkeypatch.setattr(folding, "floor_range", narrow)
+    with pytest.raises(RangeLeft):
+        quick("celeus", "informative surrogate")
