@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 
-from app.api import pools, problems, system
+from app.api import history, pools, problems, rounds, sessions, system
 from app.api.limits import BodyLimit
 from app.api.metrics import Measured, Metrics
 from app.errors import InvalidValue
@@ -44,6 +44,9 @@ def create_app(settings: Settings) -> FastAPI:
     problems.install(app)
     app.include_router(system.router)
     app.include_router(pools.router)
+    app.include_router(sessions.router)
+    app.include_router(rounds.router)
+    app.include_router(history.router)
     app.add_middleware(BodyLimit)
     app.add_middleware(Measured, metrics=app.state.metrics)
     return app

@@ -8,7 +8,7 @@ reads PostgreSQL, and waiters look for themselves.
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Self, TypeVar
 
 from redis.asyncio import Redis
@@ -147,9 +147,10 @@ class Cache:
         try:
             yield self.wakes
         finally:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+            # The client may take a cancellation that meets its connecting for a failure to connect
+            while not task.done():
+                task.cancel()
+                await asyncio.wait([task], timeout=_PATIENCE_SECONDS)
 
     async def _pass_on(self, client: Redis) -> None:
         """Listen for ever; when Redis is lost, try again after a pause."""

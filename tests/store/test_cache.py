@@ -174,3 +174,11 @@ async def test_waiters_are_woken_when_a_lost_redis_is_back() -> None:
         with running_redis(port):
             await asyncio.wait_for(mine.wait(), 5)
     await cache.close()
+
+
+async def test_a_listener_ended_while_it_connects_ends(redis_url: str) -> None:
+    for _ in range(50):
+        cache = Cache.connect(redis_url)
+        async with asyncio.timeout(5), cache.listen():
+            await asyncio.sleep(0)
+        await cache.close()

@@ -1,0 +1,242 @@
+"""The loop of a judge: next and observe, asked twice, out of order, and wrongly."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from httpx import AsyncClient
+
+from tests.factories import drawn, judged, known_pool, labelled, opened
+
+
+async def status(client: AsyncClient, session: str) -> dict[str, Any]:
+    found: dict[str, Any] = (await client.get(f"/v1/sessions/{session}")).json()
+    return found
+
+
+async def ledger(client: AsyncClient, session: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = (await client.get(f"/v1/sessions/{session}/ledger")).json()[
+        "data"
+    ]
+    return found
+
+
+async def test_a_session_runs_to_its_precision_and_covers_the_pool_risk(
+    client: AsyncClient,
+) -> None:
+    pool = await known_pool(client, 400)
+    session = await opened(client, pool, precision=0.2)
+    last = await labelled(client, session, pool, 400)
+    assert last["state"] == "target_reached"
+    assert last["session"]["width"] <= 0.2
+    assert last["session"]["lower"] <= pool.risk <= last["session"]["upper"]
+    assert last["session"]["rounds"]["folded"] < 400
+    assert (await drawn(client, session))["state"] == "target_reached"
+
+
+async def test_asking_again_gives_the_same_draw_and_renews_its_lease(client: AsyncClient) -> None:
+    session = await opened(client, await known_pool(client))
+    first = (await drawn(client, session))["draws"][0]
+    again = (await drawn(client, session))["draws"][0]
+    assert again["round"] == first["round"]
+    assert again["item"] == first["item"]
+    assert again["expires_at"] > first["expires_at"]
+    assert len(await ledger(client, session)) == 1
+
+
+async def test_count_is_what_a_worker_holds_and_not_what_it_gets_on_top(
+    client: AsyncClient,
+) -> None:
+    session = await opened(client, await known_pool(client))
+    assert [it["round"] for it in (await drawn(client, session, 2))["draws"]] == [1, 2]
+    assert [it["round"] for it in (await drawn(client, session, 3))["draws"]] == [1, 2, 3]
+    assert [it["round"] for it in (await drawn(client, session, 1, "bob"))["draws"]] == [4]
+
+
+async def test_an_expired_lease_hands_the_same_draw_to_the_next_caller(
+    client: AsyncClient,
+) -> None:
+    session = await opened(client, await known_pool(client), lease_seconds=1)
+    first = (await drawn(client, session))["draws"][0]
+    other = (await drawn(client, session, 1, "bob"))["draws"][0]
+    assert other["round"] == 2
+    await asyncio.sleep(1.1)
+    handed = (await drawn(client, session, 2, "cy"))["draws"]
+    assert [it["round"] for it in handed] == [1, 2]
+    assert handed[0]["item"] == first["item"]
+
+
+async def test_a_late_loss_is_taken_and_the_same_loss_again_gets_the_first_receipt(
+    client: AsyncClient,
+) -> None:
+    pool = await known_pool(client)
+    session = await opened(client, pool)
+    draw = (await drawn(client, session))["draws"][0]
+    first = await judged(client, session, pool, draw)
+    again = await judged(client, session, pool, draw, worker="bob")
+    assert first["receipt"] == {"round": 1, "sequence": 2, "replayed": False}
+    assert again["receipt"] == {"round": 1, "sequence": 2, "replayed": True}
+    assert [event["kind"] for event in await ledger(client, session)] == ["draw", "observation"]
+
+
+async def test_another_loss_for_a_judged_round_is_a_conflict_and_changes_nothing(
+    client: AsyncClient,
+) -> None:
+    pool = await known_pool(client)
+    session = await opened(client, pool)
+    draw = (await drawn(client, session))["draws"][0]
+    before = (await judged(client, session, pool, draw))["session"]
+    other = 1 - pool.losses[draw["item"]["index"]]
+    answer = await client.post(
+        f"/v1/sessions/{session}/observe", json={"round": 1, "loss": other, "worker": "ada"}
+    )
+    assert answer.status_code == 409
+    assert answer.json()["code"] == "observation_conflict"
+    assert await status(client, session) == before
+
+
+async def test_losses_out_of_order_wait_and_fold_in_draw_order(client: AsyncClient) -> None:
+    pool = await known_pool(client)
+    in_order = await opened(client, pool)
+    draws = (await drawn(client, in_order, 4))["draws"]
+    for draw in reversed(draws):
+        answer = await judged(client, in_order, pool, draw)
+        waiting = answer["session"]["rounds"]
+        assert waiting["folded"] == (4 if draw["round"] == 1 else 0)
+        assert waiting["waiting"] == waiting["observed"] - waiting["folded"]
+    points = (await client.get(f"/v1/sessions/{in_order}/trajectory")).json()["data"]
+    assert [point["round"] for point in points] == [1, 2, 3, 4]
+
+
+async def test_a_list_is_taken_all_or_not_at_all(client: AsyncClient) -> None:
+    pool = await known_pool(client)
+    session = await opened(client, pool)
+    draws = (await drawn(client, session, 3))["draws"]
+    good = [{"round": it["round"], "loss": pool.losses[it["item"]["index"]]} for it in draws]
+    bad = [*good[:2], {"round": 9, "loss": 0}]
+    url = f"/v1/sessions/{session}/observe"
+    refused = await client.post(url, json={"observations": bad, "worker": "ada"})
+    assert (refused.status_code, refused.json()["code"]) == (404, "round_not_drawn")
+    assert (await status(client, session))["rounds"]["observed"] == 0
+    taken = await client.post(url, json={"observations": [*good, good[0]], "worker": "ada"})
+    assert [it["replayed"] for it in taken.json()["receipts"]] == [False, False, False, True]
+    assert taken.json()["session"]["rounds"]["folded"] == 3
+
+
+async def test_an_unjudgeable_round_keeps_both_completions_and_widens_the_interval(
+    client: AsyncClient,
+) -> None:
+    pool = await known_pool(client, 20)
+    session = await opened(client, pool)
+    answer = await drawn(client, session)
+    for number in range(20):
+        draw = answer["draws"][0]
+        if number == 3:
+            body = {"round": draw["round"], "unjudgeable": "blurred", "worker": "ada", "next": 1}
+            answer = (await client.post(f"/v1/sessions/{session}/observe", json=body)).json()
+        else:
+            answer = await judged(client, session, pool, draw, next=1)
+    assert answer["state"] == "exhausted"
+    assert answer["session"]["width"] == pytest.approx(1 / 20)
+
+
+async def test_an_amendment_folds_anew_and_may_take_back_the_stop(client: AsyncClient) -> None:
+    pool = await known_pool(client, 200)
+    session = await opened(client, pool, precision=0.3)
+    stopped = (await labelled(client, session, pool, 200))["session"]
+    assert stopped["state"] == "target_reached"
+    url = f"/v1/sessions/{session}/amendments"
+    for round_ in range(1, 40):
+        body = {"round": round_, "unjudgeable": "wrong file", "author": "ada", "reason": "mixed up"}
+        answer = (await client.post(url, json=body)).json()
+    assert answer["session"]["state"] == "active"
+    assert answer["session"]["revision"] == stopped["revision"] + 39
+    again = (await client.post(url, json=body)).json()
+    assert again["receipt"] == answer["receipt"] | {"replayed": True}
+    points = (await client.get(f"/v1/sessions/{session}/trajectory")).json()["data"]
+    assert len(points) == stopped["round"]
+    assert points[-1]["upper"] - points[-1]["lower"] == pytest.approx(answer["session"]["width"])
+
+
+async def test_a_round_without_a_judgement_cannot_be_amended(client: AsyncClient) -> None:
+    session = await opened(client, await known_pool(client))
+    await drawn(client, session)
+    body = {"round": 1, "loss": 0, "author": "ada", "reason": "typo"}
+    answer = await client.post(f"/v1/sessions/{session}/amendments", json=body)
+    assert (answer.status_code, answer.json()["code"]) == (409, "round_not_judged")
+
+
+async def test_a_label_becomes_the_loss_of_the_prediction(client: AsyncClient) -> None:
+    items = [{"id": str(i), "prediction": i % 3} for i in range(12)]
+    body = {"name": "labels", "loss": {"kind": "zero_one"}, "items": items, "sealed": True}
+    pool = (await client.post("/v1/pools", json=body)).json()["id"]
+    session = (await client.post("/v1/sessions", json={"pool_id": pool})).json()["id"]
+    for draw in (await drawn(client, session, 12))["draws"]:
+        label = {"round": draw["round"], "label": 1, "worker": "ada"}
+        await client.post(f"/v1/sessions/{session}/observe", json=label)
+    events = await ledger(client, session)
+    items_of = {it["round"]: it["item"] for it in events if it["kind"] == "draw"}
+    losses = {items_of[it["round"]]: it["loss"] for it in events if it["kind"] == "observation"}
+    assert losses == {i: float(i % 3 != 1) for i in range(12)}
+
+
+@pytest.mark.parametrize(
+    ("body", "status_code", "field"),
+    [
+        ({"round": 1, "loss": "0", "worker": "ada"}, 422, "loss"),
+        ({"round": 1, "loss": True, "worker": "ada"}, 422, "loss"),
+        ({"round": 1, "loss": 0.5, "worker": "ada"}, 422, "loss"),
+        ({"round": 1, "loss": 2, "worker": "ada"}, 422, "loss"),
+        ({"round": True, "loss": 1, "worker": "ada"}, 422, "round"),
+        ({"round": 0, "loss": 1, "worker": "ada"}, 422, "round"),
+        ({"round": 2, "loss": 1, "worker": "ada"}, 404, "round"),
+        ({"round": 1, "worker": "ada"}, 422, "body"),
+        ({"round": 1, "loss": 1, "label": 1, "worker": "ada"}, 422, "body"),
+        ({"round": 1, "label": 1, "worker": "ada"}, 422, "label"),
+        ({"round": 1, "loss": 1, "worker": ""}, 422, "worker"),
+        ({"round": 1, "loss": 1}, 422, "worker"),
+        ({"round": 1, "loss": 1, "worker": "ada", "next": 257}, 422, "next"),
+        ({"observations": [], "worker": "ada"}, 422, "observations"),
+        ({"observations": [{"round": 1, "loss": 7}], "worker": "ada"}, 422, "loss"),
+    ],
+)
+async def test_a_bad_observation_names_its_field_and_changes_nothing(
+    client: AsyncClient, body: dict[str, Any], status_code: int, field: str
+) -> None:
+    session = await opened(client, await known_pool(client, 30))
+    await drawn(client, session)
+    before = await status(client, session)
+    answer = await client.post(f"/v1/sessions/{session}/observe", json=body)
+    assert answer.status_code == status_code
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.json()["field"].split(".")[-1] == field
+    assert answer.json()["rule"]
+    assert await status(client, session) == before
+    assert len(await ledger(client, session)) == 1
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity"])
+async def test_a_number_that_is_none_is_refused(client: AsyncClient, number: str) -> None:
+    session = await opened(client, await known_pool(client, 30))
+    await drawn(client, session)
+    answer = await client.post(
+        f"/v1/sessions/{session}/observe",
+        content=f'{{"round": 1, "loss": {number}, "worker": "ada"}}',
+        headers={"content-type": "application/json"},
+    )
+    assert answer.status_code == 422
+    assert answer.json()["field"] == "loss"
+
+
+async def test_all_leased_says_when_to_ask_again(client: AsyncClient) -> None:
+    session = await opened(client, await known_pool(client), budget=2, lease_seconds=60)
+    await drawn(client, session, 2)
+    answer = await drawn(client, session, 1, "bob")
+    assert (answer["state"], answer["draws"]) == ("all_leased", [])
+    assert 1 <= answer["retry_after"] <= 60
+
+
+async def test_at_most_the_set_number_of_draws_is_out(client: AsyncClient) -> None:
+    session = await opened(client, await known_pool(client, 400))
+    assert len((await drawn(client, session, 256))["draws"]) == 256
+    assert (await drawn(client, session, 1, "bob"))["state"] == "all_leased"

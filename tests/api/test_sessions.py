@@ -1,0 +1,202 @@
+"""Opening, reading, listing and changing sessions."""
+
+from typing import Any
+
+import pytest
+from httpx import AsyncClient
+
+from tests.factories import drawn, judged, known_pool, labelled, opened
+
+NOBODY = "0" * 32
+
+
+async def test_a_session_publishes_its_commitment_and_never_its_seed(client: AsyncClient) -> None:
+    pool = await known_pool(client, 30)
+    answer = await client.post("/v1/sessions", json={"pool_id": pool.id})
+    assert answer.status_code == 201
+    body = answer.json()
+    assert len(bytes.fromhex(body["commitment"])) == 32
+    assert "seed" not in answer.text
+    assert (body["state"], body["lower"], body["upper"]) == ("active", 0.0, 1.0)
+    assert {"alpha", "target", "policy", "method_version", "round"} <= body.keys()
+
+
+async def test_two_sessions_have_two_seeds(client: AsyncClient) -> None:
+    pool = await known_pool(client, 200)
+    sessions = [await opened(client, pool) for _ in range(2)]
+    draws = [(await drawn(client, session, 20))["draws"] for session in sessions]
+    first, second = ([it["item"]["id"] for it in held] for held in draws)
+    assert first != second
+
+
+@pytest.mark.parametrize(
+    ("change", "status_code", "code", "field"),
+    [
+        ({"alpha": 0}, 422, "invalid_value", "alpha"),
+        ({"alpha": 1.0}, 422, "invalid_value", "alpha"),
+        ({"alpha": "0.05"}, 422, "invalid_value", "alpha"),
+        ({"precision": 0}, 422, "invalid_value", "precision"),
+        ({"precision": 1.5}, 422, "invalid_value", "precision"),
+        ({"precision": True}, 422, "invalid_value", "precision"),
+        ({"precision": 0.1, "target": "population"}, 422, "unreachable_precision", "precision"),
+        ({"budget": 0}, 422, "invalid_value", "budget"),
+        ({"budget": 31}, 422, "invalid_value", "budget"),
+        ({"parameters": {"beta": 0}}, 422, "invalid_value", "beta"),
+        ({"parameters": {"beta": 1.5}}, 422, "invalid_value", "beta"),
+        ({"parameters": {"gamma": 1}}, 422, "invalid_value", "gamma"),
+        ({"policy": "oracle"}, 422, "invalid_value", "policy"),
+        ({"policy": "magic"}, 422, "invalid_value", "policy"),
+        ({"policy": "evalue", "parameters": {"beta": 0.3}}, 422, "invalid_value", "beta"),
+        ({"strategy": "A"}, 422, "invalid_value", "strategy"),
+        ({"target": "sample"}, 422, "invalid_value", "target"),
+        ({"alpha2": 0.01}, 422, "invalid_value", "alpha2"),
+        ({"target": "population", "alpha2": 0.05}, 422, "invalid_value", "alpha2"),
+        ({"lease_seconds": 0}, 422, "invalid_value", "lease_seconds"),
+        ({"pool_id": f"pool_{NOBODY}"}, 404, "pool_not_found", "pool_id"),
+        ({"pool_id": "nonsense"}, 404, "pool_not_found", "pool_id"),
+        ({"seed": "mine"}, 422, "invalid_value", "seed"),
+    ],
+)
+async def test_a_session_that_cannot_be_certified_is_refused_by_name(
+    client: AsyncClient, change: dict[str, Any], status_code: int, code: str, field: str
+) -> None:
+    pool = await known_pool(client, 30)
+    answer = await client.post("/v1/sessions", json={"pool_id": pool.id} | change)
+    assert (answer.status_code, answer.json()["code"]) == (status_code, code)
+    assert answer.json()["field"].split(".")[-1] == field
+    assert (await client.get("/v1/sessions")).json() == {"data": [], "next": None}
+
+
+async def test_an_unreachable_precision_says_the_smallest_reachable_width(
+    client: AsyncClient,
+) -> None:
+    pool = await known_pool(client, 300)
+    body = {"pool_id": pool.id, "target": "population", "precision": 0.01}
+    answer = (await client.post("/v1/sessions", json=body)).json()
+    smallest = answer["smallest_reachable"]
+    assert 0.01 < smallest < 0.2
+    body["precision"] = smallest * 1.0001
+    assert (await client.post("/v1/sessions", json=body)).status_code == 201
+
+
+async def test_an_unsealed_pool_is_refused(client: AsyncClient) -> None:
+    body = {"name": "open", "loss": {"kind": "zero_one"}, "items": [{"id": "a"}]}
+    pool = (await client.post("/v1/pools", json=body)).json()["id"]
+    answer = await client.post("/v1/sessions", json={"pool_id": pool})
+    assert (answer.status_code, answer.json()["code"]) == (409, "pool_not_sealed")
+
+
+async def test_an_etag_that_still_holds_costs_no_body(client: AsyncClient) -> None:
+    pool = await known_pool(client, 30)
+    session = await opened(client, pool)
+    first = await client.get(f"/v1/sessions/{session}")
+    held = {"If-None-Match": first.headers["etag"]}
+    same = await client.get(f"/v1/sessions/{session}", headers=held)
+    assert (same.status_code, same.content) == (304, b"")
+    await drawn(client, session)
+    other = await client.get(f"/v1/sessions/{session}", headers=held)
+    assert other.status_code == 200
+    assert other.json()["rounds"]["drawn"] == 1
+
+
+async def test_lists_are_paged_newest_first_and_filtered(client: AsyncClient) -> None:
+    pools = [await known_pool(client, 10, seed) for seed in range(2)]
+    sessions = [await opened(client, pools[i % 2]) for i in range(5)]
+    seen: list[str] = []
+    after: str | None = None
+    while True:
+        query = {"limit": "2"} | ({} if after is None else {"after": after})
+        page = (await client.get("/v1/sessions", params=query)).json()
+        seen += [it["id"] for it in page["data"]]
+        after = page["next"]
+        if after is None:
+            break
+    assert seen == sessions[::-1]
+    await client.patch(f"/v1/sessions/{sessions[0]}", json={"state": "paused"})
+    paused = (await client.get("/v1/sessions", params={"state": "paused"})).json()["data"]
+    assert [it["id"] for it in paused] == [sessions[0]]
+    of_pool = (await client.get("/v1/sessions", params={"pool_id": pools[1].id})).json()["data"]
+    assert {it["id"] for it in of_pool} == {sessions[1], sessions[3]}
+
+
+async def test_a_finer_precision_goes_on_after_the_stop(client: AsyncClient) -> None:
+    pool = await known_pool(client, 300)
+    session = await opened(client, pool, precision=0.3)
+    stopped = (await labelled(client, session, pool, 300))["session"]
+    assert stopped["stop_reason"] == "target_reached"
+    changed = (await client.patch(f"/v1/sessions/{session}", json={"precision": 0.2})).json()
+    assert (changed["state"], changed["precision"]) == ("active", 0.2)
+    again = (await client.patch(f"/v1/sessions/{session}", json={"precision": 0.2})).json()
+    assert again["sequence"] == changed["sequence"]
+    finer = (await labelled(client, session, pool, 300))["session"]
+    assert finer["width"] <= 0.2
+    assert stopped["lower"] <= finer["lower"] <= pool.risk <= finer["upper"] <= stopped["upper"]
+
+
+async def test_a_budget_stops_and_a_larger_one_goes_on(client: AsyncClient) -> None:
+    pool = await known_pool(client, 100)
+    session = await opened(client, pool, budget=5)
+    assert (await labelled(client, session, pool, 100))["state"] == "budget_spent"
+    low = await client.patch(f"/v1/sessions/{session}", json={"budget": 4})
+    assert (low.status_code, low.json()["field"]) == (422, "budget")
+    more = await client.patch(f"/v1/sessions/{session}", json={"budget": 7})
+    assert more.json()["state"] == "active"
+    assert (await labelled(client, session, pool, 100))["session"]["rounds"]["drawn"] == 7
+
+
+async def test_a_paused_session_gives_nothing_out_and_takes_what_is_out(
+    client: AsyncClient,
+) -> None:
+    pool = await known_pool(client, 100)
+    session = await opened(client, pool)
+    draw = (await drawn(client, session))["draws"][0]
+    await client.patch(f"/v1/sessions/{session}", json={"state": "paused"})
+    assert (await drawn(client, session))["state"] == "paused"
+    answer = await judged(client, session, pool, draw, next=1)
+    assert (answer["state"], answer["draws"]) == ("paused", [])
+    await client.patch(f"/v1/sessions/{session}", json={"state": "active"})
+    assert (await drawn(client, session))["draws"][0]["round"] == 2
+
+
+async def test_closed_is_for_good(client: AsyncClient) -> None:
+    pool = await known_pool(client, 100)
+    session = await opened(client, pool)
+    first, second = (await drawn(client, session, 2))["draws"]
+    kept = await judged(client, session, pool, first)
+    closed = (await client.patch(f"/v1/sessions/{session}", json={"state": "closed"})).json()
+    assert (closed["state"], closed["stopped"]) == ("closed", True)
+    assert (await drawn(client, session))["state"] == "closed"
+    base = f"/v1/sessions/{session}"
+    late = {"round": second["round"], "loss": 0, "worker": "ada"}
+    amended = {"round": 1, "loss": 0, "author": "ada", "reason": "typo"}
+    for refused in (
+        await client.post(f"{base}/observe", json=late),
+        await client.post(f"{base}/amendments", json=amended),
+        await client.patch(base, json={"precision": 0.1}),
+        await client.patch(base, json={"state": "active"}),
+    ):
+        assert (refused.status_code, refused.json()["code"]) == (409, "session_closed")
+    again = await judged(client, session, pool, first)
+    assert again["receipt"] == kept["receipt"] | {"replayed": True}
+    once_more = await client.patch(base, json={"state": "closed"})
+    assert once_more.json()["sequence"] == closed["sequence"]
+
+
+@pytest.mark.parametrize("path", ["", "/trajectory", "/ledger", "/stream"])
+@pytest.mark.parametrize("session", [f"ses_{NOBODY}", "ses_x", "pool_" + NOBODY])
+async def test_a_session_nobody_knows_is_404(client: AsyncClient, session: str, path: str) -> None:
+    answer = await client.get(f"/v1/sessions/{session}{path}")
+    assert (answer.status_code, answer.json()["code"]) == (404, "session_not_found")
+
+
+async def test_a_thinned_trajectory_keeps_its_last_round(client: AsyncClient) -> None:
+    pool = await known_pool(client, 60)
+    session = await opened(client, pool)
+    await labelled(client, session, pool, 60)
+    answer = await client.get(f"/v1/sessions/{session}/trajectory", params={"points": 7})
+    rounds = [point["round"] for point in answer.json()["data"]]
+    assert rounds[-1] == 60
+    assert 6 <= len(rounds) <= 7
+    page = (await client.get(f"/v1/sessions/{session}/trajectory", params={"limit": 50})).json()
+    rest = await client.get(f"/v1/sessions/{session}/trajectory", params={"after": page["next"]})
+    assert [it["round"] for it in page["data"] + rest.json()["data"]] == list(range(1, 61))
