@@ -1,0 +1,122 @@
+import math
+from collections.abc import Iterator
+
+import httpx
+import pytest
+from fastapi import FastAPI
+
+from app import errors
+from app.api import problems
+from app.errors import Refusal
+
+MEDIA_TYPE = "application/problem+json"
+
+
+def tree(root: type[Refusal]) -> Iterator[type[Refusal]]:
+    for branch in root.__subclasses__():
+        yield branch
+        yield from tree(branch)
+
+
+@pytest.mark.parametrize("refusal", list(tree(Refusal)), ids=lambda refusal: refusal.__name__)
+def test_every_refusal_has_its_status_code_and_title(refusal: type[Refusal]) -> None:
+    answer = problems.of_refusal(refusal("why", field="f", rule="r", value=math.nan))
+    assert answer.status_code == problems.status_of(refusal)
+    assert 400 <= answer.status_code < 600
+    assert b'"value":"nan"' in answer.body
+    assert refusal.title()
+
+
+def test_no_two_refusals_share_a_code() -> None:
+    codes = [refusal.code for refusal in tree(Refusal)]
+    assert len(set(codes)) == len(codes)
+
+
+def test_unavailable_says_when_to_try_again() -> None:
+    answer = problems.of_refusal(errors.DatabaseUnavailable("gone"))
+    assert answer.headers["Retry-After"] == "1"
+
+
+@pytest.mark.parametrize("literal", ["NaN", "Infinity", "-Infinity", '"1"', "true", "1e999", "[]"])
+async def test_what_is_no_number_is_quoted_and_not_echoed(
+    client: httpx.AsyncClient, literal: str
+) -> None:
+    body = f'{{"name": "p", "loss": {{"kind": "bounded", "lower": {literal}, "upper": 1}}}}'
+    answer = await client.post(
+        "/v1/pools", content=body, headers={"Content-Type": "application/json"}
+    )
+    assert answer.status_code == 422
+    assert answer.headers["Content-Type"] == MEDIA_TYPE
+    problem = answer.json()
+    assert problem["code"] == "invalid_value"
+    assert problem["field"] == "loss.lower"
+    assert problem["rule"]
+    assert isinstance(problem["value"], str)
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        (b"{", "1"),
+        (b"[]", "body"),
+        (b'{"name": "p"}', "loss"),
+        (b'{"name": "p", "loss": {"kind": "squared"}}', "loss.kind"),
+        (b'{"name": "", "loss": {"kind": "zero_one"}}', "name"),
+        (b'{"name": "\\u0000", "loss": {"kind": "zero_one"}}', "name"),
+        (b'{"name": "\\ud800", "loss": {"kind": "zero_one"}}', "name"),
+        (b'{"name": "p", "loss": {"kind": "zero_one"}, "more": 1}', "more"),
+        (b'{"name": "p", "loss": {"kind": "cross_entropy"}}', "loss.upper"),
+        (b'{"name": "p", "loss": {"kind": "bounded", "upper": 1}}', "loss.lower"),
+        (b'{"name": "p", "loss": {"kind": "zero_one"}, "items": [1]}', "items.0"),
+    ],
+)
+async def test_a_wrong_body_is_told_by_field(
+    client: httpx.AsyncClient, body: bytes, field: str
+) -> None:
+    answer = await client.post(
+        "/v1/pools", content=body, headers={"Content-Type": "application/json"}
+    )
+    assert answer.status_code == 422
+    assert answer.json()["field"] == field
+
+
+@pytest.mark.parametrize("body", [b"\xff", b"[" * 50_000])
+async def test_a_body_that_cannot_be_read_is_a_problem_too(
+    client: httpx.AsyncClient, body: bytes
+) -> None:
+    answer = await client.post(
+        "/v1/pools", content=body, headers={"Content-Type": "application/json"}
+    )
+    assert answer.status_code in {400, 422}
+    assert answer.headers["Content-Type"] == MEDIA_TYPE
+
+
+async def test_unknown_paths_and_methods_are_problems(client: httpx.AsyncClient) -> None:
+    for method, path, status, code in (
+        ("GET", "/v1/nothing", 404, "not_found"),
+        ("DELETE", "/v1/pools", 405, "method_not_allowed"),
+        ("GET", "/v1/pools/pool_xyz", 404, "pool_not_found"),
+        ("GET", "/v1/pools/ses_019aa3c4d5e67f8091a2b3c4d5e6f708", 404, "pool_not_found"),
+        ("GET", "/v1/pools/pool_019aa3c4d5e67f8091a2b3c4d5e6f708", 404, "pool_not_found"),
+        ("GET", "/v1/pools?limit=0", 422, "invalid_value"),
+        ("GET", "/v1/pools?after=x", 422, "invalid_value"),
+    ):
+        answer = await client.request(method, path)
+        assert (answer.status_code, answer.json()["code"]) == (status, code)
+        assert answer.headers["Content-Type"] == MEDIA_TYPE
+    assert "GET" in answer.request.method
+    refused = await client.delete("/v1/pools")
+    assert "Allow" in refused.headers
+
+
+async def test_an_error_of_ours_tells_nothing_of_the_inside(app: FastAPI) -> None:
+    @app.get("/broken")
+    async def broken() -> None:
+        raise KeyError("secret")
+
+    transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url="http://celeus") as client:
+        answer = await client.get("/broken")
+    assert answer.status_code == 500
+    assert answer.json()["code"] == "internal_error"
+    assert "secret" not in answer.text

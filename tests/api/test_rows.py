@@ -1,0 +1,186 @@
+import io
+from contextlib import suppress
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.api import rows
+from app.api.rows import Format, read_rows
+from app.core.faults import Malformed
+from app.errors import InvalidValue
+
+
+def read(body: bytes, form: Format) -> list[tuple[int, object]]:
+    return [
+        pair
+        for lines, found in read_rows(io.BytesIO(body), form)
+        for pair in zip(lines, found, strict=True)
+    ]
+
+
+def refused(body: bytes, form: Format) -> InvalidValue:
+    with pytest.raises(InvalidValue) as caught:
+        read(body, form)
+    return caught.value
+
+
+def parquet(columns: dict[str, Any]) -> bytes:
+    file = io.BytesIO()
+    pq.write_table(pa.table(columns), file)
+    return file.getvalue()
+
+
+def test_ndjson_lines_keep_their_numbers_across_empty_ones() -> None:
+    body = b'\xef\xbb\xbf{"id": "a"}\r\n\n   \n{"id": "b"}'
+    assert read(body, "ndjson") == [(1, {"id": "a"}), (4, {"id": "b"})]
+
+
+def test_an_ndjson_line_that_is_not_json_stands_among_the_others() -> None:
+    found = read(b'{"id": "a"}\n{"id": \n{"id": "c"}\n', "ndjson")
+    assert [line for line, _ in found] == [1, 2, 3]
+    assert isinstance(found[1][1], Malformed)
+    assert found[2][1] == {"id": "c"}
+
+
+@pytest.mark.parametrize("line", [b"[" * 100_000, b"\xff\xfe", b'{"a": 1} {"b": 2}', b'"\\ud800'])
+def test_a_hostile_line_is_malformed_and_nothing_worse(line: bytes) -> None:
+    ((_, found),) = read(line, "ndjson")
+    assert isinstance(found, Malformed)
+
+
+def test_nan_in_ndjson_is_read_so_that_its_field_can_be_named() -> None:
+    ((_, found),) = read(b'{"id": "a", "surrogate": NaN}', "ndjson")
+    assert isinstance(found, dict)
+    assert repr(found["surrogate"]) == "nan"
+
+
+@pytest.mark.parametrize("form", ["ndjson", "csv"])
+def test_an_endless_line_is_refused(form: Format, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows, "MAX_LINE_BYTES", 100)
+    assert refused(b"id\n" + b"x" * 101, form).field == "line 2"
+
+
+def test_batches_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows, "BATCH_ROWS", 3)
+    body = b"".join(b'{"id": "%d"}\n' % number for number in range(8))
+    assert [len(lines) for lines, _ in read_rows(io.BytesIO(body), "ndjson")] == [3, 3, 2]
+
+
+def test_csv_cells_become_the_fields_of_a_row() -> None:
+    body = (
+        b"id,surrogate,target_probs.1,target_probs.0,prediction,payload.question,payload.hint\n"
+        b'a,0.5,0.25,0.75,1,"Why,\nor ""how""?",\n'
+        b"b,,,,,Who?,Ada\n"
+    )
+    first = {
+        "id": "a",
+        "surrogate": 0.5,
+        "target_probs": [0.75, 0.25],
+        "prediction": 1,
+        "payload": {"question": 'Why,\nor "how"?'},
+    }
+    second = {"id": "b", "payload": {"question": "Who?", "hint": "Ada"}}
+    assert read(body, "csv") == [(2, first), (4, second)]
+
+
+def test_csv_text_that_is_no_number_is_left_for_the_check_to_name() -> None:
+    ((_, found),) = read(b"id,surrogate,proxy,prediction\na,high,1_0,1.5\n", "csv")
+    assert found == {"id": "a", "surrogate": "high", "proxy": "1_0", "prediction": "1.5"}
+
+
+@pytest.mark.parametrize(
+    ("cell", "payload"),
+    [('"{""a"": 1}"', {"a": 1}), ("{text", "{text"), ("plain", "plain"), ("[1]", "[1]")],
+)
+def test_a_csv_payload_is_an_object_or_text(cell: str, payload: object) -> None:
+    ((_, found),) = read(f"id,payload\na,{cell}\n".encode(), "csv")
+    assert found == {"id": "a", "payload": payload}
+
+
+def test_a_csv_line_with_other_cells_than_the_header_is_malformed() -> None:
+    found = read(b"id,surrogate\na\nb,0.5\n", "csv")
+    assert isinstance(found[0][1], Malformed)
+    assert found[1] == (3, {"id": "b", "surrogate": 0.5})
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "id,weight",
+        "id,id",
+        "surrogate",
+        "id,target_probs.1",
+        "id,target_probs.0,target_probs.2",
+        "id,target_probs,target_probs.0",
+        "id,payload,payload.x",
+        "id,target_probs.x",
+        "id,payload.",
+        "",
+    ],
+)
+def test_a_header_that_cannot_be_read_is_refused(header: str) -> None:
+    body = f"{header}\na\n".encode()
+    assert refused(body, "csv").field == "header"
+
+
+@pytest.mark.parametrize(
+    "body", [b'id\n"a', b'id\n"a"b\n', b"id\n" + b"x" * 200_000, b"id\n\xff\n"]
+)
+def test_what_is_not_csv_is_refused_by_line(body: bytes) -> None:
+    assert refused(body, "csv").field == "line 2"
+
+
+def test_parquet_rows_come_from_plain_spread_and_nested_columns() -> None:
+    body = parquet(
+        {
+            "id": ["a", "b"],
+            "surrogate": pa.array([0.5, None], pa.float32()),
+            "target_probs": [[0.25, 0.75], [1.0, 0.0]],
+            "surrogate_probs.0": [0.5, 1.0],
+            "surrogate_probs.1": [0.5, 0.0],
+            "payload": [{"question": "Why?"}, None],
+            "group": pa.array(["x", "y"]).dictionary_encode(),
+        }
+    )
+    (_, first), (line, second) = read(body, "parquet")
+    assert first == {
+        "id": "a",
+        "surrogate": 0.5,
+        "target_probs": [0.25, 0.75],
+        "surrogate_probs": [0.5, 0.5],
+        "payload": {"question": "Why?"},
+        "group": "x",
+    }
+    assert line == 2
+    assert isinstance(second, dict)
+    assert "surrogate" not in second
+
+
+@pytest.mark.parametrize("kept", [0, 3, 100, -1, -9])
+def test_a_truncated_parquet_file_is_refused(kept: int) -> None:
+    body = parquet({"id": [f"item {number}" for number in range(1000)]})
+    assert "cut off" in refused(body[:kept], "parquet").detail
+
+
+def test_a_parquet_file_with_a_broken_page_is_refused() -> None:
+    body = bytearray(parquet({"id": [f"item {number}" for number in range(1000)]}))
+    body[50:500] = b"\xff" * 450
+    assert refused(bytes(body), "parquet").field == "body"
+
+
+def test_a_parquet_file_that_unpacks_to_too_much_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(rows, "MAX_ROW_GROUP_BYTES", 1000)
+    body = parquet({"id": [f"item {number}" for number in range(1000)]})
+    assert refused(body, "parquet").field == "row group 0"
+
+
+@given(st.binary(max_size=200), st.sampled_from(["ndjson", "csv", "parquet"]))
+def test_any_bytes_are_read_or_refused(body: bytes, form: Format) -> None:
+    with suppress(InvalidValue):
+        assert all(line >= 1 for line, _ in read(body, form))
