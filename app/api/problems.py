@@ -185,6 +185,8 @@ def _place(location: Sequence[object]) -> str:
 
 def _of_http(error: HTTPException) -> JSONResponse:
     status = HTTPStatus(error.status_code)
+    if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+        return of_refusal(errors.UploadTooLarge(str(error.detail)))
     code = status.phrase.lower().replace(" ", "_").replace("-", "_")
     answer = problem(code, status.phrase, status, str(error.detail), {})
     answer.headers.update(error.headers or {})

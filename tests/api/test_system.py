@@ -1,0 +1,54 @@
+import httpx
+from sqlalchemy import text
+
+from app.main import create_app
+from app.settings import Settings
+from app.store import migrations
+from app.store.database import Database
+
+
+async def test_a_live_process_says_so_and_which_version_it_is(client: httpx.AsyncClient) -> None:
+    assert (await client.get("/healthz")).json() == {"status": "ok"}
+    assert (await client.get("/version")).json()["service"] == "celeus"
+
+
+async def test_ready_means_reachable_and_migrated(
+    client: httpx.AsyncClient, database: Database
+) -> None:
+    assert (await client.get("/readyz")).status_code == 200
+    async with database.transaction() as db:
+        head = await db.scalar(text("UPDATE alembic_version SET version_num = 'x' RETURNING 1"))
+        assert head == 1
+    try:
+        answer = await client.get("/readyz")
+        assert (answer.status_code, answer.json()["code"]) == (503, "schema_behind")
+        assert answer.headers["Retry-After"]
+    finally:
+        async with database.transaction() as db:
+            await db.execute(
+                text("UPDATE alembic_version SET version_num = :head"),
+                {"head": migrations.head()},
+            )
+
+
+async def test_without_its_database_the_service_is_alive_but_not_ready() -> None:
+    app = create_app(Settings(database_url="postgresql://nobody@127.0.0.1:1/none"))
+    transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+    async with (
+        app.router.lifespan_context(app),
+        httpx.AsyncClient(transport=transport, base_url="http://celeus.test") as client,
+    ):
+        assert (await client.get("/healthz")).status_code == 200
+        for path in ("/readyz", "/v1/pools"):
+            answer = await client.get(path)
+            assert (answer.status_code, answer.json()["code"]) == (503, "database_unavailable")
+
+
+async def test_requests_are_counted_by_route_and_never_by_id(client: httpx.AsyncClient) -> None:
+    await client.get("/v1/pools/pool_019aa3c4d5e67f8091a2b3c4d5e6f708")
+    told = (await client.get("/metrics")).text
+    assert (
+        'celeus_http_requests_total{method="GET",route="/v1/pools/{pool_id}",status="404"} 1.0'
+        in told
+    )
+    assert "019aa3c4" not in told
