@@ -1,8 +1,11 @@
 """The real servers the tests run on, each started as a process of its own and ended by it."""
 
+import os
 import shutil
+import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -11,6 +14,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+import httpx
 import redis
 
 from app.store import embedded
@@ -97,3 +101,58 @@ def _await_redis(server: RedisServer) -> None:
                 time.sleep(0.02)
             else:
                 return
+
+
+@dataclass
+class Service:
+    """One `celeus serve` process."""
+
+    url: str
+    process: subprocess.Popen[bytes]
+
+    def kill(self) -> None:
+        """End it as a power cut would: no handler of its own runs."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+
+def started_service(database_url: str, redis_url: str | None = None) -> Service:
+    """A server process on a free port of loopback, ready to answer."""
+    port = free_port()
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("CELEUS_")
+    }
+    environment["CELEUS_DATABASE_URL"] = database_url
+    if redis_url is not None:
+        environment["CELEUS_REDIS_URL"] = redis_url
+    command = [sys.executable, "-m", "app.cli", "serve", "--port", str(port)]
+    process = subprocess.Popen(
+        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    service = Service(f"http://127.0.0.1:{port}", process)
+    deadline = time.monotonic() + 60
+    while True:
+        assert process.poll() is None, "celeus serve ended"
+        assert time.monotonic() < deadline, "celeus serve does not answer"
+        try:
+            if httpx.get(f"{service.url}/readyz").is_success:
+                return service
+        except httpx.TransportError:
+            time.sleep(0.05)
+
+
+@contextmanager
+def running_services(
+    count: int, database_url: str, redis_url: str | None = None
+) -> Iterator[list[Service]]:
+    """Server processes on one database; those that still run are ended on leaving."""
+    services: list[Service] = []
+    try:
+        # One by one: what has started is ended even when the next one does not
+        services.extend(started_service(database_url, redis_url) for _ in range(count))
+        yield services
+    finally:
+        for service in services:
+            service.process.terminate()
+        for service in services:
+            service.process.wait(30)

@@ -8,7 +8,7 @@ look, append, commit.
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -253,7 +253,7 @@ def _columns(entries: Sequence[Entry]) -> dict[str, list[Any]]:
     }
 
 
-def event_from(row: RowMapping) -> Event:
+def event_from(row: Mapping[str, Any]) -> Event:
     """The event a row of the ledger keeps."""
     match row["kind"]:
         case 1:
