@@ -203,6 +203,8 @@ async def news(
                 "session_id": session_id,
                 "revision": document["revision"],
                 "sequence": sequence if same else 0,
+                # Rows committed since the document was read belong to the next news.
+                "known": document["sequence"],
                 "most": most,
             },
         )
@@ -325,7 +327,8 @@ _NEWS = text(
         SELECT round, sequence, estimate, lower, upper,
                count(*) OVER () AS rows, row_number() OVER (ORDER BY round DESC) AS back
         FROM trajectory
-        WHERE session_id = :session_id AND revision = :revision AND sequence > :sequence
+        WHERE session_id = :session_id AND revision = :revision
+          AND sequence > :sequence AND sequence <= :known
     )
     SELECT round, estimate, lower, upper FROM fresh
     WHERE (back - 1) % greatest(1, rows / :most) = 0 ORDER BY round

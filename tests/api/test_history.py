@@ -1,0 +1,152 @@
+"""Trajectory, ledger and the live stream."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from httpx import ASGITransport, AsyncClient
+
+from app.main import create_app
+from app.settings import Settings
+from tests.factories import drawn, judged, known_pool, labelled, opened
+from tests.servers import running_redis
+
+
+async def streamed(
+    client: AsyncClient, session: str, last_event_id: str | None = None
+) -> list[dict[str, Any]]:
+    """Every event of the stream until the session is closed, with its id."""
+    headers = {} if last_event_id is None else {"Last-Event-ID": last_event_id}
+    answer = await client.get(f"/v1/sessions/{session}/stream", headers=headers)
+    assert answer.status_code == 200
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    events = []
+    for block in answer.text.replace("\r\n", "\n").split("\n\n"):
+        lines = dict(
+            line.split(": ", 1) for line in block.split("\n") if not line.startswith(":") and line
+        )
+        if lines:
+            events.append(json.loads(lines["data"]) | {"id": lines["id"]})
+    return events
+
+
+async def close(client: AsyncClient, session: str) -> None:
+    answer = await client.patch(f"/v1/sessions/{session}", json={"state": "closed"})
+    assert answer.status_code == 200
+
+
+def rounds(events: list[dict[str, Any]]) -> list[int]:
+    return [point["round"] for event in events for point in event["points"]]
+
+
+async def test_a_stream_tells_every_round_once_and_ends_when_the_session_is_closed(
+    client: AsyncClient,
+) -> None:
+    pool = await known_pool(client, 60)
+    session = await opened(client, pool)
+    watched = asyncio.create_task(streamed(client, session))
+    for _ in range(3):
+        await labelled(client, session, pool, 5)
+        await asyncio.sleep(0.05)
+    await close(client, session)
+    events = await asyncio.wait_for(watched, 10)
+    assert rounds(events) == list(range(1, 16))
+    assert len(events) > 2
+    assert [event["reset"] for event in events] == [True] + [False] * (len(events) - 1)
+    assert events[-1]["session"]["state"] == "closed"
+    assert events[-1]["session"] == (await client.get(f"/v1/sessions/{session}")).json()
+
+
+async def test_a_stream_resumes_behind_the_last_event_seen(client: AsyncClient) -> None:
+    pool = await known_pool(client, 60)
+    session = await opened(client, pool)
+    await labelled(client, session, pool, 4)
+    seen = (await client.get(f"/v1/sessions/{session}")).json()
+    await labelled(client, session, pool, 3)
+    await close(client, session)
+    resumed = await streamed(client, session, f"{seen['sequence']}-{seen['revision']}")
+    assert rounds(resumed) == [5, 6, 7]
+    assert resumed[0]["reset"] is False
+
+
+async def test_an_amendment_makes_the_stream_tell_all_rounds_again(client: AsyncClient) -> None:
+    pool = await known_pool(client, 60)
+    session = await opened(client, pool)
+    await labelled(client, session, pool, 4)
+    seen = (await client.get(f"/v1/sessions/{session}")).json()
+    body = {"round": 2, "unjudgeable": "torn", "author": "ada", "reason": "looked again"}
+    await client.post(f"/v1/sessions/{session}/amendments", json=body)
+    await close(client, session)
+    events = await streamed(client, session, f"{seen['sequence']}-{seen['revision']}")
+    assert (events[0]["reset"], rounds(events)) == (True, [1, 2, 3, 4])
+
+
+@pytest.mark.parametrize("position", ["x", "-1", "1-", "1-2-3", "99999999999"])
+async def test_a_position_nobody_gave_out_is_refused(client: AsyncClient, position: str) -> None:
+    session = await opened(client, await known_pool(client, 10))
+    answer = await client.get(f"/v1/sessions/{session}/stream", headers={"Last-Event-ID": position})
+    assert answer.status_code == 422
+
+
+async def test_the_ledger_is_paged_and_says_who_did_what(client: AsyncClient) -> None:
+    pool = await known_pool(client, 60)
+    session = await opened(client, pool, precision=0.3)
+    draw = (await drawn(client, session))["draws"][0]
+    await judged(client, session, pool, draw)
+    await client.patch(f"/v1/sessions/{session}", json={"precision": 0.2})
+    body = {"round": 1, "loss": 1, "author": "bob", "reason": "sure"}
+    await client.post(f"/v1/sessions/{session}/amendments", json=body)
+    first = (await client.get(f"/v1/sessions/{session}/ledger", params={"limit": 3})).json()
+    rest = (
+        await client.get(f"/v1/sessions/{session}/ledger", params={"after": first["next"]})
+    ).json()
+    events = first["data"] + rest["data"]
+    assert [event["sequence"] for event in events] == [1, 2, 3, 4]
+    assert [event["kind"] for event in events] == ["draw", "observation", "change", "amendment"]
+    assert events[0]["item"] == draw["item"]["index"]
+    assert 0 < events[0]["q"] < 1
+    assert events[1]["detail"] == {"worker": "ada"}
+    assert events[2]["detail"] == {"precision": 0.2, "budget": 60, "state": "active"}
+    assert events[3]["detail"] == {"author": "bob", "reason": "sure"}
+
+
+@pytest.fixture
+async def alone(database_url: str) -> AsyncIterator[AsyncClient]:
+    """A second service on the same database, without Redis."""
+    app = create_app(Settings(database_url=database_url))
+    async with app.router.lifespan_context(app):
+        transport = ASGITransport(app)
+        async with AsyncClient(transport=transport, base_url="http://celeus.test") as client:
+            yield client
+
+
+async def test_without_redis_a_stream_sees_what_another_process_writes(
+    client: AsyncClient, alone: AsyncClient
+) -> None:
+    pool = await known_pool(client, 30)
+    session = await opened(client, pool)
+    watched = asyncio.create_task(streamed(alone, session))
+    await labelled(client, session, pool, 3)
+    await close(client, session)
+    assert rounds(await asyncio.wait_for(watched, 10)) == [1, 2, 3]
+
+
+async def test_a_dead_redis_costs_time_and_nothing_else(database_url: str) -> None:
+    with running_redis() as redis:
+        app = create_app(Settings(database_url=database_url, redis_url=redis.url))
+        async with app.router.lifespan_context(app):
+            transport = ASGITransport(app)
+            async with AsyncClient(transport=transport, base_url="http://celeus.test") as client:
+                pool = await known_pool(client, 30)
+                session = await opened(client, pool)
+                await labelled(client, session, pool, 3)
+                redis.end()
+                await labelled(client, session, pool, 3)
+                status = (await client.get(f"/v1/sessions/{session}")).json()
+                assert status["rounds"]["folded"] == 6
+                watched = asyncio.create_task(streamed(client, session))
+                await labelled(client, session, pool, 2)
+                await close(client, session)
+                assert rounds(await asyncio.wait_for(watched, 10)) == list(range(1, 9))
