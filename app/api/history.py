@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from app.api.dependencies import RoomsOf, SessionId
 from app.api.problems import responses
 from app.errors import SessionNotFound
-from app.operations import sessions, streams
+from app.operations import history, sessions, streams
 
 router = APIRouter(prefix="/v1/sessions", tags=["history"])
 
@@ -72,7 +72,7 @@ async def get_trajectory(
     ] = None,
 ) -> dict[str, Any]:
     """Rounds after ``after``; thinning keeps the last one."""
-    found = await sessions.trajectory(rooms, session_id, after, limit, points)
+    found = await history.trajectory(rooms, session_id, after, limit, points)
     return {
         "data": found,
         "next": found[-1]["round"] if len(found) == limit else None,
@@ -93,7 +93,7 @@ async def get_ledger(
     limit: Annotated[int, Query(ge=1, le=10_000)] = 1_000,
 ) -> dict[str, Any]:
     """Append-only: a page once read never changes."""
-    found = await sessions.ledger(rooms, session_id, after, limit)
+    found = await history.ledger(rooms, session_id, after, limit)
     return {
         "data": [_entry(row) for row in found],
         "next": found[-1]["sequence"] if len(found) == limit else None,

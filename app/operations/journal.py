@@ -253,7 +253,7 @@ def _columns(entries: Sequence[Entry]) -> dict[str, list[Any]]:
     }
 
 
-def event_from(row: Mapping[str, Any]) -> Event:
+def event_from(row: Mapping[Any, Any]) -> Event:
     """The event a row of the ledger keeps."""
     match row["kind"]:
         case 1:

@@ -21,7 +21,8 @@ from app.core.pool import Pool
 from app.core.randomness import commitment
 from app.core.session import State, begin
 from app.core.surrogates import Strategy, scores, strategies
-from app.errors import InvalidValue, SessionClosed, SessionNotFound
+from app.errors import InvalidValue, SessionClosed
+from app.operations.history import document_of
 from app.operations.hot import Warm
 from app.operations.journal import Journal, locked, write
 from app.operations.pools import load_pool
@@ -115,7 +116,7 @@ async def get_session(rooms: Rooms, session_id: UUID) -> tuple[bytes, str]:
     if known is not None:
         return known
     async with rooms.transaction() as db:
-        document = await _document(db, session_id)
+        document = await document_of(db, session_id)
     await announce(rooms.cache, session_id, document)
     return orjson.dumps(document), version_of(document)
 
@@ -155,60 +156,6 @@ async def change_session(rooms: Rooms, session_id: UUID, wanted: Settings) -> di
     if journal.changed:
         await announce(rooms.cache, session_id, document)
     return document
-
-
-async def trajectory(
-    rooms: Rooms, session_id: UUID, after: int, limit: int, points: int | None
-) -> list[dict[str, Any]]:
-    """The interval round by round after round ``after``; ``points`` thins it evenly."""
-    async with rooms.transaction() as db:
-        document = await _document(db, session_id)
-        step = 1 if points is None else max(1, -(-(document["round"] - after) // points))
-        rows = await db.execute(
-            _TRAJECTORY,
-            {
-                "session_id": session_id,
-                "revision": document["revision"],
-                "after": after,
-                "last": document["round"],
-                "step": step,
-                "limit": limit,
-            },
-        )
-        return [dict(row) for row in rows.mappings()]
-
-
-async def ledger(rooms: Rooms, session_id: UUID, after: int, limit: int) -> list[dict[str, Any]]:
-    """Events after sequence ``after``, in order."""
-    async with rooms.transaction() as db:
-        await _document(db, session_id)
-        asked = {"session_id": session_id, "after": after, "limit": limit}
-        return [dict(row) for row in (await db.execute(_LEDGER, asked)).mappings()]
-
-
-async def news(
-    rooms: Rooms, session_id: UUID, sequence: int, revision: int | None, most: int
-) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The session's document and the trajectory rows written after ``sequence``.
-
-    Another ``revision`` than the session's means that an amendment replaced every row: then all
-    of them are news. At most about ``most`` rows, thinned evenly, the last one always among them.
-    """
-    async with rooms.transaction() as db:
-        document = await _document(db, session_id)
-        same = revision == document["revision"]
-        rows = await db.execute(
-            _NEWS,
-            {
-                "session_id": session_id,
-                "revision": document["revision"],
-                "sequence": sequence if same else 0,
-                # Rows committed since the document was read belong to the next news.
-                "known": document["sequence"],
-                "most": most,
-            },
-        )
-        return document, [dict(row) for row in rows.mappings()]
 
 
 def _change(journal: Journal, wanted: Settings) -> None:
@@ -254,15 +201,6 @@ async def _sealed_pool(rooms: Rooms, pool_id: UUID) -> Pool:
     return pool
 
 
-async def _document(db: AsyncConnection, session_id: UUID) -> dict[str, Any]:
-    found = (await db.execute(_STATUS, {"session_id": session_id})).scalar_one_or_none()
-    if found is None:
-        name = f"ses_{session_id.hex}"
-        raise SessionNotFound(f"no session {name}", field="session_id", value=name)
-    document: dict[str, Any] = found
-    return document
-
-
 async def _insert(
     db: AsyncConnection, known: Known, plan: Plan, seed: bytes, document: dict[str, Any]
 ) -> None:
@@ -296,7 +234,6 @@ _INSERT = text(
         CAST(:status AS jsonb), :now, :now)
     """
 )
-_STATUS = text("SELECT status FROM sessions WHERE session_id = :session_id")
 _LIST = text(
     """
     SELECT status FROM sessions
@@ -305,32 +242,5 @@ _LIST = text(
       AND (CAST(:state AS text) IS NULL OR state = :state)
       AND (CAST(:before AS uuid) IS NULL OR session_id < :before)
     ORDER BY session_id DESC LIMIT :limit
-    """
-)
-_TRAJECTORY = text(
-    """
-    SELECT round, sequence, estimate, lower, upper FROM trajectory
-    WHERE session_id = :session_id AND revision = :revision AND round > :after
-      AND (:last - round) % :step = 0
-    ORDER BY round LIMIT :limit
-    """
-)
-_LEDGER = text(
-    """
-    SELECT sequence, kind, round, item, q, seen, loss, detail, at FROM events
-    WHERE session_id = :session_id AND sequence > :after ORDER BY sequence LIMIT :limit
-    """
-)
-_NEWS = text(
-    """
-    WITH fresh AS (
-        SELECT round, sequence, estimate, lower, upper,
-               count(*) OVER () AS rows, row_number() OVER (ORDER BY round DESC) AS back
-        FROM trajectory
-        WHERE session_id = :session_id AND revision = :revision
-          AND sequence > :sequence AND sequence <= :known
-    )
-    SELECT round, estimate, lower, upper FROM fresh
-    WHERE (back - 1) % greatest(1, rows / :most) = 0 ORDER BY round
     """
 )

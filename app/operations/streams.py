@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from app.operations.history import news
 from app.operations.rooms import Rooms
-from app.operations.sessions import get_version, news
+from app.operations.sessions import get_version
 
 LOOK_SECONDS = 1.0
 MOST_POINTS = 2_000

@@ -1,0 +1,104 @@
+"""A session's past: its document, its trajectory, its ledger."""
+
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.errors import SessionNotFound
+from app.operations.rooms import Rooms
+
+
+async def trajectory(
+    rooms: Rooms, session_id: UUID, after: int, limit: int, points: int | None
+) -> list[dict[str, Any]]:
+    """The interval round by round after round ``after``; ``points`` thins it evenly."""
+    async with rooms.transaction() as db:
+        document = await document_of(db, session_id)
+        step = 1 if points is None else max(1, -(-(document["round"] - after) // points))
+        rows = await db.execute(
+            _TRAJECTORY,
+            {
+                "session_id": session_id,
+                "revision": document["revision"],
+                "after": after,
+                "last": document["round"],
+                "step": step,
+                "limit": limit,
+            },
+        )
+        return [dict(row) for row in rows.mappings()]
+
+
+async def ledger(rooms: Rooms, session_id: UUID, after: int, limit: int) -> list[dict[str, Any]]:
+    """Events after sequence ``after``, in order."""
+    async with rooms.transaction() as db:
+        await document_of(db, session_id)
+        asked = {"session_id": session_id, "after": after, "limit": limit}
+        return [dict(row) for row in (await db.execute(_LEDGER, asked)).mappings()]
+
+
+async def news(
+    rooms: Rooms, session_id: UUID, sequence: int, revision: int | None, most: int
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The session's document and the trajectory rows written after ``sequence``.
+
+    Another ``revision`` than the session's means that an amendment replaced every row: then all
+    of them are news. At most about ``most`` rows, thinned evenly, the last one always among them.
+    """
+    async with rooms.transaction() as db:
+        document = await document_of(db, session_id)
+        same = revision == document["revision"]
+        rows = await db.execute(
+            _NEWS,
+            {
+                "session_id": session_id,
+                "revision": document["revision"],
+                "sequence": sequence if same else 0,
+                # Rows committed since the document was read belong to the next news.
+                "known": document["sequence"],
+                "most": most,
+            },
+        )
+        return document, [dict(row) for row in rows.mappings()]
+
+
+async def document_of(db: AsyncConnection, session_id: UUID) -> dict[str, Any]:
+    """The status document in the session's row."""
+    found = (await db.execute(_STATUS, {"session_id": session_id})).scalar_one_or_none()
+    if found is None:
+        name = f"ses_{session_id.hex}"
+        raise SessionNotFound(f"no session {name}", field="session_id", value=name)
+    document: dict[str, Any] = found
+    return document
+
+
+_STATUS = text("SELECT status FROM sessions WHERE session_id = :session_id")
+_TRAJECTORY = text(
+    """
+    SELECT round, sequence, estimate, lower, upper FROM trajectory
+    WHERE session_id = :session_id AND revision = :revision AND round > :after
+      AND (:last - round) % :step = 0
+    ORDER BY round LIMIT :limit
+    """
+)
+_LEDGER = text(
+    """
+    SELECT sequence, kind, round, item, q, seen, loss, detail, at FROM events
+    WHERE session_id = :session_id AND sequence > :after ORDER BY sequence LIMIT :limit
+    """
+)
+_NEWS = text(
+    """
+    WITH fresh AS (
+        SELECT round, sequence, estimate, lower, upper,
+               count(*) OVER () AS rows, row_number() OVER (ORDER BY round DESC) AS back
+        FROM trajectory
+        WHERE session_id = :session_id AND revision = :revision
+          AND sequence > :sequence AND sequence <= :known
+    )
+    SELECT round, estimate, lower, upper FROM fresh
+    WHERE (back - 1) % greatest(1, rows / :most) = 0 ORDER BY round
+    """
+)
