@@ -51,13 +51,9 @@ class Service:
         form = {"name": "handwritten digits", "loss": {"kind": "zero_one"}}
         pool_id: str = (await self._post("/v1/pools", form))["id"]
         lines = b"\n".join(orjson.dumps(item) for item in digits.items)
-        answer = await self.http.post(
-            f"/v1/pools/{pool_id}/items",
-            content=lines,
-            headers={"Content-Type": "application/x-ndjson"},
-        )
-        _body(answer)
-        await self._post(f"/v1/pools/{pool_id}/seal", {})
+        ndjson = {"Content-Type": "application/x-ndjson"}
+        await self._asked("POST", f"/v1/pools/{pool_id}/items", content=lines, headers=ndjson)
+        await self._asked("POST", f"/v1/pools/{pool_id}/seal")
         return pool_id
 
     async def open_session(self, pool_id: str, wish: Wish) -> Session:
@@ -76,22 +72,22 @@ class Service:
         self, session_id: str, workers: int, labels: Mapping[str, int], seen: Seen
     ) -> Session:
         """Let `workers` judges label until the session has stopped; the session afterwards."""
-        async with asyncio.TaskGroup() as group:
-            for number in range(1, workers + 1):
-                group.create_task(self._judge(session_id, f"judge-{number}", labels, seen))
-        return _body(await self.http.get(f"/v1/sessions/{session_id}"))
+        try:
+            async with asyncio.TaskGroup() as group:
+                for number in range(1, workers + 1):
+                    group.create_task(self._judge(session_id, f"judge-{number}", labels, seen))
+        except ExceptionGroup as failed:
+            # What stopped one judge stops them all; it is told once
+            raise failed.exceptions[0] from failed
+        return await self._asked("GET", f"/v1/sessions/{session_id}")
 
     async def trajectory(self, session_id: str) -> list[Point]:
         """The interval after every round."""
         points: list[Point] = []
         after: int | None = 0
         while after is not None:
-            page = _body(
-                await self.http.get(
-                    f"/v1/sessions/{session_id}/trajectory",
-                    params={"after": after, "limit": _PAGE},
-                )
-            )
+            path = f"/v1/sessions/{session_id}/trajectory?after={after}&limit={_PAGE}"
+            page = await self._asked("GET", path)
             points += [
                 Point(one["round"], one["estimate"], one["lower"], one["upper"])
                 for one in page["data"]
@@ -120,12 +116,16 @@ class Service:
             answer = await self._post(f"/v1/sessions/{session_id}/observe", judgement)
             seen(answer["session"])
 
-    async def _post(self, path: str, body: object) -> dict[str, Any]:
-        return _body(await self.http.post(path, json=body))
+    async def _post(self, path: str, form: object) -> dict[str, Any]:
+        return await self._asked("POST", path, json=form)
 
-
-def _body(answer: httpx.Response) -> dict[str, Any]:
-    body: dict[str, Any] = answer.json()
-    if not answer.is_success:
-        raise Unavailable(f"the server declined {answer.request.url}: {body.get('detail')}")
-    return body
+    async def _asked(self, method: str, path: str, **content: Any) -> dict[str, Any]:  # noqa: ANN401
+        """The answer to a request; refuses in the server's own words."""
+        try:
+            answer = await self.http.request(method, path, **content)
+        except httpx.TransportError as error:
+            raise Unavailable(f"the server stopped answering: {error!r}") from error
+        body: dict[str, Any] = answer.json()
+        if not answer.is_success:
+            raise Unavailable(f"the server declined {method} {path}: {body.get('detail')}")
+        return body

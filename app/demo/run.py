@@ -14,7 +14,9 @@ from app.demo.figure import Course, Setting, draw
 from app.demo.judges import Point, Service, Session, Wish
 from app.demo.screen import count, percent, watched
 from app.demo.server import running_server
+from app.errors import InvalidValue
 
+MOST_WORKERS = 64
 FIGURE_NAME = "celeus-demo.png"
 SECONDS_PER_LABEL = 30
 """What a careful person may need for one; used for an illustration only."""
@@ -66,6 +68,11 @@ class Summary:
 
 def run_demo(options: Options, console: Console | None = None) -> Summary:
     """Run the demo, tell its story on the console, and leave only the picture behind."""
+    if not 1 <= options.workers <= MOST_WORKERS:
+        rule = f"1 to {MOST_WORKERS}"
+        raise InvalidValue(
+            f"workers must be {rule}", field="workers", rule=rule, value=options.workers
+        )
     console = console or Console(highlight=False)
     figure = options.out.absolute() / FIGURE_NAME
     figure.parent.mkdir(parents=True, exist_ok=True)
