@@ -1,0 +1,117 @@
+"""The commands in the documentation are run as they stand, against a real server."""
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from app.demo.server import running_server
+from tests.docs.pages import README, ROOT, blocks
+
+BASH = shutil.which("bash") or "/bin/sh"
+_MARK = "@@@ block"
+_PRELUDE = """
+set -euo pipefail
+curl() { command curl -w '%{stderr}HTTP %{http_code}\\n' "$@"; }
+"""
+
+
+@pytest.fixture(scope="module")
+def server_url() -> Iterator[str]:
+    """`celeus serve`, as the reader starts it."""
+    with running_server(keep=False) as server:
+        server.await_ready()
+        yield server.url
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="it is typed with curl")
+def test_the_walk_with_curl_gives_the_answers_it_shows(server_url: str, tmp_path: Path) -> None:
+    walk = blocks(README, "sh", "json")
+    commands = [block.text for block in walk if block.language == "sh"]
+    script = _PRELUDE + "".join(
+        f"{text}\necho; echo '{_MARK}' | tee /dev/stderr\n" for text in commands
+    )
+    done = subprocess.run(
+        [BASH, "-c", script.replace("http://127.0.0.1:8000", server_url)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    printed = done.stdout.split(_MARK)
+    told = done.stderr.split(_MARK)
+    assert len(printed) == len(commands) + 1
+
+    refused = "".join(told).count("HTTP 422")
+    shown = [json.loads(block.text) for block in walk if block.language == "json"]
+    assert refused == sum(answer.get("status") == 422 for answer in shown)
+    statuses = re.findall(r"HTTP (\d+)", done.stderr)
+    assert set(statuses) <= {"200", "201", "422"}, statuses
+
+    number = -1
+    for block in walk:
+        if block.language == "sh":
+            number += 1
+            continue
+        answers = _documents(printed[number])
+        assert any(_shows(json.loads(block.text), answer) for answer in answers), (
+            f"no answer has all members of {block.text}: {answers}"
+        )
+    assert "304" in "".join(printed)
+    assert printed[-2].count("id: ") >= 2, "the stream told nothing"
+
+
+def test_the_judge_of_the_interface_page_ends_a_session(server_url: str) -> None:
+    [block] = blocks(ROOT / "docs" / "api.md", "python")
+    names: dict[str, Any] = {}
+    exec(compile(block.text, "docs/api.md", "exec"), names)  # noqa: S102 -- the page's own text
+    api = f"{server_url}/v1"
+    items = [
+        {"id": str(number), "surrogate": 0.3, "payload": {"loss": number % 3 == 0}}
+        for number in range(60)
+    ]
+    form = {"name": "small", "loss": {"kind": "zero_one"}, "items": items, "sealed": True}
+    pool = httpx.post(f"{api}/pools", json=form).raise_for_status().json()
+    opening = {"pool_id": pool["id"], "precision": 0.2}
+    session = httpx.post(f"{api}/sessions", json=opening).raise_for_status().json()
+
+    names["judge"](api, session["id"], "ada", lambda payload: float(payload["loss"]))
+
+    ended = httpx.get(f"{api}/sessions/{session['id']}").raise_for_status().json()
+    assert ended["state"] in {"target_reached", "exhausted"}
+    assert ended["lower"] <= 20 / 60 <= ended["upper"]
+
+
+def _documents(text: str) -> list[Any]:
+    """The JSON objects a block of commands printed, one behind the other."""
+    decoder = json.JSONDecoder()
+    found = []
+    place = text.find("{")
+    while place >= 0:
+        value, end = decoder.raw_decode(text, place)
+        found.append(value)
+        place = text.find("{", end)
+    return found
+
+
+def _shows(shown: object, real: object) -> bool:
+    """Whether the real answer has every member shown, words and codes included."""
+    if isinstance(shown, dict):
+        return isinstance(real, dict) and all(
+            name in real and _shows(value, real[name]) for name, value in shown.items()
+        )
+    if isinstance(shown, list):
+        return isinstance(real, list) and (
+            not shown or (len(real) > 0 and all(_shows(one, real[0]) for one in shown))
+        )
+    if isinstance(shown, bool) or shown is None:
+        return shown is real
+    return isinstance(real, str if isinstance(shown, str) else int | float)
