@@ -1,0 +1,161 @@
+"""`celeus migrate` and `celeus serve` as an operator runs them: from a wheel, ended by SIGTERM."""
+
+import os
+import re
+import signal
+import site
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import pytest
+
+from app.store import embedded
+from tests.servers import data_folder
+
+CHECKOUT = Path(__file__).parents[2]
+START_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Installed:
+    """A virtual environment that holds the wheel and nothing of the checkout."""
+
+    folder: Path
+
+    def command(self, *arguments: str) -> list[str]:
+        return [str(self.folder / "bin" / "celeus"), *arguments]
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """The wheel, built and installed without a network; its dependencies are this run's."""
+    folder = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(build, cwd=CHECKOUT, check=True, capture_output=True)
+    (wheel,) = folder.glob("*.whl")
+    venv = folder / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True)
+    install = ["install", "--quiet", "--no-deps", "--no-index", str(wheel)]
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
+    subprocess.run([*pip, "--python", str(venv / "bin" / "python"), *install], check=True)
+    # Only paths: the .pth files in there, an editable install's too, are not read from here.
+    (packages,) = venv.glob("lib/python*/site-packages")
+    (packages / "dependencies.pth").write_text("\n".join(site.getsitepackages()) + "\n")
+    return Installed(venv)
+
+
+@dataclass(frozen=True)
+class Serving:
+    """A running `celeus serve`."""
+
+    url: str
+    process: subprocess.Popen[str]
+
+
+def environment() -> dict[str, str]:
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("CELEUS_") and name not in {"PYTHONPATH", "VIRTUAL_ENV"}
+    }
+
+
+@contextmanager
+def serving(command: list[str], folder: Path) -> Iterator[Serving]:
+    """The server, once it is ready; killed at the end if it still runs."""
+    log = folder / "server.log"
+    with log.open("w") as written:
+        process = subprocess.Popen(
+            command, cwd=folder, env=environment(), stdout=written, stderr=written, text=True
+        )
+    try:
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline and process.poll() is None:
+            address = re.search(r"http://127\.0\.0\.1:\d+", log.read_text())
+            if address is not None and is_ready(address[0]):
+                yield Serving(address[0], process)
+                return
+            time.sleep(0.1)
+        pytest.fail(f"not ready: {log.read_text()}")
+    finally:
+        if process.poll() is None:
+            process.terminate()
+        process.wait(60)
+
+
+def is_ready(url: str) -> bool:
+    try:
+        return httpx.get(f"{url}/readyz", timeout=5).status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+def judge_everything(url: str) -> dict[str, object]:
+    """A small pool from upload to exhaustion, through HTTP."""
+    with httpx.Client(base_url=f"{url}/v1", timeout=30) as client:
+        items = [{"id": str(number), "surrogate": 0.5} for number in range(6)]
+        body = {"name": "six", "loss": {"kind": "zero_one"}, "items": items, "sealed": True}
+        pool = client.post("/pools", json=body)
+        assert pool.status_code == 201, pool.text
+        session = client.post("/sessions", json={"pool_id": pool.json()["id"]})
+        assert session.status_code == 201, session.text
+        path = f"/sessions/{session.json()['id']}"
+        for _ in range(6):
+            (draw,) = client.post(f"{path}/next", json={"worker": "w", "count": 1}).json()["draws"]
+            told = {"round": draw["round"], "loss": draw["item"]["index"] % 2, "worker": "w"}
+            answer = client.post(f"{path}/observe", json=told)
+            assert answer.status_code == 200, answer.text
+        status: dict[str, object] = client.get(path).json()
+        return status
+
+
+def test_an_installed_wheel_migrates_serves_and_ends_on_sigterm(installed: Installed) -> None:
+    with data_folder() as folder:
+        where = [str(installed.folder / "bin" / "python"), "-c", "import app; print(app.__file__)"]
+        found = subprocess.run(
+            where, cwd=folder, env=environment(), check=True, capture_output=True, text=True
+        )
+        assert found.stdout.startswith(str(installed.folder)), "the wheel runs, not the checkout"
+        data = folder / "data"
+        migrated = subprocess.run(
+            installed.command("migrate", "--data-dir", str(data)),
+            cwd=folder,
+            env=environment(),
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        assert "the database is at" in migrated.stdout
+        assert embedded.pid(data) is None
+        command = installed.command("serve", "--data-dir", str(data), "--port", "0")
+        with serving(command, folder) as server:
+            assert embedded.pid(data) is not None
+            status = judge_everything(server.url)
+            assert (status["lower"], status["upper"]) == (0.5, 0.5)
+            server.process.send_signal(signal.SIGTERM)
+            assert server.process.wait(60) == 128 + signal.SIGTERM
+            assert embedded.pid(data) is None
+
+
+def test_several_workers_share_sessions_and_metrics_and_end_together() -> None:
+    with data_folder() as folder:
+        data = folder / "data"
+        command = [sys.executable, "-m", "app.cli", "serve", "--data-dir", str(data)]
+        command += ["--port", "0", "--workers", "2"]
+        with serving(command, folder) as server:
+            judge_everything(server.url)
+            metrics = httpx.get(f"{server.url}/metrics", timeout=5).text
+            pattern = r'requests_total{method="POST",route="([^"]*)"[^}]*} (\S+)'
+            counted = re.findall(pattern, metrics)
+            observed = [float(count) for route, count in counted if "observe" in route]
+            assert sum(observed) == 6.0, "of all workers, whichever answers"
+            server.process.send_signal(signal.SIGTERM)
+            server.process.wait(60)
+            assert embedded.pid(data) is None
+            assert not is_ready(server.url)
