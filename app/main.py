@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 from fastapi import FastAPI
 
@@ -25,6 +26,16 @@ value. Lists are paged: give `next` of a page as `after` for the one behind it.
 """
 
 
+class Service(FastAPI):
+    """The application, whose contract tells of problems as they are sent."""
+
+    def openapi(self) -> dict[str, Any]:
+        """The contract; made once."""
+        if self.openapi_schema is None:
+            self.openapi_schema = problems.described(super().openapi())
+        return self.openapi_schema
+
+
 def create_app(settings: Settings) -> FastAPI:
     """The service for these settings; nothing is connected before its lifespan begins."""
 
@@ -34,7 +45,7 @@ def create_app(settings: Settings) -> FastAPI:
             app.state.rooms = rooms
             yield
 
-    app = FastAPI(
+    app = Service(
         title="Celeus",
         version=system.service_version(),
         description=DESCRIPTION,

@@ -144,6 +144,23 @@ def of_validation(found: Sequence[Any]) -> JSONResponse:
     )
 
 
+def described(contract: dict[str, Any]) -> dict[str, Any]:
+    """The contract with the errors this service really sends, in place of the framework's."""
+    schemas = contract["components"]["schemas"]
+    template = "#/components/schemas/{model}"
+    defined = Problem.model_json_schema(ref_template=template)
+    schemas |= defined.pop("$defs") | {"Problem": defined}
+    for name in ("HTTPValidationError", "ValidationError"):
+        schemas.pop(name, None)
+    invalid = responses(errors.InvalidValue)[int(HTTPStatus.UNPROCESSABLE_ENTITY)]
+    for operations in contract["paths"].values():
+        for operation in operations.values():
+            answers = operation["responses"]
+            if MEDIA_TYPE not in answers.get("422", {}).get("content", {MEDIA_TYPE: None}):
+                answers["422"] = invalid
+    return contract
+
+
 def install(app: FastAPI) -> None:
     """Let every error of this application leave as a problem."""
 
