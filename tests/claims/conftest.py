@@ -60,10 +60,11 @@ def report(found: Runner) -> None:
     lines = [
         "# Coverage, counted",
         "",
-        "Written by `make claims`; do not edit. Every row is seeded sessions on fresh pools of",
+        "Written by `make claims`, not by hand. Every row is seeded sessions on fresh pools of",
         f"{found.items} items at alpha 0.05, run beyond the stop until the pool is exhausted. A",
         "session is missed when its interval lay beside the true risk after any round. The claim",
-        "is at most 5 %; a row fails when an exact binomial test rejects it at 1e-3.",
+        "is at most 5 %; a row fails when an exact binomial test rejects it at 1e-3. The last",
+        "column is the median share of the pool drawn at the stop.",
         "",
         "| policy | target | pools | sessions | missed to stop | missed ever | drawn at stop |",
         "|---|---|---|--:|--:|--:|--:|",

@@ -90,7 +90,7 @@ WORLDS = {
     world.name: world
     for world in (
         World("informative surrogate", MEAN, _informative, "clopper_pearson", 0.3),
-        World("more than half drawn", 0.5, _constant, "hoeffding", 0.25),
+        World("more than half drawn", 0.5, _constant, "hoeffding", 0.15),
         World("rare losses", 0.02, _rare, "kl", 0.1),
         World("anti-correlated surrogate", MEAN, _opposed, "clopper_pearson", 0.3),
         World("graded losses", _graded_risk(), _graded, "kl", 0.9),
