@@ -10,6 +10,7 @@ from app.api import history, pools, problems, rounds, sessions, system
 from app.api.limits import BodyLimit
 from app.api.metrics import Measured, Metrics
 from app.errors import InvalidValue
+from app.operations.forecasts import Forecasts
 from app.operations.hot import HotStates
 from app.operations.rooms import Rooms
 from app.settings import Settings
@@ -80,9 +81,11 @@ async def open_rooms(settings: Settings) -> AsyncIterator[Rooms]:
     )
     cache = Cache.connect(settings.redis_url, status_ttl_seconds=settings.status_ttl_seconds)
     hot = HotStates(settings.hot_sessions, settings.hot_pools)
+    forecasts = Forecasts(database, cache, settings.forecast_every_rounds)
     try:
         async with cache.listen() as wakes:
-            yield Rooms(database, cache, wakes, hot, settings)
+            yield Rooms(database, cache, wakes, hot, forecasts, settings)
     finally:
+        await forecasts.close()
         await cache.close()
         await database.close()

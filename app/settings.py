@@ -33,6 +33,9 @@ class Settings(BaseSettings):
         default=256, ge=1, description="Draws of one session that may wait for their loss."
     )
     lease_seconds_default: int = Field(default=300, ge=1)
+    forecast_every_rounds: int = Field(
+        default=50, ge=0, description="Fewest rounds between two forecasts of labels left; 0: none."
+    )
     hot_sessions: int = Field(default=256, ge=1, description="Session states a worker keeps.")
     hot_pools: int = Field(default=16, ge=1, description="Pools a worker keeps.")
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.operations.forecasts import Forecasts
 from app.operations.hot import HotStates
 from app.settings import Settings
 from app.store.cache import Cache, Wakes
@@ -19,6 +20,7 @@ class Rooms:
     cache: Cache
     wakes: Wakes
     hot: HotStates
+    forecasts: Forecasts
     settings: Settings
 
     def transaction(self) -> AbstractAsyncContextManager[AsyncConnection]:

@@ -94,6 +94,8 @@ async def observe(
         receipts = _take(journal, judgements, worker)
         held = _hand_out(journal, worker, count, rooms.settings.max_draws_out) if count else []
         items = await _commit(db, journal)
+    # Nothing was awaited since the slot was left: the state is still as committed.
+    rooms.forecasts.consider(session_id, journal.warm, journal.forecast)
     await _announce(rooms, journal)
     return Answer(receipts, journal.status(), _offer(journal, held, items))
 

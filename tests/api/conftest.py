@@ -13,7 +13,7 @@ from app.settings import Settings
 @pytest.fixture
 def settings(database_url: str, redis_url: str) -> Settings:
     """Settings of the service under test."""
-    return Settings(database_url=database_url, redis_url=redis_url)
+    return Settings(database_url=database_url, redis_url=redis_url, forecast_every_rounds=0)
 
 
 @pytest.fixture

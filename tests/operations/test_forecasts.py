@@ -1,0 +1,43 @@
+"""Forecasts of labels left come by themselves and are about right."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from httpx import ASGITransport, AsyncClient
+
+from app.main import create_app
+from app.settings import Settings
+from tests.factories import known_pool, labelled, opened
+
+
+@pytest.fixture
+async def client(database_url: str) -> AsyncIterator[AsyncClient]:
+    """A service that forecasts every 100 rounds."""
+    app = create_app(Settings(database_url=database_url, forecast_every_rounds=100))
+    async with app.router.lifespan_context(app):
+        transport = ASGITransport(app)
+        async with AsyncClient(transport=transport, base_url="http://celeus.test") as client:
+            yield client
+
+
+async def test_a_forecast_appears_and_is_about_right(client: AsyncClient) -> None:
+    pool = await known_pool(client, 3000)
+    session = await opened(client, pool, precision=0.12)
+    early = (await labelled(client, session, pool, 105))["session"]
+    assert early["rounds"]["folded"] == 105
+    async with asyncio.timeout(60):
+        while (status := await got(client, session))["forecast"] is None:  # noqa: ASYNC110 - as a caller polls
+            await asyncio.sleep(0.1)
+    forecast = status["forecast"]
+    assert forecast["round"] == 100
+    assert forecast["low"] <= forecast["labels_left"] <= forecast["high"]
+    stopped = (await labelled(client, session, pool, 3000))["session"]
+    needed = stopped["round"] - forecast["round"]
+    assert 0.7 * forecast["low"] <= needed <= 1.4 * forecast["high"]
+
+
+async def got(client: AsyncClient, session: str) -> dict[str, Any]:
+    found: dict[str, Any] = (await client.get(f"/v1/sessions/{session}")).json()
+    return found
