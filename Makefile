@@ -38,8 +38,8 @@ test: lint ## All checks and all tests (options for pytest: ARGS="-k cache")
 claims: env ## The statistical claims with their full counts; takes long
 	CELEUS_CLAIMS=full $(BIN)/pytest tests/claims --timeout=0 $(ARGS)
 
-bench: env ## Measure time over HTTP
-	$(BIN)/pytest tests/bench -m bench --timeout=0 -s $(ARGS)
+bench: env ## Measure time, and print it beside its goals (options: ARGS="--quick")
+	$(BIN)/python -m tests.bench $(ARGS)
 
 lock: env ## Resolve the dependencies anew into requirements.lock
 	$(BIN)/pip-compile --quiet --upgrade --all-extras --strip-extras --no-header --no-annotate \
