@@ -97,7 +97,8 @@ def run_demo(options: Options, console: Console | None = None) -> Summary:
     draw(figure, courses, Setting(material.risk, options.precision, len(material.items)))
     _conclude(console, summary, options)
     if options.keep:
-        console.print(f"The data stays; look at it with: celeus serve --data-dir {folder}")
+        kept = f"The data stays; look at it with: celeus serve --data-dir {folder}"
+        console.print(Text(kept), soft_wrap=True)
     return summary
 
 
@@ -142,8 +143,8 @@ def _introduce(console: Console, material: Digits, options: Options) -> None:
         console,
         f"A classifier, trained on {TRAINING_IMAGES} handwritten digits, has read {items} others."
         " What share of them did it read wrongly? Usually a person would check them all.",
-        "The service asks for labels one by one instead, those first that tell most, and answers"
-        f" with an interval. With probability at least {100 * (1 - options.alpha):g} % the true"
+        "The service draws images one by one instead, more often those that tell most, asks for"
+        f" their labels, and answers with an interval. With probability at least {100 * (1 - options.alpha):g} % the true"
         " error rate lies in every one of these intervals, so that anyone may stop as soon as one"
         f" is narrow enough: here {100 * options.precision:g} percentage points.",
         "A second, weaker classifier serves as surrogate: where the two disagree, an error is"

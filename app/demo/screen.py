@@ -49,7 +49,7 @@ class Progress:
             Text(f"              0 %{percent(_AXIS, digits=0):>{_COLUMNS - 3}}", style="dim"),
             Text.assemble("  interval    ", (f"{label:<22}", "bold green"), _asked(session)),
             Text.assemble("  width       ", (sparks(self.widths), "cyan")),
-            Text(f"  labels      {used(session)}"),
+            Text(f"  labels      {used(session)}{_left(session)}"),
         )
 
 
@@ -121,6 +121,15 @@ def _asked(session: dict[str, Any]) -> str:
     width = 100 * session["width"]
     wanted = 100 * session["precision"]
     return f"  {width:.1f} points wide, {wanted:.1f} wanted"
+
+
+def _left(session: Session) -> str:
+    """The service's own forecast, once there is one."""
+    forecast = session["forecast"]
+    if forecast is None or session["stopped"]:
+        return ""
+    left = forecast["labels_left"] + forecast["round"] - session["round"]
+    return f", about {count(left)} more" if left > 0 else ""
 
 
 def _line(session: Session) -> str:

@@ -24,6 +24,14 @@ _START_SECONDS = 90
 _STOP_SECONDS = 60
 _LOG_TAIL_LINES = 15
 
+_CELEUS = """\
+import sys
+# Last, for a checkout that was never installed: it must not hide what is
+sys.path.append(sys.argv.pop(1))
+from app.cli import main
+main()
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Server:
@@ -75,11 +83,11 @@ def _serve(folder: Path, port: int) -> subprocess.Popen[bytes]:
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith("CELEUS_")
     }
-    # The package this process runs, and never another `app` in the current folder
-    environment["PYTHONPATH"] = str(Path(app.__path__[0]).parent)
+    # -P: never another `app` that lies in the current folder
+    package = str(Path(app.__path__[0]).parent)
     command = [
-        *(sys.executable, "-P", "-m", "app.cli", "serve"),
-        *("--data-dir", str(folder), "--port", str(port)),
+        *(sys.executable, "-P", "-c", _CELEUS, package),
+        *("serve", "--data-dir", str(folder), "--port", str(port)),
     ]
     with _log(folder).open("wb") as log:
         return subprocess.Popen(  # noqa: S603 -- this interpreter, with fixed arguments

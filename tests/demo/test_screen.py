@@ -17,7 +17,9 @@ def session(sequence: int, lower: float, upper: float, labels: int) -> dict[str,
         "estimate": (lower + upper) / 2,
         "precision": 0.05,
         "items": 1737,
+        "round": labels,
         "rounds": {"observed": labels},
+        "forecast": None,
         "stopped": upper - lower <= 0.05,
     }
 
@@ -51,6 +53,13 @@ def test_an_answer_overtaken_by_a_newer_one_is_not_shown() -> None:
     assert progress.take(session(5, 0.1, 0.2, 300))
     assert not progress.take(session(4, 0.0, 0.9, 299))
     assert "300 of 1 737" in drawn(progress)
+
+
+def test_the_forecast_counts_from_its_own_round() -> None:
+    progress = Progress("title")
+    forecast = {"round": 250, "labels_left": 400, "low": 350, "high": 450}
+    progress.take(session(1, 0.1, 0.2, 300) | {"forecast": forecast})
+    assert "300 of 1 737, about 350 more" in drawn(progress)
 
 
 def test_sparks_fall_with_the_width() -> None:
