@@ -139,12 +139,13 @@ def _certified(ended: Session, course: Sequence[Point]) -> Certified:
 
 def _introduce(console: Console, material: Digits, options: Options) -> None:
     items = count(len(material.items))
+    sure = f"{100 * (1 - options.alpha):g} %"
     _tell(
         console,
         f"A classifier, trained on {TRAINING_IMAGES} handwritten digits, has read {items} others."
         " What share of them did it read wrongly? Usually a person would check them all.",
         "The service draws images one by one instead, more often those that tell most, asks for"
-        f" their labels, and answers with an interval. With probability at least {100 * (1 - options.alpha):g} % the true"
+        f" their labels, and answers with an interval. With probability at least {sure} the true"
         " error rate lies in every one of these intervals, so that anyone may stop as soon as one"
         f" is narrow enough: here {100 * options.precision:g} percentage points.",
         "A second, weaker classifier serves as surrogate: where the two disagree, an error is"
