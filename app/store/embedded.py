@@ -97,7 +97,7 @@ def programs_folder() -> Path:
         if programs.is_dir():
             return programs
     raise DataFolderUnusable(
-        f"no PostgreSQL {_MAJOR} is installed with this package; set CELEUSDATABASE_URL",
+        f"no PostgreSQL {_MAJOR} is installed with this package; set CELEUS_DATABASE_URL",
         field="database_url",
     )
 
