@@ -79,7 +79,7 @@ async def next_draws(rooms: Rooms, session_id: UUID, worker: str, count: int) ->
         held = _hand_out(journal, worker, count, rooms.settings.max_draws_out)
         items = await _commit(db, journal)
     await _announce(rooms, journal)
-    return _offer(journal, held, items)
+    return _offer(journal, held, items, asked=True)
 
 
 async def observe(
@@ -97,7 +97,7 @@ async def observe(
     # Nothing was awaited since the slot was left: the state is still as committed.
     rooms.forecasts.consider(session_id, journal.warm, journal.forecast)
     await _announce(rooms, journal)
-    return Answer(receipts, journal.status(), _offer(journal, held, items))
+    return Answer(receipts, journal.status(), _offer(journal, held, items, asked=count > 0))
 
 
 async def amend(rooms: Rooms, session_id: UUID, correction: Correction) -> Answer:
@@ -120,7 +120,7 @@ async def amend(rooms: Rooms, session_id: UUID, correction: Correction) -> Answe
             receipt = Receipt(judgement.round, entry.sequence, replayed=False)
         await _commit(db, journal)
     await _announce(rooms, journal)
-    return Answer([receipt], journal.status(), _offer(journal, [], {}))
+    return Answer([receipt], journal.status(), _offer(journal, [], {}, asked=False))
 
 
 def _take(journal: Journal, judgements: Sequence[Judgement], worker: str) -> list[Receipt]:
@@ -234,7 +234,9 @@ async def _announce(rooms: Rooms, journal: Journal) -> None:
         await announce(rooms.cache, journal.session_id, journal.status())
 
 
-def _offer(journal: Journal, held: list[Lease], items: dict[int, RowMapping]) -> Offer:
+def _offer(
+    journal: Journal, held: list[Lease], items: dict[int, RowMapping], *, asked: bool
+) -> Offer:
     state = session_state(journal.lifecycle, journal.state)
     draws = [
         {
@@ -244,7 +246,7 @@ def _offer(journal: Journal, held: list[Lease], items: dict[int, RowMapping]) ->
         }
         for lease in held
     ]
-    if draws or state != "active":
+    if draws or state != "active" or not asked:
         return Offer(state, draws, None)
     waits = [(it.expires_at - journal.now).total_seconds() for it in journal.leases.values()]
     return Offer("all_leased", [], max(1.0, math.ceil(min(waits, default=1.0))))

@@ -240,3 +240,11 @@ async def test_at_most_the_set_number_of_draws_is_out(client: AsyncClient) -> No
     session = await opened(client, await known_pool(client, 400))
     assert len((await drawn(client, session, 256))["draws"]) == 256
     assert (await drawn(client, session, 1, "bob"))["state"] == "all_leased"
+
+
+async def test_who_asks_for_no_draw_is_not_told_to_wait(client: AsyncClient) -> None:
+    pool = await known_pool(client)
+    session = await opened(client, pool)
+    draws = (await drawn(client, session, 2))["draws"]
+    answer = await judged(client, session, pool, draws[0])
+    assert (answer["state"], answer["draws"], answer["retry_after"]) == ("active", [], None)
