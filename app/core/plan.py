@@ -18,6 +18,9 @@ Target = Literal["pool", "population"]
 METHOD_VERSION = "celeus-1"
 CELLS_PER_PRECISION = 100
 CELLS_WITHOUT_PRECISION = 2000
+LATTICE_PER_PRECISION = 200
+PAIRS_PER_PRECISION = 80
+WHOLE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,17 @@ def plan_from(values: dict[str, Any]) -> Plan:
     """The plan whose ``to_dict`` gave ``values``."""
     inner = {"policy": Policy(**values["policy"]), "bound": PopulationBound(**values["bound"])}
     return Plan(**(values | inner))
+
+
+def lattice_steps(plan: Plan, precision: float | None) -> int:
+    """Steps of the lattice of candidates over the scale, for a policy with a goal."""
+    return _steps(precision, plan.scale, LATTICE_PER_PRECISION)
+
+
+def _steps(precision: float | None, scale: Interval, per_precision: int) -> int:
+    if precision is None:
+        return CELLS_WITHOUT_PRECISION
+    return math.ceil(per_precision * scale.width / precision - WHOLE)
 
 
 def cell_width(precision: float | None, scale: Interval) -> float:
@@ -131,11 +145,18 @@ def make_plan(
         bound=bound,
         precision=claim.precision,
         budget=budget,
-        cell=cell_width(claim.precision, scale),
+        cell=_cell(claim, policy, bound, scale),
         commitment=commitment,
     )
     check_precision(plan, claim.precision)
     return plan
+
+
+def _cell(claim: Claim, policy: Policy, bound: PopulationBound, scale: Interval) -> float:
+    if not policy.has_goal:
+        return cell_width(claim.precision, scale)
+    per_precision = PAIRS_PER_PRECISION if bound.kind == "pairs" else LATTICE_PER_PRECISION
+    return scale.width / _steps(claim.precision, scale, per_precision)
 
 
 def check_budget(budget: int, items: int) -> None:

@@ -19,7 +19,7 @@ from scipy.special import betaincinv
 
 from app.core.eprocess import Interval
 
-BoundKind = Literal["none", "hoeffding", "kl", "clopper_pearson", "margin"]
+BoundKind = Literal["none", "hoeffding", "kl", "clopper_pearson", "margin", "pairs"]
 
 BISECTIONS = 60
 WHOLE = 1e-9

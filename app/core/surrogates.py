@@ -50,12 +50,15 @@ class Scores:
     """What is known of every item before its loss: arrays of N numbers, none of them a label.
 
     ``surrogate`` lies in [L, U], ``weight`` is never negative; ``proxy`` is the target-loss proxy
-    where there is one.
+    where there is one. ``columns`` (shape [N, M]) are the surrogate scores one by one where there
+    are several, and ``group`` the code of every item's group.
     """
 
     surrogate: Floats
     weight: Floats
     proxy: Floats | None
+    columns: Floats | None = None
+    group: NDArray[np.int32] | None = None
 
 
 def scores(pool: Pool, strategy: Strategy | None = None) -> Scores:
