@@ -98,4 +98,6 @@ class Calibration:
         factor = (self.all_squares + PRIOR_SPREAD) / (self.all_spread + PRIOR_SPREAD)
         prior = SPREAD_LABELS * factor * inner * (1.0 - inner)
         self.mean = mean
-        self.moment = np.maximum((prior + self.squares) / (SPREAD_LABELS + self.labels), LEAST_MOMENT)
+        self.moment = np.maximum(
+            (prior + self.squares) / (SPREAD_LABELS + self.labels), LEAST_MOMENT
+        )

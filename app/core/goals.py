@@ -58,9 +58,7 @@ class Goal:
         return 1.0 / (variance * math.sqrt(missing)), fastest * self.half / variance
 
 
-def paces(
-    goals: Floats, spent: float, half: float, variance: float
-) -> tuple[Floats, Floats | float]:
+def paces(goals: Floats, spent: float, half: float, variance: float) -> tuple[Floats, Floats]:
     """``Goal.pace`` for many goals that share one past."""
     missing = np.maximum(OVERSHOOT * goals - spent, SOFTNESS * np.maximum(goals, spent))
     reach = half / variance
@@ -69,8 +67,8 @@ def paces(
     return 1.0 / (variance * np.sqrt(missing)), largest
 
 
-def bet(log_stake: Floats, pace: Floats, largest: Floats | float, gap: Floats) -> Floats:
-    """lam of candidates a distance ``gap`` = v - a >= 0 above the range's lower end."""
+def bet(log_stake: Floats, pace: Floats, largest: Floats, gap: Floats) -> Floats:
+    """Bets lam of candidates a distance ``gap`` = v - a >= 0 above the range's lower end."""
     lam = hazard(log_stake)
     lam *= pace
     np.minimum(lam, largest, out=lam)
@@ -83,9 +81,13 @@ def information(half: float, step: float, level: float) -> float:
     return float((ndtri(1.0 - level / 2.0) / (half - step / 2.0)) ** 2)
 
 
-def goals(half: float | None, step: float, level: float) -> list[Goal]:
-    """The goal of a half-width; without one six, from 0.1 down by halves."""
+def goals(half: float | None, step: float, level: float, reach: float = 1.0) -> list[Goal]:
+    """The goal of a half-width; without one six, from 0.1 down by halves.
+
+    The information is what ``reach`` times the half-width needs; bets keep the pace of the
+    half-width itself, else a goal that has been passed would leave later bets too large to win.
+    """
     halves = [half]
     if half is None:
         halves = [WIDEST_HALF * 0.5**j for j in range(GOALS_WITHOUT_PRECISION)]
-    return [Goal(one, information(one, step, level)) for one in halves if one is not None]
+    return [Goal(one, information(reach * one, step, level)) for one in halves if one is not None]

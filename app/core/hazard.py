@@ -32,7 +32,7 @@ def _table() -> tuple[Floats, Floats]:
 
 
 def hazard(log_stake: Floats) -> Floats:
-    """hazard(0.9 min(1, e^lp)) for every log stake lp; below -700 as at -700."""
+    """Hazard at p = 0.9 min(1, e^lp) for every log stake lp; below -700 as at -700."""
     value, increase = _table()
     depth = log_stake * -float(STEPS)
     np.maximum(depth, 0.0, out=depth)

@@ -28,9 +28,7 @@ class Ladder:
         self._steps = steps
         self._rung = np.arange(steps + 1)
         self._value: Floats = self._rung / steps
-        self._stake: Floats = np.full(
-            (len(aims), steps + 1), math.log(level / (2.0 * len(aims)))
-        )
+        self._stake: Floats = np.full((len(aims), steps + 1), math.log(level / (2.0 * len(aims))))
         self._goals = aims
 
     @property
@@ -112,14 +110,18 @@ class Ladder:
 
 
 class Lattice:
-    """A confidence sequence for the pool risk at ``level``, in the plus frame."""
+    """A confidence sequence for the pool risk at ``level``, in the plus frame.
 
-    __slots__ = ("_level", "_steps", "sides")
+    ``reach`` times the half-width is what its information goal is taken from.
+    """
 
-    def __init__(self, steps: int, level: float, half: float | None) -> None:
+    __slots__ = ("_level", "_reach", "_steps", "sides")
+
+    def __init__(self, steps: int, level: float, half: float | None, reach: float = 1.0) -> None:
         self._steps = steps
         self._level = level
-        self.sides = [Ladder(steps, level, goals(half, 1.0 / steps, level)) for _ in range(2)]
+        self._reach = reach
+        self.sides = [Ladder(steps, level, self._goals(half)) for _ in range(2)]
 
     @property
     def hull(self) -> tuple[float, float] | None:
@@ -146,4 +148,7 @@ class Lattice:
         for side in self.sides:
             if finer:
                 side.split(self._steps)
-            side.aim(goals(half, 1.0 / self._steps, self._level))
+            side.aim(self._goals(half))
+
+    def _goals(self, half: float | None) -> list[Goal]:
+        return goals(half, 1.0 / self._steps, self._level, self._reach)

@@ -8,6 +8,7 @@ import numpy as np
 from app.core.cells import Cells
 from app.core.folding import Fold
 from app.core.guesses import CalibratedGuesses, FixedGuesses
+from app.core.paired import PairGame
 from app.core.plan import Plan
 from app.core.pooled import PoolGame
 from app.core.proposals import Mixture, Proposal, Stratified, draw_orders
@@ -51,6 +52,7 @@ def _by_goal(plan: Plan, scores: Scores, seed: bytes) -> Opening:
 
     def fold() -> Fold:
         guesses = CalibratedGuesses(plan, strata)
-        return Fold(guesses, PoolGame(plan, guesses.left / plan.items))
+        game = PairGame if plan.bound.kind == "pairs" else PoolGame
+        return Fold(guesses, game(plan, guesses.left / plan.items))
 
     return Opening(Stratified(strata, seed, plan.policy.beta), fold)

@@ -1,7 +1,7 @@
 """The game of policies with a goal when the pool risk is bet on (METHOD 10, target pool)."""
 
 from app.core.eprocess import Interval, Standing
-from app.core.folding import Seen, Turn
+from app.core.folding import Turn
 from app.core.lattice import Lattice
 from app.core.plan import Plan, lattice_steps
 from app.core.sight import Frame, Sight, View, frames
