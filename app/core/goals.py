@@ -67,12 +67,17 @@ def paces(goals: Floats, spent: float, half: float, variance: float) -> tuple[Fl
     return 1.0 / (variance * np.sqrt(missing)), largest
 
 
-def bet(log_stake: Floats, pace: Floats, largest: Floats, gap: Floats) -> Floats:
-    """Bets lam of candidates a distance ``gap`` = v - a >= 0 above the range's lower end."""
+def cap(value: Floats, lower: float) -> Floats:
+    """Largest bet 0.8 / (v - a) on candidates ``value``, none of them below ``lower`` = a."""
+    return np.asarray(LARGEST_LOSS / np.maximum(value - lower, TINY))
+
+
+def bet(log_stake: Floats, pace: Floats, largest: Floats, most: Floats) -> Floats:
+    """Bets lam of candidates with these log stakes; ``most`` is their ``cap``."""
     lam = hazard(log_stake)
     lam *= pace
     np.minimum(lam, largest, out=lam)
-    np.minimum(lam, LARGEST_LOSS / np.maximum(gap, TINY), out=lam)
+    np.minimum(lam, most, out=lam)
     return lam
 
 

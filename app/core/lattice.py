@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.core.eprocess import WealthLost
-from app.core.goals import Goal, bet, goals, padded
+from app.core.goals import Goal, bet, cap, goals, padded
 from app.core.sight import View
 
 Floats = NDArray[np.float64]
@@ -47,7 +47,7 @@ class Ladder:
         variances = [padded(view, goal.half) for goal in self._goals]
         paces = [goal.pace(one) for goal, one in zip(self._goals, variances, strict=True)]
         pace, largest = np.array(paces).T[:, :, None]
-        gain = bet(self._stake, pace, largest, self._value - view.lower)
+        gain = bet(self._stake, pace, largest, cap(self._value, view.lower))
         gain *= signal - self._value
         if gain.size and gain.min() <= -1.0:
             message = f"a signal {signal!r} below its range {view.lower!r} took a whole stake"

@@ -12,18 +12,52 @@ log stake is concave in v, so its least value over the cell is at an edge. A cel
 never when only its lower edge lies below it: the pool risk may still be in the rest.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from app.core.eprocess import WealthLost
-from app.core.goals import bet, paces, padded
+from app.core.goals import bet, cap, paces, padded
 from app.core.pairplan import PairPlan
 from app.core.sight import View
 
 Floats = NDArray[np.float64]
-Indices = NDArray[np.int32]
+Indices = NDArray[np.intp]
 
 COMPRESS_EVERY = 8
+BLOCK = 8192
+"""Cells that bet together: their arrays stay in the processor's cache."""
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """A round as cells see it: pace and largest bet by row, largest bet by cell.
+
+    ``away`` is the signal less every lattice point, shape [steps + 1].
+    """
+
+    pace: Floats
+    largest: Floats
+    most: Floats
+    away: Floats
+
+    def play(self, row: Indices, cell: Indices, below: Floats, above: Floats) -> float:
+        """Bet with some cells and change their stakes; returns the worst gain of all."""
+        stake = below + above
+        stake *= 0.5
+        lam = bet(stake, self.pace.take(row), self.largest.take(row), self.most.take(cell))
+        low = self.away.take(cell)
+        low *= lam
+        below += np.log1p(low)
+        high = self.away[1:].take(cell)
+        high *= lam
+        worst = float(high.min())
+        above += np.log1p(high) if worst > -1.0 else -np.inf
+        out = (below >= 0.0) & (above >= 0.0)
+        below[out] = np.inf
+        above[out] = np.inf
+        return worst
 
 
 class PairSide:
@@ -58,13 +92,13 @@ class PairSide:
         self._start = plan.start(self._kappa, self._edge)
         # The lowest cell a row carries: no lower pool risk may be left when the row goes out.
         reach = np.floor((self._edge - 2.0 * self._sigma) * plan.steps)
-        self._least: Indices = np.maximum(reach, 0.0).astype(np.int32)
+        self._least: Indices = np.maximum(reach, 0.0).astype(np.intp)
         self._opened = False
         self._played = 0
         self._spent = 0.0
         self.first = 0
-        self._row: Indices = np.empty(0, dtype=np.int32)
-        self._cell: Indices = np.empty(0, dtype=np.int32)
+        self._row: Indices = np.empty(0, dtype=np.intp)
+        self._cell: Indices = np.empty(0, dtype=np.intp)
         self._below: Floats = np.empty(0)
         self._above: Floats = np.empty(0)
 
@@ -94,9 +128,9 @@ class PairSide:
         begin = np.maximum(self._least[row], _first_cell(lower, steps))
         end = np.minimum(beyond, min(_last_cell(upper, steps), steps - 1) + 1).astype(np.int64)
         count = np.maximum(end - begin, 0)
-        self._row = np.repeat(row, count).astype(np.int32)
+        self._row = np.repeat(row, count).astype(np.intp)
         within = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
-        self._cell = (np.repeat(begin, count) + within).astype(np.int32)
+        self._cell = (np.repeat(begin, count) + within).astype(np.intp)
         start, kappa = self._start[self._row], self._kappa[self._row]
         self._below = start + kappa * self._edge[self._cell]
         self._above = start + kappa * self._edge[self._cell + 1]
@@ -129,30 +163,21 @@ class PairSide:
         self.first = max(self.first, min(standing, _initial_run(covered)))
 
     def _bet(self, view: View, signal: float, paces_: tuple[Floats, Floats]) -> None:
-        row, cell = self._row, self._cell
-        gap = self._edge[1:] - view.lower
-        if gap[cell.min()] < 0.0:
-            self._drop(gap[cell] < 0.0)
-            row, cell = self._row, self._cell
-        stake = self._below + self._above
-        stake *= 0.5
-        pace, largest = paces_
-        lam = bet(stake, pace.take(row), largest.take(row), gap.take(cell))
-        away = signal - self._edge
-        low, high = away[:-1].take(cell), away[1:].take(cell)
-        high *= lam
-        if high.size and high.min() <= -1.0:
+        upper = self._edge[1:]
+        if upper[self._cell.min()] < view.lower:
+            self._drop(upper[self._cell] < view.lower)
+        board = Board(*paces_, cap(upper, view.lower), signal - self._edge)
+        least = 0.0
+        for start in range(0, self._row.size, BLOCK):
+            part = slice(start, start + BLOCK)
+            stakes = self._below[part], self._above[part]
+            least = min(least, board.play(self._row[part], self._cell[part], *stakes))
+        if least <= -1.0:
             message = f"a signal {signal!r} below its range {view.lower!r} took a whole stake"
             raise WealthLost(message)
-        low *= lam
-        self._below += np.log1p(low)
-        self._above += np.log1p(high)
-        out = (self._below >= 0.0) & (self._above >= 0.0)
-        self._below[out] = np.inf
-        self._above[out] = np.inf
         self._played += 1
         if self._played % COMPRESS_EVERY == 0:
-            self._drop(out)
+            self._drop(np.zeros(self._row.size, dtype=np.bool_))
 
     def _drop(self, out: NDArray[np.bool_]) -> None:
         """Leave these cells, and those with infinite stakes, for good."""
