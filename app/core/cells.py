@@ -20,7 +20,7 @@ class Completion:
 class Cells:
     """Cells of candidates, the running intersection, and its step to the target."""
 
-    __slots__ = ("_cell", "_minus", "_plan", "_plus", "_standing", "_wealth", "interval")
+    __slots__ = ("_cell", "_minus", "_plan", "_plus", "_standing", "interval", "wealth")
 
     def __init__(self, plan: Plan, mean_surrogate: float) -> None:
         policy = plan.policy
@@ -33,7 +33,7 @@ class Cells:
             )
             for _ in range(2)
         )
-        self._wealth = Wealth(plan.scale, plan.cell, plan.alpha1, theta=policy.theta, c=policy.c)
+        self.wealth = Wealth(plan.scale, plan.cell, plan.alpha1, theta=policy.theta, c=policy.c)
         self._cell = plan.cell
         self._standing = Standing(plan.scale)
         self.interval = plan.bound.widen(plan.scale, plan.items, plan.scale)
@@ -58,7 +58,7 @@ class Cells:
         self._refine(turn.precision)
         plus = self._side(self._plus, turn.plus)
         minus = self._side(self._minus, turn.minus)
-        self._wealth.bet(turn.draw.round, plus, minus)
+        self.wealth.bet(turn.draw.round, plus, minus)
         for side, played, seen in (
             (self._plus, plus, turn.plus),
             (self._minus, minus, turn.minus),
@@ -69,7 +69,7 @@ class Cells:
     def narrow(self, limits: Interval, *, last: bool) -> None:
         """Intersect with the cells still standing and with the logical limits."""
         del last
-        if self._standing.narrow(self._wealth.hull, limits):
+        if self._standing.narrow(self.wealth.hull, limits):
             plan = self._plan
             self.interval = plan.bound.widen(self.pool_interval, plan.items, plan.scale)
 
@@ -79,7 +79,7 @@ class Cells:
             return
         cell = cell_width(precision, self._plan.scale)
         if cell < self._cell:
-            self._wealth.split(cell)
+            self.wealth.split(cell)
             self._cell = cell
 
     def _side(self, side: Completion, seen: Seen) -> Side:

@@ -44,9 +44,14 @@ class Chosen(NamedTuple):
 
 
 class Proposal(Protocol):
-    """Who may be drawn next. It sees scores and draws; of losses only ``spread``."""
+    """Who may be drawn next. It sees scores and draws; of losses only ``spread``.
 
-    def draw(self, coin: float, spread: Floats) -> Chosen:
+    ``drawn_in`` holds the round of every item drawn, 0 for those left; shape [N].
+    """
+
+    drawn_in: Items
+
+    def choose(self, coin: float, spread: Floats) -> Chosen:
         """The next item; ``coin`` is uniform on (0, 1). Takes nothing.
 
         ``spread`` is the residual second moment of every stratum after the folded rounds.
@@ -137,9 +142,13 @@ class Mixture:
         self._positive = int(orders.by_weight.size)
         self._walked = [0, 0]
 
-    def draw(self, coin: float, spread: Floats | None = None) -> Chosen:
-        """The next item and its probability; ``coin`` is uniform on (0, 1). Takes nothing."""
+    def choose(self, coin: float, spread: Floats) -> Chosen:
+        """The next item and its probability; scores alone decide."""
         del spread
+        return Chosen(*self.draw(coin))
+
+    def draw(self, coin: float) -> tuple[int, float]:
+        """The next item and its probability; ``coin`` is uniform on (0, 1). Takes nothing."""
         use_weight = self._positive > 0 and coin >= self._beta
         order = self._orders.by_weight if use_weight else self._orders.uniform
         at = self._walked[use_weight]
@@ -147,7 +156,7 @@ class Mixture:
             at += 1
         self._walked[use_weight] = at
         item = int(order[at])
-        return Chosen(item, self.probability(item))
+        return item, self.probability(item)
 
     def take(self, item: int, round_: int) -> None:
         """Item ``item`` is drawn in round ``round_`` and left from now on."""
@@ -195,7 +204,7 @@ class Mixture:
 class Stratified:
     """Strata drawn by their predicted residuals, mixed with uniform draws."""
 
-    __slots__ = ("_beta", "_drawn", "_left", "_order", "_strata", "_walked")
+    __slots__ = ("_beta", "_left", "_order", "_strata", "_walked", "drawn_in")
 
     def __init__(self, strata: Strata, seed: bytes, beta: float) -> None:
         self._strata = strata
@@ -205,9 +214,9 @@ class Stratified:
         self._order: Items = shuffled[grouped].astype(np.int32)
         self._walked = [int(end) for end in np.cumsum(strata.size) - strata.size]
         self._left: Floats = strata.size.astype(np.float64)
-        self._drawn = np.zeros(strata.code.size, dtype=np.bool_)
+        self.drawn_in: Items = np.zeros(strata.code.size, dtype=np.int32)
 
-    def draw(self, coin: float, spread: Floats) -> Chosen:
+    def choose(self, coin: float, spread: Floats) -> Chosen:
         """The next item of the stratum that the coin falls on. Takes nothing."""
         q = self.strata_q(spread)
         reach = np.cumsum(self._left * q)
@@ -216,17 +225,17 @@ class Stratified:
             # Rounding put the coin on the very end of the scale.
             stratum = int(np.flatnonzero(self._left)[-1])
         at = self._walked[stratum]
-        while self._drawn[self._order[at]]:
+        while self.drawn_in[self._order[at]]:
             at += 1
         self._walked[stratum] = at
         return Chosen(int(self._order[at]), float(q[stratum]), q)
 
     def take(self, item: int, round_: int) -> None:
         """Item ``item`` is drawn in round ``round_`` and left from now on."""
-        if self._drawn[item]:
+        if self.drawn_in[item]:
             message = f"item {item} of round {round_} was drawn before"
             raise ValueError(message)
-        self._drawn[item] = True
+        self.drawn_in[item] = round_
         self._left[self._strata.code[item]] -= 1.0
 
     def strata_q(self, spread: Floats) -> Floats:

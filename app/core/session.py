@@ -54,6 +54,11 @@ class Round:
     answer: float | _Pending | None = PENDING
     answered_at: int = 0
 
+    @property
+    def precision(self) -> float | None:
+        """The precision that binds this round."""
+        return self.rule.precision
+
 
 class Coins:
     """The coins of a session's draws, read ahead in blocks; coin t belongs to round t."""
@@ -161,7 +166,7 @@ def propose(plan: Plan, state: State) -> Draw:
         raise ValueError(message)
     round_ = state.drawn + 1
     coin = state.coins.of_round(round_)
-    item, q, strata_q = state.proposal.draw(coin, state.fold.guesses.spread)
+    item, q, strata_q = state.proposal.choose(coin, state.fold.guesses.spread)
     return Draw(round=round_, item=item, q=q, seen=state.sequence, strata_q=strata_q)
 
 

@@ -6,7 +6,7 @@ A claim fails when an exact binomial test rejects it at 1e-3; the last tests sho
 import pytest
 from scipy.stats import binomtest
 
-from app.core import folding
+from app.core import guesses
 from app.core.proposals import Mixture
 from app.core.signals import Extremes, Range, RangeLeft, floor_range
 from tests.claims.conftest import Runner
@@ -72,6 +72,6 @@ def test_a_range_that_is_too_narrow_is_caught(monkeypatch: pytest.MonkeyPatch) -
         del beta
         return floor_range(plug_in, left, 1.0, pool)
 
-    monkeypatch.setattr(folding, "floor_range", narrow)
+    monkeypatch.setattr(guesses, "floor_range", narrow)
     with pytest.raises(RangeLeft):
         quick("celeus", "informative surrogate")
