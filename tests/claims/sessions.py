@@ -111,7 +111,7 @@ FURTHER_WORLDS = {
     world.name: world
     for world in (
         World("near-perfect surrogate", MEAN, _near_perfect, "clopper_pearson", 0.2),
-        World("three quarters drawn", 0.5, _constant, "hoeffding", 0.16),
+        World("three quarters drawn", 0.5, _constant, "hoeffding", 0.1),
     )
 }
 
