@@ -72,14 +72,12 @@ class PairPlan:
         moment = self.items * np.log1p(risk * np.expm1(kappa / self.items))
         return np.asarray(math.log(self.level / 2.0) - moment)
 
-    def reached(self, half: float, risk: float) -> bool:
-        """A wholly judged pool of risk ``risk`` rejects what lies 2 ``half`` above it.
-
-        Above a risk of 0 that is the whole interval; elsewhere half of it reaches as far.
-        """
-        aim = half if risk == 0.0 else half / 2.0
-        beyond = np.array([min(risk + 2.0 * aim, 1.0)])
-        mirrored = 1.0 - beyond
+    def reached(self, half: float, width: float, risk: float) -> bool:
+        """A wholly judged pool of risk 0 or 1/2 leaves at most ``width``; opened for ``half``."""
+        # The row that must be out: at risk 0 all of the width lies above, at 1/2 half of it.
+        share = width if risk == 0.0 else width / 2.0
+        away = math.floor(share * self.steps + WHOLE) / self.steps
+        mirrored = np.array([max(1.0 - risk - away, 0.0)])
         kappa = self.kappa(self.sigma(mirrored, half), mirrored)
         return bool((self.start(kappa, mirrored) + kappa * (1.0 - risk))[0] >= 0.0)
 
@@ -98,12 +96,22 @@ class PairPlan:
         return density / (self.level / 2.0), math.log(2.0 / self.level)
 
 
-def narrowest(items: int, level: float, precision: float, risk: float) -> float:
-    """Smallest precision, from ``precision`` up, that a wholly judged pool of ``risk`` reaches."""
+def pair_steps(precision: float) -> int:
+    """Steps of the lattice of r and v over the unit scale."""
+    return math.ceil(PAIRS_PER_PRECISION / precision - WHOLE)
+
+
+def narrowest(
+    items: int, level: float, precision: float, risk: float, opened: float | None = None
+) -> float:
+    """Smallest precision, from ``precision`` up, that a wholly judged pool of ``risk`` reaches.
+
+    ``opened`` is the precision of the opening where pairs go on with those they have.
+    """
 
     def reached(width: float) -> bool:
-        plan = PairPlan(items, level, math.ceil(PAIRS_PER_PRECISION / width - WHOLE))
-        return plan.reached(width / 2.0, risk)
+        first = opened or width
+        return PairPlan(items, level, pair_steps(first)).reached(first / 2.0, width, risk)
 
     if reached(precision):
         return precision

@@ -26,6 +26,7 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 COMPRESS_EVERY = 8
+ROUNDING = 1e-6
 BLOCK = 8192
 """Cells that bet together: their arrays stay in the processor's cache."""
 
@@ -90,7 +91,8 @@ class PairSide:
         self._sigma = plan.sigma(self._edge, half)
         self._kappa = plan.kappa(self._sigma, self._edge)
         self._start = plan.start(self._kappa, self._edge)
-        # The lowest cell a row carries: no lower pool risk may be left when the row goes out.
+        # No pool risk below this cell may be left when the row goes out; the row carries one cell
+        # more, so that rounding of the two cannot part them.
         reach = np.floor((self._edge - 2.0 * self._sigma) * plan.steps)
         self._least: Indices = np.maximum(reach, 0.0).astype(np.intp)
         self._opened = False
@@ -125,7 +127,7 @@ class PairSide:
         row = np.arange(self.first, last + 1)
         # From here on the start alone is a stake of 1.
         beyond = np.ceil(-self._start[row] / self._kappa[row] * steps)
-        begin = np.maximum(self._least[row], _first_cell(lower, steps))
+        begin = np.maximum(np.maximum(self._least[row] - 1, 0), _first_cell(lower, steps))
         end = np.minimum(beyond, min(_last_cell(upper, steps), steps - 1) + 1).astype(np.int64)
         count = np.maximum(end - begin, 0)
         self._row = np.repeat(row, count).astype(np.intp)
@@ -146,18 +148,19 @@ class PairSide:
 
     def settle(self, lower: float, upper: float, most: float) -> None:
         """Find the first row not out, given C = [lower, upper]; drop cells nobody needs."""
+        out = self._start + self._kappa * lower >= 0.0
+        self.first = max(self.first, _initial_run(out))
         if not self._opened:
-            out = self._start + self._kappa * lower >= 0.0
-            self.first = max(self.first, _initial_run(out))
             return
         steps = self._plan.steps
         unneeded = self._cell < _first_cell(lower, steps)
         unneeded |= self._cell > _last_cell(upper, steps)
-        unneeded |= self._row > np.ceil(most * steps)
+        unneeded |= (self._row < self.first) | (self._row > np.ceil(most * steps))
         unneeded &= self._below < np.inf
         if unneeded.any():
             self._drop(unneeded)
-        covered = self._least <= lower * steps
+        # A pool risk below the cells of a row keeps it.
+        covered = self._least <= lower * steps + ROUNDING
         with_cells = np.flatnonzero(self._below < np.inf)[:1]
         standing = int(self._row[with_cells[0]]) if with_cells.size else steps + 1
         self.first = max(self.first, min(standing, _initial_run(covered)))

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from app.core.eprocess import Interval
-from app.core.pairplan import PAIRS_PER_PRECISION, narrowest
+from app.core.pairplan import narrowest, pair_steps
 from app.core.policies import Policy
 from app.core.pool import canonical
 from app.core.population import PopulationBound
@@ -79,13 +79,13 @@ def plan_from(values: dict[str, Any]) -> Plan:
 
 def lattice_steps(plan: Plan, precision: float | None) -> int:
     """Steps of the lattice of candidates over the scale, for a policy with a goal."""
-    return _steps(precision, plan.scale, LATTICE_PER_PRECISION)
+    return _steps(precision, plan.scale)
 
 
-def _steps(precision: float | None, scale: Interval, per_precision: int) -> int:
+def _steps(precision: float | None, scale: Interval) -> int:
     if precision is None:
         return CELLS_WITHOUT_PRECISION
-    return math.ceil(per_precision * scale.width / precision - WHOLE)
+    return math.ceil(LATTICE_PER_PRECISION * scale.width / precision - WHOLE)
 
 
 def cell_width(precision: float | None, scale: Interval) -> float:
@@ -158,8 +158,9 @@ def make_plan(
 def _cell(claim: Claim, policy: Policy, bound: PopulationBound, scale: Interval) -> float:
     if not policy.has_goal:
         return cell_width(claim.precision, scale)
-    per_precision = PAIRS_PER_PRECISION if bound.kind == "pairs" else LATTICE_PER_PRECISION
-    return scale.width / _steps(claim.precision, scale, per_precision)
+    if bound.kind == "pairs" and claim.precision is not None:
+        return scale.width / pair_steps(claim.precision / scale.width)
+    return scale.width / _steps(claim.precision, scale)
 
 
 def check_budget(budget: int, items: int) -> None:
@@ -195,12 +196,16 @@ FINEST_PRECISION = 5e-4
 def _narrowest(plan: Plan, precision: float) -> float:
     """Smallest width that any pool risk could reach; only whether it is above ``precision`` counts.
 
-    ``precision`` itself where pairs reach it: the search is for refusals.
+    ``precision`` itself where pairs reach it: the search is for refusals. At an opening the plan's
+    own precision is asked for and the pairs are free; a change goes on with those it has.
     """
     if plan.bound.kind != "pairs":
         return plan.bound.narrowest(plan.items, plan.scale)
-    pairs = narrowest(plan.items, plan.alpha1, precision / plan.scale.width, 0.0)
-    return pairs * plan.scale.width
+    unit = plan.scale.width
+    opened = None
+    if plan.precision is not None and precision != plan.precision:
+        opened = plan.precision / unit
+    return narrowest(plan.items, plan.alpha1, precision / unit, 0.0, opened) * unit
 
 
 def precision_warning(plan: Plan) -> str | None:
