@@ -59,11 +59,13 @@ class Goal:
 
 
 def paces(goals: Floats, spent: float, half: float, variance: float) -> tuple[Floats, Floats]:
-    """``Goal.pace`` for many goals that share one past."""
+    """``Goal.pace`` for many goals that share one past; the largest bet is one where all agree."""
     missing = np.maximum(OVERSHOOT * goals - spent, SOFTNESS * np.maximum(goals, spent))
     reach = half / variance
     before = goals * OVERSHOOT >= spent
     largest = np.where(before, FASTEST * reach, FASTEST_PAST_GOAL * reach)
+    if largest.size and before.all() == before.any():
+        largest = largest[:1]
     return 1.0 / (variance * np.sqrt(missing)), largest
 
 

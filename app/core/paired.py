@@ -1,12 +1,11 @@
 """The game for target population: pairs that wait until a loose pool interval is narrow.
 
 Pairs are costly while the pool risk may lie anywhere, so their rounds are kept and replayed once
-the loose interval is at most 5 precisions wide, or when the run ends: the stakes are those of
-pairs that bet from round 1. Until then the interval is what the starting stakes alone leave.
+the loose interval is at most 5 precisions wide, or when the run ends, for the rows that are then
+needed: the stakes are those of pairs that bet from round 1. Until then the interval is what the
+starting stakes alone leave.
 kappa, starts and lattice are those of the opening precision; a change moves only later goals.
 """
-
-from typing import NamedTuple
 
 from app.core.eprocess import Interval, Standing
 from app.core.folding import Turn
@@ -15,19 +14,11 @@ from app.core.pairplan import PairPlan
 from app.core.pairs import PairSide
 from app.core.plan import Plan
 from app.core.pooled import Watch, narrow
-from app.core.sight import View, frames
+from app.core.sight import frames
 
 LOOSE = 4.0
 """Half-width that the loose pool sequence has as its goal, in those of the precision."""
 PRECISIONS_TO_START = 5.0
-
-
-class Kept(NamedTuple):
-    """What the pairs need of a round: both sides' views and signals, and the half-width."""
-
-    views: tuple[View, View]
-    signals: tuple[float, float]
-    half: float
 
 
 class PairGame:
@@ -35,9 +26,7 @@ class PairGame:
 
     __slots__ = (
         "_frame",
-        "_goals",
         "_half",
-        "_kept",
         "_loose",
         "_pool",
         "_precision",
@@ -62,8 +51,6 @@ class PairGame:
         self._loose = Lattice(self._steps, plan.bound.alpha2, self._half, LOOSE)
         pairs = PairPlan(plan.items, plan.alpha1, self._steps)
         self._sides = [PairSide(pairs, self._half) for _ in range(2)]
-        self._goals = (self._half, self._sides[0].goals(self._half))
-        self._kept: list[Kept] = []
         self._started = False
         self._pool = Standing(plan.scale)
         self._target = Standing(plan.scale)
@@ -95,25 +82,17 @@ class PairGame:
             self._aim(turn.precision)
         views, signals = self._watch.before(turn), self._watch.signals(turn)
         self._loose.play(views, signals)
-        kept = Kept(views, signals, self._half)
-        if self._started:
-            self._bet(kept)
-        else:
-            self._kept.append(kept)
+        for side, view, signal in zip(self._sides, views, signals, strict=True):
+            side.play(view, signal, self._half)
         self._watch.record(views, signals, turn.variance)
 
     def narrow(self, limits: Interval, *, last: bool) -> None:
         """Narrow the loose interval, start the pairs when it is time, and find the rows left."""
         changed = narrow(self._pool, self._loose, self._frame, limits)
-        if not self._started:
-            wide = 2.0 * PRECISIONS_TO_START * self._half * self._scale.width
-            if last or self._pool.interval.width <= wide:
-                if changed:
-                    self._settle()
-                self._start()
-            elif not changed:
-                return
-        self._settle()
+        wide = 2.0 * PRECISIONS_TO_START * self._half * self._scale.width
+        self._started |= last or self._pool.interval.width <= wide
+        if changed or self._started:
+            self._settle()
 
     def _aim(self, precision: float | None) -> None:
         """A new precision binds later bets; without one the old goals stay."""
@@ -122,24 +101,9 @@ class PairGame:
             self._half = precision / self._scale.width / 2.0
             self._loose.aim(self._half, self._steps)
 
-    def _start(self) -> None:
-        """Set up the pairs and play all rounds so far."""
-        self._started = True
-        for side, (lower, upper, most) in zip(self._sides, self._bounds(), strict=True):
-            side.open(lower, upper, most)
-        for kept in self._kept:
-            self._bet(kept)
-        self._kept = []
-
-    def _bet(self, kept: Kept) -> None:
-        if kept.half != self._goals[0]:
-            self._goals = (kept.half, self._sides[0].goals(kept.half))
-        for side, view, signal in zip(self._sides, kept.views, kept.signals, strict=True):
-            side.play(view, signal, *self._goals)
-
     def _settle(self) -> None:
         for side, (lower, upper, most) in zip(self._sides, self._bounds(), strict=True):
-            side.settle(lower, upper, most)
+            side.settle(lower, upper, most, betting=self._started)
         floor, mirrored = (side.floor for side in self._sides)
         hull = None
         if floor is not None and mirrored is not None and floor <= 1.0 - mirrored:

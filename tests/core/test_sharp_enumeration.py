@@ -156,12 +156,14 @@ def pair_stake(game: PairGame, pool_risk: float, row: int) -> float:
     """Least stake over the cell of ``row`` that holds the pool risk; 0 if it is out."""
     side = game._sides[0]
     edge = side._edge
-    cells = np.flatnonzero((side._row == row) & (edge[side._cell] <= pool_risk))
-    cells = cells[pool_risk <= edge[side._cell[cells] + 1]]
-    if not cells.size:
+    cells = side.cells
+    assert cells is not None
+    here = np.flatnonzero((cells.row == row) & (edge[cells.cell] <= pool_risk))
+    here = here[pool_risk <= edge[cells.cell[here] + 1]]
+    if not here.size:
         return 0.0
-    one = cells[0]
-    return float(np.exp(min(side._below[one], side._above[one])))
+    one = here[0]
+    return float(np.exp(min(cells.below[one], cells.above[one])))
 
 
 ITEMS = 4

@@ -10,7 +10,7 @@ from app.core.lattice import Ladder
 from app.core.ledger import Amendment, Change, Draw, Event, Observation
 from app.core.paired import PairGame
 from app.core.pairplan import PairPlan
-from app.core.pairs import PairSide
+from app.core.pairs import PairCells, PairSide
 from app.core.plan import Claim, check_precision, make_plan, plan_from
 from app.core.policies import policy_named
 from app.core.session import State, begin, replay
@@ -159,32 +159,43 @@ class TestLadder:
 
 
 class TestPairs:
-    def side(self) -> PairSide:
+    def side(self) -> tuple[PairSide, PairCells]:
         side = PairSide(PairPlan(1000, 0.05, 100), 0.2)
-        side.open(0.3, 0.6, 1.0)
-        return side
+        side.settle(0.3, 0.6, 1.0, betting=True)
+        assert side.cells is not None
+        return side, side.cells
 
     def test_a_cell_leaves_when_all_of_it_lies_below_the_range_and_no_sooner(self) -> None:
-        side = self.side()
-        goal = side.goals(0.2)
-        least = int(side._cell.min())
+        side, cells = self.side()
+        least = int(cells.cell.min())
         edge = side._edge
         inside = (edge[least] + edge[least + 1]) / 2.0
-        side.play(View(inside, 0.5, 1e-4), 0.45, 0.2, goal)
-        assert int(side._cell.min()) == least
-        side.play(View(edge[least + 1], 0.5, 1e-4), 0.45, 0.2, goal)
-        assert int(side._cell.min()) == least
-        side.play(View(edge[least + 1] + 1e-6, 0.5, 1e-4), 0.45, 0.2, goal)
-        assert int(side._cell.min()) == least + 1
+        side.play(View(inside, 0.5, 1e-4), 0.45, 0.2)
+        assert int(cells.cell.min()) == least
+        side.play(View(edge[least + 1], 0.5, 1e-4), 0.45, 0.2)
+        assert int(cells.cell.min()) == least
+        side.play(View(edge[least + 1] + 1e-6, 0.5, 1e-4), 0.45, 0.2)
+        assert int(cells.cell.min()) == least + 1
 
     def test_a_row_waits_for_pool_risks_below_its_cells(self) -> None:
-        side = self.side()
+        side, cells = self.side()
         row = int(np.flatnonzero(side._least > 30)[0])
-        side._drop(side._row <= row)
-        side.settle(0.3, 0.6, 1.0)
+        cells.drop(cells.row <= row)
+        side.settle(0.3, 0.6, 1.0, betting=True)
         assert side.first == row
-        side.settle(0.31, 0.6, 1.0)
+        side.settle(0.31, 0.6, 1.0, betting=True)
         assert side.first > row
+
+    @pytest.mark.parametrize("window", [1, 7])
+    def test_rows_that_are_set_up_late_are_rows_that_bet_from_round_1(
+        self, monkeypatch: pytest.MonkeyPatch, window: int
+    ) -> None:
+        claim = Claim("population", precision=0.2)
+        late = opened(claim)
+        monkeypatch.setattr("app.core.pairs.WINDOW", window)
+        late.go(200)
+        monkeypatch.setattr("app.core.pairs.WINDOW", 10_000)
+        assert afresh(late, late.events).points == late.state.points
 
     @pytest.mark.parametrize("hidden", [(), (5, 40)])
     def test_pairs_that_start_late_are_pairs_that_bet_from_round_1(
@@ -200,7 +211,7 @@ class TestPairs:
         monkeypatch.setattr("app.core.paired.PRECISIONS_TO_START", 1e9)
         early = open_walk(zero_one_truth(3000), SHARP, claim, hidden=hidden)
         state = replay(early.plan, early.state, late.events[:2])
-        assert early.state.fold.game._started  # type: ignore[attr-defined]
+        assert started(early)
         state = replay(early.plan, state, late.events[2:])
         assert state.interval == late.state.interval
         assert state.points[-100:] == late.state.points[-100:]
