@@ -128,6 +128,11 @@ class CalibratedGuesses:
         """Residual second moment of every stratum."""
         return self._calibration.moment
 
+    @property
+    def means(self) -> Floats:
+        """Surrogate of every stratum, on the unit scale."""
+        return self._calibration.mean
+
     def of(self, draw: Draw) -> float:
         """Surrogate of the drawn item's stratum."""
         mean = self._calibration.mean[self._strata.code[draw.item]]

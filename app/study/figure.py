@@ -2,13 +2,9 @@
 
 from pathlib import Path
 
-import matplotlib as mpl
+from matplotlib.figure import Figure
 
 from app.study.labels import NORMAL, POLICIES, TARGETS, Claims
-
-mpl.use("Agg")
-
-from matplotlib import pyplot as plt
 
 COLOURS = {
     "sharp": "#0b6e4f",
@@ -24,7 +20,8 @@ COLOURS = {
 def draw(found: Claims, precision: float, path: Path) -> None:
     """Write the picture for one precision as PNG; bars are medians, whiskers end at the p90."""
     cells = sorted({cell for cell, _, width in found if width == precision})
-    figure, panels = plt.subplots(1, len(TARGETS), figsize=(13, 5), sharey=True)
+    figure = Figure(figsize=(13.0, 5.0))
+    panels = figure.subplots(1, len(TARGETS), sharey=True)
     for panel, target in zip(panels, TARGETS, strict=True):
         for place, policy in enumerate((*POLICIES, NORMAL)):
             at, medians, tails = [], [], []
@@ -45,4 +42,3 @@ def draw(found: Claims, precision: float, path: Path) -> None:
     panels[1].legend(frameon=False, fontsize="small")
     figure.tight_layout()
     figure.savefig(path, dpi=150)
-    plt.close(figure)

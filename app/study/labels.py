@@ -20,17 +20,21 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from app.core.guesses import CalibratedGuesses
 from app.core.plan import Claim, make_plan
 from app.core.policies import Policy, policy_named
 from app.core.randomness import commitment
 from app.core.session import apply, begin, can_draw, observe, propose
+from app.core.strata import Strata, strata_of
 from app.errors import UnreachablePrecision
 from app.study.cells import CELLS, cell
 from app.study.simulation import Truth, seed_of, simulate
 
 Target = Literal["pool", "population"]
+Floats = NDArray[np.float64]
 
 ALPHA = 0.05
 TARGETS: tuple[Target, ...] = ("pool", "population")
@@ -40,6 +44,7 @@ NORMAL = "normal"
 POLICIES = ("sharp", "uniform", "celeus", "no_surrogate", "evalue", "oracle")
 JOBS_AT_ONCE = 4
 STUDY = 0
+LEAST_VARIANCE = 1e-15
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +98,8 @@ def measure(
     wanted = jobs(cells, seeds)
     known = {result.job: result for result in read(kept)}
     missing = [job for job in wanted if job not in known]
+    if not missing:
+        return [known[job] for job in wanted]
     kept.parent.mkdir(parents=True, exist_ok=True)
     with (
         kept.open("a", encoding="utf-8") as lines,
@@ -101,9 +108,14 @@ def measure(
         folders = [folder] * len(missing)
         for result in pool.map(run, folders, missing, chunksize=JOBS_AT_ONCE):
             known[result.job] = result
-            lines.write(json.dumps(asdict(result)) + "\n")
+            lines.write(json.dumps(as_line(result)) + "\n")
             lines.flush()
     return [known[job] for job in wanted]
+
+
+def as_line(result: Result) -> dict[str, object]:
+    """A result as ``read`` finds it again."""
+    return asdict(result)
 
 
 def read(kept: Path) -> list[Result]:
@@ -150,13 +162,43 @@ def normal_labels(truth: Truth, target: Target, precision: float, seed: bytes) -
     claim = Claim("pool", ALPHA, precision)
     plan = make_plan(claim, truth.facts, policy_named("sharp"), commitment(seed))
     state = begin(plan, truth.scores, seed)
+    left = Left(truth, strata_of(truth.scores, plan.scale))
     information = 0.0
     while information < 1.0 / room and can_draw(plan, state):
         draw = propose(plan, state)
-        information += 1.0 / state.fold.guesses.variance(draw)
+        guesses = state.fold.guesses
+        if not isinstance(guesses, CalibratedGuesses) or draw.strata_q is None:
+            raise TypeError(guesses)
+        information += 1.0 / max(left.variance(guesses.means, draw.strata_q), LEAST_VARIANCE)
+        left.take(draw.item)
         state = apply(plan, state, draw)
         state = observe(plan, state, draw.round, float(truth.loss[draw.item]))
     return state.folded
+
+
+class Left:
+    """Sums of the true losses left in every stratum: the true variance of the coming signal."""
+
+    def __init__(self, truth: Truth, strata: Strata) -> None:
+        self._unit = (truth.loss - truth.lower) / (truth.upper - truth.lower)
+        self._code = strata.code
+        self._count = strata.size.astype(np.float64)
+        self._sum = np.bincount(strata.code, weights=self._unit)
+        self._square = np.bincount(strata.code, weights=self._unit**2)
+
+    def variance(self, mean: Floats, q: Floats) -> float:
+        """The sum of r^2 / (N^2 q) less the squared mean residual (METHOD 2), unit scale."""
+        residual = self._sum - self._count * mean
+        square = self._square - 2.0 * mean * self._sum + self._count * mean**2
+        items = self._unit.size
+        return float((square / q).sum() - residual.sum() ** 2) / (items * items)
+
+    def take(self, item: int) -> None:
+        """The item is drawn."""
+        stratum, loss = self._code[item], self._unit[item]
+        self._count[stratum] -= 1.0
+        self._sum[stratum] -= loss
+        self._square[stratum] -= loss**2
 
 
 @dataclass(frozen=True, slots=True)
