@@ -51,6 +51,28 @@ class Interval:
         return self.lower <= other.upper and other.lower <= self.upper
 
 
+@dataclass(slots=True)
+class Standing:
+    """The running intersection of an interval with what still stands."""
+
+    interval: Interval
+    emptied: bool = False
+
+    def narrow(self, hull: Interval | None, limits: Interval) -> bool:
+        """Cut by the hull of the candidates and by the logical limits; says whether it changed.
+
+        When nothing stands within the limits, an event of probability at most alpha has happened
+        or the limits are narrower than a cell: the last interval stays, cut by the limits alone.
+        """
+        before = self.interval
+        if hull is None or not hull.meets(limits):
+            self.emptied = True
+        else:
+            self.interval = self.interval.cut(hull)
+        self.interval = self.interval.cut(limits)
+        return self.interval != before
+
+
 @dataclass(frozen=True, slots=True)
 class Side:
     """One completion's bettor with the bet of the coming round, and then its signal."""

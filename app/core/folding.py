@@ -4,38 +4,29 @@ Rounds are folded in draw order, whenever their losses arrive: taking them by ar
 fast (easy) items in first and bias the signal. Round t is folded from rounds before it only, with
 the probability recorded at its draw. Two completions are kept: an unjudgeable item has the
 smallest loss in the ``plus`` one and the largest in the ``minus`` one (METHOD 8).
+
+Every policy shares this: ``guesses`` say what surrogate and range a round has, ``game`` bets on
+the two signals and says which risks still stand.
 """
 
-import math
 from dataclasses import dataclass, field
+from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
-from app.core.betting import Bet, Bettor, CommonVariance, OwnVariance
-from app.core.eprocess import Interval, Side, Wealth
-from app.core.estimators import Lure
-from app.core.plan import Plan, cell_width
-from app.core.proposals import Mixture, RunningSum
-from app.core.signals import (
-    Extremes,
-    Range,
-    check,
-    exact_range,
-    floor_range,
-    global_range,
-    signal,
-)
-
-Floats = NDArray[np.float64]
+from app.core.eprocess import Interval
+from app.core.guesses import Guesses
+from app.core.ledger import Draw
+from app.core.plan import Plan
+from app.core.signals import Range, check, signal
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What one completion saw in a round: plug-in part, range and signal."""
+    """What one completion saw in a round: plug-in part, range, surrogate, loss and signal."""
 
     plug_in: float
     possible: Range
+    guess: float
+    loss: float
     signal: float
 
 
@@ -50,43 +41,71 @@ class Point:
     minus: Seen
 
 
-@dataclass(slots=True)
-class Completion:
-    """Running sums of one completion of the pool."""
-
-    fill: float
-    bettor: Bettor
-    lure: Lure
-    observed: float = 0.0
-
-
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """A round ready to fold; ``loss`` is None when no judge could tell it.
 
-    ``precision`` is the one in force when the round was drawn.
+    ``precision`` and ``budget`` are those in force when the round was drawn.
     """
 
-    round: int
-    item: int
-    q: float
+    draw: Draw
     loss: float | None
     precision: float | None
+    budget: int
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A round as the game plays it; ``variance`` was predicted for both signals before it.
+
+    ``last`` says that the run ends with it: pool or budget leave no further round.
+    """
+
+    draw: Draw
+    precision: float | None
+    last: bool
+    variance: float
+    plus: Seen
+    minus: Seen
+
+
+class Game(Protocol):
+    """Bets on the signals of the two completions and keeps what still stands."""
+
+    @property
+    def pool_interval(self) -> Interval:
+        """Interval for the pool risk."""
+
+    @property
+    def interval(self) -> Interval:
+        """Interval for the target."""
+
+    @property
+    def emptied(self) -> bool:
+        """No candidate is left; the last interval stays."""
+
+    @property
+    def middle(self) -> float:
+        """Point estimate, the midpoint of the two completions' estimates."""
+
+    def play(self, turn: Turn) -> None:
+        """Bet on a round, with bets fixed by the rounds before it."""
+
+    def narrow(self, limits: Interval, *, last: bool) -> None:
+        """Intersect with what the losses seen leave possible for the pool risk."""
 
 
 @dataclass(slots=True)
 class Fold:
-    """The folded prefix of a session: everything the interval depends on."""
+    """The folded prefix of a session: everything the interval depends on.
 
-    extremes: Extremes
-    wealth: Wealth
-    plus: Completion
-    minus: Completion
-    surrogate_left: RunningSum
-    pool_interval: Interval
-    interval: Interval
-    cell: float
-    emptied: bool = False
+    ``least`` and ``largest`` are the sums of losses of the two completions.
+    """
+
+    guesses: Guesses
+    game: Game
+    least: float = 0.0
+    largest: float = 0.0
     points: list[Point] = field(default_factory=list)
 
     @property
@@ -95,129 +114,58 @@ class Fold:
         return len(self.points)
 
     @property
+    def interval(self) -> Interval:
+        """Interval for the target."""
+        return self.game.interval
+
+    @property
+    def pool_interval(self) -> Interval:
+        """Interval for the pool risk."""
+        return self.game.pool_interval
+
+    @property
+    def emptied(self) -> bool:
+        """No candidate is left; the last interval stays."""
+        return self.game.emptied
+
+    @property
     def estimate(self) -> float:
-        """LURE's midpoint of the two completions, clipped into the interval."""
-        middle = (self.plus.lure.value + self.minus.lure.value) / 2.0
-        return min(max(middle, self.interval.lower), self.interval.upper)
+        """The game's estimate, clipped into the interval."""
+        interval = self.game.interval
+        return min(max(self.game.middle, interval.lower), interval.upper)
 
 
-def begin_fold(plan: Plan, surrogate: Floats) -> Fold:
-    """The fold before its first round."""
-    scale = plan.scale
-    total = math.fsum(surrogate)
-    completions = [
-        Completion(
-            fill=fill,
-            bettor=OwnVariance(scale.lower) if plan.policy.fraction == "own" else CommonVariance(),
-            lure=Lure(plan.items, total / plan.items),
-        )
-        for fill in (scale.lower, scale.upper)
-    ]
-    return Fold(
-        extremes=Extremes(
-            plan.items, scale.lower, scale.upper, float(surrogate.min()), float(surrogate.max())
-        ),
-        wealth=Wealth(scale, plan.cell, plan.alpha1, theta=plan.policy.theta, c=plan.policy.c),
-        plus=completions[0],
-        minus=completions[1],
-        surrogate_left=RunningSum(total),
-        pool_interval=scale,
-        interval=plan.bound.widen(scale, plan.items, scale),
-        cell=plan.cell,
-    )
-
-
-def fold_round(
-    plan: Plan, fold: Fold, surrogate: Floats, proposal: Mixture, outcome: Outcome
-) -> Fold:
+def fold_round(plan: Plan, fold: Fold, outcome: Outcome) -> Fold:
     """Fold the next round. Consumes ``fold`` and returns it."""
-    _refine(plan, fold, outcome.precision)
-    guess = float(surrogate[outcome.item])
-    known = [_before(plan, fold, side, surrogate, proposal) for side in (fold.plus, fold.minus)]
-    seen = [
-        _after(plan, side, before, guess, outcome)
-        for side, before in zip((fold.plus, fold.minus), known, strict=True)
-    ]
-    sides = [
-        Side(side.bettor, _bet(plan, one.possible), _value(plan, side, one, outcome))
-        for side, one in zip((fold.plus, fold.minus), seen, strict=True)
-    ]
-    fold.wealth.bet(outcome.round, *sides)
-    for side, played in zip((fold.plus, fold.minus), sides, strict=True):
-        loss = side.fill if outcome.loss is None else outcome.loss
-        side.bettor.record(played.value, played.bet)
-        side.lure.record(loss - guess, outcome.q)
-        side.observed += loss
-    fold.surrogate_left.add(-guess)
-    _narrow(plan, fold, outcome.round)
-    fold.points.append(Point(outcome.round, fold.estimate, fold.interval, *seen))
+    draw = outcome.draw
+    round_ = fold.rounds + 1
+    turn = _turn(plan, fold, outcome, last=round_ >= min(plan.items, outcome.budget))
+    fold.game.play(turn)
+    fold.guesses.record(draw, outcome.loss)
+    fold.least += turn.plus.loss
+    fold.largest += turn.minus.loss
+    left = plan.items - round_
+    limits = Interval(
+        (fold.least + left * plan.lower) / plan.items,
+        (fold.largest + left * plan.upper) / plan.items,
+    )
+    fold.game.narrow(limits, last=turn.last)
+    fold.points.append(Point(round_, fold.estimate, fold.interval, turn.plus, turn.minus))
     return fold
 
 
-def _refine(plan: Plan, fold: Fold, precision: float | None) -> None:
-    """Split the cells when the round was drawn under a finer precision than theirs."""
-    if precision == plan.precision:
-        return
-    cell = cell_width(precision, plan.scale)
-    if cell < fold.cell:
-        fold.wealth.split(cell)
-        fold.cell = cell
-
-
-def _before(
-    plan: Plan, fold: Fold, side: Completion, surrogate: Floats, proposal: Mixture
-) -> tuple[float, Range]:
-    """Plug-in part and range of the coming round: no loss of it is a parameter here."""
-    plug_in = (side.observed + fold.surrogate_left.value) / plan.items
-    if plan.policy.range == "global":
-        return plug_in, global_range(plan.policy.beta, fold.extremes)
-    coming = fold.rounds + 1
-    if plan.policy.range == "exact":
-        q = proposal.probabilities(coming)
-        here = q > 0.0
-        return plug_in, exact_range(plug_in, surrogate[here], q[here], fold.extremes)
-    left = plan.items - fold.rounds
-    return plug_in, floor_range(plug_in, left, plan.policy.beta, fold.extremes)
-
-
-def _after(
-    plan: Plan, side: Completion, before: tuple[float, Range], guess: float, outcome: Outcome
-) -> Seen:
-    plug_in, possible = before
-    loss = side.fill if outcome.loss is None else outcome.loss
-    value = signal(plug_in, loss - guess, plan.items, outcome.q)
-    check(value, possible)
-    return Seen(plug_in, possible, value)
-
-
-def _bet(plan: Plan, possible: Range) -> Bet:
-    if not plan.policy.recentred:
-        return Bet(plan.lower, plan.scale.width)
-    return Bet(possible.lower, possible.width)
-
-
-def _value(plan: Plan, side: Completion, seen: Seen, outcome: Outcome) -> float:
-    """What is bet on: the signal, or in the authors' form of ``evalue`` the raw loss."""
-    if plan.policy.recentred:
-        return seen.signal
-    return side.fill if outcome.loss is None else outcome.loss
-
-
-def _narrow(plan: Plan, fold: Fold, folded: int) -> None:
-    """Intersect with the cells still standing and with the logical limits."""
-    left = plan.items - folded
-    limits = Interval(
-        (fold.plus.observed + left * plan.lower) / plan.items,
-        (fold.minus.observed + left * plan.upper) / plan.items,
-    )
-    hull = fold.wealth.hull
-    pool = fold.pool_interval
-    if hull is None or not hull.meets(limits):
-        # An event of probability at most alpha, or limits narrower than a cell.
-        fold.emptied = True
-    else:
-        pool = pool.cut(hull)
-    pool = pool.cut(limits)
-    if pool != fold.pool_interval:
-        fold.pool_interval = pool
-        fold.interval = plan.bound.widen(pool, plan.items, plan.scale)
+def _turn(plan: Plan, fold: Fold, outcome: Outcome, *, last: bool) -> Turn:
+    draw, guesses = outcome.draw, fold.guesses
+    guess, left = guesses.of(draw), guesses.left
+    sides: list[Seen] = []
+    for observed, fill in ((fold.least, plan.lower), (fold.largest, plan.upper)):
+        plug_in = (observed + left) / plan.items
+        if sides and plug_in == sides[0].plug_in:
+            possible = sides[0].possible
+        else:
+            possible = guesses.possible(draw, plug_in)
+        loss = fill if outcome.loss is None else outcome.loss
+        value = signal(plug_in, loss - guess, plan.items, draw.q)
+        check(value, possible)
+        sides.append(Seen(plug_in, possible, guess, loss, value))
+    return Turn(draw, outcome.precision, last, guesses.variance(draw), sides[0], sides[1])

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from app.core.eprocess import Interval
+from app.core.pairplan import narrowest, pair_steps
 from app.core.policies import Policy
 from app.core.pool import canonical
 from app.core.population import PopulationBound
@@ -18,6 +19,11 @@ Target = Literal["pool", "population"]
 METHOD_VERSION = "celeus-1"
 CELLS_PER_PRECISION = 100
 CELLS_WITHOUT_PRECISION = 2000
+LATTICE_PER_PRECISION = 200
+WHOLE = 1e-9
+ALPHA2_SHARE = 0.5
+ALPHA2_SHARE_BY_GOAL = 0.1
+LOOSE_SHARE = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +77,17 @@ def plan_from(values: dict[str, Any]) -> Plan:
     return Plan(**(values | inner))
 
 
+def lattice_steps(plan: Plan, precision: float | None) -> int:
+    """Steps of the lattice of candidates over the scale, for a policy with a goal."""
+    return _steps(precision, plan.scale)
+
+
+def _steps(precision: float | None, scale: Interval) -> int:
+    if precision is None:
+        return CELLS_WITHOUT_PRECISION
+    return math.ceil(LATTICE_PER_PRECISION * scale.width / precision - WHOLE)
+
+
 def cell_width(precision: float | None, scale: Interval) -> float:
     """Width of a candidate cell: a hundredth of the precision, or 1/2000 of the scale."""
     if precision is None:
@@ -115,7 +132,7 @@ def make_plan(
     targets = claim.target in {"pool", "population"}
     _require("target", "pool or population", claim.target, holds=targets)
     _require("alpha", "above 0 and below 1", claim.alpha, holds=0.0 < claim.alpha < 1.0)
-    bound = _bound(claim, pool)
+    bound = _bound(claim, pool, policy)
     budget = pool.items if claim.budget is None else claim.budget
     check_budget(budget, pool.items)
     plan = Plan(
@@ -131,11 +148,19 @@ def make_plan(
         bound=bound,
         precision=claim.precision,
         budget=budget,
-        cell=cell_width(claim.precision, scale),
+        cell=_cell(claim, policy, bound, scale),
         commitment=commitment,
     )
     check_precision(plan, claim.precision)
     return plan
+
+
+def _cell(claim: Claim, policy: Policy, bound: PopulationBound, scale: Interval) -> float:
+    if not policy.has_goal:
+        return cell_width(claim.precision, scale)
+    if bound.kind == "pairs" and claim.precision is not None:
+        return scale.width / pair_steps(claim.precision / scale.width)
+    return scale.width / _steps(claim.precision, scale)
 
 
 def check_budget(budget: int, items: int) -> None:
@@ -152,27 +177,46 @@ def check_precision(plan: Plan, precision: float | None) -> None:
     _require("precision", rule, precision, holds=0.0 < precision < plan.scale.width)
     finest = plan.scale.width * FINEST_PRECISION
     _require("precision", f"at least {finest:g}", precision, holds=precision >= finest)
-    narrowest = plan.bound.narrowest(plan.items, plan.scale)
-    if narrowest > precision:
+    least = _narrowest(plan, precision)
+    if least > precision:
         raise UnreachablePrecision(
             f"precision {precision:g} cannot be reached for the population with {plan.items} items:"
-            f" even a fully judged pool leaves a width of {narrowest:.6g}; ask for that much, bring"
+            f" even a fully judged pool leaves a width of {least:.6g}; ask for that much, bring"
             " a larger pool, or choose target pool",
             field="precision",
-            rule=f"at least {narrowest:.6g}",
+            rule=f"at least {least:.6g}",
             value=precision,
-            smallest_reachable=narrowest,
+            smallest_reachable=least,
         )
 
 
 FINEST_PRECISION = 5e-4
 
 
+def _narrowest(plan: Plan, precision: float) -> float:
+    """Smallest width that any pool risk could reach; only whether it is above ``precision`` counts.
+
+    ``precision`` itself where pairs reach it: the search is for refusals. At an opening the plan's
+    own precision is asked for and the pairs are free; a change goes on with those it has.
+    """
+    if plan.bound.kind != "pairs":
+        return plan.bound.narrowest(plan.items, plan.scale)
+    unit = plan.scale.width
+    opened = None
+    if plan.precision is not None and precision != plan.precision:
+        opened = plan.precision / unit
+    return narrowest(plan.items, plan.alpha1, precision / unit, 0.0, opened) * unit
+
+
 def precision_warning(plan: Plan) -> str | None:
     """A sentence when a pool risk of one half could not reach the precision, else None."""
     if plan.precision is None:
         return None
-    width = plan.bound.at_centre(plan.items, plan.scale)
+    if plan.bound.kind == "pairs":
+        asked = plan.precision / plan.scale.width
+        width = narrowest(plan.items, plan.alpha1, asked, 0.5) * plan.scale.width
+    else:
+        width = plan.bound.at_centre(plan.items, plan.scale)
     if width <= plan.precision:
         return None
     return (
@@ -181,13 +225,15 @@ def precision_warning(plan: Plan) -> str | None:
     )
 
 
-def _bound(claim: Claim, pool: PoolFacts) -> PopulationBound:
+def _bound(claim: Claim, pool: PoolFacts, policy: Policy) -> PopulationBound:
     if claim.target == "pool":
         for field in ("population_bound", "alpha2", "margin"):
             value = getattr(claim, field)
             _require(field, "absent for target pool", value, holds=value is None)
         return PopulationBound("none")
-    kind = claim.population_bound or ("hoeffding" if claim.margin is None else "margin")
+    kind = claim.population_bound or _default_bound(claim, pool, policy)
+    if kind == "pairs":
+        return _pairs(claim, policy)
     if kind == "margin":
         _require("alpha2", "absent for a margin", claim.alpha2, holds=claim.alpha2 is None)
         margin = claim.margin if claim.margin is not None else -1.0
@@ -198,17 +244,39 @@ def _bound(claim: Claim, pool: PoolFacts) -> PopulationBound:
         return PopulationBound("margin", half_width=margin, assumption=text)
     rule = "absent unless the bound is margin"
     _require("margin", rule, claim.margin, holds=claim.margin is None)
-    alpha2 = claim.alpha / 2.0 if claim.alpha2 is None else claim.alpha2
+    share = ALPHA2_SHARE_BY_GOAL if policy.has_goal else ALPHA2_SHARE
+    alpha2 = claim.alpha * share if claim.alpha2 is None else claim.alpha2
     _require("alpha2", "above 0 and below alpha", alpha2, holds=0.0 < alpha2 < claim.alpha)
     if kind == "hoeffding":
         return PopulationBound("hoeffding", alpha2)
     if kind == "kl":
         return PopulationBound("kl", alpha2)
-    known = "hoeffding, kl, clopper_pearson or margin"
+    known = "hoeffding, kl, clopper_pearson, margin or pairs"
     _require("population_bound", known, kind, holds=kind == "clopper_pearson")
     rule = "kl or hoeffding unless the loss is zero_one"
     _require("population_bound", rule, kind, holds=pool.whole_losses)
     return PopulationBound("clopper_pearson", alpha2)
+
+
+def _default_bound(claim: Claim, pool: PoolFacts, policy: Policy) -> str:
+    if claim.margin is not None:
+        return "margin"
+    if not policy.has_goal:
+        return "hoeffding"
+    if claim.precision is not None and claim.alpha2 is None:
+        return "pairs"
+    return "clopper_pearson" if pool.whole_losses else "kl"
+
+
+def _pairs(claim: Claim, policy: Policy) -> PopulationBound:
+    """Pairs at 0.95 alpha within a loose pool sequence at 0.05 alpha."""
+    rule = "another one for a policy without strata, or without a precision"
+    able = policy.has_goal and claim.precision is not None
+    _require("population_bound", rule, "pairs", holds=able)
+    for field in ("alpha2", "margin"):
+        value = getattr(claim, field)
+        _require(field, "absent for pairs", value, holds=value is None)
+    return PopulationBound("pairs", claim.alpha * LOOSE_SHARE)
 
 
 def _require(field: str, rule: str, value: object, *, holds: bool) -> None:

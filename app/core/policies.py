@@ -1,5 +1,7 @@
 """Named, frozen configurations of the fold.
 
+    sharp         strata, recalibrated surrogates, bets that aim at an amount of information
+    uniform       ``sharp`` without surrogate and with uniform draws
     celeus        scores mixed with uniform draws, fractions with own variance, floor range
     no_surrogate  the same without scores: surrogate L, uniform draws
     evalue        uniform draws, bets on the losses against their without-replacement centre
@@ -14,7 +16,7 @@ from typing import Any, Literal
 from app.errors import InvalidValue
 
 RangeKind = Literal["floor", "exact", "global"]
-FractionKind = Literal["own", "common"]
+FractionKind = Literal["own", "common", "goal"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +25,8 @@ class Policy:
 
     ``uses_scores`` false means surrogate L and uniform draws. ``recentred`` false (``evalue``
     only) takes the authors' form, which ignores that items are drawn without replacement: for
-    comparisons, not for claims.
+    comparisons, not for claims. ``fraction`` "goal" is the engine of METHOD 10; ``theta`` and ``c``
+    belong to the published fractions.
     """
 
     name: str
@@ -35,12 +38,19 @@ class Policy:
     theta: float = 0.5
     c: float = 0.5
 
+    @property
+    def has_goal(self) -> bool:
+        """The policy bets towards an amount of information, on strata."""
+        return self.fraction == "goal"
+
     def parameters(self) -> dict[str, Any]:
         """The configuration as plain values, for the plan."""
         return asdict(self)
 
 
 POLICIES = {
+    "sharp": Policy("sharp", beta=0.5, range="exact", fraction="goal"),
+    "uniform": Policy("uniform", uses_scores=False, beta=1.0, range="exact", fraction="goal"),
     "celeus": Policy("celeus"),
     "no_surrogate": Policy("no_surrogate", uses_scores=False, beta=1.0),
     "evalue": Policy("evalue", uses_scores=False, beta=1.0, fraction="common"),
@@ -50,7 +60,9 @@ DEFAULT_POLICY = "celeus"
 SIMULATION_ONLY = frozenset({"oracle"})
 
 _OPEN_UNIT = "above 0 and below 1"
-_TUNABLE = {
+_TUNABLE: dict[str, frozenset[str]] = {
+    "sharp": frozenset({"beta"}),
+    "uniform": frozenset(),
     "celeus": frozenset({"beta", "range", "theta", "c"}),
     "no_surrogate": frozenset({"range", "theta", "c"}),
     "evalue": frozenset({"theta", "c", "recentred"}),
@@ -70,7 +82,7 @@ def policy_named(name: str, **parameters: Any) -> Policy:  # noqa: ANN401 -- one
         )
     for field, value in parameters.items():
         if field not in _TUNABLE[name]:
-            rule = "one of " + ", ".join(sorted(_TUNABLE[name]))
+            rule = "one of " + (", ".join(sorted(_TUNABLE[name])) or "none")
             raise InvalidValue(
                 f"policy {name} has no parameter {field}", field=field, rule=rule, value=value
             )

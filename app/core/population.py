@@ -9,6 +9,8 @@ fails with probability at most alpha2; both hold at once with probability 1 - al
                      than hoeffding
     clopper_pearson  exact for 0-1 losses: N R_N is a whole number
     margin           a half-width given by the user for a dependent pool, with its assumption
+    pairs            no widening: the bets speak of the population themselves (``pairs``); alpha2 is
+                     the level of the loose interval for the pool risk they rest on
 """
 
 import math
@@ -19,7 +21,7 @@ from scipy.special import betaincinv
 
 from app.core.eprocess import Interval
 
-BoundKind = Literal["none", "hoeffding", "kl", "clopper_pearson", "margin"]
+BoundKind = Literal["none", "hoeffding", "kl", "clopper_pearson", "margin", "pairs"]
 
 BISECTIONS = 60
 WHOLE = 1e-9
@@ -42,6 +44,8 @@ class PopulationBound:
         """Interval for the target from one for the pool risk, cut to the scale."""
         if self.kind == "none":
             return pool
+        if self.kind == "pairs":
+            return scale
         if self.kind == "margin":
             half = self.half_width
         elif self.kind == "hoeffding":

@@ -9,22 +9,56 @@ weights has the law of sorting E_j / w_j with independent exponential E_j (Efrai
 Spirakis 2006), so a mixture is a coin and two orders fixed at opening: by weight, and uniform.
 Each order is walked past what the other took; by memorylessness the next item it still holds has
 exactly the conditional law. A draw costs O(1) amortised, whatever the size of the pool.
+
+With strata (METHOD 10) every item of stratum k, rem_k of them left, has the same probability
+
+    q_k = (1 - beta) sqrt(v_k) / (sum of rem_i sqrt(v_i)) + beta / n
+
+with v the residual second moments predicted from folded losses: the coin chooses the stratum, and
+the item is the next one of that stratum's own random order. A draw costs O(K).
 """
 
 import math
 from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from app.core.randomness import uniforms
+from app.core.strata import Strata
 
 Floats = NDArray[np.float64]
 Items = NDArray[np.int32]
 
 
 LOST_DIGITS = 1e-9
+
+
+class Chosen(NamedTuple):
+    """The next item, its probability, and that of a single item in every stratum."""
+
+    item: int
+    q: float
+    strata_q: Floats | None = None
+
+
+class Proposal(Protocol):
+    """Who may be drawn next. It sees scores and draws; of losses only ``spread``.
+
+    ``drawn_in`` holds the round of every item drawn, 0 for those left; shape [N].
+    """
+
+    drawn_in: Items
+
+    def choose(self, coin: float, spread: Floats) -> Chosen:
+        """The next item; ``coin`` is uniform on (0, 1). Takes nothing.
+
+        ``spread`` is the residual second moment of every stratum after the folded rounds.
+        """
+
+    def take(self, item: int, round_: int) -> None:
+        """Item ``item`` is drawn in round ``round_`` and left from now on."""
 
 
 class RunningSum:
@@ -108,6 +142,11 @@ class Mixture:
         self._positive = int(orders.by_weight.size)
         self._walked = [0, 0]
 
+    def choose(self, coin: float, spread: Floats) -> Chosen:
+        """The next item and its probability; scores alone decide."""
+        del spread
+        return Chosen(*self.draw(coin))
+
     def draw(self, coin: float) -> tuple[int, float]:
         """The next item and its probability; ``coin`` is uniform on (0, 1). Takes nothing."""
         use_weight = self._positive > 0 and coin >= self._beta
@@ -160,3 +199,47 @@ class Mixture:
         share = weight / weight.sum()
         q = here * ((1.0 - self._beta) * share + self._beta / left)
         return np.asarray(q, dtype=np.float64)
+
+
+class Stratified:
+    """Strata drawn by their predicted residuals, mixed with uniform draws."""
+
+    __slots__ = ("_beta", "_left", "_order", "_strata", "_walked", "drawn_in")
+
+    def __init__(self, strata: Strata, seed: bytes, beta: float) -> None:
+        self._strata = strata
+        self._beta = beta
+        shuffled = np.argsort(uniforms(seed, "uniform", strata.code.size), kind="stable")
+        grouped = np.argsort(strata.code[shuffled], kind="stable")
+        self._order: Items = shuffled[grouped].astype(np.int32)
+        self._walked = [int(end) for end in np.cumsum(strata.size) - strata.size]
+        self._left: Floats = strata.size.astype(np.float64)
+        self.drawn_in: Items = np.zeros(strata.code.size, dtype=np.int32)
+
+    def choose(self, coin: float, spread: Floats) -> Chosen:
+        """The next item of the stratum that the coin falls on. Takes nothing."""
+        q = self.strata_q(spread)
+        reach = np.cumsum(self._left * q)
+        stratum = int(np.searchsorted(reach, coin * reach[-1], side="right"))
+        if stratum == q.size or not self._left[stratum]:
+            # Rounding put the coin on the very end of the scale.
+            stratum = int(np.flatnonzero(self._left)[-1])
+        at = self._walked[stratum]
+        while self.drawn_in[self._order[at]]:
+            at += 1
+        self._walked[stratum] = at
+        return Chosen(int(self._order[at]), float(q[stratum]), q)
+
+    def take(self, item: int, round_: int) -> None:
+        """Item ``item`` is drawn in round ``round_`` and left from now on."""
+        if self.drawn_in[item]:
+            message = f"item {item} of round {round_} was drawn before"
+            raise ValueError(message)
+        self.drawn_in[item] = round_
+        self._left[self._strata.code[item]] -= 1.0
+
+    def strata_q(self, spread: Floats) -> Floats:
+        """Probability of a single item left in every stratum, shape [K]."""
+        root = np.sqrt(spread)
+        share = (1.0 - self._beta) / float(self._left @ root)
+        return np.asarray(share * root + self._beta / float(self._left.sum()), dtype=np.float64)

@@ -6,7 +6,8 @@ output (Salmon et al. 2011); the way from a word to a uniform number is written 
 numpy's distributions may change between versions and a certificate must verify for ever.
 
 Streams in use (part of the method version): ``coin`` decides round ``t`` with word ``t - 1``,
-``weight`` and ``uniform`` hold one word per item for the two draw orders.
+``weight`` and ``uniform`` hold one word per item for the two draw orders. With strata the coin
+chooses the stratum and ``uniform`` orders the items within each.
 """
 
 import hashlib

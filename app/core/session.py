@@ -18,10 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.core.eprocess import Interval
-from app.core.folding import Fold, Outcome, Point, begin_fold, fold_round
+from app.core.folding import Fold, Outcome, Point, fold_round
 from app.core.ledger import Amendment, Change, Draw, Event, Observation, Unjudgeable
+from app.core.opening import Opening, opening
 from app.core.plan import Plan
-from app.core.proposals import Mixture, draw_orders
+from app.core.proposals import Proposal
 from app.core.randomness import uniforms
 from app.core.stopping import StoppingRule, StopReason
 from app.core.surrogates import Scores
@@ -40,7 +41,7 @@ PENDING: Final = _Pending.PENDING
 
 @dataclass(slots=True)
 class Round:
-    """A draw, what became of it, and the precision in force when it was made.
+    """A draw, what became of it, and the rule in force when it was made.
 
     ``loss`` is PENDING until a judge answers and None when none could. ``answer`` is the first
     judgement, which no amendment touches, and ``answered_at`` its sequence: what a judge who
@@ -48,10 +49,15 @@ class Round:
     """
 
     draw: Draw
-    precision: float | None
+    rule: StoppingRule
     loss: float | _Pending | None = PENDING
     answer: float | _Pending | None = PENDING
     answered_at: int = 0
+
+    @property
+    def precision(self) -> float | None:
+        """The precision that binds this round."""
+        return self.rule.precision
 
 
 class Coins:
@@ -78,15 +84,21 @@ class Coins:
 class State:
     """A session after ``sequence`` events."""
 
-    surrogate: Floats
+    items: int
+    scale: Interval
     coins: Coins
-    proposal: Mixture
+    opening: Opening
     fold: Fold
     stopping: StoppingRule
     sequence: int = 0
     observed: int = 0
     stale: bool = False
     rounds: list[Round] = field(default_factory=list)
+
+    @property
+    def proposal(self) -> Proposal:
+        """Who may be drawn next."""
+        return self.opening.proposal
 
     @property
     def drawn(self) -> int:
@@ -126,20 +138,18 @@ class State:
     @property
     def stop_reason(self) -> StopReason | None:
         """Why no further labels are asked for, or None to go on."""
-        return self.stopping.reason(self.interval, self.folded, int(self.surrogate.size))
+        return self.stopping.reason(self.interval, self.folded, self.items)
 
 
 def begin(plan: Plan, scores: Scores, seed: bytes) -> State:
     """The state of a session before its first draw. O(N log N), once."""
-    surrogate, weight = scores.surrogate, scores.weight
-    if not plan.policy.uses_scores:
-        surrogate = np.full(plan.items, plan.lower)
-        weight = np.zeros(plan.items)
+    parts = opening(plan, scores, seed)
     return State(
-        surrogate=surrogate,
+        items=plan.items,
+        scale=plan.scale,
         coins=Coins(seed),
-        proposal=Mixture(weight, draw_orders(weight, seed), plan.policy.beta),
-        fold=begin_fold(plan, surrogate),
+        opening=parts,
+        fold=parts.fold(),
         stopping=plan.stopping,
     )
 
@@ -155,8 +165,9 @@ def propose(plan: Plan, state: State) -> Draw:
         message = f"nothing left to draw after {state.drawn} draws"
         raise ValueError(message)
     round_ = state.drawn + 1
-    item, q = state.proposal.draw(state.coins.of_round(round_))
-    return Draw(round=round_, item=item, q=q, seen=state.sequence)
+    coin = state.coins.of_round(round_)
+    item, q, strata_q = state.proposal.choose(coin, state.fold.guesses.spread)
+    return Draw(round=round_, item=item, q=q, seen=state.sequence, strata_q=strata_q)
 
 
 def observe(plan: Plan, state: State, round_: int, loss: float) -> State:
@@ -184,7 +195,7 @@ def _enter(state: State, event: Event) -> State:
                 message = f"draw of round {event.round} after {state.drawn} draws"
                 raise ValueError(message)
             state.proposal.take(event.item, event.round)
-            state.rounds.append(Round(event, state.stopping.precision))
+            state.rounds.append(Round(event, state.stopping))
         case Observation():
             _judge(state, event.round, event.loss)
         case Unjudgeable():
@@ -216,13 +227,14 @@ def _correct(state: State, event: Amendment) -> None:
 
 def _fold_ready(plan: Plan, state: State) -> State:
     if state.stale:
-        state.fold = begin_fold(plan, state.surrogate)
+        state.fold = state.opening.fold()
         state.stale = False
     while state.folded < state.drawn:
         ready = state.rounds[state.folded]
         loss = ready.loss
         if isinstance(loss, _Pending):
             break
-        outcome = Outcome(ready.draw.round, ready.draw.item, ready.draw.q, loss, ready.precision)
-        state.fold = fold_round(plan, state.fold, state.surrogate, state.proposal, outcome)
+        rule = ready.rule
+        outcome = Outcome(ready.draw, loss, rule.precision, rule.budget)
+        state.fold = fold_round(plan, state.fold, outcome)
     return state

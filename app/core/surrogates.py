@@ -15,7 +15,7 @@ With a proxy w = |proxy - s|; without one w = sqrt(x (1 - x)) (U - L), x = (s - 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal
 
@@ -50,12 +50,15 @@ class Scores:
     """What is known of every item before its loss: arrays of N numbers, none of them a label.
 
     ``surrogate`` lies in [L, U], ``weight`` is never negative; ``proxy`` is the target-loss proxy
-    where there is one.
+    where there is one. ``columns`` (shape [N, M]) are the surrogate scores one by one where there
+    are several, and ``group`` the code of every item's group.
     """
 
     surrogate: Floats
     weight: Floats
     proxy: Floats | None
+    columns: Floats | None = None
+    group: NDArray[np.int32] | None = None
 
 
 def scores(pool: Pool, strategy: Strategy | None = None) -> Scores:
@@ -65,6 +68,16 @@ def scores(pool: Pool, strategy: Strategy | None = None) -> Scores:
     (several: their mean) comes first, then strategy A, then the dispersion or entropy of the
     target alone; a pool with nothing of it gets s = L and weight 0, hence uniform draws.
     """
+    found = _scores(pool, strategy)
+    several = strategy is None and len(pool.surrogates) > 1
+    return replace(
+        found,
+        columns=np.stack(pool.surrogates, axis=1) if several else None,
+        group=pool.columns.get("group"),
+    )
+
+
+def _scores(pool: Pool, strategy: Strategy | None) -> Scores:
     columns = pool.columns
     if strategy is not None:
         return _from_strategy(pool, strategy)

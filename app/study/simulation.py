@@ -64,7 +64,7 @@ def ever_missed(state: State, risk: float) -> bool:
 
     The last interval does not tell: one that lost the risk is pushed back by the logical limits.
     """
-    slack = 1e-9 * (state.fold.extremes.upper - state.fold.extremes.lower)
+    slack = 1e-9 * state.scale.width
     lowest = min((point.interval.upper for point in state.points), default=risk)
     highest = max((point.interval.lower for point in state.points), default=risk)
     return not highest - slack <= risk <= lowest + slack

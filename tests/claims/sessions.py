@@ -7,8 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import beta
 
-from app.core.plan import Claim, make_plan
-from app.core.policies import Policy, policy_named
+from app.core.ledger import Change
+from app.core.pairplan import narrowest
+from app.core.plan import LOOSE_SHARE, Claim, make_plan
+from app.core.policies import policy_named
 from app.core.randomness import commitment
 from app.core.session import State, apply, begin, can_draw, observe, propose
 from app.core.surrogates import Scores
@@ -17,6 +19,7 @@ from app.study.simulation import Truth, ever_missed, oracle_scores, seed_of
 Floats = NDArray[np.float64]
 
 ALPHA = 0.05
+CHANGES = 2
 MEAN = 0.3
 
 
@@ -78,6 +81,14 @@ def _graded(chance: np.random.Generator, items: int) -> Truth:
     return Truth(3.0 * unit - 1.0, Scores(3.0 * p - 1.0, weight, None), -1.0, 2.0)
 
 
+def _near_perfect(chance: np.random.Generator, items: int) -> Truth:
+    """The surrogate is wrong for one item in fifty."""
+    p = _chances(chance, items)
+    loss = (chance.random(items) < p).astype(np.float64)
+    guess = np.where(chance.random(items) < 0.98, loss, 1.0 - loss)
+    return _scored(loss, np.clip(guess, 0.02, 0.98))
+
+
 def _graded_risk() -> float:
     """Population risk of the graded world, the clipping of p included."""
     law = beta(2.0 * MEAN, 2.0 * (1.0 - MEAN))
@@ -96,6 +107,13 @@ WORLDS = {
         World("graded losses", _graded_risk(), _graded, "kl", 0.9),
     )
 }
+FURTHER_WORLDS = {
+    world.name: world
+    for world in (
+        World("near-perfect surrogate", MEAN, _near_perfect, "clopper_pearson", 0.2),
+        World("three quarters drawn", 0.5, _constant, "hoeffding", 0.1),
+    )
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +125,18 @@ class Case:
     world: str
     items: int
     engine_alpha: float = ALPHA
+    changing: bool = False
+
+    @property
+    def pools(self) -> World:
+        """Where the pools come from."""
+        return (WORLDS | FURTHER_WORLDS)[self.world]
 
     def claim(self) -> Claim:
         """What every session of this case is asked to certify."""
-        world = WORLDS[self.world]
+        world = self.pools
+        if self.target == "population" and policy_named(self.policy).has_goal:
+            return self._paired(world)
         if self.target == "pool":
             return Claim("pool", self.engine_alpha, world.precision)
         # A width no pool of this size can miss by much: the stop comes before exhaustion.
@@ -126,10 +152,21 @@ class Case:
             population_bound=world.bound,
         )
 
+    def _paired(self, world: World) -> Claim:
+        """Pairs, for a width that most pools reach before exhaustion."""
+        facts = world.pool(np.random.default_rng(0), self.items).facts
+        width = facts.upper - facts.lower
+        level = (1.0 - LOOSE_SHARE) * self.engine_alpha
+        precision = narrowest(self.items, level, world.precision / width, 0.5)
+        return Claim("population", self.engine_alpha, min(1.3 * precision, 0.9) * width)
+
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What happened in some sessions of a case; ``drawn`` are shares of the pool at the stop."""
+    """What happened in some sessions of a case; ``drawn`` are shares of the pool at the stop.
+
+    A changing case counts the last of its stops.
+    """
 
     sessions: int
     missed_by_stop: int
@@ -147,13 +184,13 @@ class Tally:
 
 def tally(case: Case, first: int, sessions: int) -> Tally:
     """Sessions ``first`` to ``first + sessions - 1`` of a case, each on a pool of its own."""
-    world, policy, claim = WORLDS[case.world], policy_named(case.policy), case.claim()
+    world, claim = case.pools, case.claim()
     by_stop = ever = 0
     drawn = []
     for number in range(first, first + sessions):
         truth = world.pool(np.random.default_rng([number, case.items]), case.items)
         risk = float(truth.loss.mean()) if case.target == "pool" else world.risk
-        state, at_stop, lost_by_stop = _run(truth, policy, claim, seed_of(number, 0), risk)
+        state, at_stop, lost_by_stop = _run(case, truth, claim, seed_of(number, 0), risk)
         by_stop += lost_by_stop
         ever += ever_missed(state, risk)
         drawn.append(at_stop / case.items)
@@ -161,17 +198,24 @@ def tally(case: Case, first: int, sessions: int) -> Tally:
 
 
 def _run(
-    truth: Truth, policy: Policy, claim: Claim, seed: bytes, risk: float
+    case: Case, truth: Truth, claim: Claim, seed: bytes, risk: float
 ) -> tuple[State, int, bool]:
     """Run past the stop to exhaustion; the labels at the stop, and a miss up to there."""
+    policy = policy_named(case.policy)
     known = oracle_scores(truth) if policy.name == "oracle" else truth.scores
     plan = make_plan(claim, truth.facts, policy, commitment(seed))
     state = begin(plan, known, seed)
-    at_stop, lost = 0, False
+    at_stop, lost, changes = 0, False, CHANGES if case.changing else 0
     while can_draw(plan, state):
         draw = propose(plan, state)
         state = apply(plan, state, draw)
         state = observe(plan, state, draw.round, float(truth.loss[draw.item]))
         if not at_stop and state.stop_reason is not None:
+            if changes and state.stopping.precision is not None:
+                changes -= 1
+                # Chosen by looking: further where the interval lies low.
+                share = 0.6 if state.interval.lower + state.interval.upper < 2.0 * risk else 0.85
+                state = apply(plan, state, Change(share * state.stopping.precision, plan.budget))
+                continue
             at_stop, lost = state.folded, ever_missed(state, risk)
     return state, at_stop, lost

@@ -6,13 +6,14 @@ A claim fails when an exact binomial test rejects it at 1e-3; the last tests sho
 import pytest
 from scipy.stats import binomtest
 
-from app.core import folding
+from app.core import guesses
 from app.core.proposals import Mixture
 from app.core.signals import Extremes, Range, RangeLeft, floor_range
-from tests.claims.conftest import Runner
-from tests.claims.sessions import ALPHA, WORLDS, Case, Tally, tally
+from tests.claims.conftest import FULL, Runner
+from tests.claims.sessions import ALPHA, FURTHER_WORLDS, WORLDS, Case, Tally, tally
 
 REJECTED_AT = 1e-3
+ALL_WORLDS = (*WORLDS, *FURTHER_WORLDS)
 POLICIES = ("celeus", "no_surrogate", "evalue", "oracle")
 
 
@@ -32,6 +33,40 @@ def test_at_most_alpha_of_the_sessions_ever_lose_the_risk(
     counted = runner.results[case] = runner.run(case)
     assert counted.missed_by_stop <= counted.missed_ever
     assert credible(counted.missed_ever, counted.sessions), counted
+
+
+BY_GOAL = [
+    *(("sharp", target, world) for target in ("pool", "population") for world in ALL_WORLDS),
+    *(("uniform", target, "informative surrogate") for target in ("pool", "population")),
+]
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize(("policy", "target", "world"), BY_GOAL)
+def test_at_most_alpha_of_the_sessions_with_a_goal_ever_lose_the_risk(
+    policy: str, target: str, world: str, runner: Runner
+) -> None:
+    case = Case(policy, target, world, runner.items)
+    counted = runner.results[case] = runner.run(case, goal_sessions(runner, target))
+    assert credible(counted.missed_ever, counted.sessions), counted
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("world", ALL_WORLDS)
+@pytest.mark.parametrize("target", ["pool", "population"])
+def test_at_most_alpha_lose_it_when_the_precision_is_changed_twice_by_looking(
+    target: str, world: str, runner: Runner
+) -> None:
+    case = Case("sharp", target, world, runner.items, changing=True)
+    counted = runner.run(case, goal_sessions(runner, target))
+    assert credible(counted.missed_ever, counted.sessions), counted
+
+
+def goal_sessions(runner: Runner, target: str) -> int:
+    """Full counts are larger, since the level is nearly used up; else pairs take their time."""
+    if FULL:
+        return 1500
+    return runner.sessions // 2 if target == "pool" else runner.sessions // 5
 
 
 def test_without_knowledge_more_than_half_of_the_pool_is_drawn_before_the_stop(
@@ -72,6 +107,6 @@ def test_a_range_that_is_too_narrow_is_caught(monkeypatch: pytest.MonkeyPatch) -
         del beta
         return floor_range(plug_in, left, 1.0, pool)
 
-    monkeypatch.setattr(folding, "floor_range", narrow)
+    monkeypatch.setattr(guesses, "floor_range", narrow)
     with pytest.raises(RangeLeft):
         quick("celeus", "informative surrogate")

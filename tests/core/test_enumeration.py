@@ -10,6 +10,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from app.core.cells import Cells
 from app.core.folding import Point
 from app.core.ledger import Draw, Observation, Unjudgeable
 from app.core.plan import Claim
@@ -51,17 +52,17 @@ def last_item(walk: Walk) -> None:
 
 
 def positive_scores_run_out(walk: Walk) -> None:
-    positive = np.flatnonzero(walk.state.proposal.weight > 0.0)
+    positive = np.flatnonzero(walk.mixture.weight > 0.0)
     for item in positive[: walk.plan.items - 1]:
-        q = walk.state.proposal.probability(int(item))
+        q = walk.mixture.probability(int(item))
         walk.enter(Draw(walk.state.drawn + 1, int(item), q, walk.state.sequence))
     walk.judge()
 
 
 def one_tiny_score_left(walk: Walk) -> None:
-    weight = walk.state.proposal.weight
+    weight = walk.mixture.weight
     for item in np.flatnonzero(weight > 1e-9)[: walk.plan.items - 1]:
-        q = walk.state.proposal.probability(int(item))
+        q = walk.mixture.probability(int(item))
         walk.enter(Draw(walk.state.drawn + 1, int(item), q, walk.state.sequence))
 
 
@@ -95,7 +96,7 @@ def every_next_round(walk: Walk) -> list[tuple[float, Point]]:
     found = []
     for item in walk.left():
         branch = walk.branch()
-        q = branch.state.proposal.probability(item)
+        q = branch.mixture.probability(item)
         branch.enter(Draw(branch.state.drawn + 1, item, q, branch.state.sequence))
         unjudged = [one.draw.round for one in branch.state.rounds if one.answered_at == 0]
         branch.judge(unjudged)
@@ -134,7 +135,7 @@ def test_no_item_and_no_loss_takes_the_signal_out_of_its_range(
     walk.judge([one.draw.round for one in walk.state.rounds if one.answered_at == 0])
     ranges: set[Range] = set()
     for item in walk.left():
-        q = walk.state.proposal.probability(item)
+        q = walk.mixture.probability(item)
         for judged in (truth.lower, truth.upper, None):
             branch = walk.branch()
             coming = branch.state.drawn + 1
@@ -162,7 +163,7 @@ def test_an_exact_range_is_reached_at_both_ends_and_lies_in_the_others(stage: Pr
             for loss in (0.0, 1.0):
                 branch = walk.branch()
                 coming = branch.state.drawn + 1
-                q = branch.state.proposal.probability(item)
+                q = branch.mixture.probability(item)
                 branch.enter(Draw(coming, item, q, 0))
                 branch.enter(Observation(coming, loss))
                 possible = branch.state.points[-1].plus.possible
@@ -179,7 +180,9 @@ def test_an_exact_range_is_reached_at_both_ends_and_lies_in_the_others(stage: Pr
 
 def mixed_wealth(walk: Walk, risk: float) -> float | None:
     """Mixture wealth of the cell that holds ``risk``, None when it is out."""
-    wealth = walk.state.fold.wealth
+    game = walk.state.fold.game
+    assert isinstance(game, Cells)
+    wealth = game.wealth
     holding = (wealth._lower <= risk) & (risk <= wealth._upper)
     if not holding.any():
         return None
@@ -213,7 +216,7 @@ def test_wealth_of_the_cell_that_holds_the_risk_falls_in_the_mean(
             mean = 0.0
             for item in walk.left():
                 branch = walk.branch()
-                q = branch.state.proposal.probability(item)
+                q = branch.mixture.probability(item)
                 branch.enter(Draw(branch.state.drawn + 1, item, q, 0))
                 branch.judge()
                 after = mixed_wealth(branch, risk)
@@ -230,7 +233,7 @@ def test_the_authors_form_of_evalue_is_no_supermartingale() -> None:
     policy = policy_named("evalue", recentred=False, theta=0.01)
     walk = open_walk(truth, policy, Claim(alpha=1e-30))
     for number, item in enumerate((0, 1, 2), start=1):
-        walk.enter(Draw(number, item, walk.state.proposal.probability(item), 0))
+        walk.enter(Draw(number, item, walk.mixture.probability(item), 0))
     walk.judge()
     before = mixed_wealth(walk, 0.5)
     mean = 0.0

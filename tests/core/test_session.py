@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.core.cells import Cells
 from app.core.ledger import Amendment, Change, Draw, Event, Observation, Unjudgeable
 from app.core.plan import Claim, Plan
 from app.core.policies import Policy, policy_named
@@ -222,11 +223,12 @@ def test_another_seed_draws_other_items() -> None:
 @pytest.mark.parametrize("policy", CONFIGURATIONS.values(), ids=CONFIGURATIONS)
 def test_policies_without_scores_draw_evenly_and_ignore_the_surrogate(policy: Policy) -> None:
     walk = open_walk(small_truth(), policy)
+    guess = [walk.state.fold.guesses.of(Draw(1, item, 1.0, 0)) for item in range(7)]
     if not policy.uses_scores:
-        assert [walk.state.proposal.probability(item) for item in range(7)] == [1.0 / 7.0] * 7
-        assert set(walk.state.surrogate) == {0.0}
+        assert [walk.mixture.probability(item) for item in range(7)] == [1.0 / 7.0] * 7
+        assert guess == [0.0] * 7
     else:
-        assert np.array_equal(walk.state.surrogate, walk.truth.scores.surrogate)
+        assert guess == list(walk.truth.scores.surrogate)
 
 
 @pytest.mark.parametrize(
@@ -286,7 +288,9 @@ class TestChangeOfPrecision:
         return open_walk(zero_one_truth(300), CELEUS, Claim(precision=self.COARSE))
 
     def cell(self, walk: Walk) -> float:
-        wealth = walk.state.fold.wealth
+        game = walk.state.fold.game
+        assert isinstance(game, Cells)
+        wealth = game.wealth
         return float((wealth._upper - wealth._lower).max())
 
     def test_binds_from_the_first_draw_made_after_it(self) -> None:

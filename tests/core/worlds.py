@@ -87,6 +87,12 @@ class Walk:
         """An independent walk from the same place."""
         return copy.deepcopy(self)
 
+    @property
+    def mixture(self) -> Mixture:
+        """The proposal of a published policy."""
+        assert isinstance(self.state.proposal, Mixture)
+        return self.state.proposal
+
     def left(self) -> list[int]:
         """Items not yet drawn."""
         return [int(item) for item in np.flatnonzero(self.state.proposal.drawn_in == 0)]

@@ -1,0 +1,103 @@
+"""Surrogates recalibrated from the labels seen so far, stratum by stratum (METHOD 10, steps 1-2).
+
+Notation, on the unit scale: x_k mean surrogate of stratum k, c_k its labels folded so far, l a
+loss, m the surrogate that its signal used, n items left before the draw, q its probability.
+
+    line   a + b x through the points (x, l), each weighted by 1 / (n q), ridge towards a = 0, b = 1
+    g_k    the line at x_k, cut to [0.005, 0.995]
+    m_k    (16 g_k + sum of l in k) / (16 + c_k)               surrogate of every item left in k
+    f      (10 + sum of (l - m)^2) / (10 + sum of m (1 - m))
+    v_k    (40 f m_k (1 - m_k) + sum of (l - m)^2 in k) / (40 + c_k)     residual second moment
+
+Both are functions of the folded past, so a signal keeps the pool risk as its mean whatever they
+say; how well they fit decides only how fast the interval narrows. Unjudgeable rounds are not here.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+RIDGE = 10.0
+LINE_LABELS = 16.0
+"""The line counts as that many labels of a stratum."""
+LEAST_GUESS = 0.005
+SPREAD_LABELS = 40.0
+PRIOR_SPREAD = 10.0
+LEAST_MEAN = 0.04
+LEAST_MOMENT = 1e-12
+"""Keeps square roots and quotients defined; far below what the shrinkage leaves."""
+
+
+@dataclass(slots=True)
+class Line:
+    """Sums of the weighted straight line, the ridge included."""
+
+    weight: float = RIDGE
+    x: float = 0.0
+    xx: float = RIDGE
+    y: float = 0.0
+    xy: float = RIDGE
+
+    def add(self, x: float, y: float, weight: float) -> None:
+        """Take in one point."""
+        self.weight += weight
+        self.x += weight * x
+        self.xx += weight * x * x
+        self.y += weight * y
+        self.xy += weight * x * y
+
+    def at(self, x: Floats) -> Floats:
+        """Height of the line."""
+        determinant = self.weight * self.xx - self.x * self.x
+        slope = (self.weight * self.xy - self.x * self.y) / determinant
+        intercept = (self.y - slope * self.x) / self.weight
+        return intercept + slope * x
+
+
+@dataclass(slots=True)
+class Calibration:
+    """What the folded labels say of every stratum; ``base`` holds x_k."""
+
+    base: Floats
+    line: Line = field(default_factory=Line)
+    labels: Floats = field(init=False)
+    losses: Floats = field(init=False)
+    squares: Floats = field(init=False)
+    all_squares: float = 0.0
+    all_spread: float = 0.0
+    mean: Floats = field(init=False)
+    moment: Floats = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.labels = np.zeros(self.base.size)
+        self.losses = np.zeros(self.base.size)
+        self.squares = np.zeros(self.base.size)
+        self._fit()
+
+    def record(self, stratum: int, loss: float, weight: float) -> None:
+        """Take in a judged round of weight 1 / (n q); ``mean`` still holds what it was bet with."""
+        used = float(self.mean[stratum])
+        square = (loss - used) ** 2
+        self.line.add(float(self.base[stratum]), loss, weight)
+        self.labels[stratum] += 1.0
+        self.losses[stratum] += loss
+        self.squares[stratum] += square
+        self.all_squares += square
+        self.all_spread += used * (1.0 - used)
+        self._fit()
+
+    def _fit(self) -> None:
+        guess = self.line.at(self.base)
+        np.maximum(guess, LEAST_GUESS, out=guess)
+        np.minimum(guess, 1.0 - LEAST_GUESS, out=guess)
+        mean = (LINE_LABELS * guess + self.losses) / (LINE_LABELS + self.labels)
+        inner = np.minimum(np.maximum(mean, LEAST_MEAN), 1.0 - LEAST_MEAN)
+        factor = (self.all_squares + PRIOR_SPREAD) / (self.all_spread + PRIOR_SPREAD)
+        prior = SPREAD_LABELS * factor * inner * (1.0 - inner)
+        self.mean = mean
+        self.moment = np.maximum(
+            (prior + self.squares) / (SPREAD_LABELS + self.labels), LEAST_MOMENT
+        )

@@ -1,0 +1,90 @@
+"""The published policies' game: wealth on cells with the fractions of ``betting``."""
+
+from dataclasses import dataclass
+
+from app.core.betting import Bet, Bettor, CommonVariance, OwnVariance
+from app.core.eprocess import Interval, Side, Standing, Wealth
+from app.core.estimators import Lure
+from app.core.folding import Seen, Turn
+from app.core.plan import Plan, cell_width
+
+
+@dataclass(slots=True)
+class Completion:
+    """What one completion of the pool remembers of its rounds."""
+
+    bettor: Bettor
+    lure: Lure
+
+
+class Cells:
+    """Cells of candidates, the running intersection, and its step to the target."""
+
+    __slots__ = ("_cell", "_minus", "_plan", "_plus", "_standing", "interval", "wealth")
+
+    def __init__(self, plan: Plan, mean_surrogate: float) -> None:
+        policy = plan.policy
+        own = policy.fraction == "own"
+        self._plan = plan
+        self._plus, self._minus = (
+            Completion(
+                OwnVariance(plan.lower) if own else CommonVariance(),
+                Lure(plan.items, mean_surrogate),
+            )
+            for _ in range(2)
+        )
+        self.wealth = Wealth(plan.scale, plan.cell, plan.alpha1, theta=policy.theta, c=policy.c)
+        self._cell = plan.cell
+        self._standing = Standing(plan.scale)
+        self.interval = plan.bound.widen(plan.scale, plan.items, plan.scale)
+
+    @property
+    def pool_interval(self) -> Interval:
+        """Interval for the pool risk."""
+        return self._standing.interval
+
+    @property
+    def emptied(self) -> bool:
+        """No cell is left; the last interval stays."""
+        return self._standing.emptied
+
+    @property
+    def middle(self) -> float:
+        """LURE's midpoint of the two completions."""
+        return (self._plus.lure.value + self._minus.lure.value) / 2.0
+
+    def play(self, turn: Turn) -> None:
+        """Bet on the round, then remember it."""
+        self._refine(turn.precision)
+        plus = self._side(self._plus, turn.plus)
+        minus = self._side(self._minus, turn.minus)
+        self.wealth.bet(turn.draw.round, plus, minus)
+        for side, played, seen in (
+            (self._plus, plus, turn.plus),
+            (self._minus, minus, turn.minus),
+        ):
+            side.bettor.record(played.value, played.bet)
+            side.lure.record(seen.loss - seen.guess, turn.draw.q)
+
+    def narrow(self, limits: Interval, *, last: bool) -> None:
+        """Intersect with the cells still standing and with the logical limits."""
+        del last
+        if self._standing.narrow(self.wealth.hull, limits):
+            plan = self._plan
+            self.interval = plan.bound.widen(self.pool_interval, plan.items, plan.scale)
+
+    def _refine(self, precision: float | None) -> None:
+        """Split the cells when the round was drawn under a finer precision than theirs."""
+        if precision == self._plan.precision:
+            return
+        cell = cell_width(precision, self._plan.scale)
+        if cell < self._cell:
+            self.wealth.split(cell)
+            self._cell = cell
+
+    def _side(self, side: Completion, seen: Seen) -> Side:
+        """The bet: on the signal, or in the authors' form of ``evalue`` on the raw loss."""
+        if self._plan.policy.recentred:
+            bet = Bet(seen.possible.lower, seen.possible.width)
+            return Side(side.bettor, bet, seen.signal)
+        return Side(side.bettor, Bet(self._plan.lower, self._plan.scale.width), seen.loss)

@@ -1,0 +1,168 @@
+"""Surrogates of the items left, as the fold uses them: fixed at opening, or recalibrated.
+
+Whatever a round is told here comes from rounds before it; its loss is a parameter of ``record``
+only.
+"""
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.core.calibration import Calibration
+from app.core.ledger import Draw
+from app.core.plan import Plan
+from app.core.proposals import Mixture, RunningSum
+from app.core.signals import Extremes, Range, exact_range, floor_range, global_range
+from app.core.strata import Strata
+
+Floats = NDArray[np.float64]
+
+LEAST_MOMENT = 0.001
+
+
+class Guesses(Protocol):
+    """Surrogates after the folded prefix; all values on the loss scale."""
+
+    @property
+    def left(self) -> float:
+        """Sum of the surrogates of the items not folded."""
+
+    @property
+    def spread(self) -> Floats:
+        """Residual second moment of every stratum on the unit scale; empty without strata."""
+
+    def of(self, draw: Draw) -> float:
+        """Surrogate of the drawn item."""
+
+    def possible(self, draw: Draw, plug_in: float) -> Range:
+        """Range of the draw's signal."""
+
+    def variance(self, draw: Draw) -> float:
+        """Predicted variance of the draw's signal on the unit scale."""
+
+    def record(self, draw: Draw, loss: float | None) -> None:
+        """The round is folded; ``loss`` is None when no judge could tell it."""
+
+
+class FixedGuesses:
+    """Surrogates as they came with the pool."""
+
+    __slots__ = ("_extremes", "_left", "_plan", "_proposal", "_rounds", "_surrogate")
+
+    def __init__(self, plan: Plan, surrogate: Floats, proposal: Mixture) -> None:
+        self._plan = plan
+        self._surrogate = surrogate
+        self._proposal = proposal
+        self._rounds = 0
+        self._left = RunningSum.of(surrogate)
+        self._extremes = Extremes(
+            plan.items, plan.lower, plan.upper, float(surrogate.min()), float(surrogate.max())
+        )
+
+    @property
+    def left(self) -> float:
+        """Sum of the surrogates of the items not folded."""
+        return self._left.value
+
+    @property
+    def spread(self) -> Floats:
+        """Nothing: scores decide who is drawn."""
+        return np.empty(0)
+
+    def of(self, draw: Draw) -> float:
+        """Surrogate of the drawn item."""
+        return float(self._surrogate[draw.item])
+
+    def possible(self, draw: Draw, plug_in: float) -> Range:
+        """The range the policy names."""
+        policy = self._plan.policy
+        if policy.range == "global":
+            return global_range(policy.beta, self._extremes)
+        if policy.range == "exact":
+            q = self._proposal.probabilities(draw.round)
+            here = q > 0.0
+            return exact_range(plug_in, self._surrogate[here], q[here], self._extremes)
+        left = self._plan.items - self._rounds
+        return floor_range(plug_in, left, policy.beta, self._extremes)
+
+    def variance(self, draw: Draw) -> float:
+        """Unknown: the published bets estimate it from the signals."""
+        del draw
+        return float("nan")
+
+    def record(self, draw: Draw, loss: float | None) -> None:
+        """One item less; its loss changes no surrogate."""
+        del loss
+        self._rounds += 1
+        self._left.add(-self.of(draw))
+
+
+class CalibratedGuesses:
+    """One surrogate for every item of a stratum, fitted to the labels of rounds before.
+
+    Probabilities are those recorded at the draw; the items left are those before the draw, which
+    for a draw made ahead of losses are the items not yet folded.
+    """
+
+    __slots__ = ("_calibration", "_extremes", "_items", "_left", "_lower", "_strata", "_width")
+
+    def __init__(self, plan: Plan, strata: Strata) -> None:
+        self._items = plan.items
+        self._lower = plan.lower
+        self._width = plan.scale.width
+        self._strata = strata
+        self._left: Floats = strata.size.astype(np.float64)
+        self._calibration = Calibration(strata.base)
+        # The surrogates' extremes are not asked for by an exact range.
+        self._extremes = Extremes(plan.items, plan.lower, plan.upper, plan.lower, plan.upper)
+
+    @property
+    def left(self) -> float:
+        """Sum of the surrogates of the items not folded."""
+        sums = self._left.sum(), self._left @ self._calibration.mean
+        return float(self._lower * sums[0] + self._width * sums[1])
+
+    @property
+    def spread(self) -> Floats:
+        """Residual second moment of every stratum."""
+        return self._calibration.moment
+
+    @property
+    def means(self) -> Floats:
+        """Surrogate of every stratum, on the unit scale."""
+        return self._calibration.mean
+
+    def of(self, draw: Draw) -> float:
+        """Surrogate of the drawn item's stratum."""
+        mean = self._calibration.mean[self._strata.code[draw.item]]
+        return self._lower + self._width * float(mean)
+
+    def possible(self, draw: Draw, plug_in: float) -> Range:
+        """The exact range over strata with items left."""
+        surrogate = self._lower + self._width * self._calibration.mean
+        q = _strata_q(draw)
+        here = self._left > 0.0
+        if not here.all():
+            surrogate, q = surrogate[here], q[here]
+        return exact_range(plug_in, surrogate, q, self._extremes)
+
+    def variance(self, draw: Draw) -> float:
+        """The sum over strata of rem_k max(v_k, 0.001) / (N^2 q_k)."""
+        moment = np.maximum(self._calibration.moment, LEAST_MOMENT)
+        return float(self._left @ (moment / _strata_q(draw))) / (self._items * self._items)
+
+    def record(self, draw: Draw, loss: float | None) -> None:
+        """One item less in its stratum; a loss moves the fit."""
+        stratum = int(self._strata.code[draw.item])
+        if loss is not None:
+            unit = (loss - self._lower) / self._width
+            self._calibration.record(stratum, unit, 1.0 / (float(self._left.sum()) * draw.q))
+        self._left[stratum] -= 1.0
+
+
+def _strata_q(draw: Draw) -> Floats:
+    if draw.strata_q is None:
+        message = f"the draw of round {draw.round} came without the probabilities of its strata"
+        raise ValueError(message)
+    return draw.strata_q

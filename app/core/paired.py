@@ -1,0 +1,118 @@
+"""The game for target population: pairs that wait until a loose pool interval is narrow.
+
+Pairs are costly while the pool risk may lie anywhere, so their rounds are kept and replayed once
+the loose interval is at most 5 precisions wide, or when the run ends, for the rows that are then
+needed: the stakes are those of pairs that bet from round 1. Until then the interval is what the
+starting stakes alone leave.
+kappa, starts and lattice are those of the opening precision; a change moves only later goals.
+"""
+
+from app.core.eprocess import Interval, Standing
+from app.core.folding import Turn
+from app.core.lattice import Lattice
+from app.core.pairplan import PairPlan
+from app.core.pairs import PairSide
+from app.core.plan import Plan
+from app.core.pooled import Watch, narrow
+from app.core.sight import frames
+
+LOOSE = 4.0
+"""Half-width that the loose pool sequence has as its goal, in those of the precision."""
+PRECISIONS_TO_START = 5.0
+
+
+class PairGame:
+    """A loose sequence for the pool risk, and pairs for the population risk within it."""
+
+    __slots__ = (
+        "_frame",
+        "_half",
+        "_loose",
+        "_pool",
+        "_precision",
+        "_scale",
+        "_sides",
+        "_started",
+        "_steps",
+        "_target",
+        "_watch",
+    )
+
+    def __init__(self, plan: Plan, start: float) -> None:
+        if plan.precision is None:
+            message = "pairs need a precision"
+            raise ValueError(message)
+        self._scale = plan.scale
+        self._frame = frames(plan.scale)[0]
+        self._watch = Watch(plan.scale, start)
+        self._precision: float | None = plan.precision
+        self._half = plan.precision / plan.scale.width / 2.0
+        self._steps = round(plan.scale.width / plan.cell)
+        self._loose = Lattice(self._steps, plan.bound.alpha2, self._half, LOOSE)
+        pairs = PairPlan(plan.items, plan.alpha1, self._steps)
+        self._sides = [PairSide(pairs, self._half) for _ in range(2)]
+        self._started = False
+        self._pool = Standing(plan.scale)
+        self._target = Standing(plan.scale)
+        self._settle()
+
+    @property
+    def pool_interval(self) -> Interval:
+        """The loose interval for the pool risk."""
+        return self._pool.interval
+
+    @property
+    def interval(self) -> Interval:
+        """Interval for the population risk."""
+        return self._target.interval
+
+    @property
+    def emptied(self) -> bool:
+        """No row is left, or no candidate of the loose sequence."""
+        return self._target.emptied or self._pool.emptied
+
+    @property
+    def middle(self) -> float:
+        """Midpoint of the two completions' centres."""
+        return self._watch.middle
+
+    def play(self, turn: Turn) -> None:
+        """Bet on the round, or keep it for later."""
+        if turn.precision != self._precision:
+            self._aim(turn.precision)
+        views, signals = self._watch.before(turn), self._watch.signals(turn)
+        self._loose.play(views, signals)
+        for side, view, signal in zip(self._sides, views, signals, strict=True):
+            side.play(view, signal, self._half)
+        self._watch.record(views, signals, turn.variance)
+
+    def narrow(self, limits: Interval, *, last: bool) -> None:
+        """Narrow the loose interval, start the pairs when it is time, and find the rows left."""
+        changed = narrow(self._pool, self._loose, self._frame, limits)
+        wide = 2.0 * PRECISIONS_TO_START * self._half * self._scale.width
+        self._started |= last or self._pool.interval.width <= wide
+        if changed or self._started:
+            self._settle()
+
+    def _aim(self, precision: float | None) -> None:
+        """A new precision binds later bets; without one the old goals stay."""
+        self._precision = precision
+        if precision is not None:
+            self._half = precision / self._scale.width / 2.0
+            self._loose.aim(self._half, self._steps)
+
+    def _settle(self) -> None:
+        for side, (lower, upper, most) in zip(self._sides, self._bounds(), strict=True):
+            side.settle(lower, upper, most, betting=self._started)
+        floor, mirrored = (side.floor for side in self._sides)
+        hull = None
+        if floor is not None and mirrored is not None and floor <= 1.0 - mirrored:
+            hull = Interval(self._frame.value(floor), self._frame.value(1.0 - mirrored))
+        self._target.narrow(hull, self._scale)
+
+    def _bounds(self) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
+        """For each side in its frame: C, and the largest population risk that still stands."""
+        pool, target = self._pool.interval, self._target.interval
+        lower, upper = self._frame.unit(pool.lower), self._frame.unit(pool.upper)
+        least, most = self._frame.unit(target.lower), self._frame.unit(target.upper)
+        return (lower, upper, most), (1.0 - upper, 1.0 - lower, 1.0 - least)

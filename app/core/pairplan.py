@@ -1,0 +1,133 @@
+"""The plan of the pairs (v, r), fixed at opening: what the pool itself says of the population.
+
+Notation, on the unit scale: R_N pool risk, r population risk, N items, D half the precision, h the
+step of the lattice, level two-sided, z' the normal quantile at 1 - level / 2, phi, Phi the normal
+density and distribution. For N iid losses in [0, 1] of mean r
+
+    E exp(kappa R_N) <= (1 - r + r e^(kappa / N))^N
+
+so a pair may start with the log stake  log(level / 2) + kappa v - N log(1 - r + r e^(kappa / N)):
+at v = R_N its mean over pools is at most level / 2. For every r the plan takes
+
+    tau^2    r (1 - r) / N                     h0 = phi(z') / (level / 2),  L' = log(2 / level)
+    kappa(s) h0 / sqrt(s^2 + h0^2 tau^2 / (2 L'))
+    reach(s) s z1 + (log Phi(-z1) + L' + kappa^2 tau^2 / 2) / kappa,   phi(z1) / Phi(-z1) = kappa s
+    sigma*   the s with reach(s) = D - h / 2, at least 0.1 D           kappa = kappa(sigma*)
+    I*       1 / sigma*^2
+
+Any kappa and goal are valid; these make variances add in quadrature.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_ndtr, ndtri
+
+Floats = NDArray[np.float64]
+
+LEAST_SIGMA = 0.1
+WIDEST_SIGMA = 10.0
+BISECTIONS = 44
+PAIRS_PER_PRECISION = 80
+NARROWEST_BISECTIONS = 20
+WHOLE = 1e-9
+MILLS_STEP = 1e-3
+MILLS_LOWEST = -12.0
+
+
+@dataclass(frozen=True, slots=True)
+class PairPlan:
+    """Pool size, level and lattice of a session whose population risk is certified by pairs."""
+
+    items: int
+    level: float
+    steps: int
+
+    def risks(self) -> Floats:
+        """The lattice of r and of v, shape [steps + 1]."""
+        return np.arange(self.steps + 1) / self.steps
+
+    def sigma(self, risk: Floats, half: float) -> Floats:
+        """sigma* of every population risk, for a half-width D = ``half``."""
+        least = np.full(risk.shape, LEAST_SIGMA * half)
+        inside, outside = least.copy(), np.full(risk.shape, WIDEST_SIGMA * half)
+        asked = half - 0.5 / self.steps
+        for _ in range(BISECTIONS):
+            middle = (inside + outside) / 2.0
+            within = self._reach(middle, risk) <= asked
+            inside = np.where(within, middle, inside)
+            outside = np.where(within, outside, middle)
+        return inside
+
+    def kappa(self, sigma: Floats, risk: Floats) -> Floats:
+        """Weight of the pool's own evidence at s = ``sigma``."""
+        h0, log_level = self._constants()
+        tau2 = risk * (1.0 - risk) / self.items
+        return np.asarray(h0 / np.sqrt(sigma**2 + h0 * h0 * tau2 / (2.0 * log_level)))
+
+    def start(self, kappa: Floats, risk: Floats) -> Floats:
+        """Log stake of the pair (0, r) before any label; that of (v, r) is kappa v more."""
+        moment = self.items * np.log1p(risk * np.expm1(kappa / self.items))
+        return np.asarray(math.log(self.level / 2.0) - moment)
+
+    def reached(self, half: float, width: float, risk: float) -> bool:
+        """A wholly judged pool of risk 0 or 1/2 leaves at most ``width``; opened for ``half``."""
+        # The row that must be out: at risk 0 all of the width lies above, at 1/2 half of it.
+        share = width if risk == 0.0 else width / 2.0
+        away = math.floor(share * self.steps + WHOLE) / self.steps
+        mirrored = np.array([max(1.0 - risk - away, 0.0)])
+        kappa = self.kappa(self.sigma(mirrored, half), mirrored)
+        return bool((self.start(kappa, mirrored) + kappa * (1.0 - risk))[0] >= 0.0)
+
+    def _reach(self, sigma: Floats, risk: Floats) -> Floats:
+        _, log_level = self._constants()
+        kappa = self.kappa(sigma, risk)
+        tau2 = risk * (1.0 - risk) / self.items
+        z1 = _inverse_mills(kappa * sigma, self.level)
+        spent = log_ndtr(-z1) + log_level + kappa * kappa * tau2 / 2.0
+        return np.asarray(sigma * z1 + spent / kappa)
+
+    def _constants(self) -> tuple[float, float]:
+        """h0 and L'."""
+        z = float(ndtri(1.0 - self.level / 2.0))
+        density = math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
+        return density / (self.level / 2.0), math.log(2.0 / self.level)
+
+
+def pair_steps(precision: float) -> int:
+    """Steps of the lattice of r and v over the unit scale."""
+    return math.ceil(PAIRS_PER_PRECISION / precision - WHOLE)
+
+
+def narrowest(
+    items: int, level: float, precision: float, risk: float, opened: float | None = None
+) -> float:
+    """Smallest precision, from ``precision`` up, that a wholly judged pool of ``risk`` reaches.
+
+    ``opened`` is the precision of the opening where pairs go on with those they have.
+    """
+
+    def reached(width: float) -> bool:
+        first = opened or width
+        return PairPlan(items, level, pair_steps(first)).reached(first / 2.0, width, risk)
+
+    if reached(precision):
+        return precision
+    inside, outside = 1.0, precision
+    for _ in range(NARROWEST_BISECTIONS):
+        middle = math.sqrt(inside * outside)
+        if reached(middle):
+            inside = middle
+        else:
+            outside = middle
+    return inside
+
+
+def _inverse_mills(ratio: Floats, level: float) -> Floats:
+    """Where phi(z) / Phi(-z) = ratio, from a table; it ends at the ratio of ``level``."""
+    highest = float(ndtri(1.0 - level / 2.0)) + 2.0 * MILLS_STEP
+    z = np.arange(MILLS_LOWEST, highest, MILLS_STEP)
+    log_mills = -0.5 * z * z - 0.5 * math.log(2.0 * math.pi) - log_ndtr(-z)
+    return np.asarray(np.interp(np.log(ratio), log_mills, z))

@@ -1,0 +1,122 @@
+"""The game of policies with a goal when the pool risk is bet on (METHOD 10, target pool)."""
+
+from app.core.eprocess import Interval, Standing
+from app.core.folding import Turn
+from app.core.lattice import Lattice
+from app.core.plan import Plan, lattice_steps
+from app.core.sight import Frame, Sight, View, frames
+
+LEAST_SHARE = 0.1
+"""Of the half-width asked for, what the pool risk is at least aimed to."""
+
+
+class Watch:
+    """Both sides' view of the coming signals, each in its own frame."""
+
+    __slots__ = ("_frames", "_plug_in", "_sights")
+
+    def __init__(self, scale: Interval, start: float) -> None:
+        self._frames = frames(scale)
+        self._sights = (Sight(), Sight())
+        self._plug_in = [frame.unit(start) for frame in self._frames]
+
+    @property
+    def middle(self) -> float:
+        """Midpoint of the two sides' centres, on the loss scale."""
+        both = zip(self._frames, self._sights, self._plug_in, strict=True)
+        return sum(frame.value(sight.centre(start)) for frame, sight, start in both) / 2.0
+
+    def before(self, turn: Turn) -> tuple[View, View]:
+        """Views of the turn; its signals are not looked at."""
+        plus, minus = (
+            sight.before(lower, frame.unit(seen.plug_in), turn.variance)
+            for frame, sight, seen, lower in zip(
+                self._frames, self._sights, (turn.plus, turn.minus), self._lowers(turn), strict=True
+            )
+        )
+        return plus, minus
+
+    def signals(self, turn: Turn) -> tuple[float, float]:
+        """The turn's signals in the frames of the two sides."""
+        plus, minus = self._frames
+        return plus.unit(turn.plus.signal), minus.unit(turn.minus.signal)
+
+    def record(
+        self, views: tuple[View, View], signals: tuple[float, float], variance: float
+    ) -> None:
+        """Take in the signals after the bets on them."""
+        for sight, view, signal in zip(self._sights, views, signals, strict=True):
+            sight.record(signal, view.centre, variance)
+
+    def _lowers(self, turn: Turn) -> tuple[float, float]:
+        """Lower ends of the ranges; the minus side's is the mirrored upper end."""
+        plus, minus = self._frames
+        return plus.unit(turn.plus.possible.lower), minus.unit(turn.minus.possible.upper)
+
+
+class PoolGame:
+    """A lattice for the pool risk, widened to the target by the plan's bound."""
+
+    __slots__ = ("_frame", "_lattice", "_plan", "_precision", "_standing", "_watch", "interval")
+
+    def __init__(self, plan: Plan, start: float) -> None:
+        self._plan = plan
+        self._frame: Frame = frames(plan.scale)[0]
+        self._watch = Watch(plan.scale, start)
+        self._precision = plan.precision
+        steps = round(plan.scale.width / plan.cell)
+        self._lattice = Lattice(steps, plan.alpha1, half_width(plan, plan.precision))
+        self._standing = Standing(plan.scale)
+        self.interval = plan.bound.widen(plan.scale, plan.items, plan.scale)
+
+    @property
+    def pool_interval(self) -> Interval:
+        """Interval for the pool risk."""
+        return self._standing.interval
+
+    @property
+    def emptied(self) -> bool:
+        """No candidate is left; the last interval stays."""
+        return self._standing.emptied
+
+    @property
+    def middle(self) -> float:
+        """Midpoint of the two completions' centres."""
+        return self._watch.middle
+
+    def play(self, turn: Turn) -> None:
+        """Bet on the round, then remember it."""
+        if turn.precision != self._precision:
+            self._precision = turn.precision
+            steps = lattice_steps(self._plan, turn.precision)
+            self._lattice.aim(half_width(self._plan, turn.precision), steps)
+        views, signals = self._watch.before(turn), self._watch.signals(turn)
+        self._lattice.play(views, signals)
+        self._watch.record(views, signals, turn.variance)
+
+    def narrow(self, limits: Interval, *, last: bool) -> None:
+        """Intersect with the candidates still standing and with the logical limits."""
+        del last
+        if narrow(self._standing, self._lattice, self._frame, limits):
+            plan = self._plan
+            self.interval = plan.bound.widen(self.pool_interval, plan.items, plan.scale)
+
+
+def narrow(standing: Standing, lattice: Lattice, frame: Frame, limits: Interval) -> bool:
+    """Narrow an interval by a lattice, and the lattice by the interval; says whether it changed."""
+    hull = lattice.hull
+    ends = None if hull is None else Interval(frame.value(hull[0]), frame.value(hull[1]))
+    changed = standing.narrow(ends, limits)
+    if changed:
+        interval = standing.interval
+        lattice.keep(frame.unit(interval.lower), frame.unit(interval.upper))
+    return changed
+
+
+def half_width(plan: Plan, precision: float | None) -> float | None:
+    """D: half the precision on the unit scale, less what the step to the target takes."""
+    if precision is None:
+        return None
+    asked = precision / 2.0
+    left = asked - plan.bound.at_centre(plan.items, plan.scale) / 2.0
+    return max(left, LEAST_SHARE * asked) / plan.scale.width

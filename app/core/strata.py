@@ -1,0 +1,121 @@
+"""Strata: items grouped before the first draw, by what is known without a label (METHOD 10).
+
+Items are split by the distinct values of the target-loss proxy where there are at most 8 of them,
+and within each part by the surrogate: by its distinct values when they are few (votes), else into
+bins of equal counts; items with the same surrogate are never separated. Of several surrogate
+columns the bins are those of their mean and, within each, of their spread. Without any surrogate
+the strata are the groups, or one. There are at most 40.
+
+Any grouping is valid, since it looks at no loss; a good one puts items with like residuals
+together.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.core.eprocess import Interval
+from app.core.surrogates import Scores
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int16]
+Counts = NDArray[np.int64]
+
+MOST_STRATA = 40
+MOST_PROXIES = 8
+MOST_BINS = 20
+SPREAD_BINS = 3
+ITEMS_PER_BIN = 25
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Strata:
+    """Stratum of every item (``code``, shape [N]); per stratum its size and mean surrogate.
+
+    ``base`` is on the unit scale, 0 for the smallest loss and 1 for the largest. No stratum is
+    empty.
+    """
+
+    code: Codes
+    size: Counts
+    base: Floats
+
+    @property
+    def count(self) -> int:
+        """Number of strata, K."""
+        return int(self.size.size)
+
+
+def strata_of(scores: Scores, scale: Interval) -> Strata:
+    """Strata for a policy that uses scores. O(N log N)."""
+    unit = np.clip((scores.surrogate - scale.lower) / scale.width, 0.0, 1.0)
+    parts = _parts(scores.proxy, unit.size)
+    if scores.proxy is None and scores.columns is None and not np.ptp(unit):
+        return _numbered(_groups(scores.group, unit.size), unit)
+    share = MOST_STRATA // (int(parts.max()) + 1)
+    code = np.zeros(unit.size, dtype=np.int64)
+    for part in range(int(parts.max()) + 1):
+        here = parts == part
+        code[here] = part * MOST_STRATA + _bins(unit[here], min(MOST_BINS, share))
+    if scores.columns is not None and scores.columns.shape[1] > 1:
+        code = _by_spread(code, scores.columns.std(axis=1) / scale.width)
+    return _numbered(code, unit)
+
+
+def one_stratum(items: int) -> Strata:
+    """All items together, with nothing known of them."""
+    return _numbered(np.zeros(items, dtype=np.int64), np.zeros(items))
+
+
+def _parts(proxy: Floats | None, items: int) -> Counts:
+    """Parts by the value of the proxy, where it has few values."""
+    if proxy is not None:
+        values, part = np.unique(proxy, return_inverse=True)
+        if values.size <= MOST_PROXIES:
+            return np.asarray(part, dtype=np.int64)
+    return np.zeros(items, dtype=np.int64)
+
+
+def _bins(value: Floats, most: int) -> Counts:
+    """Distinct values when at most ``most``, else bins of equal counts that never split a tie."""
+    distinct, code = np.unique(value, return_inverse=True)
+    if distinct.size > most:
+        bins = max(1, min(most, value.size // ITEMS_PER_BIN))
+        ordered = np.sort(value)
+        edges = np.unique(ordered[np.arange(1, bins) * value.size // bins])
+        code = np.searchsorted(edges, value, side="right")
+    return np.asarray(code, dtype=np.int64)
+
+
+def _by_spread(code: Counts, spread: Floats) -> Counts:
+    """Each bin of the mean cut by the spread of the columns, as far as 40 strata allow."""
+    present, code = np.unique(code, return_inverse=True)
+    parts = min(SPREAD_BINS, MOST_STRATA // present.size)
+    if parts < 2:
+        return np.asarray(code, dtype=np.int64)
+    finer = np.empty(code.size, dtype=np.int64)
+    for one in range(present.size):
+        here = code == one
+        finer[here] = one * parts + _bins(spread[here], parts)
+    return finer
+
+
+def _groups(group: NDArray[np.int32] | None, items: int) -> Counts:
+    """The largest groups, and one stratum for the items of all others."""
+    if group is None:
+        return np.zeros(items, dtype=np.int64)
+    _, code, size = np.unique(group, return_inverse=True, return_counts=True)
+    rank = np.empty(size.size, dtype=np.int64)
+    rank[np.argsort(-size, kind="stable")] = np.arange(size.size)
+    return np.asarray(np.minimum(rank[code], MOST_STRATA - 1), dtype=np.int64)
+
+
+def _numbered(code: Counts, unit: Floats) -> Strata:
+    _, dense = np.unique(code, return_inverse=True)
+    size = np.bincount(dense)
+    return Strata(
+        code=dense.astype(np.int16),
+        size=size.astype(np.int64),
+        base=np.bincount(dense, weights=unit) / size,
+    )

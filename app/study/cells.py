@@ -1,0 +1,111 @@
+"""The real pools of the label benchmark, as truths with the scores known beforehand.
+
+A folder holds per-item results of real models (``mmlu.npz``, ``mmlu_pro.npz``, ``imagenet.npz``);
+items stand in source order there and are shuffled with a fixed seed here.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.core.randomness import uniforms
+from app.core.surrogates import Scores
+from app.study.simulation import Truth
+
+Floats = NDArray[np.float64]
+
+VOTERS_IMAGENET = (
+    "resnet_v2_101_tf",
+    "densenet201",
+    "resnet_v1_152_tf",
+    "resnet_v1_101_tf",
+    "dpn68b",
+)
+
+
+def cell(name: str, folder: Path) -> Truth:
+    """The pool ``name`` from ``folder``."""
+    return _shuffled(CELLS[name](folder))
+
+
+def _mmlu(target: str, small: str) -> Callable[[Path], Truth]:
+    """Strategy A: the pseudo-loss by a small model, beside the target's own dispersion."""
+
+    def load(folder: Path) -> Truth:
+        probabilities, label = _probabilities(folder)
+        f, g = probabilities(target), probabilities(small)
+        hard = (f.argmax(axis=1) != g.argmax(axis=1)).astype(np.float64)
+        dispersion = 1.0 - np.square(f).sum(axis=1)
+        loss = (f.argmax(axis=1) != label).astype(np.float64)
+        return Truth(loss, Scores(dispersion, np.abs(hard - dispersion), hard))
+
+    return load
+
+
+def _brier(folder: Path) -> Truth:
+    """Half the Brier score of Qwen-72B, and what two small models expect it to be."""
+    probabilities, label = _probabilities(folder)
+    f = probabilities("Qwen-72B")
+    guess = (probabilities("Mistral-7B-v0.1") + probabilities("Qwen-7B")) / 2.0
+    own = np.square(f).sum(axis=1)
+    loss = (own - 2.0 * f[np.arange(label.size), label] + 1.0) / 2.0
+    surrogate = np.clip((own - 2.0 * (guess * f).sum(axis=1) + 1.0) / 2.0, 0.0, 1.0)
+    return Truth(loss, _voted(surrogate))
+
+
+def _mmlu_pro(folder: Path) -> Truth:
+    """Five weaker models vote on the answers of the target."""
+    data = np.load(folder / "mmlu_pro.npz")
+    models = [str(one) for one in data["models"]]
+    answers, truth = data["pred"], data["answer"]
+    right = (answers == truth[:, None]).mean(axis=0)
+    ranked = np.argsort(-right, kind="stable")
+    target = answers[:, models.index("gemini-1.5-pro-002_5shots")]
+    votes = answers[:, ranked[8:13]] != target[:, None]
+    return Truth((target != truth).astype(np.float64), _voted(votes.mean(axis=1)))
+
+
+def _imagenet(folder: Path) -> Truth:
+    """Five weaker networks vote on the predictions of the target."""
+    data = np.load(folder / "imagenet.npz")
+    models = [str(one) for one in data["models"]]
+    target = data["top1"][:, models.index("pnasnet_large_tf")]
+    voters = data["top1"][:, [models.index(one) for one in VOTERS_IMAGENET]]
+    votes = voters != target[:, None]
+    return Truth((target != data["label"]).astype(np.float64), _voted(votes.mean(axis=1)))
+
+
+def _voted(surrogate: Floats) -> Scores:
+    return Scores(surrogate, np.sqrt(surrogate * (1.0 - surrogate)), None)
+
+
+def _probabilities(folder: Path) -> tuple[Callable[[str], Floats], NDArray[Any]]:
+    data = np.load(folder / "mmlu.npz")
+    models = [str(one) for one in data["models"]]
+    stored = data["prob"]
+
+    def of(model: str) -> Floats:
+        raw = stored[:, models.index(model)].astype(np.float64)
+        return np.asarray(raw / raw.sum(axis=1, keepdims=True))
+
+    return of, data["label"].astype(np.int64)
+
+
+def _shuffled(truth: Truth) -> Truth:
+    order = np.argsort(uniforms(b"cells", "shuffle", truth.loss.size), kind="stable")
+    known = truth.scores
+    proxy = None if known.proxy is None else known.proxy[order]
+    return Truth(truth.loss[order], Scores(known.surrogate[order], known.weight[order], proxy))
+
+
+CELLS: dict[str, Callable[[Path], Truth]] = {
+    "mmlu-qwen": _mmlu("Qwen-72B", "Llama-2-7b-hf"),
+    "mmlu-llama": _mmlu("Llama-2-70b-hf", "Llama-2-7b-hf"),
+    "mmlu-yi": _mmlu("Yi-34B", "Qwen-7B"),
+    "mmlu-brier": _brier,
+    "mmlupro-votes": _mmlu_pro,
+    "imagenet-votes": _imagenet,
+}

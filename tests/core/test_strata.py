@@ -1,0 +1,95 @@
+"""Items are grouped by what is known of them before any label, and never by one."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.core.eprocess import Interval
+from app.core.strata import MOST_STRATA, Strata, one_stratum, strata_of
+from app.core.surrogates import Scores
+
+UNIT = Interval(0.0, 1.0)
+
+
+def grouped(surrogate: np.ndarray, **more: np.ndarray | None) -> Strata:
+    proxy = more.pop("proxy", None)
+    return strata_of(Scores(surrogate, np.zeros(surrogate.size), proxy, **more), UNIT)
+
+
+def test_votes_make_one_stratum_of_every_distinct_value() -> None:
+    votes = np.random.default_rng(1).integers(0, 6, 1000) / 5.0
+    strata = grouped(votes)
+    assert strata.count == 6
+    assert np.allclose(strata.base[strata.code], votes)
+
+
+def test_a_pseudo_loss_parts_the_bins_of_the_surrogate() -> None:
+    chance = np.random.default_rng(1)
+    surrogate, proxy = chance.random(5000), chance.integers(0, 2, 5000).astype(float)
+    strata = grouped(surrogate, proxy=proxy)
+    assert strata.count == 40
+    for one in range(40):
+        assert np.ptp(proxy[strata.code == one]) == 0.0
+
+
+def test_bins_hold_about_25_items_or_more() -> None:
+    strata = grouped(np.random.default_rng(1).random(100))
+    assert strata.count == 4
+    assert strata.size.min() >= 24
+
+
+def test_a_proxy_with_many_values_parts_nothing() -> None:
+    chance = np.random.default_rng(1)
+    assert grouped(chance.random(5000), proxy=chance.random(5000)).count == 20
+
+
+def test_without_a_surrogate_the_groups_are_the_strata() -> None:
+    group = np.repeat(np.arange(50), np.arange(1, 51)).astype(np.int32)
+    strata = grouped(np.zeros(group.size), group=group)
+    assert strata.count == MOST_STRATA
+    for one in range(39):
+        assert np.unique(group[strata.code == one]).size == 1
+    assert sorted(np.unique(group[strata.code == 39])) == list(range(11))
+
+
+def test_nothing_known_is_one_stratum() -> None:
+    assert grouped(np.full(9, 0.4)).count == 1
+    assert one_stratum(9).count == 1
+
+
+def test_several_columns_are_binned_by_their_mean_and_then_their_spread() -> None:
+    chance = np.random.default_rng(1)
+    centre, width = chance.random(4000), 0.2 * chance.random(4000)
+    columns = np.clip(np.stack([centre - width, centre + width], axis=1), 0.0, 1.0)
+    strata = grouped(columns.mean(axis=1), columns=columns)
+    assert 20 < strata.count <= MOST_STRATA
+    spread = columns.std(axis=1)
+    inside = np.mean([spread[strata.code == one].std() for one in range(strata.count)])
+    assert inside < 0.7 * spread.std()
+
+
+@given(
+    st.lists(st.sampled_from([0.0, 0.1, 0.5, 0.50001, 0.9, 1.0]), min_size=1, max_size=200),
+    st.integers(1, 12),
+)
+def test_ties_are_never_split_and_no_stratum_is_empty(values: list[float], kinds: int) -> None:
+    surrogate = np.array(values)
+    proxy = np.arange(surrogate.size) % kinds / 12.0
+    strata = grouped(surrogate, proxy=proxy)
+    assert strata.count <= MOST_STRATA
+    assert strata.size.min() >= 1
+    assert strata.size.sum() == surrogate.size
+    parts = proxy if np.unique(proxy).size <= 8 else np.zeros(surrogate.size)
+    for pair in np.unique(np.stack([surrogate, parts], axis=1), axis=0):
+        same = (surrogate == pair[0]) & (parts == pair[1])
+        assert np.unique(strata.code[same]).size == 1
+
+
+@pytest.mark.parametrize("scale", [Interval(-3.0, 5.0), Interval(100.0, 100.5)])
+def test_strata_do_not_depend_on_the_scale(scale: Interval) -> None:
+    surrogate = np.random.default_rng(1).integers(0, 64, 700) / 64.0
+    moved = Scores(scale.lower + scale.width * surrogate, np.zeros(700), None)
+    one, other = grouped(surrogate), strata_of(moved, scale)
+    assert np.array_equal(one.code, other.code)
+    assert np.allclose(one.base, other.base, atol=1e-12)
