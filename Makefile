@@ -4,12 +4,14 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.celeus-ready
 ARGS ?=
+EVALDATA ?= ../shared/evaldata
+OUT ?= study
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo serve test lint claims bench lock
+.PHONY: help env demo serve test lint claims bench bench-labels lock
 
 help: ## Say what there is to type
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 env: $(READY) ## Make .venv from requirements.lock and install the project in it
 
@@ -40,6 +42,9 @@ claims: env ## The statistical claims with their full counts; takes long
 
 bench: env ## Measure time, and print it beside its goals (options: ARGS="--quick")
 	$(BIN)/python -m tests.bench $(ARGS)
+
+bench-labels: env ## Labels every policy needs on real pools: EVALDATA=folder
+	$(BIN)/celeus study labels --evaldata $(EVALDATA) --out $(OUT) $(ARGS)
 
 lock: env ## Resolve the dependencies anew into requirements.lock
 	$(BIN)/pip-compile --quiet --upgrade --all-extras --strip-extras --no-header --no-annotate \

@@ -1,4 +1,4 @@
-"""`celeus`: serve, migrate, simulate, openapi and demo.
+"""`celeus`: serve, migrate, simulate, study, openapi and demo.
 
 Every command imports what it needs when it runs, so that `celeus --help` answers at once.
 """
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from app.errors import InvalidValue, Refusal
+from app.study.commands import study
 
 if TYPE_CHECKING:
     # Not even for annotations at run time: these take most of a second.
@@ -30,6 +31,8 @@ cli = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
+
+cli.add_typer(study, name="study")
 
 DRAIN_SECONDS = 10
 """How long open streams may hold up a stop."""
@@ -145,7 +148,7 @@ def simulate(  # noqa: PLR0913 -- one parameter an option
     file: Annotated[Path, typer.Argument(help="An .npz with loss, surrogate, proxy?, group?.")],
     *,
     policy: Annotated[str, typer.Option(help="Who is asked for, and how bets are made.")] = (
-        "celeus"
+        "sharp"
     ),
     target: Annotated[str, typer.Option(help="pool or population")] = "pool",
     precision: Annotated[float, typer.Option(help="Interval width to stop at.")] = 0.05,

@@ -109,3 +109,13 @@ CELLS: dict[str, Callable[[Path], Truth]] = {
     "mmlupro-votes": _mmlu_pro,
     "imagenet-votes": _imagenet,
 }
+
+FILES = {
+    "mmlu-qwen": "mmlu.npz",
+    "mmlu-llama": "mmlu.npz",
+    "mmlu-yi": "mmlu.npz",
+    "mmlu-brier": "mmlu.npz",
+    "mmlupro-votes": "mmlu_pro.npz",
+    "imagenet-votes": "imagenet.npz",
+}
+"""The file a cell is read from."""
