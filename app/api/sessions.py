@@ -37,7 +37,7 @@ SESSION: JsonDict = {
     "state": "active",
     "target": "pool",
     "alpha": 0.05,
-    "policy": "celeus",
+    "policy": "sharp",
     "strategy": "A",
     "method_version": "celeus-1",
     "round": 412,
@@ -97,7 +97,9 @@ class SessionOpening(BaseModel):
     lease_seconds: int | None = Field(
         None, ge=1, le=604_800, description="How long a worker may hold a draw unheard."
     )
-    population_bound: Literal["hoeffding", "kl", "clopper_pearson", "margin"] | None = None
+    population_bound: Literal["pairs", "hoeffding", "kl", "clopper_pearson", "margin"] | None = (
+        Field(None, description="How the interval reaches from the pool to its population.")
+    )
     alpha2: float | None = Field(None, description="Share of alpha for the population bound.")
     margin: float | None = Field(None, description="Half-width for a dependent pool.")
     margin_assumption: str = Field("", max_length=2000)

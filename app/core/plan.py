@@ -132,6 +132,8 @@ def make_plan(
     targets = claim.target in {"pool", "population"}
     _require("target", "pool or population", claim.target, holds=targets)
     _require("alpha", "above 0 and below 1", claim.alpha, holds=0.0 < claim.alpha < 1.0)
+    if claim.precision is not None:
+        _check_width(claim.precision, scale)
     bound = _bound(claim, pool, policy)
     budget = pool.items if claim.budget is None else claim.budget
     check_budget(budget, pool.items)
@@ -173,10 +175,7 @@ def check_precision(plan: Plan, precision: float | None) -> None:
     """Refuse a precision outside the scale, or that no pool risk could reach."""
     if precision is None:
         return
-    rule = f"above 0 and below the scale's width {plan.scale.width:g}"
-    _require("precision", rule, precision, holds=0.0 < precision < plan.scale.width)
-    finest = plan.scale.width * FINEST_PRECISION
-    _require("precision", f"at least {finest:g}", precision, holds=precision >= finest)
+    _check_width(precision, plan.scale)
     least = _narrowest(plan, precision)
     if least > precision:
         raise UnreachablePrecision(
@@ -191,6 +190,13 @@ def check_precision(plan: Plan, precision: float | None) -> None:
 
 
 FINEST_PRECISION = 5e-4
+
+
+def _check_width(precision: float, scale: Interval) -> None:
+    rule = f"above 0 and below the scale's width {scale.width:g}"
+    _require("precision", rule, precision, holds=0.0 < precision < scale.width)
+    finest = scale.width * FINEST_PRECISION
+    _require("precision", f"at least {finest:g}", precision, holds=precision >= finest)
 
 
 def _narrowest(plan: Plan, precision: float) -> float:

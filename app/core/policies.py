@@ -56,7 +56,7 @@ POLICIES = {
     "evalue": Policy("evalue", uses_scores=False, beta=1.0, fraction="common"),
     "oracle": Policy("oracle"),
 }
-DEFAULT_POLICY = "celeus"
+DEFAULT_POLICY = "sharp"
 SIMULATION_ONLY = frozenset({"oracle"})
 
 _OPEN_UNIT = "above 0 and below 1"

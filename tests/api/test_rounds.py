@@ -142,7 +142,7 @@ async def test_an_unjudgeable_round_keeps_both_completions_and_widens_the_interv
 
 async def test_an_amendment_folds_anew_and_may_take_back_the_stop(client: AsyncClient) -> None:
     pool = await known_pool(client, 200)
-    session = await opened(client, pool, precision=0.3)
+    session = await opened(client, pool, precision=0.2)
     stopped = (await labelled(client, session, pool, 200))["session"]
     assert stopped["state"] == "target_reached"
     url = f"/v1/sessions/{session}/amendments"
