@@ -5,18 +5,10 @@ from uuid import UUID
 
 _HEX = re.compile(r"[0-9a-f]{32}")
 
-POOL_PATTERN = "^pool_[0-9a-f]{32}$"
-SESSION_PATTERN = "^ses_[0-9a-f]{32}$"
-
 
 def pool_wire(pool_id: UUID) -> str:
     """`pool_…` of a pool."""
     return f"pool_{pool_id.hex}"
-
-
-def session_wire(session_id: UUID) -> str:
-    """`ses_…` of a session."""
-    return f"ses_{session_id.hex}"
 
 
 def parsed(prefix: str, wire: str) -> UUID | None:

@@ -44,9 +44,6 @@ class Bettor(Protocol):
     def record(self, value: float, bet: Bet) -> None:
         """Take in the signal of a round, after its bet."""
 
-    def copy(self) -> "Bettor":
-        """An independent bettor with the same past."""
-
 
 class OwnVariance:
     """The paper's fractions: every candidate estimates the variance about its own centre.
@@ -82,14 +79,6 @@ class OwnVariance:
         self._linear += weight * value
         self._constant += weight * value * value
 
-    def copy(self) -> "OwnVariance":
-        """An independent bettor with the same past."""
-        twin = OwnVariance(self._origin)
-        twin._constant = self._constant
-        twin._linear = self._linear
-        twin._square = self._square
-        return twin
-
 
 class CommonVariance:
     """Fractions of the ``evalue`` policy: one variance, of the scaled losses, for all."""
@@ -114,14 +103,6 @@ class CommonVariance:
         self._total += scaled
         mean = (0.5 + self._total) / (self._rounds + 1.0)
         self._deviation += (scaled - mean) ** 2
-
-    def copy(self) -> "CommonVariance":
-        """An independent bettor with the same past."""
-        twin = CommonVariance()
-        twin._deviation = self._deviation
-        twin._rounds = self._rounds
-        twin._total = self._total
-        return twin
 
 
 def stake_above(speed: Floats | float, centre: Floats, softness: float) -> Floats:

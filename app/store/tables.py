@@ -31,9 +31,6 @@ from sqlalchemy.dialects.postgresql import JSONB
 DEFAULT_PROJECT = UUID("00000000-0000-7000-8000-000000000001")
 """The one project everything belongs to until there are keys."""
 
-DRAW, OBSERVATION, UNJUDGEABLE, AMENDMENT, CHANGE = 1, 2, 3, 4, 5
-"""The kinds of event a ledger holds."""
-
 metadata = MetaData(
     naming_convention={
         "pk": "%(table_name)s_pkey",
@@ -158,6 +155,7 @@ events = Table(
     Column("session_id", Uuid, ForeignKey("sessions.session_id"), primary_key=True),
     Column("sequence", Integer, primary_key=True, autoincrement=False),
     _many_rows_project(),
+    # Draw 1, observation 2, unjudgeable 3, amendment 4, change 5.
     Column("kind", SmallInteger, nullable=False),
     Column("round", Integer),
     Column("item", Integer),

@@ -43,16 +43,6 @@ def test_evalue_has_one_variance_for_all_candidates() -> None:
         deviation += (scaled - (0.5 + total) / (round_ + 1.0)) ** 2
 
 
-@pytest.mark.parametrize("bettor", [OwnVariance(0.0), CommonVariance()])
-def test_a_copy_goes_its_own_way(bettor: OwnVariance | CommonVariance) -> None:
-    bettor.record(*ROUNDS[0])
-    twin = bettor.copy()
-    before = np.array(bettor.speed(CANDIDATES, ALPHA1, 2))
-    assert np.array_equal(np.array(twin.speed(CANDIDATES, ALPHA1, 2)), before)
-    twin.record(*ROUNDS[2])
-    assert np.array_equal(np.array(bettor.speed(CANDIDATES, ALPHA1, 2)), before)
-
-
 def test_the_variance_keeps_its_digits_far_from_zero() -> None:
     near, far = OwnVariance(0.0), OwnVariance(1e6)
     for value, bet in ROUNDS * 100:
