@@ -7,7 +7,6 @@ look, append, commit.
 """
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from typing import Any
 from uuid import UUID
 
 import numpy as np
+import orjson
 from sqlalchemy import RowMapping, TextClause, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -124,12 +124,11 @@ class Journal:
 
 _LOCK = text(
     """
-    SELECT pool_id, project_id, plan, seed, sequence, revision, lifecycle, lease_seconds,
-           forecast, created_at, status
+    SELECT pool_id, sequence, revision, lifecycle, lease_seconds, forecast, created_at
     FROM sessions WHERE session_id = :session_id FOR UPDATE
     """
 )
-_PEEK = text(str(_LOCK).replace("FOR UPDATE", ""))
+_PEEK = text("SELECT pool_id, plan, seed FROM sessions WHERE session_id = :session_id")
 _LOOK = text(
     """
     SELECT 0 AS kind, clock_timestamp() AS at, NULL::int AS sequence, NULL::int AS round,
@@ -200,11 +199,15 @@ async def locked(rooms: Rooms, session_id: UUID) -> AsyncIterator[tuple[Journal,
             yield await _lock(rooms, db, session_id, slot), db
 
 
-async def write(db: AsyncConnection, journal: Journal) -> dict[int, RowMapping]:
-    """Append what the operation did; returns the wanted items by index (id and payload)."""
+async def write(
+    db: AsyncConnection, journal: Journal, status: dict[str, Any]
+) -> dict[int, RowMapping]:
+    """Append what the operation did, ``status`` being the document after it.
+
+    Returns the wanted items by index (id and payload).
+    """
     state = journal.state
     points = state.points[journal.folded_before :]
-    status = journal.status()
     rows = await db.execute(
         _APPEND,
         {
@@ -218,7 +221,7 @@ async def write(db: AsyncConnection, journal: Journal) -> dict[int, RowMapping]:
             "precision": state.stopping.precision,
             "budget": state.stopping.budget,
             "drawn": state.drawn,
-            "status": json.dumps(status),
+            "status": orjson.dumps(status).decode(),
             "point_rounds": [point.round for point in points],
             "estimates": [point.estimate for point in points],
             "lowers": [point.interval.lower for point in points],
@@ -248,7 +251,8 @@ def _columns(entries: Sequence[Entry]) -> dict[str, list[Any]]:
         "seens": each("seen"),
         "losses": each("loss"),
         "details": [
-            None if entry.detail is None else json.dumps(entry.detail) for entry in entries
+            None if entry.detail is None else orjson.dumps(entry.detail).decode()
+            for entry in entries
         ],
     }
 

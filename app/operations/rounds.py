@@ -77,9 +77,9 @@ async def next_draws(rooms: Rooms, session_id: UUID, worker: str, count: int) ->
     """
     async with locked(rooms, session_id) as (journal, db):
         held = _hand_out(journal, worker, count, rooms.settings.max_draws_out)
-        items = await _commit(db, journal)
-    await _announce(rooms, journal)
-    return _offer(journal, held, items, asked=True)
+        document, offer = await _settled(db, journal, held, asked=True)
+    await _announce(rooms, journal, document)
+    return offer
 
 
 async def observe(
@@ -93,11 +93,11 @@ async def observe(
     async with locked(rooms, session_id) as (journal, db):
         receipts = _take(journal, judgements, worker)
         held = _hand_out(journal, worker, count, rooms.settings.max_draws_out) if count else []
-        items = await _commit(db, journal)
+        document, offer = await _settled(db, journal, held, asked=count > 0)
     # Nothing was awaited since the slot was left: the state is still as committed.
     rooms.forecasts.consider(session_id, journal.warm, journal.forecast)
-    await _announce(rooms, journal)
-    return Answer(receipts, journal.status(), _offer(journal, held, items, asked=count > 0))
+    await _announce(rooms, journal, document)
+    return Answer(receipts, document, offer)
 
 
 async def amend(rooms: Rooms, session_id: UUID, correction: Correction) -> Answer:
@@ -118,9 +118,9 @@ async def amend(rooms: Rooms, session_id: UUID, correction: Correction) -> Answe
             event = Amendment(judgement.round, loss)
             entry = await asyncio.to_thread(journal.append, event, detail)
             receipt = Receipt(judgement.round, entry.sequence, replayed=False)
-        await _commit(db, journal)
-    await _announce(rooms, journal)
-    return Answer([receipt], journal.status(), _offer(journal, [], {}, asked=False))
+        document, offer = await _settled(db, journal, [], asked=False)
+    await _announce(rooms, journal, document)
+    return Answer([receipt], document, offer)
 
 
 def _take(journal: Journal, judgements: Sequence[Judgement], worker: str) -> list[Receipt]:
@@ -224,14 +224,23 @@ def _hand_out(journal: Journal, worker: str, count: int, most_out: int) -> list[
     return held
 
 
-async def _commit(db: AsyncConnection, journal: Journal) -> dict[int, RowMapping]:
-    return await write(db, journal) if journal.changed else {}
+async def _settled(
+    db: AsyncConnection, journal: Journal, held: list[Lease], *, asked: bool
+) -> tuple[dict[str, Any], Offer]:
+    """Write what the operation did; returns the session's document and what is offered.
+
+    Both are taken while the session is held: a moment later the state may already be ahead, by
+    what another request has yet to commit.
+    """
+    document = journal.status()
+    items = await write(db, journal, document) if journal.changed else {}
+    return document, _offer(journal, held, items, asked=asked)
 
 
-async def _announce(rooms: Rooms, journal: Journal) -> None:
+async def _announce(rooms: Rooms, journal: Journal, document: dict[str, Any]) -> None:
     """Tell the cache and the streams; both may be gone."""
     if journal.entries:
-        await announce(rooms.cache, journal.session_id, journal.status())
+        await announce(rooms.cache, journal.session_id, document)
 
 
 def _offer(

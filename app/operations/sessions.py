@@ -150,9 +150,9 @@ async def change_session(rooms: Rooms, session_id: UUID, wanted: Settings) -> di
     """
     async with locked(rooms, session_id) as (journal, db):
         _change(journal, wanted)
+        document = journal.status()
         if journal.changed:
-            await write(db, journal)
-    document = journal.status()
+            await write(db, journal, document)
     if journal.changed:
         await announce(rooms.cache, session_id, document)
     return document
