@@ -15,10 +15,13 @@ Arrays = dict[str, NDArray[Any]]
 SEED = 20261121
 
 
-def synthetic(items: int, risk: float = 0.2) -> Truth:
-    """0-1 losses with mean about ``risk`` and calibrated surrogates, most of them near 0."""
+def synthetic(items: int, risk: float = 0.2, vagueness: float = 2.0) -> Truth:
+    """0-1 losses with mean about ``risk`` and calibrated surrogates.
+
+    The larger ``vagueness``, the nearer all surrogates lie to ``risk`` and the less they tell.
+    """
     rng = np.random.default_rng(SEED)
-    surrogate = rng.beta(0.4, 0.4 * (1.0 - risk) / risk, items)
+    surrogate = rng.beta(vagueness * risk, vagueness * (1.0 - risk), items)
     loss = (rng.random(items) < surrogate).astype(np.float64)
     return Truth(loss, Scores(surrogate, _spread(surrogate), None))
 
