@@ -100,7 +100,7 @@ class LossOutsideScale(Invalid):
 
 
 class UnreachablePrecision(Invalid):
-    """The precision asked for cannot be reached within the budget."""
+    """No risk of this pool could reach the precision asked for."""
 
     code = "unreachable_precision"
 
