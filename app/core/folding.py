@@ -16,6 +16,7 @@ from app.core.eprocess import Interval
 from app.core.guesses import Guesses
 from app.core.ledger import Draw
 from app.core.plan import Plan
+from app.core.proposals import RunningSum
 from app.core.signals import Range, check, signal
 
 
@@ -99,13 +100,14 @@ class Game(Protocol):
 class Fold:
     """The folded prefix of a session: everything the interval depends on.
 
-    ``least`` and ``largest`` are the sums of losses of the two completions.
+    ``least`` and ``largest`` are the sums of losses of the two completions; they lose no digits,
+    since on a scale far from 0 many small errors would move the logical limits.
     """
 
     guesses: Guesses
     game: Game
-    least: float = 0.0
-    largest: float = 0.0
+    least: RunningSum = field(default_factory=lambda: RunningSum(0.0))
+    largest: RunningSum = field(default_factory=lambda: RunningSum(0.0))
     points: list[Point] = field(default_factory=list)
 
     @property
@@ -142,12 +144,12 @@ def fold_round(plan: Plan, fold: Fold, outcome: Outcome) -> Fold:
     turn = _turn(plan, fold, outcome, last=round_ >= min(plan.items, outcome.budget))
     fold.game.play(turn)
     fold.guesses.record(draw, outcome.loss)
-    fold.least += turn.plus.loss
-    fold.largest += turn.minus.loss
+    fold.least.add(turn.plus.loss)
+    fold.largest.add(turn.minus.loss)
     left = plan.items - round_
     limits = Interval(
-        (fold.least + left * plan.lower) / plan.items,
-        (fold.largest + left * plan.upper) / plan.items,
+        (fold.least.value + left * plan.lower) / plan.items,
+        (fold.largest.value + left * plan.upper) / plan.items,
     )
     fold.game.narrow(limits, last=turn.last)
     fold.points.append(Point(round_, fold.estimate, fold.interval, turn.plus, turn.minus))
@@ -159,7 +161,7 @@ def _turn(plan: Plan, fold: Fold, outcome: Outcome, *, last: bool) -> Turn:
     guess, left = guesses.of(draw), guesses.left
     sides: list[Seen] = []
     for observed, fill in ((fold.least, plan.lower), (fold.largest, plan.upper)):
-        plug_in = (observed + left) / plan.items
+        plug_in = (observed.value + left) / plan.items
         if sides and plug_in == sides[0].plug_in:
             possible = sides[0].possible
         else:

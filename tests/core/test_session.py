@@ -1,5 +1,6 @@
 """The fold: the same plan and ledger give the same answer, however the losses came in."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -370,3 +371,17 @@ def test_observing_through_the_short_form_is_the_same_event() -> None:
         walk.go(1)
         state = step(walk.plan, state, truth)
     assert same(state, walk.state)
+
+
+def test_a_scale_far_from_zero_ends_at_the_true_risk() -> None:
+    items, lower = 2000, 1e9
+    loss = np.full(items, lower + 0.3)
+    truth = Truth(loss, Scores(loss, np.zeros(items), None), lower, lower + 1.0)
+    walk = open_walk(truth, policy_named("evalue"), Claim(precision=0.9))
+    state = walk.state
+    while state.drawn < items:
+        draw = propose(walk.plan, state)
+        state = apply(walk.plan, state, draw)
+        state = observe(walk.plan, state, draw.round, float(loss[draw.item]))
+    risk = math.fsum(loss) / items
+    assert state.interval.lower == state.interval.upper == risk
