@@ -19,6 +19,13 @@ from app.errors import InvalidValue, LossOutsideScale
 LossKind = Literal["zero_one", "cross_entropy", "bounded"]
 KINDS: tuple[LossKind, ...] = ("zero_one", "cross_entropy", "bounded")
 
+LARGEST_LIMIT = 1e15
+"""Beyond it JSON readers and databases turn whole floats into other numbers."""
+SMALLEST_WIDTH = 1e-15
+"""Squares of narrower widths, which the bets divide by, come near the end of the floats."""
+FINEST_SCALE = 1e-9
+"""Least width in limits nearer to 0: a float has 16 digits, a cell is 5e-6 of the width."""
+
 
 @dataclass(frozen=True, slots=True)
 class LossScale:
@@ -50,12 +57,15 @@ class LossScale:
                 rule="0, or left out",
                 value=self.lower,
             )
-        # One comparison refuses NaN, infinite ends and a width that overflows.
-        if not 0.0 < self.upper - self.lower < math.inf:
+        # NaN and infinite ends fail the comparisons too.
+        nearer, farther = sorted((abs(self.lower), abs(self.upper)))
+        least_width = max(SMALLEST_WIDTH, nearer * FINEST_SCALE)
+        if not (farther <= LARGEST_LIMIT and self.upper - self.lower >= least_width):
             raise InvalidValue(
-                "The scale of the loss is empty or unbounded.",
+                "The scale of the loss is empty, or its numbers cannot be told apart.",
                 field="loss.upper",
-                rule="finite, and above loss.lower",
+                rule=f"above loss.lower by at least {SMALLEST_WIDTH:g} and a billionth of the"
+                f" limit nearer to 0, and both limits at most {LARGEST_LIMIT:g} from 0",
                 value=(self.lower, self.upper),
             )
 

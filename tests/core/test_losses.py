@@ -43,11 +43,34 @@ def test_a_bounded_scale_needs_both_limits() -> None:
 
 @pytest.mark.parametrize(
     ("lower", "upper"),
-    [(1.0, 1.0), (2.0, 1.0), (math.nan, 1.0), (0.0, math.inf), (-math.inf, 0.0), (-1e308, 1e308)],
+    [
+        (1.0, 1.0),
+        (2.0, 1.0),
+        (math.nan, 1.0),
+        (0.0, math.nan),
+        (0.0, math.inf),
+        (-math.inf, 0.0),
+        (-1e308, 1e308),
+    ],
 )
 def test_an_empty_or_unbounded_scale_is_refused(lower: float, upper: float) -> None:
     with pytest.raises(InvalidValue):
         LossScale.of("bounded", lower, upper)
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper"),
+    [(0.0, 5e-324), (0.0, 1e-170), (1.0, 1.0 + 2.3e-16), (1e15, 1e15 + 1.0), (0.0, 1e20)],
+)
+def test_a_scale_whose_numbers_cannot_be_told_apart_is_refused(lower: float, upper: float) -> None:
+    with pytest.raises(InvalidValue, match="told apart") as refused:
+        LossScale.of("bounded", lower, upper)
+    assert refused.value.field == "loss.upper"
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(1e9, 1e9 + 1.0), (-1e6, 1e6), (0.0, 1e-12)])
+def test_a_scale_may_be_large_small_or_far_from_zero(lower: float, upper: float) -> None:
+    assert LossScale.of("bounded", lower, upper).width == upper - lower
 
 
 @pytest.mark.parametrize(("lower", "upper"), [(0.0, 2.0), (-1.0, 1.0)])
