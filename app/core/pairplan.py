@@ -20,6 +20,7 @@ Any kappa and goal are valid; these make variances add in quadrature.
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,6 +102,7 @@ def pair_steps(precision: float) -> int:
     return math.ceil(PAIRS_PER_PRECISION / precision - WHOLE)
 
 
+@lru_cache(maxsize=1024)
 def narrowest(
     items: int, level: float, precision: float, risk: float, opened: float | None = None
 ) -> float:

@@ -202,31 +202,33 @@ def _check_width(precision: float, scale: Interval) -> None:
 def _narrowest(plan: Plan, precision: float) -> float:
     """Smallest width that any pool risk could reach; only whether it is above ``precision`` counts.
 
-    ``precision`` itself where pairs reach it: the search is for refusals. At an opening the plan's
-    own precision is asked for and the pairs are free; a change goes on with those it has.
+    ``precision`` itself where pairs reach it: the search is for refusals.
     """
     if plan.bound.kind != "pairs":
         return plan.bound.narrowest(plan.items, plan.scale)
+    return _least_of_pairs(plan, precision, risk=0.0)
+
+
+def _least_of_pairs(plan: Plan, precision: float, *, risk: float) -> float:
+    """At an opening the pairs are free to fit the precision; a change goes on with those it has."""
     unit = plan.scale.width
-    opened = None
-    if plan.precision is not None and precision != plan.precision:
-        opened = plan.precision / unit
-    return narrowest(plan.items, plan.alpha1, precision / unit, 0.0, opened) * unit
+    changed = plan.precision is not None and precision != plan.precision
+    opened = plan.precision / unit if plan.precision is not None and changed else None
+    return narrowest(plan.items, plan.alpha1, precision / unit, risk, opened) * unit
 
 
-def precision_warning(plan: Plan) -> str | None:
-    """A sentence when a pool risk of one half could not reach the precision, else None."""
-    if plan.precision is None:
+def precision_warning(plan: Plan, precision: float | None) -> str | None:
+    """A sentence when a pool risk of one half could not reach ``precision``, else None."""
+    if precision is None:
         return None
     if plan.bound.kind == "pairs":
-        asked = plan.precision / plan.scale.width
-        width = narrowest(plan.items, plan.alpha1, asked, 0.5) * plan.scale.width
+        width = _least_of_pairs(plan, precision, risk=0.5)
     else:
         width = plan.bound.at_centre(plan.items, plan.scale)
-    if width <= plan.precision:
+    if width <= precision:
         return None
     return (
-        f"a pool risk in the middle of the scale cannot reach precision {plan.precision:g} for the"
+        f"a pool risk in the middle of the scale cannot reach precision {precision:g} for the"
         f" population: with {plan.items} items the width there stays at {width:.6g}"
     )
 
@@ -240,18 +242,20 @@ def _bound(claim: Claim, pool: PoolFacts, policy: Policy) -> PopulationBound:
     kind = claim.population_bound or _default_bound(claim, pool, policy)
     if kind == "pairs":
         return _pairs(claim, policy)
+    share = ALPHA2_SHARE_BY_GOAL if policy.has_goal else ALPHA2_SHARE
+    alpha2 = claim.alpha * share if claim.alpha2 is None else claim.alpha2
     if kind == "margin":
-        _require("alpha2", "absent for a margin", claim.alpha2, holds=claim.alpha2 is None)
         margin = claim.margin if claim.margin is not None else -1.0
         rule = "a finite half-width of at least 0"
         _require("margin", rule, claim.margin, holds=0.0 <= margin < math.inf)
         text = claim.margin_assumption
         _require("margin_assumption", "the assumption it rests on", text, holds=bool(text.strip()))
-        return PopulationBound("margin", half_width=margin, assumption=text)
+        # Both hold at once, so the margin's failure takes a share; 0 is for one that cannot fail.
+        rule = "at least 0 and below alpha"
+        _require("alpha2", rule, alpha2, holds=0.0 <= alpha2 < claim.alpha)
+        return PopulationBound("margin", alpha2, half_width=margin, assumption=text)
     rule = "absent unless the bound is margin"
     _require("margin", rule, claim.margin, holds=claim.margin is None)
-    share = ALPHA2_SHARE_BY_GOAL if policy.has_goal else ALPHA2_SHARE
-    alpha2 = claim.alpha * share if claim.alpha2 is None else claim.alpha2
     _require("alpha2", "above 0 and below alpha", alpha2, holds=0.0 < alpha2 < claim.alpha)
     if kind == "hoeffding":
         return PopulationBound("hoeffding", alpha2)

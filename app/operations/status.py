@@ -96,7 +96,7 @@ async def cached(cache: Cache, session_id: UUID) -> tuple[bytes, str] | None:
 
 def _warnings(plan: Plan, state: State) -> list[str]:
     found = []
-    if (reach := precision_warning(plan)) is not None:
+    if (reach := precision_warning(plan, state.stopping.precision)) is not None:
         found.append(reach)
     if state.fold.emptied:
         found.append(

@@ -117,7 +117,9 @@ def test_alpha_is_split_for_the_population_and_whole_for_the_pool() -> None:
     uneven = plan(population(alpha2=0.01))
     assert uneven.alpha1 == pytest.approx(0.04)
     margin = plan(CLAIMS["margin"])
-    assert (margin.alpha1, margin.bound.half_width) == (0.05, 0.01)
+    assert (margin.alpha1, margin.bound.alpha2, margin.bound.half_width) == (0.025, 0.025, 0.01)
+    sure = plan(replace(CLAIMS["margin"], alpha2=0.0))
+    assert (sure.alpha1, sure.bound.alpha2) == (0.05, 0.0)
 
 
 def test_cells_are_a_hundredth_of_the_precision_or_a_part_of_the_scale() -> None:
@@ -161,7 +163,7 @@ def test_the_whole_pool_is_the_default_budget() -> None:
         (population(margin=math.nan, margin_assumption="mixing"), "margin"),
         (population(margin=0.1), "margin_assumption"),
         (population(margin=0.1, margin_assumption="  "), "margin_assumption"),
-        (population(margin=0.1, margin_assumption="mixing", alpha2=0.01), "alpha2"),
+        (population(margin=0.1, margin_assumption="mixing", alpha2=0.05), "alpha2"),
     ],
 )
 def test_a_claim_that_cannot_be_is_refused_by_field_rule_and_value(
@@ -217,9 +219,9 @@ def test_a_later_precision_is_held_to_the_same_rules() -> None:
 
 
 def test_a_warning_says_when_a_risk_of_one_half_could_not_reach_the_precision() -> None:
-    assert precision_warning(plan(Claim(precision=0.01))) is None
-    assert precision_warning(plan(population())) is None
-    assert precision_warning(plan(population(precision=0.5))) is None
-    warned = precision_warning(plan(population(population_bound="kl", precision=0.02)))
+    assert precision_warning(plan(), 0.01) is None
+    assert precision_warning(plan(population()), None) is None
+    assert precision_warning(plan(population()), 0.5) is None
+    warned = precision_warning(plan(population(population_bound="kl")), 0.02)
     assert warned is not None
     assert "0.02" in warned
