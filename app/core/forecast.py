@@ -7,8 +7,9 @@ how many the fifth holds. A forecast is a convenience: nothing that is certified
 """
 
 import pickle
+from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ Floats = NDArray[np.float64]
 FIFTHS = 5
 BORROWED = 4.0
 NUMBERS_AT_ONCE = 4096
+ROUNDS_BETWEEN_LOOKS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,20 +77,26 @@ class Losses:
 
 
 def snapshot(state: State) -> bytes:
-    """The state as bytes, so that many continuations can start from it."""
-    return pickle.dumps(state, protocol=pickle.HIGHEST_PROTOCOL)
+    """The state as bytes, so that many continuations can start from it.
+
+    Past answers are only counted: what was answered in a round decides nothing later.
+    """
+    points = state.points[-1:] * state.folded
+    light = replace(state, fold=replace(state.fold, points=points))
+    return pickle.dumps(light, protocol=pickle.HIGHEST_PROTOCOL)
 
 
-def continuations(plan: Plan, kept: bytes, surrogate: Floats, seed: bytes) -> Iterator[int]:
+def continuations(plan: Plan, kept: bytes, surrogate: Floats, seed: bytes) -> Iterator[int | None]:
     """Labels left in one simulated future after the other, without end.
 
-    ``kept`` is a snapshot with at least one judged round, ``surrogate`` one score an item.
+    None comes in between, so that a caller may stop in the middle of a long one. ``kept`` is a
+    snapshot with at least one judged round, ``surrogate`` one score an item.
     """
     number = 0
     while True:
         state: State = pickle.loads(kept)  # noqa: S301 - our own snapshot, made a moment ago
         own = seed + number.to_bytes(4, "big")
-        yield _labels_left(plan, state, Losses(surrogate, state, own), own)
+        yield from _continued(plan, state, Losses(surrogate, state, own), own)
         number += 1
 
 
@@ -98,17 +106,18 @@ def forecast_of(round_: int, labels: list[int]) -> Forecast:
     return Forecast(round_, int(middle), int(low), int(high))
 
 
-def _labels_left(plan: Plan, state: State, losses: Losses, seed: bytes) -> int:
+def _continued(plan: Plan, state: State, losses: Losses, seed: bytes) -> Iterator[int | None]:
     state.coins = Coins(seed)
+    waiting = deque(it.draw for it in state.rounds if it.loss is PENDING)
     labels = 0
-    for waiting in [it for it in state.rounds if it.loss is PENDING]:
-        state = observe(plan, state, waiting.draw.round, losses.of_item(waiting.draw.item))
-        labels += 1
-        if state.stop_reason is not None:
-            return labels
-    while state.stop_reason is None and can_draw(plan, state):
-        draw = propose(plan, state)
-        state = apply(plan, state, draw)
+    while state.stop_reason is None and (waiting or can_draw(plan, state)):
+        if waiting:
+            draw = waiting.popleft()
+        else:
+            draw = propose(plan, state)
+            state = apply(plan, state, draw)
         state = observe(plan, state, draw.round, losses.of_item(draw.item))
         labels += 1
-    return labels
+        if labels % ROUNDS_BETWEEN_LOOKS == 0:
+            yield None
+    yield labels

@@ -3,33 +3,27 @@
 import asyncio
 import json
 import logging
-import multiprocessing
-import os
-import threading
-import time
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+import pickle
+import sys
+from collections import OrderedDict
 from dataclasses import asdict
 from typing import Any
 from uuid import UUID
 
-import numpy as np
-from numpy.typing import NDArray
 from sqlalchemy import text
 
-from app.core.forecast import continuations, forecast_of, snapshot
-from app.core.plan import Plan
+from app.core.forecast import forecast_of, snapshot
 from app.core.surrogates import scores
 from app.errors import Refusal
+from app.operations.continuing import Job
 from app.operations.hot import Warm
 from app.operations.status import announce
 from app.store.cache import Cache
 from app.store.database import Database
 
-CONTINUATIONS = 100
-FEWEST_CONTINUATIONS = 20
-LONGEST_SECONDS = 10.0
-NICENESS = 10
+FEWEST_CONTINUATIONS = 10
+MOST_REMEMBERED = 1024
+PATIENCE_SECONDS = 60.0
 
 _logger = logging.getLogger(__name__)
 
@@ -41,7 +35,7 @@ class Forecasts:
         self._database = database
         self._cache = cache
         self._every = every
-        self._executor: ProcessPoolExecutor | None = None
+        self._attempts: OrderedDict[UUID, int] = OrderedDict()
         self._task: asyncio.Task[None] | None = None
 
     def consider(self, session_id: UUID, warm: Warm, known: dict[str, Any] | None) -> None:
@@ -50,39 +44,32 @@ class Forecasts:
         The caller holds the session: its state is copied before this returns.
         """
         state = warm.state
-        last = 0 if known is None else known["round"]
-        due = self._every > 0 and state.folded - last >= self._every
-        if not due or state.stopping.precision is None or state.stop_reason is not None:
+        if self._every == 0 or state.stopping.precision is None or state.stop_reason is not None:
+            return
+        last = max(self._attempts.get(session_id, 0), 0 if known is None else known["round"])
+        if 0 <= state.folded - last < self._every:
             return
         if self._task is not None and not self._task.done():
             return
+        # A forecast that does not get ready in time is not tried again at the next label.
+        self._attempts[session_id] = state.folded
+        self._attempts.move_to_end(session_id)
+        while len(self._attempts) > MOST_REMEMBERED:
+            self._attempts.popitem(last=False)
         kept, round_ = snapshot(state), state.folded
         self._task = asyncio.create_task(self._make(session_id, warm, kept, round_))
 
     async def close(self) -> None:
-        """Give up what is under way and end the process."""
+        """Give up what is under way."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
-        if self._executor is not None:
-            await asyncio.to_thread(self._executor.shutdown, cancel_futures=True)
 
     async def _make(self, session_id: UUID, warm: Warm, kept: bytes, round_: int) -> None:
-        if self._executor is None:
-            self._executor = ProcessPoolExecutor(
-                1, multiprocessing.get_context("spawn"), initializer=_begin
-            )
-        known = await asyncio.to_thread(scores, warm.pool, warm.plan.strategy)
-        loop = asyncio.get_running_loop()
-        try:
-            labels = await loop.run_in_executor(
-                self._executor, simulated, warm.plan, kept, known.surrogate
-            )
-        except BrokenProcessPool:
-            # Killed from outside: the next forecast starts another process.
-            self._executor = None
-            return
+        job = await asyncio.to_thread(_packed, warm, kept)
+        labels = await _continued(job)
         if len(labels) < FEWEST_CONTINUATIONS:
+            _logger.info("no forecast of %s: %d futures in time", session_id, len(labels))
             return
         try:
             await self._keep(session_id, asdict(forecast_of(round_, labels)))
@@ -100,28 +87,33 @@ class Forecasts:
             await announce(self._cache, session_id, document)
 
 
-def _begin() -> None:
-    """Give way to everybody else, and end with the server, also when that is killed."""
-    os.nice(NICENESS)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+def _packed(warm: Warm, kept: bytes) -> bytes:
+    surrogate = scores(warm.pool, warm.plan.strategy).surrogate
+    return pickle.dumps(Job(warm.plan, kept, surrogate), protocol=pickle.HIGHEST_PROTOCOL)
 
 
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
-
-
-def simulated(plan: Plan, kept: bytes, surrogate: NDArray[np.float64]) -> list[int]:
-    """Labels left in up to CONTINUATIONS futures, as many as LONGEST_SECONDS allow."""
-    deadline = time.monotonic() + LONGEST_SECONDS
-    seed = plan.digest.encode()
-    labels: list[int] = []
-    for left in continuations(plan, kept, surrogate, seed):
-        labels.append(left)
-        if len(labels) == CONTINUATIONS or time.monotonic() > deadline:
-            break
+async def _continued(job: bytes) -> list[int]:
+    """Run the job in a process of its own; killed when it is late or nobody waits any more."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "app.operations.continuing"),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        # A Ctrl-C is for the server, which then ends this process
+        start_new_session=True,
+    )
+    try:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            answer, _ = await process.communicate(job)
+    except TimeoutError:
+        return []
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    if process.returncode != 0:
+        _logger.warning("the process of a forecast ended with %d", process.returncode)
+        return []
+    labels: list[int] = json.loads(answer)
     return labels
 
 
