@@ -1,7 +1,7 @@
 """A session's past on the wire: trajectory, ledger, and the stream that follows it live."""
 
 from collections.abc import AsyncIterator
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Header, Query
 from fastapi.sse import EventSourceResponse, ServerSentEvent
@@ -28,8 +28,16 @@ class TrajectoryPoint(BaseModel):
 
 
 class Trajectory(BaseModel):
-    """The interval round by round; ``next`` goes into ``after`` for the following page."""
+    """The interval round by round; ``next`` goes into ``after`` for the following page.
 
+    ``revision`` counts amendments: another one than before means that earlier pages are outdated.
+    """
+
+    alpha: float
+    target: Literal["pool", "population"]
+    policy: str
+    method_version: str
+    revision: int
     data: list[TrajectoryPoint]
     next: int | None
 
@@ -72,8 +80,9 @@ async def get_trajectory(
     ] = None,
 ) -> dict[str, Any]:
     """Rounds after ``after``; thinning keeps the last one."""
-    found = await history.trajectory(rooms, session_id, after, limit, points)
-    return {
+    session, found = await history.trajectory(rooms, session_id, after, limit, points)
+    named = ("alpha", "target", "policy", "method_version", "revision")
+    return {name: session[name] for name in named} | {
         "data": found,
         "next": found[-1]["round"] if len(found) == limit else None,
     }

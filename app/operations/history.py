@@ -12,9 +12,10 @@ from app.operations.rooms import Rooms
 
 async def trajectory(
     rooms: Rooms, session_id: UUID, after: int, limit: int, points: int | None
-) -> list[dict[str, Any]]:
-    """The interval round by round after round ``after``; ``points`` thins it evenly."""
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The session's document and its interval after round ``after``; ``points`` thins evenly."""
     async with rooms.transaction() as db:
+        await one_snapshot(db)
         document = await document_of(db, session_id)
         step = 1 if points is None else max(1, -(-(document["round"] - after) // points))
         rows = await db.execute(
@@ -28,7 +29,7 @@ async def trajectory(
                 "limit": limit,
             },
         )
-        return [dict(row) for row in rows.mappings()]
+        return document, [dict(row) for row in rows.mappings()]
 
 
 async def ledger(rooms: Rooms, session_id: UUID, after: int, limit: int) -> list[dict[str, Any]]:
@@ -48,6 +49,7 @@ async def news(
     of them are news. At most about ``most`` rows, thinned evenly, the last one always among them.
     """
     async with rooms.transaction() as db:
+        await one_snapshot(db)
         document = await document_of(db, session_id)
         same = revision == document["revision"]
         rows = await db.execute(
@@ -56,12 +58,15 @@ async def news(
                 "session_id": session_id,
                 "revision": document["revision"],
                 "sequence": sequence if same else 0,
-                # Rows committed since the document was read belong to the next news.
-                "known": document["sequence"],
                 "most": most,
             },
         )
         return document, [dict(row) for row in rows.mappings()]
+
+
+async def one_snapshot(db: AsyncConnection) -> None:
+    """Have all statements of this transaction see the database at one moment."""
+    await db.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"))
 
 
 async def document_of(db: AsyncConnection, session_id: UUID) -> dict[str, Any]:
@@ -96,7 +101,7 @@ _NEWS = text(
                count(*) OVER () AS rows, row_number() OVER (ORDER BY round DESC) AS back
         FROM trajectory
         WHERE session_id = :session_id AND revision = :revision
-          AND sequence > :sequence AND sequence <= :known
+          AND sequence > :sequence
     )
     SELECT round, estimate, lower, upper FROM fresh
     WHERE (back - 1) % greatest(1, rows / :most) = 0 ORDER BY round

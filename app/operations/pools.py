@@ -18,6 +18,7 @@ from app.core.losses import LossScale
 from app.core.pool import CHAIN_START, Pool
 from app.errors import BadRows, EmptyPool, PoolBusy, PoolNotFound, PoolNotSealed, PoolSealed
 from app.operations.chunks import gather_small_chunks, read_chunks
+from app.operations.history import one_snapshot
 from app.operations.imports import Growth, Rows, grow
 from app.operations.rooms import Rooms
 from app.store.tables import DEFAULT_PROJECT, items, pools
@@ -185,6 +186,7 @@ async def list_items(rooms: Rooms, pool_id: UUID, limit: int, after: int | None)
 async def columns(rooms: Rooms, pool_id: UUID) -> tuple[PoolRecord, Pool]:
     """The pool with all its numbers, sealed or not."""
     async with rooms.transaction() as db:
+        await one_snapshot(db)
         record = await _record(db, pool_id)
         return record, await _load(db, record)
 
@@ -213,6 +215,8 @@ async def _locked(db: AsyncConnection, pool_id: UUID) -> PoolRecord:
             raise PoolBusy(
                 "Another import or seal of this pool is under way; try again when it is done.",
                 field="pool_id",
+                rule="one import at a time",
+                value=f"pool_{pool_id.hex}",
             ) from error
         raise
     if row is None:
