@@ -6,7 +6,7 @@ from uuid import UUID
 from fastapi import Depends, Path, Query, Request
 
 from app.api.ids import parsed
-from app.errors import PoolNotFound, SessionNotFound
+from app.errors import InvalidValue, PoolNotFound, SessionNotFound
 from app.operations.rooms import Rooms
 
 PAGE_DEFAULT = 100
@@ -42,6 +42,21 @@ def session_id_of(wire: str) -> UUID:
             field="session_id",
             rule="`ses_` and 32 hexadecimal digits",
             value=wire,
+        )
+    return found
+
+
+def cursor_of(prefix: str, after: str | None) -> UUID | None:
+    """UUID a page begins behind; refused when no page gave it out."""
+    if after is None:
+        return None
+    found = parsed(prefix, after)
+    if found is None:
+        raise InvalidValue(
+            "The cursor of the page is not one of ours.",
+            field="after",
+            rule="`next` of the page before",
+            value=after,
         )
     return found
 

@@ -4,7 +4,6 @@ import tempfile
 from collections.abc import Iterator
 from datetime import datetime
 from typing import IO, Annotated, Any, Literal, Self
-from uuid import UUID
 
 import numpy as np
 from anyio import to_thread
@@ -13,8 +12,8 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from app import errors
-from app.api.dependencies import PAGE_DEFAULT, Limit, PoolId, RoomsOf
-from app.api.ids import parsed, pool_wire
+from app.api.dependencies import PAGE_DEFAULT, Limit, PoolId, RoomsOf, cursor_of
+from app.api.ids import pool_wire
 from app.api.itemschema import ITEM_EXAMPLE, ITEM_SCHEMA, UPLOAD_BODY
 from app.api.problems import ProblemError, responses
 from app.api.rows import read_rows
@@ -167,7 +166,7 @@ async def list_pools(
     after: Annotated[str | None, Query(description="`next` of the page before.")] = None,
 ) -> PoolPage:
     """From the newest on."""
-    found = await pools.list_pools(rooms, limit, None if after is None else _pool_cursor(after))
+    found = await pools.list_pools(rooms, limit, cursor_of("pool", after))
     more = len(found) == limit
     return PoolPage(
         data=[PoolOut.of(record) for record in found],
@@ -276,18 +275,6 @@ async def get_columns(rooms: RoomsOf, pool_id: PoolId) -> StreamingResponse:
 async def seal_pool(rooms: RoomsOf, pool_id: PoolId) -> PoolOut:
     """Freeze the items; sealing again changes nothing."""
     return PoolOut.of(await pools.seal_pool(rooms, pool_id))
-
-
-def _pool_cursor(after: str) -> UUID:
-    found = parsed("pool", after)
-    if found is None:
-        raise errors.InvalidValue(
-            "The cursor of the page is not one of ours.",
-            field="after",
-            rule="`next` of the page before",
-            value=after,
-        )
-    return found
 
 
 def _archive(pool: Pool) -> IO[bytes]:

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict
 
-from app.api.dependencies import RoomsOf, SessionId, pool_id_of, session_id_of
+from app.api.dependencies import RoomsOf, SessionId, cursor_of, pool_id_of
 from app.api.problems import responses
 from app.core.plan import Claim
 from app.errors import (
@@ -213,6 +213,7 @@ async def open_session(rooms: RoomsOf, body: SessionOpening) -> dict[str, Any]:
     operation_id="list_sessions",
     summary="List sessions, newest first",
     response_model=SessionPage,
+    responses=responses(InvalidValue, PoolNotFound),
 )
 async def list_sessions(
     rooms: RoomsOf,
@@ -225,7 +226,7 @@ async def list_sessions(
     wanted = sessions.Filter(
         pool_id=None if pool_id is None else pool_id_of(pool_id),
         state=state,
-        before=None if after is None else session_id_of(after),
+        before=cursor_of("ses", after),
         limit=limit,
     )
     found = await sessions.list_sessions(rooms, wanted)

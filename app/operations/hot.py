@@ -77,6 +77,9 @@ class HotStates:
                     slot.ahead = False
         finally:
             slot.holders -= 1
+            if slot.warm is None and slot.holders == 0:
+                # Nobody's session, or one to be rebuilt anyway: it must not push out a warm one.
+                self._slots.pop(session_id, None)
             self._evict()
 
     def pool(self, pool_id: UUID) -> Pool | None:

@@ -116,6 +116,8 @@ async def amend(rooms: Rooms, session_id: UUID, correction: Correction) -> Answe
             receipt = Receipt(judgement.round, latest["sequence"], replayed=True)
         else:
             event = Amendment(judgement.round, loss)
+            # Said before the thread starts: it goes on changing the state if we are cancelled.
+            journal.slot.ahead = True
             entry = await asyncio.to_thread(journal.append, event, detail)
             receipt = Receipt(judgement.round, entry.sequence, replayed=False)
         document, offer = await _settled(db, journal, [], asked=False)
@@ -190,7 +192,12 @@ def _detail(judgement: Judgement) -> dict[str, Any]:
 
 def _must_be_open(journal: Journal) -> None:
     if journal.lifecycle == "closed":
-        raise SessionClosed("the session is closed for good", field="session_id")
+        raise SessionClosed(
+            "the session is closed for good",
+            field="session_id",
+            rule="a session that is not closed",
+            value=f"ses_{journal.session_id.hex}",
+        )
 
 
 def _must_be_judged(journal: Journal, round_: int) -> None:
@@ -244,13 +251,13 @@ async def _announce(rooms: Rooms, journal: Journal, document: dict[str, Any]) ->
 
 
 def _offer(
-    journal: Journal, held: list[Lease], items: dict[int, RowMapping], *, asked: bool
+    journal: Journal, held: list[Lease], items: dict[int, dict[str, Any]], *, asked: bool
 ) -> Offer:
     state = session_state(journal.lifecycle, journal.state)
     draws = [
         {
             "round": lease.round,
-            "item": dict(items[journal.state.rounds[lease.round - 1].draw.item]),
+            "item": items[journal.state.rounds[lease.round - 1].draw.item],
             "expires_at": lease.expires_at.isoformat(),
         }
         for lease in held

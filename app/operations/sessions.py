@@ -162,7 +162,12 @@ def _change(journal: Journal, wanted: Settings) -> None:
     if wanted.lifecycle == journal.lifecycle and wanted.lifecycle == "closed":
         return
     if journal.lifecycle == "closed":
-        raise SessionClosed("the session is closed for good", field="state")
+        raise SessionClosed(
+            "the session is closed for good",
+            field="session_id",
+            rule="a session that is not closed",
+            value=f"ses_{journal.session_id.hex}",
+        )
     now = journal.state.stopping
     precision, budget = now.precision, now.budget
     if not isinstance(wanted.precision, str) and wanted.precision != precision:
