@@ -35,9 +35,10 @@ BLOCK = 8192
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """A round as cells see it: pace and largest bet by row, largest bet by cell.
+    """A round as cells see it: pace and largest bet by row, and largest bet by cell.
 
-    ``away`` is the signal less every lattice point, shape [steps + 1], ``step`` their distance.
+    Rows count from the first one with cells. ``away`` is the signal less every lattice point, shape
+    [steps + 1], and ``step`` their distance.
     """
 
     pace: Floats
@@ -89,7 +90,9 @@ class PairCells:
         """Bet on a signal with every cell; ``goals`` are those of the half-width ``half``."""
         variance = padded(view, half)
         if self.row.size:
-            self._bet(view, signal, paces(goals, self._spent, half, variance))
+            first = int(self.row[0])
+            needed = goals[first : int(self.row[-1]) + 1]
+            self._bet(view, signal, paces(needed, self._spent, half, variance), first)
         self._spent += 1.0 / variance
 
     def drop(self, out: NDArray[np.bool_]) -> None:
@@ -105,7 +108,7 @@ class PairCells:
         self.below = np.concatenate([self.below, higher.below])
         self.above = np.concatenate([self.above, higher.above])
 
-    def _bet(self, view: View, signal: float, paces_: tuple[Floats, Floats]) -> None:
+    def _bet(self, view: View, signal: float, paces_: tuple[Floats, Floats], first: int) -> None:
         upper = self._edge[1:]
         if upper[self.cell.min()] < view.lower:
             self.drop(upper[self.cell] < view.lower)
@@ -115,7 +118,7 @@ class PairCells:
         for start in range(0, self.row.size, BLOCK):
             part = slice(start, start + BLOCK)
             stakes = self.below[part], self.above[part]
-            least = min(least, board.play(self.row[part], self.cell[part], *stakes))
+            least = min(least, board.play(self.row[part] - first, self.cell[part], *stakes))
         if least <= -1.0:
             message = f"a signal {signal!r} below its range {view.lower!r} took a whole stake"
             raise WealthLost(message)

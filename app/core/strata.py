@@ -27,6 +27,8 @@ MOST_PROXIES = 8
 MOST_BINS = 20
 SPREAD_BINS = 3
 ITEMS_PER_BIN = 25
+UNKNOWN = 0.5
+"""Stands for a surrogate that is the same for all items: it says nothing, not that losses are 0."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,9 +52,11 @@ class Strata:
 def strata_of(scores: Scores, scale: Interval) -> Strata:
     """Strata for a policy that uses scores. O(N log N)."""
     unit = np.clip((scores.surrogate - scale.lower) / scale.width, 0.0, 1.0)
+    if not np.ptp(unit):
+        unit = np.full(unit.size, UNKNOWN)
+        if scores.proxy is None and scores.columns is None:
+            return _numbered(_groups(scores.group, unit.size), unit)
     parts = _parts(scores.proxy, unit.size)
-    if scores.proxy is None and scores.columns is None and not np.ptp(unit):
-        return _numbered(_groups(scores.group, unit.size), unit)
     share = MOST_STRATA // (int(parts.max()) + 1)
     code = np.zeros(unit.size, dtype=np.int64)
     for part in range(int(parts.max()) + 1):
@@ -65,7 +69,7 @@ def strata_of(scores: Scores, scale: Interval) -> Strata:
 
 def one_stratum(items: int) -> Strata:
     """All items together, with nothing known of them."""
-    return _numbered(np.zeros(items, dtype=np.int64), np.zeros(items))
+    return _numbered(np.zeros(items, dtype=np.int64), np.full(items, UNKNOWN))
 
 
 def _parts(proxy: Floats | None, items: int) -> Counts:

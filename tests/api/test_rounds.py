@@ -146,11 +146,11 @@ async def test_an_amendment_folds_anew_and_may_take_back_the_stop(client: AsyncC
     stopped = (await labelled(client, session, pool, 200))["session"]
     assert stopped["state"] == "target_reached"
     url = f"/v1/sessions/{session}/amendments"
-    for round_ in range(1, 40):
+    for round_ in range(1, stopped["round"] + 1):
         body = {"round": round_, "unjudgeable": "wrong file", "author": "ada", "reason": "mixed up"}
         answer = (await client.post(url, json=body)).json()
     assert answer["session"]["state"] == "active"
-    assert answer["session"]["revision"] == stopped["revision"] + 39
+    assert answer["session"]["revision"] == stopped["revision"] + stopped["round"]
     again = (await client.post(url, json=body)).json()
     assert again["receipt"] == answer["receipt"] | {"replayed": True}
     points = (await client.get(f"/v1/sessions/{session}/trajectory")).json()["data"]

@@ -319,6 +319,14 @@ class TestOpening:
         walk.go(400)
         assert walk.state.interval.width <= 1.01 * least
 
+    @pytest.mark.parametrize("target", ["pool", "population"])
+    @pytest.mark.parametrize("precision", [0.0, -0.1, 1.0, 1e-5])
+    def test_a_width_that_is_none_is_refused(
+        self, target: Literal["pool", "population"], precision: float
+    ) -> None:
+        with pytest.raises(InvalidValue):
+            make_plan(Claim(target, precision=precision), zero_one_truth(300).facts, SHARP, "")
+
     def test_pairs_are_the_default_with_a_precision_only(self) -> None:
         facts = zero_one_truth(300).facts
         with_precision = make_plan(Claim("population", precision=0.3), facts, SHARP, "")
