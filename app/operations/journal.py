@@ -2,12 +2,13 @@
 
 Every writing operation on a session goes through ``locked``: it holds the session's slot, warms
 its state outside the transaction, locks the row, folds what other processes wrote meanwhile, and
-appends everything the operation did in one statement. Round trips to PostgreSQL: begin, lock,
-look, append, commit.
+appends everything the operation did in one statement. Round trips to PostgreSQL: begin, lock and
+look together, append, commit. These statements go past SQLAlchemy, straight to the driver: it can
+send two at once, and an observation is mostly the price of sending statements.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -16,6 +17,7 @@ from uuid import UUID
 
 import numpy as np
 import orjson
+from psycopg.rows import dict_row
 from sqlalchemy import RowMapping, TextClause, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -24,6 +26,7 @@ from app.core.plan import Plan, plan_from
 from app.core.session import State, apply, begin, replay
 from app.core.surrogates import scores
 from app.errors import SessionNotFound
+from app.operations.chunks import raw_connection
 from app.operations.hot import Slot, Warm
 from app.operations.pools import load_pool
 from app.operations.rooms import Rooms
@@ -122,71 +125,64 @@ class Journal:
         return status_document(known, self.plan, self.state)
 
 
-_LOCK = text(
-    """
+_LOCK = """
     SELECT pool_id, sequence, revision, lifecycle, lease_seconds, forecast, created_at
-    FROM sessions WHERE session_id = :session_id FOR UPDATE
+    FROM sessions WHERE session_id = %(session_id)s FOR UPDATE
     """
-)
 _PEEK = text("SELECT pool_id, plan, seed FROM sessions WHERE session_id = :session_id")
-_LOOK = text(
-    """
+_LOOK = """
     SELECT 0 AS kind, clock_timestamp() AS at, NULL::int AS sequence, NULL::int AS round,
            NULL::int AS item, NULL::float8 AS q, NULL::bytea AS strata_q, NULL::int AS seen,
            NULL::float8 AS loss, NULL::jsonb AS detail, NULL::text AS worker
     UNION ALL
     SELECT -1, expires_at, NULL, round, NULL, NULL, NULL, NULL, NULL, NULL, worker
-    FROM leases WHERE session_id = :session_id
+    FROM leases WHERE session_id = %(session_id)s
     UNION ALL
     SELECT kind, at, sequence, round, item, q, strata_q, seen, loss, detail, NULL
-    FROM events WHERE session_id = :session_id AND sequence > :after
+    FROM events WHERE session_id = %(session_id)s AND sequence > %(after)s
     ORDER BY 3
     """
-)
 _EVENTS = text(
     """
     SELECT kind, sequence, round, item, q, strata_q, seen, loss, detail
     FROM events WHERE session_id = :session_id AND sequence > :after ORDER BY sequence
     """
 )
-_APPEND = text(
-    """
+_APPEND = """
     WITH appended AS (
         INSERT INTO events
             (session_id, sequence, kind, round, item, q, strata_q, seen, loss, detail)
-        SELECT :session_id, * FROM unnest(
-            CAST(:sequences AS int[]), CAST(:kinds AS smallint[]), CAST(:rounds AS int[]),
-            CAST(:items AS int[]), CAST(:qs AS float8[]), CAST(:strata_qs AS bytea[]),
-            CAST(:seens AS int[]), CAST(:losses AS float8[]), CAST(:details AS jsonb[]))
+        SELECT %(session_id)s, entry.* FROM json_to_recordset(%(entries)s::json) AS entry(
+            sequence int, kind smallint, round int, item int, q float8, strata_q bytea, seen int,
+            loss float8, detail jsonb)
     ), folded AS (
         INSERT INTO trajectory
             (session_id, revision, round, sequence, estimate, lower, upper)
-        SELECT :session_id, :revision, point.round, :sequence,
+        SELECT %(session_id)s, %(revision)s, point.round, %(sequence)s,
                point.estimate, point.lower, point.upper
-        FROM unnest(CAST(:point_rounds AS int[]), CAST(:estimates AS float8[]),
-                    CAST(:lowers AS float8[]), CAST(:uppers AS float8[]))
-             AS point(round, estimate, lower, upper)
+        FROM json_to_recordset(%(points)s::json)
+             AS point(round int, estimate float8, lower float8, upper float8)
     ), outdated AS (
-        DELETE FROM trajectory WHERE session_id = :session_id AND revision < :revision
+        DELETE FROM trajectory
+        WHERE session_id = %(session_id)s AND revision < %(revision)s
     ), returned AS (
-        DELETE FROM leases WHERE session_id = :session_id AND round = ANY(CAST(:judged AS int[]))
+        DELETE FROM leases WHERE session_id = %(session_id)s AND round = ANY(%(judged)s::int[])
     ), granted AS (
         INSERT INTO leases (session_id, round, worker, expires_at)
-        SELECT :session_id, * FROM unnest(
-            CAST(:lease_rounds AS int[]), CAST(:workers AS text[]),
-            CAST(:expiries AS timestamptz[]))
+        SELECT %(session_id)s, lease.* FROM json_to_recordset(%(leases)s::json)
+            AS lease(round int, worker text, expires_at timestamptz)
         ON CONFLICT (session_id, round)
         DO UPDATE SET worker = excluded.worker, expires_at = excluded.expires_at
     ), kept AS (
-        UPDATE sessions SET sequence = :sequence, revision = :revision, lifecycle = :lifecycle,
-            state = :state, precision = :precision, budget = :budget, drawn = :drawn,
-            status = CAST(:status AS jsonb), updated_at = :now
-        WHERE session_id = :session_id
+        UPDATE sessions SET sequence = %(sequence)s, revision = %(revision)s,
+            lifecycle = %(lifecycle)s, state = %(state)s, precision = %(precision)s,
+            budget = %(budget)s, drawn = %(drawn)s, status = %(status)s::jsonb,
+            updated_at = %(now)s
+        WHERE session_id = %(session_id)s
     )
     SELECT index, id, payload FROM items
-    WHERE pool_id = :pool_id AND index = ANY(CAST(:wanted AS int[]))
+    WHERE pool_id = %(pool_id)s AND index = ANY(%(wanted)s::int[])
     """
-)
 
 
 @asynccontextmanager
@@ -201,14 +197,15 @@ async def locked(rooms: Rooms, session_id: UUID) -> AsyncIterator[tuple[Journal,
 
 async def write(
     db: AsyncConnection, journal: Journal, status: dict[str, Any]
-) -> dict[int, RowMapping]:
+) -> dict[int, dict[str, Any]]:
     """Append what the operation did, ``status`` being the document after it.
 
     Returns the wanted items by index (id and payload).
     """
     state = journal.state
     points = state.points[journal.folded_before :]
-    rows = await db.execute(
+    raw = await raw_connection(db)
+    cursor = await raw.cursor(row_factory=dict_row).execute(
         _APPEND,
         {
             "session_id": journal.session_id,
@@ -221,40 +218,49 @@ async def write(
             "precision": state.stopping.precision,
             "budget": state.stopping.budget,
             "drawn": state.drawn,
-            "status": orjson.dumps(status).decode(),
-            "point_rounds": [point.round for point in points],
-            "estimates": [point.estimate for point in points],
-            "lowers": [point.interval.lower for point in points],
-            "uppers": [point.interval.upper for point in points],
+            "status": _json(status),
+            "entries": _json([_row(entry) for entry in journal.entries]),
+            "points": _json(
+                [
+                    {
+                        "round": point.round,
+                        "estimate": point.estimate,
+                        "lower": point.interval.lower,
+                        "upper": point.interval.upper,
+                    }
+                    for point in points
+                ]
+            ),
+            "leases": _json(journal.leased),
             "judged": journal.judged,
-            "lease_rounds": [lease.round for lease in journal.leased],
-            "workers": [lease.worker for lease in journal.leased],
-            "expiries": [lease.expires_at for lease in journal.leased],
             "wanted": journal.wanted,
-            **_columns(journal.entries),
         },
     )
-    return {row["index"]: row for row in rows.mappings()}
+    return {row["index"]: row for row in await cursor.fetchall()}
 
 
-def _columns(entries: Sequence[Entry]) -> dict[str, list[Any]]:
-    def each(name: str) -> list[Any]:
-        return [getattr(entry.event, name, None) for entry in entries]
+def _json(value: object) -> str:
+    """JSON for a statement: floats keep every digit on the way there."""
+    return orjson.dumps(value).decode()
 
-    return {
-        "sequences": [entry.sequence for entry in entries],
-        "kinds": [KINDS[type(entry.event)] for entry in entries],
-        "rounds": each("round"),
-        "items": each("item"),
-        "qs": each("q"),
-        "strata_qs": [None if q is None else q.tobytes() for q in each("strata_q")],
-        "seens": each("seen"),
-        "losses": each("loss"),
-        "details": [
-            None if entry.detail is None else orjson.dumps(entry.detail).decode()
-            for entry in entries
-        ],
+
+def _row(entry: Entry) -> dict[str, Any]:
+    """The row of an event; what it does not have is left out, and null in the table."""
+    event = entry.event
+    row: dict[str, Any] = {
+        "sequence": entry.sequence,
+        "kind": KINDS[type(event)],
+        "detail": entry.detail,
     }
+    if not isinstance(event, Change):
+        row["round"] = event.round
+    if isinstance(event, Observation | Amendment):
+        row["loss"] = event.loss
+    if isinstance(event, Draw):
+        row |= {"item": event.item, "q": event.q, "seen": event.seen}
+        if event.strata_q is not None:
+            row["strata_q"] = "\\x" + event.strata_q.tobytes().hex()
+    return row
 
 
 def event_from(row: Mapping[Any, Any]) -> Event:
@@ -294,14 +300,13 @@ async def _rebuild(rooms: Rooms, session_id: UUID) -> Warm:
 
 
 async def _lock(rooms: Rooms, db: AsyncConnection, session_id: UUID, slot: Slot) -> Journal:
-    row = await _one(db, _LOCK, session_id)
-    warm = slot.warm
-    if warm is None or warm.state.sequence > row["sequence"]:
+    warm = slot.warm or await _rebuild(rooms, session_id)
+    row, looked = await _locked_rows(db, session_id, warm.state.sequence)
+    if warm.state.sequence > row["sequence"]:
         # The slot ran ahead of a database restored to an earlier moment: only the ledger counts.
-        warm = slot.warm = await _rebuild(rooms, session_id)
-    looked = (
-        await db.execute(_LOOK, {"session_id": session_id, "after": warm.state.sequence})
-    ).mappings()
+        warm = await _rebuild(rooms, session_id)
+        row, looked = await _locked_rows(db, session_id, warm.state.sequence)
+    slot.warm = warm
     now = row["created_at"]
     leases: dict[int, Lease] = {}
     missed: list[Event] = []
@@ -332,6 +337,27 @@ async def _lock(rooms: Rooms, db: AsyncConnection, session_id: UUID, slot: Slot)
     )
 
 
+async def _locked_rows(
+    db: AsyncConnection, session_id: UUID, after: int
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The session's row, locked, and what is there since, in one round trip.
+
+    The statements are sent together and run one after the other. The second sees what others
+    committed while the first waited for the lock; a single statement would not.
+    """
+    raw = await raw_connection(db)
+    asked = {"session_id": session_id, "after": after}
+    locking, looking = raw.cursor(row_factory=dict_row), raw.cursor(row_factory=dict_row)
+    async with raw.pipeline():
+        await locking.execute(_LOCK, asked)
+        await looking.execute(_LOOK, asked)
+    row = await locking.fetchone()
+    looked = await looking.fetchall()
+    if row is None:
+        raise _not_found(session_id)
+    return row, looked
+
+
 async def _inline_or_thread(size: int, work: Callable[[], object]) -> None:
     """A long fold would hold up every other request of the process; a short one is cheaper here."""
     if size > ROUNDS_FOLDED_INLINE:
@@ -343,10 +369,13 @@ async def _inline_or_thread(size: int, work: Callable[[], object]) -> None:
 async def _one(db: AsyncConnection, statement: TextClause, session_id: UUID) -> RowMapping:
     row = (await db.execute(statement, {"session_id": session_id})).mappings().one_or_none()
     if row is None:
-        raise SessionNotFound(
-            f"no session ses_{session_id.hex}", field="session_id", value=f"ses_{session_id.hex}"
-        )
+        raise _not_found(session_id)
     return row
+
+
+def _not_found(session_id: UUID) -> SessionNotFound:
+    name = f"ses_{session_id.hex}"
+    return SessionNotFound(f"no session {name}", field="session_id", value=name)
 
 
 async def _events(db: AsyncConnection, session_id: UUID, after: int) -> list[Event]:

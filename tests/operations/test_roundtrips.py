@@ -1,0 +1,150 @@
+"""What an observation asks of PostgreSQL: how often, and what if it does not answer."""
+
+import os
+from collections.abc import AsyncIterator, Iterator
+from itertools import pairwise
+from pathlib import Path
+from uuid import UUID
+
+import psycopg
+import pytest
+from psycopg.pq import Trace
+from sqlalchemy import event
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.pool import ConnectionPoolEntry
+
+from app.core.ledger import Observation
+from app.core.losses import LossScale
+from app.core.plan import Claim
+from app.errors import Busy, DatabaseUnavailable
+from app.main import open_rooms
+from app.operations import pools, rounds, sessions
+from app.operations.journal import locked, write
+from app.operations.rooms import Rooms
+from app.operations.rounds import Judgement, Offer
+from app.operations.sessions import Opening
+from app.settings import Settings
+
+PROMISED = 5
+ITEMS = 200
+
+
+class Wire:
+    """The messages between this process and PostgreSQL, as the driver's library traces them."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        self._traced: list[psycopg.AsyncConnection] = []
+        self._read = 0
+
+    def listen(self, connection: DBAPIConnection, _record: ConnectionPoolEntry) -> None:
+        """Write down what goes over a connection from now on."""
+        driver = connection.driver_connection
+        assert isinstance(driver, psycopg.AsyncConnection)
+        self._trace(driver)
+        self._traced.append(driver)
+
+    def round_trips(self) -> int:
+        """How often something was sent and then an answer awaited, since the last time asked."""
+        for driver in self._traced:
+            # Its lines are on disk when the library lets go of the file
+            driver.pgconn.untrace()
+            self._trace(driver)
+        lines = self._path.read_text().splitlines()
+        directions = [line[0] for line in lines[self._read :] if line[:1] in {"F", "B"}]
+        self._read = len(lines)
+        return sum(pair == ("F", "B") for pair in pairwise(directions))
+
+    def _trace(self, driver: psycopg.AsyncConnection) -> None:
+        driver.pgconn.trace(self._file)
+        driver.pgconn.set_trace_flags(Trace.SUPPRESS_TIMESTAMPS)
+
+    def close(self) -> None:
+        """Stop writing, before the file's number may become another's."""
+        for driver in self._traced:
+            driver.pgconn.untrace()
+        os.close(self._file)
+
+
+@pytest.fixture
+async def rooms(database_url: str, redis_url: str) -> AsyncIterator[Rooms]:
+    """Rooms as in production: the status goes to Redis."""
+    settings = Settings(database_url=database_url, redis_url=redis_url, lock_timeout_ms=300)
+    async with open_rooms(settings) as opened:
+        yield opened
+
+
+@pytest.fixture
+def wire(rooms: Rooms, tmp_path: Path) -> Iterator[Wire]:
+    """All connections of the rooms, listened to."""
+    listening = Wire(tmp_path / "wire")
+    engine = rooms.database._engine.sync_engine
+    event.listen(engine, "connect", listening.listen)
+    yield listening
+    event.remove(engine, "connect", listening.listen)
+    listening.close()
+
+
+@pytest.fixture
+async def session(rooms: Rooms) -> UUID:
+    """An open session."""
+    scale = LossScale.of("zero_one", None, None)
+    items: list[object] = [{"id": f"item-{i}", "surrogate": i / ITEMS} for i in range(ITEMS)]
+    rows = list(range(1, ITEMS + 1)), items
+    pool = await pools.create_pool(rooms, "known", scale, rows, sealed=True)
+    document = await sessions.open_session(rooms, Opening(pool.pool_id, Claim(precision=0.1)))
+    return UUID(document["id"].removeprefix("ses_"))
+
+
+def _judgement(offer: Offer) -> list[Judgement]:
+    return [Judgement(draw["round"], loss=float(draw["round"] % 2)) for draw in offer.draws]
+
+
+async def test_an_observation_with_the_next_draw_takes_few_round_trips(
+    wire: Wire, rooms: Rooms, session: UUID
+) -> None:
+    offer = await rounds.next_draws(rooms, session, "ada", 1)
+    counts = []
+    for _ in range(12):
+        wire.round_trips()
+        answer = await rounds.observe(rooms, session, _judgement(offer), "ada", 1)
+        counts.append(wire.round_trips())
+        offer = answer.offer
+    assert min(counts) >= 2, "nothing was heard"
+    # The driver has PostgreSQL prepare a statement when it comes often: also then
+    assert max(counts) <= PROMISED, counts
+
+
+async def test_a_session_locked_elsewhere_is_busy_and_then_goes_on(
+    rooms: Rooms, session: UUID, database_url: str
+) -> None:
+    offer = await rounds.next_draws(rooms, session, "ada", 1)
+    async with await psycopg.AsyncConnection.connect(database_url) as other:
+        await other.execute("SELECT FROM sessions WHERE session_id = %s FOR UPDATE", [session])
+        with pytest.raises(Busy):
+            await rounds.observe(rooms, session, _judgement(offer), "ada", 1)
+    answer = await rounds.observe(rooms, session, _judgement(offer), "ada", 1)
+    assert not answer.receipts[0].replayed
+
+
+async def test_connections_cut_are_unavailable_once_and_then_replaced(
+    rooms: Rooms, session: UUID, database_url: str
+) -> None:
+    offer = await rounds.next_draws(rooms, session, "ada", 1)
+    cutting = (
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        " WHERE application_name = 'celeus' AND state = 'idle in transaction'"
+    )
+    async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as other:
+
+        async def observe_while_cut() -> None:
+            async with locked(rooms, session) as (journal, db):
+                await other.execute(cutting)
+                journal.append(Observation(offer.draws[0]["round"], 1.0), {"worker": "ada"})
+                await write(db, journal, journal.status())
+
+        with pytest.raises(DatabaseUnavailable):
+            await observe_while_cut()
+    answer = await rounds.observe(rooms, session, _judgement(offer), "ada", 1)
+    assert not answer.receipts[0].replayed
