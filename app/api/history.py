@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from app.api.dependencies import RoomsOf, SessionId
 from app.api.problems import responses
+from app.api.sessions import Time
 from app.errors import SessionNotFound
 from app.operations import history, sessions, streams
 
@@ -46,14 +47,14 @@ class LedgerEntry(BaseModel):
     """One event. ``at`` is the database's time; ``detail`` holds worker, label, author, reason."""
 
     sequence: int
-    kind: str
+    kind: Literal["draw", "observation", "unjudgeable", "amendment", "change"]
     round: int | None
     item: int | None
     q: float | None
     seen: int | None
     loss: float | None
     detail: dict[str, Any] | None
-    at: str
+    at: Time
 
 
 class LedgerPage(BaseModel):

@@ -153,9 +153,12 @@ def described(contract: dict[str, Any]) -> dict[str, Any]:
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
     invalid = responses(errors.InvalidValue)[int(HTTPStatus.UNPROCESSABLE_ENTITY)]
-    for operations in contract["paths"].values():
+    unavailable = responses(errors.DatabaseUnavailable)
+    for path, operations in contract["paths"].items():
         for operation in operations.values():
             answers = operation["responses"]
+            if path.startswith("/v1/"):
+                answers.setdefault("503", unavailable[int(HTTPStatus.SERVICE_UNAVAILABLE)])
             if MEDIA_TYPE not in answers.get("422", {}).get("content", {MEDIA_TYPE: None}):
                 answers["422"] = invalid
     return contract

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 import orjson
 from fastapi import APIRouter, Response
@@ -11,7 +11,7 @@ from pydantic.config import JsonDict
 
 from app.api.dependencies import RoomsOf, SessionId
 from app.api.problems import responses
-from app.api.sessions import SESSION, STRICT, Session
+from app.api.sessions import SESSION, STRICT, Session, SessionState, Time
 from app.errors import (
     InvalidValue,
     LossOutsideScale,
@@ -152,7 +152,7 @@ class HeldDraw(BaseModel):
 
     round: int
     item: DrawnItem
-    expires_at: str
+    expires_at: Time
 
 
 class NextAnswer(BaseModel):
@@ -162,7 +162,7 @@ class NextAnswer(BaseModel):
         json_schema_extra={"examples": [{"state": "active", "draws": [DRAW], "retry_after": None}]}
     )
 
-    state: str
+    state: SessionState | Literal["all_leased"]
     draws: list[HeldDraw]
     retry_after: float | None = Field(description="Seconds until asking again may help.")
 

@@ -25,6 +25,7 @@ STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 SessionState = Literal[
     "active", "target_reached", "decided", "budget_spent", "exhausted", "paused", "closed"
 ]
+Time = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 OPENING: JsonDict = {
     "pool_id": "pool_019aa0b2c3d47e5f8a9b0c1d2e3f4a5b",
     "target": "pool",
@@ -147,7 +148,7 @@ class Session(BaseModel):
     budget: int
     items: int
     stopped: bool
-    stop_reason: str | None
+    stop_reason: Literal["target_reached", "decided", "exhausted", "budget_spent"] | None
     rounds: Rounds
     forecast: Forecast | None
     warnings: list[str]
@@ -155,7 +156,7 @@ class Session(BaseModel):
     revision: int
     lease_seconds: int
     commitment: str
-    created_at: str
+    created_at: Time
 
 
 class SessionPage(BaseModel):
