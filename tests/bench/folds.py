@@ -27,10 +27,10 @@ class Session:
     another session takes its turn, does not count. Nothing here waits for anything.
     """
 
-    def __init__(self, truth: Truth, run: int) -> None:
+    def __init__(self, truth: Truth, run: int, policy: str = "celeus") -> None:
         self.truth = truth
         self.seed = seed_of(0, run)
-        self.plan = make_plan(CLAIM, truth.facts, policy_named("celeus"), commitment(self.seed))
+        self.plan = make_plan(CLAIM, truth.facts, policy_named(policy), commitment(self.seed))
         self.state = begin(self.plan, truth.scores, self.seed)
         self.seconds = 0.0
 
@@ -60,21 +60,26 @@ def fold_lines(folder: Path | None, *, quick: bool) -> Iterator[Line]:
     """Propose + fold per round by pool size and on the real cells; a long session again."""
     repeats, rounds = (2, 600) if quick else (9, 2_000)
     truths = [synthetic(items) for items in SIZES]
-    runs = []
-    for run in range(repeats):
-        sessions = [Session(truth, run) for truth in truths]
-        # In short turns, so that a slow moment of the machine meets both sizes
-        for _ in range(rounds // ROUNDS_A_TURN):
-            for session in sessions:
-                session.advance(ROUNDS_A_TURN)
-        runs.append([session.milliseconds_a_round for session in sessions])
-    for items, samples in zip(SIZES, zip(*runs, strict=True), strict=True):
-        yield Line(f"propose + fold a round, {items:,} items", samples, "ms", A_ROUND)
-    ratios = [large / small for small, large in runs]
-    yield Line("… the large pool by the small one", ratios, "×", Goal.within(0.7, 1.3))
+    for policy in ("celeus", "sharp"):
+        goal = A_ROUND if policy == "celeus" else None
+        runs = [_side_by_side(truths, run, policy, rounds) for run in range(repeats)]
+        for items, samples in zip(SIZES, zip(*runs, strict=True), strict=True):
+            yield Line(f"{policy}: propose + fold a round, {items:,} items", samples, "ms", goal)
+        ratios = [large / small for small, large in runs]
+        within = Goal.within(0.7, 1.3) if goal else None
+        yield Line("… the large pool by the small one", ratios, "×", within)
     for name, truth in ({} if folder is None else cells(folder)).items():
         yield _to_precision(name, truth, 1 if quick else 5)
     yield _rebuilt(truths[0], 2 if quick else 5)
+
+
+def _side_by_side(truths: list[Truth], run: int, policy: str, rounds: int) -> list[float]:
+    """Milliseconds a round on each pool, in short turns: a slow moment meets all of them."""
+    sessions = [Session(truth, run, policy) for truth in truths]
+    for _ in range(rounds // ROUNDS_A_TURN):
+        for session in sessions:
+            session.advance(ROUNDS_A_TURN)
+    return [session.milliseconds_a_round for session in sessions]
 
 
 def _to_precision(name: str, truth: Truth, repeats: int) -> Line:
@@ -82,7 +87,7 @@ def _to_precision(name: str, truth: Truth, repeats: int) -> Line:
     for session in sessions:
         session.finish()
     labels = sorted(session.state.folded for session in sessions)
-    what = f"… {name} to precision {CLAIM.precision} ({labels[0]:,} – {labels[-1]:,} labels)"
+    what = f"celeus: {name} to precision {CLAIM.precision} ({labels[0]} – {labels[-1]} labels)"
     return Line(what, [session.milliseconds_a_round for session in sessions], "ms", A_ROUND)
 
 
@@ -98,7 +103,7 @@ def _rebuilt(truth: Truth, repeats: int) -> Line:
         if state.interval != done.state.interval:
             message = "the rebuilt session has another interval"
             raise AssertionError(message)
-    what = f"rebuild of {REBUILT_ROUNDS:,} rounds, {truth.loss.size:,} items, core alone"
+    what = f"celeus: rebuild of {REBUILT_ROUNDS:,} rounds, {truth.loss.size:,} items, core alone"
     return Line(what, samples, "s", Goal.most(2, "s"))
 
 
