@@ -8,11 +8,11 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
 from app import errors
-from app.errors import Refusal
+from app.errors import Refusal, shortened
 
 STATUS: Mapping[type[Refusal], HTTPStatus] = MappingProxyType(
     {
@@ -27,7 +27,7 @@ STATUS: Mapping[type[Refusal], HTTPStatus] = MappingProxyType(
 """Status of every branch of the tree; a refusal has that of the branch it grows on."""
 
 MEDIA_TYPE = "application/problem+json"
-VALUE_LENGTH = 100
+MOST_TOLD = 100
 RETRY_SECONDS = 1
 
 
@@ -71,7 +71,8 @@ class Problem(BaseModel):
     field: str | None = None
     rule: str | None = None
     value: str | None = None
-    errors: list[ProblemError] | None = None
+    errors: list[ProblemError] | None = Field(None, description="The first 100 faults.")
+    total_errors: int | None = None
 
 
 def status_of(refusal: type[Refusal]) -> HTTPStatus:
@@ -125,14 +126,17 @@ def of_refusal(refusal: Refusal) -> JSONResponse:
 
 
 def of_validation(found: Sequence[Any]) -> JSONResponse:
-    """The answer to a request whose form is wrong; the input is quoted, never echoed as JSON."""
+    """The answer to a request whose form is wrong; the input is quoted, never echoed as JSON.
+
+    At most MOST_TOLD faults are told, the others are counted.
+    """
     told = [
         {
             "field": _place(one["loc"]),
             "rule": one["msg"],
             "value": shortened(one.get("input")),
         }
-        for one in found
+        for one in found[:MOST_TOLD]
     ]
     first: dict[str, Any] = told[0] if told else {}
     return problem(
@@ -140,7 +144,7 @@ def of_validation(found: Sequence[Any]) -> JSONResponse:
         errors.InvalidValue.title(),
         HTTPStatus.UNPROCESSABLE_ENTITY,
         f"{first.get('field') or 'The request'}: {first.get('rule', 'not understood')}.",
-        {**first, "errors": told},
+        {**first, "errors": told, "total_errors": len(found)},
     )
 
 
@@ -187,15 +191,6 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(Exception, unexpected)
 
 
-def shortened(value: object) -> str:
-    """A value as text that any JSON reader takes, NaN included."""
-    return ascii(value)[:VALUE_LENGTH] if _has_surrogate(value) else repr(value)[:VALUE_LENGTH]
-
-
-def _has_surrogate(value: object) -> bool:
-    return any("\ud800" <= letter <= "\udfff" for letter in repr(value))
-
-
 def _place(location: Sequence[object]) -> str:
     # The first part says body, path or query: told only where nothing else is.
     # A capital begins the name of a body's variant, which is no part of the path of a field.
@@ -207,6 +202,16 @@ def _of_http(error: HTTPException) -> JSONResponse:
     status = HTTPStatus(error.status_code)
     if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
         return of_refusal(errors.UploadTooLarge(str(error.detail)))
+    if status == HTTPStatus.BAD_REQUEST:
+        # The framework's word for a body that is no JSON in ways its parser does not locate.
+        return of_refusal(
+            errors.InvalidValue(
+                "The body cannot be read.",
+                field="body",
+                rule="JSON in UTF-8, not nested a thousand levels deep",
+                value=error.detail,
+            )
+        )
     code = status.phrase.lower().replace(" ", "_").replace("-", "_")
     answer = problem(code, status.phrase, status, str(error.detail), {})
     answer.headers.update(error.headers or {})

@@ -13,11 +13,14 @@ import numpy as np
 
 from app.core.losses import LossScale
 from app.core.pool import canonical
+from app.errors import VALUE_LENGTH, printable, shortened
 
 MAX_TEXT = 256
 """Longest id and group name, in characters."""
 MAX_PAYLOAD_BYTES = 1 << 20
 """Longest payload, as canonical JSON."""
+MAX_PAYLOAD_DEPTH = 100
+"""Objects and lists within each other; JSON writers give up at some 250."""
 MAX_SURROGATES = 64
 MAX_INT = 2**31 - 1
 SUM_TOLERANCE = 1e-3
@@ -39,7 +42,8 @@ FIELDS = frozenset(
 )
 TEXT_RULE = f"a string of 1 to {MAX_TEXT} characters without U+0000"
 PAYLOAD_RULE = (
-    f"a string or JSON object of finite numbers, at most {MAX_PAYLOAD_BYTES} bytes, without U+0000"
+    f"a string or JSON object of finite numbers, at most {MAX_PAYLOAD_BYTES} bytes and"
+    f" {MAX_PAYLOAD_DEPTH} levels, without U+0000"
 )
 SUM_RULE = f"probabilities that sum to 1 within {SUM_TOLERANCE:g}"
 _NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
@@ -59,8 +63,8 @@ class Fault:
 
     @classmethod
     def of(cls, line: int, field: str, rule: str, value: object) -> Self:
-        """The fault with its value shortened to text."""
-        return cls(line, field, rule, repr(value)[:100])
+        """The fault with its value shortened to text; the field may be any key of a row."""
+        return cls(line, printable(field[:VALUE_LENGTH]), rule, shortened(value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +161,16 @@ def encode_payload(payload: object) -> bytes | None:
     # The database's JSON type cannot hold U+0000.
     if len(encoded) > MAX_PAYLOAD_BYTES or (b"\\u0000" in encoded and _NUL.search(encoded)):
         return None
-    return encoded
+    opened = encoded.count(b"{") + encoded.count(b"[")
+    return None if opened > MAX_PAYLOAD_DEPTH and _is_deep(payload) else encoded
+
+
+def _is_deep(value: object, levels: int = MAX_PAYLOAD_DEPTH) -> bool:
+    """More than so many objects and lists lie within each other."""
+    if not isinstance(value, (dict, list)):
+        return False
+    inner = value.values() if isinstance(value, dict) else value
+    return levels == 0 or any(_is_deep(one, levels - 1) for one in inner)
 
 
 def _score_faults(row: dict[str, Any], scale: LossScale) -> Iterator[Found]:

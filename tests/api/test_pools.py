@@ -156,6 +156,15 @@ BAD_UPLOADS = {
     "a missing surrogate": b'{"id": "x"}',
     "a field nobody knows": b'{"id": "x", "surrogate": 0, "label": 1}',
     "a payload the database cannot hold": b'{"id": "x", "surrogate": 0, "payload": "\\u0000"}',
+    "a payload too deep to be written again": b'{"id": "x", "surrogate": 0, "payload": '
+    + b'{"a": ' * 400
+    + b"1"
+    + b"}" * 401,
+    "a surrogate of a thousand lists": b'{"id": "x", "surrogate": '
+    + b"[" * 1000
+    + b"]" * 1000
+    + b"}",
+    "a field that is no text": b'{"id": "x", "surrogate": 0, "\\ud800": 1}',
     "an empty id": b'{"id": "", "surrogate": 0}',
     "no JSON": b"id,surrogate",
 }

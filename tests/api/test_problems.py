@@ -80,15 +80,45 @@ async def test_a_wrong_body_is_told_by_field(
     assert answer.json()["field"] == field
 
 
-@pytest.mark.parametrize("body", [b"\xff", b"[" * 50_000])
-async def test_a_body_that_cannot_be_read_is_a_problem_too(
+@pytest.mark.parametrize("body", [b"\xff", b"[" * 50_000, b"[" + b"9" * 5_000 + b"]"])
+async def test_a_body_that_cannot_be_read_is_an_invalid_value_too(
     client: httpx.AsyncClient, body: bytes
 ) -> None:
     answer = await client.post(
         "/v1/pools", content=body, headers={"Content-Type": "application/json"}
     )
-    assert answer.status_code in {400, 422}
+    assert answer.status_code == 422
     assert answer.headers["Content-Type"] == MEDIA_TYPE
+    assert (answer.json()["code"], answer.json()["field"]) == ("invalid_value", "body")
+
+
+async def test_of_many_wrong_fields_the_first_are_told_and_all_are_counted(
+    client: httpx.AsyncClient,
+) -> None:
+    body = {"name": "p", "loss": {"kind": "zero_one"}} | {f"k{i}": 1 for i in range(300)}
+    problem = (await client.post("/v1/pools", json=body)).json()
+    assert (len(problem["errors"]), problem["total_errors"]) == (100, 300)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (math.nan, "nan"),
+        ("a" * 200, "'" + "a" * 99),
+        ({"a": [1, None], "b": "it's"}, "{'a': [1, None], 'b': \"it's\"}"),
+        ("\ud800", "'\\ud800'"),
+        (["x" * 50] * 10**6, str(["x" * 50] * 2)[:100]),
+    ],
+)
+def test_a_value_is_told_by_its_beginning(value: object, text: str) -> None:
+    assert errors.shortened(value) == text
+
+
+def test_a_value_of_a_thousand_levels_is_told_too() -> None:
+    deep: list[object] = []
+    for _ in range(100_000):
+        deep = [deep]
+    assert errors.shortened(deep) == "[" * 100
 
 
 async def test_unknown_paths_and_methods_are_problems(client: httpx.AsyncClient) -> None:

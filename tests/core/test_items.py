@@ -16,6 +16,11 @@ CROSS_ENTROPY = LossScale.of("cross_entropy", upper=4.0)
 BOUNDED = LossScale.of("bounded", -1.0, 2.0)
 
 
+def nested(levels: int) -> object:
+    """So many objects within each other."""
+    return {"a": nested(levels - 1)} if levels else 1
+
+
 def assembled(*rows: object, scale: LossScale = ZERO_ONE, shape: Shape | None = None) -> Assembled:
     return assemble(range(1, len(rows) + 1), rows, scale, shape)
 
@@ -94,6 +99,9 @@ def test_probabilities_within_the_tolerance_are_divided_by_their_sum() -> None:
         ({"id": "a", "payload": {"x": math.nan}}, "payload", "{'x': nan}"),
         ({"id": "a", "payload": "\0"}, "payload", "'\\x00'"),
         ({"id": "a", "payload": "x" * MAX_PAYLOAD_BYTES}, "payload", "'" + "x" * 99),
+        ({"id": "a", "payload": nested(101)}, "payload", "{'a': " * 16 + "{'a'"),
+        ({"id": "a", "\ud800": 3}, "\\ud800", "3"),
+        ({"id": "a", "x" * 10**6: 3}, "x" * 100, "3"),
         ({"id": "a", "weight": 3}, "weight", "3"),
         (["a"], "", "['a']"),
         (None, "", "None"),
@@ -111,6 +119,10 @@ def test_a_bounded_pool_takes_nothing_a_loss_could_be_computed_from(name: str) -
     row: dict[str, object] = {"id": "a", "target_probs": [0.5, 0.5]}
     row[name] = 1 if name == "prediction" else [0.5, 0.5]
     assert name in {fault.field for fault in assembled(row, scale=BOUNDED).faults}
+
+
+def test_a_payload_may_be_a_hundred_levels_deep() -> None:
+    assert assembled({"id": "a", "payload": nested(100)}).faults == []
 
 
 def test_a_payload_may_speak_of_u0000_without_holding_it() -> None:
