@@ -11,6 +11,8 @@ from app.operations.rooms import Rooms
 
 PAGE_DEFAULT = 100
 PAGE_MOST = 1000
+NO_NUL = r"^[^\x00]*$"
+"""Pattern of texts that are kept: the database cannot hold U+0000."""
 
 # Dependencies are `async def` although they wait for nothing: others would cost a thread each.
 

@@ -12,7 +12,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from app import errors
-from app.api.dependencies import PAGE_DEFAULT, Limit, PoolId, RoomsOf, cursor_of
+from app.api.dependencies import NO_NUL, PAGE_DEFAULT, Limit, PoolId, RoomsOf, cursor_of
 from app.api.ids import pool_wire
 from app.api.itemschema import ITEM_EXAMPLE, ITEM_SCHEMA, UPLOAD_BODY
 from app.api.problems import ProblemError, responses
@@ -60,7 +60,7 @@ class PoolIn(BaseModel):
         }
     )
 
-    name: str = Field(min_length=1, max_length=200, pattern=r"^[^\x00]*$")
+    name: str = Field(min_length=1, max_length=200, pattern=NO_NUL)
     loss: LossIn
     items: list[Annotated[dict[str, Any], WithJsonSchema(ITEM_SCHEMA)]] | None = None
     sealed: bool = Field(False, description="Seal the pool at once.")

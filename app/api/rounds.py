@@ -1,5 +1,6 @@
 """The loop of a judge on the wire: next, observe, and the correction of an observation."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated, Any, Literal, Self
@@ -9,7 +10,7 @@ from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 from pydantic.config import JsonDict
 
-from app.api.dependencies import RoomsOf, SessionId
+from app.api.dependencies import NO_NUL, RoomsOf, SessionId
 from app.api.problems import responses
 from app.api.sessions import SESSION, STRICT, Session, SessionState, Time
 from app.errors import (
@@ -36,7 +37,12 @@ DRAW: JsonDict = {
 
 Worker = Annotated[
     str,
-    Field(min_length=1, max_length=128, description="Who judges; its own draws come back to it."),
+    Field(
+        min_length=1,
+        max_length=128,
+        pattern=NO_NUL,
+        description="Who judges; its own draws come back to it.",
+    ),
 ]
 RoundNumber = Annotated[int, Field(ge=1, le=2**31 - 1)]
 
@@ -57,9 +63,11 @@ class _Judged(BaseModel):
 
     round: RoundNumber
     loss: float | None = None
-    label: int | None = Field(None, description="True class; the loss is computed from it.")
+    label: int | None = Field(
+        None, ge=0, le=2**31 - 1, description="True class; the loss is computed from it."
+    )
     unjudgeable: str | None = Field(
-        None, min_length=1, max_length=2000, description="Why no judge can tell."
+        None, min_length=1, max_length=2000, pattern=NO_NUL, description="Why no judge can tell."
     )
 
     @model_validator(mode="after")
@@ -135,8 +143,8 @@ class AmendmentRequest(_Judged):
         },
     )
 
-    author: str = Field(min_length=1, max_length=128)
-    reason: str = Field(min_length=1, max_length=2000)
+    author: str = Field(min_length=1, max_length=128, pattern=NO_NUL)
+    reason: str = Field(min_length=1, max_length=2000, pattern=NO_NUL)
 
 
 class DrawnItem(BaseModel):
@@ -268,4 +276,9 @@ def _offered(offer: Offer) -> dict[str, Any]:
 
 def _answer(body: dict[str, Any]) -> Response:
     """Already plain values: validating them again would cost more than the fold."""
-    return Response(orjson.dumps(body), media_type="application/json")
+    try:
+        content = orjson.dumps(body)
+    except orjson.JSONEncodeError:
+        # A payload may hold whole numbers beyond 64 bits.
+        content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+    return Response(content, media_type="application/json")

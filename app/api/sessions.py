@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict
 
-from app.api.dependencies import RoomsOf, SessionId, cursor_of, pool_id_of
+from app.api.dependencies import NO_NUL, RoomsOf, SessionId, cursor_of, pool_id_of
 from app.api.problems import responses
 from app.core.plan import Claim
 from app.errors import (
@@ -84,7 +84,9 @@ class SessionOpening(BaseModel):
     model_config = ConfigDict(**STRICT, json_schema_extra={"examples": [OPENING]})
 
     pool_id: str = Field(description="A sealed pool.", max_length=64)
-    policy: str | None = Field(None, max_length=64, description="How items are chosen and bet on.")
+    policy: str | None = Field(
+        None, min_length=1, max_length=64, description="How items are chosen and bet on."
+    )
     target: Literal["pool", "population"] = Field(
         "pool",
         description="Mean loss over the pool, or over the population it is an iid sample of.",
@@ -103,7 +105,7 @@ class SessionOpening(BaseModel):
     )
     alpha2: float | None = Field(None, description="Share of alpha for the population bound.")
     margin: float | None = Field(None, description="Half-width for a dependent pool.")
-    margin_assumption: str = Field("", max_length=2000)
+    margin_assumption: str = Field("", max_length=2000, pattern=NO_NUL)
     parameters: Parameters = Field(default_factory=Parameters)
 
 

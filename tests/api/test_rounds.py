@@ -248,3 +248,36 @@ async def test_who_asks_for_no_draw_is_not_told_to_wait(client: AsyncClient) -> 
     draws = (await drawn(client, session, 2))["draws"]
     answer = await judged(client, session, pool, draws[0])
     assert (answer["state"], answer["draws"], answer["retry_after"]) == ("active", [], None)
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("next", {"worker": "a\0"}),
+        ("observe", {"round": 1, "loss": 1, "worker": "a\0"}),
+        ("observe", {"round": 1, "unjudgeable": "\0", "worker": "a"}),
+        ("observe", {"observations": [{"round": 1, "unjudgeable": "\0"}], "worker": "a"}),
+        ("observe", {"round": 1, "label": 2**64, "worker": "a"}),
+        ("amendments", {"round": 1, "loss": 0, "author": "\0", "reason": "typo"}),
+        ("amendments", {"round": 1, "loss": 0, "author": "a", "reason": "\0"}),
+    ],
+)
+async def test_what_the_database_cannot_hold_is_refused(
+    client: AsyncClient, path: str, body: dict[str, Any]
+) -> None:
+    session = await opened(client, await known_pool(client))
+    await drawn(client, session)
+    answer = await client.post(f"/v1/sessions/{session}/{path}", json=body)
+    assert (answer.status_code, answer.json()["code"]) == (422, "invalid_value")
+
+
+async def test_a_payload_with_whole_numbers_of_any_size_reaches_its_judge(
+    client: AsyncClient,
+) -> None:
+    payload = {"account": 10**25, "size": 1e20}
+    items = [{"id": "a", "payload": payload}]
+    body = {"name": "big", "loss": {"kind": "zero_one"}, "items": items, "sealed": True}
+    pool = (await client.post("/v1/pools", json=body)).json()["id"]
+    opening = await client.post("/v1/sessions", json={"pool_id": pool})
+    answer = await drawn(client, opening.json()["id"])
+    assert answer["draws"][0]["item"]["payload"] == payload

@@ -8,6 +8,7 @@ from httpx import AsyncClient
 from tests.factories import drawn, judged, known_pool, labelled, opened
 
 NOBODY = "0" * 32
+MARGIN = {"target": "population", "population_bound": "margin", "margin": 0.01}
 
 
 async def test_a_session_publishes_its_commitment_and_never_its_seed(client: AsyncClient) -> None:
@@ -46,6 +47,8 @@ async def test_two_sessions_have_two_seeds(client: AsyncClient) -> None:
         ({"parameters": {"gamma": 1}}, 422, "invalid_value", "gamma"),
         ({"policy": "oracle"}, 422, "invalid_value", "policy"),
         ({"policy": "magic"}, 422, "invalid_value", "policy"),
+        ({"policy": ""}, 422, "invalid_value", "policy"),
+        (MARGIN | {"margin_assumption": "\0"}, 422, "invalid_value", "margin_assumption"),
         ({"policy": "evalue", "parameters": {"beta": 0.3}}, 422, "invalid_value", "beta"),
         ({"strategy": "A"}, 422, "invalid_value", "strategy"),
         ({"target": "sample"}, 422, "invalid_value", "target"),
