@@ -8,50 +8,37 @@ send two at once, and an observation is mostly the price of sending statements.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-import numpy as np
 import orjson
 from psycopg.rows import dict_row
-from sqlalchemy import RowMapping, TextClause, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.core.ledger import Amendment, Change, Draw, Event, Observation, Unjudgeable
+from app.core.ledger import Amendment, Event, Observation, Unjudgeable
 from app.core.plan import Plan, plan_from
 from app.core.session import State, apply, begin, replay
 from app.core.surrogates import scores
-from app.errors import SessionNotFound
 from app.operations.chunks import raw_connection
 from app.operations.hot import Slot, Warm
+from app.operations.ledger import (
+    Entry,
+    Lease,
+    event_from,
+    events_of,
+    locked_rows,
+    opening_row,
+    row_of,
+)
 from app.operations.pools import load_pool
 from app.operations.rooms import Rooms
 from app.operations.status import Known, status_document
 
-KINDS: dict[type, int] = {Draw: 1, Observation: 2, Unjudgeable: 3, Amendment: 4, Change: 5}
 ROUNDS_FOLDED_INLINE = 200
-
-
-@dataclass(slots=True)
-class Lease:
-    """Who holds a draw that nobody has judged, and until when (the database's clock)."""
-
-    round: int
-    worker: str
-    expires_at: datetime
-
-
-@dataclass(slots=True)
-class Entry:
-    """An event with what the core does not need: who, why, and the label behind a loss."""
-
-    sequence: int
-    event: Event
-    detail: dict[str, Any] | None = None
 
 
 @dataclass(slots=True)
@@ -125,29 +112,130 @@ class Journal:
         return status_document(known, self.plan, self.state)
 
 
-_LOCK = """
-    SELECT pool_id, sequence, revision, lifecycle, lease_seconds, forecast, created_at
-    FROM sessions WHERE session_id = %(session_id)s FOR UPDATE
+@asynccontextmanager
+async def locked(rooms: Rooms, session_id: UUID) -> AsyncIterator[tuple[Journal, AsyncConnection]]:
+    """The session's journal under its row lock; committed when the block ends without an error."""
+    async with rooms.hot.hold(session_id) as slot:
+        if slot.warm is None:
+            slot.warm = await _rebuild(rooms, session_id)
+        async with rooms.transaction() as db:
+            yield await _lock(rooms, db, session_id, slot), db
+
+
+async def write(
+    db: AsyncConnection, journal: Journal, status: dict[str, Any]
+) -> dict[int, dict[str, Any]]:
+    """Append what the operation did, ``status`` being the document after it.
+
+    Returns the wanted items by index (id and payload).
     """
-_PEEK = text("SELECT pool_id, plan, seed FROM sessions WHERE session_id = :session_id")
-_LOOK = """
-    SELECT 0 AS kind, clock_timestamp() AS at, NULL::int AS sequence, NULL::int AS round,
-           NULL::int AS item, NULL::float8 AS q, NULL::bytea AS strata_q, NULL::int AS seen,
-           NULL::float8 AS loss, NULL::jsonb AS detail, NULL::text AS worker
-    UNION ALL
-    SELECT -1, expires_at, NULL, round, NULL, NULL, NULL, NULL, NULL, NULL, worker
-    FROM leases WHERE session_id = %(session_id)s
-    UNION ALL
-    SELECT kind, at, sequence, round, item, q, strata_q, seen, loss, detail, NULL
-    FROM events WHERE session_id = %(session_id)s AND sequence > %(after)s
-    ORDER BY 3
-    """
-_EVENTS = text(
-    """
-    SELECT kind, sequence, round, item, q, strata_q, seen, loss, detail
-    FROM events WHERE session_id = :session_id AND sequence > :after ORDER BY sequence
-    """
-)
+    state = journal.state
+    points = state.points[journal.folded_before :]
+    raw = await raw_connection(db)
+    cursor = await raw.cursor(row_factory=dict_row).execute(
+        _APPEND,
+        {
+            "session_id": journal.session_id,
+            "pool_id": journal.pool_id,
+            "now": journal.now,
+            "sequence": state.sequence,
+            "revision": journal.revision,
+            "lifecycle": journal.lifecycle,
+            "state": status["state"],
+            "precision": state.stopping.precision,
+            "budget": state.stopping.budget,
+            "drawn": state.drawn,
+            "status": _json(status),
+            "entries": _json([row_of(entry) for entry in journal.entries]),
+            "points": _json(
+                [
+                    {
+                        "round": point.round,
+                        "estimate": point.estimate,
+                        "lower": point.interval.lower,
+                        "upper": point.interval.upper,
+                    }
+                    for point in points
+                ]
+            ),
+            "leases": _json(journal.leased),
+            "judged": journal.judged,
+            "wanted": journal.wanted,
+        },
+    )
+    return {row["index"]: row for row in await cursor.fetchall()}
+
+
+def _json(value: object) -> str:
+    """JSON for a statement: floats keep every digit on the way there."""
+    return orjson.dumps(value).decode()
+
+
+async def _rebuild(rooms: Rooms, session_id: UUID) -> Warm:
+    """Plan, pool and ledger as they are now, folded in a thread: long work, no lock held."""
+    async with rooms.transaction() as db:
+        row = await opening_row(db, session_id)
+        events = await events_of(db, session_id)
+        pool = rooms.hot.pool(row["pool_id"])
+        if pool is None:
+            pool = await load_pool(db, row["pool_id"])
+            rooms.hot.keep_pool(row["pool_id"], pool)
+    plan = plan_from(row["plan"])
+    loaded = pool
+
+    def fold() -> State:
+        state = begin(plan, scores(loaded, plan.strategy), bytes(row["seed"]))
+        return replay(plan, state, events)
+
+    return Warm(plan, loaded, await asyncio.to_thread(fold))
+
+
+async def _lock(rooms: Rooms, db: AsyncConnection, session_id: UUID, slot: Slot) -> Journal:
+    warm = slot.warm or await _rebuild(rooms, session_id)
+    row, looked = await locked_rows(db, session_id, warm.state.sequence)
+    if warm.state.sequence > row["sequence"]:
+        # The slot ran ahead of a database restored to an earlier moment: only the ledger counts.
+        warm = await _rebuild(rooms, session_id)
+        row, looked = await locked_rows(db, session_id, warm.state.sequence)
+    slot.warm = warm
+    now = row["created_at"]
+    leases: dict[int, Lease] = {}
+    missed: list[Event] = []
+    for seen in looked:
+        if seen["kind"] == 0:
+            now = seen["at"]
+        elif seen["kind"] == -1:
+            leases[seen["round"]] = Lease(seen["round"], seen["worker"], seen["at"])
+        else:
+            missed.append(event_from(seen))
+    state = warm.state
+    slot.ahead = bool(missed)
+    await _inline_or_thread(len(missed), lambda: replay(warm.plan, state, missed))
+    slot.ahead = False
+    return Journal(
+        session_id=session_id,
+        pool_id=row["pool_id"],
+        slot=slot,
+        warm=warm,
+        lifecycle=row["lifecycle"],
+        revision=row["revision"],
+        lease_seconds=row["lease_seconds"],
+        forecast=row["forecast"],
+        created_at=row["created_at"],
+        now=now,
+        leases=leases,
+        folded_before=state.folded,
+    )
+
+
+async def _inline_or_thread(size: int, work: Callable[[], object]) -> None:
+    """A long fold would hold up every other request of the process; a short one is cheaper here."""
+    if size > ROUNDS_FOLDED_INLINE:
+        await asyncio.to_thread(work)
+    elif size:
+        work()
+
+
 _APPEND = """
     WITH appended AS (
         INSERT INTO events
@@ -183,201 +271,3 @@ _APPEND = """
     SELECT index, id, payload FROM items
     WHERE pool_id = %(pool_id)s AND index = ANY(%(wanted)s::int[])
     """
-
-
-@asynccontextmanager
-async def locked(rooms: Rooms, session_id: UUID) -> AsyncIterator[tuple[Journal, AsyncConnection]]:
-    """The session's journal under its row lock; committed when the block ends without an error."""
-    async with rooms.hot.hold(session_id) as slot:
-        if slot.warm is None:
-            slot.warm = await _rebuild(rooms, session_id)
-        async with rooms.transaction() as db:
-            yield await _lock(rooms, db, session_id, slot), db
-
-
-async def write(
-    db: AsyncConnection, journal: Journal, status: dict[str, Any]
-) -> dict[int, dict[str, Any]]:
-    """Append what the operation did, ``status`` being the document after it.
-
-    Returns the wanted items by index (id and payload).
-    """
-    state = journal.state
-    points = state.points[journal.folded_before :]
-    raw = await raw_connection(db)
-    cursor = await raw.cursor(row_factory=dict_row).execute(
-        _APPEND,
-        {
-            "session_id": journal.session_id,
-            "pool_id": journal.pool_id,
-            "now": journal.now,
-            "sequence": state.sequence,
-            "revision": journal.revision,
-            "lifecycle": journal.lifecycle,
-            "state": status["state"],
-            "precision": state.stopping.precision,
-            "budget": state.stopping.budget,
-            "drawn": state.drawn,
-            "status": _json(status),
-            "entries": _json([_row(entry) for entry in journal.entries]),
-            "points": _json(
-                [
-                    {
-                        "round": point.round,
-                        "estimate": point.estimate,
-                        "lower": point.interval.lower,
-                        "upper": point.interval.upper,
-                    }
-                    for point in points
-                ]
-            ),
-            "leases": _json(journal.leased),
-            "judged": journal.judged,
-            "wanted": journal.wanted,
-        },
-    )
-    return {row["index"]: row for row in await cursor.fetchall()}
-
-
-def _json(value: object) -> str:
-    """JSON for a statement: floats keep every digit on the way there."""
-    return orjson.dumps(value).decode()
-
-
-def _row(entry: Entry) -> dict[str, Any]:
-    """The row of an event; what it does not have is left out, and null in the table."""
-    event = entry.event
-    row: dict[str, Any] = {
-        "sequence": entry.sequence,
-        "kind": KINDS[type(event)],
-        "detail": entry.detail,
-    }
-    if not isinstance(event, Change):
-        row["round"] = event.round
-    if isinstance(event, Observation | Amendment):
-        row["loss"] = event.loss
-    if isinstance(event, Draw):
-        row |= {"item": event.item, "q": event.q, "seen": event.seen}
-        if event.strata_q is not None:
-            row["strata_q"] = "\\x" + event.strata_q.tobytes().hex()
-    return row
-
-
-def event_from(row: Mapping[Any, Any]) -> Event:
-    """The event a row of the ledger keeps."""
-    match row["kind"]:
-        case 1:
-            kept = row["strata_q"]
-            strata_q = None if kept is None else np.frombuffer(kept, dtype="<f8")
-            return Draw(row["round"], row["item"], row["q"], row["seen"], strata_q)
-        case 2:
-            return Observation(row["round"], row["loss"])
-        case 3:
-            return Unjudgeable(row["round"])
-        case 4:
-            return Amendment(row["round"], row["loss"])
-        case _:
-            return Change(row["detail"]["precision"], row["detail"]["budget"])
-
-
-async def _rebuild(rooms: Rooms, session_id: UUID) -> Warm:
-    """Plan, pool and ledger as they are now, folded in a thread: long work, no lock held."""
-    async with rooms.transaction() as db:
-        row = await _one(db, _PEEK, session_id)
-        events = await _events(db, session_id, after=0)
-        pool = rooms.hot.pool(row["pool_id"])
-        if pool is None:
-            pool = await load_pool(db, row["pool_id"])
-            rooms.hot.keep_pool(row["pool_id"], pool)
-    plan = plan_from(row["plan"])
-    loaded = pool
-
-    def fold() -> State:
-        state = begin(plan, scores(loaded, plan.strategy), bytes(row["seed"]))
-        return replay(plan, state, events)
-
-    return Warm(plan, loaded, await asyncio.to_thread(fold))
-
-
-async def _lock(rooms: Rooms, db: AsyncConnection, session_id: UUID, slot: Slot) -> Journal:
-    warm = slot.warm or await _rebuild(rooms, session_id)
-    row, looked = await _locked_rows(db, session_id, warm.state.sequence)
-    if warm.state.sequence > row["sequence"]:
-        # The slot ran ahead of a database restored to an earlier moment: only the ledger counts.
-        warm = await _rebuild(rooms, session_id)
-        row, looked = await _locked_rows(db, session_id, warm.state.sequence)
-    slot.warm = warm
-    now = row["created_at"]
-    leases: dict[int, Lease] = {}
-    missed: list[Event] = []
-    for seen in looked:
-        if seen["kind"] == 0:
-            now = seen["at"]
-        elif seen["kind"] == -1:
-            leases[seen["round"]] = Lease(seen["round"], seen["worker"], seen["at"])
-        else:
-            missed.append(event_from(seen))
-    state = warm.state
-    slot.ahead = bool(missed)
-    await _inline_or_thread(len(missed), lambda: replay(warm.plan, state, missed))
-    slot.ahead = False
-    return Journal(
-        session_id=session_id,
-        pool_id=row["pool_id"],
-        slot=slot,
-        warm=warm,
-        lifecycle=row["lifecycle"],
-        revision=row["revision"],
-        lease_seconds=row["lease_seconds"],
-        forecast=row["forecast"],
-        created_at=row["created_at"],
-        now=now,
-        leases=leases,
-        folded_before=state.folded,
-    )
-
-
-async def _locked_rows(
-    db: AsyncConnection, session_id: UUID, after: int
-) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The session's row, locked, and what is there since, in one round trip.
-
-    The statements are sent together and run one after the other. The second sees what others
-    committed while the first waited for the lock; a single statement would not.
-    """
-    raw = await raw_connection(db)
-    asked = {"session_id": session_id, "after": after}
-    locking, looking = raw.cursor(row_factory=dict_row), raw.cursor(row_factory=dict_row)
-    async with raw.pipeline():
-        await locking.execute(_LOCK, asked)
-        await looking.execute(_LOOK, asked)
-    row = await locking.fetchone()
-    looked = await looking.fetchall()
-    if row is None:
-        raise _not_found(session_id)
-    return row, looked
-
-
-async def _inline_or_thread(size: int, work: Callable[[], object]) -> None:
-    """A long fold would hold up every other request of the process; a short one is cheaper here."""
-    if size > ROUNDS_FOLDED_INLINE:
-        await asyncio.to_thread(work)
-    elif size:
-        work()
-
-
-async def _one(db: AsyncConnection, statement: TextClause, session_id: UUID) -> RowMapping:
-    row = (await db.execute(statement, {"session_id": session_id})).mappings().one_or_none()
-    if row is None:
-        raise _not_found(session_id)
-    return row
-
-
-def _not_found(session_id: UUID) -> SessionNotFound:
-    name = f"ses_{session_id.hex}"
-    return SessionNotFound(f"no session {name}", field="session_id", value=name)
-
-
-async def _events(db: AsyncConnection, session_id: UUID, after: int) -> list[Event]:
-    rows = await db.execute(_EVENTS, {"session_id": session_id, "after": after})
-    return [event_from(row) for row in rows.mappings()]

@@ -19,7 +19,8 @@ from app.errors import (
     RoundNotJudged,
     SessionClosed,
 )
-from app.operations.journal import Journal, Lease, locked, write
+from app.operations.journal import Journal, locked, write
+from app.operations.ledger import Lease
 from app.operations.rooms import Rooms
 from app.operations.status import announce, session_state
 

@@ -10,7 +10,7 @@ from psycopg.rows import dict_row
 from app.core.plan import plan_from
 from app.core.session import State, begin, replay
 from app.core.surrogates import scores
-from app.operations.journal import event_from
+from app.operations.ledger import event_from
 from app.operations.pools import load_pool
 from app.store.database import Database
 
