@@ -110,7 +110,8 @@ async def _comeback(world: World, repeats: int) -> list[float]:
     """Seconds until a process that knows nothing hands out the next item of a long session."""
     truth = synthetic(REBUILT_ITEMS)
     async with world.services() as urls, Connection.to(urls[0]) as connection:
-        session = await opened(connection, await sealed(connection, truth))
+        # Without a precision it does not stop before its rounds are full
+        session = await opened(connection, await sealed(connection, truth), precision=None)
         path = f"/v1/sessions/{session}"
         asked = {"worker": "judge", "count": ROUNDS_AT_ONCE}
         answer = await connection.send(f"{path}/next", asked)

@@ -79,7 +79,7 @@ async def sealed(connection: Connection, truth: Truth) -> str:
     return pool
 
 
-async def opened(connection: Connection, pool: str) -> str:
-    """Id of a session with the precision most people ask for."""
-    asked = {"pool_id": pool, "precision": 0.05}
+async def opened(connection: Connection, pool: str, precision: float | None = 0.05) -> str:
+    """Id of a session, if not told otherwise with the precision most people ask for."""
+    asked = {"pool_id": pool, "precision": precision}
     return str((await connection.send("/v1/sessions", asked))["id"])
