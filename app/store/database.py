@@ -5,6 +5,7 @@ else is sent on the way, so a connection taken from the pool is not asked whethe
 one that the server has closed shows it on its socket, and is replaced before it is handed out.
 """
 
+import asyncio
 import select
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -98,11 +99,18 @@ class Database:
         """One transaction: committed when the block ends, rolled back when it raises.
 
         Refuses with `DatabaseUnavailable` when there is no connection or it is lost (whether a
-        commit under way arrived is then unknown), and with `Busy` when a lock was not given.
+        commit under way arrived is then unknown), and with `Busy` when a lock was not given. A
+        connection whose transaction was cancelled is closed.
         """
         with _refusals():
             async with self._engine.begin() as db:
-                yield db
+                try:
+                    yield db
+                except (asyncio.CancelledError, psycopg.Error):
+                    # Left in the middle of a pipeline, or by an error that went past SQLAlchemy:
+                    # answers may still be on their way, and none may reach the next transaction.
+                    await db.invalidate()
+                    raise
 
     async def reachable(self) -> bool:
         """Whether PostgreSQL answers now."""

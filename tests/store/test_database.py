@@ -3,6 +3,7 @@
 import asyncio
 import uuid
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 
 import psycopg
@@ -209,3 +210,33 @@ async def test_a_server_that_stops_is_unavailable() -> None:
         assert not await database.at_head()
     assert not await database.reachable()
     await database.close()
+
+
+async def test_a_connection_is_not_used_again_after_a_cancelled_transaction(
+    database_url: str,
+) -> None:
+    async def sends_two_at_once() -> None:
+        async with database.transaction() as db:
+            raw = (await db.get_raw_connection()).driver_connection
+            assert isinstance(raw, psycopg.AsyncConnection)
+            async with raw.pipeline():
+                await raw.execute("SELECT pg_sleep(0.2)")
+                await raw.execute("SELECT 2")
+
+    async def backend() -> int:
+        async with database.transaction() as db:
+            found: int = (await db.execute(text("SELECT pg_backend_pid()"))).scalar_one()
+            return found
+
+    database = Database.connect(database_url, pool_size=1)
+    try:
+        before = await backend()
+        assert await backend() == before
+        task = asyncio.create_task(sends_two_at_once())
+        await asyncio.sleep(0.05)
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+        assert await backend() != before
+    finally:
+        await database.close()
