@@ -17,6 +17,7 @@ from app.core.ledger import Draw, Observation, Unjudgeable
 from app.core.plan import Plan
 from app.core.policies import POLICIES
 from app.core.population import PopulationBound
+from app.core.proposals import Mixture
 from app.core.session import State, apply, begin
 from app.core.surrogates import Scores
 
@@ -93,6 +94,7 @@ def test_the_fold_agrees_on_every_round(path: Path) -> None:
 def test_the_recorded_probabilities_are_those_of_the_proposal(path: Path) -> None:
     case = json.loads(path.read_text())
     proposal = begin_case(case, plan_of(case)).proposal
+    assert isinstance(proposal, Mixture)
     for number, drawn in enumerate(case["draws"], start=1):
         q = proposal.probability(drawn["item"])
         assert q == pytest.approx(drawn["q"], rel=AGREEMENT), number
