@@ -1,5 +1,6 @@
 """The document that says where a session stands: kept in its row, copied to the cache."""
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -78,6 +79,9 @@ def version_of(document: dict[str, Any]) -> str:
     return f"{document['sequence']}.{0 if forecast is None else forecast['round']}"
 
 
+_ANNOUNCED = re.compile(rb"(?P<version>\d+\.\d+)\n(?P<body>\{.*\})", re.DOTALL)
+
+
 async def announce(cache: Cache, session_id: UUID, document: dict[str, Any]) -> None:
     """Tell the cache and the streams where the session stands now; both may be gone."""
     version = version_of(document)
@@ -86,12 +90,10 @@ async def announce(cache: Cache, session_id: UUID, document: dict[str, Any]) -> 
 
 
 async def cached(cache: Cache, session_id: UUID) -> tuple[bytes, str] | None:
-    """The announced document as JSON with its version, or None."""
+    """The announced document as JSON with its version, or None, also for what is not ours."""
     kept = await cache.get_status(session_id.hex)
-    if kept is None:
-        return None
-    version, _, body = kept.partition(b"\n")
-    return body, version.decode()
+    found = None if kept is None else _ANNOUNCED.fullmatch(kept)
+    return None if found is None else (found["body"], found["version"].decode())
 
 
 def _warnings(plan: Plan, state: State) -> list[str]:

@@ -23,10 +23,14 @@ _CHANNEL = "celeus:wake:"
 _FAILURES = (RedisError, OSError, TimeoutError)
 
 # An older sequence never replaces a newer one, whoever comes last. The same sequence under the
-# same version only lives longer: a reader that fills the cache again has nothing to tell.
+# same version only lives longer: a reader that fills the cache again has nothing to tell. What
+# somebody else left under the key gives way.
 _PUT = """
+if redis.call('TYPE', KEYS[1]).ok ~= 'hash' then
+  redis.call('DEL', KEYS[1])
+end
 local kept = redis.call('HMGET', KEYS[1], 'sequence', 'version')
-if kept[1] and tonumber(kept[1]) > tonumber(ARGV[1]) then
+if (tonumber(kept[1] or '') or -1) > tonumber(ARGV[1]) then
   return 0
 end
 local news = kept[1] ~= ARGV[1] or kept[2] ~= ARGV[2]

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+import redis
 from httpx import AsyncClient
 
 from tests.factories import drawn, judged, known_pool, labelled, opened
@@ -203,3 +204,18 @@ async def test_a_thinned_trajectory_keeps_its_last_round(client: AsyncClient) ->
     page = (await client.get(f"/v1/sessions/{session}/trajectory", params={"limit": 50})).json()
     rest = await client.get(f"/v1/sessions/{session}/trajectory", params={"after": page["next"]})
     assert [it["round"] for it in page["data"] + rest.json()["data"]] == list(range(1, 61))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"garbage", b"1.0\n", b"\xff\n{}", b"\xe2\x98\x83\n{}", b'1.0\n{"id":', b"1.0\n[]"],
+)
+async def test_garbage_in_redis_is_not_told(
+    client: AsyncClient, redis_url: str, body: bytes
+) -> None:
+    session = await opened(client, await known_pool(client, 30))
+    key = f"celeus:status:{session.removeprefix('ses_')}"
+    with redis.Redis.from_url(redis_url) as server:
+        server.hset(key, "body", body)
+    answer = await client.get(f"/v1/sessions/{session}")
+    assert (answer.status_code, answer.json()["id"]) == (200, session)

@@ -6,6 +6,7 @@ import time
 from collections.abc import AsyncIterator
 
 import pytest
+import redis
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -50,6 +51,22 @@ async def test_the_same_sequence_under_a_new_version_wins(cache: Cache) -> None:
     await cache.put_status(SESSION, 10, "10", b"before the forecast")
     await cache.put_status(SESSION, 10, "10-forecast", b"with the forecast")
     assert await cache.get_status(SESSION) == b"with the forecast"
+
+
+async def test_what_is_not_ours_gives_way(cache: Cache, redis_url: str) -> None:
+    with redis.Redis.from_url(redis_url) as client:
+        for number, garbage in enumerate(("text", "list", "hash")):
+            client.flushall()
+            key = f"celeus:status:{SESSION}"
+            if garbage == "text":
+                client.set(key, "garbage")
+            elif garbage == "list":
+                client.rpush(key, "garbage")
+            else:
+                client.hset(key, "sequence", "garbage")
+            await cache.put_status(SESSION, number, "v", b"ours")
+            assert await cache.get_status(SESSION) == b"ours"
+            assert client.ttl(key) > 0
 
 
 @given(st.lists(st.integers(0, 2**31 - 1), min_size=1, max_size=8))
