@@ -51,6 +51,9 @@ class Forecasts:
             return
         if self._task is not None and not self._task.done():
             return
+        if not any(isinstance(judged.loss, float) for judged in state.rounds):
+            # Losses are continued from those seen: of unjudgeable rounds alone nothing follows.
+            return
         # A forecast that does not get ready in time is not tried again at the next label.
         self._attempts[session_id] = state.folded
         self._attempts.move_to_end(session_id)

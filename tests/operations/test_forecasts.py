@@ -9,7 +9,7 @@ from httpx import ASGITransport, AsyncClient
 
 from app.main import create_app
 from app.settings import Settings
-from tests.factories import known_pool, labelled, opened
+from tests.factories import drawn, known_pool, labelled, opened
 
 
 @pytest.fixture
@@ -36,6 +36,18 @@ async def test_a_forecast_appears_and_is_about_right(client: AsyncClient) -> Non
     stopped = (await labelled(client, session, pool, 3000))["session"]
     needed = stopped["round"] - forecast["round"]
     assert 0.7 * forecast["low"] <= needed <= 1.4 * forecast["high"]
+
+
+async def test_of_unjudgeable_rounds_alone_nothing_is_forecast(client: AsyncClient) -> None:
+    pool = await known_pool(client, 300)
+    session = await opened(client, pool, precision=0.12)
+    held = (await drawn(client, session, 105))["draws"]
+    told = [{"round": draw["round"], "unjudgeable": "blurred"} for draw in held]
+    before = asyncio.all_tasks()
+    body = {"observations": told, "worker": "ada"}
+    answer = await client.post(f"/v1/sessions/{session}/observe", json=body)
+    assert answer.json()["session"]["rounds"]["folded"] == 105
+    assert asyncio.all_tasks() == before
 
 
 async def got(client: AsyncClient, session: str) -> dict[str, Any]:
