@@ -1,4 +1,4 @@
-"""The picture that stays: both intervals by labels, the truth, and the precision asked for."""
+"""The picture that stays: all intervals by labels, the truth, and the precision asked for."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from app.demo.judges import Point
+from app.demo.outcome import Point
 
 _DOTS_PER_INCH = 150
 

@@ -12,6 +12,7 @@ import httpx
 import orjson
 
 from app.demo.digits import Digits
+from app.demo.outcome import Point
 from app.errors import Unavailable
 
 _PAGE = 10_000
@@ -19,16 +20,6 @@ _PAGE = 10_000
 Session = dict[str, Any]
 Seen = Callable[[Session], object]
 """Called with the session after every judgement."""
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """The interval after a label was folded in."""
-
-    round: int
-    estimate: float
-    lower: float
-    upper: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The demo from beginning to end: a server, two classifiers, eight judges, one answer."""
+"""The demo from beginning to end: a server, two classifiers, eight judges, three policies."""
 
 import asyncio
 from collections.abc import Sequence
@@ -9,17 +9,26 @@ import httpx
 from rich.console import Console
 from rich.text import Text
 
+from app.core.plan import Claim
+from app.demo.comparison import simulated, truth_of
 from app.demo.digits import TRAINING_IMAGES, Digits, digits
 from app.demo.figure import Course, Setting, draw
-from app.demo.judges import Point, Service, Session, Wish
+from app.demo.judges import Service, Session, Wish
+from app.demo.outcome import Certified, Point
 from app.demo.screen import count, percent, watched
 from app.demo.server import running_server
 from app.errors import InvalidValue
+from app.study.simulation import seed_of
 
 MOST_WORKERS = 64
 FIGURE_NAME = "celeus-demo.png"
 SECONDS_PER_LABEL = 30
 """What a careful person may need for one; used for an illustration only."""
+COMPARED = {
+    "celeus": ("the published method, with the same surrogate", "tab:green"),
+    "evalue": ("uniform draws, without a surrogate", "tab:orange"),
+}
+"""Policies the default one is shown beside: what each is, and its colour."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,34 +44,13 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class Certified:
-    """One session's end and its course.
-
-    `labels` counts all that judges gave; at the `sufficed`-th the session had reached its
-    precision, and the others were already with judges.
-    """
-
-    policy: str
-    labels: int
-    sufficed: int
-    lower: float
-    upper: float
-    estimate: float
-    course: Sequence[Point]
-
-    def always_held(self, risk: float) -> bool:
-        """Whether the interval held the risk after every label, not only after the last."""
-        return all(point.lower <= risk <= point.upper for point in self.course)
-
-
-@dataclass(frozen=True, slots=True)
 class Summary:
     """What the demo found; `risk` is the truth, which a user of the service would not know."""
 
     items: int
     risk: float
     certified: Certified
-    compared: Certified
+    compared: Sequence[Certified]
     figure: Path
 
 
@@ -81,20 +69,16 @@ def run_demo(options: Options, console: Console | None = None) -> Summary:
         material = digits(options.seed)
         server.await_ready()
         _introduce(console, material, options)
-        certified, compared = asyncio.run(_judged(server.url, material, options, console))
+        certified = asyncio.run(_judged(server.url, material, options, console))
         folder = server.folder
     summary = Summary(
         items=len(material.items),
         risk=material.risk,
         certified=certified,
-        compared=compared,
+        compared=_compared(material, options),
         figure=figure,
     )
-    courses = [
-        Course(f"{compared.policy} (no surrogate)", "tab:orange", compared.course),
-        Course(f"{certified.policy} (with surrogate)", "tab:blue", certified.course),
-    ]
-    draw(figure, courses, Setting(material.risk, options.precision, len(material.items)))
+    draw(figure, _courses(summary), Setting(material.risk, options.precision, summary.items))
     _conclude(console, summary, options)
     if options.keep:
         kept = f"The data stays; look at it with: celeus serve --data-dir {folder}"
@@ -102,25 +86,31 @@ def run_demo(options: Options, console: Console | None = None) -> Summary:
     return summary
 
 
-async def _judged(
-    url: str, material: Digits, options: Options, console: Console
-) -> tuple[Certified, Certified]:
-    """The default policy first, then `evalue` on the same pool."""
+async def _judged(url: str, material: Digits, options: Options, console: Console) -> Certified:
+    """A session of the default policy, through the service."""
     async with httpx.AsyncClient(base_url=url, timeout=60) as http:
         service = Service(http)
         pool_id = await service.bring_pool(material)
-        runs = []
-        for policy, title in (
-            (None, f"{options.workers} judges label what the service asks for:"),
-            ("evalue", "The same without a surrogate (policy evalue), for comparison:"),
-        ):
-            wish = Wish(policy, options.precision, options.alpha)
-            opened = await service.open_session(pool_id, wish)
-            with watched(console, title) as seen:
-                ended = await service.judge(opened["id"], options.workers, material.labels, seen)
-            console.print()
-            runs.append(_certified(ended, await service.trajectory(opened["id"])))
-        return runs[0], runs[1]
+        opened = await service.open_session(pool_id, Wish(None, options.precision, options.alpha))
+        title = f"{options.workers} judges label what the service asks for:"
+        with watched(console, title) as seen:
+            ended = await service.judge(opened["id"], options.workers, material.labels, seen)
+        console.print()
+        return _certified(ended, await service.trajectory(opened["id"]))
+
+
+def _compared(material: Digits, options: Options) -> list[Certified]:
+    truth = truth_of(material)
+    claim = Claim(alpha=options.alpha, precision=options.precision)
+    seed = seed_of(options.seed, 0)
+    return [simulated(truth, policy, claim, seed) for policy in COMPARED]
+
+
+def _courses(summary: Summary) -> list[Course]:
+    """The one that ends first lies on top."""
+    certified = summary.certified
+    beside = [Course(one.policy, COMPARED[one.policy][1], one.course) for one in summary.compared]
+    return [*reversed(beside), Course(certified.policy, "tab:blue", certified.course)]
 
 
 def _certified(ended: Session, course: Sequence[Point]) -> Certified:
@@ -149,12 +139,12 @@ def _introduce(console: Console, material: Digits, options: Options) -> None:
         " error rate lies in every one of these intervals, so that anyone may stop as soon as one"
         f" is narrow enough: here {100 * options.precision:g} percentage points.",
         "A second, weaker classifier serves as surrogate: where the two disagree, an error is"
-        " likely. A bad surrogate costs labels; it cannot make the interval wrong.",
+        " likely. A bad surrogate saves no labels; it cannot make the interval wrong.",
     )
 
 
 def _conclude(console: Console, summary: Summary, options: Options) -> None:
-    certified, compared = summary.certified, summary.compared
+    certified = summary.certified
     if certified.always_held(summary.risk):
         truth = f"It lay inside all {count(len(certified.course))} intervals shown on the way."
     else:
@@ -170,7 +160,10 @@ def _conclude(console: Console, summary: Summary, options: Options) -> None:
         "interval": f"{percent(certified.lower)} to {percent(certified.upper)}",
         "estimate": percent(certified.estimate),
         "true error rate": f"{percent(summary.risk)} (known only because this is a demo)",
-        "policy evalue": f"{count(compared.labels)} labels for the same width, no surrogate",
+        **{
+            f"policy {one.policy}": f"{count(one.labels)} labels ({COMPARED[one.policy][0]})"
+            for one in summary.compared
+        },
         "everything": f"{count(summary.items)} labels; at {SECONDS_PER_LABEL} s each"
         f" {all_work} of work, against {work}",
     }
@@ -178,7 +171,12 @@ def _conclude(console: Console, summary: Summary, options: Options) -> None:
     for name, value in rows.items():
         console.print(Text.assemble(f"  {name:<16}", (value, "bold" if name == "interval" else "")))
     console.print()
-    _tell(console, truth)
+    _tell(
+        console,
+        truth,
+        "The other policies were asked for the same width on the same images, by the service's own"
+        " code in this process, without the server; one session each.",
+    )
     console.print(Text(f"The picture of it: {summary.figure}"), soft_wrap=True)
 
 

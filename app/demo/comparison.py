@@ -1,0 +1,41 @@
+"""The same pool judged under other policies, by the core alone: seconds, and no second server."""
+
+import numpy as np
+
+from app.core.losses import LossScale
+from app.core.plan import Claim
+from app.core.policies import policy_named
+from app.core.pool import CHAIN_START, Pool
+from app.core.surrogates import from_probabilities, scores
+from app.demo.digits import Digits
+from app.demo.outcome import Certified, Point
+from app.study.simulation import Truth, simulate
+
+
+def truth_of(digits: Digits) -> Truth:
+    """The pool with its losses and the scores the service computes from it by strategy A."""
+    target = np.array([item["target_probs"] for item in digits.items])
+    surrogate = np.array([item["surrogate_probs"] for item in digits.items])
+    labels = np.array([digits.labels[item["id"]] for item in digits.items])
+    scale = LossScale("zero_one", 0.0, 1.0)
+    columns = from_probabilities(scale, target, surrogate)
+    pool = Pool(len(digits.items), scale, columns, groups=(), items_digest=CHAIN_START)
+    loss = (target.argmax(axis=1) != labels).astype(np.float64)
+    return Truth(loss=loss, scores=scores(pool, "A"))
+
+
+def simulated(truth: Truth, policy: str, claim: Claim, seed: bytes) -> Certified:
+    """One session with a single judge, who is never ahead of the interval."""
+    run, state = simulate(truth, policy_named(policy), claim, seed)
+    return Certified(
+        policy=policy,
+        labels=run.labels,
+        sufficed=run.labels,
+        lower=run.lower,
+        upper=run.upper,
+        estimate=run.estimate,
+        course=[
+            Point(point.round, point.estimate, point.interval.lower, point.interval.upper)
+            for point in state.points
+        ],
+    )
