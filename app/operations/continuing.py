@@ -21,7 +21,7 @@ from app.core.plan import Plan
 
 CONTINUATIONS = 100
 LONGEST_SECONDS = 10.0
-NICENESS = 10
+NICENESS = 19
 
 
 class Job(NamedTuple):

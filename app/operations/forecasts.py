@@ -23,6 +23,8 @@ from app.store.database import Database
 
 FEWEST_CONTINUATIONS = 10
 MOST_REMEMBERED = 1024
+REST = 4.0
+"""Rests after a forecast, in times it took: forecasts get a fifth of one processor at most."""
 PATIENCE_SECONDS = 60.0
 
 _logger = logging.getLogger(__name__)
@@ -37,6 +39,7 @@ class Forecasts:
         self._every = every
         self._attempts: OrderedDict[UUID, int] = OrderedDict()
         self._task: asyncio.Task[None] | None = None
+        self._rested_at = 0.0
 
     def consider(self, session_id: UUID, warm: Warm, known: dict[str, Any] | None) -> None:
         """Begin a forecast when one is due and none is under way; never waits.
@@ -49,7 +52,8 @@ class Forecasts:
         last = max(self._attempts.get(session_id, 0), 0 if known is None else known["round"])
         if 0 <= state.folded - last < self._every:
             return
-        if self._task is not None and not self._task.done():
+        busy = self._task is not None and not self._task.done()
+        if busy or asyncio.get_running_loop().time() < self._rested_at:
             return
         if not any(isinstance(judged.loss, float) for judged in state.rounds):
             # Losses are continued from those seen: of unjudgeable rounds alone nothing follows.
@@ -69,8 +73,11 @@ class Forecasts:
             await asyncio.wait([self._task])
 
     async def _make(self, session_id: UUID, warm: Warm, kept: bytes, round_: int) -> None:
+        clock = asyncio.get_running_loop().time
+        began = clock()
         job = await asyncio.to_thread(_packed, warm, kept)
         labels = await _continued(job)
+        self._rested_at = clock() + REST * (clock() - began)
         if len(labels) < FEWEST_CONTINUATIONS:
             _logger.info("no forecast of %s: %d futures in time", session_id, len(labels))
             return
