@@ -39,7 +39,7 @@ def test_json_tells_labels_misses_and_time(run: Run, file: Path) -> None:
     found = json.loads(answer.out)
     assert found["items"] == ITEMS
     assert found["pool_risk"] == pytest.approx(arrays()["loss"].mean())
-    assert found["policy"]["name"] == "celeus"
+    assert found["policy"]["name"] == "sharp"
     assert (found["target"], found["alpha"], found["precision"]) == ("pool", 0.05, 0.2)
     assert set(found["labels"]) == {"median", "p90", "min", "max"}
     counts = [session["labels"] for session in found["sessions"]]
@@ -71,7 +71,9 @@ def test_a_table_says_the_same_to_a_reader(run: Run, file: Path) -> None:
         assert words in answer.out
 
 
-@pytest.mark.parametrize("policy", ["celeus", "no_surrogate", "evalue", "oracle"])
+@pytest.mark.parametrize(
+    "policy", ["sharp", "uniform", "celeus", "no_surrogate", "evalue", "oracle"]
+)
 @pytest.mark.parametrize("target", ["pool", "population"])
 def test_every_policy_and_target_can_be_simulated(
     run: Run, file: Path, policy: str, target: str
@@ -83,7 +85,8 @@ def test_every_policy_and_target_can_be_simulated(
 
 
 def test_a_parameter_of_the_policy_can_be_set(run: Run, file: Path) -> None:
-    answer = run("simulate", file, *QUICK, "--json", "-p", "beta=1", "-p", "range=exact")
+    chosen = ("--policy", "celeus", "-p", "beta=1", "-p", "range=exact")
+    answer = run("simulate", file, *QUICK, "--json", *chosen)
     policy = json.loads(answer.out)["policy"]
     assert (policy["beta"], policy["range"]) == (1.0, "exact")
     raw = run("simulate", file, *QUICK, "--json", "--policy", "evalue", "-p", "recentred=false")
@@ -205,11 +208,11 @@ def test_a_file_that_is_no_archive_is_named_in_one_line(
         (("--precision", "0.01", "--target", "population"), ["cannot be reached", "200 items"]),
         (("--runs", "0"), ["runs", "at least 1", "0"]),
         (("--lower", "1"), ["loss.upper", "above loss.lower"]),
-        (("--upper", "inf"), ["loss.upper", "finite", "inf"]),
+        (("--upper", "inf"), ["loss.upper", "both limits at most", "inf"]),
         (("--population-bound", "kl"), ["population_bound", "target pool", "kl"]),
         (("-p", "beta=2"), ["beta", "at most 1", "2.0"]),
         (("-p", "beta=much"), ["beta must be a float", "'much'"]),
-        (("-p", "gamma=1"), ["no parameter gamma", "beta, c, range, theta"]),
+        (("-p", "gamma=1"), ["policy sharp has no parameter gamma", "beta"]),
         (("-p", "beta"), ["beta must be a float"]),
     ],
 )
