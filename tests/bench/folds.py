@@ -17,7 +17,13 @@ SIZES = (127_600, 2_000_000)
 REBUILT_ROUNDS = 5_000
 ROUNDS_A_TURN = 50
 CLAIM = Claim("pool", precision=0.05)
+CLAIMS = [
+    Claim(target, precision=precision)
+    for target in ("pool", "population")
+    for precision in (0.05, 0.02)
+]
 A_ROUND = Goal.most(0.3, "ms")
+A_ROUND_OF_PAIRS = Goal.most(1.0, "ms")
 
 
 class Session:
@@ -27,12 +33,15 @@ class Session:
     another session takes its turn, does not count. Nothing here waits for anything.
     """
 
-    def __init__(self, truth: Truth, run: int, policy: str = "celeus") -> None:
+    def __init__(
+        self, truth: Truth, run: int, policy: str = "celeus", claim: Claim = CLAIM
+    ) -> None:
         self.truth = truth
         self.seed = seed_of(0, run)
-        self.plan = make_plan(CLAIM, truth.facts, policy_named(policy), commitment(self.seed))
+        self.plan = make_plan(claim, truth.facts, policy_named(policy), commitment(self.seed))
         self.state = begin(self.plan, truth.scores, self.seed)
         self.seconds = 0.0
+        self.slowest = 0.0
 
     @property
     def milliseconds_a_round(self) -> float:
@@ -42,12 +51,14 @@ class Session:
     def advance(self, rounds: int) -> None:
         """Draw and judge ``rounds`` items."""
         plan, state, loss = self.plan, self.state, self.truth.loss
-        began = time.thread_time()
         for _ in range(rounds):
+            began = time.thread_time()
             draw = propose(plan, state)
             state = apply(plan, state, draw)
             state = observe(plan, state, draw.round, float(loss[draw.item]))
-        self.seconds += time.thread_time() - began
+            took = time.thread_time() - began
+            self.seconds += took
+            self.slowest = max(self.slowest, took)
         self.state = state
 
     def finish(self) -> None:
@@ -60,26 +71,43 @@ def fold_lines(folder: Path | None, *, quick: bool) -> Iterator[Line]:
     """Propose + fold per round by pool size and on the real cells; a long session again."""
     repeats, rounds = (2, 600) if quick else (9, 2_000)
     truths = [synthetic(items) for items in SIZES]
-    for policy in ("celeus", "sharp"):
-        goal = A_ROUND if policy == "celeus" else None
-        runs = [_side_by_side(truths, run, policy, rounds) for run in range(repeats)]
-        for items, samples in zip(SIZES, zip(*runs, strict=True), strict=True):
-            yield Line(f"{policy}: propose + fold a round, {items:,} items", samples, "ms", goal)
-        ratios = [large / small for small, large in runs]
-        within = Goal.within(0.7, 1.3) if goal else None
-        yield Line("… the large pool by the small one", ratios, "×", within)
+    runs = [_side_by_side(truths, run, "celeus", CLAIM, rounds) for run in range(repeats)]
+    times = [[one.milliseconds_a_round for one in sessions] for sessions in runs]
+    for items, samples in zip(SIZES, zip(*times, strict=True), strict=True):
+        yield Line(f"celeus: propose + fold a round, {items:,} items", samples, "ms", A_ROUND)
+    ratios = [large / small for small, large in times]
+    yield Line("… the large pool by the small one", ratios, "×", Goal.within(0.7, 1.3))
+    for claim in CLAIMS:
+        yield from _sharp_lines(truths, claim, 1 if quick else 3, rounds)
     for name, truth in ({} if folder is None else cells(folder)).items():
         yield _to_precision(name, truth, 1 if quick else 5)
-    yield _rebuilt(truths[0], 2 if quick else 5)
+    yield _rebuilt(truths[0], "celeus", CLAIM, 2 if quick else 5)
+    yield _rebuilt(truths[0], "sharp", CLAIMS[1], 2)
+    yield _rebuilt(truths[0], "sharp", CLAIMS[3], 2)
 
 
-def _side_by_side(truths: list[Truth], run: int, policy: str, rounds: int) -> list[float]:
-    """Milliseconds a round on each pool, in short turns: a slow moment meets all of them."""
-    sessions = [Session(truth, run, policy) for truth in truths]
+def _sharp_lines(truths: list[Truth], claim: Claim, repeats: int, rounds: int) -> Iterator[Line]:
+    runs = [_side_by_side(truths, run, "sharp", claim, rounds) for run in range(repeats)]
+    goal = A_ROUND if claim.target == "pool" else A_ROUND_OF_PAIRS
+    for place, items in enumerate(SIZES):
+        sessions = [one[place] for one in runs]
+        what = f"sharp, {claim.target} to {claim.precision}: {items:,} items"
+        yield Line(f"{what}, a round", [it.milliseconds_a_round for it in sessions], "ms", goal)
+        if claim.target == "population":
+            # The round in which the pairs start replays all rounds before it.
+            slowest = [it.slowest for it in sessions]
+            yield Line(f"{what}, slowest round", slowest, "s", Goal.most(1, "s"))
+
+
+def _side_by_side(
+    truths: list[Truth], run: int, policy: str, claim: Claim, rounds: int
+) -> list[Session]:
+    """A session on each pool, advanced in short turns: a slow moment meets all of them."""
+    sessions = [Session(truth, run, policy, claim) for truth in truths]
     for _ in range(rounds // ROUNDS_A_TURN):
         for session in sessions:
             session.advance(ROUNDS_A_TURN)
-    return [session.milliseconds_a_round for session in sessions]
+    return sessions
 
 
 def _to_precision(name: str, truth: Truth, repeats: int) -> Line:
@@ -91,8 +119,8 @@ def _to_precision(name: str, truth: Truth, repeats: int) -> Line:
     return Line(what, [session.milliseconds_a_round for session in sessions], "ms", A_ROUND)
 
 
-def _rebuilt(truth: Truth, repeats: int) -> Line:
-    done = Session(truth, 0)
+def _rebuilt(truth: Truth, policy: str, claim: Claim, repeats: int) -> Line:
+    done = Session(truth, 0, policy, claim)
     done.advance(REBUILT_ROUNDS)
     events = list(_ledger(done))
     samples = []
@@ -103,8 +131,8 @@ def _rebuilt(truth: Truth, repeats: int) -> Line:
         if state.interval != done.state.interval:
             message = "the rebuilt session has another interval"
             raise AssertionError(message)
-    what = f"celeus: rebuild of {REBUILT_ROUNDS:,} rounds, {truth.loss.size:,} items, core alone"
-    return Line(what, samples, "s", Goal.most(2, "s"))
+    what = f"{policy}, {claim.target} to {claim.precision}: rebuild of {REBUILT_ROUNDS:,} rounds"
+    return Line(what, samples, "s", Goal.most(2 if claim.target == "pool" else 6, "s"))
 
 
 def _ledger(session: Session) -> Iterator[Event]:
