@@ -1,5 +1,6 @@
 """Real servers for every test: one PostgreSQL and one Redis a run, emptied after each test."""
 
+import signal
 from collections.abc import AsyncIterator, Iterator
 
 import psycopg
@@ -11,6 +12,16 @@ from app.store.cache import Cache
 from app.store.database import Database
 from app.store.tables import metadata
 from tests.servers import running_postgres, running_redis
+
+
+@pytest.fixture(scope="session", autouse=True)
+def signals_as_at_a_terminal() -> None:
+    """Whoever starts the tests in the background has them ignore signals that tests send.
+
+    What is ignored stays so in every process started from here; what has a handler does not.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session")
