@@ -1,7 +1,7 @@
 """The tables, and nothing that reads or writes them.
 
-Every key starts with `pool_id` or `session_id`, so that the schema can be distributed or
-partitioned by it; every table names its project. The ledger (`events`) is only ever inserted
+Every key of what grows starts with `pool_id` or `session_id`, so that the schema can be distributed
+or partitioned by it; every table names its project. The ledger (`events`) is only ever inserted
 into; `leases` and the row of `sessions` change; `trajectory` is derived and may be replaced.
 """
 
@@ -29,7 +29,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB
 
 DEFAULT_PROJECT = UUID("00000000-0000-7000-8000-000000000001")
-"""The one project everything belongs to until there are keys."""
+"""The project everything belongs to unless a key names another."""
 
 metadata = MetaData(
     naming_convention={
@@ -43,7 +43,7 @@ metadata = MetaData(
 
 
 def _project() -> Column[UUID]:
-    """The project of a row; the default goes when keys name it."""
+    """The project of a row; the default is what versions before keys write by."""
     return Column(
         "project_id",
         Uuid,
@@ -65,6 +65,38 @@ projects = Table(
     metadata,
     Column("project_id", Uuid, primary_key=True),
     Column("name", Text, nullable=False, unique=True),
+)
+
+keys = Table(
+    "keys",
+    metadata,
+    Column("key_id", Text, primary_key=True),
+    Column("project_id", Uuid, ForeignKey("projects.project_id"), nullable=False),
+    Column("name", Text, nullable=False),
+    Column("scopes", JSONB, nullable=False),
+    # SHA-256 of the secret, which is kept nowhere.
+    Column("secret_hash", LargeBinary, nullable=False),
+    Column("created_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
+    Column("expires_at", DateTime(timezone=True)),
+    Column("revoked_at", DateTime(timezone=True)),
+    # To the minute: moving it forward at every request would make every request a write.
+    Column("last_used_at", DateTime(timezone=True)),
+    # The key made when this one was rotated.
+    Column("replaced_by", Text),
+)
+
+idempotency = Table(
+    "idempotency",
+    metadata,
+    Column("project_id", Uuid, ForeignKey("projects.project_id"), primary_key=True),
+    Column("key", Text, primary_key=True),
+    # SHA-256 of the request: the same key with another request is refused.
+    Column("fingerprint", LargeBinary, nullable=False),
+    # What was answered; null only inside the transaction that is making the answer.
+    Column("status", SmallInteger),
+    Column("answer", LargeBinary),
+    Column("created_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
+    Index(None, "created_at"),
 )
 
 pools = Table(
@@ -139,6 +171,8 @@ sessions = Table(
     Column("drawn", Integer, nullable=False, server_default=text("0")),
     # The document that GET answers, written by whoever wrote the last event.
     Column("status", JSONB, nullable=False),
+    # The head of the hash chain over the ledger; null in sessions older than the chain.
+    Column("ledger_head", LargeBinary),
     Column("forecast", JSONB(none_as_null=True)),
     Column("created_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
     Column("updated_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
@@ -212,4 +246,19 @@ trajectory = Table(
     Column("estimate", Double, nullable=False),
     Column("lower", Double, nullable=False),
     Column("upper", Double, nullable=False),
+)
+
+certificates = Table(
+    "certificates",
+    metadata,
+    Column("session_id", Uuid, ForeignKey("sessions.session_id"), primary_key=True),
+    Column("digest", LargeBinary, primary_key=True),
+    Column("project_id", Uuid, ForeignKey("projects.project_id"), nullable=False),
+    # Where the ledger and its revision stood when it was issued.
+    Column("sequence", Integer, nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("final", Boolean, nullable=False),
+    Column("issued_at", DateTime(timezone=True), nullable=False),
+    # The document itself, of the final one only: interim ones can be made again.
+    Column("body", LargeBinary),
 )
