@@ -8,8 +8,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,6 +18,7 @@ import httpx
 import redis
 
 from app.store import embedded
+from app.store.accounts import account
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,38 @@ def running_postgres() -> Iterator[str]:
     """The address of an empty private PostgreSQL that forgets on a crash."""
     with data_folder() as folder, embedded.postgres(folder, durable=False) as url:
         yield url
+
+
+class RestartablePostgres:
+    """A durable private PostgreSQL in one folder, stopped and started while others use it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.url = ""
+        self._running = ExitStack()
+
+    def start(self) -> str:
+        """Run it, at the address it had before."""
+        self.url = self._running.enter_context(embedded.postgres(self.folder))
+        return self.url
+
+    def stop(self, mode: str = "fast") -> None:
+        """Stop it as `pg_ctl -m mode` does; ``immediate`` is a crash."""
+        command = [str(embedded.programs_folder() / "pg_ctl"), "stop", "-w", "-m", mode]
+        cluster = self.folder / "postgres"
+        account().run([*command, "-D", str(cluster)], cluster)
+        self._running.close()
+
+
+@contextmanager
+def restartable_postgres(folder: Path) -> Iterator[RestartablePostgres]:
+    """One that runs, and is stopped on leaving if it then does."""
+    server = RestartablePostgres(folder)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()
 
 
 @contextmanager
@@ -116,18 +149,27 @@ class Service:
         self.process.wait()
 
 
-def started_service(database_url: str, redis_url: str | None = None) -> Service:
-    """A server process on a free port of loopback, ready to answer."""
+def started_service(
+    database_url: str | None,
+    redis_url: str | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Service:
+    """A server process on a free port of loopback, ready to answer.
+
+    ``environment`` is added to this process's own, without its settings of Celeus.
+    """
     port = free_port()
-    environment = {
-        name: value for name, value in os.environ.items() if not name.startswith("CELEUS_")
-    }
-    environment["CELEUS_DATABASE_URL"] = database_url
+    own = {name: value for name, value in os.environ.items() if not name.startswith("CELEUS_")}
+    if database_url is not None:
+        own["CELEUS_DATABASE_URL"] = database_url
     if redis_url is not None:
-        environment["CELEUS_REDIS_URL"] = redis_url
+        own["CELEUS_REDIS_URL"] = redis_url
     command = [sys.executable, "-m", "app.cli", "serve", "--port", str(port)]
     process = subprocess.Popen(
-        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        command,
+        env=own | dict(environment or {}),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
     service = Service(f"http://127.0.0.1:{port}", process)
     deadline = time.monotonic() + 60
@@ -138,18 +180,22 @@ def started_service(database_url: str, redis_url: str | None = None) -> Service:
             if httpx.get(f"{service.url}/readyz").is_success:
                 return service
         except httpx.TransportError:
-            time.sleep(0.05)
+            pass
+        time.sleep(0.05)
 
 
 @contextmanager
 def running_services(
-    count: int, database_url: str, redis_url: str | None = None
+    count: int,
+    database_url: str | None,
+    redis_url: str | None = None,
+    environment: Mapping[str, str] | None = None,
 ) -> Iterator[list[Service]]:
     """Server processes on one database; those that still run are ended on leaving."""
     services: list[Service] = []
     try:
         # One by one: what has started is ended even when the next one does not
-        services.extend(started_service(database_url, redis_url) for _ in range(count))
+        services.extend(started_service(database_url, redis_url, environment) for _ in range(count))
         yield services
     finally:
         for service in services:
