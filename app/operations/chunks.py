@@ -24,16 +24,19 @@ SMALL_CHUNK_ITEMS = 4096
 Columns = Mapping[str, NDArray[Any]]
 
 
-async def write_chunks(db: AsyncConnection, pool_id: UUID, columns: Columns, *, start: int) -> None:
+async def write_chunks(
+    db: AsyncConnection, project_id: UUID, pool_id: UUID, columns: Columns, *, start: int
+) -> None:
     """Write parts of columns that begin at item ``start``."""
     raw = await raw_connection(db)
     async with raw.cursor() as cursor:
         for name, column in columns.items():
             for offset, part in _pieces(column):
+                place = (project_id, pool_id, name, start + offset)
                 await cursor.execute(
-                    'INSERT INTO chunks (pool_id, "column", start, count, dtype, data) '
-                    "VALUES (%s, %s, %s, %s, %s, %b)",
-                    (pool_id, name, start + offset, len(part), part.dtype.str, part.tobytes()),
+                    'INSERT INTO chunks (project_id, pool_id, "column", start, count, dtype, data) '
+                    "VALUES (%s, %s, %s, %s, %s, %s, %b)",
+                    (*place, len(part), part.dtype.str, part.tobytes()),
                 )
 
 
@@ -51,7 +54,7 @@ async def read_chunks(db: AsyncConnection, pool_id: UUID, items: int) -> Columns
 
 
 async def gather_small_chunks(
-    db: AsyncConnection, pool_id: UUID, columns: Columns, items: int
+    db: AsyncConnection, project_id: UUID, pool_id: UUID, columns: Columns, items: int
 ) -> None:
     """Write the columns anew where many small uploads have left many small chunks."""
     count = select(func.count()).select_from(chunks).where(chunks.c.pool_id == pool_id)
@@ -59,7 +62,7 @@ async def gather_small_chunks(
     if pieces <= 1 or items / pieces >= SMALL_CHUNK_ITEMS:
         return
     await db.execute(delete(chunks).where(chunks.c.pool_id == pool_id))
-    await write_chunks(db, pool_id, columns, start=0)
+    await write_chunks(db, project_id, pool_id, columns, start=0)
 
 
 async def raw_connection(db: AsyncConnection) -> RawConnection[Any]:

@@ -92,9 +92,9 @@ class Forecasts:
             kept = await db.execute(
                 _KEEP, {"session_id": session_id, "forecast": json.dumps(forecast)}
             )
-            document = kept.scalar_one_or_none()
-        if document is not None:
-            await announce(self._cache, session_id, document)
+            row = kept.one_or_none()
+        if row is not None:
+            await announce(self._cache, row.project_id, session_id, row.status)
 
 
 def _packed(warm: Warm, kept: bytes) -> bytes:
@@ -132,6 +132,6 @@ _KEEP = text(
     UPDATE sessions SET forecast = CAST(:forecast AS jsonb),
         status = jsonb_set(status, '{forecast}', CAST(:forecast AS jsonb))
     WHERE session_id = :session_id AND lifecycle <> 'closed'
-    RETURNING status
+    RETURNING project_id, status
     """
 )

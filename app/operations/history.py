@@ -16,7 +16,7 @@ async def trajectory(
     """The session's document and its interval after round ``after``; ``points`` thins evenly."""
     async with rooms.transaction() as db:
         await one_snapshot(db)
-        document = await document_of(db, session_id)
+        document = await document_of(db, rooms.project_id, session_id)
         step = 1 if points is None else max(1, -(-(document["round"] - after) // points))
         rows = await db.execute(
             _TRAJECTORY,
@@ -35,7 +35,7 @@ async def trajectory(
 async def ledger(rooms: Rooms, session_id: UUID, after: int, limit: int) -> list[dict[str, Any]]:
     """Events after sequence ``after``, in order."""
     async with rooms.transaction() as db:
-        await document_of(db, session_id)
+        await document_of(db, rooms.project_id, session_id)
         asked = {"session_id": session_id, "after": after, "limit": limit}
         return [dict(row) for row in (await db.execute(_LEDGER, asked)).mappings()]
 
@@ -50,7 +50,7 @@ async def news(
     """
     async with rooms.transaction() as db:
         await one_snapshot(db)
-        document = await document_of(db, session_id)
+        document = await document_of(db, rooms.project_id, session_id)
         same = revision == document["revision"]
         rows = await db.execute(
             _NEWS,
@@ -69,9 +69,10 @@ async def one_snapshot(db: AsyncConnection) -> None:
     await db.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"))
 
 
-async def document_of(db: AsyncConnection, session_id: UUID) -> dict[str, Any]:
-    """The status document in the session's row."""
-    found = (await db.execute(_STATUS, {"session_id": session_id})).scalar_one_or_none()
+async def document_of(db: AsyncConnection, project_id: UUID, session_id: UUID) -> dict[str, Any]:
+    """The status document in the row of a session of this project."""
+    asked = {"project_id": project_id, "session_id": session_id}
+    found = (await db.execute(_STATUS, asked)).scalar_one_or_none()
     if found is None:
         name = f"ses_{session_id.hex}"
         raise SessionNotFound(f"no session {name}", field="session_id", value=name)
@@ -79,7 +80,9 @@ async def document_of(db: AsyncConnection, session_id: UUID) -> dict[str, Any]:
     return document
 
 
-_STATUS = text("SELECT status FROM sessions WHERE session_id = :session_id")
+_STATUS = text(
+    "SELECT status FROM sessions WHERE session_id = :session_id AND project_id = :project_id"
+)
 _TRAJECTORY = text(
     """
     SELECT round, sequence, estimate, lower, upper FROM trajectory

@@ -53,7 +53,7 @@ class HotStates:
         self._items = items
         self._slots: OrderedDict[UUID, Slot] = OrderedDict()
         self._most_pools = pools
-        self._pools: OrderedDict[UUID, Pool] = OrderedDict()
+        self._pools: OrderedDict[tuple[UUID, UUID], Pool] = OrderedDict()
 
     @asynccontextmanager
     async def hold(self, session_id: UUID) -> AsyncIterator[Slot]:
@@ -82,17 +82,17 @@ class HotStates:
                 self._slots.pop(session_id, None)
             self._evict()
 
-    def pool(self, pool_id: UUID) -> Pool | None:
-        """A sealed pool loaded before, or None."""
-        known = self._pools.get(pool_id)
+    def pool(self, project_id: UUID, pool_id: UUID) -> Pool | None:
+        """A sealed pool of this project loaded before, or None."""
+        known = self._pools.get((project_id, pool_id))
         if known is not None:
-            self._pools.move_to_end(pool_id)
+            self._pools.move_to_end((project_id, pool_id))
         return known
 
-    def keep_pool(self, pool_id: UUID, pool: Pool) -> None:
+    def keep_pool(self, project_id: UUID, pool_id: UUID, pool: Pool) -> None:
         """Keep a sealed pool for the next session on it."""
-        self._pools[pool_id] = pool
-        self._pools.move_to_end(pool_id)
+        self._pools[project_id, pool_id] = pool
+        self._pools.move_to_end((project_id, pool_id))
         while len(self._pools) > self._most_pools:
             self._pools.popitem(last=False)
 

@@ -36,6 +36,7 @@ _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 class Growth:
     """A pool while rows are added: its end so far, and what was wrong on the way."""
 
+    project_id: UUID
     pool_id: UUID
     scale: LossScale
     items: int
@@ -98,25 +99,26 @@ async def _insert_items(db: AsyncConnection, pool: Growth, batch: Batch) -> Batc
 
 
 async def _copy(db: AsyncConnection, pool: Growth, batch: Batch) -> None:
-    text = await to_thread.run_sync(_copy_text, pool.pool_id, pool.items, batch)
+    text = await to_thread.run_sync(_copy_text, pool, batch)
     async with db.begin_nested():
         raw = await raw_connection(db)
         async with (
             raw.cursor() as cursor,
-            cursor.copy("COPY items (pool_id, index, id, payload) FROM STDIN") as copy,
+            cursor.copy("COPY items (project_id, pool_id, index, id, payload) FROM STDIN") as copy,
         ):
             await copy.write(text)
 
 
-def _copy_text(pool_id: UUID, start: int, batch: Batch) -> bytes:
+def _copy_text(pool: Growth, batch: Batch) -> bytes:
     """Rows in the text format of COPY."""
     names = batch.ids
     if any(escaped in "".join(names) for escaped in "\\\t\n\r"):
         names = [name.translate(_ESCAPES) for name in names]
+    place = f"{pool.project_id}\t{pool.pool_id}"
     lines = [
-        f"{pool_id}\t{index}\t{name}\t{_payload_text(payload)}\n"
+        f"{place}\t{index}\t{name}\t{_payload_text(payload)}\n"
         for index, (name, payload) in enumerate(
-            zip(names, batch.payloads, strict=True), start=start
+            zip(names, batch.payloads, strict=True), start=pool.items
         )
     ]
     return "".join(lines).encode()
@@ -155,6 +157,6 @@ async def _write_full_chunks(db: AsyncConnection, pool: Growth) -> None:
 
 async def _write_waiting(db: AsyncConnection, pool: Growth) -> None:
     columns = {name: np.concatenate(parts) for name, parts in pool.waiting.items()}
-    await write_chunks(db, pool.pool_id, columns, start=pool.waiting_from)
+    await write_chunks(db, pool.project_id, pool.pool_id, columns, start=pool.waiting_from)
     pool.waiting_from = pool.items
     pool.waiting = {}

@@ -45,6 +45,7 @@ ROUNDS_FOLDED_INLINE = 200
 class Journal:
     """A locked session: its state, its leases, and what this transaction appends to it."""
 
+    project_id: UUID
     session_id: UUID
     pool_id: UUID
     slot: Slot
@@ -101,6 +102,7 @@ class Journal:
     def status(self) -> dict[str, Any]:
         """The document GET returns, as of now."""
         known = Known(
+            project_id=self.project_id,
             session_id=self.session_id,
             pool_id=self.pool_id,
             lifecycle=self.lifecycle,
@@ -135,6 +137,7 @@ async def write(
     cursor = await raw.cursor(row_factory=dict_row).execute(
         _APPEND,
         {
+            "project_id": journal.project_id,
             "session_id": journal.session_id,
             "pool_id": journal.pool_id,
             "now": journal.now,
@@ -174,12 +177,12 @@ def _json(value: object) -> str:
 async def _rebuild(rooms: Rooms, session_id: UUID) -> Warm:
     """Plan, pool and ledger as they are now, folded in a thread: long work, no lock held."""
     async with rooms.transaction() as db:
-        row = await opening_row(db, session_id)
+        row = await opening_row(db, rooms.project_id, session_id)
         events = await events_of(db, session_id)
-        pool = rooms.hot.pool(row["pool_id"])
+        pool = rooms.hot.pool(rooms.project_id, row["pool_id"])
         if pool is None:
-            pool = await load_pool(db, row["pool_id"])
-            rooms.hot.keep_pool(row["pool_id"], pool)
+            pool = await load_pool(db, rooms.project_id, row["pool_id"])
+            rooms.hot.keep_pool(rooms.project_id, row["pool_id"], pool)
     plan = plan_from(row["plan"])
     loaded = pool
 
@@ -192,11 +195,11 @@ async def _rebuild(rooms: Rooms, session_id: UUID) -> Warm:
 
 async def _lock(rooms: Rooms, db: AsyncConnection, session_id: UUID, slot: Slot) -> Journal:
     warm = slot.warm or await _rebuild(rooms, session_id)
-    row, looked = await locked_rows(db, session_id, warm.state.sequence)
+    row, looked = await locked_rows(db, rooms.project_id, session_id, warm.state.sequence)
     if warm.state.sequence > row["sequence"]:
         # The slot ran ahead of a database restored to an earlier moment: only the ledger counts.
         warm = await _rebuild(rooms, session_id)
-        row, looked = await locked_rows(db, session_id, warm.state.sequence)
+        row, looked = await locked_rows(db, rooms.project_id, session_id, warm.state.sequence)
     slot.warm = warm
     now = row["created_at"]
     leases: dict[int, Lease] = {}
@@ -213,6 +216,7 @@ async def _lock(rooms: Rooms, db: AsyncConnection, session_id: UUID, slot: Slot)
     await _inline_or_thread(len(missed), lambda: replay(warm.plan, state, missed))
     slot.ahead = False
     return Journal(
+        project_id=rooms.project_id,
         session_id=session_id,
         pool_id=row["pool_id"],
         slot=slot,
@@ -239,14 +243,15 @@ async def _inline_or_thread(size: int, work: Callable[[], object]) -> None:
 _APPEND = """
     WITH appended AS (
         INSERT INTO events
-            (session_id, sequence, kind, round, item, q, strata_q, seen, loss, detail)
-        SELECT %(session_id)s, entry.* FROM json_to_recordset(%(entries)s::json) AS entry(
+            (project_id, session_id, sequence, kind, round, item, q, strata_q, seen, loss, detail)
+        SELECT %(project_id)s, %(session_id)s, entry.*
+        FROM json_to_recordset(%(entries)s::json) AS entry(
             sequence int, kind smallint, round int, item int, q float8, strata_q bytea, seen int,
             loss float8, detail jsonb)
     ), folded AS (
         INSERT INTO trajectory
-            (session_id, revision, round, sequence, estimate, lower, upper)
-        SELECT %(session_id)s, %(revision)s, point.round, %(sequence)s,
+            (project_id, session_id, revision, round, sequence, estimate, lower, upper)
+        SELECT %(project_id)s, %(session_id)s, %(revision)s, point.round, %(sequence)s,
                point.estimate, point.lower, point.upper
         FROM json_to_recordset(%(points)s::json)
              AS point(round int, estimate float8, lower float8, upper float8)
@@ -256,8 +261,8 @@ _APPEND = """
     ), returned AS (
         DELETE FROM leases WHERE session_id = %(session_id)s AND round = ANY(%(judged)s::int[])
     ), granted AS (
-        INSERT INTO leases (session_id, round, worker, expires_at)
-        SELECT %(session_id)s, lease.* FROM json_to_recordset(%(leases)s::json)
+        INSERT INTO leases (project_id, session_id, round, worker, expires_at)
+        SELECT %(project_id)s, %(session_id)s, lease.* FROM json_to_recordset(%(leases)s::json)
             AS lease(round int, worker text, expires_at timestamptz)
         ON CONFLICT (session_id, round)
         DO UPDATE SET worker = excluded.worker, expires_at = excluded.expires_at

@@ -37,15 +37,15 @@ class Entry:
 
 
 async def locked_rows(
-    db: AsyncConnection, session_id: UUID, after: int
+    db: AsyncConnection, project_id: UUID, session_id: UUID, after: int
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The session's row, locked, and what is there since, in one round trip.
+    """The row of a session of this project, locked, and what is there since, in one round trip.
 
     The statements are sent together and run one after the other. The second sees what others
     committed while the first waited for the lock; a single statement would not.
     """
     raw = await raw_connection(db)
-    asked = {"session_id": session_id, "after": after}
+    asked = {"project_id": project_id, "session_id": session_id, "after": after}
     locking, looking = raw.cursor(row_factory=dict_row), raw.cursor(row_factory=dict_row)
     async with raw.pipeline():
         await locking.execute(_LOCK, asked)
@@ -57,9 +57,10 @@ async def locked_rows(
     return row, looked
 
 
-async def opening_row(db: AsyncConnection, session_id: UUID) -> RowMapping:
-    """Pool, plan and seed of a session: what its opening fixed."""
-    row = (await db.execute(_PEEK, {"session_id": session_id})).mappings().one_or_none()
+async def opening_row(db: AsyncConnection, project_id: UUID, session_id: UUID) -> RowMapping:
+    """Pool, plan and seed of a session of this project: what its opening fixed."""
+    asked = {"project_id": project_id, "session_id": session_id}
+    row = (await db.execute(_PEEK, asked)).mappings().one_or_none()
     if row is None:
         raise _not_found(session_id)
     return row
@@ -114,9 +115,14 @@ def _not_found(session_id: UUID) -> SessionNotFound:
 
 _LOCK = """
     SELECT pool_id, sequence, revision, lifecycle, lease_seconds, forecast, created_at
-    FROM sessions WHERE session_id = %(session_id)s FOR UPDATE
+    FROM sessions WHERE session_id = %(session_id)s AND project_id = %(project_id)s FOR UPDATE
     """
-_PEEK = text("SELECT pool_id, plan, seed FROM sessions WHERE session_id = :session_id")
+_PEEK = text(
+    """
+    SELECT pool_id, plan, seed FROM sessions
+    WHERE session_id = :session_id AND project_id = :project_id
+    """
+)
 _LOOK = """
     SELECT 0 AS kind, clock_timestamp() AS at, NULL::int AS sequence, NULL::int AS round,
            NULL::int AS item, NULL::float8 AS q, NULL::bytea AS strata_q, NULL::int AS seen,

@@ -21,13 +21,14 @@ from app.operations.chunks import gather_small_chunks, read_chunks
 from app.operations.history import one_snapshot
 from app.operations.imports import Growth, Rows, grow
 from app.operations.rooms import Rooms
-from app.store.tables import DEFAULT_PROJECT, items, pools
+from app.store.tables import items, pools
 
 
 @dataclass(frozen=True, slots=True)
 class PoolRecord:
     """A pool as it is kept, without its items."""
 
+    project_id: UUID
     pool_id: UUID
     name: str
     scale: LossScale
@@ -45,6 +46,7 @@ class PoolRecord:
     def of(cls, row: Row[Any]) -> Self:
         """The record in a row of `pools`."""
         return cls(
+            project_id=row.project_id,
             pool_id=row.pool_id,
             name=row.name,
             scale=LossScale(row.loss_kind, row.loss_lower, row.loss_upper),
@@ -99,7 +101,7 @@ async def create_pool(
         await db.execute(
             insert(pools).values(
                 pool_id=pool_id,
-                project_id=DEFAULT_PROJECT,
+                project_id=rooms.project_id,
                 name=name,
                 loss_kind=scale.kind,
                 loss_lower=scale.lower,
@@ -111,7 +113,7 @@ async def create_pool(
                 items_digest=CHAIN_START,
             )
         )
-        record = await _locked(db, pool_id)
+        record = await _locked(db, rooms.project_id, pool_id)
         if rows is not None and rows[0]:
             imported = await _import(db, record, iter([rows]), ImportOptions())
             record = imported.pool
@@ -128,7 +130,7 @@ async def add_items(
     `pool_busy`.
     """
     async with rooms.transaction() as db:
-        record = await _locked(db, pool_id)
+        record = await _locked(db, rooms.project_id, pool_id)
         check_open(record)
         savepoint = await db.begin_nested()
         imported = await _import(db, record, batches, options)
@@ -153,18 +155,18 @@ def check_open(record: PoolRecord) -> None:
 async def seal_pool(rooms: Rooms, pool_id: UUID) -> PoolRecord:
     """Freeze the pool and name it by its digest; sealing again changes nothing."""
     async with rooms.transaction() as db:
-        return await _seal(db, await _locked(db, pool_id))
+        return await _seal(db, await _locked(db, rooms.project_id, pool_id))
 
 
 async def get_pool(rooms: Rooms, pool_id: UUID) -> PoolRecord:
     """The pool without its items."""
     async with rooms.transaction() as db:
-        return await _record(db, pool_id)
+        return await _record(db, rooms.project_id, pool_id)
 
 
 async def list_pools(rooms: Rooms, limit: int, after: UUID | None) -> list[PoolRecord]:
     """Pools from the newest on; ``after`` is the last one already seen."""
-    query = select(pools).where(pools.c.project_id == DEFAULT_PROJECT)
+    query = select(pools).where(pools.c.project_id == rooms.project_id)
     if after is not None:
         query = query.where(pools.c.pool_id < after)
     async with rooms.transaction() as db:
@@ -178,7 +180,7 @@ async def list_items(rooms: Rooms, pool_id: UUID, limit: int, after: int | None)
     if after is not None:
         query = query.where(items.c.index > after)
     async with rooms.transaction() as db:
-        await _record(db, pool_id)
+        await _record(db, rooms.project_id, pool_id)
         found = await db.execute(query.order_by(items.c.index).limit(limit))
         return [Item(*row) for row in found]
 
@@ -187,29 +189,36 @@ async def columns(rooms: Rooms, pool_id: UUID) -> tuple[PoolRecord, Pool]:
     """The pool with all its numbers, sealed or not."""
     async with rooms.transaction() as db:
         await one_snapshot(db)
-        record = await _record(db, pool_id)
+        record = await _record(db, rooms.project_id, pool_id)
         return record, await _load(db, record)
 
 
-async def load_pool(db: AsyncConnection, pool_id: UUID) -> Pool:
+async def load_pool(db: AsyncConnection, project_id: UUID, pool_id: UUID) -> Pool:
     """The numbers of a sealed pool, in one read; refuses one that may still grow."""
-    record = await _record(db, pool_id)
+    record = await _record(db, project_id, pool_id)
     if not record.sealed:
         raise PoolNotSealed("The pool is not sealed: its items may still change.", field="pool_id")
     return await _load(db, record)
 
 
-async def _record(db: AsyncConnection, pool_id: UUID) -> PoolRecord:
-    row = (await db.execute(select(pools).where(pools.c.pool_id == pool_id))).one_or_none()
+async def _record(
+    db: AsyncConnection, project_id: UUID, pool_id: UUID, *, lock: bool = False
+) -> PoolRecord:
+    query = select(pools).where(pools.c.pool_id == pool_id, pools.c.project_id == project_id)
+    row = (await db.execute(query.with_for_update(nowait=True) if lock else query)).one_or_none()
     if row is None:
-        raise _not_found(pool_id)
+        raise PoolNotFound(
+            "There is no pool of this id.",
+            field="pool_id",
+            rule="the id of a pool",
+            value=f"pool_{pool_id.hex}",
+        )
     return PoolRecord.of(row)
 
 
-async def _locked(db: AsyncConnection, pool_id: UUID) -> PoolRecord:
-    query = select(pools).where(pools.c.pool_id == pool_id).with_for_update(nowait=True)
+async def _locked(db: AsyncConnection, project_id: UUID, pool_id: UUID) -> PoolRecord:
     try:
-        row = (await db.execute(query)).one_or_none()
+        return await _record(db, project_id, pool_id, lock=True)
     except OperationalError as error:
         if isinstance(error.orig, LockNotAvailable):
             raise PoolBusy(
@@ -219,24 +228,13 @@ async def _locked(db: AsyncConnection, pool_id: UUID) -> PoolRecord:
                 value=f"pool_{pool_id.hex}",
             ) from error
         raise
-    if row is None:
-        raise _not_found(pool_id)
-    return PoolRecord.of(row)
-
-
-def _not_found(pool_id: UUID) -> PoolNotFound:
-    return PoolNotFound(
-        "There is no pool of this id.",
-        field="pool_id",
-        rule="the id of a pool",
-        value=f"pool_{pool_id.hex}",
-    )
 
 
 async def _import(
     db: AsyncConnection, record: PoolRecord, batches: Iterator[Rows], options: ImportOptions
 ) -> Imported:
     growth = Growth(
+        project_id=record.project_id,
         pool_id=record.pool_id,
         scale=record.scale,
         items=record.items,
@@ -285,7 +283,7 @@ async def _seal(db: AsyncConnection, record: PoolRecord) -> PoolRecord:
         )
     pool = await _load(db, record)
     digest = await to_thread.run_sync(lambda: pool.digest)
-    await gather_small_chunks(db, record.pool_id, pool.columns, pool.items)
+    await gather_small_chunks(db, record.project_id, record.pool_id, pool.columns, pool.items)
     sealed = await db.execute(
         update(pools)
         .where(pools.c.pool_id == record.pool_id)

@@ -2,6 +2,7 @@
 
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from uuid import UUID
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -10,11 +11,16 @@ from app.operations.hot import HotStates
 from app.settings import Settings
 from app.store.cache import Cache, Wakes
 from app.store.database import Database
+from app.store.tables import DEFAULT_PROJECT
 
 
 @dataclass(frozen=True, slots=True)
 class Rooms:
-    """Made once in `create_app` and passed first to every operation."""
+    """Made once in `create_app`, bound to the caller, and passed first to every operation.
+
+    What belongs to another project than ``project_id`` does not exist for an operation.
+    ``key_id`` is the key whose holder asks; None where nobody asked over the wire.
+    """
 
     database: Database
     cache: Cache
@@ -22,6 +28,8 @@ class Rooms:
     hot: HotStates
     forecasts: Forecasts
     settings: Settings
+    project_id: UUID = DEFAULT_PROJECT
+    key_id: str | None = None
 
     def transaction(self) -> AbstractAsyncContextManager[AsyncConnection]:
         """One transaction: committed on leaving, rolled back on an error."""

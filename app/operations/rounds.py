@@ -248,7 +248,7 @@ async def _settled(
 async def _announce(rooms: Rooms, journal: Journal, document: dict[str, Any]) -> None:
     """Tell the cache and the streams; both may be gone."""
     if journal.entries:
-        await announce(rooms.cache, journal.session_id, document)
+        await announce(rooms.cache, rooms.project_id, journal.session_id, document)
 
 
 def _offer(

@@ -28,7 +28,6 @@ from app.operations.journal import Journal, locked, write
 from app.operations.pools import load_pool
 from app.operations.rooms import Rooms
 from app.operations.status import Known, announce, cached, status_document, version_of
-from app.store.tables import DEFAULT_PROJECT
 
 SEED_BYTES = 32
 
@@ -100,7 +99,16 @@ async def open_session(rooms: Rooms, opening: Opening) -> dict[str, Any]:
     async with rooms.hot.hold(session_id) as slot:
         async with rooms.transaction() as db:
             now: datetime = (await db.execute(text("SELECT now()"))).scalar_one()
-            known = Known(session_id, opening.pool_id, "active", 1, lease_seconds, None, now)
+            known = Known(
+                project_id=rooms.project_id,
+                session_id=session_id,
+                pool_id=opening.pool_id,
+                lifecycle="active",
+                revision=1,
+                lease_seconds=lease_seconds,
+                forecast=None,
+                created_at=now,
+            )
             document = status_document(known, plan, state)
             await _insert(db, known, plan, seed, document)
         slot.warm = Warm(plan, pool, state)
@@ -112,12 +120,12 @@ async def get_session(rooms: Rooms, session_id: UUID) -> tuple[bytes, str]:
 
     From the cache, else from the session's row; never computed.
     """
-    known = await cached(rooms.cache, session_id)
+    known = await cached(rooms.cache, rooms.project_id, session_id)
     if known is not None:
         return known
     async with rooms.transaction() as db:
-        document = await document_of(db, session_id)
-    await announce(rooms.cache, session_id, document)
+        document = await document_of(db, rooms.project_id, session_id)
+    await announce(rooms.cache, rooms.project_id, session_id, document)
     return orjson.dumps(document), version_of(document)
 
 
@@ -133,7 +141,7 @@ async def list_sessions(rooms: Rooms, wanted: Filter) -> list[dict[str, Any]]:
         rows = await db.execute(
             _LIST,
             {
-                "project_id": DEFAULT_PROJECT,
+                "project_id": rooms.project_id,
                 "pool_id": wanted.pool_id,
                 "state": wanted.state,
                 "before": wanted.before,
@@ -154,7 +162,7 @@ async def change_session(rooms: Rooms, session_id: UUID, wanted: Settings) -> di
         if journal.changed:
             await write(db, journal, document)
     if journal.changed:
-        await announce(rooms.cache, session_id, document)
+        await announce(rooms.cache, rooms.project_id, session_id, document)
     return document
 
 
@@ -197,12 +205,12 @@ def _default_strategy(pool: Pool) -> Strategy | None:
 
 
 async def _sealed_pool(rooms: Rooms, pool_id: UUID) -> Pool:
-    known = rooms.hot.pool(pool_id)
+    known = rooms.hot.pool(rooms.project_id, pool_id)
     if known is not None:
         return known
     async with rooms.transaction() as db:
-        pool = await load_pool(db, pool_id)
-    rooms.hot.keep_pool(pool_id, pool)
+        pool = await load_pool(db, rooms.project_id, pool_id)
+    rooms.hot.keep_pool(rooms.project_id, pool_id, pool)
     return pool
 
 
@@ -213,7 +221,7 @@ async def _insert(
         _INSERT,
         {
             "session_id": known.session_id,
-            "project_id": DEFAULT_PROJECT,
+            "project_id": known.project_id,
             "pool_id": known.pool_id,
             "plan": json.dumps(plan.to_dict()),
             "plan_digest": bytes.fromhex(plan.digest),

@@ -17,6 +17,7 @@ from app.store.cache import Cache
 class Known:
     """What the session's row knows and its state does not."""
 
+    project_id: UUID
     session_id: UUID
     pool_id: UUID
     lifecycle: str
@@ -79,21 +80,37 @@ def version_of(document: dict[str, Any]) -> str:
     return f"{document['sequence']}.{0 if forecast is None else forecast['round']}"
 
 
-_ANNOUNCED = re.compile(rb"(?P<version>\d+\.\d+)\n(?P<body>\{.*\})", re.DOTALL)
+_ANNOUNCED = re.compile(
+    rb"(?P<project>[0-9a-f]{32}) (?P<version>\d+\.\d+)\n(?P<body>\{.*\})", re.DOTALL
+)
 
 
-async def announce(cache: Cache, session_id: UUID, document: dict[str, Any]) -> None:
+async def announce(
+    cache: Cache, project_id: UUID, session_id: UUID, document: dict[str, Any]
+) -> None:
     """Tell the cache and the streams where the session stands now; both may be gone."""
     version = version_of(document)
-    body = version.encode() + b"\n" + orjson.dumps(document)
+    body = f"{project_id.hex} {version}\n".encode() + orjson.dumps(document)
     await cache.put_status(session_id.hex, document["sequence"], version, body)
 
 
-async def cached(cache: Cache, session_id: UUID) -> tuple[bytes, str] | None:
-    """The announced document as JSON with its version, or None, also for what is not ours."""
+async def cached(cache: Cache, project_id: UUID, session_id: UUID) -> tuple[bytes, str] | None:
+    """The announced document as JSON with its version.
+
+    None for another project's session, and for what this session's `announce` has not written:
+    whoever can write to the cache may have put anything there.
+    """
     kept = await cache.get_status(session_id.hex)
     found = None if kept is None else _ANNOUNCED.fullmatch(kept)
-    return None if found is None else (found["body"], found["version"].decode())
+    if found is None or found["project"] != project_id.hex.encode():
+        return None
+    body, version = found["body"], found["version"].decode()
+    try:
+        document = orjson.loads(body)
+        ours = (document["id"], version_of(document)) == (f"ses_{session_id.hex}", version)
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        return None
+    return (body, version) if ours else None
 
 
 def _warnings(plan: Plan, state: State) -> list[str]:

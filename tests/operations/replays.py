@@ -45,7 +45,7 @@ async def replayed(database: Database, found: Kept) -> State:
     """The state of a fresh fold of the ledger, by nobody who served it."""
     plan = plan_from(found.session["plan"])
     async with database.transaction() as db:
-        pool = await load_pool(db, found.session["pool_id"])
+        pool = await load_pool(db, found.session["project_id"], found.session["pool_id"])
     state = begin(plan, scores(pool, plan.strategy), bytes(found.session["seed"]))
     return replay(plan, state, [event_from(row) for row in found.events])
 

@@ -55,7 +55,7 @@ async def test_a_pool_loads_as_it_was_uploaded(rooms: Rooms) -> None:
     ]
     made = await pools.create_pool(rooms, "p", ZERO_ONE, rows(*items), sealed=True)
     async with rooms.transaction() as db:
-        pool = await pools.load_pool(db, made.pool_id)
+        pool = await pools.load_pool(db, rooms.project_id, made.pool_id)
     assert (pool.items, pool.classes, pool.groups) == (10, 2, ("even", "odd"))
     assert pool.surrogates[0].tolist() == [index / 10 for index in range(10)]
     assert pool.columns["group"].tolist() == [0, 1] * 5
@@ -168,7 +168,7 @@ async def test_a_sealed_pool_takes_no_items_and_an_open_one_is_not_loaded(rooms:
     made = await filled(rooms)
     with pytest.raises(PoolNotSealed):
         async with rooms.transaction() as db:
-            await pools.load_pool(db, made.pool_id)
+            await pools.load_pool(db, rooms.project_id, made.pool_id)
     await pools.seal_pool(rooms, made.pool_id)
     with pytest.raises(PoolSealed):
         await pools.add_items(rooms, made.pool_id, iter([scored(10, 11)]), ALL_OR_NOTHING)
