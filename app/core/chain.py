@@ -1,0 +1,81 @@
+"""The hash chain over a session's ledger: one event changed, added or left out moves its head.
+
+    start    SHA-256("celeus-ledger-1" + the session's 16 bytes + the 32 bytes of the plan's digest)
+    next     SHA-256(the head before + the record as canonical JSON, RFC 8785)
+
+A record holds what the ledger keeps of an event, without what is null: sequence, kind, round,
+item, q, strata_q (the bytes of little-endian float64, in hexadecimal), seen, loss, detail, at.
+Whoever noted a head can tell later whether the ledger still begins with those events.
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import rfc8785
+from numpy.typing import NDArray
+
+from app.core.ledger import Amendment, Change, Draw, Event, Observation, Unjudgeable
+
+KINDS: Mapping[type, str] = MappingProxyType(
+    {
+        Draw: "draw",
+        Observation: "observation",
+        Unjudgeable: "unjudgeable",
+        Amendment: "amendment",
+        Change: "change",
+    }
+)
+"""What the kinds of event are called, here and on the wire."""
+
+_NAME = b"celeus-ledger-1"
+_STRATA = np.dtype("<f8")
+
+Record = Mapping[str, Any]
+
+
+def chain_start(session: bytes, plan_digest: bytes) -> bytes:
+    """The head of an empty ledger; ``session`` is its UUID."""
+    return hashlib.sha256(_NAME + session + plan_digest).digest()
+
+
+def chain_next(head: bytes, record: Record) -> bytes:
+    """The head after one more record."""
+    return hashlib.sha256(head + rfc8785.dumps(dict(record))).digest()
+
+
+def chain_head(head: bytes, records: Iterable[Record]) -> bytes:
+    """The head after these records."""
+    for record in records:
+        head = chain_next(head, record)
+    return head
+
+
+def record_of(
+    sequence: int, event: Event, detail: Mapping[str, Any] | None, at: str
+) -> dict[str, Any]:
+    """An event as the chain and the certificate hold it; ``at`` is ISO 8601 to the microsecond."""
+    record: dict[str, Any] = {"sequence": sequence, "kind": KINDS[type(event)], "at": at}
+    if detail is not None:
+        record["detail"] = dict(detail)
+    if not isinstance(event, Change):
+        record["round"] = event.round
+    if isinstance(event, Observation | Amendment) and event.loss is not None:
+        record["loss"] = event.loss
+    if isinstance(event, Draw):
+        record |= {"item": event.item, "q": event.q, "seen": event.seen}
+        if event.strata_q is not None:
+            record["strata_q"] = strata_hex(event.strata_q)
+    return record
+
+
+def strata_hex(strata_q: NDArray[np.float64]) -> str:
+    """The probabilities of the strata as a record holds them."""
+    return strata_q.astype(_STRATA, copy=False).tobytes().hex()
+
+
+def strata_of_hex(text: str) -> NDArray[np.float64]:
+    """The numbers whose ``strata_hex`` gave ``text``; ValueError when none did."""
+    return np.frombuffer(bytes.fromhex(text), dtype=_STRATA).astype(np.float64)
