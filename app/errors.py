@@ -3,16 +3,21 @@
     Refusal
     ├── Invalid         the request breaks a rule                      422
     │   ├── InvalidValue, LossOutsideScale, UnreachablePrecision, BadRows
+    │   └── IdempotencyKeyReused
     ├── NotFound        nothing is kept under this name                404
     │   ├── PoolNotFound, SessionNotFound, RoundNotDrawn
     ├── Conflict        what is kept forbids it                        409
     │   ├── ObservationConflict, RoundNotJudged, SessionClosed
     │   ├── EmptyPool, PoolSealed, PoolNotSealed, PoolBusy
     │   └── Busy, DataFolderBusy
+    ├── TooSlow         the rest of the request does not come          408
+    │   └── BodyTooSlow
     ├── TooLarge        more than this service reads at once           413
-    │   └── UploadTooLarge
+    │   └── UploadTooLarge, PoolTooLarge
     ├── Unsupported     a format nobody here can read                  415
     │   └── UnsupportedFormat
+    ├── TooMany         too often in too short a time                  429
+    │   └── RateLimited
     └── Unavailable     not the caller's fault; try again              503
         └── DatabaseUnavailable, SchemaBehind, DataFolderUnusable
 
@@ -73,6 +78,12 @@ class Conflict(Refusal):
     code = "conflict"
 
 
+class TooSlow(Refusal):
+    """The rest of the request did not come in time."""
+
+    code = "too_slow"
+
+
 class TooLarge(Refusal):
     """The request is larger than this service reads."""
 
@@ -83,6 +94,12 @@ class Unsupported(Refusal):
     """The format is not one this service reads."""
 
     code = "unsupported"
+
+
+class TooMany(Refusal):
+    """Too many requests in too short a time."""
+
+    code = "too_many"
 
 
 class Unavailable(Refusal):
@@ -113,6 +130,12 @@ class BadRows(Invalid):
     """Some rows of the upload break a rule; nothing of it was kept."""
 
     code = "bad_rows"
+
+
+class IdempotencyKeyReused(Invalid):
+    """The idempotency key belongs to another request."""
+
+    code = "idempotency_key_reused"
 
 
 class PoolNotFound(NotFound):
@@ -187,16 +210,34 @@ class DataFolderBusy(Conflict):
     code = "data_folder_busy"
 
 
+class BodyTooSlow(TooSlow):
+    """The body of the request did not come in time."""
+
+    code = "body_too_slow"
+
+
 class UploadTooLarge(TooLarge):
     """The upload is larger than this service accepts."""
 
     code = "upload_too_large"
 
 
+class PoolTooLarge(TooLarge):
+    """The pool would hold more items than this service accepts."""
+
+    code = "pool_too_large"
+
+
 class UnsupportedFormat(Unsupported):
     """The upload's format is not one this service reads."""
 
     code = "unsupported_format"
+
+
+class RateLimited(TooMany):
+    """Too many requests; try again when the answer says so."""
+
+    code = "rate_limited"
 
 
 class DatabaseUnavailable(Unavailable):

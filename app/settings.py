@@ -28,7 +28,23 @@ class Settings(BaseSettings):
     workers: int = Field(default=1, ge=1)
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
-    upload_limit_bytes: int = Field(default=512 * _MEBIBYTE, ge=1)
+    upload_limit_bytes: int = Field(
+        default=512 * _MEBIBYTE, ge=1, description="Largest upload of items, also unpacked."
+    )
+    json_limit_bytes: int = Field(
+        default=_MEBIBYTE, ge=1, description="Largest body of JSON, but for pools with items."
+    )
+    body_timeout_seconds: float = Field(
+        default=60.0, gt=0, description="How long a body may stand still while it is sent."
+    )
+    max_items: int = Field(default=10_000_000, ge=1, description="Items of one pool.")
+    requests_per_minute: int = Field(default=60_000, ge=0, description="Of one key; 0: no limit.")
+    failed_keys_per_minute: int = Field(
+        default=600, ge=0, description="Requests with a wrong key, by address; 0: no limit."
+    )
+    max_draws_per_worker: int = Field(
+        default=256, ge=1, description="Draws of one session a worker may hold."
+    )
     max_draws_out: int = Field(
         default=256, ge=1, description="Draws of one session that may wait for their loss."
     )

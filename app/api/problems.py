@@ -19,8 +19,10 @@ STATUS: Mapping[type[Refusal], HTTPStatus] = MappingProxyType(
         errors.Invalid: HTTPStatus.UNPROCESSABLE_ENTITY,
         errors.NotFound: HTTPStatus.NOT_FOUND,
         errors.Conflict: HTTPStatus.CONFLICT,
+        errors.TooSlow: HTTPStatus.REQUEST_TIMEOUT,
         errors.TooLarge: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
         errors.Unsupported: HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+        errors.TooMany: HTTPStatus.TOO_MANY_REQUESTS,
         errors.Unavailable: HTTPStatus.SERVICE_UNAVAILABLE,
     }
 )
@@ -29,6 +31,15 @@ STATUS: Mapping[type[Refusal], HTTPStatus] = MappingProxyType(
 MEDIA_TYPE = "application/problem+json"
 MOST_TOLD = 100
 RETRY_SECONDS = 1
+_BODY_LEFT = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.REQUEST_ENTITY_TOO_LARGE}
+
+
+class RefusedBody(HTTPException):
+    """A refusal while a body is read, in the one form the framework lets through there."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(status_of(type(refusal)), refusal.detail)
+        self.refusal = refusal
 
 
 class ProblemError(BaseModel):
@@ -99,7 +110,10 @@ def responses(*refusals: type[Refusal]) -> dict[int | str, dict[str, Any]]:
 def problem(
     code: str, title: str, status: int, detail: str, members: Mapping[str, object]
 ) -> JSONResponse:
-    """A problem as an answer; members that are None are left out."""
+    """A problem as an answer; members that are None are left out.
+
+    A member `retry_after` is sent as a header too.
+    """
     body = {
         "type": f"/problems/{code}",
         "title": title,
@@ -107,9 +121,12 @@ def problem(
         "detail": detail,
         "code": code,
     } | {name: member for name, member in members.items() if member is not None}
-    headers = (
-        {"Retry-After": str(RETRY_SECONDS)} if status == HTTPStatus.SERVICE_UNAVAILABLE else None
-    )
+    headers: dict[str, str] = {}
+    if status == HTTPStatus.SERVICE_UNAVAILABLE or "retry_after" in body:
+        headers["Retry-After"] = str(body.get("retry_after", RETRY_SECONDS))
+    if status in _BODY_LEFT:
+        # What is still on its way would be taken for the next request.
+        headers["Connection"] = "close"
     return JSONResponse(body, status_code=status, media_type=MEDIA_TYPE, headers=headers)
 
 
@@ -200,6 +217,8 @@ def _place(location: Sequence[object]) -> str:
 
 def _of_http(error: HTTPException) -> JSONResponse:
     status = HTTPStatus(error.status_code)
+    if isinstance(error, RefusedBody):
+        return of_refusal(error.refusal)
     if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
         return of_refusal(errors.UploadTooLarge(str(error.detail)))
     if status == HTTPStatus.BAD_REQUEST:
