@@ -1,0 +1,118 @@
+"""`celeus serve`, and what goes with it: migrate and openapi."""
+
+import json
+import os
+import socket
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from app.commands.common import DataDir, database, settings_of
+from app.errors import InvalidValue
+
+if TYPE_CHECKING:
+    # Not even for annotations at run time: these take most of a second.
+    from fastapi import FastAPI
+
+    from app.settings import Settings
+
+DRAIN_SECONDS = 10
+"""How long open streams may hold up a stop."""
+
+
+def serve(
+    host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port; 0 takes a free one.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Processes that answer.")] = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Serve over HTTP; without CELEUS_DATABASE_URL on a private PostgreSQL in --data-dir.
+
+    SIGTERM ends everything it started. What is left out comes from the environment
+    (CELEUS_HOST, CELEUS_PORT, CELEUS_WORKERS).
+    """
+    import uvicorn
+
+    settings = settings_of(host=host, port=port, workers=workers, data_dir=data_dir)
+    free = _free_port(settings.host, settings.port)
+    with database(settings) as url, _metrics_of(settings.workers):
+        # A worker is a process of its own: what it needs to know travels by the environment.
+        os.environ["CELEUS_DATABASE_URL"] = url
+        address = f"http://{settings.host}:{free}"
+        typer.echo(f"celeus {_place(settings)}: {address}, reference at {address}/docs", err=True)
+        uvicorn.run(
+            "app.commands.serving:application",
+            factory=True,
+            host=settings.host,
+            port=free,
+            workers=settings.workers,
+            log_level=settings.log_level,
+            timeout_graceful_shutdown=DRAIN_SECONDS,
+        )
+
+
+def application() -> "FastAPI":
+    """The application for the settings of the environment: what a worker starts."""
+    from app.main import create_app
+
+    return create_app(settings_of())
+
+
+def migrate(data_dir: DataDir = None) -> None:
+    """Bring the database to the schema of this version."""
+    from app.store.migrations import head, upgrade
+
+    settings = settings_of(data_dir=data_dir)
+    with database(settings) as url:
+        # The private one has been migrated at its start; again is nothing.
+        upgrade(url)
+    typer.echo(f"celeus: the database is at {head()}")
+
+
+def openapi(
+    out: Annotated[Path | None, typer.Option(help="File to write instead of stdout.")] = None,
+) -> None:
+    """Print the contract on the wire."""
+    document = json.dumps(application().openapi(), indent=2, ensure_ascii=False) + "\n"
+    if out is None:
+        sys.stdout.write(document)
+    else:
+        out.write_text(document, encoding="utf-8")
+
+
+def _free_port(host: str, port: int) -> int:
+    """The port, or a free one for 0; refused when taken, before anything is started."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as probe:
+        # As the server will: a port whose last connections linger is free.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise InvalidValue(
+                f"cannot listen on {host}:{port}: {error.strerror}", field="port", value=port
+            ) from error
+        number: int = probe.getsockname()[1]
+        return number
+
+
+def _place(settings: "Settings") -> str:
+    if settings.database_url is None:
+        return f"with its own PostgreSQL in {settings.data_dir}"
+    return "on the database of CELEUS_DATABASE_URL"
+
+
+@contextmanager
+def _metrics_of(workers: int) -> Iterator[None]:
+    """A folder in which several processes add up their metrics, unless one is named."""
+    if workers == 1 or "PROMETHEUS_MULTIPROC_DIR" in os.environ:
+        yield
+        return
+    with tempfile.TemporaryDirectory(prefix="celeus-metrics-") as folder:
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
+        yield
