@@ -9,6 +9,7 @@ Every policy shares this: ``guesses`` say what surrogate and range a round has, 
 the two signals and says which risks still stand.
 """
 
+import math
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -33,11 +34,17 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The answer after a folded round."""
+    """The answer after a folded round, and what the round was told before its loss.
+
+    ``left`` is the sum of the surrogates of the items not folded before it, ``variance`` the
+    predicted variance of its signal on the unit scale (None where the policy predicts none).
+    """
 
     round: int
     estimate: float
     interval: Interval
+    left: float
+    variance: float | None
     plus: Seen
     minus: Seen
 
@@ -57,7 +64,9 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A round as the game plays it; ``variance`` was predicted for both signals before it.
+    """A round as the game plays it; ``left`` and ``variance`` were known before it (see Point).
+
+    The variance is NaN where the policy predicts none: no game may rest on it then.
 
     ``last`` says that the run ends with it: pool or budget leave no further round.
     """
@@ -65,6 +74,7 @@ class Turn:
     draw: Draw
     precision: float | None
     last: bool
+    left: float
     variance: float
     plus: Seen
     minus: Seen
@@ -152,7 +162,10 @@ def fold_round(plan: Plan, fold: Fold, outcome: Outcome) -> Fold:
         (fold.largest.value + left * plan.upper) / plan.items,
     )
     fold.game.narrow(limits, last=turn.last)
-    fold.points.append(Point(round_, fold.estimate, fold.interval, turn.plus, turn.minus))
+    variance = None if math.isnan(turn.variance) else turn.variance
+    fold.points.append(
+        Point(round_, fold.estimate, fold.interval, turn.left, variance, turn.plus, turn.minus)
+    )
     return fold
 
 
@@ -170,4 +183,12 @@ def _turn(plan: Plan, fold: Fold, outcome: Outcome, *, last: bool) -> Turn:
         value = signal(plug_in, loss - guess, plan.items, draw.q)
         check(value, possible)
         sides.append(Seen(plug_in, possible, guess, loss, value))
-    return Turn(draw, outcome.precision, last, guesses.variance(draw), sides[0], sides[1])
+    return Turn(
+        draw=draw,
+        precision=outcome.precision,
+        last=last,
+        left=left,
+        variance=guesses.variance(draw),
+        plus=sides[0],
+        minus=sides[1],
+    )

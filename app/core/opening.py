@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.core.cells import Cells
-from app.core.folding import Fold
+from app.core.folding import Fold, Game
 from app.core.guesses import CalibratedGuesses, FixedGuesses
 from app.core.paired import PairGame
 from app.core.plan import Plan
@@ -41,7 +41,7 @@ class Published:
     def fold(self) -> Fold:
         """The fold before its first round."""
         guesses = FixedGuesses(self.plan, self.surrogate, self.proposal)
-        return Fold(guesses, Cells(self.plan, guesses.left / self.plan.items))
+        return Fold(guesses, game_of(self.plan, guesses.left))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +55,15 @@ class Grouped:
     def fold(self) -> Fold:
         """The fold before its first round."""
         guesses = CalibratedGuesses(self.plan, self.strata)
-        game = PairGame if self.plan.bound.kind == "pairs" else PoolGame
-        return Fold(guesses, game(self.plan, guesses.left / self.plan.items))
+        return Fold(guesses, game_of(self.plan, guesses.left))
+
+
+def game_of(plan: Plan, surrogates: float) -> Game:
+    """Who bets, before the first round; ``surrogates`` is the sum over the whole pool."""
+    start = surrogates / plan.items
+    if not plan.policy.has_goal:
+        return Cells(plan, start)
+    return PairGame(plan, start) if plan.bound.kind == "pairs" else PoolGame(plan, start)
 
 
 def opening(plan: Plan, scores: Scores, seed: bytes) -> Opening:

@@ -57,6 +57,9 @@ class Proposal(Protocol):
         ``spread`` is the residual second moment of every stratum after the folded rounds.
         """
 
+    def chance(self, item: int, spread: Floats) -> Chosen:
+        """An item left, with the probabilities it would be drawn with now."""
+
     def take(self, item: int, round_: int) -> None:
         """Item ``item`` is drawn in round ``round_`` and left from now on."""
 
@@ -147,6 +150,11 @@ class Mixture:
         del spread
         return Chosen(*self.draw(coin))
 
+    def chance(self, item: int, spread: Floats) -> Chosen:
+        """An item left, with the probability it would be drawn with now."""
+        del spread
+        return Chosen(item, self.probability(item))
+
     def draw(self, coin: float) -> tuple[int, float]:
         """The next item and its probability; ``coin`` is uniform on (0, 1). Takes nothing."""
         use_weight = self._positive > 0 and coin >= self._beta
@@ -229,6 +237,11 @@ class Stratified:
             at += 1
         self._walked[stratum] = at
         return Chosen(int(self._order[at]), float(q[stratum]), q)
+
+    def chance(self, item: int, spread: Floats) -> Chosen:
+        """An item left, with the probabilities it would be drawn with now."""
+        q = self.strata_q(spread)
+        return Chosen(item, float(q[self._strata.code[item]]), q)
 
     def take(self, item: int, round_: int) -> None:
         """Item ``item`` is drawn in round ``round_`` and left from now on."""

@@ -177,17 +177,18 @@ def observe(plan: Plan, state: State, round_: int, loss: float) -> State:
 
 def apply(plan: Plan, state: State, event: Event) -> State:
     """The state after the next event of the ledger."""
-    return _fold_ready(plan, _enter(state, event))
+    return fold_ready(plan, enter(state, event))
 
 
 def replay(plan: Plan, state: State, events: Iterable[Event]) -> State:
     """The state after many events; the same as applying each, but folds every round once."""
     for event in events:
-        state = _enter(state, event)
-    return _fold_ready(plan, state)
+        state = enter(state, event)
+    return fold_ready(plan, state)
 
 
-def _enter(state: State, event: Event) -> State:
+def enter(state: State, event: Event) -> State:
+    """The next event of the ledger is taken down; ``fold_ready`` folds what it makes ready."""
     state.sequence += 1
     match event:
         case Draw():
@@ -225,7 +226,8 @@ def _correct(state: State, event: Amendment) -> None:
     state.stale |= event.round <= state.folded
 
 
-def _fold_ready(plan: Plan, state: State) -> State:
+def fold_ready(plan: Plan, state: State) -> State:
+    """Every judged round before the first unjudged one is folded, all anew after a correction."""
     if state.stale:
         state.fold = state.opening.fold()
         state.stale = False
