@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -172,15 +172,22 @@ def started_service(
         stderr=subprocess.DEVNULL,
     )
     service = Service(f"http://127.0.0.1:{port}", process)
+    try:
+        _await_ready(service)
+    except BaseException:
+        service.kill()
+        raise
+    return service
+
+
+def _await_ready(service: Service) -> None:
     deadline = time.monotonic() + 60
     while True:
-        assert process.poll() is None, "celeus serve ended"
+        assert service.process.poll() is None, "celeus serve ended"
         assert time.monotonic() < deadline, "celeus serve does not answer"
-        try:
+        with suppress(httpx.TransportError):
             if httpx.get(f"{service.url}/readyz").is_success:
-                return service
-        except httpx.TransportError:
-            pass
+                return
         time.sleep(0.05)
 
 
