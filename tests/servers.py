@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -62,7 +63,10 @@ class RestartablePostgres:
 
     def start(self) -> str:
         """Run it, at the address it had before."""
-        self.url = self._running.enter_context(embedded.postgres(self.folder))
+        # In a thread: in the main one it would look after signals until it is stopped there
+        with ThreadPoolExecutor(1) as thread:
+            postgres = embedded.postgres(self.folder)
+            self.url = thread.submit(self._running.enter_context, postgres).result()
         return self.url
 
     def stop(self, mode: str = "fast") -> None:
