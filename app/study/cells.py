@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from app.core.randomness import uniforms
 from app.core.surrogates import Scores
+from app.study.checks import on_scale
+from app.study.files import arrays
 from app.study.simulation import Truth
 
 Floats = NDArray[np.float64]
@@ -27,8 +29,8 @@ VOTERS_IMAGENET = (
 
 
 def cell(name: str, folder: Path) -> Truth:
-    """The pool ``name`` from ``folder``."""
-    return _shuffled(CELLS[name](folder))
+    """The pool ``name`` from ``folder``; refuses a file that is no such pool."""
+    return on_scale(_shuffled(CELLS[name](folder)), str(folder / FILES[name]))
 
 
 def _mmlu(target: str, small: str) -> Callable[[Path], Truth]:
@@ -58,7 +60,7 @@ def _brier(folder: Path) -> Truth:
 
 def _mmlu_pro(folder: Path) -> Truth:
     """Five weaker models vote on the answers of the target."""
-    data = np.load(folder / "mmlu_pro.npz")
+    data = arrays(folder / "mmlu_pro.npz", ("pred", "answer", "models"))
     models = [str(one) for one in data["models"]]
     answers, truth = data["pred"], data["answer"]
     right = (answers == truth[:, None]).mean(axis=0)
@@ -70,7 +72,7 @@ def _mmlu_pro(folder: Path) -> Truth:
 
 def _imagenet(folder: Path) -> Truth:
     """Five weaker networks vote on the predictions of the target."""
-    data = np.load(folder / "imagenet.npz")
+    data = arrays(folder / "imagenet.npz", ("top1", "label", "models"))
     models = [str(one) for one in data["models"]]
     target = data["top1"][:, models.index("pnasnet_large_tf")]
     voters = data["top1"][:, [models.index(one) for one in VOTERS_IMAGENET]]
@@ -83,7 +85,7 @@ def _voted(surrogate: Floats) -> Scores:
 
 
 def _probabilities(folder: Path) -> tuple[Callable[[str], Floats], NDArray[Any]]:
-    data = np.load(folder / "mmlu.npz")
+    data = arrays(folder / "mmlu.npz", ("prob", "label", "models"))
     models = [str(one) for one in data["models"]]
     stored = data["prob"]
 

@@ -8,6 +8,7 @@ group      [N]            optional: names or numbers
 
 import zipfile
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,43 +31,45 @@ _UNREADABLE = (OSError, EOFError, ValueError, zipfile.BadZipFile, zlib.error)
 def read_truth(path: Path, lower: float = 0.0, upper: float = 1.0) -> Truth:
     """The pool of a file; refuses what is missing, misshapen or off the scale."""
     scale = LossScale.of("bounded", lower, upper)
-    arrays = _arrays(path)
-    items = _items(path, arrays)
-    columns = {"loss": _numbers(path, "loss", arrays["loss"], scale)}
-    surrogate = arrays["surrogate"]
+    found = arrays(path, REQUIRED, USED)
+    items = _items(path, found)
+    columns = {"loss": _numbers(path, "loss", found["loss"], scale)}
+    surrogate = found["surrogate"]
     if surrogate.shape[:1] != (items,) or surrogate.ndim > 2 or 0 in surrogate.shape:
         raise _refused(path, "surrogate", f"[{items}] or [{items}, M] numbers", surrogate.shape)
     for at, column in enumerate(surrogate.reshape(items, -1).T):
         name = "surrogate" if surrogate.ndim == 1 else f"surrogate[:, {at}]"
         columns[f"surrogate.{at}"] = _numbers(path, name, column, scale)
     for name in ("proxy", "group"):
-        if name in arrays and arrays[name].shape != (items,):
-            raise _refused(path, name, f"[{items}] values, one an item", arrays[name].shape)
-    if "proxy" in arrays:
-        columns["proxy"] = _numbers(path, "proxy", arrays["proxy"], scale)
+        if name in found and found[name].shape != (items,):
+            raise _refused(path, name, f"[{items}] values, one an item", found[name].shape)
+    if "proxy" in found:
+        columns["proxy"] = _numbers(path, "proxy", found["proxy"], scale)
     loss = columns.pop("loss")
     pool = Pool(items, scale, columns, groups=(), items_digest=CHAIN_START)
     return Truth(loss, scores(pool), lower, upper)
 
 
-def _arrays(path: Path) -> Arrays:
+def arrays(path: Path, required: Sequence[str], used: Sequence[str] = ()) -> Arrays:
+    """The arrays of a file; refuses one without those ``required``. Others only when ``used``."""
     if not path.is_file():
         raise InvalidValue(f"{path}: there is no such file", field="file")
     if not zipfile.is_zipfile(path):
         raise _refused(path, "the file", "an .npz archive", "another kind of file")
     try:
         with np.load(path, allow_pickle=False) as archive:
-            for name in REQUIRED:
+            for name in required:
                 if name not in archive.files:
                     found = ", ".join(archive.files) or "no array at all"
                     raise _refused(path, name, "an array of the file", found)
-            return {name: archive[name] for name in USED if name in archive.files}
+            wanted = dict.fromkeys((*required, *used))
+            return {name: archive[name] for name in wanted if name in archive.files}
     except _UNREADABLE as error:
         raise _refused(path, "the file", "an .npz archive of plain arrays", error) from error
 
 
-def _items(path: Path, arrays: Arrays) -> int:
-    shape = arrays["loss"].shape
+def _items(path: Path, found: Arrays) -> int:
+    shape = found["loss"].shape
     if len(shape) != 1 or shape[0] == 0:
         raise _refused(path, "loss", "[N] numbers, N at least 1", shape)
     return int(shape[0])

@@ -1,6 +1,6 @@
 """How many labels each policy needs on real pools: the label benchmark.
 
-    runs = measure(folder, "labels.jsonl", seeds=24)      resumable: what is in the file is not run
+    runs = measure(folder, "labels.jsonl", seeds=24)      resumable (``runner``)
     text = table(runs)                                    Markdown
 
 A job is one session of one policy on one cell (``cells``); its runs differ by seed only. Beside
@@ -8,14 +8,11 @@ the policies stands ``normal``: the labels after which a fixed-sample normal int
 signal of ``sharp`` would be as narrow, if it were looked at once.
 """
 
-import json
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass
-from functools import cache
-from multiprocessing import get_context
+from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 from typing import Literal
 
@@ -30,7 +27,9 @@ from app.core.randomness import commitment
 from app.core.session import apply, begin, can_draw, observe, propose
 from app.core.strata import Strata, strata_of
 from app.errors import UnreachablePrecision
+from app.study import runner
 from app.study.cells import CELLS, cell
+from app.study.runner import Series
 from app.study.simulation import Truth, seed_of, simulate
 
 Target = Literal["pool", "population"]
@@ -42,7 +41,6 @@ PRECISIONS = (0.05, 0.1)
 FINER = {"imagenet-votes": (0.02, 0.05, 0.1)}
 NORMAL = "normal"
 POLICIES = ("sharp", "uniform", "celeus", "no_surrogate", "evalue", "oracle")
-JOBS_AT_ONCE = 4
 STUDY = 0
 LEAST_VARIANCE = 1e-15
 
@@ -92,44 +90,15 @@ def measure(
     *,
     cells: Sequence[str] = tuple(CELLS),
     seeds: int = 24,
-    processes: int = 2,
+    processes: int | None = None,
 ) -> list[Result]:
     """Run what ``kept`` does not hold yet, add it there line by line, and give back all of it."""
-    wanted = jobs(cells, seeds)
-    known = {result.job: result for result in read(kept)}
-    missing = [job for job in wanted if job not in known]
-    if not missing:
-        return [known[job] for job in wanted]
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    with (
-        kept.open("a", encoding="utf-8") as lines,
-        ProcessPoolExecutor(processes, get_context("spawn")) as pool,
-    ):
-        folders = [folder] * len(missing)
-        for result in pool.map(run, folders, missing, chunksize=JOBS_AT_ONCE):
-            known[result.job] = result
-            lines.write(json.dumps(as_line(result)) + "\n")
-            lines.flush()
-    return [known[job] for job in wanted]
+    return runner.measure(series(folder), jobs(cells, seeds), kept, processes)
 
 
-def as_line(result: Result) -> dict[str, object]:
-    """A result as ``read`` finds it again."""
-    return asdict(result)
-
-
-def read(kept: Path) -> list[Result]:
-    """Results written before; a last line that was cut short is left out."""
-    if not kept.exists():
-        return []
-    found = []
-    for line in kept.read_text(encoding="utf-8").splitlines():
-        try:
-            values = json.loads(line)
-        except json.JSONDecodeError:
-            continue
-        found.append(Result(Job(**values.pop("job")), **values))
-    return found
+def series(folder: Path) -> Series[Job, Result]:
+    """The sessions of the benchmark on the pools in ``folder``."""
+    return Series("labels", Job, Result, partial(run, folder), STUDY, {"alpha": ALPHA})
 
 
 def run(folder: Path, job: Job) -> Result:

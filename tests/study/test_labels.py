@@ -1,6 +1,7 @@
 """The label benchmark: what it runs, keeps, and says."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,8 @@ import pytest
 from app.core.surrogates import Scores
 from app.study import labels
 from app.study.figure import draw
-from app.study.labels import NORMAL, POLICIES, Job, Result, jobs, normal_labels, read, run, table
+from app.study.labels import NORMAL, POLICIES, Job, Result, jobs, normal_labels, run, table
+from app.study.runner import read
 from app.study.simulation import Truth, seed_of
 
 
@@ -49,13 +51,14 @@ def test_the_table_has_a_row_for_every_claim_and_its_ratios() -> None:
     assert lines[2].endswith("| 3.00 | 6.00 | 1.25 | 0.50 |")
 
 
-def test_what_is_kept_is_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_kept_is_not_run_again(tmp_path: Path) -> None:
     kept = tmp_path / "labels.jsonl"
     found = results()
-    lines = [json.dumps(labels.as_line(one)) for one in found]
-    kept.write_text("\n".join(lines) + '\n{"job": {"cell"')
-    assert read(kept) == found
-    monkeypatch.setattr(labels, "run", None)
+    lines = [json.dumps(asdict(one)) for one in found]
+    head = json.dumps(labels.series(tmp_path).head)
+    kept.write_text("\n".join([head, *lines]) + '\n{"job": {"cell"')
+    assert read(labels.series(tmp_path), kept) == found
+    # There is no pool in the folder: nothing could be run.
     assert labels.measure(tmp_path, kept, cells=["mmlu-qwen"], seeds=2) == found
 
 
