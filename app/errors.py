@@ -4,11 +4,16 @@
     ├── Invalid         the request breaks a rule                      422
     │   ├── InvalidValue, LossOutsideScale, UnreachablePrecision, BadRows
     │   └── IdempotencyKeyReused
+    ├── Unauthenticated no key that works came along                   401
+    ├── Forbidden       the key does not allow it                      403
+    │   └── ScopeMissing
     ├── NotFound        nothing is kept under this name                404
     │   ├── PoolNotFound, SessionNotFound, RoundNotDrawn
+    │   └── KeyNotFound, ProjectNotFound
     ├── Conflict        what is kept forbids it                        409
     │   ├── ObservationConflict, RoundNotJudged, SessionClosed
     │   ├── EmptyPool, PoolSealed, PoolNotSealed, PoolBusy
+    │   ├── KeyRetired, ProjectExists
     │   └── Busy, DataFolderBusy
     ├── TooSlow         the rest of the request does not come          408
     │   └── BodyTooSlow
@@ -64,6 +69,18 @@ class Invalid(Refusal):
     """The request breaks a rule."""
 
     code = "invalid"
+
+
+class Unauthenticated(Refusal):
+    """No key that works came with the request."""
+
+    code = "unauthenticated"
+
+
+class Forbidden(Refusal):
+    """The key does not allow this."""
+
+    code = "forbidden"
 
 
 class NotFound(Refusal):
@@ -138,6 +155,24 @@ class IdempotencyKeyReused(Invalid):
     code = "idempotency_key_reused"
 
 
+class ScopeMissing(Forbidden):
+    """The key has not the scope this needs."""
+
+    code = "scope_missing"
+
+
+class KeyNotFound(NotFound):
+    """There is no such key."""
+
+    code = "key_not_found"
+
+
+class ProjectNotFound(NotFound):
+    """There is no such project."""
+
+    code = "project_not_found"
+
+
 class PoolNotFound(NotFound):
     """There is no such pool."""
 
@@ -172,6 +207,18 @@ class SessionClosed(Conflict):
     """The session is closed, which is irrevocable."""
 
     code = "session_closed"
+
+
+class KeyRetired(Conflict):
+    """The key is revoked, expired or rotated already."""
+
+    code = "key_retired"
+
+
+class ProjectExists(Conflict):
+    """There is a project of this name already."""
+
+    code = "project_exists"
 
 
 class EmptyPool(Conflict):
@@ -217,7 +264,7 @@ class BodyTooSlow(TooSlow):
 
 
 class UploadTooLarge(TooLarge):
-    """The upload is larger than this service accepts."""
+    """The body is larger than this service accepts."""
 
     code = "upload_too_large"
 
@@ -229,7 +276,7 @@ class PoolTooLarge(TooLarge):
 
 
 class UnsupportedFormat(Unsupported):
-    """The upload's format is not one this service reads."""
+    """The body's format is not one this service reads."""
 
     code = "unsupported_format"
 

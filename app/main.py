@@ -10,6 +10,7 @@ from app.api import history, pools, problems, rounds, sessions, system
 from app.api.limits import BodyLimit
 from app.api.metrics import Measured, Metrics
 from app.errors import InvalidValue
+from app.operations.callers import KnownCallers
 from app.operations.forecasts import Forecasts
 from app.operations.hot import HotStates
 from app.operations.rooms import Rooms
@@ -84,7 +85,8 @@ async def open_rooms(settings: Settings) -> AsyncIterator[Rooms]:
     forecasts = Forecasts(database, cache, settings.forecast_every_rounds)
     try:
         async with cache.listen() as wakes:
-            yield Rooms(database, cache, wakes, hot, forecasts, settings)
+            callers = KnownCallers(settings.key_cache_seconds)
+            yield Rooms(database, cache, wakes, hot, forecasts, settings, callers)
     finally:
         await forecasts.close()
         await cache.close()

@@ -42,6 +42,9 @@ class Settings(BaseSettings):
     failed_keys_per_minute: int = Field(
         default=600, ge=0, description="Requests with a wrong key, by address; 0: no limit."
     )
+    key_cache_seconds: float = Field(
+        default=5.0, ge=0, le=3600, description="How long a revoked key may still come in."
+    )
     max_draws_per_worker: int = Field(
         default=256, ge=1, description="Draws of one session a worker may hold."
     )

@@ -17,6 +17,8 @@ from app.errors import Refusal, shortened
 STATUS: Mapping[type[Refusal], HTTPStatus] = MappingProxyType(
     {
         errors.Invalid: HTTPStatus.UNPROCESSABLE_ENTITY,
+        errors.Unauthenticated: HTTPStatus.UNAUTHORIZED,
+        errors.Forbidden: HTTPStatus.FORBIDDEN,
         errors.NotFound: HTTPStatus.NOT_FOUND,
         errors.Conflict: HTTPStatus.CONFLICT,
         errors.TooSlow: HTTPStatus.REQUEST_TIMEOUT,
@@ -124,6 +126,8 @@ def problem(
     headers: dict[str, str] = {}
     if status == HTTPStatus.SERVICE_UNAVAILABLE or "retry_after" in body:
         headers["Retry-After"] = str(body.get("retry_after", RETRY_SECONDS))
+    if status == HTTPStatus.UNAUTHORIZED:
+        headers["WWW-Authenticate"] = "Bearer"
     if status in _BODY_LEFT:
         # What is still on its way would be taken for the next request.
         headers["Connection"] = "close"

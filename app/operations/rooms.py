@@ -6,6 +6,7 @@ from uuid import UUID
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.operations.callers import KnownCallers
 from app.operations.forecasts import Forecasts
 from app.operations.hot import HotStates
 from app.settings import Settings
@@ -28,6 +29,7 @@ class Rooms:
     hot: HotStates
     forecasts: Forecasts
     settings: Settings
+    callers: KnownCallers
     project_id: UUID = DEFAULT_PROJECT
     key_id: str | None = None
 

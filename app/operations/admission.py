@@ -1,0 +1,75 @@
+"""Let in whoever shows a key that works."""
+
+import hmac
+import time
+
+from psycopg.errors import UndefinedTable
+from sqlalchemy import text
+from sqlalchemy.exc import ProgrammingError
+
+from app.errors import SchemaBehind, Unauthenticated
+from app.operations.callers import Caller
+from app.operations.keys import secret_hash
+from app.operations.rooms import Rooms
+
+_NOBODYS = bytes(32)
+
+
+async def admit(rooms: Rooms, key_id: str, secret: str) -> Caller:
+    """The caller of this key.
+
+    An unknown key, a wrong secret, an expired and a revoked key are refused in the same words,
+    after the same work.
+    """
+    shown = secret_hash(secret)
+    known = rooms.callers.get(key_id, shown)
+    if known is not None:
+        return known
+    asked_at = time.monotonic()
+    try:
+        async with rooms.transaction() as db:
+            found = await db.execute(_LOOKUP, {"key_id": key_id, "shown": shown})
+            row = found.mappings().one_or_none()
+    except ProgrammingError as error:
+        if isinstance(error.orig, UndefinedTable):
+            raise SchemaBehind("the schema of the database is older than keys") from error
+        raise
+    right = hmac.compare_digest(_NOBODYS if row is None else bytes(row["secret_hash"]), shown)
+    if row is None or not row["usable"]:
+        rooms.callers.forget(key_id)
+        raise unauthenticated()
+    if not right:
+        # Whoever remembers the right secret is not forgotten for somebody's guess
+        raise unauthenticated()
+    caller = Caller.of(key_id, row["project_id"], row["scopes"])
+    rooms.callers.keep(caller, shown, asked_at, row["life"])
+    return caller
+
+
+def unauthenticated() -> Unauthenticated:
+    """The one refusal of every key that does not work."""
+    return Unauthenticated(
+        "this needs a key that works",
+        rule="one header `Authorization: Bearer ce_…`, neither expired nor revoked",
+    )
+
+
+# Whether the secret is right is decided outside, in constant time; here it only decides whether
+# the key was used. Use is noted to the minute, and never waited for.
+_LOOKUP = text(
+    """
+    WITH used AS (
+        UPDATE keys SET last_used_at = now() WHERE key_id = (
+            SELECT key_id FROM keys
+            WHERE key_id = :key_id AND secret_hash = :shown AND revoked_at IS NULL
+              AND (expires_at IS NULL OR expires_at > now())
+              AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute')
+            FOR UPDATE SKIP LOCKED
+        )
+    )
+    SELECT project_id, scopes, secret_hash,
+           revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now()) AS usable,
+           extract(epoch FROM expires_at - now())::float8 AS life
+    FROM keys WHERE key_id = :key_id
+    """
+)
