@@ -60,7 +60,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.include_router(sessions.router)
     app.include_router(rounds.router)
     app.include_router(history.router)
-    app.add_middleware(BodyLimit)
+    app.add_middleware(BodyLimit, settings=settings)
     app.add_middleware(Measured, metrics=app.state.metrics)
     return app
 

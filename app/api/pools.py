@@ -12,6 +12,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from app import errors
+from app.api.bodies import JsonRoute
 from app.api.dependencies import NO_NUL, PAGE_DEFAULT, Limit, PoolId, RoomsOf, cursor_of
 from app.api.ids import pool_wire
 from app.api.itemschema import ITEM_EXAMPLE, ITEM_SCHEMA, UPLOAD_BODY
@@ -26,7 +27,7 @@ from app.operations.pools import ImportOptions, PoolRecord
 
 PART_BYTES = 1 << 18
 
-router = APIRouter(prefix="/v1/pools", tags=["pools"])
+router = APIRouter(prefix="/v1/pools", tags=["pools"], route_class=JsonRoute)
 
 _STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False, frozen=True)
 
@@ -62,7 +63,10 @@ class PoolIn(BaseModel):
 
     name: str = Field(min_length=1, max_length=200, pattern=NO_NUL)
     loss: LossIn
-    items: list[Annotated[dict[str, Any], WithJsonSchema(ITEM_SCHEMA)]] | None = None
+    # Of a list of junk one element is told, not all.
+    items: list[Annotated[dict[str, Any], WithJsonSchema(ITEM_SCHEMA)]] | None = Field(
+        None, fail_fast=True
+    )
     sealed: bool = Field(False, description="Seal the pool at once.")
 
 
@@ -214,7 +218,7 @@ async def add_items(
     form = format_of(request)
     pools.check_open(await pools.get_pool(rooms, pool_id))
     options = ImportOptions(skip_bad_rows=on_error == "skip", dry_run=dry_run)
-    async with spooled(request, rooms.settings.upload_limit_bytes) as file:
+    async with spooled(request) as file:
         imported = await pools.add_items(rooms, pool_id, read_rows(file, form), options)
     return ImportOut(
         pool=PoolOut.of(imported.pool),

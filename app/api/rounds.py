@@ -10,6 +10,7 @@ from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 from pydantic.config import JsonDict
 
+from app.api.bodies import JsonRoute
 from app.api.dependencies import NO_NUL, RoomsOf, SessionId
 from app.api.problems import responses
 from app.api.sessions import SESSION, STRICT, Session, SessionState, Time
@@ -25,7 +26,7 @@ from app.errors import (
 from app.operations import rounds
 from app.operations.rounds import Correction, Judgement, Offer
 
-router = APIRouter(prefix="/v1/sessions", tags=["rounds"])
+router = APIRouter(prefix="/v1/sessions", tags=["rounds"], route_class=JsonRoute)
 
 MOST_OBSERVATIONS = 1000
 MOST_HELD = 256

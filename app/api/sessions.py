@@ -6,6 +6,7 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict
 
+from app.api.bodies import JsonRoute
 from app.api.dependencies import NO_NUL, RoomsOf, SessionId, cursor_of, pool_id_of
 from app.api.problems import responses
 from app.core.plan import Claim
@@ -19,7 +20,7 @@ from app.errors import (
 )
 from app.operations import sessions
 
-router = APIRouter(prefix="/v1/sessions", tags=["sessions"])
+router = APIRouter(prefix="/v1/sessions", tags=["sessions"], route_class=JsonRoute)
 
 STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 SessionState = Literal[

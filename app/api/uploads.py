@@ -1,12 +1,12 @@
 """Receiving an upload: what it may be, and how it reaches the disk.
 
-The body is written to a temporary file as it arrives, with the limit enforced on the way, so that
-a gigabyte costs neither memory nor disk beyond the limit. Only then does a transaction begin: a
-slow client never holds a lock.
+The body is written to a temporary file as it arrives, with its limit enforced on the way
+(`app.api.limits`), so that a gigabyte costs neither memory nor disk beyond the limit. Only then
+does a transaction begin: a slow client never holds a lock.
 """
 
 import tempfile
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import IO
 
@@ -25,15 +25,7 @@ WRITE_BYTES = 1 << 20
 
 
 def format_of(request: Request) -> Format:
-    """Format the headers announce; refuses others and compressed bodies."""
-    encoding = request.headers.get("content-encoding", "identity").strip().lower()
-    if encoding != "identity":
-        raise UnsupportedFormat(
-            "A compressed body is not accepted: its size is only known after unpacking.",
-            field="Content-Encoding",
-            rule="identity, or left out",
-            value=encoding,
-        )
+    """Format the headers announce; refuses others."""
     media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     form = FORMATS.get(media)
     if form is None:
@@ -46,24 +38,36 @@ def format_of(request: Request) -> Format:
     return form
 
 
+def check_encoding(encoding: str) -> None:
+    """Refuse a body that would have to be unpacked."""
+    if encoding.strip().lower() != "identity":
+        raise UnsupportedFormat(
+            "A compressed body is not accepted: its size is only known after unpacking.",
+            field="Content-Encoding",
+            rule="identity, or left out",
+            value=encoding,
+        )
+
+
 @asynccontextmanager
-async def spooled(request: Request, limit_bytes: int) -> AsyncIterator[IO[bytes]]:
-    """The whole body in a temporary file, at its beginning; refused once past the limit."""
-    announced = request.headers.get("content-length", "")
-    if announced.isascii() and announced.isdigit() and int(announced) > limit_bytes:
-        raise too_large(limit_bytes, announced)
+async def spooled(
+    request: Request, hashed: Callable[[bytes], object] | None = None
+) -> AsyncIterator[IO[bytes]]:
+    """The whole body in a temporary file, at its beginning; `hashed` sees every byte on its way."""
     with tempfile.TemporaryFile() as file:
+
+        def write(part: bytes) -> None:
+            file.write(part)
+            if hashed is not None:
+                hashed(part)
+
         waiting = bytearray()
-        received = 0
         async for part in request.stream():
-            received += len(part)
-            if received > limit_bytes:
-                raise too_large(limit_bytes, f"more than {limit_bytes}")
             waiting += part
             if len(waiting) >= WRITE_BYTES:
-                await to_thread.run_sync(file.write, bytes(waiting))
+                await to_thread.run_sync(write, bytes(waiting))
                 waiting.clear()
-        await to_thread.run_sync(file.write, bytes(waiting))
+        await to_thread.run_sync(write, bytes(waiting))
         file.seek(0)
         yield file
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from app.api.limits import JSON_LIMIT_BYTES
+from app.api.limits import INLINE_LIMIT_BYTES
 from app.main import create_app
 from app.settings import Settings
 from app.store.database import Database
@@ -308,7 +308,7 @@ async def test_a_json_body_is_limited_too(client: httpx.AsyncClient, *, announce
     assert answer.status_code == 413
     assert answer.headers["Content-Type"] == "application/problem+json"
     assert answer.json()["code"] == "upload_too_large"
-    assert body.taken <= (0 if announced else JSON_LIMIT_BYTES + (1 << 17))
+    assert body.taken <= (0 if announced else INLINE_LIMIT_BYTES + (1 << 17))
 
 
 async def _stream(body: Gigabyte) -> AsyncIterator[bytes]:

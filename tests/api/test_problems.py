@@ -95,8 +95,9 @@ async def test_a_body_that_cannot_be_read_is_an_invalid_value_too(
 async def test_of_many_wrong_fields_the_first_are_told_and_all_are_counted(
     client: httpx.AsyncClient,
 ) -> None:
-    body = {"name": "p", "loss": {"kind": "zero_one"}} | {f"k{i}": 1 for i in range(300)}
-    problem = (await client.post("/v1/pools", json=body)).json()
+    session = "ses_019aa3c4d5e67f8091a2b3c4d5e6f708"
+    body = {"worker": "ada", "observations": [{"round": "1", "loss": 0}] * 300}
+    problem = (await client.post(f"/v1/sessions/{session}/observe", json=body)).json()
     assert (len(problem["errors"]), problem["total_errors"]) == (100, 300)
 
 
