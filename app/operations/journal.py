@@ -46,6 +46,7 @@ class Journal:
     """A locked session: its state, its leases, and what this transaction appends to it."""
 
     project_id: UUID
+    key_id: str | None
     session_id: UUID
     pool_id: UUID
     slot: Slot
@@ -74,7 +75,9 @@ class Journal:
         return self.warm.state
 
     def append(self, event: Event, detail: dict[str, Any] | None = None) -> Entry:
-        """Apply an event to the state and have it written."""
+        """Apply an event to the state and have it written, with the key it came by."""
+        if self.key_id is not None:
+            detail = (detail or {}) | {"key": self.key_id}
         self.slot.ahead = True
         self.warm.state = apply(self.plan, self.state, event)
         entry = Entry(self.state.sequence, event, detail)
@@ -217,6 +220,7 @@ async def _lock(rooms: Rooms, db: AsyncConnection, session_id: UUID, slot: Slot)
     slot.ahead = False
     return Journal(
         project_id=rooms.project_id,
+        key_id=rooms.key_id,
         session_id=session_id,
         pool_id=row["pool_id"],
         slot=slot,

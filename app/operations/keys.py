@@ -159,10 +159,10 @@ def secret_hash(secret: str) -> bytes:
 
 
 def _check(wanted: NewKey) -> None:
-    for field, name in (("name", wanted.name), ("project", wanted.project)):
+    for place, name in (("name", wanted.name), ("project", wanted.project)):
         if not 1 <= len(name) <= LONGEST_NAME or not name.isprintable():
             rule = f"1 to {LONGEST_NAME} characters that can be printed"
-            raise InvalidValue(f"{field} must have {rule}", field=field, rule=rule, value=name)
+            raise InvalidValue(f"{place} must have {rule}", field=place, rule=rule, value=name)
     unknown = [scope for scope in wanted.scopes if scope not in SCOPES]
     if unknown or not wanted.scopes:
         rule = "some of " + ", ".join(SCOPES)

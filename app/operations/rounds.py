@@ -113,7 +113,7 @@ async def amend(rooms: Rooms, session_id: UUID, correction: Correction) -> Answe
         _must_be_judged(journal, judgement.round)
         detail = _detail(judgement) | {"author": correction.author, "reason": correction.reason}
         latest = await _latest_amendment(db, session_id, judgement.round)
-        if latest is not None and latest["detail"] == detail and latest["loss"] == loss:
+        if latest is not None and _said(latest) == (loss, detail):
             receipt = Receipt(judgement.round, latest["sequence"], replayed=True)
         else:
             event = Amendment(judgement.round, loss)
@@ -267,6 +267,12 @@ def _offer(
         return Offer(state, draws, None)
     waits = [(it.expires_at - journal.now).total_seconds() for it in journal.leases.values()]
     return Offer("all_leased", [], max(1.0, math.ceil(min(waits, default=1.0))))
+
+
+def _said(amendment: RowMapping) -> tuple[float | None, dict[str, Any]]:
+    """Loss and detail, whichever key it came by: a retry may come by another."""
+    detail = {name: told for name, told in amendment["detail"].items() if name != "key"}
+    return amendment["loss"], detail
 
 
 _LATEST = text(
