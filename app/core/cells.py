@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 
 from app.core.betting import Bet, Bettor, CommonVariance, OwnVariance
-from app.core.eprocess import Interval, Side, Standing, Wealth
+from app.core.eprocess import Interval, Side, Wealth
 from app.core.estimators import Lure
 from app.core.folding import Seen, Turn
 from app.core.plan import Plan, cell_width
+from app.core.widened import Widened
 
 
 @dataclass(slots=True)
@@ -17,15 +18,15 @@ class Completion:
     lure: Lure
 
 
-class Cells:
+class Cells(Widened):
     """Cells of candidates, the running intersection, and its step to the target."""
 
-    __slots__ = ("_cell", "_minus", "_plan", "_plus", "_standing", "interval", "wealth")
+    __slots__ = ("_cell", "_minus", "_plus", "wealth")
 
     def __init__(self, plan: Plan, mean_surrogate: float) -> None:
+        super().__init__(plan)
         policy = plan.policy
         own = policy.fraction == "own"
-        self._plan = plan
         self._plus, self._minus = (
             Completion(
                 OwnVariance(plan.lower) if own else CommonVariance(),
@@ -35,18 +36,6 @@ class Cells:
         )
         self.wealth = Wealth(plan.scale, plan.cell, plan.alpha1, theta=policy.theta, c=policy.c)
         self._cell = plan.cell
-        self._standing = Standing(plan.scale)
-        self.interval = plan.bound.widen(plan.scale, plan.items, plan.scale)
-
-    @property
-    def pool_interval(self) -> Interval:
-        """Interval for the pool risk."""
-        return self._standing.interval
-
-    @property
-    def emptied(self) -> bool:
-        """No cell is left; the last interval stays."""
-        return self._standing.emptied
 
     @property
     def middle(self) -> float:
@@ -69,9 +58,7 @@ class Cells:
     def narrow(self, limits: Interval, *, last: bool) -> None:
         """Intersect with the cells still standing and with the logical limits."""
         del last
-        if self._standing.narrow(self.wealth.hull, limits):
-            plan = self._plan
-            self.interval = plan.bound.widen(self.pool_interval, plan.items, plan.scale)
+        self.cut(self.wealth.hull, limits)
 
     def _refine(self, precision: float | None) -> None:
         """Split the cells when the round was drawn under a finer precision than theirs."""

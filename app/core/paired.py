@@ -13,7 +13,7 @@ from app.core.lattice import Lattice
 from app.core.pairplan import PairPlan
 from app.core.pairs import PairSide
 from app.core.plan import Plan
-from app.core.pooled import Watch, narrow
+from app.core.pooled import Watch, ends, keep
 from app.core.sight import frames
 
 LOOSE = 4.0
@@ -88,7 +88,9 @@ class PairGame:
 
     def narrow(self, limits: Interval, *, last: bool) -> None:
         """Narrow the loose interval, start the pairs when it is time, and find the rows left."""
-        changed = narrow(self._pool, self._loose, self._frame, limits)
+        changed = self._pool.narrow(ends(self._loose, self._frame), limits)
+        if changed:
+            keep(self._loose, self._frame, self.pool_interval)
         wide = 2.0 * PRECISIONS_TO_START * self._half * self._scale.width
         self._started |= last or self._pool.interval.width <= wide
         if changed or self._started:

@@ -1,10 +1,11 @@
 """The game of policies with a goal when the pool risk is bet on (METHOD 10, target pool)."""
 
-from app.core.eprocess import Interval, Standing
+from app.core.eprocess import Interval
 from app.core.folding import Turn
 from app.core.lattice import Lattice
 from app.core.plan import Plan, lattice_steps
 from app.core.sight import Frame, Sight, View, frames
+from app.core.widened import Widened
 
 LEAST_SHARE = 0.1
 """Of the half-width asked for, what the pool risk is at least aimed to."""
@@ -54,30 +55,18 @@ class Watch:
         return plus.unit(turn.plus.possible.lower), minus.unit(turn.minus.possible.upper)
 
 
-class PoolGame:
+class PoolGame(Widened):
     """A lattice for the pool risk, widened to the target by the plan's bound."""
 
-    __slots__ = ("_frame", "_lattice", "_plan", "_precision", "_standing", "_watch", "interval")
+    __slots__ = ("_frame", "_lattice", "_precision", "_watch")
 
     def __init__(self, plan: Plan, start: float) -> None:
-        self._plan = plan
+        super().__init__(plan)
         self._frame: Frame = frames(plan.scale)[0]
         self._watch = Watch(plan.scale, start)
         self._precision = plan.precision
         steps = round(plan.scale.width / plan.cell)
         self._lattice = Lattice(steps, plan.alpha1, half_width(plan, plan.precision))
-        self._standing = Standing(plan.scale)
-        self.interval = plan.bound.widen(plan.scale, plan.items, plan.scale)
-
-    @property
-    def pool_interval(self) -> Interval:
-        """Interval for the pool risk."""
-        return self._standing.interval
-
-    @property
-    def emptied(self) -> bool:
-        """No candidate is left; the last interval stays."""
-        return self._standing.emptied
 
     @property
     def middle(self) -> float:
@@ -97,20 +86,19 @@ class PoolGame:
     def narrow(self, limits: Interval, *, last: bool) -> None:
         """Intersect with the candidates still standing and with the logical limits."""
         del last
-        if narrow(self._standing, self._lattice, self._frame, limits):
-            plan = self._plan
-            self.interval = plan.bound.widen(self.pool_interval, plan.items, plan.scale)
+        if self.cut(ends(self._lattice, self._frame), limits):
+            keep(self._lattice, self._frame, self.pool_interval)
 
 
-def narrow(standing: Standing, lattice: Lattice, frame: Frame, limits: Interval) -> bool:
-    """Narrow an interval by a lattice, and the lattice by the interval; says whether it changed."""
+def ends(lattice: Lattice, frame: Frame) -> Interval | None:
+    """Where a lattice leaves the pool risk, or None when it leaves nothing."""
     hull = lattice.hull
-    ends = None if hull is None else Interval(frame.value(hull[0]), frame.value(hull[1]))
-    changed = standing.narrow(ends, limits)
-    if changed:
-        interval = standing.interval
-        lattice.keep(frame.unit(interval.lower), frame.unit(interval.upper))
-    return changed
+    return None if hull is None else Interval(frame.value(hull[0]), frame.value(hull[1]))
+
+
+def keep(lattice: Lattice, frame: Frame, interval: Interval) -> None:
+    """Have a lattice know that the pool risk lies in ``interval``."""
+    lattice.keep(frame.unit(interval.lower), frame.unit(interval.upper))
 
 
 def half_width(plan: Plan, precision: float | None) -> float | None:
