@@ -15,6 +15,7 @@ from httpx import AsyncClient
 
 from app.store.database import Database
 from tests.factories import KnownPool, known_pool, opened
+from tests.keys import bearer
 from tests.operations.replays import Kept, assert_whole, kept
 
 UNANSWERED = 0
@@ -25,7 +26,7 @@ MOST_SECONDS = 100.0
 
 def client_of(url: str, timeout: float = 30.0) -> AsyncClient:
     """How every test of faults speaks to a server."""
-    return AsyncClient(base_url=url, timeout=timeout)
+    return AsyncClient(base_url=url, timeout=timeout, headers=bearer())
 
 
 @dataclass
