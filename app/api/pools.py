@@ -23,7 +23,8 @@ from app.core.losses import LossKind, LossScale
 from app.core.pool import Pool
 from app.operations import pools
 from app.operations.imports import Rows
-from app.operations.pools import ImportOptions, PoolRecord
+from app.operations.poolrecord import PoolRecord
+from app.operations.pools import ImportOptions, NewPool
 
 PART_BYTES = 1 << 18
 
@@ -160,7 +161,8 @@ async def create_pool(rooms: RoomsOf, body: PoolIn) -> PoolOut:
     rows: Rows | None = None
     if body.items is not None:
         rows = list(range(1, len(body.items) + 1)), list(body.items)
-    return PoolOut.of(await pools.create_pool(rooms, body.name, scale, rows, sealed=body.sealed))
+    wanted = NewPool(body.name, scale, rows, sealed=body.sealed)
+    return PoolOut.of(await pools.create_pool(rooms, wanted))
 
 
 @router.get("", operation_id="list_pools", summary="List pools")

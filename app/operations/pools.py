@@ -2,13 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, Self
+from typing import Any
 from uuid import UUID
 
 from anyio import to_thread
 from psycopg.errors import LockNotAvailable
-from sqlalchemy import Row, func, insert, select, update
+from sqlalchemy import func, insert, select, update
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.ext.asyncio import AsyncConnection
 from uuid_utils.compat import uuid7
@@ -19,47 +18,11 @@ from app.core.pool import CHAIN_START, Pool
 from app.errors import BadRows, EmptyPool, PoolBusy, PoolNotFound, PoolNotSealed, PoolSealed
 from app.operations.chunks import gather_small_chunks, read_chunks
 from app.operations.history import one_snapshot
+from app.operations.idempotency import Once, keep, transaction_of
 from app.operations.imports import Growth, Rows, grow
+from app.operations.poolrecord import PoolRecord
 from app.operations.rooms import Rooms
 from app.store.tables import items, pools
-
-
-@dataclass(frozen=True, slots=True)
-class PoolRecord:
-    """A pool as it is kept, without its items."""
-
-    project_id: UUID
-    pool_id: UUID
-    name: str
-    scale: LossScale
-    sealed: bool
-    items: int
-    classes: int | None
-    columns: tuple[str, ...]
-    groups: tuple[str, ...]
-    items_digest: bytes
-    digest: str | None
-    created_at: datetime
-    sealed_at: datetime | None
-
-    @classmethod
-    def of(cls, row: Row[Any]) -> Self:
-        """The record in a row of `pools`."""
-        return cls(
-            project_id=row.project_id,
-            pool_id=row.pool_id,
-            name=row.name,
-            scale=LossScale(row.loss_kind, row.loss_lower, row.loss_upper),
-            sealed=row.sealed,
-            items=row.items,
-            classes=row.classes,
-            columns=tuple(row.columns),
-            groups=tuple(row.groups),
-            items_digest=bytes(row.items_digest),
-            digest=None if row.digest is None else bytes(row.digest).hex(),
-            created_at=row.created_at,
-            sealed_at=row.sealed_at,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,23 +52,30 @@ class ImportOptions:
     dry_run: bool = False
 
 
-async def create_pool(
-    rooms: Rooms, name: str, scale: LossScale, rows: Rows | None = None, *, sealed: bool = False
-) -> PoolRecord:
-    """A new pool, with its items where they are few enough to come along; sealed at once if asked.
+@dataclass(frozen=True, slots=True)
+class NewPool:
+    """A pool to be made, with its items where they are few enough to come along."""
 
-    Nothing is kept when a row is bad.
-    """
+    name: str
+    scale: LossScale
+    rows: Rows | None = None
+    sealed: bool = False
+
+
+async def create_pool(
+    rooms: Rooms, wanted: NewPool, once: Once[PoolRecord] | None = None
+) -> PoolRecord:
+    """A new pool, sealed at once if asked. Nothing is kept when a row is bad."""
     pool_id = uuid7()
-    async with rooms.transaction() as db:
+    async with transaction_of(rooms, once) as db:
         await db.execute(
             insert(pools).values(
                 pool_id=pool_id,
                 project_id=rooms.project_id,
-                name=name,
-                loss_kind=scale.kind,
-                loss_lower=scale.lower,
-                loss_upper=scale.upper,
+                name=wanted.name,
+                loss_kind=wanted.scale.kind,
+                loss_lower=wanted.scale.lower,
+                loss_upper=wanted.scale.upper,
                 sealed=False,
                 items=0,
                 columns=[],
@@ -114,14 +84,20 @@ async def create_pool(
             )
         )
         record = await _locked(db, rooms.project_id, pool_id)
-        if rows is not None and rows[0]:
-            imported = await _import(db, record, iter([rows]), ImportOptions())
+        if wanted.rows is not None and wanted.rows[0]:
+            imported = await _import(db, record, iter([wanted.rows]), ImportOptions())
             record = imported.pool
-        return await _seal(db, record) if sealed else record
+        if wanted.sealed:
+            record = await _seal(db, record)
+        return await keep(db, rooms, once, record)
 
 
 async def add_items(
-    rooms: Rooms, pool_id: UUID, batches: Iterator[Rows], options: ImportOptions
+    rooms: Rooms,
+    pool_id: UUID,
+    batches: Iterator[Rows],
+    options: ImportOptions,
+    once: Once[Imported] | None = None,
 ) -> Imported:
     """Add rows at the end of an open pool.
 
@@ -129,7 +105,7 @@ async def add_items(
     skipped. Two imports at once into one pool are not possible: the second is refused as
     `pool_busy`.
     """
-    async with rooms.transaction() as db:
+    async with transaction_of(rooms, once) as db:
         record = await _locked(db, rooms.project_id, pool_id)
         check_open(record)
         savepoint = await db.begin_nested()
@@ -138,7 +114,7 @@ async def add_items(
             await savepoint.rollback()
         else:
             await savepoint.commit()
-        return imported
+        return await keep(db, rooms, once, imported)
 
 
 def check_open(record: PoolRecord) -> None:

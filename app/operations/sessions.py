@@ -24,6 +24,7 @@ from app.core.surrogates import Strategy, scores, strategies
 from app.errors import InvalidValue, SessionClosed
 from app.operations.history import document_of
 from app.operations.hot import Warm
+from app.operations.idempotency import Once, keep, peek, transaction_of
 from app.operations.journal import Journal, locked, write
 from app.operations.pools import load_pool
 from app.operations.rooms import Rooms
@@ -63,12 +64,15 @@ class Filter:
     limit: int = 50
 
 
-async def open_session(rooms: Rooms, opening: Opening) -> dict[str, Any]:
+async def open_session(
+    rooms: Rooms, opening: Opening, once: Once[dict[str, Any]] | None = None
+) -> dict[str, Any]:
     """Freeze a plan on a sealed pool, with a fresh secret seed whose commitment is published.
 
     Refuses what cannot be certified: an unsealed pool, unknown policies, values outside their
     ranges, a precision no pool risk could reach.
     """
+    await peek(rooms, once)
     policy_name = opening.policy or DEFAULT_POLICY
     if policy_name in SIMULATION_ONLY:
         raise InvalidValue(
@@ -97,7 +101,7 @@ async def open_session(rooms: Rooms, opening: Opening) -> dict[str, Any]:
     session_id = UUID(bytes=uuid_utils.uuid7().bytes)
     lease_seconds = opening.lease_seconds or rooms.settings.lease_seconds_default
     async with rooms.hot.hold(session_id) as slot:
-        async with rooms.transaction() as db:
+        async with transaction_of(rooms, once) as db:
             now: datetime = (await db.execute(text("SELECT now()"))).scalar_one()
             known = Known(
                 project_id=rooms.project_id,
@@ -111,6 +115,7 @@ async def open_session(rooms: Rooms, opening: Opening) -> dict[str, Any]:
             )
             document = status_document(known, plan, state)
             await _insert(db, known, plan, seed, document)
+            await keep(db, rooms, once, document)
         slot.warm = Warm(plan, pool, state)
     return document
 

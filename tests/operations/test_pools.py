@@ -20,7 +20,8 @@ from app.errors import (
 )
 from app.operations import imports, pools
 from app.operations.imports import Rows
-from app.operations.pools import ImportOptions, PoolRecord
+from app.operations.poolrecord import PoolRecord
+from app.operations.pools import ImportOptions, NewPool
 from app.operations.rooms import Rooms
 from app.store.tables import chunks
 
@@ -38,7 +39,7 @@ def scored(start: int, stop: int) -> Rows:
 
 
 async def filled(rooms: Rooms, count: int = 10) -> PoolRecord:
-    return await pools.create_pool(rooms, "pool", ZERO_ONE, scored(0, count))
+    return await pools.create_pool(rooms, NewPool("pool", ZERO_ONE, scored(0, count)))
 
 
 async def test_a_pool_loads_as_it_was_uploaded(rooms: Rooms) -> None:
@@ -53,7 +54,7 @@ async def test_a_pool_loads_as_it_was_uploaded(rooms: Rooms) -> None:
         }
         for index in range(10)
     ]
-    made = await pools.create_pool(rooms, "p", ZERO_ONE, rows(*items), sealed=True)
+    made = await pools.create_pool(rooms, NewPool("p", ZERO_ONE, rows(*items), sealed=True))
     async with rooms.transaction() as db:
         pool = await pools.load_pool(db, rooms.project_id, made.pool_id)
     assert (pool.items, pool.classes, pool.groups) == (10, 2, ("even", "odd"))
@@ -73,9 +74,9 @@ async def test_a_pool_loads_as_it_was_uploaded(rooms: Rooms) -> None:
 async def test_a_pool_has_one_digest_however_it_came(
     rooms: Rooms, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    at_once = await pools.create_pool(rooms, "a", ZERO_ONE, scored(0, 300), sealed=True)
+    at_once = await pools.create_pool(rooms, NewPool("a", ZERO_ONE, scored(0, 300), sealed=True))
     monkeypatch.setattr(imports, "CHUNK_BYTES", 256)
-    piecewise = await pools.create_pool(rooms, "b", ZERO_ONE)
+    piecewise = await pools.create_pool(rooms, NewPool("b", ZERO_ONE))
     for start in range(0, 300, 100):
         batches = iter([scored(start, start + 60), scored(start + 60, start + 100)])
         await pools.add_items(rooms, piecewise.pool_id, batches, ALL_OR_NOTHING)
@@ -99,7 +100,7 @@ async def test_an_item_the_pool_has_already_is_told_by_its_line(rooms: Rooms) ->
 
 
 async def test_a_duplicate_in_a_later_batch_of_one_import_is_found_too(rooms: Rooms) -> None:
-    made = await pools.create_pool(rooms, "p", ZERO_ONE)
+    made = await pools.create_pool(rooms, NewPool("p", ZERO_ONE))
     batches = iter([rows({"id": "a"}, {"id": "b"}), rows({"id": "b"}, {"id": "c"}, first_line=3)])
     done = await pools.add_items(rooms, made.pool_id, batches, SKIP)
     assert (done.added, done.skipped, [fault.line for fault in done.faults]) == (3, 1, [3])
@@ -123,7 +124,7 @@ async def test_skipping_keeps_the_good_rows_and_tells_the_others(rooms: Rooms) -
 
 
 async def test_faults_are_counted_beyond_those_that_are_told(rooms: Rooms) -> None:
-    made = await pools.create_pool(rooms, "p", ZERO_ONE)
+    made = await pools.create_pool(rooms, NewPool("p", ZERO_ONE))
     bad = rows(*({"id": f"i{index}", "surrogate": 2} for index in range(250)))
     with pytest.raises(BadRows) as refused:
         await pools.add_items(rooms, made.pool_id, iter([bad]), ALL_OR_NOTHING)
@@ -142,7 +143,7 @@ async def test_a_dry_run_tells_everything_and_keeps_nothing(rooms: Rooms) -> Non
 
 async def test_too_many_groups_are_refused(rooms: Rooms, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(imports, "MAX_GROUPS", 2)
-    made = await pools.create_pool(rooms, "p", ZERO_ONE)
+    made = await pools.create_pool(rooms, NewPool("p", ZERO_ONE))
     named = rows(*({"id": name, "group": name} for name in "abc"))
     with pytest.raises(InvalidValue) as refused:
         await pools.add_items(rooms, made.pool_id, iter([named]), ALL_OR_NOTHING)
@@ -150,11 +151,11 @@ async def test_too_many_groups_are_refused(rooms: Rooms, monkeypatch: pytest.Mon
 
 
 async def test_an_empty_pool_cannot_be_sealed(rooms: Rooms) -> None:
-    made = await pools.create_pool(rooms, "p", ZERO_ONE)
+    made = await pools.create_pool(rooms, NewPool("p", ZERO_ONE))
     with pytest.raises(EmptyPool):
         await pools.seal_pool(rooms, made.pool_id)
     with pytest.raises(EmptyPool):
-        await pools.create_pool(rooms, "p", ZERO_ONE, sealed=True)
+        await pools.create_pool(rooms, NewPool("p", ZERO_ONE, sealed=True))
     assert await pools.list_pools(rooms, 10, None) == [made]
 
 
@@ -188,7 +189,7 @@ async def test_an_unknown_pool_is_not_found(rooms: Rooms) -> None:
 
 
 async def test_pools_are_listed_from_the_newest_on(rooms: Rooms) -> None:
-    made = [await pools.create_pool(rooms, f"{number}", ZERO_ONE) for number in range(5)]
+    made = [await pools.create_pool(rooms, NewPool(f"{number}", ZERO_ONE)) for number in range(5)]
     first = await pools.list_pools(rooms, 3, None)
     rest = await pools.list_pools(rooms, 3, first[-1].pool_id)
     assert [record.name for record in first + rest] == ["4", "3", "2", "1", "0"]
@@ -198,7 +199,7 @@ async def test_pools_are_listed_from_the_newest_on(rooms: Rooms) -> None:
 async def test_of_two_imports_at_once_the_second_is_refused_and_the_first_is_whole(
     rooms: Rooms,
 ) -> None:
-    made = await pools.create_pool(rooms, "p", ZERO_ONE)
+    made = await pools.create_pool(rooms, NewPool("p", ZERO_ONE))
     begun, go_on = Event(), Event()
 
     def slow() -> Iterator[Rows]:
@@ -222,7 +223,7 @@ async def test_of_two_imports_at_once_the_second_is_refused_and_the_first_is_who
 
 
 async def test_the_same_import_twice_adds_its_items_once(rooms: Rooms) -> None:
-    made = await pools.create_pool(rooms, "p", ZERO_ONE)
+    made = await pools.create_pool(rooms, NewPool("p", ZERO_ONE))
     first = await pools.add_items(rooms, made.pool_id, iter([scored(0, 10)]), ALL_OR_NOTHING)
     with pytest.raises(BadRows):
         await pools.add_items(rooms, made.pool_id, iter([scored(0, 10)]), ALL_OR_NOTHING)
@@ -230,7 +231,7 @@ async def test_the_same_import_twice_adds_its_items_once(rooms: Rooms) -> None:
 
 
 async def test_sixteen_imports_at_once_leave_whole_uploads_only(rooms: Rooms) -> None:
-    made = await pools.create_pool(rooms, "p", ZERO_ONE)
+    made = await pools.create_pool(rooms, NewPool("p", ZERO_ONE))
 
     async def attempt(number: int) -> int:
         upload = scored(number * 10, number * 10 + 10)

@@ -20,6 +20,7 @@ from app.errors import Busy, DatabaseUnavailable
 from app.main import open_rooms
 from app.operations import pools, rounds, sessions
 from app.operations.journal import locked, write
+from app.operations.pools import NewPool
 from app.operations.rooms import Rooms
 from app.operations.rounds import Judgement, Offer
 from app.operations.sessions import Opening
@@ -92,7 +93,7 @@ async def session(rooms: Rooms) -> UUID:
     scale = LossScale.of("zero_one", None, None)
     items: list[object] = [{"id": f"item-{i}", "surrogate": i / ITEMS} for i in range(ITEMS)]
     rows = list(range(1, ITEMS + 1)), items
-    pool = await pools.create_pool(rooms, "known", scale, rows, sealed=True)
+    pool = await pools.create_pool(rooms, NewPool("known", scale, rows, sealed=True))
     document = await sessions.open_session(rooms, Opening(pool.pool_id, Claim(precision=0.1)))
     return UUID(document["id"].removeprefix("ses_"))
 

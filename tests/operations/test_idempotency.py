@@ -1,0 +1,244 @@
+"""A request under a key takes effect once: races, refusals, and the end of a day."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import text
+
+from app.core.losses import LossScale
+from app.core.plan import Claim
+from app.errors import BadRows, Busy, IdempotencyKeyReused
+from app.main import open_rooms
+from app.operations import idempotency, pools, sessions
+from app.operations.idempotency import Once, Replay
+from app.operations.imports import Rows
+from app.operations.poolrecord import PoolRecord
+from app.operations.pools import Imported, ImportOptions, NewPool
+from app.operations.rooms import Rooms
+from app.operations.sessions import Opening
+from app.settings import Settings
+from app.store.database import Database
+
+ZERO_ONE = LossScale("zero_one", 0.0, 1.0)
+EMPTY = NewPool("p", ZERO_ONE)
+
+
+def once(key: str = "k", fingerprint: bytes = b"f") -> Once[PoolRecord]:
+    return Once(key, fingerprint, 201, lambda record: record.pool_id.bytes)
+
+
+def scored(begin: int, end: int) -> Rows:
+    lines = list(range(begin + 1, end + 1))
+    return lines, [{"id": f"i{number}", "surrogate": 0.5} for number in range(begin, end)]
+
+
+async def created(rooms: Rooms, request: Once[PoolRecord]) -> tuple[bytes, bool]:
+    """The answer, and whether it was given before."""
+    try:
+        return (await pools.create_pool(rooms, EMPTY, request)).pool_id.bytes, False
+    except Replay as replay:
+        return replay.body, True
+
+
+async def count(database: Database, table: str = "pools") -> int:
+    async with database.transaction() as db:
+        found: int = (await db.execute(text(f"SELECT count(*) FROM {table}"))).scalar_one()
+        return found
+
+
+@pytest.fixture
+async def hasty(database_url: str) -> AsyncIterator[Rooms]:
+    """Rooms that wait a fifth of a second for a lock."""
+    settings = Settings(database_url=database_url, database_pool_size=8, lock_timeout_ms=200)
+    async with open_rooms(settings) as opened:
+        yield opened
+
+
+async def test_the_same_request_again_gets_the_first_answer(
+    rooms: Rooms, database: Database
+) -> None:
+    first, replayed = await created(rooms, once())
+    assert not replayed
+    for _ in range(3):
+        assert await created(rooms, once()) == (first, True)
+    assert await count(database) == 1
+
+
+async def test_another_request_under_the_key_is_refused(rooms: Rooms, database: Database) -> None:
+    await created(rooms, once())
+    with pytest.raises(IdempotencyKeyReused) as caught:
+        await created(rooms, once(fingerprint=b"g"))
+    assert caught.value.value == "k"
+    assert await count(database) == 1
+
+
+async def test_the_same_request_five_times_at_once_has_one_effect(
+    rooms: Rooms, database: Database
+) -> None:
+    answers = await asyncio.gather(*(created(rooms, once()) for _ in range(5)))
+    assert len({body for body, _ in answers}) == 1
+    assert sorted(replayed for _, replayed in answers) == [False] + [True] * 4
+    assert await count(database) == 1
+
+
+async def test_two_requests_at_once_under_one_key_are_one_effect_and_one_refusal(
+    rooms: Rooms, database: Database
+) -> None:
+    answers = await asyncio.gather(
+        created(rooms, once()), created(rooms, once(fingerprint=b"g")), return_exceptions=True
+    )
+    assert sum(isinstance(answer, IdempotencyKeyReused) for answer in answers) == 1
+    assert await count(database) == 1
+
+
+async def test_what_was_refused_may_be_repeated(rooms: Rooms, database: Database) -> None:
+    bad = NewPool("p", ZERO_ONE, ([1], [{"id": ""}]))
+    with pytest.raises(BadRows):
+        await pools.create_pool(rooms, bad, once())
+    assert await count(database, "idempotency") == 0
+    _, replayed = await created(rooms, once())
+    assert not replayed
+
+
+async def test_a_second_request_past_the_lock_timeout_is_busy(
+    hasty: Rooms, database: Database
+) -> None:
+    async with idempotency.transaction_of(hasty, once()):
+        with pytest.raises(Busy):
+            await created(hasty, once())
+        # Looking never waits: the first one has no answer yet.
+        async with asyncio.timeout(0.1):
+            await idempotency.peek(hasty, once())
+    assert await count(database) == 0
+
+
+async def test_a_second_request_waits_for_a_first_that_fails_and_then_runs(
+    rooms: Rooms, database: Database
+) -> None:
+    began = asyncio.Event()
+
+    async def fails() -> None:
+        async with idempotency.transaction_of(rooms, once()):
+            began.set()
+            await asyncio.sleep(0.3)
+            raise ZeroDivisionError
+
+    first = asyncio.create_task(fails())
+    await began.wait()
+    assert await created(rooms, once()) != (b"", True)
+    with pytest.raises(ZeroDivisionError):
+        await first
+    assert await count(database) == 1
+
+
+@pytest.fixture
+async def neighbours(rooms: Rooms, database: Database) -> AsyncIterator[Rooms]:
+    """The same rooms, bound to another project."""
+    project_id = uuid4()
+    async with database.transaction() as db:
+        await db.execute(
+            text("INSERT INTO projects (project_id, name) VALUES (:id, 'neighbours')"),
+            {"id": project_id},
+        )
+    yield replace(rooms, project_id=project_id)
+    async with database.transaction() as db:
+        for table in ("idempotency", "pools"):
+            await db.execute(
+                text(f"DELETE FROM {table} WHERE project_id = :id"), {"id": project_id}
+            )
+        await db.execute(text("DELETE FROM projects WHERE project_id = :id"), {"id": project_id})
+
+
+async def test_the_key_of_another_project_is_another_key(rooms: Rooms, neighbours: Rooms) -> None:
+    first, _ = await created(rooms, once())
+    second, replayed = await created(neighbours, once(fingerprint=b"g"))
+    assert not replayed
+    assert first != second
+    assert await created(rooms, once()) == (first, True)
+
+
+async def aged(database: Database, hours: float) -> None:
+    async with database.transaction() as db:
+        await db.execute(
+            text("UPDATE idempotency SET created_at = now() - make_interval(secs => :seconds)"),
+            {"seconds": hours * 3600},
+        )
+
+
+async def test_a_day_later_the_key_is_free_again(rooms: Rooms, database: Database) -> None:
+    first, _ = await created(rooms, once())
+    await aged(database, 23.99)
+    assert await created(rooms, once()) == (first, True)
+    await aged(database, 24)
+    await idempotency.peek(rooms, once())
+    second, replayed = await created(rooms, once(fingerprint=b"g"))
+    assert not replayed
+    assert await created(rooms, once(fingerprint=b"g")) == (second, True)
+    assert await count(database) == 2
+
+
+async def test_a_day_later_five_at_once_still_have_one_effect(
+    rooms: Rooms, database: Database
+) -> None:
+    await created(rooms, once())
+    await aged(database, 25)
+    answers = await asyncio.gather(*(created(rooms, once()) for _ in range(5)))
+    assert sorted(replayed for _, replayed in answers) == [False] + [True] * 4
+    assert await count(database) == 2
+
+
+async def test_outdated_answers_are_cleared_away_a_few_at_a_time(
+    rooms: Rooms, database: Database
+) -> None:
+    for number in range(idempotency.SWEPT + 5):
+        await created(rooms, once(f"old-{number}"))
+    await aged(database, 25)
+    await created(rooms, once("new"))
+    assert await count(database, "idempotency") == 6
+    await asyncio.gather(*(created(rooms, once(f"newer-{number}")) for number in range(4)))
+    assert await count(database, "idempotency") == 5
+
+
+async def test_an_import_under_a_key_adds_its_rows_once(rooms: Rooms) -> None:
+    made = await pools.create_pool(rooms, EMPTY)
+    request: Once[Imported] = Once("i", b"f", 200, lambda done: str(done.added).encode())
+    parsed = 0
+
+    def rows() -> Iterator[Rows]:
+        nonlocal parsed
+        parsed += 1
+        yield scored(0, 10)
+
+    async def imported() -> object:
+        return await pools.add_items(rooms, made.pool_id, rows(), ImportOptions(), request)
+
+    await imported()
+    await pools.seal_pool(rooms, made.pool_id)
+    with pytest.raises(Replay) as caught:
+        await imported()
+    assert (caught.value.body, parsed) == (b"10", 1)
+    assert (await pools.get_pool(rooms, made.pool_id)).items == 10
+
+
+async def test_a_session_under_a_key_is_opened_once(rooms: Rooms, database: Database) -> None:
+    wanted = NewPool("p", ZERO_ONE, scored(0, 50), sealed=True)
+    pool = await pools.create_pool(rooms, wanted)
+    request: Once[dict[str, Any]] = Once("s", b"f", 201, lambda found: found["id"].encode())
+    opening = Opening(pool.pool_id, Claim(precision=0.1))
+
+    async def opened() -> bytes:
+        try:
+            return str((await sessions.open_session(rooms, opening, request))["id"]).encode()
+        except Replay as replay:
+            return replay.body
+
+    found = await asyncio.gather(*(opened() for _ in range(5)))
+    found += [await opened()]
+    assert len(set(found)) == 1
+    assert await count(database, "sessions") == 1
+    # What did not come to be holds no place among the warm states.
+    assert len(rooms.hot) == 1
