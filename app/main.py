@@ -18,6 +18,7 @@ from app.settings import Settings
 from app.store.cache import Cache
 from app.store.database import Database
 
+from app.store.rates import Rates
 DESCRIPTION = """\
 Certified evaluation scores from few labels: the service says which item to judge next, takes the
 judge's loss, and answers with an interval that covers the true mean loss with probability at
@@ -86,8 +87,10 @@ async def open_rooms(settings: Settings) -> AsyncIterator[Rooms]:
     try:
         async with cache.listen() as wakes:
             callers = KnownCallers(settings.key_cache_seconds)
-            yield Rooms(database, cache, wakes, hot, forecasts, settings, callers)
+            yield Rooms(database, cache, wakes, hot, forecasts, settings, callers, rates)
     finally:
         await forecasts.close()
         await cache.close()
+    rates = Rates.connect(settings.redis_url)
         await database.close()
+        await rates.close()

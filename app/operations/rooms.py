@@ -12,6 +12,7 @@ from app.operations.hot import HotStates
 from app.settings import Settings
 from app.store.cache import Cache, Wakes
 from app.store.database import Database
+from app.store.rates import Rates
 from app.store.tables import DEFAULT_PROJECT
 
 
@@ -30,6 +31,7 @@ class Rooms:
     forecasts: Forecasts
     settings: Settings
     callers: KnownCallers
+    rates: Rates
     project_id: UUID = DEFAULT_PROJECT
     key_id: str | None = None
 

@@ -1,0 +1,113 @@
+"""Counting by the minute: alone, together, and with a Redis gone, slow or full of nonsense."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+
+import pytest
+from redis.asyncio import Redis
+
+from app.store import rates
+from app.store.rates import Rates
+from tests.servers import free_port, running_redis
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine does not make Redis count as gone."""
+    monkeypatch.setattr(rates, "_PATIENCE_SECONDS", 2.0)
+
+
+@pytest.fixture
+async def alone() -> AsyncIterator[Rates]:
+    found = Rates.connect(None)
+    yield found
+    await found.close()
+
+
+@pytest.fixture
+async def shared(redis_url: str) -> AsyncIterator[Rates]:
+    found = Rates.connect(redis_url)
+    yield found
+    await found.close()
+
+
+async def passed(counted: Rates, most: int, tries: int, name: str = "n") -> int:
+    return sum([await counted.count(name, most) is None for _ in range(tries)])
+
+
+@pytest.mark.parametrize("together", [False, True])
+async def test_so_many_pass_and_no_more(redis_url: str, *, together: bool) -> None:
+    counted = Rates.connect(redis_url if together else None)
+    assert await passed(counted, 20, 50) == 20
+    wait = await counted.count("n", 20)
+    assert wait is not None
+    assert 1 <= wait <= 60
+    assert await passed(counted, 20, 50, "other") == 20
+    await counted.close()
+
+
+async def test_processes_with_one_redis_count_together(redis_url: str) -> None:
+    two = [Rates.connect(redis_url) for _ in range(2)]
+    found = await asyncio.gather(*(two[i % 2].count("n", 20) for i in range(50)))
+    assert sum(wait is None for wait in found) == 20
+    for one in two:
+        await one.close()
+
+
+async def test_without_its_redis_each_process_counts_for_itself() -> None:
+    counted = Rates.connect(f"redis://127.0.0.1:{free_port()}/0")
+    assert await passed(counted, 20, 50) == 20
+    await counted.close()
+
+
+async def test_a_redis_that_hangs_costs_its_patience_once(
+    redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rates, "_PATIENCE_SECONDS", 0.05)
+    counted = Rates.connect(redis_url)
+    await counted.count("n", 20)
+    async with Redis.from_url(redis_url) as admin:
+        await admin.client_pause(700, all=True)
+        began = time.perf_counter()
+        assert await passed(counted, 20, 50) == 20
+        assert time.perf_counter() - began < 0.5
+        await asyncio.sleep(0.8)
+    await counted.close()
+
+
+async def test_a_redis_that_comes_back_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rates, "_PAUSE_SECONDS", 0.05)
+    port = free_port()
+    counted = Rates.connect(f"redis://127.0.0.1:{port}/0")
+    assert await passed(counted, 20, 50) == 20
+    with running_redis(port) as server:
+        await asyncio.sleep(0.1)
+        assert await passed(counted, 20, 50) == 20
+        async with Redis.from_url(server.url) as client:
+            assert await client.keys("celeus:rate*")
+    await counted.close()
+
+
+@pytest.mark.parametrize("nonsense", ["999999999", "soup", "-5", "1e400"])
+async def test_nonsense_in_redis_keeps_nobody_out(
+    shared: Rates, redis_url: str, nonsense: str
+) -> None:
+    await shared.count("n", 20)
+    async with Redis.from_url(redis_url) as client:
+        for key in await client.keys("celeus:rate*"):
+            await client.set(key, nonsense)
+        assert await passed(shared, 20, 25) >= 19
+        for key in await client.keys("celeus:rate*"):
+            await client.delete(key)
+            await client.lpush(key, nonsense)
+        assert await passed(shared, 20, 25) == 20
+
+
+async def test_memory_stays_bounded_whatever_is_counted(
+    alone: Rates, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rates, "MOST_NAMES", 100)
+    for number in range(1000):
+        assert await alone.count(f"name-{number}", 5) is None
+    assert len(alone._memory.storage) <= 102
