@@ -93,7 +93,9 @@ _TRAJECTORY = text(
 )
 _LEDGER = text(
     """
-    SELECT sequence, kind, round, item, q, seen, loss, detail, at FROM events
+    SELECT sequence, kind, round, item, q, encode(strata_q, 'hex') AS strata_q, seen, loss, detail,
+           at
+    FROM events
     WHERE session_id = :session_id AND sequence > :after ORDER BY sequence LIMIT :limit
     """
 )

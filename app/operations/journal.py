@@ -19,6 +19,7 @@ import orjson
 from psycopg.rows import dict_row
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.core.chain import chain_next
 from app.core.ledger import Amendment, Event, Observation, Unjudgeable
 from app.core.plan import Plan, plan_from
 from app.core.session import State, apply, begin, replay
@@ -59,6 +60,7 @@ class Journal:
     now: datetime
     leases: dict[int, Lease]
     folded_before: int
+    head: bytes | None
     entries: list[Entry] = field(default_factory=list)
     leased: list[Lease] = field(default_factory=list)
     judged: list[int] = field(default_factory=list)
@@ -80,8 +82,10 @@ class Journal:
             detail = (detail or {}) | {"key": self.key_id}
         self.slot.ahead = True
         self.warm.state = apply(self.plan, self.state, event)
-        entry = Entry(self.state.sequence, event, detail)
+        entry = Entry(self.state.sequence, event, self.now, detail)
         self.entries.append(entry)
+        if self.head is not None:
+            self.head = chain_next(self.head, entry.record)
         if isinstance(event, Amendment):
             self.revision += 1
             self.folded_before = 0
@@ -113,6 +117,7 @@ class Journal:
             lease_seconds=self.lease_seconds,
             forecast=self.forecast,
             created_at=self.created_at,
+            ledger_head=self.head,
         )
         return status_document(known, self.plan, self.state)
 
@@ -151,6 +156,7 @@ async def write(
             "precision": state.stopping.precision,
             "budget": state.stopping.budget,
             "drawn": state.drawn,
+            "head": journal.head,
             "status": _json(status),
             "entries": _json([row_of(entry) for entry in journal.entries]),
             "points": _json(
@@ -233,6 +239,7 @@ async def _lock(rooms: Rooms, db: AsyncConnection, session_id: UUID, slot: Slot)
         now=now,
         leases=leases,
         folded_before=state.folded,
+        head=row["ledger_head"],
     )
 
 
@@ -247,11 +254,12 @@ async def _inline_or_thread(size: int, work: Callable[[], object]) -> None:
 _APPEND = """
     WITH appended AS (
         INSERT INTO events
-            (project_id, session_id, sequence, kind, round, item, q, strata_q, seen, loss, detail)
+            (project_id, session_id, sequence, kind, round, item, q, strata_q, seen, loss, detail,
+             at)
         SELECT %(project_id)s, %(session_id)s, entry.*
         FROM json_to_recordset(%(entries)s::json) AS entry(
             sequence int, kind smallint, round int, item int, q float8, strata_q bytea, seen int,
-            loss float8, detail jsonb)
+            loss float8, detail jsonb, at timestamptz)
     ), folded AS (
         INSERT INTO trajectory
             (project_id, session_id, revision, round, sequence, estimate, lower, upper)
@@ -274,7 +282,7 @@ _APPEND = """
         UPDATE sessions SET sequence = %(sequence)s, revision = %(revision)s,
             lifecycle = %(lifecycle)s, state = %(state)s, precision = %(precision)s,
             budget = %(budget)s, drawn = %(drawn)s, status = %(status)s::jsonb,
-            updated_at = %(now)s
+            ledger_head = %(head)s, updated_at = %(now)s
         WHERE session_id = %(session_id)s
     )
     SELECT index, id, payload FROM items

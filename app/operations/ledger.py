@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
@@ -11,6 +11,7 @@ from psycopg.rows import dict_row
 from sqlalchemy import RowMapping, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.core.chain import record_of
 from app.core.ledger import Amendment, Change, Draw, Event, Observation, Unjudgeable
 from app.errors import SessionNotFound
 from app.operations.chunks import raw_connection
@@ -29,11 +30,22 @@ class Lease:
 
 @dataclass(slots=True)
 class Entry:
-    """An event with what the core does not need: who, why, and the label behind a loss."""
+    """An event with what the core does not need: who, why, when, and the label behind a loss."""
 
     sequence: int
     event: Event
+    at: datetime
     detail: dict[str, Any] | None = None
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The event as the hash chain takes it."""
+        return record_of(self.sequence, self.event, self.detail, moment(self.at))
+
+
+def moment(at: datetime) -> str:
+    """A time as chain and certificate write it: UTC, to the microsecond the database keeps."""
+    return at.astimezone(UTC).isoformat(timespec="microseconds")
 
 
 async def locked_rows(
@@ -79,6 +91,7 @@ def row_of(entry: Entry) -> dict[str, Any]:
         "sequence": entry.sequence,
         "kind": KINDS[type(event)],
         "detail": entry.detail,
+        "at": moment(entry.at),
     }
     if not isinstance(event, Change):
         row["round"] = event.round
@@ -114,7 +127,7 @@ def _not_found(session_id: UUID) -> SessionNotFound:
 
 
 _LOCK = """
-    SELECT pool_id, sequence, revision, lifecycle, lease_seconds, forecast, created_at
+    SELECT pool_id, sequence, revision, lifecycle, lease_seconds, forecast, created_at, ledger_head
     FROM sessions WHERE session_id = %(session_id)s AND project_id = %(project_id)s FOR UPDATE
     """
 _PEEK = text(

@@ -14,6 +14,7 @@ import uuid_utils
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.core.chain import chain_start
 from app.core.ledger import Change
 from app.core.plan import Claim, Plan, PoolFacts, check_budget, check_precision, make_plan
 from app.core.policies import DEFAULT_POLICY, SIMULATION_ONLY, policy_named
@@ -112,6 +113,7 @@ async def open_session(
                 lease_seconds=lease_seconds,
                 forecast=None,
                 created_at=now,
+                ledger_head=chain_start(session_id.bytes, bytes.fromhex(plan.digest)),
             )
             document = status_document(known, plan, state)
             await _insert(db, known, plan, seed, document)
@@ -232,6 +234,7 @@ async def _insert(
             "plan_digest": bytes.fromhex(plan.digest),
             "seed": seed,
             "commitment": bytes.fromhex(plan.commitment),
+            "ledger_head": known.ledger_head,
             "lease_seconds": known.lease_seconds,
             "state": document["state"],
             "precision": plan.precision,
@@ -246,10 +249,10 @@ _INSERT = text(
     """
     INSERT INTO sessions (session_id, project_id, pool_id, plan, plan_digest, seed, commitment,
         lease_seconds, lifecycle, state, precision, budget, sequence, revision, drawn, status,
-        created_at, updated_at)
+        ledger_head, created_at, updated_at)
     VALUES (:session_id, :project_id, :pool_id, CAST(:plan AS jsonb), :plan_digest, :seed,
         :commitment, :lease_seconds, 'active', :state, :precision, :budget, 0, 1, 0,
-        CAST(:status AS jsonb), :now, :now)
+        CAST(:status AS jsonb), :ledger_head, :now, :now)
     """
 )
 _LIST = text(

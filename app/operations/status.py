@@ -25,6 +25,7 @@ class Known:
     lease_seconds: int
     forecast: dict[str, Any] | None
     created_at: datetime
+    ledger_head: bytes | None
 
 
 def session_state(lifecycle: str, state: State) -> str:
@@ -70,6 +71,7 @@ def status_document(known: Known, plan: Plan, state: State) -> dict[str, Any]:
         "revision": known.revision,
         "lease_seconds": known.lease_seconds,
         "commitment": plan.commitment,
+        "ledger_head": None if known.ledger_head is None else known.ledger_head.hex(),
         "created_at": known.created_at.isoformat(),
     }
 
