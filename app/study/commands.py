@@ -3,19 +3,14 @@
 Every command imports what it needs when it runs, so that `celeus --help` answers at once.
 """
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-study = typer.Typer(help="Measure policies on pools whose losses are known.", no_args_is_help=True)
+from app.study import realcommands
+from app.study.options import OUT, EvalData, Out, Processes
 
-Out = Annotated[Path, typer.Option(help="Folder of what is written.")]
-EvalData = Annotated[Path, typer.Option(help="Folder of the real pools (.npz).")]
-Processes = Annotated[
-    int | None, typer.Option(min=1, help="Processes at once; all processors by default.")
-]
-OUT = Path("study")
+study = typer.Typer(help="Measure policies on pools whose losses are known.", no_args_is_help=True)
 
 
 @study.callback()
@@ -51,3 +46,6 @@ def labels(
     write_page(out, "labels", title + table(results))
     draw(summaries(results), 0.05, out / "labels.png")
     typer.echo(f"celeus: wrote labels.md and labels.png in {out}")
+
+
+study.command()(realcommands.efficiency)

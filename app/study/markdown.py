@@ -1,0 +1,34 @@
+"""Tables of the studies, as Markdown."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from app.study.peeked import wilson_ends
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) -> str:
+    """A table whose first ``words`` columns are words and the others numbers."""
+    lines = [
+        "| " + " | ".join(heads) + " |",
+        "|" + "---|" * words + "--:|" * (len(heads) - words),
+        *("| " + " | ".join(row) + " |" for row in rows),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def spread(values: Sequence[float]) -> str:
+    """Median and, in brackets, 10th and 90th percentile."""
+    low, middle, high = np.percentile(values, (10, 50, 90))
+    return f"{middle:.0f} ({low:.0f}–{high:.0f})"
+
+
+def share(value: float) -> str:
+    """A share in percent; a dash for none."""
+    return "–" if np.isnan(value) else f"{round(100.0 * value)} %"
+
+
+def missed(count: int, total: int) -> str:
+    """Sessions that missed, with Wilson's 95 % interval."""
+    low, high = wilson_ends(np.array([float(count)]), np.array([total]), 0.05)
+    return f"{count}/{total} ({low[0]:.3f}–{high[0]:.3f})"
