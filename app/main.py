@@ -7,6 +7,7 @@ from typing import Any
 from fastapi import FastAPI
 
 from app.api import history, pools, problems, rounds, sessions, system
+from app.api.auth import Door
 from app.api.limits import BodyLimit
 from app.api.metrics import Measured, Metrics
 from app.errors import InvalidValue
@@ -17,8 +18,8 @@ from app.operations.rooms import Rooms
 from app.settings import Settings
 from app.store.cache import Cache
 from app.store.database import Database
-
 from app.store.rates import Rates
+
 DESCRIPTION = """\
 Certified evaluation scores from few labels: the service says which item to judge next, takes the
 judge's loss, and answers with an interval that covers the true mean loss with probability at
@@ -26,6 +27,10 @@ least 1 - alpha at every moment at once.
 
 Errors are `application/problem+json` (RFC 9457) with a stable `code`, the field, the rule and the
 value. Lists are paged: give `next` of a page as `after` for the one behind it.
+
+Every route but `/healthz`, `/readyz` and `/version` needs a key, `Authorization: Bearer ce_…`, with
+the scope it names: `read`, `label` (next and observe), `manage` (pools and sessions; implies
+`read`) or `admin` (implies all). What belongs to another project than the key's is not found.
 """
 
 
@@ -53,6 +58,8 @@ def create_app(settings: Settings) -> FastAPI:
         version=system.service_version(),
         description=DESCRIPTION,
         lifespan=lifespan,
+        # Served by a route of ours, which asks for a key
+        openapi_url=None,
     )
     app.state.metrics = Metrics()
     problems.install(app)
@@ -62,6 +69,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.include_router(rounds.router)
     app.include_router(history.router)
     app.add_middleware(BodyLimit, settings=settings)
+    app.add_middleware(Door)
     app.add_middleware(Measured, metrics=app.state.metrics)
     return app
 
@@ -83,6 +91,7 @@ async def open_rooms(settings: Settings) -> AsyncIterator[Rooms]:
     )
     cache = Cache.connect(settings.redis_url, status_ttl_seconds=settings.status_ttl_seconds)
     hot = HotStates(settings.hot_sessions, settings.hot_pools)
+    rates = Rates.connect(settings.redis_url)
     forecasts = Forecasts(database, cache, settings.forecast_every_rounds)
     try:
         async with cache.listen() as wakes:
@@ -90,7 +99,6 @@ async def open_rooms(settings: Settings) -> AsyncIterator[Rooms]:
             yield Rooms(database, cache, wakes, hot, forecasts, settings, callers, rates)
     finally:
         await forecasts.close()
-        await cache.close()
-    rates = Rates.connect(settings.redis_url)
-        await database.close()
         await rates.close()
+        await cache.close()
+        await database.close()

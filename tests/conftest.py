@@ -11,6 +11,7 @@ from app.store import migrations
 from app.store.cache import Cache
 from app.store.database import Database
 from app.store.tables import metadata
+from tests.keys import let_in
 from tests.servers import running_postgres, running_redis
 
 
@@ -41,10 +42,12 @@ def emptying(postgres_url: str) -> Iterator[psycopg.Connection]:
 
 @pytest.fixture
 def database_url(postgres_url: str, emptying: psycopg.Connection) -> Iterator[str]:
-    """A migrated database with nothing in it but the default project."""
+    """A migrated database with nothing in it but the default project and the key of the tests."""
+    let_in(postgres_url)
     yield postgres_url
     tables = [table.name for table in metadata.sorted_tables if table.name != "projects"]
     emptying.execute(f"TRUNCATE {', '.join(tables)}".encode())
+    emptying.execute("DELETE FROM projects WHERE name <> 'default'")
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ import redis
 
 from app.store import embedded
 from app.store.accounts import account
+from tests.keys import let_in
 
 
 @dataclass(frozen=True)
@@ -158,7 +159,7 @@ def started_service(
     redis_url: str | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Service:
-    """A server process on a free port of loopback, ready to answer.
+    """A server process on a free port of loopback, ready to answer whoever has the tests' key.
 
     ``environment`` is added to this process's own, without its settings of Celeus.
     """
@@ -178,10 +179,17 @@ def started_service(
     service = Service(f"http://127.0.0.1:{port}", process)
     try:
         _await_ready(service)
+        let_in(database_url or _private_database(own | dict(environment or {})))
     except BaseException:
         service.kill()
         raise
     return service
+
+
+def _private_database(environment: Mapping[str, str]) -> str:
+    url = embedded.running(Path(environment["CELEUS_DATA_DIR"]))
+    assert url is not None, "the service has no database"
+    return url
 
 
 def _await_ready(service: Service) -> None:

@@ -1,13 +1,32 @@
-"""What routes ask for: the rooms, and ids taken from the path."""
+"""What routes ask for: the rooms, the scope they need, and ids taken from the path."""
 
 from typing import Annotated, cast
 from uuid import UUID
 
 from fastapi import Depends, Path, Query, Request
 
+from app.api.auth import Administers, CallerOf, Labels, Manages, Reads
 from app.api.ids import parsed
 from app.errors import InvalidValue, PoolNotFound, SessionNotFound
 from app.operations.rooms import Rooms
+
+__all__ = [
+    "NO_NUL",
+    "PAGE_DEFAULT",
+    "PAGE_MOST",
+    "Administers",
+    "CallerOf",
+    "Labels",
+    "Limit",
+    "Manages",
+    "OpenRooms",
+    "PoolId",
+    "Reads",
+    "SessionId",
+    "cursor_of",
+    "pool_id_of",
+    "session_id_of",
+]
 
 PAGE_DEFAULT = 100
 PAGE_MOST = 1000
@@ -17,8 +36,8 @@ NO_NUL = r"^[^\x00]*$"
 # Dependencies are `async def` although they wait for nothing: others would cost a thread each.
 
 
-async def rooms_of(request: Request) -> Rooms:
-    """The rooms `create_app` has made."""
+async def _open_rooms(request: Request) -> Rooms:
+    """The rooms `create_app` has made, for a route that needs no key."""
     return cast("Rooms", request.app.state.rooms)
 
 
@@ -80,7 +99,7 @@ async def _session_of_path(
     return session_id_of(session_id)
 
 
-RoomsOf = Annotated[Rooms, Depends(rooms_of)]
+OpenRooms = Annotated[Rooms, Depends(_open_rooms)]
 PoolId = Annotated[UUID, Depends(_pool_of_path)]
 SessionId = Annotated[UUID, Depends(_session_of_path)]
 Limit = Annotated[int, Query(ge=1, le=PAGE_MOST, description="Entries of a page.")]

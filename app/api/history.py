@@ -5,13 +5,14 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Header, Query
 from fastapi.sse import EventSourceResponse, ServerSentEvent
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
-from app.api.dependencies import RoomsOf, SessionId
+from app.api.dependencies import Reads, SessionId
 from app.api.problems import responses
 from app.api.sessions import Time
 from app.errors import SessionNotFound
 from app.operations import history, sessions, streams
+from app.operations.ledger import moment
 
 router = APIRouter(prefix="/v1/sessions", tags=["history"])
 
@@ -51,6 +52,9 @@ class LedgerEntry(BaseModel):
     round: int | None
     item: int | None
     q: float | None
+    strata_q: str | None = Field(
+        description="Of one item in every stratum: little-endian float64 in hexadecimal."
+    )
     seen: int | None
     loss: float | None
     detail: dict[str, Any] | None
@@ -72,7 +76,7 @@ class LedgerPage(BaseModel):
     responses=responses(SessionNotFound),
 )
 async def get_trajectory(
-    rooms: RoomsOf,
+    rooms: Reads,
     session_id: SessionId,
     after: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
     limit: Annotated[int, Query(ge=1, le=10_000)] = 1_000,
@@ -97,7 +101,7 @@ async def get_trajectory(
     responses=responses(SessionNotFound),
 )
 async def get_ledger(
-    rooms: RoomsOf,
+    rooms: Reads,
     session_id: SessionId,
     after: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
     limit: Annotated[int, Query(ge=1, le=10_000)] = 1_000,
@@ -110,7 +114,7 @@ async def get_ledger(
     }
 
 
-async def _existing(rooms: RoomsOf, session_id: SessionId) -> None:
+async def _existing(rooms: Reads, session_id: SessionId) -> None:
     """A stream cannot answer 404 once it has begun."""
     await sessions.get_session(rooms, session_id)
 
@@ -124,7 +128,7 @@ async def _existing(rooms: RoomsOf, session_id: SessionId) -> None:
     responses=responses(SessionNotFound),
 )
 async def stream_session(
-    rooms: RoomsOf,
+    rooms: Reads,
     session_id: SessionId,
     last_event_id: Annotated[str | None, Header(pattern=r"^\d{1,10}(-\d{1,10})?$")] = None,
 ) -> AsyncIterator[ServerSentEvent]:
@@ -154,4 +158,4 @@ def _position(last_event_id: str | None) -> tuple[int, int | None]:
 
 
 def _entry(row: dict[str, Any]) -> dict[str, Any]:
-    return row | {"kind": KIND_NAMES[row["kind"]], "at": row["at"].isoformat()}
+    return row | {"kind": KIND_NAMES[row["kind"]], "at": moment(row["at"])}

@@ -13,7 +13,15 @@ from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from app import errors
 from app.api.bodies import JsonRoute
-from app.api.dependencies import NO_NUL, PAGE_DEFAULT, Limit, PoolId, RoomsOf, cursor_of
+from app.api.dependencies import (
+    NO_NUL,
+    PAGE_DEFAULT,
+    Limit,
+    Manages,
+    PoolId,
+    Reads,
+    cursor_of,
+)
 from app.api.ids import pool_wire
 from app.api.itemschema import ITEM_EXAMPLE, ITEM_SCHEMA, UPLOAD_BODY
 from app.api.problems import ProblemError, responses
@@ -155,7 +163,7 @@ class ImportOut(BaseModel):
         errors.InvalidValue, errors.BadRows, errors.EmptyPool, errors.UploadTooLarge
     ),
 )
-async def create_pool(rooms: RoomsOf, body: PoolIn) -> PoolOut:
+async def create_pool(rooms: Manages, body: PoolIn) -> PoolOut:
     """Nothing is kept when one of the items is bad."""
     scale = LossScale.of(body.loss.kind, body.loss.lower, body.loss.upper)
     rows: Rows | None = None
@@ -167,7 +175,7 @@ async def create_pool(rooms: RoomsOf, body: PoolIn) -> PoolOut:
 
 @router.get("", operation_id="list_pools", summary="List pools")
 async def list_pools(
-    rooms: RoomsOf,
+    rooms: Reads,
     limit: Limit = PAGE_DEFAULT,
     after: Annotated[str | None, Query(description="`next` of the page before.")] = None,
 ) -> PoolPage:
@@ -186,7 +194,7 @@ async def list_pools(
     summary="Get a pool",
     responses=responses(errors.PoolNotFound),
 )
-async def get_pool(rooms: RoomsOf, pool_id: PoolId) -> PoolOut:
+async def get_pool(rooms: Reads, pool_id: PoolId) -> PoolOut:
     """The pool without its items."""
     return PoolOut.of(await pools.get_pool(rooms, pool_id))
 
@@ -207,7 +215,7 @@ async def get_pool(rooms: RoomsOf, pool_id: PoolId) -> PoolOut:
     ),
 )
 async def add_items(
-    rooms: RoomsOf,
+    rooms: Manages,
     pool_id: PoolId,
     request: Request,
     on_error: Annotated[
@@ -238,7 +246,7 @@ async def add_items(
     responses=responses(errors.PoolNotFound),
 )
 async def list_items(
-    rooms: RoomsOf,
+    rooms: Reads,
     pool_id: PoolId,
     limit: Limit = PAGE_DEFAULT,
     after: Annotated[
@@ -261,7 +269,7 @@ async def list_items(
     responses=responses(errors.PoolNotFound)
     | {200: {"content": {"application/octet-stream": {}}, "description": "A NumPy archive."}},
 )
-async def get_columns(rooms: RoomsOf, pool_id: PoolId) -> StreamingResponse:
+async def get_columns(rooms: Reads, pool_id: PoolId) -> StreamingResponse:
     """What a verifier needs: every column, `groups`, and the digests as text."""
     record, pool = await pools.columns(rooms, pool_id)
     file = await to_thread.run_sync(_archive, pool)
@@ -278,7 +286,7 @@ async def get_columns(rooms: RoomsOf, pool_id: PoolId) -> StreamingResponse:
     summary="Seal a pool",
     responses=responses(errors.PoolNotFound, errors.EmptyPool, errors.PoolBusy),
 )
-async def seal_pool(rooms: RoomsOf, pool_id: PoolId) -> PoolOut:
+async def seal_pool(rooms: Manages, pool_id: PoolId) -> PoolOut:
     """Freeze the items; sealing again changes nothing."""
     return PoolOut.of(await pools.seal_pool(rooms, pool_id))
 

@@ -33,7 +33,11 @@ STATUS: Mapping[type[Refusal], HTTPStatus] = MappingProxyType(
 MEDIA_TYPE = "application/problem+json"
 MOST_TOLD = 100
 RETRY_SECONDS = 1
-_BODY_LEFT = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.REQUEST_ENTITY_TOO_LARGE}
+_BODY_LEFT = {
+    HTTPStatus.UNAUTHORIZED,
+    HTTPStatus.REQUEST_TIMEOUT,
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+}
 
 
 class RefusedBody(HTTPException):
@@ -179,14 +183,23 @@ def described(contract: dict[str, Any]) -> dict[str, Any]:
         schemas.pop(name, None)
     invalid = responses(errors.InvalidValue)[int(HTTPStatus.UNPROCESSABLE_ENTITY)]
     unavailable = responses(errors.DatabaseUnavailable)
-    for path, operations in contract["paths"].items():
+    for operations in contract["paths"].values():
         for operation in operations.values():
             answers = operation["responses"]
-            if path.startswith("/v1/"):
+            if needed := operation.get("security"):
+                answers |= _closed(needed)
                 answers.setdefault("503", unavailable[int(HTTPStatus.SERVICE_UNAVAILABLE)])
             if MEDIA_TYPE not in answers.get("422", {}).get("content", {MEDIA_TYPE: None}):
                 answers["422"] = invalid
     return contract
+
+
+def _closed(needed: list[dict[str, list[str]]]) -> dict[str, Any]:
+    """What a route answers to those without a key, or without the scope it needs."""
+    refusals: list[type[Refusal]] = [errors.Unauthenticated]
+    if any(scope for one in needed for scope in one.values()):
+        refusals.append(errors.ScopeMissing)
+    return {str(status): answer for status, answer in responses(*refusals).items()}
 
 
 def install(app: FastAPI) -> None:

@@ -11,9 +11,9 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_val
 from pydantic.config import JsonDict
 
 from app.api.bodies import JsonRoute
-from app.api.dependencies import NO_NUL, RoomsOf, SessionId
+from app.api.dependencies import NO_NUL, CallerOf, Labels, Manages, SessionId
 from app.api.problems import responses
-from app.api.sessions import SESSION, STRICT, Session, SessionState, Time
+from app.api.sessions import SESSION, STRICT, BlindSession, Session, SessionState, Time
 from app.errors import (
     InvalidValue,
     LossOutsideScale,
@@ -185,7 +185,10 @@ class ReceiptModel(BaseModel):
 
 
 class ObserveAnswer(NextAnswer):
-    """Receipt, the session after it, and the next draws."""
+    """Receipt, the session after it, and the next draws.
+
+    Of the session a key without scope `read` is told id and state only.
+    """
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -203,7 +206,7 @@ class ObserveAnswer(NextAnswer):
 
     receipt: ReceiptModel | None = None
     receipts: list[ReceiptModel] | None = None
-    session: Session
+    session: Session | BlindSession
 
 
 @router.post(
@@ -213,7 +216,7 @@ class ObserveAnswer(NextAnswer):
     response_model=NextAnswer,
     responses=responses(SessionNotFound),
 )
-async def next_draws(rooms: RoomsOf, session_id: SessionId, body: NextRequest) -> Response:
+async def next_draws(rooms: Labels, session_id: SessionId, body: NextRequest) -> Response:
     """Own unexpired draws first (their lease is renewed), then expired ones, then new ones."""
     offer = await rounds.next_draws(rooms, session_id, body.worker, body.count)
     return _answer(_offered(offer))
@@ -233,7 +236,9 @@ async def next_draws(rooms: RoomsOf, session_id: SessionId, body: NextRequest) -
         SessionClosed,
     ),
 )
-async def observe(rooms: RoomsOf, session_id: SessionId, body: Observed) -> Response:
+async def observe(
+    rooms: Labels, caller: CallerOf, session_id: SessionId, body: Observed
+) -> Response:
     """The same judgement again gets the first one's receipt; another is a conflict."""
     if isinstance(body, OneObservation):
         answer = await rounds.observe(rooms, session_id, [body.judgement()], body.worker, body.next)
@@ -242,7 +247,8 @@ async def observe(rooms: RoomsOf, session_id: SessionId, body: Observed) -> Resp
         judgements = [one.judgement() for one in body.observations]
         answer = await rounds.observe(rooms, session_id, judgements, body.worker, body.next)
         receipts = {"receipts": _receipts(answer.receipts)}
-    return _answer(receipts | {"session": answer.session} | _offered(answer.offer))
+    shown = _blinded(answer.session) if caller.blind else answer.session
+    return _answer(receipts | {"session": shown} | _offered(answer.offer))
 
 
 @router.post(
@@ -259,12 +265,17 @@ async def observe(rooms: RoomsOf, session_id: SessionId, body: Observed) -> Resp
         SessionClosed,
     ),
 )
-async def amend(rooms: RoomsOf, session_id: SessionId, body: AmendmentRequest) -> Response:
+async def amend(rooms: Manages, session_id: SessionId, body: AmendmentRequest) -> Response:
     """Appended with author and reason; a session that had stopped may go on afterwards."""
     correction = Correction(body.judgement(), body.author, body.reason)
     answer = await rounds.amend(rooms, session_id, correction)
     receipt = {"receipt": asdict(answer.receipts[0])}
     return _answer(receipt | {"session": answer.session} | _offered(answer.offer))
+
+
+def _blinded(session: dict[str, Any]) -> dict[str, Any]:
+    """What stays when everything that could sway a judge is taken away."""
+    return {name: session[name] for name in BlindSession.model_fields}
 
 
 def _receipts(receipts: Sequence[rounds.Receipt]) -> list[dict[str, Any]]:

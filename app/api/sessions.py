@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict
 
 from app.api.bodies import JsonRoute
-from app.api.dependencies import NO_NUL, RoomsOf, SessionId, cursor_of, pool_id_of
+from app.api.dependencies import NO_NUL, Manages, Reads, SessionId, cursor_of, pool_id_of
 from app.api.problems import responses
 from app.core.plan import Claim
 from app.errors import (
@@ -59,6 +59,7 @@ SESSION: JsonDict = {
     "revision": 1,
     "lease_seconds": 300,
     "commitment": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+    "ledger_head": "60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752",
     "created_at": "2026-11-21T09:30:00+00:00",
 }
 
@@ -159,7 +160,21 @@ class Session(BaseModel):
     revision: int
     lease_seconds: int
     commitment: str
+    ledger_head: str | None = Field(
+        None, description="Head of the hash chain over the ledger; null for older sessions."
+    )
     created_at: Time
+
+
+class BlindSession(BaseModel):
+    """The session as a key without scope `read` sees it: judges are not told where it stands."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"id": SESSION["id"], "state": SESSION["state"]}]}
+    )
+
+    id: str
+    state: SessionState
 
 
 class SessionPage(BaseModel):
@@ -189,7 +204,7 @@ class SessionChange(BaseModel):
     response_model=Session,
     responses=responses(InvalidValue, UnreachablePrecision, PoolNotFound, PoolNotSealed),
 )
-async def open_session(rooms: RoomsOf, body: SessionOpening) -> dict[str, Any]:
+async def open_session(rooms: Manages, body: SessionOpening) -> dict[str, Any]:
     """Freeze the plan and publish the commitment to the secret seed."""
     claim = Claim(
         target=body.target,
@@ -220,7 +235,7 @@ async def open_session(rooms: RoomsOf, body: SessionOpening) -> dict[str, Any]:
     responses=responses(InvalidValue, PoolNotFound),
 )
 async def list_sessions(
-    rooms: RoomsOf,
+    rooms: Reads,
     pool_id: Annotated[str | None, Query(max_length=64)] = None,
     state: SessionState | None = None,
     after: Annotated[str | None, Query(max_length=64)] = None,
@@ -244,7 +259,7 @@ async def list_sessions(
     response_model=Session,
     responses=responses(SessionNotFound) | {304: {"description": "The ETag still holds."}},
 )
-async def get_session(rooms: RoomsOf, session_id: SessionId, request: Request) -> Response:
+async def get_session(rooms: Reads, session_id: SessionId, request: Request) -> Response:
     """The interval now. Send the ETag back as If-None-Match to poll for nothing."""
     body, version = await sessions.get_session(rooms, session_id)
     etag = f'"{version}"'
@@ -263,7 +278,7 @@ async def get_session(rooms: RoomsOf, session_id: SessionId, request: Request) -
     responses=responses(SessionNotFound, InvalidValue, UnreachablePrecision, SessionClosed),
 )
 async def change_session(
-    rooms: RoomsOf, session_id: SessionId, body: SessionChange
+    rooms: Manages, session_id: SessionId, body: SessionChange
 ) -> dict[str, Any]:
     """Going on with another precision keeps the guarantee; closing is irrevocable."""
     wanted = sessions.Settings(

@@ -4,10 +4,11 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Literal
 
 from fastapi import APIRouter, Request, Response
+from fastapi.responses import JSONResponse
 from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import BaseModel
 
-from app.api.dependencies import RoomsOf
+from app.api.dependencies import Administers, CallerOf, OpenRooms
 from app.api.problems import responses
 from app.errors import DatabaseUnavailable, SchemaBehind
 
@@ -48,7 +49,7 @@ async def healthz() -> Health:
     summary="May it be sent requests?",
     responses=responses(DatabaseUnavailable, SchemaBehind),
 )
-async def readyz(rooms: RoomsOf) -> Health:
+async def readyz(rooms: OpenRooms) -> Health:
     """The database is reachable and its schema is the one this version was written for."""
     if await rooms.database.at_head():
         return Health()
@@ -64,13 +65,25 @@ async def get_version() -> Version:
 
 
 @router.get(
+    "/openapi.json",
+    operation_id="openapi",
+    summary="This contract",
+    response_class=JSONResponse,
+    responses={200: {"description": "An OpenAPI document."}},
+)
+async def contract(_: CallerOf, request: Request) -> JSONResponse:
+    """What every route takes and answers, and the scope it needs."""
+    return JSONResponse(request.app.openapi())
+
+
+@router.get(
     "/metrics",
     operation_id="metrics",
     summary="Prometheus metrics",
     response_class=Response,
     responses={200: {"content": {"text/plain": {}}, "description": "Prometheus text format."}},
 )
-async def metrics(request: Request) -> Response:
+async def metrics(_: Administers, request: Request) -> Response:
     """Of this process, or of all that share PROMETHEUS_MULTIPROC_DIR."""
     body: bytes = request.app.state.metrics.rendered()
     return Response(body, media_type=CONTENT_TYPE_LATEST)

@@ -26,7 +26,7 @@ import psycopg
 
 from app.errors import DataFolderBusy, DataFolderUnusable
 from app.store.accounts import Account, account
-from app.store.postmaster import DATABASE, Postmaster, alive, await_ready, left_over
+from app.store.postmaster import DATABASE, Postmaster, alive, answering, await_ready, left_over
 
 _MAJOR = "18"
 _SOCKET = ".s.PGSQL.5432"
@@ -86,6 +86,15 @@ def pid(data_dir: Path) -> int | None:
     """The process id of the server running in this folder, if one is."""
     found = Postmaster.read(data_dir.absolute() / "postgres")
     return found.pid if found is not None and alive(found.pid) else None
+
+
+def running(data_dir: Path) -> str | None:
+    """The address of the server running in this folder, if one is: it belongs to somebody else.
+
+    It stops when that one does, and what is under way is then lost.
+    """
+    found = answering(data_dir.absolute() / "postgres")
+    return None if found is None else found.url()
 
 
 def programs_folder() -> Path:

@@ -76,6 +76,14 @@ def left_over(cluster: Path) -> Postmaster | None:
     )
 
 
+def answering(cluster: Path) -> Postmaster | None:
+    """The server of this cluster, if one answers at this moment."""
+    found = Postmaster.read(cluster)
+    if found is None or not (found.ready and alive(found.pid) and _answers(found, cluster)):
+        return None
+    return found
+
+
 def alive(process: int) -> bool:
     """Whether a process of this number runs that may be ours."""
     try:

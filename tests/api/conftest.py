@@ -8,6 +8,7 @@ from httpx import ASGITransport, AsyncClient
 
 from app.main import create_app
 from app.settings import Settings
+from tests.keys import bearer
 
 
 @pytest.fixture
@@ -26,7 +27,9 @@ async def app(settings: Settings) -> AsyncIterator[FastAPI]:
 
 @pytest.fixture
 async def client(app: FastAPI) -> AsyncIterator[AsyncClient]:
-    """A client of the service."""
+    """A client of the service whose key may do everything."""
     transport = ASGITransport(app, raise_app_exceptions=False)
-    async with AsyncClient(transport=transport, base_url="http://celeus.test") as client:
+    async with AsyncClient(
+        transport=transport, base_url="http://celeus.test", headers=bearer()
+    ) as client:
         yield client

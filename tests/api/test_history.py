@@ -11,6 +11,7 @@ from httpx import ASGITransport, AsyncClient
 from app.main import create_app
 from app.settings import Settings
 from tests.factories import drawn, judged, known_pool, labelled, opened
+from tests.keys import ADMIN, bearer
 from tests.servers import running_redis
 
 
@@ -107,6 +108,7 @@ async def test_the_ledger_is_paged_and_says_who_did_what(client: AsyncClient) ->
     assert [event["kind"] for event in events] == ["draw", "observation", "change", "amendment"]
     assert events[0]["item"] == draw["item"]["index"]
     assert 0 < events[0]["q"] < 1
+    assert {event["detail"].pop("key") for event in events} == {ADMIN.split("_")[1]}
     assert events[1]["detail"] == {"worker": "ada"}
     assert events[2]["detail"] == {"precision": 0.2, "budget": 60, "state": "active"}
     assert events[3]["detail"] == {"author": "bob", "reason": "sure"}
@@ -118,7 +120,9 @@ async def alone(database_url: str) -> AsyncIterator[AsyncClient]:
     app = create_app(Settings(database_url=database_url))
     async with app.router.lifespan_context(app):
         transport = ASGITransport(app)
-        async with AsyncClient(transport=transport, base_url="http://celeus.test") as client:
+        async with AsyncClient(
+            transport=transport, base_url="http://celeus.test", headers=bearer()
+        ) as client:
             yield client
 
 
@@ -138,7 +142,9 @@ async def test_a_dead_redis_costs_time_and_nothing_else(database_url: str) -> No
         app = create_app(Settings(database_url=database_url, redis_url=redis.url))
         async with app.router.lifespan_context(app):
             transport = ASGITransport(app)
-            async with AsyncClient(transport=transport, base_url="http://celeus.test") as client:
+            async with AsyncClient(
+                transport=transport, base_url="http://celeus.test", headers=bearer()
+            ) as client:
                 pool = await known_pool(client, 30)
                 session = await opened(client, pool)
                 await labelled(client, session, pool, 3)

@@ -15,6 +15,7 @@ from app.api.limits import INLINE_LIMIT_BYTES
 from app.errors import InvalidValue
 from app.main import create_app
 from app.settings import Settings
+from tests.keys import bearer
 
 JSON = {"Content-Type": "application/json"}
 SESSION = "/v1/sessions/ses_019aa3c4d5e67f8091a2b3c4d5e6f708"
@@ -157,7 +158,9 @@ async def hasty(settings: Settings) -> AsyncIterator[httpx.AsyncClient]:
     transport = httpx.ASGITransport(app)
     async with (
         app.router.lifespan_context(app),
-        httpx.AsyncClient(transport=transport, base_url="http://celeus.test") as client,
+        httpx.AsyncClient(
+            transport=transport, base_url="http://celeus.test", headers=bearer()
+        ) as client,
     ):
         yield client
 

@@ -8,6 +8,7 @@ from fastapi import FastAPI
 from app import errors
 from app.api import problems
 from app.errors import Refusal
+from tests.keys import bearer
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -146,7 +147,9 @@ async def test_an_error_of_ours_tells_nothing_of_the_inside(app: FastAPI) -> Non
         raise KeyError("secret")
 
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
-    async with httpx.AsyncClient(transport=transport, base_url="http://celeus") as client:
+    async with httpx.AsyncClient(
+        transport=transport, base_url="http://celeus", headers=bearer()
+    ) as client:
         answer = await client.get("/broken")
     assert answer.status_code == 500
     assert answer.json()["code"] == "internal_error"

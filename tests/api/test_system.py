@@ -5,6 +5,7 @@ from app.main import create_app
 from app.settings import Settings
 from app.store import migrations
 from app.store.database import Database
+from tests.keys import bearer
 
 
 async def test_a_live_process_says_so_and_which_version_it_is(client: httpx.AsyncClient) -> None:
@@ -36,7 +37,9 @@ async def test_without_its_database_the_service_is_alive_but_not_ready() -> None
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     async with (
         app.router.lifespan_context(app),
-        httpx.AsyncClient(transport=transport, base_url="http://celeus.test") as client,
+        httpx.AsyncClient(
+            transport=transport, base_url="http://celeus.test", headers=bearer()
+        ) as client,
     ):
         assert (await client.get("/healthz")).status_code == 200
         for path in ("/readyz", "/v1/pools"):

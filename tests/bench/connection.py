@@ -14,6 +14,9 @@ from urllib.parse import urlsplit
 
 import orjson
 
+from tests.keys import ADMIN
+
+_HEAD = f"Host: bench\r\nAuthorization: Bearer {ADMIN}\r\n"
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 _ETAG = re.compile(rb"\r\netag: *([^\r]+)", re.IGNORECASE)
 
@@ -58,13 +61,13 @@ class Connection:
 
     async def get(self, path: str, headers: str = "") -> Answer:
         """Ask; ``headers`` are whole lines, each with its line break."""
-        self._writer.write(f"GET {path} HTTP/1.1\r\nHost: bench\r\n{headers}\r\n".encode())
+        self._writer.write(f"GET {path} HTTP/1.1\r\n{_HEAD}{headers}\r\n".encode())
         return await self._answer()
 
     async def post(self, path: str, body: bytes, media: str = "application/json") -> Answer:
         """Send a body."""
         head = (
-            f"POST {path} HTTP/1.1\r\nHost: bench\r\nContent-Type: {media}\r\n"
+            f"POST {path} HTTP/1.1\r\n{_HEAD}Content-Type: {media}\r\n"
             f"Content-Length: {len(body)}\r\n\r\n"
         )
         self._writer.write(head.encode() + body)

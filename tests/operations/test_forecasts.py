@@ -10,6 +10,7 @@ from httpx import ASGITransport, AsyncClient
 from app.main import create_app
 from app.settings import Settings
 from tests.factories import drawn, known_pool, labelled, opened
+from tests.keys import bearer
 
 
 @pytest.fixture
@@ -18,7 +19,9 @@ async def client(database_url: str) -> AsyncIterator[AsyncClient]:
     app = create_app(Settings(database_url=database_url, forecast_every_rounds=100))
     async with app.router.lifespan_context(app):
         transport = ASGITransport(app)
-        async with AsyncClient(transport=transport, base_url="http://celeus.test") as client:
+        async with AsyncClient(
+            transport=transport, base_url="http://celeus.test", headers=bearer()
+        ) as client:
             yield client
 
 

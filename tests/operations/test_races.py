@@ -15,6 +15,7 @@ from app.main import create_app
 from app.settings import Settings
 from app.store.database import Database
 from tests.factories import KnownPool, drawn, known_pool, opened
+from tests.keys import bearer
 from tests.operations.replays import assert_whole, kept
 from tests.servers import running_services, started_service
 
@@ -40,7 +41,7 @@ class Load:
         rng = random.Random(number)  # noqa: S311 - only delays
         ask = ("next", {"worker": worker, "count": 1})
         verb, body = ask
-        async with AsyncClient(timeout=30) as client:
+        async with AsyncClient(timeout=30, headers=bearer()) as client:
             while True:
                 found = await self._asked(client, number, verb, body)
                 if verb == "observe":
@@ -79,7 +80,7 @@ class Load:
 @asynccontextmanager
 async def loaded(urls: list[str]) -> AsyncIterator[Load]:
     """A session with a budget of ROUNDS, ready to be worked on."""
-    async with AsyncClient(base_url=urls[0], timeout=30) as client:
+    async with AsyncClient(base_url=urls[0], timeout=30, headers=bearer()) as client:
         pool = await known_pool(client, 600)
         session = await opened(client, pool, budget=ROUNDS, lease_seconds=300)
     yield Load(pool, session, urls)
@@ -97,7 +98,7 @@ async def test_sixteen_workers_on_two_processes_lose_and_double_nothing(
         assert sorted(load.acknowledged) == list(range(1, ROUNDS + 1))
         state = await assert_whole(database, found)
         assert state.folded == ROUNDS
-        async with AsyncClient(base_url=services[1].url) as client:
+        async with AsyncClient(base_url=services[1].url, headers=bearer()) as client:
             served = (await client.get(f"/v1/sessions/{load.session}")).json()
         assert served["sequence"] == found.session["sequence"]
 
@@ -132,7 +133,9 @@ async def two(database_url: str) -> AsyncIterator[list[AsyncClient]]:
         for _ in range(2):
             app = create_app(Settings(database_url=database_url))
             await stack.enter_async_context(app.router.lifespan_context(app))
-            client = AsyncClient(transport=ASGITransport(app), base_url="http://celeus.test")
+            client = AsyncClient(
+                transport=ASGITransport(app), base_url="http://celeus.test", headers=bearer()
+            )
             clients.append(await stack.enter_async_context(client))
         yield clients
 
