@@ -1,0 +1,223 @@
+"""The certificate: everything a claim rests on, as one canonical, signed document.
+
+The document is canonical JSON (RFC 8785); a certificate's digest is SHA-256 of its bytes. Its
+signature is Ed25519 over the canonical JSON of all members but ``signature``. Only the *final* one,
+of a closed session, holds the seed: whoever knows the seed of an open session knows the draws to
+come. docs/certificates.md describes every member.
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import rfc8785
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from app.core.chain import Record, chain_head, chain_start
+from app.core.folding import Point
+from app.core.ledger import Draw
+from app.core.plan import Plan
+from app.core.session import State
+from app.core.signing import ALGORITHM, public_of, sign
+
+FORMAT = "celeus-certificate-1"
+CLOSED = "closed"
+
+ASSUMPTIONS: Mapping[str, str] = MappingProxyType(
+    {
+        "iid_sample": "The pool is an iid sample of the population the claim speaks of.",
+        "margin": "Pool risk and population risk differ by at most the margin stated in the plan.",
+        "without_recentring": (
+            "The bets ignore that items are drawn without replacement: a form for comparisons,"
+            " whose interval carries no guarantee."
+        ),
+        "one_version": (
+            "Losses were corrected: the claim holds for this version of the losses and not for"
+            " all versions at once."
+        ),
+        "independent_corrections": (
+            "Whether and how a loss was corrected did not depend on the draws, the interval or"
+            " the decisions."
+        ),
+    }
+)
+"""What a claim may rest on beside the draws. The claim for a pool as it was judged needs none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where a session stands: what a certificate takes from a state, which will move on.
+
+    ``points`` are the folded rounds, ``draws`` all of them, ``surrogates`` is the sum over the pool
+    before the first round.
+    """
+
+    plan: Plan
+    claim: Mapping[str, Any]
+    points: Sequence[Point]
+    draws: Sequence[Draw]
+    surrogates: float
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What a certificate tells of a session.
+
+    ``session`` are the bytes of its UUID and ``header`` is that of its pool; ``records`` are the
+    events up to the position. ``seed`` is None for an interim certificate, ``supersedes`` the
+    digest of the last certificate issued before a correction.
+    """
+
+    session: bytes
+    header: Mapping[str, Any]
+    position: Position
+    records: Sequence[Record]
+    seed: bytes | None
+    issued_at: str
+    supersedes: str | None
+
+
+def position_of(plan: Plan, state: State, *, amended: bool) -> Position:
+    """Where ``state`` stands now; ``amended`` when one of its events is a correction."""
+    points = list(state.points)
+    return Position(
+        plan=plan,
+        claim=claim_of(plan, state, amended=amended),
+        points=points,
+        draws=[judged.draw for judged in state.rounds],
+        surrogates=points[0].left if points else state.fold.guesses.left,
+    )
+
+
+def certificate(account: Account, key: Ed25519PrivateKey) -> bytes:
+    """The certificate's bytes; the same account and key give the same."""
+    return signed(document(account), key)
+
+
+def signed(body: Mapping[str, Any], key: Ed25519PrivateKey) -> bytes:
+    """A document with its signature, as canonical JSON."""
+    signature = {
+        "algorithm": ALGORITHM,
+        "public_key": public_of(key).hex(),
+        "value": sign(rfc8785.dumps(dict(body)), key).hex(),
+    }
+    return rfc8785.dumps({**body, "signature": signature})
+
+
+def digest_of(data: bytes) -> str:
+    """A certificate's digest in hexadecimal."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def document(account: Account) -> dict[str, Any]:
+    """All members of the certificate but its signature."""
+    position = account.position
+    plan = position.plan
+    start = chain_start(account.session, bytes.fromhex(plan.digest))
+    final = account.seed is not None
+    return {
+        "format": FORMAT,
+        "kind": "final" if final else "interim",
+        "final": final,
+        "session_id": f"ses_{account.session.hex()}",
+        "issued_at": account.issued_at,
+        "supersedes": account.supersedes,
+        "method_version": plan.method_version,
+        "claim": dict(position.claim),
+        "plan": plan.to_dict(),
+        "plan_digest": plan.digest,
+        "pool": dict(account.header),
+        "pool_digest": plan.pool_digest,
+        "commitment": plan.commitment,
+        "seed": None if account.seed is None else account.seed.hex(),
+        "ledger": [dict(record) for record in account.records],
+        "chain": {"start": start.hex(), "head": chain_head(start, account.records).hex()},
+        "surrogates": position.surrogates,
+        "rounds": rounds_of(position.points, position.draws),
+    }
+
+
+def claim_of(plan: Plan, state: State, *, amended: bool) -> dict[str, Any]:
+    """What is claimed after the events of ``state``; ``amended`` when one is a correction."""
+    interval, pool = state.interval, state.fold.pool_interval
+    unjudgeable = sum(judged.loss is None for judged in state.rounds[: state.folded])
+    claim: dict[str, Any] = {
+        "target": plan.target,
+        "alpha": plan.alpha,
+        "precision": state.stopping.precision,
+        "budget": state.stopping.budget,
+        "interval": {"lower": interval.lower, "upper": interval.upper},
+        "pool_interval": {"lower": pool.lower, "upper": pool.upper},
+        "estimate": state.estimate,
+        "labels": state.folded - unjudgeable,
+        "unjudgeable": unjudgeable,
+        "rounds": {
+            "drawn": state.drawn,
+            "observed": state.observed,
+            "folded": state.folded,
+            "pending": state.pending,
+            "waiting": state.waiting,
+        },
+        "stop_reason": state.stop_reason,
+        "emptied": state.fold.emptied,
+        "assumptions": assumptions_of(plan, amended=amended),
+    }
+    if plan.questions:
+        claim["decisions"] = [
+            {
+                "side": one.question.side,
+                "threshold": one.question.threshold,
+                "answer": one.answer,
+                "round": one.round,
+            }
+            for one in state.decisions
+        ]
+    return claim
+
+
+def assumptions_of(plan: Plan, *, amended: bool) -> list[dict[str, str]]:
+    """What the claim rests on, as ``{code, text}``; empty when on nothing but the draws."""
+    codes = []
+    if plan.target == "population":
+        codes.append("margin" if plan.bound.kind == "margin" else "iid_sample")
+    if not plan.policy.recentred:
+        codes.append("without_recentring")
+    if amended:
+        codes += ["one_version", "independent_corrections"]
+    found = [{"code": code, "text": ASSUMPTIONS[code]} for code in codes]
+    for one in found:
+        if one["code"] == "margin":
+            one["text"] += f" The reason given: {plan.bound.assumption}"
+    return found
+
+
+def rounds_of(points: Iterable[Point], draws: Iterable[Draw]) -> dict[str, Any]:
+    """The folded rounds as columns, one value a round; ``draws`` may hold more than were folded.
+
+    ``other`` holds the second completion where its plug-in part is another one.
+    """
+    known = list(points)
+    kept = [draw for draw, _ in zip(draws, known, strict=False)]
+    apart = [point for point in known if point.minus.plug_in != point.plus.plug_in]
+    predicted = bool(known) and known[0].variance is not None
+    return {
+        "q": [draw.q for draw in kept],
+        "seen": [draw.seen for draw in kept],
+        "guess": [point.plus.guess for point in known],
+        "left": [point.left for point in known],
+        "plug_in": [point.plus.plug_in for point in known],
+        "range_lower": [point.plus.possible.lower for point in known],
+        "range_upper": [point.plus.possible.upper for point in known],
+        "variance": [point.variance for point in known] if predicted else None,
+        "estimate": [point.estimate for point in known],
+        "lower": [point.interval.lower for point in known],
+        "upper": [point.interval.upper for point in known],
+        "other": {
+            "round": [point.round for point in apart],
+            "plug_in": [point.minus.plug_in for point in apart],
+            "range_lower": [point.minus.possible.lower for point in apart],
+            "range_upper": [point.minus.possible.upper for point in apart],
+        },
+    }

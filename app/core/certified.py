@@ -1,0 +1,285 @@
+"""A certificate read back: its plan made again from its own claim, its pool's header, its rounds.
+
+Nothing here asks whether the claim is true, only whether the document is one that a session could
+have led to. ``verification`` asks the rest.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.core.losses import KINDS, LossScale
+from app.core.plan import METHOD_VERSION, Claim, Plan, PoolFacts, make_plan
+from app.core.policies import POLICIES, SIMULATION_ONLY, Policy, policy_named
+from app.core.pool import canonical
+from app.core.reading import (
+    DIGEST,
+    Differs,
+    Object,
+    equal,
+    flag,
+    listed,
+    members,
+    number,
+    numbers,
+    same,
+    text,
+    whole,
+)
+from app.core.recorded import Recorded
+from app.core.signals import Range
+from app.core.stopping import Question, Side
+from app.core.surrogates import Strategy
+from app.errors import Refusal
+
+Floats = NDArray[np.float64]
+
+HEADER = ("items", "loss", "groups", "columns", "items_digest")
+COLUMNS = (
+    "q",
+    "seen",
+    "guess",
+    "left",
+    "plug_in",
+    "range_lower",
+    "range_upper",
+    "variance",
+    "estimate",
+    "lower",
+    "upper",
+)
+OTHER = ("round", "plug_in", "range_lower", "range_upper")
+SLACK = 1e-9
+ROUNDING = 1e-13
+
+
+def header_of(value: object) -> tuple[Object, LossScale]:
+    """The header of a pool as ``Pool.header`` makes it, and its scale of losses."""
+    header = members(value, "pool", HEADER)
+    whole(header["items"], "pool.items", 1)
+    loss = members(header["loss"], "pool.loss", ("kind", "lower", "upper"))
+    kind = text(loss["kind"], "pool.loss.kind")
+    lower = number(loss["lower"], "pool.loss.lower")
+    upper = number(loss["upper"], "pool.loss.upper")
+    found = next((known for known in KINDS if known == kind), None)
+    if found is None:
+        raise Differs("pool.loss.kind", kind, "one of " + ", ".join(KINDS))
+    try:
+        scale = LossScale(found, lower, upper)
+    except Refusal as refusal:
+        raise Differs(f"pool.{refusal.field}", refusal.value, refusal.rule) from refusal
+    for at, name in enumerate(listed(header["groups"], "pool.groups")):
+        text(name, f"pool.groups[{at}]")
+    for at, one in enumerate(listed(header["columns"], "pool.columns")):
+        where = f"pool.columns[{at}]"
+        column = members(one, where, ("name", "dtype", "sha256"))
+        text(column["name"], f"{where}.name")
+        text(column["dtype"], f"{where}.dtype")
+        text(column["sha256"], f"{where}.sha256", DIGEST)
+    text(header["items_digest"], "pool.items_digest", DIGEST)
+    return header, scale
+
+
+def header_digest(header: Mapping[str, Any]) -> str:
+    """The digest of the pool with this header."""
+    return hashlib.sha256(canonical(dict(header))).hexdigest()
+
+
+def plan_of(value: object, header: Object, scale: LossScale) -> Plan:
+    """The plan that the claim in ``value`` leads to; Differs where ``value`` is another one."""
+    values = members(value, "plan", value if isinstance(value, dict) else ())
+    equal("plan.method_version", values.get("method_version"), METHOD_VERSION)
+    items = whole(header["items"], "pool.items", 1)
+    facts = PoolFacts(
+        digest=text(values.get("pool_digest"), "plan.pool_digest", DIGEST),
+        items=items,
+        lower=scale.lower,
+        upper=scale.upper,
+        whole_losses=scale.kind == "zero_one",
+    )
+    commitment = text(values.get("commitment"), "plan.commitment", DIGEST)
+    try:
+        plan = make_plan(
+            _claim_of(values),
+            facts,
+            _policy_of(values.get("policy")),
+            commitment,
+            _strategy_of(values.get("strategy")),
+        )
+    except Refusal as refusal:
+        raise Differs(f"plan.{refusal.field}", refusal.value, refusal.rule) from refusal
+    same("plan", values, plan.to_dict())
+    return plan
+
+
+def recorded_of(value: object, surrogates: object, plan: Plan, folded: int) -> Recorded:
+    """The rounds as written down, ``folded`` of them, each number where it may be."""
+    columns = members(value, "rounds", (*COLUMNS, "other"))
+    width, items = plan.scale.width, plan.items
+    arrays = {
+        name: numbers(columns[name], f"rounds.{name}", folded)
+        for name in COLUMNS
+        if name != "variance"
+    }
+    variance = None
+    if plan.policy.has_goal and folded:
+        variance = numbers(columns["variance"], "rounds.variance", folded)
+        _within("rounds.variance", variance, np.zeros(folded), np.full(folded, np.inf))
+    else:
+        equal("rounds.variance", columns["variance"], None)
+    slack = SLACK * width + ROUNDING * max(abs(plan.lower), abs(plan.upper))
+    scale = np.full(folded, plan.lower - slack), np.full(folded, plan.upper + slack)
+    _within("rounds.guess", arrays["guess"], *scale)
+    left = items - np.arange(folded)
+    _within("rounds.left", arrays["left"], left * scale[0], left * scale[1])
+    whole_pool = number(
+        surrogates, "surrogates", items * (plan.lower - slack), items * (plan.upper + slack)
+    )
+    return Recorded(
+        sum=whole_pool,
+        guess=arrays["guess"],
+        left=arrays["left"],
+        lower=arrays["range_lower"],
+        upper=arrays["range_upper"],
+        variance=variance,
+        other=_other_of(columns["other"], folded),
+    )
+
+
+def compare_rounds(claimed: Object, found: Mapping[str, Any], plan: Plan) -> None:
+    """Raise Differs at the first round that does not say what was ``found``.
+
+    Numbers may differ by SLACK: logarithms and exponentials are not the same on all processors.
+    """
+    first: tuple[int, Differs] | None = None
+    for name in COLUMNS:
+        if found[name] is None:
+            continue
+        one, other = np.array(claimed[name], dtype=np.float64), np.array(found[name], dtype=float)
+        at = _first_apart(one, other, _slack(name, one, other, plan))
+        if at is not None and (first is None or at < first[0]):
+            where = f"rounds.{name}, round {at + 1}"
+            first = at, Differs(where, float(one[at]), float(other[at]))
+    if first is not None:
+        raise first[1]
+    same("rounds.other.round", claimed["other"]["round"], found["other"]["round"])
+    for name in OTHER[1:]:
+        one, other = (np.array(side["other"][name], dtype=float) for side in (claimed, found))
+        at = _first_apart(one, other, _slack(name, one, other, plan))
+        if at is not None:
+            where = f"rounds.other.{name}, round {found['other']['round'][at]}"
+            raise Differs(where, float(one[at]), float(other[at]))
+
+
+def close(where: str, claimed: object, found: float, plan: Plan, *, column: str = "lower") -> None:
+    """Raise unless a number is the one found, but for the slack that ``column`` has."""
+    one, other = np.array([number(claimed, where)]), np.array([found])
+    if _first_apart(one, other, _slack(column, one, other, plan)) is not None:
+        raise Differs(where, claimed, found)
+
+
+def _claim_of(values: Object) -> Claim:
+    """What the session was asked to certify, every default said."""
+    bound = members(
+        values.get("bound"), "plan.bound", ("kind", "alpha2", "half_width", "assumption")
+    )
+    kind = text(bound["kind"], "plan.bound.kind")
+    margin = kind == "margin"
+    target = text(values.get("target"), "plan.target")
+    precision = values.get("precision")
+    return Claim(
+        target="population" if target == "population" else "pool",
+        alpha=number(values.get("alpha"), "plan.alpha"),
+        precision=None if precision is None else number(precision, "plan.precision"),
+        budget=whole(values.get("budget"), "plan.budget"),
+        population_bound=None if kind == "none" else kind,
+        alpha2=None if kind in {"none", "pairs"} else number(bound["alpha2"], "plan.bound.alpha2"),
+        margin=number(bound["half_width"], "plan.bound.half_width") if margin else None,
+        margin_assumption=text(bound["assumption"], "plan.bound.assumption") if margin else "",
+        questions=_questions_of(values.get("questions")),
+        stop_when_decided=_flag_of(values.get("stop_when_decided")),
+    )
+
+
+def _flag_of(value: object) -> bool | None:
+    return None if value is None else flag(value, "plan.stop_when_decided")
+
+
+def _questions_of(value: object) -> tuple[Question, ...]:
+    """A plan without questions has no member of this name."""
+    questions: list[Question] = []
+    for at, one in enumerate([] if value is None else listed(value, "plan.questions")):
+        where = f"plan.questions[{at}]"
+        asked = members(one, where, ("side", "threshold"))
+        side = next((known for known in get_args(Side) if known == asked["side"]), None)
+        if side is None:
+            raise Differs(f"{where}.side", asked["side"], "one of " + ", ".join(get_args(Side)))
+        questions.append(Question(side, number(asked["threshold"], f"{where}.threshold")))
+    return tuple(questions)
+
+
+def _policy_of(value: object) -> Policy:
+    name = text(value.get("name") if isinstance(value, dict) else None, "plan.policy.name")
+    if name not in POLICIES or name in SIMULATION_ONLY:
+        known = ", ".join(sorted(set(POLICIES) - SIMULATION_ONLY))
+        raise Differs("plan.policy.name", name, f"one of {known}")
+    usual = POLICIES[name].parameters()
+    given = members(value, "plan.policy", usual)
+    for field, default in usual.items():
+        if type(given[field]) is not type(default):
+            raise Differs(f"plan.policy.{field}", given[field], f"a value like {default!r}")
+    chosen = {field: value for field, value in given.items() if value != usual[field]}
+    try:
+        return policy_named(name, **chosen)
+    except Refusal as refusal:
+        raise Differs(f"plan.policy.{refusal.field}", refusal.value, refusal.rule) from refusal
+
+
+def _strategy_of(value: object) -> Strategy | None:
+    found = next((known for known in get_args(Strategy) if known == value), None)
+    equal("plan.strategy", value, found)
+    return found
+
+
+def _other_of(value: object, folded: int) -> dict[int, Range]:
+    """The ranges of the second completion by round."""
+    other = members(value, "rounds.other", OTHER)
+    rounds = numbers(other["round"], "rounds.other.round")
+    arrays = [numbers(other[name], f"rounds.other.{name}", rounds.size) for name in OTHER]
+    if rounds.size:
+        steps = np.diff(rounds, prepend=0.0)
+        if (steps < 1.0).any() or (rounds % 1.0).any() or rounds[-1] > folded:
+            raise Differs("rounds.other.round", other["round"], f"rounds 1 to {folded} in order")
+    return {
+        int(round_): Range(float(lower), float(upper))
+        for round_, _, lower, upper in zip(*arrays, strict=True)
+    }
+
+
+def _within(where: str, values: Floats, lowest: Floats, highest: Floats) -> None:
+    outside = np.flatnonzero(~((values >= lowest) & (values <= highest)))[:1]
+    if outside.size:
+        at = int(outside[0])
+        rule = f"a number from {lowest[at]:g} to {highest[at]:g}"
+        raise Differs(f"{where}, round {at + 1}", float(values[at]), rule)
+
+
+def _first_apart(one: Floats, other: Floats, slack: Floats) -> int | None:
+    # NaN is never close to anything.
+    apart = np.flatnonzero(~(np.abs(one - other) <= slack))[:1]
+    return int(apart[0]) if apart.size else None
+
+
+def _slack(name: str, one: Floats, other: Floats, plan: Plan) -> Floats:
+    """How far two numbers of this column may be apart."""
+    largest = np.maximum(np.abs(one), np.abs(other))
+    if name == "seen":
+        return np.zeros(one.size)
+    if name in {"q", "variance"}:
+        return SLACK * largest
+    origin = plan.lower * (plan.items - np.arange(one.size)) if name == "left" else plan.lower
+    away = np.maximum(np.abs(one - origin), np.abs(other - origin))
+    return np.asarray(SLACK * np.maximum(away, plan.scale.width) + ROUNDING * largest)

@@ -1,0 +1,110 @@
+"""Replaying a certificate's ledger with the scores at hand: who could be drawn, and who was.
+
+With the seed every draw is proposed again; without it the item is taken as drawn, and its
+probability is computed again. Rounds are folded as late as the next draw allows, so that a row of
+corrections costs one fold.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.core.ledger import Draw
+from app.core.losses import LossScale
+from app.core.plan import Plan
+from app.core.pool import Pool
+from app.core.reading import Differs, Object, equal, same
+from app.core.session import State, begin, enter, fold_ready, propose
+from app.core.surrogates import Scores, scores
+from app.core.transcript import Transcript
+from app.errors import Refusal
+
+MOST_ITEMS_UNSEEN = 2_000_000
+"""Largest pool that is set up from the number of its items alone."""
+SLACK = 1e-9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evidence:
+    """The columns of a pool as they were downloaded, with what else its digest is taken over."""
+
+    columns: Mapping[str, NDArray[Any]]
+    groups: tuple[str, ...]
+    items_digest: bytes
+
+
+def pool_of(evidence: Evidence, header: Object, scale: LossScale) -> Pool:
+    """The pool, when its header is the one in the certificate."""
+    items = int(header["items"])
+    for name, column in evidence.columns.items():
+        if len(column) != items:
+            raise Differs("pool.items", items, f"a column {name} of {len(column)} items")
+        if column.dtype.kind == "f" and not np.isfinite(column).all():
+            raise Differs("pool.columns", name, "finite numbers")
+    pool = Pool(items, scale, evidence.columns, evidence.groups, evidence.items_digest)
+    same("pool", header, pool.header())
+    return pool
+
+
+def scores_for(plan: Plan, pool: Pool | None) -> Scores | None:
+    """What is known of every item before its loss; None when that takes a pool not at hand."""
+    if pool is not None:
+        try:
+            return scores(pool, plan.strategy)
+        except Refusal as refusal:
+            raise Differs(f"plan.{refusal.field}", refusal.value, refusal.rule) from refusal
+    if plan.policy.uses_scores or plan.items > MOST_ITEMS_UNSEEN:
+        return None
+    return Scores(np.full(plan.items, plan.lower), np.zeros(plan.items), None)
+
+
+def replayed(plan: Plan, known: Scores, seed: bytes | None, transcript: Transcript) -> State:
+    """The state after the ledger, every draw being the one that was due, or one that could be."""
+    state = begin(plan, known, seed or b"")
+    for at, event in enumerate(transcript.events):
+        if isinstance(event, Draw):
+            if plan.policy.has_goal:
+                # Only then does who may be drawn depend on the losses.
+                state = fold_ready(plan, state)
+            _compare(f"ledger[{at}]", event, _due(plan, state, event, seed))
+        state = enter(state, event)
+    return fold_ready(plan, state)
+
+
+def check_labels(pool: Pool, transcript: Transcript) -> None:
+    """Where a judge gave the true class, the loss is the one that follows from it."""
+    for at, label in transcript.labels.items():
+        event = transcript.events[at]
+        where = f"ledger[{at}].loss"
+        round_, loss = getattr(event, "round", 0), getattr(event, "loss", None)
+        try:
+            found = pool.loss_of_label(transcript.draws[round_ - 1].item, label)
+        except Refusal as refusal:
+            raise Differs(f"ledger[{at}].detail.label", label, refusal.rule) from refusal
+        if loss is None or abs(loss - found) > SLACK * max(1.0, abs(found)):
+            raise Differs(where, loss, found)
+
+
+def _due(plan: Plan, state: State, event: Draw, seed: bytes | None) -> Draw:
+    if seed is not None:
+        return propose(plan, state)
+    item, q, strata_q = state.proposal.chance(event.item, state.fold.guesses.spread)
+    return Draw(event.round, item, q, state.sequence, strata_q)
+
+
+def _compare(where: str, claimed: Draw, due: Draw) -> None:
+    equal(f"{where}.item", claimed.item, due.item)
+    equal(f"{where}.seen", claimed.seen, due.seen)
+    if abs(claimed.q - due.q) > SLACK * due.q:
+        raise Differs(f"{where}.q", claimed.q, due.q)
+    if claimed.strata_q is None or due.strata_q is None:
+        return
+    equal(f"the strata of {where}.strata_q", claimed.strata_q.size, due.strata_q.size)
+    apart = np.flatnonzero(~(np.abs(claimed.strata_q - due.strata_q) <= SLACK * due.strata_q))[:1]
+    if apart.size:
+        k = int(apart[0])
+        place = f"{where}.strata_q, stratum {k}"
+        raise Differs(place, float(claimed.strata_q[k]), float(due.strata_q[k]))

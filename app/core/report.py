@@ -1,0 +1,81 @@
+"""What a verification found."""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+CHECKS = (
+    "form",
+    "plan",
+    "pool_header",
+    "ledger",
+    "chain",
+    "commitment",
+    "pool_columns",
+    "labels",
+    "draws",
+    "probabilities",
+    "surrogates",
+    "rounds",
+    "claim",
+    "signature",
+    "issuer",
+)
+"""Everything that can be checked, in this order; docs/certificates.md says what each proves."""
+
+NOT_REACHED = "not reached: something before it differs"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The first place where the certificate says something else than what was found."""
+
+    where: str
+    claimed: Any
+    found: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """Who signed; ``trusted`` is None when no key to be trusted was given."""
+
+    public_key: str | None = None
+    valid: bool = False
+    trusted: bool | None = None
+
+
+@dataclass(slots=True)
+class Report:
+    """What was found. ``claim`` is what the certificate says, whether it holds or not.
+
+    ``unchecked`` gives for every check that was not made the reason why.
+    """
+
+    digest: str
+    valid: bool = False
+    kind: str | None = None
+    session_id: str | None = None
+    issued_at: str | None = None
+    claim: Any = None
+    signature: Signature = field(default_factory=Signature)
+    checked: list[str] = field(default_factory=list)
+    unchecked: dict[str, str] = field(default_factory=dict)
+    difference: Difference | None = None
+
+    def close(self) -> None:
+        """Say of every check what became of it, and whether all that were made have passed."""
+        for name in CHECKS:
+            if name not in self.checked:
+                self.unchecked.setdefault(name, NOT_REACHED)
+        self.valid = self.difference is None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+    @property
+    def line(self) -> str:
+        """The verdict in one line."""
+        found = self.difference
+        if found is None:
+            return f"valid {self.kind} certificate of {self.session_id}"
+        return f"not valid: {found.where} is {found.claimed!r}, should be {found.found!r}"

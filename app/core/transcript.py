@@ -1,0 +1,209 @@
+"""The ledger of a certificate: every record checked on its own and in its place.
+
+What can be said of a ledger without its pool: events without a gap, rounds in order, no item drawn
+twice, each probability at least what the proposal leaves every item, one judgement a round,
+losses on the scale, changes the plan allows, nothing after the session was closed.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.core.chain import Record, strata_of_hex
+from app.core.ledger import Amendment, Change, Draw, Event, Observation, Unjudgeable
+from app.core.losses import LossScale
+from app.core.plan import Plan, check_budget, check_precision
+from app.core.reading import HEX, MOMENT, Differs, Object, equal, flag, members, number, text, whole
+from app.core.stopping import StoppingRule
+from app.core.strata import MOST_STRATA
+from app.errors import Refusal
+
+STATES = ("active", "paused", "closed")
+SLACK = 1e-9
+EVERY = ("sequence", "kind", "at")
+FORMS: Mapping[str, tuple[str, ...]] = {
+    "draw": ("round", "item", "q", "seen"),
+    "observation": ("round", "loss"),
+    "unjudgeable": ("round",),
+    "amendment": ("round",),
+    "change": ("detail",),
+}
+"""Members a record of each kind has beside ``EVERY``."""
+OPTIONAL: Mapping[str, tuple[str, ...]] = {
+    "draw": ("strata_q", "detail"),
+    "amendment": ("loss", "detail"),
+}
+
+
+@dataclass(slots=True)
+class Transcript:
+    """A ledger read and found in order; ``labels`` are the classes judges gave, by record."""
+
+    plan: Plan
+    scale: LossScale
+    records: list[Record] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    labels: dict[int, int] = field(default_factory=dict)
+    draws: list[Draw] = field(default_factory=list)
+    state: str = "active"
+    amendments: int = 0
+    _judged: list[bool] = field(default_factory=list)
+    _items: set[int] = field(default_factory=set)
+    _rule: StoppingRule | None = None
+
+    @property
+    def closed(self) -> bool:
+        """The session takes no more events."""
+        return self.state == "closed"
+
+    @property
+    def folded(self) -> int:
+        """Rounds before the first one without a judgement."""
+        return self._judged.index(False) if False in self._judged else len(self._judged)
+
+    @property
+    def rule(self) -> StoppingRule:
+        """Precision and budget in force for the next draw."""
+        return self._rule or self.plan.stopping
+
+    def read(self, value: object) -> None:
+        """Take in the next record; Differs when it cannot be the next one."""
+        where = f"ledger[{len(self.records)}]"
+        kind = text(value.get("kind") if isinstance(value, dict) else None, f"{where}.kind")
+        if kind not in FORMS:
+            raise Differs(f"{where}.kind", kind, "one of " + ", ".join(FORMS))
+        record = members(value, where, EVERY + FORMS[kind], OPTIONAL.get(kind, ("detail",)))
+        sequence = whole(record["sequence"], f"{where}.sequence")
+        equal(f"{where}.sequence", sequence, len(self.records) + 1)
+        text(record["at"], f"{where}.at", MOMENT)
+        if self.closed:
+            raise Differs(where, kind, "no event after the session was closed")
+        detail = _detail(record.get("detail"), f"{where}.detail")
+        if "label" in detail:
+            self.labels[len(self.records)] = whole(detail["label"], f"{where}.detail.label")
+        self.events.append(self._readers()[kind](record, where))
+        self.records.append(record)
+
+    def _readers(self) -> dict[str, Callable[[Object, str], Event]]:
+        return {
+            "draw": self._draw,
+            "observation": self._observation,
+            "unjudgeable": self._unjudgeable,
+            "amendment": self._amendment,
+            "change": self._change,
+        }
+
+    def _draw(self, record: Object, where: str) -> Draw:
+        plan, round_ = self.plan, len(self.draws) + 1
+        equal(f"{where}.round", whole(record["round"], f"{where}.round"), round_)
+        most = min(plan.items, self.rule.budget)
+        if round_ > most:
+            raise Differs(f"{where}.round", round_, f"at most {most} draws")
+        item = whole(record["item"], f"{where}.item", 0, plan.items - 1)
+        if item in self._items:
+            raise Differs(f"{where}.item", item, "an item not drawn before")
+        self._items.add(item)
+        # Whatever the policy, uniform draws leave every item this much.
+        least = plan.policy.beta / (plan.items - round_ + 1) * (1.0 - SLACK)
+        q = number(record["q"], f"{where}.q", least, 1.0 + SLACK)
+        # A draw is made and written down under one lock.
+        equal(f"{where}.seen", whole(record["seen"], f"{where}.seen"), len(self.records))
+        strata_q = self._strata(record.get("strata_q"), q, f"{where}.strata_q")
+        draw = Draw(round_, item, q, len(self.records), strata_q)
+        self.draws.append(draw)
+        self._judged.append(False)
+        return draw
+
+    def _strata(self, value: object, q: float, where: str) -> NDArray[np.float64] | None:
+        if not self.plan.policy.has_goal:
+            if value is not None:
+                raise Differs(where, value, "nothing: the policy has no strata")
+            return None
+        packed = text(value, where, HEX)
+        if len(packed) % 16 or len(packed) > 16 * MOST_STRATA:
+            raise Differs(where, value, f"the bytes of 1 to {MOST_STRATA} numbers")
+        found = strata_of_hex(packed)
+        if not (np.isfinite(found) & (found > 0.0)).all():
+            raise Differs(where, value, "probabilities above 0")
+        if self.draws and (before := self.draws[0].strata_q) is not None:
+            equal(f"the strata of {where}", found.size, before.size)
+        if not (found == q).any():
+            raise Differs(where, f"none of {found.size} is {q!r}", f"q = {q!r} of one stratum")
+        return found
+
+    def _observation(self, record: Object, where: str) -> Observation:
+        round_ = self._judge(record, where)
+        return Observation(round_, self._loss(record["loss"], f"{where}.loss"))
+
+    def _unjudgeable(self, record: Object, where: str) -> Unjudgeable:
+        return Unjudgeable(self._judge(record, where))
+
+    def _amendment(self, record: Object, where: str) -> Amendment:
+        round_ = self._drawn(record, where)
+        if not self._judged[round_ - 1]:
+            raise Differs(f"{where}.round", round_, "a round that was judged")
+        self.amendments += 1
+        given = "loss" in record
+        return Amendment(round_, self._loss(record["loss"], f"{where}.loss") if given else None)
+
+    def _change(self, record: Object, where: str) -> Change:
+        where += ".detail"
+        told = record["detail"]
+        detail = members(told, where, ("precision", "budget", "state"), told)
+        precision = detail["precision"]
+        if precision is not None:
+            precision = number(precision, f"{where}.precision")
+        budget = whole(detail["budget"], f"{where}.budget")
+        if budget < len(self.draws):
+            raise Differs(f"{where}.budget", budget, f"at least the {len(self.draws)} draws made")
+        try:
+            # What stays is not asked for again.
+            if precision != self.rule.precision:
+                check_precision(self.plan, precision)
+            check_budget(budget, self.plan.items)
+        except Refusal as refusal:
+            raise Differs(f"{where}.{refusal.field}", refusal.value, refusal.rule) from refusal
+        state = text(detail["state"], f"{where}.state")
+        if state not in STATES:
+            raise Differs(f"{where}.state", state, "one of " + ", ".join(STATES))
+        stop = detail.get("stop_when_decided")
+        if stop is not None:
+            flag(stop, f"{where}.stop_when_decided")
+        self.state = state
+        self._rule = StoppingRule(precision, budget)
+        return Change(precision, budget, stop)
+
+    def _drawn(self, record: Object, where: str) -> int:
+        round_ = whole(record["round"], f"{where}.round", 1)
+        if round_ > len(self.draws):
+            raise Differs(f"{where}.round", round_, f"a round drawn: 1 to {len(self.draws)}")
+        return round_
+
+    def _judge(self, record: Object, where: str) -> int:
+        round_ = self._drawn(record, where)
+        if self._judged[round_ - 1]:
+            raise Differs(f"{where}.round", round_, "a round that was not judged")
+        self._judged[round_ - 1] = True
+        return round_
+
+    def _loss(self, value: object, where: str) -> float:
+        loss = number(value, where)
+        try:
+            return self.scale.check(loss)
+        except Refusal as refusal:
+            raise Differs(where, loss, refusal.rule) from refusal
+
+
+def _detail(value: object, where: str) -> Mapping[str, Any]:
+    """What else was written down with an event: texts, numbers and flags."""
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise Differs(where, value, "an object")
+    for name, inner in value.items():
+        if isinstance(inner, dict | list):
+            raise Differs(f"{where}.{name}", inner, "a text or a number")
+    return value

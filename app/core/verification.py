@@ -1,0 +1,286 @@
+"""Whether a certificate is true to itself, to its pool and to its key.
+
+Everything is computed again from the document alone, by the fold that the service runs; with the
+pool's columns also what the recorded surrogates, probabilities and draws rest on. What could not
+be checked is named with its reason, and of what does not hold the first place.
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import numpy as np
+import rfc8785
+
+from app.core.certificate import FORMAT, claim_of, digest_of, rounds_of
+from app.core.certified import (
+    close,
+    compare_rounds,
+    header_digest,
+    header_of,
+    plan_of,
+    recorded_of,
+)
+from app.core.chain import chain_head, chain_start
+from app.core.losses import LossScale
+from app.core.plan import Plan
+from app.core.pool import Pool
+from app.core.randomness import commitment
+from app.core.reading import (
+    DIGEST,
+    HEX,
+    MOMENT,
+    Differs,
+    Object,
+    equal,
+    flag,
+    listed,
+    members,
+    parse,
+    same,
+    text,
+)
+from app.core.recorded import Recorded, RecordedOpening
+from app.core.replaying import Evidence, check_labels, pool_of, replayed, scores_for
+from app.core.report import Difference, Report, Signature
+from app.core.session import Coins, State, replay
+from app.core.signing import ALGORITHM, signed_by
+from app.core.transcript import Transcript
+
+MEMBERS = (
+    "chain",
+    "claim",
+    "commitment",
+    "final",
+    "format",
+    "issued_at",
+    "kind",
+    "ledger",
+    "method_version",
+    "plan",
+    "plan_digest",
+    "pool",
+    "pool_digest",
+    "rounds",
+    "seed",
+    "session_id",
+    "signature",
+    "supersedes",
+    "surrogates",
+)
+SESSION: Final = re.compile(r"ses_[0-9a-f]{32}")
+SIGNATURE: Final = re.compile(r"[0-9a-f]{128}")
+LARGEST_CLAIM = 1 << 16
+
+NO_POOL = "it takes the pool's columns"
+NO_SEED = "the seed is revealed by the final certificate only"
+NO_OLDER = "the certificate it supersedes is not at hand"
+
+
+def verify(data: bytes, evidence: Evidence | None = None, trusted: bytes | None = None) -> Report:
+    """Check a certificate, with the columns of its pool and a key to be trusted if given.
+
+    Always a report: whatever the bytes are, they differ somewhere or they do not.
+    """
+    inspection = _Inspection(data, evidence, trusted)
+    # Hostile numbers end in NaN, which equals nothing, and not in warnings.
+    with np.errstate(all="ignore"):
+        inspection.run()
+    return inspection.report
+
+
+class _Inspection:
+    """One verification under way."""
+
+    def __init__(self, data: bytes, evidence: Evidence | None, trusted: bytes | None) -> None:
+        self.report = Report(digest_of(data))
+        self._data = data
+        self._evidence = evidence
+        self._trusted = trusted
+        self._document: Object = {}
+        self._place = "form"
+
+    def run(self) -> None:
+        """Check until something differs."""
+        try:
+            self._check()
+        except Differs as found:
+            self.report.difference = Difference(found.where, found.claimed, found.found)
+        except (ArithmeticError, ValueError) as error:
+            # Numbers that no session leads to break the arithmetic: there is no finer place.
+            self.report.difference = Difference(self._place, None, str(error)[:200])
+        self.report.close()
+
+    @contextmanager
+    def _checking(self, *names: str) -> Iterator[None]:
+        self._place = names[0]
+        yield
+        self.report.checked += names
+
+    def _check(self) -> None:
+        with self._checking("form"):
+            self._document = document = self._form()
+            self._told()
+        header, scale = header_of(document["pool"])
+        with self._checking("plan"):
+            plan = self._plan(header, scale)
+        with self._checking("pool_header"):
+            equal("pool_digest", document["pool_digest"], header_digest(header))
+            equal("plan.pool_digest", plan.pool_digest, document["pool_digest"])
+        with self._checking("ledger"):
+            transcript = self._ledger(Transcript(plan, scale))
+        with self._checking("chain"):
+            self._chain(plan, transcript)
+        seed = self._seed(plan)
+        state = self._state(transcript, seed, self._pool(header, scale, transcript))
+        with self._checking("claim"):
+            self._claim(plan, state, amended=transcript.amendments > 0)
+        with self._checking("signature"):
+            equal("signature", self.report.signature.valid, found=True)
+        self._issuer()
+
+    def _form(self) -> Object:
+        document = members(parse(self._data), "", MEMBERS)
+        equal("format", document["format"], FORMAT)
+        text(document["issued_at"], "issued_at", MOMENT)
+        final = flag(document["final"], "final")
+        equal("kind", document["kind"], "final" if final else "interim")
+        text(document["session_id"], "session_id", SESSION)
+        for name in ("commitment", "plan_digest", "pool_digest"):
+            text(document[name], name, DIGEST)
+        if document["supersedes"] is not None:
+            text(document["supersedes"], "supersedes", DIGEST)
+        if final:
+            text(document["seed"], "seed", HEX)
+        else:
+            equal("seed", document["seed"], None)
+        chain = members(document["chain"], "chain", ("start", "head"))
+        text(chain["start"], "chain.start", DIGEST)
+        text(chain["head"], "chain.head", DIGEST)
+        signature = members(
+            document["signature"], "signature", ("algorithm", "public_key", "value")
+        )
+        equal("signature.algorithm", signature["algorithm"], ALGORITHM)
+        text(signature["public_key"], "signature.public_key", DIGEST)
+        text(signature["value"], "signature.value", SIGNATURE)
+        return document
+
+    def _told(self) -> None:
+        """What the report says whether it holds or not."""
+        report, document = self.report, self._document
+        report.kind = document["kind"]
+        report.session_id = document["session_id"]
+        report.issued_at = document["issued_at"]
+        if len(rfc8785.dumps(document["claim"])) <= LARGEST_CLAIM:
+            report.claim = document["claim"]
+        if document["supersedes"] is not None:
+            report.unchecked["supersedes"] = NO_OLDER
+        given = document["signature"]
+        public = bytes.fromhex(given["public_key"])
+        body = {name: value for name, value in document.items() if name != "signature"}
+        valid = signed_by(rfc8785.dumps(body), bytes.fromhex(given["value"]), public)
+        trusted = None if self._trusted is None else public == self._trusted
+        report.signature = Signature(given["public_key"], valid, trusted)
+
+    def _plan(self, header: Object, scale: LossScale) -> Plan:
+        document = self._document
+        plan = plan_of(document["plan"], header, scale)
+        equal("method_version", document["method_version"], plan.method_version)
+        equal("plan_digest", document["plan_digest"], plan.digest)
+        equal("commitment", document["commitment"], plan.commitment)
+        return plan
+
+    def _ledger(self, transcript: Transcript) -> Transcript:
+        for record in listed(self._document["ledger"], "ledger"):
+            transcript.read(record)
+        equal("final", self._document["final"], transcript.closed)
+        return transcript
+
+    def _chain(self, plan: Plan, transcript: Transcript) -> None:
+        session = bytes.fromhex(self._document["session_id"].removeprefix("ses_"))
+        start = chain_start(session, bytes.fromhex(plan.digest))
+        chain = self._document["chain"]
+        equal("chain.start", chain["start"], start.hex())
+        equal("chain.head", chain["head"], chain_head(start, transcript.records).hex())
+
+    def _seed(self, plan: Plan) -> bytes | None:
+        if not self._document["final"]:
+            self.report.unchecked["commitment"] = NO_SEED
+            return None
+        with self._checking("commitment"):
+            seed = bytes.fromhex(self._document["seed"])
+            equal("commitment", plan.commitment, commitment(seed))
+        return seed
+
+    def _pool(self, header: Object, scale: LossScale, transcript: Transcript) -> Pool | None:
+        if self._evidence is None:
+            self.report.unchecked |= {"pool_columns": NO_POOL, "labels": NO_POOL}
+            return None
+        with self._checking("pool_columns"):
+            pool = pool_of(self._evidence, header, scale)
+        with self._checking("labels"):
+            check_labels(pool, transcript)
+        return pool
+
+    def _state(self, transcript: Transcript, seed: bytes | None, pool: Pool | None) -> State:
+        """The state after the ledger, from the pool, or from what was recorded of it."""
+        plan, document = transcript.plan, self._document
+        self._place = "rounds"
+        recorded = recorded_of(document["rounds"], document["surrogates"], plan, transcript.folded)
+        known = scores_for(plan, pool)
+        if known is None:
+            missing = dict.fromkeys(("draws", "probabilities", "surrogates"), NO_POOL)
+            self.report.unchecked |= missing
+            with self._checking("rounds"):
+                state = replay(plan, _begun(plan, recorded), transcript.events)
+                self._rounds(plan, state, transcript)
+            return state
+        with self._checking("probabilities", *(["draws"] if seed is not None else [])):
+            state = replayed(plan, known, seed, transcript)
+        if seed is None:
+            self.report.unchecked["draws"] = NO_SEED
+        with self._checking("surrogates", "rounds"):
+            self._rounds(plan, state, transcript)
+        return state
+
+    def _rounds(self, plan: Plan, state: State, transcript: Transcript) -> None:
+        document, points = self._document, state.points
+        compare_rounds(document["rounds"], rounds_of(points, transcript.draws), plan)
+        start = points[0].left if points else state.fold.guesses.left
+        close("surrogates", document["surrogates"], start, plan, column="left")
+
+    def _claim(self, plan: Plan, state: State, *, amended: bool) -> None:
+        """Numbers that were computed may differ a little, all others not at all."""
+        found = claim_of(plan, state, amended=amended)
+        claim = members(self._document["claim"], "claim", found)
+        for name in ("interval", "pool_interval"):
+            where = f"claim.{name}"
+            ends = members(claim[name], where, found[name])
+            for end, value in found[name].items():
+                close(f"{where}.{end}", ends[end], value, plan)
+        close("claim.estimate", claim["estimate"], found["estimate"], plan)
+        computed = {name: claim[name] for name in ("interval", "pool_interval", "estimate")}
+        same("claim", claim, found | computed)
+
+    def _issuer(self) -> None:
+        key = self.report.signature.public_key
+        if self._trusted is None:
+            self.report.unchecked["issuer"] = f"signed by {key}, which nobody has told me to trust"
+            return
+        with self._checking("issuer"):
+            equal("signature.public_key", key, self._trusted.hex())
+
+
+def _begun(plan: Plan, recorded: Recorded) -> State:
+    """The state before the first draw of a session whose pool is not at hand."""
+    opening = RecordedOpening(plan, recorded)
+    return State(
+        items=plan.items,
+        scale=plan.scale,
+        coins=Coins(b""),
+        opening=opening,
+        fold=opening.fold(),
+        stopping=plan.stopping,
+        questions=plan.questions,
+    )

@@ -1,0 +1,185 @@
+"""Sessions of the core alone, kept with their records, and the certificates they lead to."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from numpy.typing import NDArray
+
+from app.core.certificate import Account, certificate, position_of
+from app.core.chain import record_of
+from app.core.ledger import Amendment, Change, Draw, Event, Observation, Unjudgeable
+from app.core.losses import LossScale
+from app.core.plan import Claim, Plan, PoolFacts, make_plan
+from app.core.policies import policy_named
+from app.core.pool import Pool
+from app.core.randomness import commitment
+from app.core.replaying import Evidence
+from app.core.session import PENDING, State, begin, enter, fold_ready, propose
+from app.core.surrogates import scores
+
+KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
+OTHER_KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(1, 33)))
+SEED = bytes(range(100, 132))
+SESSION = bytes.fromhex("019aa0b2c3d47e5f8a9b0c1d2e3f4a5c")
+ISSUED_AT = "2026-11-21T14:00:00.000000+00:00"
+AT = "2026-11-21T13:{:02d}:{:02d}.{:06d}+00:00"
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class World:
+    """A pool and the losses nobody is shown."""
+
+    pool: Pool
+    losses: Floats
+
+    @property
+    def evidence(self) -> Evidence:
+        """The pool as somebody downloads it."""
+        return Evidence(self.pool.columns, self.pool.groups, self.pool.items_digest)
+
+
+def zero_one_world(items: int = 400, seed: int = 1) -> World:
+    """Zero-one losses with an informative surrogate and the classes they follow from."""
+    chance = np.random.default_rng(seed)
+    surrogate = np.clip(0.3 + 0.3 * chance.standard_normal(items), 0.02, 0.98)
+    losses = (chance.random(items) < surrogate).astype(np.float64)
+    columns: dict[str, NDArray[Any]] = {
+        "surrogate.0": surrogate,
+        "prediction": np.zeros(items, dtype="<i4"),
+    }
+    return World(_pool(items, LossScale.of("zero_one"), columns), losses)
+
+
+def graded_world(items: int = 300, seed: int = 2) -> World:
+    """Losses anywhere on a scale that does not begin at 0."""
+    chance = np.random.default_rng(seed)
+    unit = chance.random(items)
+    surrogate = np.clip(unit + 0.1 * chance.standard_normal(items), 0.0, 1.0)
+    scale = LossScale.of("bounded", -2.0, 6.0)
+    columns: dict[str, NDArray[Any]] = {"surrogate.0": -2.0 + 8.0 * surrogate}
+    return World(_pool(items, scale, columns), -2.0 + 8.0 * unit)
+
+
+def bare_world(items: int = 150, seed: int = 3) -> World:
+    """A pool of which nothing is known."""
+    losses = (np.random.default_rng(seed).random(items) < 0.2).astype(np.float64)
+    return World(_pool(items, LossScale.of("zero_one"), {}), losses)
+
+
+def _pool(items: int, scale: LossScale, columns: Mapping[str, NDArray[Any]]) -> Pool:
+    return Pool(items, scale, columns, (), bytes(range(32)))
+
+
+@dataclass
+class Case:
+    """A session under way; ``labels`` has judges send classes where the losses are zero or one."""
+
+    world: World
+    plan: Plan
+    state: State
+    labels: bool = False
+    records: list[dict[str, Any]] = field(default_factory=list)
+    amended: bool = False
+
+    def enter(self, event: Event, **detail: Any) -> None:  # noqa: ANN401 -- as the wire takes it
+        """The next event, with what is written down beside it."""
+        step = enter(self.state, event)
+        self.state = step if isinstance(event, Amendment) else fold_ready(self.plan, step)
+        sequence = self.state.sequence
+        at = AT.format(sequence // 60 % 60, sequence % 60, sequence * 7919 % 1_000_000)
+        self.records.append(record_of(sequence, event, detail or None, at))
+        self.amended |= isinstance(event, Amendment)
+
+    def draw(self, count: int = 1) -> list[Draw]:
+        """Draw without judging."""
+        made = []
+        # A row of corrections is folded once.
+        self.state = fold_ready(self.plan, self.state)
+        for _ in range(count):
+            made.append(propose(self.plan, self.state))
+            self.enter(made[-1], worker="ada")
+        return made
+
+    def judge(self, rounds: Iterable[int] | None = None, *, hidden: Iterable[int] = ()) -> None:
+        """Judge these rounds in this order, or all that are out; ``hidden`` can nobody tell."""
+        if rounds is None:
+            out = (one for one in self.state.rounds if one.loss is PENDING)
+            rounds = [one.draw.round for one in out]
+        unknown = set(hidden)
+        for round_ in rounds:
+            loss = float(self.world.losses[self.state.rounds[round_ - 1].draw.item])
+            if round_ in unknown:
+                self.enter(Unjudgeable(round_), unjudgeable="blurred", worker="ada")
+            elif self.labels:
+                # Every item is predicted to be of class 0.
+                self.enter(Observation(round_, loss), label=int(loss), worker="ada")
+            else:
+                self.enter(Observation(round_, loss), worker="ada")
+
+    def go(self, rounds: int, *, hidden: Iterable[int] = ()) -> None:
+        """Draw and judge, one after the other."""
+        for _ in range(rounds):
+            self.judge([self.draw()[0].round], hidden=hidden)
+
+    def amend(self, round_: int, loss: float | None) -> None:
+        """Correct a judgement."""
+        self.enter(Amendment(round_, loss), author="bob", reason="a slip")
+
+    def change(
+        self, precision: float | None, budget: int | None = None, state: str = "active"
+    ) -> None:
+        """Go on with another precision or budget, or close."""
+        limit = self.state.stopping.budget if budget is None else budget
+        self.enter(Change(precision, limit), precision=precision, budget=limit, state=state)
+
+    def close(self) -> None:
+        """For good."""
+        self.change(self.state.stopping.precision, state="closed")
+
+    def account(self, *, final: bool) -> Account:
+        """What a certificate tells of it now."""
+        self.state = fold_ready(self.plan, self.state)
+        return Account(
+            session=SESSION,
+            header=self.world.pool.header(),
+            position=position_of(self.plan, self.state, amended=self.amended),
+            records=self.records,
+            seed=SEED if final else None,
+            issued_at=ISSUED_AT,
+            supersedes=None,
+        )
+
+    def certificate(self, *, final: bool = True, key: Ed25519PrivateKey = KEY) -> bytes:
+        """Signed; a final one closes the session."""
+        if final and (
+            not self.records or self.records[-1].get("detail", {}).get("state") != "closed"
+        ):
+            self.close()
+        return certificate(self.account(final=final), key)
+
+
+def opened(
+    world: World,
+    policy: str = "sharp",
+    claim: Claim | None = None,
+    **parameters: Any,  # noqa: ANN401
+) -> Case:
+    """A session before its first draw."""
+    pool = world.pool
+    facts = PoolFacts(
+        pool.digest,
+        pool.items,
+        pool.scale.lower,
+        pool.scale.upper,
+        whole_losses=pool.scale.kind == "zero_one",
+    )
+    chosen = policy_named(policy, **parameters)
+    plan = make_plan(
+        claim or Claim(precision=pool.scale.width / 10.0), facts, chosen, commitment(SEED)
+    )
+    return Case(world, plan, begin(plan, scores(pool), SEED))
