@@ -19,6 +19,7 @@ from app.core.ledger import Draw
 from app.core.plan import Plan
 from app.core.proposals import RunningSum
 from app.core.signals import Range, check, signal
+from app.core.stopping import Decisions, rounding, undecided
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +112,8 @@ class Fold:
     """The folded prefix of a session: everything the interval depends on.
 
     ``least`` and ``largest`` are the sums of losses of the two completions; they lose no digits,
-    since on a scale far from 0 many small errors would move the logical limits.
+    since on a scale far from 0 many small errors would move the logical limits. ``decisions`` are
+    those after the last folded round.
     """
 
     guesses: Guesses
@@ -119,6 +121,7 @@ class Fold:
     least: RunningSum = field(default_factory=lambda: RunningSum(0.0))
     largest: RunningSum = field(default_factory=lambda: RunningSum(0.0))
     points: list[Point] = field(default_factory=list)
+    decisions: Decisions = ()
 
     @property
     def rounds(self) -> int:
@@ -166,6 +169,9 @@ def fold_round(plan: Plan, fold: Fold, outcome: Outcome) -> Fold:
     fold.points.append(
         Point(round_, fold.estimate, fold.interval, turn.left, variance, turn.plus, turn.minus)
     )
+    if plan.questions:
+        slack, known = rounding(plan.scale), fold.decisions or undecided(plan.questions)
+        fold.decisions = tuple(one.after(round_, fold.interval, slack) for one in known)
     return fold
 
 

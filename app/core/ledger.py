@@ -51,10 +51,15 @@ class Amendment:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """New precision and budget, binding from the first draw made after it."""
+    """New precision and budget, binding from the first draw made after it.
+
+    ``stop_when_decided`` says from now on whether answers to all questions end the session; None
+    leaves it as it was.
+    """
 
     precision: float | None
     budget: int
+    stop_when_decided: bool | None = None
 
 
 Event = Draw | Observation | Unjudgeable | Amendment | Change

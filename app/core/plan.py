@@ -3,27 +3,47 @@
 import hashlib
 import math
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any
 
+from app.core.claim import (
+    Claim,
+    PoolFacts,
+    Target,
+    bound_of,
+    check_questions,
+    check_stop_when_decided,
+    require,
+)
 from app.core.eprocess import Interval
 from app.core.pairplan import narrowest, pair_steps
 from app.core.policies import Policy
 from app.core.pool import canonical
 from app.core.population import PopulationBound
-from app.core.stopping import StoppingRule
+from app.core.stopping import Question, StoppingRule
 from app.core.surrogates import Strategy
-from app.errors import InvalidValue, UnreachablePrecision
+from app.errors import UnreachablePrecision
 
-Target = Literal["pool", "population"]
+__all__ = [
+    "METHOD_VERSION",
+    "Claim",
+    "Plan",
+    "PoolFacts",
+    "Target",
+    "cell_width",
+    "check_budget",
+    "check_precision",
+    "check_stop_when_decided",
+    "lattice_steps",
+    "make_plan",
+    "plan_from",
+    "precision_warning",
+]
 
 METHOD_VERSION = "celeus-1"
 CELLS_PER_PRECISION = 100
 CELLS_WITHOUT_PRECISION = 2000
 LATTICE_PER_PRECISION = 200
 WHOLE = 1e-9
-ALPHA2_SHARE = 0.5
-ALPHA2_SHARE_BY_GOAL = 0.1
-LOOSE_SHARE = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +70,8 @@ class Plan:
     cell: float
     commitment: str
     method_version: str = METHOD_VERSION
+    questions: tuple[Question, ...] = ()
+    stop_when_decided: bool = False
 
     @property
     def scale(self) -> Interval:
@@ -59,11 +81,18 @@ class Plan:
     @property
     def stopping(self) -> StoppingRule:
         """The rule in force until a change."""
-        return StoppingRule(self.precision, self.budget)
+        return StoppingRule(self.precision, self.budget, self.stop_when_decided)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values; ``plan_from`` reads them back."""
-        return asdict(self)
+        """Plain values; ``plan_from`` reads them back.
+
+        A plan without questions has no member that speaks of them: its digest is what it was
+        before there were any.
+        """
+        values = asdict(self)
+        if not self.questions:
+            del values["questions"], values["stop_when_decided"]
+        return values
 
     @property
     def digest(self) -> str:
@@ -73,7 +102,11 @@ class Plan:
 
 def plan_from(values: dict[str, Any]) -> Plan:
     """The plan whose ``to_dict`` gave ``values``."""
-    inner = {"policy": Policy(**values["policy"]), "bound": PopulationBound(**values["bound"])}
+    inner = {
+        "policy": Policy(**values["policy"]),
+        "bound": PopulationBound(**values["bound"]),
+        "questions": tuple(Question(**one) for one in values.get("questions", ())),
+    }
     return Plan(**(values | inner))
 
 
@@ -95,46 +128,20 @@ def cell_width(precision: float | None, scale: Interval) -> float:
     return precision / CELLS_PER_PRECISION
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """What a session is asked to certify; defaults where a field is None.
-
-    ``alpha2`` is the share of alpha spent on the step to the population (default: half), by
-    ``population_bound`` (default: hoeffding).
-    """
-
-    target: Target = "pool"
-    alpha: float = 0.05
-    precision: float | None = None
-    budget: int | None = None
-    population_bound: str | None = None
-    alpha2: float | None = None
-    margin: float | None = None
-    margin_assumption: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class PoolFacts:
-    """What a plan states about its pool."""
-
-    digest: str
-    items: int
-    lower: float
-    upper: float
-    whole_losses: bool
-
-
 def make_plan(
     claim: Claim, pool: PoolFacts, policy: Policy, commitment: str, strategy: Strategy | None = None
 ) -> Plan:
     """The plan for ``claim``. Refuses values outside their ranges and what cannot be certified."""
     scale = Interval(pool.lower, pool.upper)
     targets = claim.target in {"pool", "population"}
-    _require("target", "pool or population", claim.target, holds=targets)
-    _require("alpha", "above 0 and below 1", claim.alpha, holds=0.0 < claim.alpha < 1.0)
+    require("target", "pool or population", claim.target, holds=targets)
+    require("alpha", "above 0 and below 1", claim.alpha, holds=0.0 < claim.alpha < 1.0)
     if claim.precision is not None:
         _check_width(claim.precision, scale)
-    bound = _bound(claim, pool, policy)
+    check_questions(claim.questions, scale)
+    stop = claim.stop_when_decided
+    check_stop_when_decided(claim.questions, stop=stop)
+    bound = bound_of(claim, pool, policy)
     budget = pool.items if claim.budget is None else claim.budget
     check_budget(budget, pool.items)
     plan = Plan(
@@ -152,6 +159,8 @@ def make_plan(
         budget=budget,
         cell=_cell(claim, policy, bound, scale),
         commitment=commitment,
+        questions=claim.questions,
+        stop_when_decided=bool(claim.questions) if stop is None else stop,
     )
     check_precision(plan, claim.precision)
     return plan
@@ -168,7 +177,7 @@ def _cell(claim: Claim, policy: Policy, bound: PopulationBound, scale: Interval)
 def check_budget(budget: int, items: int) -> None:
     """Refuse a budget that is not a number of draws the pool can give."""
     rule = f"at least 1 and at most the {items} items of the pool"
-    _require("budget", rule, budget, holds=1 <= budget <= items)
+    require("budget", rule, budget, holds=1 <= budget <= items)
 
 
 def check_precision(plan: Plan, precision: float | None) -> None:
@@ -194,9 +203,9 @@ FINEST_PRECISION = 5e-4
 
 def _check_width(precision: float, scale: Interval) -> None:
     rule = f"above 0 and below the scale's width {scale.width:g}"
-    _require("precision", rule, precision, holds=0.0 < precision < scale.width)
+    require("precision", rule, precision, holds=0.0 < precision < scale.width)
     finest = scale.width * FINEST_PRECISION
-    _require("precision", f"at least {finest:g}", precision, holds=precision >= finest)
+    require("precision", f"at least {finest:g}", precision, holds=precision >= finest)
 
 
 def _narrowest(plan: Plan, precision: float) -> float:
@@ -231,64 +240,3 @@ def precision_warning(plan: Plan, precision: float | None) -> str | None:
         f"a pool risk in the middle of the scale cannot reach precision {precision:g} for the"
         f" population: with {plan.items} items the width there stays at {width:.6g}"
     )
-
-
-def _bound(claim: Claim, pool: PoolFacts, policy: Policy) -> PopulationBound:
-    if claim.target == "pool":
-        for field in ("population_bound", "alpha2", "margin"):
-            value = getattr(claim, field)
-            _require(field, "absent for target pool", value, holds=value is None)
-        return PopulationBound("none")
-    kind = claim.population_bound or _default_bound(claim, pool, policy)
-    if kind == "pairs":
-        return _pairs(claim, policy)
-    share = ALPHA2_SHARE_BY_GOAL if policy.has_goal else ALPHA2_SHARE
-    alpha2 = claim.alpha * share if claim.alpha2 is None else claim.alpha2
-    if kind == "margin":
-        margin = claim.margin if claim.margin is not None else -1.0
-        rule = "a finite half-width of at least 0"
-        _require("margin", rule, claim.margin, holds=0.0 <= margin < math.inf)
-        text = claim.margin_assumption
-        _require("margin_assumption", "the assumption it rests on", text, holds=bool(text.strip()))
-        # Both hold at once, so the margin's failure takes a share; 0 is for one that cannot fail.
-        rule = "at least 0 and below alpha"
-        _require("alpha2", rule, alpha2, holds=0.0 <= alpha2 < claim.alpha)
-        return PopulationBound("margin", alpha2, half_width=margin, assumption=text)
-    rule = "absent unless the bound is margin"
-    _require("margin", rule, claim.margin, holds=claim.margin is None)
-    _require("alpha2", "above 0 and below alpha", alpha2, holds=0.0 < alpha2 < claim.alpha)
-    if kind == "hoeffding":
-        return PopulationBound("hoeffding", alpha2)
-    if kind == "kl":
-        return PopulationBound("kl", alpha2)
-    known = "hoeffding, kl, clopper_pearson, margin or pairs"
-    _require("population_bound", known, kind, holds=kind == "clopper_pearson")
-    rule = "kl or hoeffding unless the loss is zero_one"
-    _require("population_bound", rule, kind, holds=pool.whole_losses)
-    return PopulationBound("clopper_pearson", alpha2)
-
-
-def _default_bound(claim: Claim, pool: PoolFacts, policy: Policy) -> str:
-    if claim.margin is not None:
-        return "margin"
-    if not policy.has_goal:
-        return "hoeffding"
-    if claim.precision is not None and claim.alpha2 is None:
-        return "pairs"
-    return "clopper_pearson" if pool.whole_losses else "kl"
-
-
-def _pairs(claim: Claim, policy: Policy) -> PopulationBound:
-    """Pairs at 0.95 alpha within a loose pool sequence at 0.05 alpha."""
-    rule = "another one for a policy without strata, or without a precision"
-    able = policy.has_goal and claim.precision is not None
-    _require("population_bound", rule, "pairs", holds=able)
-    for field in ("alpha2", "margin"):
-        value = getattr(claim, field)
-        _require(field, "absent for pairs", value, holds=value is None)
-    return PopulationBound("pairs", claim.alpha * LOOSE_SHARE)
-
-
-def _require(field: str, rule: str, value: object, *, holds: bool) -> None:
-    if not holds:
-        raise InvalidValue(f"{field} must be {rule}", field=field, rule=rule, value=value)

@@ -10,7 +10,7 @@ never copied. The live service, the verifier, the simulator and the tests all ru
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Final
 
@@ -24,7 +24,14 @@ from app.core.opening import Opening, opening
 from app.core.plan import Plan
 from app.core.proposals import Proposal
 from app.core.randomness import uniforms
-from app.core.stopping import StoppingRule, StopReason
+from app.core.stopping import (
+    Decisions,
+    Question,
+    StoppingRule,
+    StopReason,
+    all_decided,
+    undecided,
+)
 from app.core.surrogates import Scores
 
 Floats = NDArray[np.float64]
@@ -90,6 +97,7 @@ class State:
     opening: Opening
     fold: Fold
     stopping: StoppingRule
+    questions: tuple[Question, ...] = ()
     sequence: int = 0
     observed: int = 0
     stale: bool = False
@@ -136,9 +144,15 @@ class State:
         return self.fold.points
 
     @property
+    def decisions(self) -> Decisions:
+        """The answers after the folded rounds, in the order of the questions."""
+        return self.fold.decisions or undecided(self.questions)
+
+    @property
     def stop_reason(self) -> StopReason | None:
         """Why no further labels are asked for, or None to go on."""
-        return self.stopping.reason(self.interval, self.folded, self.items)
+        decided = all_decided(self.fold.decisions)
+        return self.stopping.reason(self.interval, self.folded, self.items, decided=decided)
 
 
 def begin(plan: Plan, scores: Scores, seed: bytes) -> State:
@@ -151,6 +165,7 @@ def begin(plan: Plan, scores: Scores, seed: bytes) -> State:
         opening=parts,
         fold=parts.fold(),
         stopping=plan.stopping,
+        questions=plan.questions,
     )
 
 
@@ -204,8 +219,15 @@ def enter(state: State, event: Event) -> State:
         case Amendment():
             _correct(state, event)
         case Change():
-            state.stopping = StoppingRule(event.precision, event.budget)
+            state.stopping = _changed(state.stopping, event)
     return state
+
+
+def _changed(rule: StoppingRule, event: Change) -> StoppingRule:
+    stop = event.stop_when_decided
+    if stop is None:
+        stop = rule.stop_when_decided
+    return replace(rule, precision=event.precision, budget=event.budget, stop_when_decided=stop)
 
 
 def _judge(state: State, round_: int, loss: float | None) -> None:

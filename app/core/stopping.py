@@ -1,30 +1,119 @@
-"""When a session may stop. The guarantee does not end there: going on is always valid."""
+"""Questions, their answers, and when a session may stop.
 
+A question asks on which side of a threshold c the risk lies: ``at_most`` c (R <= c?) or
+``at_least`` c (R >= c?). It is read off the running interval, which holds R in all rounds at once
+with probability 1 - alpha, so any number of questions costs no further alpha. An interval end that
+lies beside c by rounding alone counts as c: after the last item of a pool whose risk is the
+threshold, either question is answered yes.
+
+The guarantee does not end at a stop: going on is always valid.
+"""
+
+import sys
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Literal
 
 from app.core.eprocess import Interval
+
+Side = Literal["at_most", "at_least"]
+Answer = Literal["yes", "no", "undecided"]
+
+ROUNDINGS = 16.0
+"""Last digits by which a mean of losses, or an end of an interval, may be off."""
+
+
+def rounding(scale: Interval) -> float:
+    """What a comparison with a threshold leaves to rounding."""
+    return ROUNDINGS * sys.float_info.epsilon * max(abs(scale.lower), abs(scale.upper))
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Whether the risk lies on this side of ``threshold``, itself included."""
+
+    side: Side
+    threshold: float
+
+    def answer(self, interval: Interval, slack: float = 0.0) -> Answer:
+        """What ``interval`` says; ends count as the threshold up to ``slack`` beyond it."""
+        if self.side == "at_most":
+            most = self.threshold + slack
+            return _told(yes=interval.upper <= most, no=interval.lower > most)
+        least = self.threshold - slack
+        return _told(yes=interval.lower >= least, no=interval.upper < least)
+
+
+def _told(*, yes: bool, no: bool) -> Answer:
+    if yes:
+        return "yes"
+    return "no" if no else "undecided"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The answer to a question, and the round that gave it (None while undecided)."""
+
+    question: Question
+    answer: Answer = "undecided"
+    round: int | None = None
+
+    def after(self, round_: int, interval: Interval, slack: float) -> "Decision":
+        """The decision after a further round; an answer once given stays."""
+        if self.answer != "undecided":
+            return self
+        answer = self.question.answer(interval, slack)
+        return self if answer == "undecided" else Decision(self.question, answer, round_)
+
+    def contradicted(self, interval: Interval, slack: float) -> bool:
+        """A later interval says the opposite: the risk was lost before, by what alpha allows."""
+        now = self.question.answer(interval, slack)
+        return "undecided" not in {now, self.answer} and now != self.answer
+
+
+Decisions = tuple[Decision, ...]
+
+
+def undecided(questions: tuple[Question, ...]) -> Decisions:
+    """Decisions before the first round."""
+    return tuple(Decision(question) for question in questions)
+
+
+def all_decided(decisions: Decisions) -> bool:
+    """There are questions, and each has its answer."""
+    return bool(decisions) and all(one.answer != "undecided" for one in decisions)
 
 
 class StopReason(StrEnum):
     """Why no further labels are asked for."""
 
     TARGET_REACHED = "target_reached"
+    DECIDED = "decided"
     EXHAUSTED = "exhausted"
     BUDGET_SPENT = "budget_spent"
 
 
 @dataclass(frozen=True, slots=True)
 class StoppingRule:
-    """The interval width asked for (None: none) and the most draws allowed."""
+    """The interval width asked for (None: none), the most draws, and whether answers suffice."""
 
     precision: float | None
     budget: int
+    stop_when_decided: bool = False
 
-    def reason(self, interval: Interval, folded: int, items: int) -> StopReason | None:
+    @property
+    def aims(self) -> bool:
+        """There is something to reach before budget and pool end."""
+        return self.precision is not None or self.stop_when_decided
+
+    def reason(
+        self, interval: Interval, folded: int, items: int, *, decided: bool = False
+    ) -> StopReason | None:
         """The reason to stop after ``folded`` rounds, or None to go on."""
         if self.precision is not None and interval.width <= self.precision:
             return StopReason.TARGET_REACHED
+        if self.stop_when_decided and decided:
+            return StopReason.DECIDED
         if folded >= items:
             return StopReason.EXHAUSTED
         if folded >= self.budget:

@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import beta
 
+from app.core.claim import LOOSE_SHARE
 from app.core.ledger import Change
 from app.core.pairplan import narrowest
-from app.core.plan import LOOSE_SHARE, Claim, make_plan
+from app.core.plan import Claim, make_plan
 from app.core.policies import policy_named
 from app.core.randomness import commitment
 from app.core.session import State, apply, begin, can_draw, observe, propose

@@ -1,0 +1,141 @@
+"""What a session is asked to certify, and how its interval reaches the target."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from app.core.eprocess import Interval
+from app.core.policies import Policy
+from app.core.population import PopulationBound
+from app.core.stopping import Question
+from app.errors import InvalidValue
+
+Target = Literal["pool", "population"]
+
+ALPHA2_SHARE = 0.5
+ALPHA2_SHARE_BY_GOAL = 0.1
+LOOSE_SHARE = 0.05
+MOST_QUESTIONS = 20
+LEAST_DISTANCE = 1e-9
+"""Of the scale's width: what keeps thresholds apart, and off its ends, whatever the rounding."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a session is asked to certify; defaults where a field is None.
+
+    ``alpha2`` is the share of alpha spent on the step to the population (default: half), by
+    ``population_bound`` (default: hoeffding). ``stop_when_decided`` is true by default where there
+    are questions.
+    """
+
+    target: Target = "pool"
+    alpha: float = 0.05
+    precision: float | None = None
+    budget: int | None = None
+    population_bound: str | None = None
+    alpha2: float | None = None
+    margin: float | None = None
+    margin_assumption: str = ""
+    questions: tuple[Question, ...] = ()
+    stop_when_decided: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PoolFacts:
+    """What a plan states about its pool."""
+
+    digest: str
+    items: int
+    lower: float
+    upper: float
+    whole_losses: bool
+
+
+def bound_of(claim: Claim, pool: PoolFacts, policy: Policy) -> PopulationBound:
+    """The step to the target; refuses what does not go together."""
+    if claim.target == "pool":
+        for field in ("population_bound", "alpha2", "margin"):
+            value = getattr(claim, field)
+            require(field, "absent for target pool", value, holds=value is None)
+        return PopulationBound("none")
+    kind = claim.population_bound or _default_bound(claim, pool, policy)
+    if kind == "pairs":
+        return _pairs(claim, policy)
+    share = ALPHA2_SHARE_BY_GOAL if policy.has_goal else ALPHA2_SHARE
+    alpha2 = claim.alpha * share if claim.alpha2 is None else claim.alpha2
+    if kind == "margin":
+        margin = claim.margin if claim.margin is not None else -1.0
+        rule = "a finite half-width of at least 0"
+        require("margin", rule, claim.margin, holds=0.0 <= margin < math.inf)
+        text = claim.margin_assumption
+        require("margin_assumption", "the assumption it rests on", text, holds=bool(text.strip()))
+        # Both hold at once, so the margin's failure takes a share; 0 is for one that cannot fail.
+        rule = "at least 0 and below alpha"
+        require("alpha2", rule, alpha2, holds=0.0 <= alpha2 < claim.alpha)
+        return PopulationBound("margin", alpha2, half_width=margin, assumption=text)
+    rule = "absent unless the bound is margin"
+    require("margin", rule, claim.margin, holds=claim.margin is None)
+    require("alpha2", "above 0 and below alpha", alpha2, holds=0.0 < alpha2 < claim.alpha)
+    if kind == "hoeffding":
+        return PopulationBound("hoeffding", alpha2)
+    if kind == "kl":
+        return PopulationBound("kl", alpha2)
+    known = "hoeffding, kl, clopper_pearson, margin or pairs"
+    require("population_bound", known, kind, holds=kind == "clopper_pearson")
+    rule = "kl or hoeffding unless the loss is zero_one"
+    require("population_bound", rule, kind, holds=pool.whole_losses)
+    return PopulationBound("clopper_pearson", alpha2)
+
+
+def _default_bound(claim: Claim, pool: PoolFacts, policy: Policy) -> str:
+    if claim.margin is not None:
+        return "margin"
+    if not policy.has_goal:
+        return "hoeffding"
+    if claim.precision is not None and claim.alpha2 is None:
+        return "pairs"
+    return "clopper_pearson" if pool.whole_losses else "kl"
+
+
+def _pairs(claim: Claim, policy: Policy) -> PopulationBound:
+    """Pairs at 0.95 alpha within a loose pool sequence at 0.05 alpha."""
+    rule = "another one for a policy without strata, or without a precision"
+    able = policy.has_goal and claim.precision is not None
+    require("population_bound", rule, "pairs", holds=able)
+    for field in ("alpha2", "margin"):
+        value = getattr(claim, field)
+        require(field, "absent for pairs", value, holds=value is None)
+    return PopulationBound("pairs", claim.alpha * LOOSE_SHARE)
+
+
+def check_stop_when_decided(questions: tuple[Question, ...], *, stop: bool | None) -> None:
+    """Refuse to wait for answers where nothing is asked."""
+    rule = "false or absent without questions"
+    require("stop_when_decided", rule, stop, holds=bool(questions) or not stop)
+
+
+def check_questions(questions: tuple[Question, ...], scale: Interval) -> None:
+    """Refuse questions that are too many, off the scale, or asked twice."""
+    count = len(questions)
+    require("questions", f"at most {MOST_QUESTIONS}", count, holds=count <= MOST_QUESTIONS)
+    least = LEAST_DISTANCE * scale.width
+    rule = f"inside the scale, above {scale.lower:g} and below {scale.upper:g}"
+    for at, question in enumerate(questions):
+        field = f"questions.{at}"
+        known = question.side in {"at_most", "at_least"}
+        require(f"{field}.side", "at_most or at_least", question.side, holds=known)
+        threshold = question.threshold
+        inside = scale.lower + least <= threshold <= scale.upper - least
+        require(f"{field}.threshold", rule, threshold, holds=inside)
+        for other in questions[:at]:
+            # The same threshold may be asked from both sides.
+            away = abs(other.threshold - threshold)
+            apart = away >= least or (away == 0.0 and other.side != question.side)
+            require(field, "asked once", f"{question.side} {threshold!r}", holds=apart)
+
+
+def require(field: str, rule: str, value: object, *, holds: bool) -> None:
+    """Refuse ``value`` by name unless the rule ``holds``."""
+    if not holds:
+        raise InvalidValue(f"{field} must be {rule}", field=field, rule=rule, value=value)
