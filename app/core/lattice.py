@@ -12,6 +12,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from app.core.asked import WHOLE, Asked, Rungs, even
 from app.core.eprocess import WealthLost
 from app.core.goals import Goal, bet, cap, goals, padded
 from app.core.sight import View
@@ -20,15 +21,23 @@ Floats = NDArray[np.float64]
 
 
 class Ladder:
-    """The candidates of one side still standing, with their log stakes (shape [goals, n])."""
+    """The candidates of one side still standing, with their log stakes (shape [goals, n]).
 
-    __slots__ = ("_goals", "_rung", "_stake", "_steps", "_value")
+    ``_grid`` holds all candidates, in steps, and ``_rung`` the places in it of those that stand.
+    """
 
-    def __init__(self, steps: int, level: float, aims: list[Goal]) -> None:
+    __slots__ = ("_goals", "_grid", "_rung", "_stake", "_steps", "_value")
+
+    def __init__(
+        self, steps: int, level: float, aims: list[Goal], rungs: Rungs | None = None
+    ) -> None:
+        placed = rungs or even(steps)
         self._steps = steps
-        self._rung = np.arange(steps + 1)
-        self._value: Floats = self._rung / steps
-        self._stake: Floats = np.full((len(aims), steps + 1), math.log(level / (2.0 * len(aims))))
+        self._grid = placed.grid
+        self._rung = np.arange(placed.grid.size)
+        self._value: Floats = placed.grid / steps
+        start = math.log(level / (2.0 * len(aims))) + np.log(2.0 * placed.share)
+        self._stake: Floats = np.tile(start, (len(aims), 1))
         self._goals = aims
 
     @property
@@ -36,7 +45,7 @@ class Ladder:
         """The risk is at least this; None when no candidate is left."""
         if not self._rung.size:
             return None
-        return max(int(self._rung[0]) - 1, 0) / self._steps
+        return float(self._grid[max(int(self._rung[0]) - 1, 0)]) / self._steps
 
     def play(self, view: View, signal: float) -> None:
         """Bet on a signal and drop the candidates that are out."""
@@ -61,22 +70,22 @@ class Ladder:
         """Forget the candidates that no risk in [lower, upper] needs: one beyond it stays."""
         if not self._rung.size:
             return
-        first = math.ceil(lower * self._steps)
-        last = math.ceil(upper * self._steps)
+        first, last = np.searchsorted(self._grid, (lower * self._steps, upper * self._steps))
         if self._rung[0] < first or self._rung[-1] > last:
             start, stop = np.searchsorted(self._rung, (first, last + 1))
             self._slice(int(start), int(stop))
 
-    def split(self, steps: int) -> None:
+    def split(self, steps: int, rungs: Rungs | None = None) -> None:
         """Go over to a finer ladder; a new candidate inherits from the next old one above."""
-        rung = np.arange(steps + 1)
-        above = -(-rung * self._steps // steps)
+        grid = (rungs or even(steps)).grid
+        above = np.searchsorted(self._grid, grid * self._steps / steps - WHOLE)
         at = np.searchsorted(self._rung, above)
         known = at < self._rung.size
         known[known] = self._rung[at[known]] == above[known]
-        self._rung = rung[known]
+        self._grid = grid
+        self._rung = np.flatnonzero(known)
         self._stake = self._stake[:, at[known]]
-        self._value = self._rung / steps
+        self._value = grid[self._rung] / steps
         self._steps = steps
 
     def aim(self, aims: list[Goal]) -> None:
@@ -112,16 +121,26 @@ class Ladder:
 class Lattice:
     """A confidence sequence for the pool risk at ``level``, in the plus frame.
 
-    ``reach`` times the half-width is what its information goal is taken from.
+    ``reach`` times the half-width is what its information goal is taken from. ``asked`` places
+    candidates and stakes where questions lie.
     """
 
-    __slots__ = ("_level", "_reach", "_steps", "sides")
+    __slots__ = ("_asked", "_level", "_reach", "_steps", "sides")
 
-    def __init__(self, steps: int, level: float, half: float | None, reach: float = 1.0) -> None:
+    def __init__(
+        self,
+        steps: int,
+        level: float,
+        half: float | None,
+        reach: float = 1.0,
+        *,
+        asked: Asked | None = None,
+    ) -> None:
         self._steps = steps
         self._level = level
         self._reach = reach
-        self.sides = [Ladder(steps, level, self._goals(half)) for _ in range(2)]
+        self._asked = asked
+        self.sides = [Ladder(steps, level, self._goals(half), rungs) for rungs in self._rungs()]
 
     @property
     def hull(self) -> tuple[float, float] | None:
@@ -145,10 +164,18 @@ class Lattice:
         """A new half-width for later bets, on a finer lattice when ``steps`` asks for one."""
         finer = steps > self._steps
         self._steps = max(steps, self._steps)
-        for side in self.sides:
+        for side, rungs in zip(self.sides, self._rungs(), strict=True):
             if finer:
-                side.split(self._steps)
+                side.split(self._steps, rungs)
             side.aim(self._goals(half))
 
+    def _rungs(self) -> tuple[Rungs, Rungs]:
+        if self._asked is None:
+            both = even(self._steps)
+            return both, both
+        return self._asked.rungs(self._steps)
+
     def _goals(self, half: float | None) -> list[Goal]:
+        if half is None and self._asked is not None:
+            return self._asked.goals(1.0 / self._steps, self._level)
         return goals(half, 1.0 / self._steps, self._level, self._reach)

@@ -1,10 +1,12 @@
 """The game of policies with a goal when the pool risk is bet on (METHOD 10, target pool)."""
 
+from app.core.asked import Asked, Mark
 from app.core.eprocess import Interval
 from app.core.folding import Turn
 from app.core.lattice import Lattice
 from app.core.plan import Plan, lattice_steps
 from app.core.sight import Frame, Sight, View, frames
+from app.core.stopping import rounding
 from app.core.widened import Widened
 
 LEAST_SHARE = 0.1
@@ -66,7 +68,8 @@ class PoolGame(Widened):
         self._watch = Watch(plan.scale, start)
         self._precision = plan.precision
         steps = round(plan.scale.width / plan.cell)
-        self._lattice = Lattice(steps, plan.alpha1, half_width(plan, plan.precision))
+        half = half_width(plan, plan.precision)
+        self._lattice = Lattice(steps, plan.alpha1, half, asked=asked_of(plan))
 
     @property
     def middle(self) -> float:
@@ -99,6 +102,19 @@ def ends(lattice: Lattice, frame: Frame) -> Interval | None:
 def keep(lattice: Lattice, frame: Frame, interval: Interval) -> None:
     """Have a lattice know that the pool risk lies in ``interval``."""
     lattice.keep(frame.unit(interval.lower), frame.unit(interval.upper))
+
+
+def asked_of(plan: Plan) -> Asked | None:
+    """Where stakes lie when there are questions and no precision, else None.
+
+    With a precision the whole interval is wanted; and a bound that widens keeps a threshold of the
+    target away from both risks of the pool that decide it.
+    """
+    if not plan.questions or plan.precision is not None or plan.bound.kind != "none":
+        return None
+    frame = frames(plan.scale)[0]
+    marks = tuple(Mark(frame.unit(one.threshold), one.side == "at_most") for one in plan.questions)
+    return Asked(marks, plan.items, rounding(plan.scale) / plan.scale.width)
 
 
 def half_width(plan: Plan, precision: float | None) -> float | None:
