@@ -1,4 +1,4 @@
-"""`celeus`: serve, migrate, simulate, study, openapi and demo.
+"""`celeus`: serve, migrate, keys, simulate, study, openapi and demo.
 
 Every command imports what it needs when it runs, so that `celeus --help` answers at once.
 """
@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from app.commands.keys import keys
 from app.commands.serving import migrate, openapi, serve
 from app.commands.simulating import simulate
 from app.errors import InvalidValue, Refusal
@@ -21,6 +22,7 @@ cli = typer.Typer(
     add_completion=False,
 )
 
+cli.add_typer(keys, name="keys")
 cli.add_typer(study, name="study")
 cli.command()(serve)
 cli.command()(migrate)

@@ -1,17 +1,21 @@
 """What commands have in common: the settings they run with, and the database they run on."""
 
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app.errors import InvalidValue
+from app.errors import DataFolderBusy, DataFolderUnusable, InvalidValue
 
 if TYPE_CHECKING:
     # Not even for annotations at run time: it takes most of a second.
     from app.settings import Settings
+
+JOIN_SECONDS = 30.0
+"""How long to wait for a database that another process is starting."""
 
 DataDir = Annotated[
     Path | None, typer.Option(help="Folder of the private PostgreSQL (CELEUS_DATA_DIR).")
@@ -46,3 +50,46 @@ def database(settings: "Settings") -> Iterator[str]:
     with postgres(settings.data_dir) as url:
         upgrade(url)
         yield url
+
+
+@contextmanager
+def joined_database(settings: "Settings") -> Iterator[str]:
+    """Address of a database for an errand: the one named, else the private one, running or not.
+
+    A server that runs it is joined; where none runs, the database is started for the errand. An
+    errand makes no database: a folder without one is refused.
+    """
+    from app.store.embedded import running
+
+    folder = settings.data_dir
+    if settings.database_url is not None:
+        yield settings.database_url
+        return
+    if not (folder / "postgres").exists():
+        raise DataFolderUnusable(
+            f"there is no database in {folder}; `celeus serve` makes one, --data-dir names another",
+            field="data_dir",
+        )
+    with ExitStack() as stack:
+        url = running(folder)
+        if url is None:
+            try:
+                url = stack.enter_context(database(settings))
+            except DataFolderBusy:
+                # Somebody is only starting it, or came first
+                url = _awaited(folder)
+        yield url
+
+
+def _awaited(folder: Path) -> str:
+    from app.store.embedded import running
+
+    deadline = time.monotonic() + JOIN_SECONDS
+    while (url := running(folder)) is None:
+        if time.monotonic() > deadline:
+            raise DataFolderBusy(
+                f"the database in {folder} is held by a process and does not answer",
+                field="data_dir",
+            )
+        time.sleep(0.1)
+    return url

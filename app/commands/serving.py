@@ -44,7 +44,8 @@ def serve(
         # A worker is a process of its own: what it needs to know travels by the environment.
         os.environ["CELEUS_DATABASE_URL"] = url
         address = f"http://{settings.host}:{free}"
-        typer.echo(f"celeus {_place(settings)}: {address}, reference at {address}/docs", err=True)
+        typer.echo(f"celeus {_place(settings)}: {address}", err=True)
+        _tell_keys(settings, url, address)
         uvicorn.run(
             "app.commands.serving:application",
             factory=True,
@@ -83,6 +84,46 @@ def openapi(
         sys.stdout.write(document)
     else:
         out.write_text(document, encoding="utf-8")
+
+
+def _tell_keys(settings: "Settings", url: str, address: str) -> None:
+    """Show the private database's first key, this once; say how other keys are made.
+
+    Of a database that was named only the lack of a key is told: what is printed there is kept in
+    log files, where no key belongs.
+    """
+    import asyncio
+
+    made, some = asyncio.run(_first_key(settings, url))
+    if made is not None:
+        typer.echo(f"celeus key: {made}", err=True)
+        typer.echo(
+            "  It may do everything, and is shown only now. Keep it, and try it:\n"
+            "  export CELEUS_KEY=<the key above>\n"
+            f'  curl -H "Authorization: Bearer $CELEUS_KEY" {address}/v1/pools',
+            err=True,
+        )
+    folder = "" if settings.database_url else f" --data-dir {settings.data_dir}"
+    how = f"celeus keys create{folder} --name … --scope …"
+    typer.echo(f"celeus: {'other keys' if some else 'no keys yet'}: {how}", err=True)
+
+
+async def _first_key(settings: "Settings", url: str) -> tuple[str | None, bool]:
+    """A first key where the database is private and has none; whether there are keys at all."""
+    from app.errors import Refusal
+    from app.main import open_rooms
+    from app.operations.keys import any_key, first_key
+
+    alone = settings.model_copy(update={"database_url": url, "redis_url": None})
+    async with open_rooms(alone) as rooms:
+        if settings.database_url is None:
+            made = await first_key(rooms)
+            return None if made is None else made.token, True
+        try:
+            return None, not await rooms.database.at_head() or await any_key(rooms)
+        except Refusal:
+            # It starts without its database too; readiness tells
+            return None, True
 
 
 def _free_port(host: str, port: int) -> int:

@@ -16,7 +16,7 @@ from app.demo.figure import Course, Setting, draw
 from app.demo.judges import Service, Session, Wish
 from app.demo.outcome import Certified, Point
 from app.demo.screen import count, percent, watched
-from app.demo.server import running_server
+from app.demo.server import Server, running_server
 from app.errors import InvalidValue
 from app.study.simulation import seed_of
 
@@ -69,7 +69,7 @@ def run_demo(options: Options, console: Console | None = None) -> Summary:
         material = digits(options.seed)
         server.await_ready()
         _introduce(console, material, options)
-        certified = asyncio.run(_judged(server.url, material, options, console))
+        certified = asyncio.run(_judged(server, material, options, console))
         folder = server.folder
     summary = Summary(
         items=len(material.items),
@@ -86,9 +86,12 @@ def run_demo(options: Options, console: Console | None = None) -> Summary:
     return summary
 
 
-async def _judged(url: str, material: Digits, options: Options, console: Console) -> Certified:
+async def _judged(
+    server: Server, material: Digits, options: Options, console: Console
+) -> Certified:
     """A session of the default policy, through the service."""
-    async with httpx.AsyncClient(base_url=url, timeout=60) as http:
+    key = {"Authorization": f"Bearer {server.key}"}
+    async with httpx.AsyncClient(base_url=server.url, headers=key, timeout=60) as http:
         service = Service(http)
         pool_id = await service.bring_pool(material)
         opened = await service.open_session(pool_id, Wish(None, options.precision, options.alpha))

@@ -1,6 +1,7 @@
 """The real server as a child process, with a database of its own that ends with it."""
 
 import os
+import re
 import shutil
 import signal
 import socket
@@ -40,6 +41,14 @@ class Server:
     url: str
     folder: Path
     process: subprocess.Popen[bytes]
+
+    @property
+    def key(self) -> str:
+        """The key the server shows on its first start."""
+        found = re.search(r"^celeus key: (ce_\S+)$", _log(self.folder).read_text(), re.MULTILINE)
+        if found is None:
+            raise Unavailable("the server showed no key")
+        return found[1]
 
     def await_ready(self) -> None:
         """Return once it takes requests; refuse, with the end of its log, when it does not."""
@@ -89,7 +98,8 @@ def _serve(folder: Path, port: int) -> subprocess.Popen[bytes]:
         *(sys.executable, "-P", "-c", _CELEUS, package),
         *("serve", "--data-dir", str(folder), "--port", str(port)),
     ]
-    with _log(folder).open("wb") as log:
+    # It holds the key: only for the eyes of whoever started the demo
+    with os.fdopen(os.open(_log(folder), os.O_WRONLY | os.O_CREAT, 0o600), "wb") as log:
         return subprocess.Popen(  # noqa: S603 -- this interpreter, with fixed arguments
             command,
             env=environment,

@@ -19,7 +19,14 @@ from sqlalchemy import RowMapping, and_, exists, func, or_, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.errors import InvalidValue, KeyNotFound, KeyRetired, ProjectExists, ProjectNotFound
+from app.errors import (
+    InvalidValue,
+    KeyNotFound,
+    KeyRetired,
+    ProjectExists,
+    ProjectNotFound,
+    shortened,
+)
 from app.operations.callers import SCOPES
 from app.operations.rooms import Rooms
 from app.store.tables import keys, projects
@@ -121,9 +128,8 @@ async def rotate_key(rooms: Rooms, key_id: str, grace: timedelta) -> MadeKey:
             raise _not_found(key_id)
         if not old.usable or old.replaced_by is not None:
             raise KeyRetired(
-                f"key {key_id} is revoked, expired or rotated already",
+                f"key {key_id!r} is revoked, expired or rotated already",
                 field="key_id",
-                rule="a key in use",
                 value=key_id,
             )
         again = NewKey(old.name, tuple(old.scopes), expires_in=old.life)
@@ -185,17 +191,13 @@ async def _project(db: AsyncConnection, wanted: NewKey) -> UUID:
         adding = insert(projects).values(project_id=project_id, name=name)
         added = await db.execute(adding.on_conflict_do_nothing())
         if added.rowcount == 0:
-            raise ProjectExists(
-                f"there is a project {name} already", field="project", rule="a new name", value=name
-            )
+            raise ProjectExists(f"there is a project {name!r} already", field="project", value=name)
         return project_id
     found: UUID | None = await db.scalar(
         select(projects.c.project_id).where(projects.c.name == name)
     )
     if found is None:
-        raise ProjectNotFound(
-            f"there is no project {name}", field="project", rule="a project that exists", value=name
-        )
+        raise ProjectNotFound(f"there is no project {name!r}", field="project", value=name)
     return found
 
 
@@ -216,9 +218,7 @@ async def _insert(db: AsyncConnection, project_id: UUID, wanted: NewKey) -> Made
 
 
 def _not_found(key_id: str) -> KeyNotFound:
-    return KeyNotFound(
-        "there is no key of this id", field="key_id", rule="16 hexadecimal digits", value=key_id
-    )
+    return KeyNotFound(f"there is no key {shortened(key_id)}", field="key_id", value=key_id)
 
 
 async def _record(db: AsyncConnection, key_id: str) -> KeyRecord:

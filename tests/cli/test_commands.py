@@ -26,7 +26,7 @@ def test_help_names_every_command_and_loads_nothing_heavy() -> None:
     ended = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
-    for name in ("serve", "migrate", "simulate", "openapi", "demo"):
+    for name in ("serve", "migrate", "keys", "simulate", "openapi", "demo"):
         assert name in ended.stdout
 
 

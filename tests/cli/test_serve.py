@@ -16,6 +16,7 @@ import httpx
 import pytest
 
 from app.store import embedded
+from tests.keys import bearer
 from tests.servers import data_folder
 
 CHECKOUT = Path(__file__).parents[2]
@@ -55,7 +56,13 @@ class Serving:
     """A running `celeus serve`."""
 
     url: str
+    log: Path
     process: subprocess.Popen[str]
+
+    @property
+    def key(self) -> dict[str, str]:
+        """The header with the key it shows on its first start."""
+        return bearer(re.findall(r"^celeus key: (ce_\S+)$", self.log.read_text(), re.MULTILINE)[0])
 
 
 def environment() -> dict[str, str]:
@@ -79,7 +86,7 @@ def serving(command: list[str], folder: Path) -> Iterator[Serving]:
         while time.monotonic() < deadline and process.poll() is None:
             address = re.search(r"http://127\.0\.0\.1:\d+", log.read_text())
             if address is not None and is_ready(address[0]):
-                yield Serving(address[0], process)
+                yield Serving(address[0], log, process)
                 return
             time.sleep(0.1)
         pytest.fail(f"not ready: {log.read_text()}")
@@ -96,9 +103,9 @@ def is_ready(url: str) -> bool:
         return False
 
 
-def judge_everything(url: str) -> dict[str, object]:
+def judge_everything(server: Serving) -> dict[str, object]:
     """A small pool from upload to exhaustion, through HTTP."""
-    with httpx.Client(base_url=f"{url}/v1", timeout=30) as client:
+    with httpx.Client(base_url=f"{server.url}/v1", headers=server.key, timeout=30) as client:
         items = [{"id": str(number), "surrogate": 0.5} for number in range(6)]
         body = {"name": "six", "loss": {"kind": "zero_one"}, "items": items, "sealed": True}
         pool = client.post("/pools", json=body)
@@ -136,7 +143,7 @@ def test_an_installed_wheel_migrates_serves_and_ends_on_sigterm(installed: Insta
         command = installed.command("serve", "--data-dir", str(data), "--port", "0")
         with serving(command, folder) as server:
             assert embedded.pid(data) is not None
-            status = judge_everything(server.url)
+            status = judge_everything(server)
             assert (status["lower"], status["upper"]) == (0.5, 0.5)
             server.process.send_signal(signal.SIGTERM)
             assert server.process.wait(60) == 128 + signal.SIGTERM
@@ -149,8 +156,8 @@ def test_several_workers_share_sessions_and_metrics_and_end_together() -> None:
         command = [sys.executable, "-m", "app.cli", "serve", "--data-dir", str(data)]
         command += ["--port", "0", "--workers", "2"]
         with serving(command, folder) as server:
-            judge_everything(server.url)
-            metrics = httpx.get(f"{server.url}/metrics", timeout=5).text
+            judge_everything(server)
+            metrics = httpx.get(f"{server.url}/metrics", headers=server.key, timeout=5).text
             pattern = r'requests_total{method="POST",route="([^"]*)"[^}]*} (\S+)'
             counted = re.findall(pattern, metrics)
             observed = [float(count) for route, count in counted if "observe" in route]
