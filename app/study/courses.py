@@ -12,6 +12,7 @@ import numpy as np
 from app.core.plan import Claim
 from app.core.policies import Policy, policy_named
 from app.core.randomness import uniforms
+from app.errors import UnreachablePrecision
 from app.study.realpools import resampled
 from app.study.simulation import Run, Truth, simulate
 
@@ -22,6 +23,9 @@ QUICK_PRECISION = 0.2
 
 BUDGETS = tuple(dict.fromkeys(round(2.0 ** (step / 8.0)) for step in range(3 * 8, 16 * 8 + 1)))
 """Labels at which widths are kept: 8, 9, 10, 11, 12, 13, 15, 16, ..., 65 536."""
+
+REFUSED = "refused"
+"""In place of a stop reason: the opening was refused, since no risk could reach the precision."""
 
 RECENTRED = "evalue_recentred"
 
@@ -68,7 +72,10 @@ def course(truth: Truth, policy: Policy, claim: Claim, seed: bytes) -> Course:
     scaled = replace(claim, precision=precision)
     risk = float(truth.loss.mean())
     pool = resampled(truth, seed) if claim.target == "population" else truth
-    found, state = simulate(pool, policy, scaled, seed, risk)
+    try:
+        found, state = simulate(pool, policy, scaled, seed, risk)
+    except UnreachablePrecision:
+        return Course(0, REFUSED, missed=False, width=1.0, widths=(), seconds=0.0)
     widths = [point.interval.width / span for point in state.points]
     return _course(found, widths)
 

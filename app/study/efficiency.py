@@ -10,18 +10,18 @@ misses may be added up; the policies of one pair share their seeds.
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from app.core.plan import Claim, Target
-from app.errors import UnreachablePrecision
 from app.study.courses import (
     ALPHA,
     PRECISION,
     RECENTRED,
+    REFUSED,
     Course,
     course,
     policy_of,
@@ -36,7 +36,6 @@ TARGETS: tuple[Target, ...] = ("pool", "population")
 POLICIES = ("sharp", "uniform", "celeus", "no_surrogate", "evalue", RECENTRED, "oracle")
 ORACLE, BASELINE = "oracle", "evalue"
 LEAST_GAP = 0.1
-REFUSED = Course(0, "refused", missed=False, width=1.0, widths=(), seconds=0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,21 +57,10 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class Result(Course):
     """What it came to."""
 
     job: Job
-    labels: int
-    stopped: str
-    missed: bool
-    width: float
-    widths: tuple[float, ...]
-    seconds: float
-
-    @property
-    def course(self) -> Course:
-        """The session without its job."""
-        return Course(self.labels, self.stopped, self.missed, self.width, self.widths, self.seconds)
 
 
 def sources() -> list[Source]:
@@ -116,20 +104,9 @@ def run(folder: Path, precision: float, job: Job) -> Result:
     """Run one job."""
     place = f"{STUDY}/{job.dataset}/{job.loss}/{job.model}/{job.helper}/{job.target}"
     claim = Claim(job.target, ALPHA, precision)
-    try:
-        truth = truth_of(folder, job.source)
-        found = course(truth, policy_of(job.policy), claim, seed_for(place, job.run))
-    except UnreachablePrecision:
-        found = REFUSED
-    return Result(
-        job,
-        found.labels,
-        found.stopped,
-        found.missed,
-        found.width,
-        found.widths,
-        found.seconds,
-    )
+    truth = truth_of(folder, job.source)
+    found = course(truth, policy_of(job.policy), claim, seed_for(place, job.run))
+    return Result(job=job, **asdict(found))
 
 
 def seen_by(policy: str, source: Source) -> Source:
@@ -148,7 +125,7 @@ class Claims:
     def labels(self, policy: str) -> float:
         """Median of the labels at the stop; NaN for a policy that was not run or was refused."""
         found = self.courses.get(policy, [])
-        stopped = [one.labels for one in found if one.stopped != REFUSED.stopped]
+        stopped = [one.labels for one in found if one.stopped != REFUSED]
         return float(np.median(stopped)) if stopped else float("nan")
 
     def saved(self, policy: str, against: str) -> float:
@@ -182,7 +159,7 @@ def claims(results: Iterable[Result], chosen: Sequence[Source]) -> list[Claims]:
     """The sessions by source and target; those without surrogate stand with every pair."""
     found: dict[tuple[Source, Target, str], list[Course]] = defaultdict(list)
     for one in results:
-        found[one.job.source, one.job.target, one.job.policy].append(one.course)
+        found[one.job.source, one.job.target, one.job.policy].append(one)
     grouped = []
     for source in chosen:
         for target in TARGETS:

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from app.study.courses import RECENTRED, Course
-from app.study.efficiency import POLICIES, REFUSED, TARGETS, Claims, seen_by
+from app.study.courses import RECENTRED, REFUSED
+from app.study.efficiency import POLICIES, TARGETS, Claims, seen_by
 from app.study.figure import COLOURS
-from app.study.markdown import missed, share, spread, table
+from app.study.markdown import labels, missed, share, table
 
 EXPLAINED = """`saved` compares medians of labels: 1 less the labels of the policy over those of the
 other. `of oracle` is the labels as a multiple of the oracle's. `gap closed` is the share of the gap
@@ -83,7 +83,7 @@ def _missed(policy: str, group: Iterable[Claims]) -> str:
     """Sessions that serve several pairs count once."""
     once = {seen_by(policy, one.source): one.courses[policy] for one in group}
     courses = [course for runs in once.values() for course in runs]
-    ran = [one for one in courses if one.stopped != REFUSED.stopped]
+    ran = [one for one in courses if one.stopped != REFUSED]
     return missed(sum(one.missed for one in ran), len(ran)) if ran else "–"
 
 
@@ -95,21 +95,11 @@ def by_pair(found: Sequence[Claims]) -> str:
             one.source.model,
             one.source.helper or "itself",
             one.target,
-            *(_labels(one.courses[policy]) for policy in POLICIES),
+            *(labels(one.courses[policy]) for policy in POLICIES),
         ]
         for one in found
     ]
     return table(["loss", "model", "smaller model", "target", *POLICIES], rows, words=4)
-
-
-def _labels(runs: Sequence[Course]) -> str:
-    ran = [one for one in runs if one.stopped != REFUSED.stopped]
-    if not ran:
-        return "refused" if runs else "–"
-    if all(one.stopped == "exhausted" for one in ran):
-        return "all"
-    lost = sum(one.missed for one in ran)
-    return spread([one.labels for one in ran]) + (f", {lost} missed" if lost else "")
 
 
 def draw(found: Sequence[Claims], path: Path) -> None:
@@ -125,10 +115,10 @@ def draw(found: Sequence[Claims], path: Path) -> None:
                 if (one.source.dataset, one.source.loss) == group and one.target == target
             ]
             for place, policy in enumerate(POLICIES):
-                labels = [one.labels(policy) for one in here]
+                counts = [one.labels(policy) for one in here]
                 colour = COLOURS.get(policy, "#5b5b5b")
-                panel.plot([place] * len(labels), labels, ".", color=colour, alpha=0.6)
-                panel.plot([place - 0.3, place + 0.3], [np.median(labels)] * 2, color=colour, lw=2)
+                panel.plot([place] * len(counts), counts, ".", color=colour, alpha=0.6)
+                panel.plot([place - 0.3, place + 0.3], [np.median(counts)] * 2, color=colour, lw=2)
             panel.set_yscale("log")
             names = [name.replace(RECENTRED, "recentred") for name in POLICIES]
             panel.set_xticks(range(len(POLICIES)), names, rotation=60, ha="right")

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from app.study.courses import REFUSED, Course
 from app.study.peeked import wilson_ends
 
 
@@ -21,6 +22,17 @@ def spread(values: Sequence[float]) -> str:
     """Median and, in brackets, 10th and 90th percentile."""
     low, middle, high = np.percentile(values, (10, 50, 90))
     return f"{middle:.0f} ({low:.0f}–{high:.0f})"
+
+
+def labels(runs: Sequence[Course]) -> str:
+    """Labels at the stop and how many sessions missed, or what happened in their place."""
+    ran = [one for one in runs if one.stopped != REFUSED]
+    if not ran:
+        return "refused" if runs else "–"
+    if all(one.stopped == "exhausted" for one in ran):
+        return "all"
+    lost = sum(one.missed for one in ran)
+    return spread([one.labels for one in ran]) + (f", {lost} missed" if lost else "")
 
 
 def share(value: float) -> str:
