@@ -109,8 +109,8 @@ def page(results: Iterable[Result]) -> str:
     longest = max(one.rounds for runs in grouped.values() for of in runs.values() for one in of)
     explained = (
         "Milliseconds of the processor a round (draw, fold and interval), and in brackets seconds"
-        f" of the opening; medians over runs of up to {longest} rounds. The published seconds could not be found in"
-        " a public copy of the paper, so that no column of it stands here.\n"
+        f" of the opening; medians over runs of up to {longest} rounds. The published seconds could"
+        " not be found in a public copy of the paper, so that no column of it stands here.\n"
     )
     return f"{explained}\n{table(heads, rows, words=2)}"
 

@@ -159,6 +159,8 @@ def draw(results: Iterable[Result], path: Path) -> None:
         below.set_ylim(bottom=0.0)
         for panel in (above, below):
             panel.set_xscale("log")
+            panel.set_xticks(draws, [str(one) for one in draws])
+            panel.minorticks_off()
             panel.set_xlabel("draws")
             panel.spines[["top", "right"]].set_visible(False)
     panels[0][0].set_ylabel("points")
