@@ -49,3 +49,65 @@ def labels(
 
 
 study.command()(realcommands.efficiency)
+study.command()(realcommands.strategies)
+study.command()(realcommands.sensitivity)
+study.command()(realcommands.mechanism)
+study.command()(realcommands.cost)
+study.command("all")(realcommands.every)
+
+
+@study.command()
+def coverage(  # noqa: PLR0913 -- one parameter an option
+    *,
+    out: Out = OUT,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Trials; 1000, quick 60.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the study.")] = 0,
+    processes: Processes = None,
+    method: Annotated[list[str] | None, typer.Option(help="Only these methods.")] = None,
+    target: Annotated[list[str] | None, typer.Option(help="population, pool")] = None,
+    items: Annotated[int | None, typer.Option(help="Items of a pool.")] = None,
+    groups: Annotated[int | None, typer.Option(help="Latent groups.")] = None,
+    noise: Annotated[float | None, typer.Option(help="Noise of the surrogate.")] = None,
+    dimensions: Annotated[int | None, typer.Option(help="Of the embeddings.")] = None,
+    least_risk: Annotated[float | None, typer.Option(help="Risk of the first group.")] = None,
+    largest_risk: Annotated[float | None, typer.Option(help="Risk of the last group.")] = None,
+    judges: Annotated[int | None, typer.Option(help="Judges at once.")] = None,
+    precision: Annotated[float | None, typer.Option(help="Interval width to stop at.")] = None,
+    alpha: Annotated[float | None, typer.Option(help="Probability of ever being wrong.")] = None,
+    quick: Annotated[bool, typer.Option(help="Small pools: the nightly self-test.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, write nothing.")] = False,
+) -> None:
+    """How often intervals miss the true risk; exit 2 when a policy does too often.
+
+    Writes coverage.md, coverage.png and coverage.jsonl, which holds every trial; resumable.
+    """
+    from app.study import coveragerun
+
+    asked = coveragerun.Options(
+        world={
+            "items": items,
+            "groups": groups,
+            "noise": noise,
+            "dimensions": dimensions,
+            "least_risk": least_risk,
+            "largest_risk": largest_risk,
+        },
+        precision=precision,
+        alpha=alpha,
+        judges=judges,
+        trials=seeds,
+        seed=seed,
+        methods=method,
+        targets=target,
+        quick=quick,
+    )
+    found = coveragerun.run(asked, None if as_json else out, processes)
+    if as_json:
+        import json
+
+        typer.echo(json.dumps(found.to_dict(), indent=2))
+    else:
+        typer.echo(f"celeus: wrote coverage.md and coverage.png in {out}")
+        typer.echo(f"celeus: {found.verdict}")
+    if not found.sound:
+        raise typer.Exit(2)

@@ -27,6 +27,7 @@ from app.errors import InvalidValue
 
 AHEAD = 4
 """Jobs given out per process: none waits for its next one, and an end loses little."""
+THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
 
 
 class Plain(Protocol):
@@ -108,10 +109,16 @@ def watched(results: Iterable[R], total: int, name: str) -> Iterator[R]:
 
 
 def _run(series: Series[J, R], jobs: Sequence[J], processes: int | None) -> Iterator[R]:
-    """Results as they come."""
+    """Results as they come; one process needs no other."""
     workers = min(processes or os.cpu_count() or 1, len(jobs))
+    if workers == 1:
+        yield from map(series.run, jobs)
+        return
     left = iter(jobs)
     executor = ProcessPoolExecutor(workers, get_context("spawn"), initializer=_end_with_parent)
+    # Every process has its own work: threads of a matrix product would only stand in their way.
+    before = {name: os.environ.get(name) for name in THREADS}
+    os.environ.update(dict.fromkeys(THREADS, "1"))
     try:
         out: set[Future[R]] = set()
         while True:
@@ -126,6 +133,10 @@ def _run(series: Series[J, R], jobs: Sequence[J], processes: int | None) -> Iter
                 yield one.result()
     finally:
         executor.shutdown(cancel_futures=True)
+        for name, value in before.items():
+            os.environ.pop(name)
+            if value is not None:
+                os.environ[name] = value
 
 
 def _end_with_parent() -> None:

@@ -1,0 +1,94 @@
+"""The coverage study as a page: a table beside the paper's figures, a verdict and a picture."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+from app.study.coverage import CER_EVAL, PPI, RAW, WILSON, Setting
+from app.study.verdict import LEVEL, Row, rejected
+
+NAMES = {
+    WILSON: "Wilson, peeked at",
+    PPI: "PPI++, peeked at",
+    CER_EVAL: "Cer-Eval",
+    "evalue": "`evalue`",
+    RAW: "`evalue`, authors' form",
+    "no_surrogate": "`no_surrogate`",
+    "celeus": "`celeus`",
+    "oracle": "`oracle`",
+    "uniform": "`uniform`",
+    "sharp": "`sharp`",
+}
+PAPER = {CER_EVAL: "0.161", RAW: "0.021 – 0.030", "no_surrogate": "0.021 – 0.030"} | {
+    "celeus": "0.021 – 0.030"
+}
+"""Miscoverage at the stop in Table 1 of the CELEUS paper."""
+COLOURS = {False: "#8d8d8d", True: "#0b6e4f"}
+
+
+def page(found: Sequence[Row], setting: Setting) -> str:
+    """Setting, table and verdict as Markdown."""
+    return f"{_setting(setting)}\n\n{table(found)}\n{verdict(found, setting)}\n"
+
+
+def _setting(setting: Setting) -> str:
+    world, crowd = setting.world, setting.crowd
+    risks = f"{world.least_risk:g} to {world.largest_risk:g}"
+    judges = "one judge" if crowd.judges == 1 else f"{crowd.judges} judges at once"
+    beyond = ", and judging went on until the pool was exhausted" if crowd.exhausting else ""
+    return (
+        f"Every trial draws a pool of {world.items} items from {world.groups} latent groups with"
+        f" risks from {risks}; surrogate noise {world.noise:g}, {world.dimensions} dimensions;"
+        f" {judges}{beyond}. Population risk {world.risk:g}. A session stops at the first round"
+        f" with a width of at most {setting.precision:g}; alpha {setting.alpha:g}."
+    )
+
+
+def table(found: Sequence[Row]) -> str:
+    """A row for every method and target."""
+    heads = ["method", "target", "trials", "missed at the stop", "missed at any look", "paper"]
+    heads += ["labels, median", "reached it", "seconds"]
+    lines = [f"| {' | '.join(heads)} |", "|---|---|--:|---|---|--:|--:|--:|--:|"]
+    for row in found:
+        broken = f", {row.broken} broken" if row.broken else ""
+        lines.append(
+            f"| {NAMES[row.method]} | {row.target} | {row.missed.trials} | {row.missed}{broken}"
+            f" | {row.ever} | {PAPER.get(row.method, '')} | {row.labels:.0f}"
+            f" | {row.reached:.0%} | {row.seconds:.3f} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def verdict(found: Sequence[Row], setting: Setting) -> str:
+    """One sentence: which claims the trials reject."""
+    tested = sum(row.claims for row in found)
+    bad = rejected(found, setting.alpha)
+    error = f"(exact binomial tests of {tested} claims, error probability {LEVEL:g} in all)"
+    if not bad:
+        return f"No policy misses significantly more often than alpha {error}."
+    names = ", ".join(f"{NAMES[row.method]} for the {row.target}" for row in bad)
+    return f"**Rejected: {names}** {error}."
+
+
+def draw(found: Sequence[Row], alpha: float, path: Path) -> None:
+    """Write the picture as PNG: misses at the stop and at any look, with their intervals."""
+    figure = Figure(figsize=(9.0, 0.8 + 0.42 * len(found)), layout="constrained")
+    panel = figure.add_subplot()
+    for place, row in enumerate(found):
+        for count, shift, mark in ((row.missed, -0.12, "o"), (row.ever, 0.12, "x")):
+            error = [[count.rate - count.lower], [count.upper - count.rate]]
+            colour = COLOURS[row.claims]
+            panel.errorbar(
+                count.rate, place + shift, xerr=error, fmt=mark, ms=5, color=colour, capsize=2
+            )
+    panel.axvline(alpha, color="black", ls="--", lw=1)
+    names = [f"{NAMES[row.method].replace('`', '')}, {row.target}" for row in found]
+    panel.set_yticks(range(len(found)), names)
+    panel.invert_yaxis()
+    panel.set_xlim(left=-0.005)
+    panel.set_xlabel(
+        f"share of trials that miss: at the stop (o), at any look (x); alpha {alpha:g}"
+    )
+    panel.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, dpi=150)

@@ -1,0 +1,117 @@
+"""What the trials of the coverage study say: counts with their intervals, and a verdict.
+
+A policy claims that its interval ever loses the risk with probability at most alpha. The claim is
+rejected by an exact binomial test; all tests of a study together reject a true claim with
+probability at most ``LEVEL`` (Bonferroni over policies and targets).
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import bdtrc
+
+from app.study.coverage import CLAIMING, Result, Setting
+from app.study.peeked import wilson_ends
+
+LEVEL = 1e-3
+"""Probability that a study of sound policies rejects any of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How often something happened in ``trials``, with Wilson's interval of its probability."""
+
+    times: int
+    trials: int
+    lower: float
+    upper: float
+
+    @classmethod
+    def of(cls, happened: Sequence[bool]) -> "Count":
+        """Count what is true; the interval is at 95 %, for one look."""
+        trials = np.array([len(happened)])
+        lower, upper = wilson_ends(np.array([float(sum(happened))]), trials, 0.05)
+        return cls(sum(happened), len(happened), float(lower[0]), float(upper[0]))
+
+    @property
+    def rate(self) -> float:
+        """Share of the trials."""
+        return self.times / self.trials
+
+    def above(self, alpha: float) -> float:
+        """The p value of the exact test that the probability is at most ``alpha``."""
+        # P(X >= times); the survival function counts from times - 1.
+        return float(bdtrc(self.times - 1, self.trials, alpha)) if self.times else 1.0
+
+    def __str__(self) -> str:
+        return f"{self.rate:.3f} ({self.lower:.3f} – {self.upper:.3f})"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """All trials of one method for one target."""
+
+    method: str
+    target: str
+    missed: Count
+    ever: Count
+    broken: int
+    labels: float
+    reached: float
+    seconds: float
+
+    @property
+    def claims(self) -> bool:
+        """The method is a policy whose claim is tested."""
+        return self.method in CLAIMING
+
+
+def rows(results: Iterable[Result]) -> list[Row]:
+    """A row for every method and target, in the order they came."""
+    grouped: dict[tuple[str, str], list[Result]] = defaultdict(list)
+    for one in results:
+        grouped[one.job.method, one.job.target].append(one)
+    return [
+        Row(
+            method,
+            target,
+            missed=Count.of([one.missed for one in found]),
+            ever=Count.of([one.ever for one in found]),
+            broken=sum(one.stopped == "broken" for one in found),
+            labels=float(np.median([one.labels for one in found])),
+            reached=float(np.mean([one.stopped == "target_reached" for one in found])),
+            seconds=float(np.median([one.seconds for one in found])),
+        )
+        for (method, target), found in grouped.items()
+    ]
+
+
+def rejected(found: Sequence[Row], alpha: float) -> list[Row]:
+    """The policies whose claim the trials reject."""
+    tested = [row for row in found if row.claims]
+    return [row for row in tested if row.ever.above(alpha) < LEVEL / len(tested)]
+
+
+def as_json(found: Sequence[Row], setting: Setting, head: dict[str, Any]) -> dict[str, Any]:
+    """The counts and the verdict as plain values."""
+    bad = rejected(found, setting.alpha)
+    return {
+        **head,
+        "alpha": setting.alpha,
+        "error_probability": LEVEL,
+        "methods": [
+            {
+                **asdict(row),
+                "missed": asdict(row.missed) | {"rate": row.missed.rate},
+                "ever": asdict(row.ever) | {"rate": row.ever.rate},
+                "tested": row.claims,
+                "p_value": row.ever.above(setting.alpha),
+                "rejected": row in bad,
+            }
+            for row in found
+        ],
+        "sound": not bad,
+    }
