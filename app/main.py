@@ -6,7 +6,7 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from app.api import history, pools, problems, rounds, sessions, system
+from app.api import history, items, pools, problems, rounds, sessions, system
 from app.api.auth import Door
 from app.api.limits import BodyLimit
 from app.api.metrics import Measured, Metrics
@@ -65,6 +65,7 @@ def create_app(settings: Settings) -> FastAPI:
     problems.install(app)
     app.include_router(system.router)
     app.include_router(pools.router)
+    app.include_router(items.router)
     app.include_router(sessions.router)
     app.include_router(rounds.router)
     app.include_router(history.router)

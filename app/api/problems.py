@@ -182,16 +182,26 @@ def described(contract: dict[str, Any]) -> dict[str, Any]:
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
     invalid = responses(errors.InvalidValue)[int(HTTPStatus.UNPROCESSABLE_ENTITY)]
-    unavailable = responses(errors.DatabaseUnavailable)
     for operations in contract["paths"].values():
         for operation in operations.values():
             answers = operation["responses"]
             if needed := operation.get("security"):
                 answers |= _closed(needed)
-                answers.setdefault("503", unavailable[int(HTTPStatus.SERVICE_UNAVAILABLE)])
+                _also(answers, errors.RateLimited, errors.DatabaseUnavailable)
+            if "requestBody" in operation:
+                _also(answers, errors.BodyTooSlow, errors.UploadTooLarge, errors.UnsupportedFormat)
             if MEDIA_TYPE not in answers.get("422", {}).get("content", {MEDIA_TYPE: None}):
                 answers["422"] = invalid
     return contract
+
+
+def _also(answers: dict[str, Any], *refusals: type[Refusal]) -> None:
+    """Add the problems to those told already."""
+    for refusal in refusals:
+        ((status, answer),) = responses(refusal).items()
+        told = answers.setdefault(str(status), answer)
+        if answer["description"] not in told["description"]:
+            told["description"] += f"\n\n{answer['description']}"
 
 
 def _closed(needed: list[dict[str, list[str]]]) -> dict[str, Any]:
@@ -228,7 +238,8 @@ def install(app: FastAPI) -> None:
 def _place(location: Sequence[object]) -> str:
     # The first part says body, path or query: told only where nothing else is.
     # A capital begins the name of a body's variant, which is no part of the path of a field.
-    parts = [str(part) for part in location if not str(part)[:1].isupper()]
+    in_body = location[:1] == ("body",)
+    parts = [str(part) for part in location if not (in_body and str(part)[:1].isupper())]
     return ".".join(parts[1:]) or ".".join(parts)
 
 

@@ -9,7 +9,7 @@ import pytest
 from fastapi import APIRouter
 from fastapi.routing import APIRoute
 
-from app.api import bodies, pools, rounds, sessions
+from app.api import bodies, items, pools, rounds, sessions
 from app.api.bodies import JsonRoute, parsed
 from app.api.limits import INLINE_LIMIT_BYTES
 from app.errors import InvalidValue
@@ -31,7 +31,7 @@ UPLOAD = "/v1/pools/pool_019aa3c4d5e67f8091a2b3c4d5e6f708/items"
 
 
 def all_routes() -> Iterator[APIRoute]:
-    for module in (pools, rounds, sessions):
+    for module in (pools, items, rounds, sessions):
         router: APIRouter = module.router
         for route in router.routes:
             assert isinstance(route, APIRoute)

@@ -1,0 +1,172 @@
+"""Routes of a pool's items: the upload, the list, the numeric columns."""
+
+import tempfile
+from collections.abc import Iterator
+from typing import IO, Annotated, Any, Literal, Self
+
+import numpy as np
+from anyio import to_thread
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, Field
+
+from app import errors
+from app.api.bodies import JsonRoute
+from app.api.dependencies import PAGE_DEFAULT, Limit, Manages, PoolId, Reads
+from app.api.ids import pool_wire
+from app.api.itemschema import UPLOAD_BODY
+from app.api.once import StreamedAttempt
+from app.api.pools import PoolOut
+from app.api.problems import ProblemError, responses
+from app.api.rows import read_rows
+from app.api.uploads import format_of, spooled
+from app.core.pool import Pool
+from app.operations import pools
+from app.operations.pools import Imported, ImportOptions
+
+PART_BYTES = 1 << 18
+
+router = APIRouter(prefix="/v1/pools", tags=["pools"], route_class=JsonRoute)
+
+
+class ItemOut(BaseModel):
+    """An item as a judge sees it."""
+
+    index: int = Field(description="Place in upload order, from 0.")
+    id: str
+    payload: dict[str, Any] | str | None
+
+
+class ItemPage(BaseModel):
+    """Some items, in upload order."""
+
+    data: list[ItemOut]
+    next: int | None = Field(description="Give it as `after` for the next page.")
+
+
+class ImportOut(BaseModel):
+    """What an import did, or with `dry_run` would have done."""
+
+    pool: PoolOut
+    added: int
+    skipped: int = Field(description="Bad rows left out; their faults are in `errors`.")
+    errors: list[ProblemError]
+    dry_run: bool
+
+    @classmethod
+    def of(cls, done: Imported, *, dry_run: bool) -> Self:
+        """The import as it travels."""
+        return cls(
+            pool=PoolOut.of(done.pool),
+            added=done.added,
+            skipped=done.skipped,
+            errors=[ProblemError(**pools.fault_members(fault)) for fault in done.faults],
+            dry_run=dry_run,
+        )
+
+
+@router.post(
+    "/{pool_id}/items",
+    operation_id="add_items",
+    summary="Add items",
+    openapi_extra=UPLOAD_BODY,
+    responses=responses(
+        errors.InvalidValue,
+        errors.BadRows,
+        errors.IdempotencyKeyReused,
+        errors.PoolNotFound,
+        errors.PoolSealed,
+        errors.PoolBusy,
+        errors.Busy,
+        errors.PoolTooLarge,
+    ),
+    response_model=ImportOut,
+)
+async def add_items(  # noqa: PLR0913 - one parameter each of the request
+    rooms: Manages,
+    pool_id: PoolId,
+    request: Request,
+    attempt: StreamedAttempt,
+    on_error: Annotated[
+        Literal["fail", "skip"], Query(description="`skip` keeps the good rows.")
+    ] = "fail",
+    *,
+    dry_run: Annotated[bool, Query(description="Check everything and keep nothing.")] = False,
+) -> Response:
+    """All rows or none, unless bad ones are skipped; up to 100 faults are told by line."""
+    form = format_of(request)
+    record = await pools.get_pool(rooms, pool_id)
+    if attempt.key is None:
+        # Before the upload comes in; one that came in before the seal may be asked for again.
+        pools.check_open(record)
+    options = ImportOptions(skip_bad_rows=on_error == "skip", dry_run=dry_run)
+    async with spooled(request, attempt.hashed) as file:
+        return await attempt.answer(
+            200,
+            lambda done: ImportOut.of(done, dry_run=dry_run).model_dump_json().encode(),
+            lambda once: pools.add_items(
+                rooms, pool_id, read_rows(file, form), options, None if dry_run else once
+            ),
+        )
+
+
+@router.get(
+    "/{pool_id}/items",
+    operation_id="list_items",
+    summary="List items",
+    responses=responses(errors.PoolNotFound),
+)
+async def list_items(
+    rooms: Reads,
+    pool_id: PoolId,
+    limit: Limit = PAGE_DEFAULT,
+    after: Annotated[
+        int | None, Query(ge=0, le=2**31 - 1, description="`next` of the page before.")
+    ] = None,
+) -> ItemPage:
+    """In upload order, with their payloads."""
+    found = await pools.list_items(rooms, pool_id, limit, after)
+    return ItemPage(
+        data=[ItemOut(index=item.index, id=item.id, payload=item.payload) for item in found],
+        next=found[-1].index if len(found) == limit else None,
+    )
+
+
+@router.get(
+    "/{pool_id}/columns.npz",
+    operation_id="get_columns",
+    summary="Download the numeric columns",
+    response_class=StreamingResponse,
+    responses=responses(errors.PoolNotFound)
+    | {200: {"content": {"application/octet-stream": {}}, "description": "A NumPy archive."}},
+)
+async def get_columns(rooms: Reads, pool_id: PoolId) -> StreamingResponse:
+    """What a verifier needs: every column, `groups`, and the digests as text."""
+    record, pool = await pools.columns(rooms, pool_id)
+    file = await to_thread.run_sync(_archive, pool)
+    name = f"{pool_wire(record.pool_id)}.npz"
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    if record.digest is not None:
+        headers["ETag"] = f'"{record.digest}"'
+    return StreamingResponse(_parts(file), media_type="application/octet-stream", headers=headers)
+
+
+def _archive(pool: Pool) -> IO[bytes]:
+    """The columns as an NPZ archive on disk, at its beginning."""
+    file = tempfile.TemporaryFile()  # noqa: SIM115 - closed when it is sent
+    np.savez(
+        file,
+        allow_pickle=False,
+        groups=np.array(pool.groups, dtype=np.str_),
+        items_digest=np.array(pool.items_digest.hex()),
+        digest=np.array(pool.digest),
+        **pool.columns,
+    )
+    file.seek(0)
+    return file
+
+
+def _parts(file: IO[bytes]) -> Iterator[bytes]:
+    with file:
+        while part := file.read(PART_BYTES):
+            yield part

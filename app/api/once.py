@@ -1,0 +1,74 @@
+"""The header `Idempotency-Key`: a creating request that may be sent again."""
+
+import hashlib
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+from fastapi import Depends, Header, Request, Response
+
+from app.operations.idempotency import Once, Replay
+
+if TYPE_CHECKING:
+    # Only a name for what hashlib makes.
+    from hashlib import _Hash
+
+T = TypeVar("T")
+
+KeyHeader = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        pattern=r"^[\x20-\x7e]{1,255}$",
+        description="1 to 255 printable ASCII characters. The same request under the same key has "
+        "its effect once and gets the same answer for 24 hours, with `Idempotency-Replayed: true`.",
+    ),
+]
+
+
+@dataclass(slots=True)
+class Attempt:
+    """A request, and the key under which it may have been made before."""
+
+    key: str | None
+    asked: "_Hash" = field(default_factory=hashlib.sha256)
+
+    @property
+    def hashed(self) -> Callable[[bytes], object] | None:
+        """What has to see the body on its way, if anybody wants to know."""
+        return None if self.key is None else self.asked.update
+
+    async def answer(
+        self, status: int, told: Callable[[T], bytes], run: Callable[[Once[T] | None], Awaitable[T]]
+    ) -> Response:
+        """The answer that `run` comes to, or the one it came to before: the same bytes."""
+        once = None
+        if self.key is not None:
+            once = Once(self.key, self.asked.digest(), status, told)
+        try:
+            body = told(await run(once))
+        except Replay as replay:
+            headers = {"Idempotency-Replayed": "true"}
+            return Response(replay.body, replay.status, headers, "application/json")
+        return Response(body, status, media_type="application/json")
+
+
+async def _attempt(request: Request, key: KeyHeader = None) -> Attempt:
+    """A request whose body is still on its way."""
+    attempt = Attempt(key)
+    for part in (request.method, request.url.path, request.url.query):
+        attempt.asked.update(f"{len(part)} {part}".encode())
+    return attempt
+
+
+async def _attempt_with_body(
+    request: Request, attempt: Annotated[Attempt, Depends(_attempt)]
+) -> Attempt:
+    """A request whose body is in memory."""
+    if attempt.hashed is not None:
+        attempt.hashed(await request.body())
+    return attempt
+
+
+AttemptOf = Annotated[Attempt, Depends(_attempt_with_body)]
+StreamedAttempt = Annotated[Attempt, Depends(_attempt)]
