@@ -14,7 +14,7 @@ from typing import Self, TypeVar
 from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import RedisError
+from redis.exceptions import RedisError, ResponseError
 
 _PATIENCE_SECONDS = 0.05
 _PAUSE_SECONDS = 1.0
@@ -24,9 +24,11 @@ _FAILURES = (RedisError, OSError, TimeoutError)
 
 # An older sequence never replaces a newer one, whoever comes last. The same sequence under the
 # same version only lives longer: a reader that fills the cache again has nothing to tell. What
-# somebody else left under the key gives way.
+# somebody else left under the key gives way: another type, or a life longer than any of ours,
+# under which a wrong sequence would keep the true ones out.
 _PUT = """
-if redis.call('TYPE', KEYS[1]).ok ~= 'hash' then
+local life = redis.call('TTL', KEYS[1])
+if redis.call('TYPE', KEYS[1]).ok ~= 'hash' or life == -1 or life > tonumber(ARGV[4]) then
   redis.call('DEL', KEYS[1])
 end
 local kept = redis.call('HMGET', KEYS[1], 'sequence', 'version')
@@ -99,6 +101,8 @@ class Cache:
         self._put = None if self._redis is None else self._redis.register_script(_PUT)
         self._failed = False
         self._next_attempt = 0.0
+        self._next_warning = 0.0
+        self._unread: str | None = None
 
     @classmethod
     def connect(cls, url: str | None, *, status_ttl_seconds: int = 10) -> Self:
@@ -118,7 +122,15 @@ class Cache:
         """
         if self._redis is None or not self._may_ask():
             return None
-        body = await self._ask(self._redis.hget(_status_key(session_id), "body"))
+        key = _status_key(session_id)
+        if key == self._unread:
+            # It may have been too large to arrive in time, and would be again
+            self._unread = None
+            await self._ask(self._redis.unlink(key))
+            return None
+        body = await self._ask(self._redis.hget(key, "body"))
+        if self._failed:
+            self._unread = key
         return body if isinstance(body, bytes) else None
 
     async def put_status(self, session_id: str, sequence: int, version: str, body: bytes) -> None:
@@ -129,14 +141,18 @@ class Cache:
         if self._put is None or not self._may_ask():
             self.wakes.wake(session_id)
             return
+        key = _status_key(session_id)
         kept = await self._ask(
-            self._put(
-                keys=[_status_key(session_id)],
-                args=[sequence, version, body, self._ttl, _CHANNEL + session_id],
-            )
+            self._put(keys=[key], args=[sequence, version, body, self._ttl, _CHANNEL + session_id])
         )
-        if kept is None:
+        if kept is not None:
+            if key == self._unread:
+                self._unread = None
+        else:
             self.wakes.wake(session_id)
+            if self._redis is not None and not self._failed:
+                # Refused, as by a full Redis, which still forgets: better nothing than an old one
+                await self._ask(self._redis.delete(key))
 
     @asynccontextmanager
     async def listen(self) -> AsyncIterator[Wakes]:
@@ -188,17 +204,28 @@ class Cache:
         return True
 
     async def _ask(self, answer: Awaitable[_T]) -> _T | None:
-        """The answer, or nothing when Redis does not give it in time."""
+        """The answer, or nothing when Redis does not give it in time, or refuses."""
+        value = None
         try:
             async with asyncio.timeout(_PATIENCE_SECONDS):
                 value = await answer
+        except ResponseError as error:
+            # It answers, only not this: what lies under one key must not cost the others theirs
+            self._warn("redis: refused: %r", error)
         except _FAILURES as error:
             self._failed = True
             self._next_attempt = asyncio.get_running_loop().time() + _PAUSE_SECONDS
-            _logger.warning("redis: not asked for %g s: %r", _PAUSE_SECONDS, error)
+            self._warn("redis: not asked for a while: %r", error)
             return None
         self._failed = False
         return value
+
+    def _warn(self, message: str, error: Exception) -> None:
+        """Log what went wrong, once in each pause."""
+        now = asyncio.get_running_loop().time()
+        if now >= self._next_warning:
+            self._next_warning = now + _PAUSE_SECONDS
+            _logger.warning(message, error)
 
 
 def _status_key(session_id: str) -> str:

@@ -199,3 +199,60 @@ async def test_a_listener_ended_while_it_connects_ends(redis_url: str) -> None:
         async with asyncio.timeout(5), cache.listen():
             await asyncio.sleep(0)
         await cache.close()
+
+
+async def test_what_lies_under_one_key_costs_the_others_nothing(
+    cache: Cache, redis_url: str
+) -> None:
+    with redis.Redis.from_url(redis_url) as client:
+        client.rpush(f"celeus:status:{SESSION}", "garbage")
+    await cache.put_status(OTHER, 1, "v", b"one")
+    assert await cache.get_status(SESSION) is None
+    assert await cache.get_status(OTHER) == b"one"
+
+
+async def test_a_sequence_nobody_will_reach_gives_way_unless_it_dies_soon(
+    cache: Cache, redis_url: str
+) -> None:
+    key = f"celeus:status:{SESSION}"
+    with redis.Redis.from_url(redis_url) as client:
+        for life in (None, 3600):
+            client.hset(key, mapping={"sequence": 2**31, "version": "v", "body": "garbage"})
+            if life is not None:
+                client.expire(key, life)
+            await cache.put_status(SESSION, 1, "v", b"ours")
+            assert await cache.get_status(SESSION) == b"ours"
+            client.delete(key)
+
+
+async def test_a_value_too_large_to_read_in_time_is_forgotten() -> None:
+    key = f"celeus:status:{SESSION}"
+    with running_redis() as server, redis.Redis.from_url(server.url) as client:
+        cache = Cache.connect(server.url)
+        client.hset(key, "body", b"x" * (128 << 20))
+        async with asyncio.timeout(20):
+            while client.exists(key):
+                assert await cache.get_status(SESSION) is None
+                await asyncio.sleep(0.1)
+        await _found_again(cache, b"ours")
+        await cache.close()
+
+
+async def test_a_full_redis_forgets_what_it_cannot_replace(cache: Cache, redis_url: str) -> None:
+    await cache.put_status(SESSION, 1, "v", b"one")
+    with redis.Redis.from_url(redis_url) as client:
+        client.config_set("maxmemory", "1")
+        try:
+            await cache.put_status(SESSION, 2, "v", b"two")
+            assert await cache.get_status(SESSION) is None
+        finally:
+            client.config_set("maxmemory", "0")
+    await _found_again(cache, b"two")
+
+
+async def _found_again(cache: Cache, body: bytes) -> None:
+    """Put until it is kept: a machine that is busy may let a first answer come too late."""
+    async with asyncio.timeout(20):
+        while await cache.get_status(SESSION) != body:
+            await cache.put_status(SESSION, 2, "v", body)
+            await asyncio.sleep(0.1)

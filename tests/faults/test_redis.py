@@ -1,0 +1,182 @@
+"""Redis killed, emptied, filled, silenced: what is told stays true, and judges notice nothing."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import redis
+
+from app.store.tables import DEFAULT_PROJECT
+from tests.faults.loads import Load, Watch, assert_nothing_lost, client_of, loaded
+from tests.faults.processes import serving
+from tests.faults.proxies import Cut, Link, before_port, let_pass
+from tests.faults.tally import Tally
+from tests.servers import RedisServer, free_port, running_redis
+
+ROUNDS = 180
+TTL_SECONDS = 2
+NEVER = 2**31
+"""A sequence no session has, so that nothing true is newer."""
+HUGE = 32 << 20
+MOST_BEHIND_SECONDS = TTL_SECONDS + 1.5
+"""How old a status may be when its successor was lost with Redis: its time to live, and haste."""
+
+
+@asynccontextmanager
+async def watched(database_url: str, redis_url: str, rounds: int) -> AsyncIterator[Watch]:
+    """Two servers, a session nobody has worked on, dashboards on both."""
+    ttl = str(TTL_SECONDS)
+    async with (
+        serving(2, database_url, redis_url, status_ttl_seconds=ttl) as services,
+        loaded([service.url for service in services], rounds) as load,
+    ):
+        watch = Watch(load)
+        async with watch.watching():
+            yield watch
+
+
+async def finished(watch: Watch, work: asyncio.Task[None], database_url: str) -> None:
+    """Let the judges come to their end; then everything told was true."""
+    await work
+    await asyncio.sleep(TTL_SECONDS)
+    load = watch.load
+    found = await assert_nothing_lost(load, database_url, shared_rounds=False)
+    watch.assert_true(found, MOST_BEHIND_SECONDS)
+    assert set(load.answers) == {200}, "a judge never notices Redis"
+    assert set(watch.answers) == {200}
+    assert load.slowest < 5
+    assert watch.streamed[-1]["sequence"] == found.session["sequence"]
+
+
+async def test_redis_killed_full_silent_slow_or_torn(database_url: str, tally: Tally) -> None:
+    async def silent(_link: Link, _piece: bytes) -> None:
+        await asyncio.Event().wait()
+
+    async def slow(_link: Link, _piece: bytes) -> None:
+        await asyncio.sleep(0.2)
+
+    async def torn(_link: Link, _piece: bytes) -> None:
+        if rng.random() < 0.3:
+            raise Cut
+
+    rng = random.Random(4)  # noqa: S311 - only which answer is cut
+    port, kills = free_port(), 3
+    async with (
+        before_port(port) as (proxy, at),
+        watched(database_url, f"redis://127.0.0.1:{at}/0", ROUNDS) as watch,
+    ):
+        load = watch.load
+        work = asyncio.create_task(load.judged(pause=0.5))
+        for number in range(kills):
+            with running_redis(port) as server:
+                await load.reached((number + 1) * 20)
+                server.end()
+            await asyncio.sleep(0.2)
+        with running_redis(port) as server:
+            await load.reached(80)
+            # Writes are refused, reads are not: what is kept from before must not be believed
+            limit_memory(server, "1mb")
+            await load.reached(100)
+            limit_memory(server, "0")
+            for number, fault in enumerate((silent, slow, torn), start=1):
+                proxy.answered = fault
+                await load.reached(100 + 20 * number)
+            proxy.answered = let_pass
+            await finished(watch, work, database_url)
+    tally.count("Redis killed under load and started again, empty", kills)
+    tally.count("Redis full, silent, slow, or torn off in mid-answer, under load", 4)
+
+
+def limit_memory(server: RedisServer, limit: str) -> None:
+    with redis.Redis.from_url(server.url) as client:
+        client.config_set("maxmemory-policy", "noeviction")
+        client.config_set("maxmemory", limit)
+
+
+class Garbage:
+    """What somebody else may leave under the keys of a session."""
+
+    def __init__(self, client: redis.Redis, load: Load, other: str) -> None:
+        self.client = client
+        self.key = "celeus:status:" + load.session.removeprefix("ses_")
+        self.other = "celeus:status:" + other.removeprefix("ses_")
+        self.channel = "celeus:wake:" + load.session.removeprefix("ses_")
+
+    def kinds(self) -> list[Callable[[], object]]:
+        return [
+            self.client.flushall,
+            lambda: self._instead(lambda: self.client.set(self.key, "garbage")),
+            lambda: self._instead(lambda: self.client.rpush(self.key, "garbage")),
+            lambda: self._instead(lambda: self.client.sadd(self.key, "garbage")),
+            lambda: self._instead(lambda: self.client.zadd(self.key, {"garbage": 1})),
+            lambda: self._instead(lambda: self.client.xadd(self.key, {"garbage": "1"})),
+            lambda: self._hash({"body": b"\xff\x00garbage"}),
+            lambda: self._hash({"sequence": "nan", "body": ours("1.0", b"{}")}),
+            lambda: self._hash({"sequence": "1e300", "version": "9.9", "body": ours("9.9", b"[]")}),
+            lambda: self._hash({"sequence": NEVER, "version": "9.9", "body": ours("9.9", b"{[}")}),
+            lambda: self._hash({"sequence": NEVER, "version": "1.0", "body": ours("1.0", b"{}")}),
+            lambda: self._hash({"sequence": 5, "body": ours("5.0", b"{" + b"x" * HUGE + b"}")}),
+            self._another_session,
+            lambda: self.client.publish(self.channel, b"\xff garbage"),
+            lambda: self.client.publish(b"celeus:wake:\xff\xfe", b"garbage"),
+            lambda: self.client.client_kill_filter(_type="pubsub"),
+            self.client.script_flush,
+        ]
+
+    def _instead(self, put: Callable[[], object]) -> None:
+        self.client.delete(self.key)
+        put()
+
+    def _hash(self, fields: dict[str, bytes | str | int]) -> None:
+        self.client.delete(self.key)
+        self.client.hset(self.key, mapping=fields)  # type: ignore[arg-type]
+
+    def _another_session(self) -> None:
+        """A status of ours in every respect but one: whose it is. And it is newer, and stays."""
+        body = self.client.hget(self.other, "body") or ours("2.0", b"{}")
+        self._hash({"sequence": NEVER, "version": "2.0", "body": body})
+
+
+def ours(version: str, body: bytes) -> bytes:
+    """What a status begins with when it is announced."""
+    return f"{DEFAULT_PROJECT.hex} {version}\n".encode() + body
+
+
+async def test_redis_emptied_and_filled_with_garbage(database_url: str, tally: Tally) -> None:
+    rng = random.Random(3)  # noqa: S311 - only the order of the garbage
+    with running_redis() as server:
+        async with watched(database_url, server.url, ROUNDS) as watch:
+            load = watch.load
+            async with loaded([load.urls[0]], 1) as another:
+                await another.judged(judges=1)
+            work = asyncio.create_task(load.judged(pause=0.5))
+            with redis.Redis.from_url(server.url) as client:
+                kinds = Garbage(client, load, another.session).kinds()
+                for kind in rng.sample(kinds, len(kinds)):
+                    await asyncio.to_thread(kind)
+                    await asyncio.sleep(0.1)
+            await finished(watch, work, database_url)
+            await assert_heals(load, server.url)
+    # Once while the session is judged, once more when it rests
+    tally.count("Redis emptied, or garbage under the keys of a session", 2 * len(kinds))
+
+
+async def assert_heals(load: Load, redis_url: str) -> None:
+    """Whatever lies under the key, the true status is told, and soon lies there again."""
+    async with client_of(load.urls[0]) as reader:
+        path = f"/v1/sessions/{load.session}"
+        status = (await reader.get(path)).json()
+        with redis.Redis.from_url(redis_url) as client:
+            garbage = Garbage(client, load, load.session)
+            for put in garbage.kinds():
+                put()
+                assert (await reader.get(path)).json() == status
+                async with asyncio.timeout(5):
+                    while not is_kept(client, garbage.key):
+                        assert (await reader.get(path)).json() == status
+                        await asyncio.sleep(0.05)
+
+
+def is_kept(client: redis.Redis, key: str) -> bool:
+    return client.type(key) == b"hash" and 0 < client.ttl(key) <= TTL_SECONDS
