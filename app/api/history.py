@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from app.api.dependencies import Reads, SessionId
 from app.api.problems import responses
-from app.api.sessions import Time
+from app.api.sessionschema import Time
 from app.errors import SessionNotFound
 from app.operations import history, sessions, streams
 from app.operations.ledger import moment

@@ -13,7 +13,7 @@ from pydantic.config import JsonDict
 from app.api.bodies import JsonRoute
 from app.api.dependencies import NO_NUL, CallerOf, Labels, Manages, SessionId
 from app.api.problems import responses
-from app.api.sessions import SESSION, STRICT, BlindSession, Session, SessionState, Time
+from app.api.sessionschema import SESSION, STRICT, BlindSession, Session, SessionState, Time
 from app.errors import (
     InvalidValue,
     LossOutsideScale,

@@ -92,6 +92,8 @@ class Plan:
         values = asdict(self)
         if not self.questions:
             del values["questions"], values["stop_when_decided"]
+        else:
+            values["questions"] = list(values["questions"])
         return values
 
     @property

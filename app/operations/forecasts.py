@@ -47,7 +47,7 @@ class Forecasts:
         The caller holds the session: its state is copied before this returns.
         """
         state = warm.state
-        if self._every == 0 or state.stopping.precision is None or state.stop_reason is not None:
+        if self._every == 0 or not state.stopping.aims or state.stop_reason is not None:
             return
         last = max(self._attempts.get(session_id, 0), 0 if known is None else known["round"])
         if 0 <= state.folded - last < self._every:

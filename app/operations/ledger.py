@@ -118,7 +118,8 @@ def event_from(row: Mapping[Any, Any]) -> Event:
         case 4:
             return Amendment(row["round"], row["loss"])
         case _:
-            return Change(row["detail"]["precision"], row["detail"]["budget"])
+            detail = row["detail"]
+            return Change(detail["precision"], detail["budget"], detail.get("stop_when_decided"))
 
 
 def _not_found(session_id: UUID) -> SessionNotFound:

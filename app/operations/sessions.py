@@ -4,7 +4,7 @@ import asyncio
 import json
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
@@ -16,7 +16,15 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.core.chain import chain_start
 from app.core.ledger import Change
-from app.core.plan import Claim, Plan, PoolFacts, check_budget, check_precision, make_plan
+from app.core.plan import (
+    Claim,
+    Plan,
+    PoolFacts,
+    check_budget,
+    check_precision,
+    check_stop_when_decided,
+    make_plan,
+)
 from app.core.policies import DEFAULT_POLICY, SIMULATION_ONLY, policy_named
 from app.core.pool import Pool
 from app.core.randomness import commitment
@@ -48,10 +56,11 @@ class Opening:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """A change asked for; None leaves budget and lifecycle as they are."""
+    """A change asked for; None leaves budget, stop and lifecycle as they are."""
 
     precision: float | Literal["unchanged"] | None = "unchanged"
     budget: int | None = None
+    stop_when_decided: bool | None = None
     lifecycle: Literal["active", "paused", "closed"] | None = None
 
 
@@ -159,7 +168,7 @@ async def list_sessions(rooms: Rooms, wanted: Filter) -> list[dict[str, Any]]:
 
 
 async def change_session(rooms: Rooms, session_id: UUID, wanted: Settings) -> dict[str, Any]:
-    """Change precision, budget or lifecycle; asking for what is already so changes nothing.
+    """Change precision, budget, stop or lifecycle; asking for what is so already changes nothing.
 
     A precision or budget binds from the first draw made after it. ``closed`` is irrevocable.
     """
@@ -184,7 +193,7 @@ def _change(journal: Journal, wanted: Settings) -> None:
             value=f"ses_{journal.session_id.hex}",
         )
     now = journal.state.stopping
-    precision, budget = now.precision, now.budget
+    precision, budget, stop = now.precision, now.budget, now.stop_when_decided
     if not isinstance(wanted.precision, str) and wanted.precision != precision:
         check_precision(journal.plan, wanted.precision)
         precision = wanted.precision
@@ -198,12 +207,18 @@ def _change(journal: Journal, wanted: Settings) -> None:
                 value=wanted.budget,
             )
         budget = wanted.budget
+    if wanted.stop_when_decided is not None:
+        check_stop_when_decided(journal.plan.questions, stop=wanted.stop_when_decided)
+        stop = wanted.stop_when_decided
     lifecycle = wanted.lifecycle or journal.lifecycle
-    if (precision, budget, lifecycle) == (now.precision, now.budget, journal.lifecycle):
+    rule = replace(now, precision=precision, budget=budget, stop_when_decided=stop)
+    if (rule, lifecycle) == (now, journal.lifecycle):
         return
     journal.lifecycle = lifecycle
-    detail = {"precision": precision, "budget": budget, "state": lifecycle}
-    journal.append(Change(precision, budget), detail)
+    detail: dict[str, Any] = {"precision": precision, "budget": budget, "state": lifecycle}
+    if journal.plan.questions:
+        detail["stop_when_decided"] = stop
+    journal.append(Change(precision, budget, stop if journal.plan.questions else None), detail)
 
 
 def _default_strategy(pool: Pool) -> Strategy | None:

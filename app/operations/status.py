@@ -10,6 +10,7 @@ import orjson
 
 from app.core.plan import Plan, precision_warning
 from app.core.session import State
+from app.core.stopping import rounding
 from app.store.cache import Cache
 
 
@@ -58,6 +59,16 @@ def status_document(known: Known, plan: Plan, state: State) -> dict[str, Any]:
         "items": plan.items,
         "stopped": reason is not None or known.lifecycle == "closed",
         "stop_reason": reason,
+        "stop_when_decided": state.stopping.stop_when_decided,
+        "decisions": [
+            {
+                "side": one.question.side,
+                "threshold": one.question.threshold,
+                "answer": one.answer,
+                "round": one.round,
+            }
+            for one in state.decisions
+        ],
         "rounds": {
             "drawn": state.drawn,
             "observed": state.observed,
@@ -124,4 +135,12 @@ def _warnings(plan: Plan, state: State) -> list[str]:
             "no candidate is left: an event of probability at most alpha has happened, or the"
             " logical limits are narrower than a cell; the last interval stays"
         )
+    slack = rounding(plan.scale)
+    found += [
+        f"{one.question.side} {one.question.threshold:g} was answered {one.answer} in round"
+        f" {one.round} and later losses say otherwise: an event of probability at most alpha has"
+        " happened; the answer stays as it was given"
+        for one in state.decisions
+        if one.contradicted(state.interval, slack)
+    ]
     return found

@@ -1,0 +1,219 @@
+"""A session as it travels: what opens one, where it stands, what changes it."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.config import JsonDict
+
+from app.api.dependencies import NO_NUL
+
+STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
+SessionState = Literal[
+    "active", "target_reached", "decided", "budget_spent", "exhausted", "paused", "closed"
+]
+QuestionSide = Literal["at_most", "at_least"]
+Time = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
+QUESTION: JsonDict = {"side": "at_most", "threshold": 0.1}
+DECISION: JsonDict = {"side": "at_most", "threshold": 0.1, "answer": "no", "round": 388}
+OPENING: JsonDict = {
+    "pool_id": "pool_019aa0b2c3d47e5f8a9b0c1d2e3f4a5b",
+    "target": "pool",
+    "alpha": 0.05,
+    "precision": 0.05,
+    "questions": [QUESTION],
+}
+SESSION: JsonDict = {
+    "id": "ses_019aa0b2c3d47e5f8a9b0c1d2e3f4a5c",
+    "pool_id": "pool_019aa0b2c3d47e5f8a9b0c1d2e3f4a5b",
+    "state": "active",
+    "target": "pool",
+    "alpha": 0.05,
+    "policy": "sharp",
+    "strategy": "A",
+    "method_version": "celeus-1",
+    "round": 412,
+    "estimate": 0.163,
+    "lower": 0.121,
+    "upper": 0.207,
+    "width": 0.086,
+    "precision": 0.05,
+    "budget": 1737,
+    "items": 1737,
+    "stopped": False,
+    "stop_reason": None,
+    "stop_when_decided": True,
+    "decisions": [DECISION],
+    "rounds": {"drawn": 415, "observed": 413, "folded": 412, "pending": 2, "waiting": 1},
+    "forecast": {"round": 400, "labels_left": 310, "low": 250, "high": 380},
+    "warnings": [],
+    "sequence": 828,
+    "revision": 1,
+    "lease_seconds": 300,
+    "commitment": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+    "ledger_head": "60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752",
+    "created_at": "2026-11-21T09:30:00+00:00",
+}
+
+
+class Parameters(BaseModel):
+    """Parameters of the policy; each has a default, and none can make an interval wrong."""
+
+    model_config = STRICT
+
+    beta: float | None = Field(None, description="Share of uniform draws, above 0, at most 1.")
+    range: Literal["floor", "exact", "global"] | None = Field(
+        None, description="How the range of a signal is bounded; `exact` costs O(items) a round."
+    )
+    theta: float | None = Field(None, description="Weight of the upward bet, between 0 and 1.")
+    c: float | None = Field(None, description="Softness of the cap on the bets.")
+    recentred: bool | None = Field(
+        None, description="`evalue` only: false ignores drawing without replacement; not a claim."
+    )
+
+
+class AskedQuestion(BaseModel):
+    """Whether the risk lies on one side of a threshold, the threshold itself included."""
+
+    model_config = ConfigDict(**STRICT, json_schema_extra={"examples": [QUESTION]})
+
+    side: QuestionSide
+    threshold: float = Field(description="Strictly inside the scale of the pool's losses.")
+
+
+class Decision(BaseModel):
+    """The answer to a question; ``round`` is the one that gave it. An answer stays."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [DECISION]})
+
+    side: QuestionSide
+    threshold: float
+    answer: Literal["yes", "no", "undecided"]
+    round: int | None
+
+
+class SessionOpening(BaseModel):
+    """What is to be certified, and how."""
+
+    model_config = ConfigDict(**STRICT, json_schema_extra={"examples": [OPENING]})
+
+    pool_id: str = Field(description="A sealed pool.", max_length=64)
+    policy: str | None = Field(
+        None, min_length=1, max_length=64, description="How items are chosen and bet on."
+    )
+    target: Literal["pool", "population"] = Field(
+        "pool",
+        description="Mean loss over the pool, or over the population it is an iid sample of.",
+    )
+    strategy: Literal["A", "B", "C"] | None = Field(
+        None, description="Surrogate and proxy, where the items have probabilities."
+    )
+    alpha: float = Field(0.05, description="The interval covers with probability 1 - alpha.")
+    precision: float | None = Field(None, description="Interval width at which to stop.")
+    budget: int | None = Field(None, description="Most draws; default: the whole pool.")
+    lease_seconds: int | None = Field(
+        None, ge=1, le=604_800, description="How long a worker may hold a draw unheard."
+    )
+    population_bound: Literal["pairs", "hoeffding", "kl", "clopper_pearson", "margin"] | None = (
+        Field(None, description="How the interval reaches from the pool to its population.")
+    )
+    alpha2: float | None = Field(None, description="Share of alpha for the population bound.")
+    margin: float | None = Field(None, description="Half-width for a dependent pool.")
+    margin_assumption: str = Field("", max_length=2000, pattern=NO_NUL)
+    questions: list[AskedQuestion] = Field(
+        [],
+        description="One-sided questions, at most 20, answered at the same alpha as the interval.",
+    )
+    stop_when_decided: bool | None = Field(
+        None, description="Stop when all questions are answered; default: if there are any."
+    )
+    parameters: Parameters = Field(default_factory=Parameters)
+
+
+class Rounds(BaseModel):
+    """Counts of rounds. ``waiting`` ones are judged but follow one that is not."""
+
+    drawn: int
+    observed: int
+    folded: int
+    pending: int
+    waiting: int
+
+
+class Forecast(BaseModel):
+    """Labels left until the stop: median, and the 10 and 90 % of simulated futures."""
+
+    round: int
+    labels_left: int
+    low: int
+    high: int
+
+
+class Session(BaseModel):
+    """Where a session stands. The interval speaks for the folded rounds."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [SESSION]})
+
+    id: str
+    pool_id: str
+    state: SessionState
+    target: Literal["pool", "population"]
+    alpha: float
+    policy: str
+    strategy: str | None
+    method_version: str
+    round: int
+    estimate: float
+    lower: float
+    upper: float
+    width: float
+    precision: float | None
+    budget: int
+    items: int
+    stopped: bool
+    stop_reason: Literal["target_reached", "decided", "exhausted", "budget_spent"] | None
+    stop_when_decided: bool = False
+    decisions: list[Decision] = Field([], description="In the order of the questions asked.")
+    rounds: Rounds
+    forecast: Forecast | None
+    warnings: list[str]
+    sequence: int
+    revision: int
+    lease_seconds: int
+    commitment: str
+    ledger_head: str | None = Field(
+        None, description="Head of the hash chain over the ledger; null for older sessions."
+    )
+    created_at: Time
+
+
+class BlindSession(BaseModel):
+    """The session as a key without scope `read` sees it: judges are not told where it stands."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"id": SESSION["id"], "state": SESSION["state"]}]}
+    )
+
+    id: str
+    state: SessionState
+
+
+class SessionPage(BaseModel):
+    """Sessions, newest first; ``next`` goes into ``after`` for the following page."""
+
+    data: list[Session]
+    next: str | None
+
+
+class SessionChange(BaseModel):
+    """New settings; what is left out stays."""
+
+    model_config = ConfigDict(**STRICT, json_schema_extra={"examples": [{"precision": 0.03}]})
+
+    precision: float | None = Field(None, description="null: no precision.")
+    budget: int | None = None
+    stop_when_decided: bool | None = Field(
+        None, description="false: go on although all questions are answered; true: stop then."
+    )
+    state: Literal["active", "paused", "closed"] | None = Field(
+        None, description="Resume, pause, or close for good."
+    )
