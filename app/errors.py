@@ -14,17 +14,19 @@
     │   ├── ObservationConflict, RoundNotJudged, SessionClosed
     │   ├── EmptyPool, PoolSealed, PoolNotSealed, PoolBusy
     │   ├── KeyRetired, ProjectExists
+    │   ├── LedgerBroken
     │   └── Busy, DataFolderBusy
     ├── TooSlow         the rest of the request does not come          408
     │   └── BodyTooSlow
     ├── TooLarge        more than this service reads at once           413
-    │   └── UploadTooLarge, PoolTooLarge
+    │   └── UploadTooLarge, PoolTooLarge, VerificationTooCostly
     ├── Unsupported     a format nobody here can read                  415
     │   └── UnsupportedFormat
     ├── TooMany         too often in too short a time                  429
     │   └── RateLimited
     └── Unavailable     not the caller's fault; try again              503
-        └── DatabaseUnavailable, SchemaBehind, DataFolderUnusable
+        ├── DatabaseUnavailable, SchemaBehind, DataFolderUnusable
+        └── SigningKeyMissing, VerificationBusy
 
 The status beside each subtree is a reminder only; `app/api/problems.py` decides it.
 """
@@ -291,6 +293,30 @@ class DatabaseUnavailable(Unavailable):
     """The database does not answer; try again."""
 
     code = "database_unavailable"
+
+
+class SigningKeyMissing(Unavailable):
+    """The service has no key to sign certificates with."""
+
+    code = "signing_key_missing"
+
+
+class VerificationBusy(Unavailable):
+    """Another certificate is being verified; try again."""
+
+    code = "verification_busy"
+
+
+class LedgerBroken(Conflict):
+    """The ledger no longer leads to its hash chain's head: it was changed behind the service."""
+
+    code = "ledger_broken"
+
+
+class VerificationTooCostly(TooLarge):
+    """Verifying the certificate takes more time or memory than this service gives it."""
+
+    code = "verification_too_costly"
 
 
 class SchemaBehind(Unavailable):

@@ -23,6 +23,16 @@ class Settings(BaseSettings):
     data_dir: Path = Field(
         default=Path("celeus-data"), description="Folder of the private PostgreSQL."
     )
+    signing_key_file: Path | None = Field(
+        default=None,
+        description="Ed25519 key in PEM that signs certificates; `celeus signing-key` makes one.",
+    )
+    certificate_limit_bytes: int = Field(
+        default=16 * _MEBIBYTE, ge=1, description="Largest certificate that is verified."
+    )
+    verification_seconds: float = Field(
+        default=60.0, gt=0, description="How long the verification of a certificate may take."
+    )
     host: str = "127.0.0.1"
     port: int = Field(default=8000, ge=0, le=65535)
     workers: int = Field(default=1, ge=1)

@@ -45,6 +45,7 @@ def serve(
         os.environ["CELEUS_DATABASE_URL"] = url
         address = f"http://{settings.host}:{free}"
         typer.echo(f"celeus {_place(settings)}: {address}", err=True)
+        _name_signing_key(settings)
         _tell_keys(settings, url, address)
         uvicorn.run(
             "app.commands.serving:application",
@@ -84,6 +85,19 @@ def openapi(
         sys.stdout.write(document)
     else:
         out.write_text(document, encoding="utf-8")
+
+
+def _name_signing_key(settings: "Settings") -> None:
+    """Have every worker sign with one key: the file that was named, or the data folder's own."""
+    from app.operations.signers import key_of_folder, read_key
+
+    path = settings.signing_key_file
+    if path is None:
+        if settings.database_url is not None:
+            return
+        path = key_of_folder(settings.data_dir)
+    read_key(path)
+    os.environ["CELEUS_SIGNING_KEY_FILE"] = str(path)
 
 
 def _tell_keys(settings: "Settings", url: str, address: str) -> None:

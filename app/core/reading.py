@@ -42,7 +42,8 @@ def told(value: object) -> str | float | int | bool | None:
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, float):
-        return value if math.isfinite(value) else repr(value)
+        exact = value.is_integer() and abs(value) < 2.0**53
+        return int(value) if exact else value if math.isfinite(value) else repr(value)
     if isinstance(value, str) and len(value) <= 100:
         return value.encode(errors="backslashreplace").decode()
     return shortened(value)

@@ -55,7 +55,7 @@ class Report:
     kind: str | None = None
     session_id: str | None = None
     issued_at: str | None = None
-    claim: Any = None
+    claim: dict[str, Any] | None = None
     signature: Signature = field(default_factory=Signature)
     checked: list[str] = field(default_factory=list)
     unchecked: dict[str, str] = field(default_factory=dict)

@@ -1,10 +1,12 @@
 """Ed25519 (RFC 8032): one signature for one message and key, so the same bytes sign the same."""
 
+from typing import Final
+
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-ALGORITHM = "Ed25519"
+ALGORITHM: Final = "Ed25519"
 PUBLIC_BYTES = 32
 SIGNATURE_BYTES = 64
 

@@ -5,6 +5,7 @@ pool's columns also what the recorded surrogates, probabilities and draws rest o
 be checked is named with its reason, and of what does not hold the first place.
 """
 
+import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -172,8 +173,10 @@ class _Inspection:
         report.kind = document["kind"]
         report.session_id = document["session_id"]
         report.issued_at = document["issued_at"]
-        if len(rfc8785.dumps(document["claim"])) <= LARGEST_CLAIM:
-            report.claim = document["claim"]
+        claim = rfc8785.dumps(document["claim"])
+        if isinstance(document["claim"], dict) and len(claim) <= LARGEST_CLAIM:
+            # Read anew, so that counts are whole numbers.
+            report.claim = json.loads(claim)
         if document["supersedes"] is not None:
             report.unchecked["supersedes"] = NO_OLDER
         given = document["signature"]

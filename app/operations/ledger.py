@@ -84,6 +84,15 @@ async def events_of(db: AsyncConnection, session_id: UUID) -> list[Event]:
     return [event_from(row) for row in rows.mappings()]
 
 
+async def records_of(db: AsyncConnection, session_id: UUID, until: int) -> list[dict[str, Any]]:
+    """The events up to sequence ``until`` as the hash chain takes them."""
+    rows = await db.execute(_RECORDS, {"session_id": session_id, "until": until})
+    return [
+        record_of(row["sequence"], event_from(row), row["detail"], moment(row["at"]))
+        for row in rows.mappings()
+    ]
+
+
 def row_of(entry: Entry) -> dict[str, Any]:
     """The row of an event; what it does not have is left out, and null in the table."""
     event = entry.event
@@ -153,5 +162,11 @@ _EVENTS = text(
     """
     SELECT kind, sequence, round, item, q, strata_q, seen, loss, detail
     FROM events WHERE session_id = :session_id ORDER BY sequence
+    """
+)
+_RECORDS = text(
+    """
+    SELECT kind, sequence, round, item, q, strata_q, seen, loss, detail, at
+    FROM events WHERE session_id = :session_id AND sequence <= :until ORDER BY sequence
     """
 )

@@ -1,0 +1,94 @@
+"""A pool's columns read back from the archive that `columns.npz` gives, trusting nothing in it.
+
+The archive is a zip of stored (never packed) arrays. Whatever it claims is compared with its real
+size before anything is read, and nothing in it is ever executed: an array of objects is refused.
+"""
+
+import re
+import zipfile
+from collections.abc import Mapping
+from math import prod
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.core.pool import dtype_of
+from app.core.replaying import Evidence
+from app.errors import InvalidValue
+
+MOST_ARRAYS = 10_000
+NAMES = ("groups", "items_digest", "digest")
+"""Arrays that are no columns."""
+ENCRYPTED = 1
+BEFORE_HEADER = 10
+"""Bytes of an array's file before its header: name, version and the header's length."""
+
+_HEADER = re.compile(
+    rb"\x93NUMPY\x01\x00(?P<length>..)"
+    rb"\{'descr': '(?P<dtype><(?:f8|f4|i4|U[1-9]\d{0,5}))', 'fortran_order': False,"
+    rb" 'shape': \((?P<shape>|\d{1,12},|\d{1,12}, \d{1,12})\), \} *\n",
+    re.DOTALL,
+)
+
+
+def read_archive(file: IO[bytes]) -> Evidence:
+    """The columns in an archive; refused when it is not one as the service sends it."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            arrays = _arrays(archive)
+    except (zipfile.BadZipFile, EOFError, OSError, NotImplementedError, ValueError) as error:
+        raise _refused(f"it cannot be read: {error}") from error
+    groups, digest = arrays.get("groups"), arrays.get("items_digest")
+    if groups is None or digest is None or groups.ndim != 1 or digest.ndim != 0:
+        raise _refused("groups or items_digest are missing")
+    columns = {name: array for name, array in arrays.items() if name not in NAMES}
+    try:
+        items_digest = bytes.fromhex(str(digest))
+    except ValueError as error:
+        raise _refused("items_digest is no hexadecimal number") from error
+    return Evidence(columns, tuple(str(name) for name in groups), items_digest)
+
+
+def _arrays(archive: zipfile.ZipFile) -> Mapping[str, NDArray[Any]]:
+    entries = archive.infolist()
+    if len(entries) > MOST_ARRAYS:
+        raise _refused(f"it has {len(entries)} entries")
+    if any(entry.flag_bits & ENCRYPTED for entry in entries):
+        raise _refused("its arrays are encrypted")
+    if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
+        raise _refused("its arrays are packed: what it unpacks to is not known beforehand")
+    size = archive.fp.seek(0, 2) if archive.fp is not None else 0
+    if sum(entry.file_size for entry in entries) > size:
+        raise _refused("its arrays are larger than the archive")
+    found: dict[str, NDArray[Any]] = {}
+    for entry in entries:
+        name = entry.filename.removesuffix(".npy")
+        if name == entry.filename or name in found:
+            raise _refused(f"{entry.filename!r} is no array, or there twice")
+        found[name] = _array(archive, entry, name)
+    return found
+
+
+def _array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str) -> NDArray[Any]:
+    data = archive.read(entry)
+    header = _HEADER.match(data)
+    if header is None:
+        raise _refused(f"{name} is no array of numbers or texts in NumPy's format 1.0")
+    dtype = np.dtype(header["dtype"].decode())
+    shape = tuple(int(size) for size in re.findall(rb"\d+", header["shape"]))
+    right = dtype.kind == "U" if name in NAMES else dtype == dtype_of(name)
+    if not right or len(shape) > (2 if name == "target_probs" else 1):
+        raise _refused(f"{name} is an array of {dtype.str} of shape {shape}")
+    told = int.from_bytes(header["length"], "little") + BEFORE_HEADER
+    if header.end() != told or len(data) - told != prod(shape) * dtype.itemsize:
+        raise _refused(f"{name} has another size than its header says")
+    return np.frombuffer(data, dtype=dtype, offset=told).reshape(shape)
+
+
+def _refused(why: str) -> InvalidValue:
+    return InvalidValue(
+        f"The pool's archive is not usable: {why}.",
+        field="pool",
+        rule="the answer of GET /v1/pools/{id}/columns.npz, unchanged",
+    )
