@@ -1,5 +1,6 @@
 """The application: the only place where the rooms are wired together."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -97,7 +98,8 @@ async def open_rooms(settings: Settings) -> AsyncIterator[Rooms]:
     try:
         async with cache.listen() as wakes:
             callers = KnownCallers(settings.key_cache_seconds)
-            yield Rooms(database, cache, wakes, hot, forecasts, settings, callers, rates)
+            imports = asyncio.Semaphore(max(1, settings.database_pool_size // 2))
+            yield Rooms(database, cache, wakes, hot, forecasts, settings, callers, rates, imports)
     finally:
         await forecasts.close()
         await rates.close()

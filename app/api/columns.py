@@ -10,6 +10,8 @@ from typing import Any, Self
 from app.core.faults import FIELDS
 from app.errors import InvalidValue
 
+MOST_COLUMNS = 20_000
+"""Every batch costs some time for each."""
 LISTS = ("surrogates", "target_probs", "surrogate_probs")
 
 
@@ -25,6 +27,8 @@ class Layout:
     @classmethod
     def of(cls, header: list[str]) -> Self:
         """Layout of a header; refuses columns that are unknown, doubled or missing."""
+        if len(header) > MOST_COLUMNS:
+            raise _refused(f"at most {MOST_COLUMNS} columns", len(header))
         plain: dict[str, int] = {}
         spread: dict[str, dict[int, int]] = {}
         payload: dict[str, int] = {}

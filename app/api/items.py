@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Iterator
+from contextlib import closing
 from typing import IO, Annotated, Any, Literal, Self
 
 import numpy as np
@@ -16,13 +17,14 @@ from app.api.dependencies import PAGE_DEFAULT, Limit, Manages, PoolId, Reads
 from app.api.ids import pool_wire
 from app.api.itemschema import UPLOAD_BODY
 from app.api.once import StreamedAttempt
+from app.api.parquet import Limits
 from app.api.pools import PoolOut
 from app.api.problems import ProblemError, responses
 from app.api.rows import read_rows
 from app.api.uploads import format_of, spooled
 from app.core.pool import Pool
 from app.operations import pools
-from app.operations.pools import Imported, ImportOptions
+from app.operations.imports import Imported, ImportOptions, fault_members
 
 PART_BYTES = 1 << 18
 
@@ -60,7 +62,7 @@ class ImportOut(BaseModel):
             pool=PoolOut.of(done.pool),
             added=done.added,
             skipped=done.skipped,
-            errors=[ProblemError(**pools.fault_members(fault)) for fault in done.faults],
+            errors=[ProblemError(**fault_members(fault)) for fault in done.faults],
             dry_run=dry_run,
         )
 
@@ -100,14 +102,16 @@ async def add_items(  # noqa: PLR0913 - one parameter each of the request
         # Before the upload comes in; one that came in before the seal may be asked for again.
         pools.check_open(record)
     options = ImportOptions(skip_bad_rows=on_error == "skip", dry_run=dry_run)
+    limits = Limits(bytes=rooms.settings.upload_limit_bytes, rows=rooms.settings.max_items)
     async with spooled(request, attempt.hashed) as file:
-        return await attempt.answer(
-            200,
-            lambda done: ImportOut.of(done, dry_run=dry_run).model_dump_json().encode(),
-            lambda once: pools.add_items(
-                rooms, pool_id, read_rows(file, form), options, None if dry_run else once
-            ),
-        )
+        with closing(read_rows(file, form, limits)) as rows:
+            return await attempt.answer(
+                200,
+                lambda done: ImportOut.of(done, dry_run=dry_run).model_dump_json().encode(),
+                lambda once: pools.add_items(
+                    rooms, pool_id, rows, options, None if dry_run else once
+                ),
+            )
 
 
 @router.get(

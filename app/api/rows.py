@@ -1,20 +1,19 @@
-"""Uploaded files to batches of rows with line numbers: NDJSON, CSV and Parquet.
+"""Uploaded files to batches of rows with line numbers: NDJSON and CSV here, Parquet next door.
 
 Only the form is looked at here, what a row means is `core.items`. Memory stays bounded whatever is
-sent: lines have a greatest length, batches a greatest size. A line that cannot be read stands in
-its batch as `Malformed`, so that it is reported with the others.
+sent: lines and rows have a greatest length, batches a greatest size. A line that cannot be read
+stands in its batch as `Malformed`, so that it is reported with the others.
 """
 
 import csv
 import json
-from collections.abc import Iterable, Iterator
-from typing import IO, Any, Literal
+from collections.abc import Generator, Iterator
+from typing import IO, Literal, Self
 
 import orjson
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from app.api.columns import Layout, cell_number, cell_whole
+from app.api.parquet import Limits, parquet_rows
 from app.core.faults import Malformed
 from app.errors import InvalidValue
 
@@ -25,20 +24,23 @@ Rows = tuple[list[int], list[object]]
 MAX_LINE_BYTES = 4 << 20
 BATCH_BYTES = 4 << 20
 BATCH_ROWS = 8192
-PARQUET_ROWS = 2048
-MAX_ROW_GROUP_BYTES = 1 << 30
+MAX_MEMBERS = 32
+"""Members of a row; an item has at most nine."""
 
 
-def read_rows(file: IO[bytes], form: Format) -> Iterator[Rows]:
-    """Batches of rows in file order; refuses a file that is not of its format."""
+def read_rows(file: IO[bytes], form: Format, limits: Limits) -> Generator[Rows, None, None]:
+    """Batches of rows in file order; refuses a file that is not of its format.
+
+    ``limits`` are for what is packed: of the others the file itself is the limit.
+    """
     if form == "ndjson":
         return _ndjson(file)
     if form == "csv":
         return _csv(file)
-    return _parquet(file)
+    return parquet_rows(file, limits)
 
 
-def _ndjson(file: IO[bytes]) -> Iterator[Rows]:
+def _ndjson(file: IO[bytes]) -> Generator[Rows, None, None]:
     numbers: list[int] = []
     lines: list[bytes] = []
     size = 0
@@ -57,9 +59,17 @@ def _ndjson(file: IO[bytes]) -> Iterator[Rows]:
 
 def _parse(lines: list[bytes]) -> list[object]:
     try:
-        return [orjson.loads(line) for line in lines]
+        rows: list[object] = [orjson.loads(line) for line in lines]
     except orjson.JSONDecodeError:
-        return [_parse_one(line) for line in lines]
+        rows = [_parse_one(line) for line in lines]
+    return [_narrow(row) for row in rows]
+
+
+def _narrow(row: object) -> object:
+    """The row; a faulty one where it has more members than are worth naming one by one."""
+    if isinstance(row, dict) and len(row) > MAX_MEMBERS:
+        return Malformed(f"an object of at most {MAX_MEMBERS} members", f"{len(row)} members")
+    return row
 
 
 def _parse_one(line: bytes) -> object:
@@ -88,13 +98,13 @@ def _numbered(file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
         number += 1
 
 
-def _csv(file: IO[bytes]) -> Iterator[Rows]:
-    reader = csv.reader(_text_lines(file), strict=True)
+def _csv(file: IO[bytes]) -> Generator[Rows, None, None]:
+    lines = _TextLines(file)
     layout: Layout | None = None
     numbers: list[int] = []
     rows: list[object] = []
     size = 0
-    for number, cells in _csv_cells(reader):
+    for number, cells in _csv_cells(lines):
         if not cells:
             continue
         if layout is None:
@@ -102,7 +112,7 @@ def _csv(file: IO[bytes]) -> Iterator[Rows]:
             continue
         numbers.append(number)
         rows.append(_csv_row(layout, cells))
-        size += sum(map(len, cells))
+        size += lines.row_bytes
         if size >= BATCH_BYTES or len(rows) >= BATCH_ROWS:
             yield numbers, rows
             numbers, rows, size = [], [], 0
@@ -110,10 +120,28 @@ def _csv(file: IO[bytes]) -> Iterator[Rows]:
         yield numbers, rows
 
 
-def _text_lines(file: IO[bytes]) -> Iterator[str]:
-    for number, line in _numbered(file):
+class _TextLines:
+    """Lines as text, counted by the row: a row with quoted line breaks takes several."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._lines = _numbered(file)
+        self.row_bytes = 0
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> str:
+        number, line = next(self._lines)
+        self.row_bytes += len(line)
+        if self.row_bytes > MAX_LINE_BYTES:
+            raise InvalidValue(
+                "A row of the upload is too long.",
+                field=f"line {number}",
+                rule=f"at most {MAX_LINE_BYTES} bytes",
+                value=_start(line),
+            )
         try:
-            yield line.decode()
+            return line.decode()
         except UnicodeDecodeError as error:
             raise InvalidValue(
                 "The CSV upload is not UTF-8.",
@@ -123,10 +151,12 @@ def _text_lines(file: IO[bytes]) -> Iterator[str]:
             ) from error
 
 
-def _csv_cells(reader: Any) -> Iterator[tuple[int, list[str]]]:  # noqa: ANN401 - csv's type is private
-    """Lines with the number they begin at: a quoted cell may span several."""
+def _csv_cells(lines: _TextLines) -> Iterator[tuple[int, list[str]]]:
+    """Rows with the number of the line they begin at."""
+    reader = csv.reader(lines, strict=True)
     while True:
         number = reader.line_num + 1
+        lines.row_bytes = 0
         try:
             cells = next(reader)
         except StopIteration:
@@ -166,43 +196,6 @@ def _object_or_text(text: str) -> object:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
         return text
-
-
-def _parquet(file: IO[bytes]) -> Iterator[Rows]:
-    try:
-        source = pq.ParquetFile(file)
-        _check_row_groups(source)
-        layout = Layout.of(source.schema_arrow.names)
-        number = 1
-        for batch in source.iter_batches(batch_size=PARQUET_ROWS):
-            cells = [column.to_pylist() for column in batch.columns]
-            numbers = list(range(number, number + batch.num_rows))
-            number += batch.num_rows
-            yield numbers, [layout.row(list(row)) for row in _across(cells)]
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise InvalidValue(
-            "The upload cannot be read as Parquet; it may have been cut off on its way.",
-            field="body",
-            rule="one complete Parquet file",
-            value=str(error),
-        ) from error
-
-
-def _check_row_groups(source: pq.ParquetFile) -> None:
-    """A small file may unpack to a huge one; a row group is unpacked as a whole."""
-    for group in range(source.metadata.num_row_groups):
-        size = source.metadata.row_group(group).total_byte_size
-        if size > MAX_ROW_GROUP_BYTES:
-            raise InvalidValue(
-                "A row group of the Parquet file is too large.",
-                field=f"row group {group}",
-                rule=f"at most {MAX_ROW_GROUP_BYTES} bytes unpacked",
-                value=size,
-            )
-
-
-def _across(columns: list[list[Any]]) -> Iterable[tuple[Any, ...]]:
-    return zip(*columns, strict=True)
 
 
 def _start(line: bytes) -> str:

@@ -3,7 +3,9 @@
 Items go in by COPY, their numbers as chunks of columns.
 """
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -12,24 +14,47 @@ import numpy as np
 from anyio import to_thread
 from numpy.typing import NDArray
 from psycopg.errors import UniqueViolation
-from sqlalchemy import select
+from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.core.faults import Fault, Shape
+from app.core.faults import MAX_INT, Fault, Shape
 from app.core.items import Batch, assemble, encode_groups
 from app.core.losses import LossScale
 from app.core.pool import chain, dtype_of
-from app.errors import InvalidValue
+from app.errors import BadRows, DatabaseUnavailable, InvalidValue, PoolTooLarge
 from app.operations.chunks import CHUNK_BYTES, raw_connection, write_chunks
-from app.store.tables import items
+from app.operations.poolrecord import PoolRecord
+from app.operations.rooms import Rooms
+from app.store.tables import items, pools
 
 FAULTS_TOLD = 100
 """Faults an answer lists; the others are only counted."""
 MAX_GROUPS = 10_000
 
+MOST_FAULTY = 10_000
+"""Bad rows after which an upload that takes none is read no further."""
+
 Rows = tuple[list[int], list[object]]
 
 _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What an import did, or would have done: the pool afterwards and the lines left out."""
+
+    pool: PoolRecord
+    added: int
+    skipped: int
+    faults: Sequence[Fault]
+
+
+@dataclass(frozen=True, slots=True)
+class ImportOptions:
+    """How an import treats bad rows, and whether it keeps anything at all."""
+
+    skip_bad_rows: bool = False
+    dry_run: bool = False
 
 
 @dataclass(slots=True)
@@ -46,6 +71,8 @@ class Growth:
     columns: list[str] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     faulty: int = 0
+    most_items: int = MAX_INT
+    most_faulty: int = MAX_INT
     waiting: dict[str, list[NDArray[Any]]] = field(default_factory=dict)
     waiting_from: int = 0
 
@@ -55,18 +82,105 @@ class Growth:
         self.faults += faults[: max(0, FAULTS_TOLD - len(self.faults))]
 
 
+@asynccontextmanager
+async def turn(rooms: Rooms) -> AsyncIterator[None]:
+    """A place among the imports of this process: each holds a connection as long as it lasts.
+
+    Others need connections too; whoever finds no place in time is refused.
+    """
+    try:
+        async with asyncio.timeout(rooms.settings.lock_timeout_ms / 1000):
+            await rooms.imports.acquire()
+    except TimeoutError as error:
+        raise DatabaseUnavailable("other imports have every place; try again") from error
+    try:
+        yield
+    finally:
+        rooms.imports.release()
+
+
+async def import_rows(
+    rooms: Rooms,
+    db: AsyncConnection,
+    record: PoolRecord,
+    batches: Iterator[Rows],
+    options: ImportOptions,
+) -> Imported:
+    """Add the rows to the pool whose row is locked, and say so in that row."""
+    growth = Growth(
+        project_id=record.project_id,
+        pool_id=record.pool_id,
+        scale=record.scale,
+        items=record.items,
+        items_digest=record.items_digest,
+        shape=Shape.of_columns(record.columns, record.classes) if record.items else None,
+        groups={name: code for code, name in enumerate(record.groups)},
+        columns=list(record.columns),
+        most_items=rooms.settings.max_items,
+    )
+    if not options.skip_bad_rows:
+        growth.most_faulty = MOST_FAULTY
+    await grow(db, growth, batches)
+    if growth.faulty and not options.skip_bad_rows:
+        least = "At least " if growth.faulty > MOST_FAULTY else ""
+        raise BadRows(
+            f"{least}{growth.faulty} of the uploaded rows cannot become items; nothing was kept.",
+            errors=[fault_members(fault) for fault in growth.faults],
+            total_errors=growth.faulty,
+        )
+    updated = await db.execute(
+        update(pools)
+        .where(pools.c.pool_id == record.pool_id)
+        .values(
+            items=growth.items,
+            items_digest=growth.items_digest,
+            columns=growth.columns,
+            groups=list(growth.groups),
+            classes=growth.shape.classes if growth.shape and growth.items else None,
+        )
+        .returning(pools)
+    )
+    after = PoolRecord.of(updated.one())
+    return Imported(after, after.items - record.items, growth.faulty, growth.faults)
+
+
+def fault_members(fault: Fault) -> dict[str, object]:
+    """A fault as it stands in an answer."""
+    return {"line": fault.line, "field": fault.field, "rule": fault.rule, "value": fault.value}
+
+
 async def grow(db: AsyncConnection, pool: Growth, batches: Iterator[Rows]) -> None:
-    """Add every good row; the faults of the others stand in ``pool`` afterwards."""
+    """Add every good row; the faults of the others stand in ``pool`` afterwards.
+
+    Stops early when more rows are faulty than the pool allows. Refuses more rows, good and bad
+    together, than it may have items.
+    """
     pool.waiting_from = pool.items
+    seen = pool.items
     while (rows := await to_thread.run_sync(next, batches, None)) is not None:
+        seen += len(rows[0])
+        check_count(seen, pool.most_items)
         assembled = await to_thread.run_sync(assemble, *rows, pool.scale, pool.shape)
         pool.shape = assembled.shape
         pool.blame(assembled.faults)
+        if pool.faulty > pool.most_faulty:
+            return
         batch = await _insert_items(db, pool, assembled.batch)
         if batch.ids:
             await to_thread.run_sync(_append, pool, batch)
             await _write_full_chunks(db, pool)
     await _write_waiting(db, pool)
+
+
+def check_count(items: int, most: int) -> None:
+    """Refuse a pool of more items than ``most``."""
+    if items > most:
+        raise PoolTooLarge(
+            "The pool would have too many items.",
+            field="items",
+            rule=f"at most {most} items, rows that are left out included",
+            value=items,
+        )
 
 
 async def _insert_items(db: AsyncConnection, pool: Growth, batch: Batch) -> Batch:

@@ -1,6 +1,6 @@
 """Pools: made, filled, sealed, listed, and read back as numbers."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -12,14 +12,19 @@ from sqlalchemy.exc import OperationalError
 from sqlalchemy.ext.asyncio import AsyncConnection
 from uuid_utils.compat import uuid7
 
-from app.core.faults import Fault, Shape
 from app.core.losses import LossScale
 from app.core.pool import CHAIN_START, Pool
-from app.errors import BadRows, EmptyPool, PoolBusy, PoolNotFound, PoolNotSealed, PoolSealed
+from app.errors import (
+    EmptyPool,
+    PoolBusy,
+    PoolNotFound,
+    PoolNotSealed,
+    PoolSealed,
+)
 from app.operations.chunks import gather_small_chunks, read_chunks
 from app.operations.history import one_snapshot
-from app.operations.idempotency import Once, keep, transaction_of
-from app.operations.imports import Growth, Rows, grow
+from app.operations.idempotency import Once, keep, peek, transaction_of
+from app.operations.imports import Imported, ImportOptions, Rows, import_rows, turn
 from app.operations.poolrecord import PoolRecord
 from app.operations.rooms import Rooms
 from app.store.tables import items, pools
@@ -32,24 +37,6 @@ class Item:
     index: int
     id: str
     payload: Any
-
-
-@dataclass(frozen=True, slots=True)
-class Imported:
-    """What an import did, or would have done: the pool afterwards and the lines left out."""
-
-    pool: PoolRecord
-    added: int
-    skipped: int
-    faults: Sequence[Fault]
-
-
-@dataclass(frozen=True, slots=True)
-class ImportOptions:
-    """How an import treats bad rows, and whether it keeps anything at all."""
-
-    skip_bad_rows: bool = False
-    dry_run: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +72,7 @@ async def create_pool(
         )
         record = await _locked(db, rooms.project_id, pool_id)
         if wanted.rows is not None and wanted.rows[0]:
-            imported = await _import(db, record, iter([wanted.rows]), ImportOptions())
+            imported = await import_rows(rooms, db, record, iter([wanted.rows]), ImportOptions())
             record = imported.pool
         if wanted.sealed:
             record = await _seal(db, record)
@@ -105,11 +92,12 @@ async def add_items(
     skipped. Two imports at once into one pool are not possible: the second is refused as
     `pool_busy`.
     """
-    async with transaction_of(rooms, once) as db:
+    await peek(rooms, once)
+    async with turn(rooms), transaction_of(rooms, once) as db:
         record = await _locked(db, rooms.project_id, pool_id)
         check_open(record)
         savepoint = await db.begin_nested()
-        imported = await _import(db, record, batches, options)
+        imported = await import_rows(rooms, db, record, batches, options)
         if options.dry_run:
             await savepoint.rollback()
         else:
@@ -204,47 +192,6 @@ async def _locked(db: AsyncConnection, project_id: UUID, pool_id: UUID) -> PoolR
                 value=f"pool_{pool_id.hex}",
             ) from error
         raise
-
-
-async def _import(
-    db: AsyncConnection, record: PoolRecord, batches: Iterator[Rows], options: ImportOptions
-) -> Imported:
-    growth = Growth(
-        project_id=record.project_id,
-        pool_id=record.pool_id,
-        scale=record.scale,
-        items=record.items,
-        items_digest=record.items_digest,
-        shape=Shape.of_columns(record.columns, record.classes) if record.items else None,
-        groups={name: code for code, name in enumerate(record.groups)},
-        columns=list(record.columns),
-    )
-    await grow(db, growth, batches)
-    if growth.faulty and not options.skip_bad_rows:
-        raise BadRows(
-            f"{growth.faulty} of the uploaded rows cannot become items; nothing was kept.",
-            errors=[fault_members(fault) for fault in growth.faults],
-            total_errors=growth.faulty,
-        )
-    updated = await db.execute(
-        update(pools)
-        .where(pools.c.pool_id == record.pool_id)
-        .values(
-            items=growth.items,
-            items_digest=growth.items_digest,
-            columns=growth.columns,
-            groups=list(growth.groups),
-            classes=growth.shape.classes if growth.shape and growth.items else None,
-        )
-        .returning(pools)
-    )
-    after = PoolRecord.of(updated.one())
-    return Imported(after, after.items - record.items, growth.faulty, growth.faults)
-
-
-def fault_members(fault: Fault) -> dict[str, object]:
-    """A fault as it stands in an answer."""
-    return {"line": fault.line, "field": fault.field, "rule": fault.rule, "value": fault.value}
 
 
 async def _seal(db: AsyncConnection, record: PoolRecord) -> PoolRecord:

@@ -1,5 +1,6 @@
 """What every operation is given: the places things are kept in, and the settings."""
 
+import asyncio
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from uuid import UUID
@@ -32,6 +33,7 @@ class Rooms:
     settings: Settings
     callers: KnownCallers
     rates: Rates
+    imports: asyncio.Semaphore
     project_id: UUID = DEFAULT_PROJECT
     key_id: str | None = None
 

@@ -1,7 +1,14 @@
 import io
-from contextlib import suppress
+import resource
+import tempfile
+import threading
+from collections.abc import Callable
+from contextlib import closing, suppress
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -9,17 +16,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.api import rows
-from app.api.rows import Format, read_rows
+from app.api.parquet import Limits
+from app.api.problems import status_of
+from app.api.rows import Format, Rows, read_rows
 from app.core.faults import Malformed
-from app.errors import InvalidValue
+from app.errors import InvalidValue, PoolTooLarge, UploadTooLarge
+
+LIMITS = Limits(bytes=1 << 26, rows=100_000)
+
+
+def batches(body: bytes, form: Format, limits: Limits = LIMITS) -> list[Rows]:
+    with tempfile.TemporaryFile() as file:
+        file.write(body)
+        file.seek(0)
+        return list(read_rows(file, form, limits))
 
 
 def read(body: bytes, form: Format) -> list[tuple[int, object]]:
-    return [
-        pair
-        for lines, found in read_rows(io.BytesIO(body), form)
-        for pair in zip(lines, found, strict=True)
-    ]
+    return [pair for lines, found in batches(body, form) for pair in zip(lines, found, strict=True)]
 
 
 def refused(body: bytes, form: Format) -> InvalidValue:
@@ -67,7 +81,7 @@ def test_an_endless_line_is_refused(form: Format, monkeypatch: pytest.MonkeyPatc
 def test_batches_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rows, "BATCH_ROWS", 3)
     body = b"".join(b'{"id": "%d"}\n' % number for number in range(8))
-    assert [len(lines) for lines, _ in read_rows(io.BytesIO(body), "ndjson")] == [3, 3, 2]
+    assert [len(lines) for lines, _ in batches(body, "ndjson")] == [3, 3, 2]
 
 
 def test_csv_cells_become_the_fields_of_a_row() -> None:
@@ -172,12 +186,87 @@ def test_a_parquet_file_with_a_broken_page_is_refused() -> None:
     assert refused(bytes(body), "parquet").field == "body"
 
 
-def test_a_parquet_file_that_unpacks_to_too_much_is_refused(
-    monkeypatch: pytest.MonkeyPatch,
+def written(table: pa.Table, **how: Any) -> bytes:  # noqa: ANN401 - whatever pyarrow takes
+    file = io.BytesIO()
+    pq.write_table(table, file, compression="zstd", **how)
+    return file.getvalue()
+
+
+def many_long_texts() -> pa.Table:
+    """Ten thousand times the same megabyte, written once."""
+    places = pa.array(np.zeros(10_000, dtype=np.int32))
+    payload = pa.DictionaryArray.from_arrays(places, pa.array(["x" * (1 << 20)]))
+    return pa.table({"id": [str(i) for i in range(10_000)], "payload": payload})
+
+
+def one_long_list() -> pa.Table:
+    """A list of twenty million zeros, written as how many there are."""
+    zeros = pa.array(np.zeros(20_000_000, dtype=np.int8))
+    return pa.table({"id": ["a"], "surrogates": pa.ListArray.from_arrays([0, len(zeros)], zeros)})
+
+
+@pytest.mark.parametrize(
+    ("table", "how"),
+    [
+        (many_long_texts, {}),
+        (one_long_list, {}),
+        (lambda: pa.table({"id": ["a"], "payload": ["x" * 60_000_000]}), {"use_dictionary": False}),
+        (lambda: pa.table({"id": [str(i) + "x" * 60_000 for i in range(1000)]}), {}),
+    ],
+    ids=["a dictionary", "a run", "a page", "a declared size"],
+)
+def test_a_small_parquet_file_that_unpacks_to_much_is_refused_and_costs_little(
+    table: Callable[[], pa.Table], how: dict[str, Any]
 ) -> None:
-    monkeypatch.setattr(rows, "MAX_ROW_GROUP_BYTES", 1000)
-    body = parquet({"id": [f"item {number}" for number in range(1000)]})
-    assert refused(body, "parquet").field == "row group 0"
+    body = written(table(), **how)
+    assert len(body) < 100_000
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    limits = Limits(bytes=50 << 20, rows=100_000, memory=128 << 20)
+    with pytest.raises((UploadTooLarge, InvalidValue)) as caught:
+        batches(body, "parquet", limits)
+    assert status_of(type(caught.value)) in {413, 422}
+    # Kibibytes, of this process: the reader's own are bounded by the kernel.
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 << 10
+
+
+def test_the_reader_of_parquet_may_not_have_more_memory_than_it_was_given() -> None:
+    body = parquet({"id": [f"item {number}" for number in range(200_000)]})
+    with tempfile.TemporaryFile() as file:
+        file.write(body)
+        with closing(read_rows(file, "parquet", Limits(1 << 26, 1 << 20, memory=1 << 27))) as found:
+            next(found)
+            children = Path(f"/proc/self/task/{threading.get_native_id()}/children").read_text()
+            reader = int(children.split()[-1])
+            bound, _ = resource.prlimit(reader, resource.RLIMIT_AS)
+            own = int(Path(f"/proc/{reader}/statm").read_text().split()[0]) * 4096
+    assert own < bound < own + (1 << 27)
+    assert not Path(f"/proc/{reader}").exists(), "it is ended with the reading"
+
+
+def test_more_rows_than_a_pool_may_have_are_refused_by_what_the_file_declares() -> None:
+    body = written(pa.table({"id": pa.nulls(5_000_000, pa.string())}))
+    with pytest.raises(PoolTooLarge) as caught:
+        batches(body, "parquet", Limits(bytes=1 << 26, rows=4_999_999))
+    assert caught.value.value == 5_000_000
+
+
+def test_a_csv_row_over_many_lines_has_the_same_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows, "MAX_LINE_BYTES", 1000)
+    endless = b"id\n" + b'"a\n",' * 1000
+    assert "row" in refused(endless, "csv").detail
+    assert len(read(b"id\n" + b'"a\nb"\n' * 1000, "csv")) == 1000
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_a_table_of_too_many_columns_is_refused(form: Format) -> None:
+    names = ["id", *(f"payload.{i}" for i in range(20_000))]
+    body = ",".join(names).encode() if form == "csv" else parquet({key: ["a"] for key in names})
+    assert refused(body, form).rule == "at most 20000 columns"
+
+
+def test_a_row_of_many_members_is_malformed_and_not_named_member_by_member() -> None:
+    ((_, found),) = read(orjson.dumps({f"k{i}": i for i in range(100_000)}), "ndjson")
+    assert isinstance(found, Malformed)
 
 
 @given(st.binary(max_size=200), st.sampled_from(["ndjson", "csv", "parquet"]))

@@ -15,9 +15,9 @@ from app.errors import BadRows, Busy, IdempotencyKeyReused
 from app.main import open_rooms
 from app.operations import idempotency, pools, sessions
 from app.operations.idempotency import Once, Replay
-from app.operations.imports import Rows
+from app.operations.imports import Imported, ImportOptions, Rows
 from app.operations.poolrecord import PoolRecord
-from app.operations.pools import Imported, ImportOptions, NewPool
+from app.operations.pools import NewPool
 from app.operations.rooms import Rooms
 from app.operations.sessions import Opening
 from app.settings import Settings

@@ -19,9 +19,9 @@ from app.errors import (
     PoolSealed,
 )
 from app.operations import imports, pools
-from app.operations.imports import Rows
+from app.operations.imports import ImportOptions, Rows
 from app.operations.poolrecord import PoolRecord
-from app.operations.pools import ImportOptions, NewPool
+from app.operations.pools import NewPool
 from app.operations.rooms import Rooms
 from app.store.tables import chunks
 
