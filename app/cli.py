@@ -1,4 +1,4 @@
-"""`celeus`: serve, migrate, keys, simulate, study, openapi and demo.
+"""`celeus`: serve, migrate, keys, gate, simulate, study, openapi and demo.
 
 Every command imports what it needs when it runs, so that `celeus --help` answers at once.
 """
@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from app.commands.gate import GateCommand, gate
 from app.commands.keys import keys
 from app.commands.serving import migrate, openapi, serve
 from app.commands.simulating import simulate
@@ -27,6 +28,7 @@ cli.add_typer(study, name="study")
 cli.command()(serve)
 cli.command()(migrate)
 cli.command()(openapi)
+cli.command(cls=GateCommand)(gate)
 cli.command()(simulate)
 
 
