@@ -2,10 +2,12 @@
 
 from typing import Annotated, Any
 
+import orjson
 from fastapi import APIRouter, Query, Request, Response
 
 from app.api.bodies import JsonRoute
 from app.api.dependencies import Manages, Reads, SessionId, cursor_of, pool_id_of
+from app.api.once import AttemptOf
 from app.api.problems import responses
 from app.api.sessionschema import (
     Session,
@@ -17,6 +19,8 @@ from app.api.sessionschema import (
 from app.core.plan import Claim
 from app.core.stopping import Question
 from app.errors import (
+    Busy,
+    IdempotencyKeyReused,
     InvalidValue,
     PoolNotFound,
     PoolNotSealed,
@@ -35,9 +39,16 @@ router = APIRouter(prefix="/v1/sessions", tags=["sessions"], route_class=JsonRou
     summary="Open a session on a sealed pool",
     status_code=201,
     response_model=Session,
-    responses=responses(InvalidValue, UnreachablePrecision, PoolNotFound, PoolNotSealed),
+    responses=responses(
+        InvalidValue,
+        UnreachablePrecision,
+        IdempotencyKeyReused,
+        PoolNotFound,
+        PoolNotSealed,
+        Busy,
+    ),
 )
-async def open_session(rooms: Manages, body: SessionOpening) -> dict[str, Any]:
+async def open_session(rooms: Manages, body: SessionOpening, attempt: AttemptOf) -> Response:
     """Freeze the plan and publish the commitment to the secret seed."""
     claim = Claim(
         target=body.target,
@@ -59,7 +70,9 @@ async def open_session(rooms: Manages, body: SessionOpening) -> dict[str, Any]:
         lease_seconds=body.lease_seconds,
         parameters=body.parameters.model_dump(exclude_none=True),
     )
-    return await sessions.open_session(rooms, opening)
+    return await attempt.answer(
+        201, orjson.dumps, lambda once: sessions.open_session(rooms, opening, once)
+    )
 
 
 @router.get(
