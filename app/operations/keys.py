@@ -189,8 +189,8 @@ async def _project(db: AsyncConnection, wanted: NewKey) -> UUID:
     if wanted.new_project:
         project_id = UUID(bytes=uuid_utils.uuid7().bytes)
         adding = insert(projects).values(project_id=project_id, name=name)
-        added = await db.execute(adding.on_conflict_do_nothing())
-        if added.rowcount == 0:
+        added = adding.on_conflict_do_nothing().returning(projects.c.project_id)
+        if await db.scalar(added) is None:
             raise ProjectExists(f"there is a project {name!r} already", field="project", value=name)
         return project_id
     found: UUID | None = await db.scalar(

@@ -1,0 +1,122 @@
+"""A labeller tries every route, and is told nothing that could sway a judge."""
+
+import re
+from collections.abc import AsyncIterator, Iterator
+
+from fastapi import FastAPI
+from httpx import AsyncClient, Response
+
+from tests.api.contract import ROUTES, client_with
+from tests.factories import drawn, judged, known_pool, opened
+from tests.keys import key_in
+
+BLIND_TO = {
+    *("estimate", "lower", "upper", "width", "alpha", "precision", "budget", "items", "forecast"),
+    *(
+        "stopped",
+        "stop_reason",
+        "rounds",
+        "warnings",
+        "round_",
+        "policy",
+        "strategy",
+        "labels_left",
+    ),
+    *("surrogate", "surrogates", "proxy", "q", "strata_q", "probability", "decisions", "questions"),
+    *("target", "commitment", "seed", "drawn", "observed", "pending", "waiting", "ledger_head"),
+}
+PRECISION, BUDGET = 0.23456789, 277
+
+
+def members(value: object) -> Iterator[tuple[str, object]]:
+    """Every member of a document, at any depth."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield name, inner
+            yield from members(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield "", inner
+            yield from members(inner)
+
+
+def assert_blind(answer: Response, secret: list[float]) -> None:
+    """No forbidden member, and none of these numbers in any form."""
+    if answer.headers.get("Content-Type", "").endswith("json"):
+        found = {name for name, _ in members(answer.json())}
+        assert not found & BLIND_TO, f"{answer.request.url}: {found & BLIND_TO}"
+    for number in secret:
+        for form in (repr(number), f"{number:g}", f"{number:.3f}"):
+            alone = rf"(?<![\w.]){re.escape(form)}(?![\w.])"
+            assert not re.search(alone, answer.text), f"{answer.request.url} tells {form}"
+
+
+async def test_a_labeller_reads_no_interval_by_any_route(
+    client: AsyncClient, app: FastAPI, database_url: str
+) -> None:
+    pool = await known_pool(client)
+    session = await opened(client, pool, precision=PRECISION, budget=BUDGET)
+    ids = {"pool_id": pool.id, "session_id": session}
+    async with client_with(app, key_in(database_url, "label")) as labeller:
+        offer = await drawn(labeller, session, 3)
+        for draw in offer["draws"]:
+            observed = await judged(labeller, session, pool, draw, next=3)
+            assert observed["session"] == {"id": session, "state": "active"}
+        seen = (await client.get(f"/v1/sessions/{session}")).json()
+        secret = [seen["estimate"], seen["upper"], seen["width"], PRECISION, BUDGET]
+        for route in ROUTES:
+            answers = [await route.ask(labeller, ids)]
+            if "{session_id}" in route.path:
+                told = {"params": {"limit": 5}, "headers": {"If-None-Match": "*"}}
+                answers.append(await route.ask(labeller, ids, **told))
+            for answer in answers:
+                allowed = route.needed is None or route.needed <= {"label"}
+                assert (answer.status_code == 403) == (not allowed), route.path
+                if route.path != "/openapi.json":
+                    assert_blind(answer, secret)
+        for answer in [answer async for answer in _refused(labeller, session)]:
+            assert answer.status_code >= 400
+            assert_blind(answer, secret)
+
+
+async def _refused(labeller: AsyncClient, session: str) -> AsyncIterator[Response]:
+    """What a labeller may get wrong."""
+    path = f"/v1/sessions/{session}"
+    wrong: list[object] = [
+        {"round": 4, "loss": loss, "worker": "eve"} for loss in (7, -1, 0.5, "a", None)
+    ]
+    wrong += [
+        {"round": 10**9, "loss": 1, "worker": "eve"},
+        {"round": 1, "unjudgeable": "changed my mind", "worker": "eve"},
+        {"round": 4, "label": 3, "worker": "eve"},
+        {"observations": [{"round": 4, "loss": 1}, {"round": 4, "loss": 0}], "worker": "eve"},
+        {},
+    ]
+    for body in wrong:
+        yield await labeller.post(f"{path}/observe", json=body)
+    wrong = [{"worker": ""}, {"worker": "eve", "count": 10**6}, {"count": 1}, []]
+    for body in wrong:
+        yield await labeller.post(f"{path}/next", json=body)
+
+
+async def test_a_labeller_sees_that_it_is_over_and_not_how(
+    client: AsyncClient, app: FastAPI, database_url: str
+) -> None:
+    pool = await known_pool(client, 40)
+    session = await opened(client, pool, budget=5)
+    async with client_with(app, key_in(database_url, "label")) as labeller:
+        answer = await drawn(labeller, session, 5)
+        listed = [
+            {"round": draw["round"], "loss": pool.losses[draw["item"]["index"]]}
+            for draw in answer["draws"]
+        ]
+        told = {"observations": listed, "worker": "ada", "next": 1}
+        last = await labeller.post(f"/v1/sessions/{session}/observe", json=told)
+        assert last.json()["session"] == {"id": session, "state": "budget_spent"}
+        await client.patch(f"/v1/sessions/{session}", json={"state": "closed"})
+        refused = await labeller.post(f"/v1/sessions/{session}/observe", json=told)
+        assert refused.json()["session"] == {"id": session, "state": "closed"}
+        late = {"round": 1, "loss": 1 - listed[0]["loss"], "worker": "ada"}
+        conflict = await labeller.post(f"/v1/sessions/{session}/observe", json=late)
+    for answered in (last, refused, conflict):
+        assert_blind(answered, [])

@@ -1,0 +1,106 @@
+"""What belongs to another project than the key's does not exist, whichever way one asks."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import redis
+from fastapi import FastAPI
+from httpx import AsyncClient
+
+from tests.api.contract import CLOSED, MISSING, Route, client_with, every
+from tests.factories import KnownPool, drawn, judged, known_pool, opened
+from tests.keys import key_in
+
+
+@dataclass
+class Theirs:
+    """What another project has."""
+
+    client: AsyncClient
+    pool: KnownPool
+    session: str
+    ids: dict[str, str]
+
+
+@pytest.fixture
+async def theirs(app: FastAPI, database_url: str) -> AsyncIterator[Theirs]:
+    """A sealed pool and a session with a judged and a held draw, warm in this very process."""
+    async with client_with(app, key_in(database_url, "admin", project="theirs")) as client:
+        pool = await known_pool(client, 30)
+        session = await opened(client, pool)
+        offer = await drawn(client, session, 2)
+        await judged(client, session, pool, offer["draws"][0])
+        assert (await client.get(f"/v1/sessions/{session}")).status_code == 200
+        yield Theirs(client, pool, session, {"pool_id": pool.id, "session_id": session})
+
+
+@every([route for route in CLOSED if "{" in route.path])
+async def test_what_belongs_to_another_project_is_as_missing_as_what_never_was(
+    route: Route, client: AsyncClient, theirs: Theirs
+) -> None:
+    before = await _everything(theirs)
+    foreign, missing = await route.ask(client, theirs.ids), await route.ask(client, MISSING)
+    assert foreign.status_code == 404
+    told = foreign.text
+    for name, value in theirs.ids.items():
+        told = told.replace(value, MISSING[name])
+    assert told == missing.text
+    assert await _everything(theirs) == before
+
+
+async def _everything(theirs: Theirs) -> list[Any]:
+    session = f"/v1/sessions/{theirs.session}"
+    paths = ("/v1/pools", "/v1/sessions", session, f"{session}/ledger", f"{session}/trajectory")
+    return [(await theirs.client.get(path)).json() for path in paths]
+
+
+async def test_no_session_opens_on_another_projects_pool(
+    client: AsyncClient, theirs: Theirs
+) -> None:
+    answer = await client.post("/v1/sessions", json={"pool_id": theirs.pool.id})
+    assert (answer.status_code, answer.json()["code"]) == (404, "pool_not_found")
+    # Nor while it is warm in the process by a session of ours on another pool
+    mine = await known_pool(client, 30)
+    await opened(client, mine)
+    answer = await theirs.client.post("/v1/sessions", json={"pool_id": mine.id})
+    assert (answer.status_code, answer.json()["code"]) == (404, "pool_not_found")
+
+
+async def test_lists_hold_nothing_of_another_project_whatever_they_are_asked(
+    client: AsyncClient, theirs: Theirs
+) -> None:
+    mine = await known_pool(client, 30)
+    session = await opened(client, mine)
+    pools = (await client.get("/v1/pools")).json()["data"]
+    assert [pool["id"] for pool in pools] == [mine.id]
+    for query in (f"after={theirs.pool.id}", "limit=1000"):
+        found = (await client.get(f"/v1/pools?{query}")).json()["data"]
+        assert all(pool["id"] == mine.id for pool in found)
+    for query in ("limit=200", f"after={theirs.session}", "state=active"):
+        found = (await client.get(f"/v1/sessions?{query}")).json()["data"]
+        assert all(one["id"] == session for one in found)
+    assert (await client.get(f"/v1/sessions?pool_id={theirs.pool.id}")).json()["data"] == []
+
+
+async def test_a_status_in_redis_is_told_to_its_own_project_and_session_only(
+    client: AsyncClient, theirs: Theirs, redis_url: str
+) -> None:
+    session = await opened(client, await known_pool(client, 30))
+    mine = (await client.get(f"/v1/sessions/{session}")).json()
+    with redis.Redis.from_url(redis_url) as kept:
+        keys = {
+            name: f"celeus:status:{name.removeprefix('ses_')}" for name in (session, theirs.session)
+        }
+        assert kept.exists(*keys.values()) == 2
+        assert (await client.get(f"/v1/sessions/{theirs.session}")).status_code == 404
+        # Somebody copies theirs over ours
+        kept.hset(keys[session], mapping=kept.hgetall(keys[theirs.session]))
+        assert (await client.get(f"/v1/sessions/{session}")).json() == mine
+        # And one of ours, under our own project's name, over another of ours
+        another = await opened(client, await known_pool(client, 30))
+        await client.get(f"/v1/sessions/{another}")
+        other = kept.hgetall(f"celeus:status:{another.removeprefix('ses_')}")
+        kept.hset(keys[session], mapping=other)
+        assert (await client.get(f"/v1/sessions/{session}")).json() == mine

@@ -1,0 +1,312 @@
+"""Keys as they are kept: made, listed, rotated, revoked, and let in."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from uuid import UUID
+
+import psycopg
+import pytest
+from sqlalchemy import event
+
+from app.errors import (
+    DatabaseUnavailable,
+    InvalidValue,
+    KeyNotFound,
+    KeyRetired,
+    ProjectExists,
+    ProjectNotFound,
+    ScopeMissing,
+    Unauthenticated,
+)
+from app.main import open_rooms
+from app.operations.admission import admit
+from app.operations.callers import Caller, KnownCallers
+from app.operations.keys import (
+    MadeKey,
+    NewKey,
+    any_key,
+    create_key,
+    first_key,
+    list_keys,
+    revoke_key,
+    rotate_key,
+)
+from app.operations.rooms import Rooms
+from app.settings import Settings
+from app.store.tables import DEFAULT_PROJECT
+from tests.operations.test_roundtrips import Wire
+
+HOUR = timedelta(hours=1)
+NEW = NewKey("test", ("read",))
+
+
+@pytest.fixture
+async def rooms(database_url: str) -> AsyncIterator[Rooms]:
+    """Rooms that remember nobody, on a database where nobody has a key."""
+    with psycopg.connect(database_url) as db:
+        db.execute("DELETE FROM keys")
+    settings = Settings(database_url=database_url, key_cache_seconds=0)
+    async with open_rooms(settings) as opened:
+        yield opened
+
+
+def parts(made: MadeKey) -> tuple[str, str]:
+    """Id and secret."""
+    _, key_id, secret = made.token.split("_", 2)
+    return key_id, secret
+
+
+async def test_a_key_lets_its_holder_into_its_project_with_its_scopes(rooms: Rooms) -> None:
+    made = await create_key(rooms, NewKey("ada's", ("label", "read"), "other", new_project=True))
+    caller = await admit(rooms, *parts(made))
+    assert caller.key_id == made.record.key_id
+    assert caller.project_id != DEFAULT_PROJECT
+    assert caller.scopes == {"label", "read"}
+    again = await create_key(rooms, NewKey("bob's", ("admin",), "other"))
+    assert (await admit(rooms, *parts(again))).project_id == caller.project_id
+    assert (await admit(rooms, *parts(await create_key(rooms, NEW)))).project_id == DEFAULT_PROJECT
+
+
+async def test_the_secret_is_kept_nowhere(rooms: Rooms, database_url: str) -> None:
+    made = await create_key(rooms, NEW)
+    await admit(rooms, *parts(made))
+    rotated = await rotate_key(rooms, made.record.key_id, HOUR)
+    with psycopg.connect(database_url) as db:
+        kept = str(db.execute("SELECT * FROM keys").fetchall())
+    for one in (made, rotated):
+        secret = parts(one)[1]
+        assert secret not in kept
+        assert secret.encode().hex() not in kept
+        assert secret not in repr(one)
+    assert len({made.token, rotated.token}) == 2
+
+
+@pytest.mark.parametrize(
+    ("wanted", "field"),
+    [
+        (NewKey("", ("read",)), "name"),
+        (NewKey("a\nb", ("read",)), "name"),
+        (NewKey("\x00", ("read",)), "name"),
+        (NewKey("x" * 201, ("read",)), "name"),
+        (NewKey("x", ()), "scope"),
+        (NewKey("x", ("read", "root")), "scope"),
+        (NewKey("x", ("read",), "\t"), "project"),
+        (NewKey("x", ("read",), expires_in=timedelta(0)), "expires_in"),
+        (NewKey("x", ("read",), expires_in=timedelta(days=10**6)), "expires_in"),
+    ],
+)
+async def test_a_key_that_cannot_be_is_refused(rooms: Rooms, wanted: NewKey, field: str) -> None:
+    with pytest.raises(InvalidValue) as refused:
+        await create_key(rooms, wanted)
+    assert refused.value.field == field
+    assert await list_keys(rooms) == []
+
+
+async def test_a_project_is_named_or_made_but_never_by_accident(rooms: Rooms) -> None:
+    with pytest.raises(ProjectNotFound):
+        await create_key(rooms, NewKey("x", ("read",), "tpyo"))
+    with pytest.raises(ProjectExists):
+        await create_key(rooms, NewKey("x", ("read",), "default", new_project=True))
+    wanted = NewKey("x", ("read",), "new'; DROP TABLE keys; --", new_project=True)
+    outcomes = await asyncio.gather(
+        *(create_key(rooms, wanted) for _ in range(4)), return_exceptions=True
+    )
+    assert sum(isinstance(one, ProjectExists) for one in outcomes) == 3
+    assert len(await list_keys(rooms)) == 1
+
+
+async def test_a_key_ends_by_the_clock_of_the_database(rooms: Rooms, database_url: str) -> None:
+    made = await create_key(rooms, NewKey("x", ("read",), expires_in=HOUR))
+    assert made.record.expires_at is not None
+    assert timedelta() <= made.record.created_at + HOUR - made.record.expires_at < HOUR / 60
+    await admit(rooms, *parts(made))
+    with psycopg.connect(database_url) as db:
+        db.execute("UPDATE keys SET expires_at = now()")
+    with pytest.raises(Unauthenticated):
+        await admit(rooms, *parts(made))
+
+
+async def test_a_revoked_key_stays_revoked_since_the_first_time(rooms: Rooms) -> None:
+    made = await create_key(rooms, NEW)
+    revoked = await revoke_key(rooms, made.record.key_id)
+    assert revoked.revoked_at is not None
+    assert await revoke_key(rooms, made.record.key_id) == revoked
+    with pytest.raises(Unauthenticated):
+        await admit(rooms, *parts(made))
+    for missing in ("0" * 16, "", "' OR 1=1"):
+        with pytest.raises(KeyNotFound):
+            await revoke_key(rooms, missing)
+
+
+async def test_a_rotated_key_hands_over_everything_and_ends_after_the_grace(
+    rooms: Rooms, database_url: str
+) -> None:
+    wanted = NewKey("x", ("label", "read"), "team", new_project=True, expires_in=24 * HOUR)
+    old = await create_key(rooms, wanted)
+    new = await rotate_key(rooms, old.record.key_id, HOUR)
+    told = {one.key_id: one for one in await list_keys(rooms)}[old.record.key_id]
+    assert told.replaced_by == new.record.key_id
+    assert told.expires_at is not None
+    assert told.expires_at - new.record.created_at == HOUR
+    for name in ("name", "project", "scopes"):
+        assert getattr(new.record, name) == getattr(old.record, name)
+    assert new.record.expires_at is not None
+    assert new.record.expires_at - new.record.created_at == 24 * HOUR
+    callers = [await admit(rooms, *parts(one)) for one in (old, new)]
+    assert callers[0].project_id == callers[1].project_id
+    with psycopg.connect(database_url) as db:
+        db.execute("UPDATE keys SET expires_at = expires_at - interval '1 hour'")
+    with pytest.raises(Unauthenticated):
+        await admit(rooms, *parts(old))
+    await admit(rooms, *parts(new))
+
+
+async def test_a_grace_never_lengthens_a_life(rooms: Rooms) -> None:
+    old = await create_key(rooms, NewKey("x", ("read",), expires_in=HOUR))
+    await rotate_key(rooms, old.record.key_id, 24 * HOUR)
+    assert (await list_keys(rooms))[0].expires_at == old.record.expires_at
+
+
+async def test_only_a_key_in_use_can_be_rotated_and_only_once(rooms: Rooms) -> None:
+    made = await create_key(rooms, NEW)
+    outcomes = await asyncio.gather(
+        *(rotate_key(rooms, made.record.key_id, HOUR) for _ in range(4)), return_exceptions=True
+    )
+    assert sum(isinstance(one, KeyRetired) for one in outcomes) == 3
+    assert len(await list_keys(rooms)) == 2
+    revoked = await create_key(rooms, NEW)
+    await revoke_key(rooms, revoked.record.key_id)
+    with pytest.raises(KeyRetired):
+        await rotate_key(rooms, revoked.record.key_id, HOUR)
+    with pytest.raises(KeyNotFound):
+        await rotate_key(rooms, "0" * 16, HOUR)
+    for grace in (-HOUR, timedelta(days=10**6)):
+        with pytest.raises(InvalidValue):
+            await rotate_key(rooms, made.record.key_id, grace)
+
+
+async def test_without_a_grace_the_old_key_ends_at_once(rooms: Rooms) -> None:
+    made = await create_key(rooms, NEW)
+    new = await rotate_key(rooms, made.record.key_id, timedelta(0))
+    with pytest.raises(Unauthenticated):
+        await admit(rooms, *parts(made))
+    await admit(rooms, *parts(new))
+
+
+async def test_of_many_first_starts_at_once_one_makes_a_key(
+    rooms: Rooms, database_url: str
+) -> None:
+    assert not await any_key(rooms)
+    async with open_rooms(Settings(database_url=database_url)) as other:
+        made = await asyncio.gather(*(first_key(one) for one in (rooms, other) * 4))
+    [one] = [key for key in made if key is not None]
+    assert (await admit(rooms, *parts(one))).scopes == {"admin", "manage", "label", "read"}
+    assert await any_key(rooms)
+    assert await first_key(rooms) is None
+    await revoke_key(rooms, one.record.key_id)
+    assert await first_key(rooms) is not None, "nobody could come in"
+
+
+async def test_every_key_that_does_not_work_costs_the_same_work(
+    database_url: str, tmp_path: Path
+) -> None:
+    async with open_rooms(Settings(database_url=database_url)) as rooms:
+        wire = Wire(tmp_path / "wire")
+        engine = rooms.database._engine.sync_engine
+        event.listen(engine, "connect", wire.listen)
+        try:
+            good, ended, gone = [await create_key(rooms, NEW) for _ in range(3)]
+            await revoke_key(rooms, ended.record.key_id)
+            with psycopg.connect(database_url) as db:
+                ending = "UPDATE keys SET expires_at = now() WHERE key_id = %s"
+                db.execute(ending, [gone.record.key_id])
+            for _ in range(2):
+                await admit(rooms, *parts(good))
+            wire.round_trips()
+            await admit(rooms, *parts(good))
+            assert wire.round_trips() == 0, "remembered"
+            trips = []
+            for key_id, secret in (
+                (good.record.key_id, "x" * 43),
+                ("0" * 16, parts(good)[1]),
+                parts(ended),
+                parts(gone),
+            ):
+                with pytest.raises(Unauthenticated) as refused:
+                    await admit(rooms, key_id, secret)
+                trips.append((wire.round_trips(), refused.value.detail, refused.value.rule))
+            assert len(set(trips)) == 1
+            assert trips[0][0] == 3, "begin, one statement, commit"
+            await admit(rooms, *parts(good))
+            assert wire.round_trips() == 0, "a guess makes nobody forgotten"
+        finally:
+            event.remove(engine, "connect", wire.listen)
+            wire.close()
+
+
+async def test_without_a_database_a_key_is_neither_right_nor_wrong() -> None:
+    async with open_rooms(Settings(database_url="postgresql://nobody@127.0.0.1:1/none")) as rooms:
+        with pytest.raises(DatabaseUnavailable):
+            await admit(rooms, "0" * 16, "x" * 43)
+
+
+def caller(number: int) -> Caller:
+    return Caller.of(f"{number:016x}", DEFAULT_PROJECT, ["read"])
+
+
+def test_those_let_in_are_remembered_up_to_a_number_and_guessers_never() -> None:
+    known = KnownCallers(60, most=3)
+    for number in range(4):
+        known.keep(caller(number), bytes([number]), time.monotonic(), None)
+        assert known.get(caller(0).key_id, bytes([9])) is None
+    assert len(known) == 3
+    assert known.get(caller(0).key_id, b"\x00") is None, "the longest unused gives way"
+    assert known.get(caller(1).key_id, b"\x01") == caller(1)
+
+
+def test_one_request_in_the_second_half_looks_again_and_the_others_go_on() -> None:
+    known = KnownCallers(60)
+    known.keep(caller(1), b"1", time.monotonic() - 31, None)
+    found = [known.get(caller(1).key_id, b"1") for _ in range(4)]
+    assert found == [None, caller(1), caller(1), caller(1)]
+
+
+@pytest.mark.parametrize(("seconds", "life", "age"), [(0, None, 0), (5, None, 5), (60, 2.0, 2.5)])
+def test_nobody_is_remembered_beyond_the_time_or_the_life_of_the_key(
+    seconds: float, life: float | None, age: float
+) -> None:
+    known = KnownCallers(seconds)
+    known.keep(caller(1), b"1", time.monotonic() - age, life)
+    assert known.get(caller(1).key_id, b"1") is None
+    assert len(known) == 0
+
+
+@pytest.mark.parametrize(
+    ("granted", "implied", "blind"),
+    [
+        (["admin"], {"admin", "manage", "label", "read"}, False),
+        (["manage"], {"manage", "read"}, False),
+        (["label"], {"label"}, True),
+        (["label", "read"], {"label", "read"}, False),
+        (["read"], {"read"}, False),
+        (["of a later version"], {"of a later version"}, True),
+    ],
+)
+def test_scopes_imply_what_they_must(granted: list[str], implied: set[str], *, blind: bool) -> None:
+    who = Caller.of("0" * 16, UUID(int=1), granted)
+    assert who.scopes == implied
+    assert who.blind == blind
+    for scope in ("admin", "manage", "label", "read"):
+        if scope in implied:
+            who.require(scope)
+        else:
+            with pytest.raises(ScopeMissing):
+                who.require(scope)
+
+
+async def test_times_are_told_with_their_zone(rooms: Rooms) -> None:
+    made = await create_key(rooms, NEW)
+    assert abs(made.record.created_at - datetime.now(UTC)) < HOUR
