@@ -1,4 +1,4 @@
-"""`celeus`: serve, migrate, keys, gate, simulate, study, openapi and demo.
+"""`celeus`: serve, migrate, keys, gate, verify, audit, simulate, study, openapi and demo.
 
 Every command imports what it needs when it runs, so that `celeus --help` answers at once.
 """
@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from app.commands.certifying import audit, signing_key, verify
 from app.commands.gate import GateCommand, gate
 from app.commands.keys import keys
 from app.commands.serving import migrate, openapi, serve
@@ -29,6 +30,9 @@ cli.command()(serve)
 cli.command()(migrate)
 cli.command()(openapi)
 cli.command(cls=GateCommand)(gate)
+cli.command()(verify)
+cli.command()(audit)
+cli.command("signing-key")(signing_key)
 cli.command()(simulate)
 
 

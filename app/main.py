@@ -3,11 +3,12 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 from fastapi import FastAPI
 
-from app.api import history, items, pools, problems, rounds, sessions, system
+from app.api import certificates, history, items, pools, problems, rounds, sessions, system
 from app.api.auth import Door
 from app.api.limits import BodyLimit
 from app.api.metrics import Measured, Metrics
@@ -16,6 +17,7 @@ from app.operations.callers import KnownCallers
 from app.operations.forecasts import Forecasts
 from app.operations.hot import HotStates
 from app.operations.rooms import Rooms
+from app.operations.signers import read_key
 from app.settings import Settings
 from app.store.cache import Cache
 from app.store.database import Database
@@ -70,6 +72,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.include_router(sessions.router)
     app.include_router(rounds.router)
     app.include_router(history.router)
+    app.include_router(certificates.router)
     app.add_middleware(BodyLimit, settings=settings)
     app.add_middleware(Door)
     app.add_middleware(Measured, metrics=app.state.metrics)
@@ -85,6 +88,9 @@ async def open_rooms(settings: Settings) -> AsyncIterator[Rooms]:
             field="CELEUS_DATABASE_URL",
             rule="postgresql://…",
         )
+    signing_key = None
+    if settings.signing_key_file is not None:
+        signing_key = read_key(settings.signing_key_file)
     database = Database.connect(
         settings.database_url,
         pool_size=settings.database_pool_size,
@@ -99,7 +105,8 @@ async def open_rooms(settings: Settings) -> AsyncIterator[Rooms]:
         async with cache.listen() as wakes:
             callers = KnownCallers(settings.key_cache_seconds)
             imports = asyncio.Semaphore(max(1, settings.database_pool_size // 2))
-            yield Rooms(database, cache, wakes, hot, forecasts, settings, callers, rates, imports)
+            rooms = Rooms(database, cache, wakes, hot, forecasts, settings, callers, rates, imports)
+            yield replace(rooms, signing_key=signing_key)
     finally:
         await forecasts.close()
         await rates.close()

@@ -2,14 +2,16 @@
 
 import asyncio
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from uuid import UUID
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.operations.callers import KnownCallers
 from app.operations.forecasts import Forecasts
 from app.operations.hot import HotStates
+from app.operations.verifications import Verifications
 from app.settings import Settings
 from app.store.cache import Cache, Wakes
 from app.store.database import Database
@@ -22,7 +24,8 @@ class Rooms:
     """Made once in `create_app`, bound to the caller, and passed first to every operation.
 
     What belongs to another project than ``project_id`` does not exist for an operation.
-    ``key_id`` is the key whose holder asks; None where nobody asked over the wire.
+    ``key_id`` is the key whose holder asks; None where nobody asked over the wire. ``signing_key``
+    is None where certificates cannot be issued.
     """
 
     database: Database
@@ -36,6 +39,8 @@ class Rooms:
     imports: asyncio.Semaphore
     project_id: UUID = DEFAULT_PROJECT
     key_id: str | None = None
+    signing_key: Ed25519PrivateKey | None = None
+    verifications: Verifications = field(default_factory=Verifications)
 
     def transaction(self) -> AbstractAsyncContextManager[AsyncConnection]:
         """One transaction: committed on leaving, rolled back on an error."""

@@ -1,20 +1,35 @@
 """The whole service in this process, over a real database and a real Redis."""
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 from fastapi import FastAPI
 from httpx import ASGITransport, AsyncClient
 
 from app.main import create_app
+from app.operations.signers import make_key
 from app.settings import Settings
 from tests.keys import bearer
 
 
+@pytest.fixture(scope="session")
+def signing_key_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A key that certificates are signed with."""
+    path = tmp_path_factory.mktemp("key") / "signing.pem"
+    make_key(path)
+    return path
+
+
 @pytest.fixture
-def settings(database_url: str, redis_url: str) -> Settings:
+def settings(database_url: str, redis_url: str, signing_key_file: Path) -> Settings:
     """Settings of the service under test."""
-    return Settings(database_url=database_url, redis_url=redis_url, forecast_every_rounds=0)
+    return Settings(
+        database_url=database_url,
+        redis_url=redis_url,
+        forecast_every_rounds=0,
+        signing_key_file=signing_key_file,
+    )
 
 
 @pytest.fixture

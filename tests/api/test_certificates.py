@@ -1,0 +1,383 @@
+"""Certificates over HTTP, from the real service."""
+
+import asyncio
+import base64
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from fastapi import FastAPI
+from httpx import ASGITransport, AsyncClient, Response
+
+from app.core.certificate import digest_of
+from app.core.chain import chain_head, chain_start
+from app.core.signing import public_from_pem
+from app.core.verification import verify
+from app.main import create_app
+from app.operations.archives import read_archive
+from app.settings import Settings
+from tests.factories import KnownPool, drawn, known_pool, labelled, opened
+from tests.keys import bearer, key_in
+
+JSON = {"Content-Type": "application/json"}
+
+
+async def _certificate(client: AsyncClient, session: str) -> bytes:
+    answer = await client.get(f"/v1/sessions/{session}/certificate")
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.headers["etag"] == f'"{digest_of(answer.content)}"'
+    return answer.content
+
+
+async def _close(client: AsyncClient, session: str) -> None:
+    answer = await client.patch(f"/v1/sessions/{session}", json={"state": "closed"})
+    assert answer.status_code == 200, answer.text
+
+
+async def _columns(client: AsyncClient, pool: KnownPool, folder: Path) -> Path:
+    answer = await client.get(f"/v1/pools/{pool.id}/columns.npz")
+    path = folder / "pool.npz"
+    path.write_bytes(answer.content)
+    return path
+
+
+async def _amend(client: AsyncClient, session: str, round_: int, loss: float) -> None:
+    body = {"round": round_, "loss": loss, "author": "bob", "reason": "a slip"}
+    answer = await client.post(f"/v1/sessions/{session}/amendments", json=body)
+    assert answer.status_code == 200, answer.text
+
+
+async def _verified(client: AsyncClient, **parts: Any) -> Response:  # noqa: ANN401 -- httpx takes all
+    return await client.post("/v1/certificates/verify", **parts)
+
+
+async def test_a_certificate_follows_its_session_to_the_end(
+    client: AsyncClient, tmp_path: Path
+) -> None:
+    pool = await known_pool(client)
+    session = await opened(client, pool, precision=0.2)
+    empty = await _certificate(client, session)
+    assert verify(empty).valid
+    await labelled(client, session, pool, 30)
+    interim = await _certificate(client, session)
+    status = (await client.get(f"/v1/sessions/{session}")).json()
+    document = json.loads(interim)
+    assert (document["kind"], document["seed"]) == ("interim", None)
+    assert document["claim"]["interval"] == {"lower": status["lower"], "upper": status["upper"]}
+    assert document["chain"]["head"] == status["ledger_head"]
+    await _close(client, session)
+    final = await _certificate(client, session)
+    assert json.loads(final)["kind"] == "final"
+    key = (await client.get("/v1/certificates/key")).json()
+    trusted = public_from_pem(key["pem"].encode())
+    assert trusted.hex() == key["public_key"]
+    with (await _columns(client, pool, tmp_path)).open("rb") as archive:
+        evidence = read_archive(archive)
+    for one, missing in ((interim, {"commitment", "draws"}), (final, set())):
+        report = verify(one, evidence, trusted)
+        assert report.valid, report.difference
+        assert set(report.unchecked) == missing
+
+
+async def test_nothing_happening_the_bytes_stay_the_same(client: AsyncClient) -> None:
+    pool = await known_pool(client)
+    session = await opened(client, pool)
+    await labelled(client, session, pool, 5)
+    first = await _certificate(client, session)
+    assert await _certificate(client, session) == first
+    address = f"/v1/sessions/{session}/certificate"
+    again = await client.get(address, headers={"If-None-Match": f'"{digest_of(first)}"'})
+    assert (again.status_code, again.content) == (304, b"")
+    await labelled(client, session, pool, 1)
+    assert await _certificate(client, session) != first
+    await _close(client, session)
+    final = await _certificate(client, session)
+    await asyncio.sleep(0.01)
+    assert await _certificate(client, session) == final
+
+
+@pytest.mark.parametrize("closed", [False, True])
+async def test_callers_at_once_get_the_same_certificate(
+    client: AsyncClient, app: FastAPI, settings: Settings, *, closed: bool
+) -> None:
+    pool = await known_pool(client)
+    session = await opened(client, pool)
+    await labelled(client, session, pool, 8)
+    if closed:
+        await _close(client, session)
+    # A second process has no slot in common with the first: the row lock alone orders them.
+    second = create_app(settings)
+    async with second.router.lifespan_context(second):
+        transports = [ASGITransport(app), ASGITransport(second)]
+        base = "http://celeus.test"
+        clients = [
+            AsyncClient(transport=one, base_url=base, headers=bearer(), timeout=60)
+            for one in transports
+        ]
+        found = await asyncio.gather(
+            *(_certificate(clients[count % 2], session) for count in range(8))
+        )
+        for one in clients:
+            await one.aclose()
+    assert len(set(found)) == 1
+
+
+async def test_a_corrected_session_supersedes_what_was_certified_before(
+    client: AsyncClient,
+) -> None:
+    pool = await known_pool(client)
+    session = await opened(client, pool)
+    await labelled(client, session, pool, 6)
+    before = await _certificate(client, session)
+    await labelled(client, session, pool, 1)
+    latest = await _certificate(client, session)
+    assert json.loads(latest)["supersedes"] is None
+    await _amend(client, session, 2, 1.0)
+    after = json.loads(await _certificate(client, session))
+    assert after["supersedes"] == digest_of(latest) != digest_of(before)
+    codes = [one["code"] for one in after["claim"]["assumptions"]]
+    assert codes == ["one_version", "independent_corrections"]
+    await labelled(client, session, pool, 1)
+    assert json.loads(await _certificate(client, session))["supersedes"] == digest_of(latest)
+    await _close(client, session)
+    final = await _certificate(client, session)
+    assert json.loads(final)["supersedes"] == digest_of(latest)
+    assert verify(final).valid
+
+
+async def test_anybody_can_compute_the_head_of_the_chain_from_the_ledger(
+    client: AsyncClient,
+) -> None:
+    pool = await known_pool(client)
+    session = await opened(client, pool, precision=0.1)
+    document = json.loads(await _certificate(client, session))
+    start = chain_start(
+        bytes.fromhex(session.removeprefix("ses_")), bytes.fromhex(document["plan_digest"])
+    )
+    opening = (await client.get(f"/v1/sessions/{session}")).json()
+    assert opening["ledger_head"] == start.hex()
+    await labelled(client, session, pool, 12)
+    hold = await drawn(client, session, 3)
+    body = {"round": hold["draws"][1]["round"], "unjudgeable": "blurred", "worker": "ada"}
+    await client.post(f"/v1/sessions/{session}/observe", json=body)
+    await _amend(client, session, 3, 0.0)
+    await client.patch(f"/v1/sessions/{session}", json={"precision": 0.05})
+    entries = (await client.get(f"/v1/sessions/{session}/ledger")).json()["data"]
+    records = [
+        {name: value for name, value in entry.items() if value is not None} for entry in entries
+    ]
+    status = (await client.get(f"/v1/sessions/{session}")).json()
+    assert status["ledger_head"] == chain_head(start, records).hex()
+    assert json.loads(await _certificate(client, session))["ledger"] == records
+
+
+async def test_a_ledger_changed_behind_the_service_is_not_certified(
+    client: AsyncClient, database_url: str
+) -> None:
+    pool = await known_pool(client)
+    session = await opened(client, pool)
+    await labelled(client, session, pool, 5)
+    with psycopg.connect(database_url) as db:
+        db.execute('UPDATE events SET detail = \'{"worker": "eve"}\' WHERE sequence = 3')
+    answer = await client.get(f"/v1/sessions/{session}/certificate")
+    assert (answer.status_code, answer.json()["code"]) == (409, "ledger_broken")
+
+
+async def test_a_session_older_than_chains_is_certified_without_a_head(
+    client: AsyncClient, database_url: str
+) -> None:
+    pool = await known_pool(client)
+    session = await opened(client, pool)
+    with psycopg.connect(database_url) as db:
+        db.execute("UPDATE sessions SET ledger_head = NULL")
+    await labelled(client, session, pool, 5)
+    assert (await client.get(f"/v1/sessions/{session}")).json()["ledger_head"] is None
+    assert verify(await _certificate(client, session)).valid
+
+
+async def test_the_seed_of_an_open_session_is_nowhere(
+    client: AsyncClient, database_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    pool = await known_pool(client)
+    answers: list[bytes] = []
+
+    async def remember(answer: Response) -> None:
+        answers.append(await answer.aread() + str(answer.headers).encode())
+
+    client.event_hooks["response"].append(remember)
+    session = await opened(client, pool)
+    await labelled(client, session, pool, 5)
+    await _amend(client, session, 2, 0.0)
+    for path in ("", "/ledger", "/trajectory", "/certificate"):
+        await client.get(f"/v1/sessions/{session}{path}")
+    await client.get("/v1/sessions")
+    await client.patch(f"/v1/sessions/{session}", json={"state": "paused"})
+    await client.get(f"/v1/sessions/{session}/certificate")
+    with psycopg.connect(database_url) as db:
+        seed = db.execute("SELECT seed FROM sessions").fetchall()[0][0]
+        kept = db.execute("SELECT status::text FROM sessions").fetchall()[0][0].encode()
+    everything = b"".join(answers) + caplog.text.encode() + kept
+    spellings = (seed, seed.hex().encode(), base64.b64encode(seed).rstrip(b"="))
+    assert not any(spelling in everything for spelling in spellings)
+    await _close(client, session)
+    assert json.loads(await _certificate(client, session))["seed"] == seed.hex()
+
+
+async def test_certificates_are_for_keys_that_read_in_their_own_project(
+    client: AsyncClient, database_url: str
+) -> None:
+    pool = await known_pool(client)
+    session = await opened(client, pool)
+    await _close(client, session)
+    await _certificate(client, session)
+    address = f"/v1/sessions/{session}/certificate"
+    blind = await client.get(address, headers=bearer(key_in(database_url, "label")))
+    assert (blind.status_code, blind.json()["code"]) == (403, "scope_missing")
+    other = bearer(key_in(database_url, "admin", project="other"))
+    foreign = await client.get(address, headers=other)
+    assert (foreign.status_code, foreign.json()["code"]) == (404, "session_not_found")
+    nobody = await client.get(address, headers={"Authorization": ""})
+    assert nobody.status_code == 401
+    missing = await client.get("/v1/sessions/ses_" + "0" * 32 + "/certificate")
+    assert missing.status_code == 404
+    anybody = bearer(key_in(database_url, "label", project="other"))
+    assert (await client.get("/v1/certificates/key", headers=anybody)).status_code == 200
+
+
+async def test_without_a_signing_key_nothing_is_certified(settings: Settings) -> None:
+    app = create_app(settings.model_copy(update={"signing_key_file": None}))
+    async with app.router.lifespan_context(app):
+        transport = ASGITransport(app)
+        async with AsyncClient(
+            transport=transport, base_url="http://celeus.test", headers=bearer()
+        ) as client:
+            session = await opened(client, await known_pool(client))
+            for path in (f"/v1/sessions/{session}/certificate", "/v1/certificates/key"):
+                answer = await client.get(path)
+                problem = answer.json()
+                assert (answer.status_code, problem["code"]) == (503, "signing_key_missing")
+                assert "celeus signing-key" in problem["detail"]
+
+
+@pytest.fixture
+async def final(client: AsyncClient, tmp_path: Path) -> tuple[bytes, Path]:
+    """A final certificate and the archive of its pool."""
+    pool = await known_pool(client)
+    session = await opened(client, pool, precision=0.2)
+    await labelled(client, session, pool, 20)
+    await _close(client, session)
+    return await _certificate(client, session), await _columns(client, pool, tmp_path)
+
+
+async def test_a_certificate_is_verified_alone_and_with_its_pool(
+    client: AsyncClient, final: tuple[bytes, Path]
+) -> None:
+    body, archive = final
+    key = (await client.get("/v1/certificates/key")).json()
+    alone = await _verified(client, content=body, headers=JSON)
+    assert alone.status_code == 200, alone.text
+    assert alone.json() == verify(body).to_dict()
+    files = {"certificate": ("c.json", body), "pool": ("p.npz", archive.read_bytes())}
+    beside = (await _verified(client, files=files, data={"key": key["public_key"]})).json()
+    assert (beside["valid"], beside["unchecked"]) == (True, {})
+    assert "issuer" in beside["checked"]
+    pem = (await _verified(client, files=files, data={"key": key["pem"]})).json()
+    assert pem == beside
+    asked = {"key": key["public_key"]}
+    trusted = (await _verified(client, content=body, headers=JSON, params=asked)).json()
+    assert trusted["signature"]["trusted"] is True
+    stranger = {"key": "ab" * 32}
+    foreign = (await _verified(client, content=body, headers=JSON, params=stranger)).json()
+    assert (foreign["valid"], foreign["difference"]["where"]) == (False, "signature.public_key")
+
+
+async def test_a_forged_certificate_gets_a_report_that_says_where(
+    client: AsyncClient, final: tuple[bytes, Path]
+) -> None:
+    body, _ = final
+    forged = body.replace(b'"alpha":0.05', b'"alpha":0.01', 1)
+    report = (await _verified(client, content=forged, headers=JSON)).json()
+    assert (report["valid"], report["difference"]["where"]) == (False, "claim.alpha")
+    for junk in (b"", b"junk", b"[" * 100_000, b"\xff", body[:-1], body + b"\n"):
+        answer = await _verified(client, content=junk, headers=JSON)
+        assert answer.status_code == 200, answer.text
+        assert answer.json()["valid"] is False
+    other = await known_pool(client, seed=9)
+    foreign = (await client.get(f"/v1/pools/{other.id}/columns.npz")).content
+    files = {"certificate": ("c.json", body), "pool": ("p.npz", foreign)}
+    report = (await _verified(client, files=files)).json()
+    assert report["difference"]["where"].startswith("pool.")
+
+
+async def test_what_is_no_certificate_and_no_form_is_refused_by_name(
+    client: AsyncClient, final: tuple[bytes, Path], settings: Settings
+) -> None:
+    body, archive = final
+    file = ("c.json", body)
+    packed = ("p.npz", archive.read_bytes()[:-30])
+    asked: list[tuple[dict[str, Any], int, str]] = [
+        ({"content": body, "headers": {"Content-Type": "text/plain"}}, 415, "unsupported_format"),
+        ({"content": body}, 415, "unsupported_format"),
+        ({"files": {"pool": packed}}, 422, "invalid_value"),
+        ({"files": {"certificate": file, "more": file}}, 422, "invalid_value"),
+        ({"files": {"certificate": file, "pool": packed}}, 422, "invalid_value"),
+        ({"files": {"certificate": file, "pool": ("p", b"")}}, 422, "invalid_value"),
+        ({"files": {"certificate": file}, "data": {"pool": "x"}}, 422, "invalid_value"),
+        ({"files": {"certificate": file}, "data": {"key": "x"}}, 422, "invalid_value"),
+        ({"data": {"certificate": "{}"}, "files": {}}, 415, "unsupported_format"),
+        (
+            {"content": b"--x", "headers": {"Content-Type": "multipart/form-data"}},
+            422,
+            "invalid_value",
+        ),
+        (
+            {"content": b"--x", "headers": {"Content-Type": "multipart/form-data; boundary=x"}},
+            422,
+            "invalid_value",
+        ),
+        ({"content": body, "headers": JSON, "params": {"key": "x"}}, 422, "invalid_value"),
+        (
+            {"content": b" " * (settings.certificate_limit_bytes + 1), "headers": JSON},
+            413,
+            "upload_too_large",
+        ),
+    ]
+    for parts, status, code in asked:
+        answer = await _verified(client, **parts)
+        assert (answer.status_code, answer.json()["code"]) == (status, code), (parts, answer.text)
+
+
+async def test_one_certificate_is_verified_at_a_time(
+    client: AsyncClient, final: tuple[bytes, Path]
+) -> None:
+    body, _ = final
+    answers = await asyncio.gather(
+        *(_verified(client, content=body, headers=JSON) for _ in range(4))
+    )
+    told = sorted(answer.status_code for answer in answers)
+    assert told == [200, 503, 503, 503]
+    refused = next(answer for answer in answers if answer.status_code == 503)
+    assert refused.json()["code"] == "verification_busy"
+    assert int(refused.headers["retry-after"]) >= 1
+    assert (await _verified(client, content=body, headers=JSON)).status_code == 200
+
+
+async def test_a_verification_that_takes_too_long_is_given_up(
+    settings: Settings, client: AsyncClient, final: tuple[bytes, Path]
+) -> None:
+    body, _ = final
+    app = create_app(settings.model_copy(update={"verification_seconds": 0.001}))
+    async with app.router.lifespan_context(app):
+        transport = ASGITransport(app)
+        async with AsyncClient(
+            transport=transport, base_url="http://celeus.test", headers=bearer()
+        ) as hasty:
+            answer = await _verified(hasty, content=body, headers=JSON)
+            assert answer.json()["code"] == "verification_too_costly"
+            assert answer.status_code == 413
+    assert (await _verified(client, content=body, headers=JSON)).json()["valid"]
