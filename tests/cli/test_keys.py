@@ -1,0 +1,216 @@
+"""`celeus keys`, on a named database and on the private one; and the key that `serve` shows."""
+
+import json
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import psycopg
+import pytest
+
+from app.store import embedded
+from tests.cli.calling import Answer
+from tests.cli.test_serve import environment, serving
+from tests.keys import bearer
+from tests.servers import data_folder, free_port
+
+Run = Callable[..., Answer]
+TOKEN = re.compile(r"ce_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")
+SHOWN = re.compile(r"^celeus key: (ce_\S+)$", re.MULTILINE)
+
+
+@pytest.fixture
+def named(run: Run, database_url: str, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """The command line on a named database in which nobody has a key."""
+    with psycopg.connect(database_url) as db:
+        db.execute("DELETE FROM keys")
+    monkeypatch.setenv("CELEUS_DATABASE_URL", database_url)
+    return run
+
+
+def made(answer: Answer) -> tuple[str, str]:
+    """Id and secret of the key that a command printed."""
+    assert answer.status == 0, answer.err
+    found = TOKEN.fullmatch(answer.out.strip())
+    assert found is not None, answer.out
+    return found[1], found[2]
+
+
+def test_a_key_is_printed_once_and_listed_without_its_secret(named: Run) -> None:
+    assert named("keys", "list").out == ""
+    created = named("keys", "create", "--name", "label studio", "--scope", "label")
+    key_id, secret = made(created)
+    assert key_id in created.err
+    assert secret not in created.err
+    more = ("--scope", "read", "--project", "vision", "--new-project", "--expires-in", "30d")
+    second = named("keys", "create", "--name", "b", "--scope", "label", *more, "--quiet")
+    assert second.err == ""
+    listed = named("keys", "list")
+    assert secret not in listed.out
+    head, *rows = listed.out.splitlines()
+    assert head.split() == [
+        *("id", "name", "project", "scopes", "created"),
+        *("expires", "last_used", "revoked", "replaced_by"),
+    ]
+    assert rows[0].startswith(f"{key_id}  label studio  default  label ")
+    assert re.search(rf"^{made(second)[0]}  b\s+vision\s+label,read ", rows[1])
+    told = json.loads(named("keys", "list", "--json").out)
+    assert [row["name"] for row in told] == ["label studio", "b"]
+    assert told[0]["expires"] is None
+    assert told[1]["expires"][:10] > told[1]["created"][:10]
+    assert secret not in str(told)
+
+
+def test_a_key_is_rotated_and_revoked_by_its_id_or_by_itself(named: Run) -> None:
+    created = named("keys", "create", "--name", "a", "--scope", "read")
+    key_id, _ = made(created)
+    rotated = named("keys", "rotate", key_id, "--grace", "90m")
+    new_id, _ = made(rotated)
+    assert "90m" in rotated.err
+    assert named("keys", "rotate", key_id).status == 1, "only once"
+    assert named("keys", "revoke", created.out.strip()).status == 0
+    assert named("keys", "revoke", key_id).status == 0, "again changes nothing"
+    old, new = json.loads(named("keys", "list", "--json").out)
+    assert (old["id"], old["replaced_by"], new["id"]) == (key_id, new_id, new_id)
+    assert old["revoked"] is not None
+    assert old["expires"] is not None
+    assert new["revoked"] is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("create", "--name", "a", "--scope", "root"), "admin, manage, label, read"),
+        (("create", "--name", "", "--scope", "read"), "name must have"),
+        (("create", "--name", "a", "--scope", "read", "--project", "tpyo"), "no project 'tpyo'"),
+        (("create", "--name", "a", "--scope", "read", "--expires-in", "soon"), "such as 90m"),
+        (("create", "--name", "a", "--scope", "read", "--expires-in", "0d"), "above 0"),
+        (("create", "--name", "a", "--scope", "read", "--expires-in", "999999w"), "36500 days"),
+        (("revoke", "0123456789abcdef"), "no key '0123456789abcdef'"),
+        (("rotate", "0123456789abcdef"), "no key '0123456789abcdef'"),
+        (("rotate", "0123456789abcdef", "--grace", "-1h"), "such as 90m"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line(
+    named: Run, arguments: tuple[str, ...], told: str
+) -> None:
+    if arguments[-1] == "-1h":
+        arguments = (*arguments[:-2], "--grace=-1h")
+    answer = named("keys", *arguments)
+    assert (answer.status, answer.out) == (1, "")
+    assert answer.err.startswith("celeus: ")
+    assert told in answer.err
+    assert answer.err.count("\n") == 1
+
+
+def test_a_database_without_the_tables_is_told_to_be_behind(
+    named: Run, postgres_url: str, emptying: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    emptying.execute("CREATE DATABASE bare")
+    try:
+        monkeypatch.setenv("CELEUS_DATABASE_URL", postgres_url.replace("/celeus?", "/bare?"))
+        answer = named("keys", "list")
+    finally:
+        emptying.execute("DROP DATABASE bare WITH (FORCE)")
+    assert (answer.status, answer.out) == (1, "")
+    assert "celeus migrate" in answer.err
+
+
+def test_a_database_that_does_not_answer_is_told(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CELEUS_DATABASE_URL", f"postgresql://nobody@127.0.0.1:{free_port()}/none")
+    answer = run("keys", "list")
+    assert answer.status == 1
+    assert "does not answer" in answer.err
+
+
+def test_a_named_database_gets_no_key_by_itself_and_none_into_a_log(
+    named: Run, database_url: str
+) -> None:
+    command = ["/usr/bin/env", f"CELEUS_DATABASE_URL={database_url}", *serve("--port", "0")]
+    with data_folder() as folder:
+        with serving(command, folder) as server:
+            assert httpx.get(f"{server.url}/v1/pools").status_code == 401
+        told = server.log.read_text()
+        assert "no keys yet: celeus keys create" in told
+        assert not TOKEN.search(told)
+        made(named("keys", "create", "--name", "a", "--scope", "read"))
+        with serving(command, folder) as server:
+            assert "no keys yet" not in server.log.read_text()
+        assert not TOKEN.search(server.log.read_text())
+
+
+def serve(*options: str) -> list[str]:
+    return [sys.executable, "-m", "app.cli", "serve", *options]
+
+
+@pytest.mark.timeout(240)
+def test_a_private_database_shows_its_first_key_once_and_takes_commands_at_any_time(
+    run: Run,
+) -> None:
+    with data_folder() as folder:
+        data = folder / "data"
+        where = ("--data-dir", str(data))
+        refused = run("keys", "list", *where)
+        assert (refused.status, "there is no database" in refused.err) == (1, True)
+        assert not data.exists(), "an errand makes no database"
+
+        with serving(serve(*where, "--port", "0", "--workers", "2"), folder) as server:
+            [first] = SHOWN.findall(server.log.read_text())
+            pools = f"{server.url}/v1/pools"
+            assert httpx.get(pools, headers=bearer(first)).status_code == 200
+            second = run("keys", "create", "--name", "b", "--scope", "read", "-q", *where)
+            assert httpx.get(pools, headers=bearer(second.out.strip())).status_code == 200
+            assert run("keys", "revoke", first, *where).status == 0
+            deadline = time.monotonic() + 30
+            while httpx.get(pools, headers=bearer(first)).status_code != 401:
+                assert time.monotonic() < deadline
+                time.sleep(0.2)
+            assert embedded.pid(data) is not None, "a command stops no server of another"
+        assert embedded.pid(data) is None
+
+        third, _ = made(run("keys", "create", "--name", "c", "--scope", "admin", *where))
+        assert third in run("keys", "list", *where).out
+        assert embedded.pid(data) is None, "what a command started it stops"
+
+        with serving(serve(*where, "--port", "0"), folder) as server:
+            assert not SHOWN.search(server.log.read_text())
+            assert httpx.get(f"{server.url}/v1/pools", headers=bearer(first)).status_code == 401
+        assert not TOKEN.search(server.log.read_text())
+
+
+@pytest.mark.timeout(240)
+def test_of_two_servers_at_once_on_one_folder_one_shows_one_key() -> None:
+    with data_folder() as folder:
+        logs = [folder / f"{number}.log" for number in range(2)]
+        processes = [started(folder, log) for log in logs]
+        try:
+            deadline = time.monotonic() + 60
+            while all(process.poll() is None for process in processes):
+                assert time.monotonic() < deadline, "one of them is refused"
+                time.sleep(0.1)
+            while not any(SHOWN.search(log.read_text()) for log in logs):
+                assert time.monotonic() < deadline, "the other shows a key"
+                time.sleep(0.1)
+        finally:
+            for process in processes:
+                process.terminate()
+            for process in processes:
+                process.wait(60)
+        told = [log.read_text() for log in logs]
+        assert sum(len(SHOWN.findall(text)) for text in told) == 1
+        assert any("already serves from" in text for text in told)
+
+
+def started(folder: Path, log: Path) -> subprocess.Popen[bytes]:
+    with log.open("wb") as written:
+        return subprocess.Popen(
+            serve("--data-dir", str(folder / "data"), "--port", str(free_port())),
+            cwd=folder,
+            env=environment(),
+            stdout=written,
+            stderr=written,
+        )
