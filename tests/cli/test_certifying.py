@@ -1,0 +1,202 @@
+"""`celeus verify`, `celeus audit` and `celeus signing-key` as people and pipelines call them."""
+
+import json
+import os
+import stat
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import psycopg
+import pytest
+
+from app.api.items import _archive
+from app.core.certificate import signed
+from app.core.signing import public_of, public_to_pem
+from tests.cli.calling import Answer
+from tests.core.certifying import KEY, OTHER_KEY, SESSION, Case, opened, zero_one_world
+
+Run = Callable[..., Answer]
+
+
+@pytest.fixture(scope="module")
+def case() -> Case:
+    case = opened(zero_one_world(120))
+    case.go(15)
+    case.close()
+    return case
+
+
+@pytest.fixture
+def certificate(case: Case, tmp_path: Path) -> Path:
+    path = tmp_path / "certificate.json"
+    path.write_bytes(case.certificate())
+    return path
+
+
+@pytest.fixture
+def pool(case: Case, tmp_path: Path) -> Path:
+    path = tmp_path / "pool.npz"
+    with _archive(case.world.pool) as archive:
+        path.write_bytes(archive.read())
+    return path
+
+
+def _key_file(folder: Path, content: bytes) -> Path:
+    path = folder / "key"
+    path.write_bytes(content)
+    return path
+
+
+def test_a_valid_certificate_ends_with_status_0(
+    run: Run, certificate: Path, pool: Path, tmp_path: Path
+) -> None:
+    alone = run("verify", certificate)
+    assert (alone.status, alone.err) == (0, "")
+    assert "claim: pool risk" in alone.out
+    assert "not checked: draws (it takes the pool's columns)" in alone.out
+    assert "which nobody has told me to trust" in alone.out
+    public = public_of(KEY)
+    pem = _key_file(tmp_path, public_to_pem(public))
+    for key in (public.hex(), pem, _key_file(tmp_path, public.hex().encode() + b"\n")):
+        full = run("verify", certificate, "--pool", pool, "--key", key)
+        assert (full.status, full.err) == (0, "")
+        assert "not checked" not in full.out
+        assert full.out.endswith(f"valid final certificate of ses_{SESSION.hex()}\n")
+
+
+def test_the_report_is_printed_as_json(run: Run, certificate: Path, pool: Path) -> None:
+    report = json.loads(run("verify", certificate, "--pool", pool, "--json").out)
+    assert report["valid"] is True
+    assert report["claim"]["labels"] == 15
+    assert set(report["unchecked"]) == {"issuer"}
+
+
+def test_a_forged_certificate_ends_with_status_1_and_one_line(
+    run: Run, certificate: Path, pool: Path
+) -> None:
+    document = json.loads(certificate.read_bytes())
+    del document["signature"]
+    document["claim"]["interval"]["upper"] -= 0.01
+    certificate.write_bytes(signed(document, KEY))
+    answer = run("verify", certificate)
+    assert answer.status == 1
+    assert answer.err.startswith("celeus: not valid: claim.interval.upper is 0.")
+    assert answer.err.count("\n") == 1
+    report = json.loads(run("verify", certificate, "--pool", pool, "--json").out)
+    assert report["difference"]["where"] == "claim.interval.upper"
+
+
+def test_somebody_elses_signature_is_not_the_one_trusted(
+    run: Run, certificate: Path, case: Case
+) -> None:
+    certificate.write_bytes(case.certificate(key=OTHER_KEY))
+    assert run("verify", certificate).status == 0
+    answer = run("verify", certificate, "--key", public_of(KEY).hex())
+    assert answer.status == 1
+    assert "signature.public_key" in answer.err
+
+
+def _packed(pool: Path) -> None:
+    with np.load(pool) as arrays:
+        np.savez_compressed(pool, allow_pickle=False, **dict(arrays))
+
+
+def _bomb(pool: Path) -> None:
+    with zipfile.ZipFile(pool, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("surrogate.0.npy", bytes(1 << 28))
+
+
+def _pickled(pool: Path) -> None:
+    np.savez(pool, allow_pickle=True, groups=np.array([{}], dtype=object))
+
+
+def _large(pool: Path) -> None:
+    header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (999999999999,), }".ljust(117)
+    data = b"\x93NUMPY\x01\x00" + (118).to_bytes(2, "little") + header + b"\n"
+    with zipfile.ZipFile(pool, "w") as archive:
+        archive.writestr("surrogate.0.npy", data)
+
+
+def _traversing(pool: Path) -> None:
+    with zipfile.ZipFile(pool, "a") as archive:
+        archive.writestr("../../surrogate.1.npy", b"")
+
+
+def _none(pool: Path) -> None:
+    pool.write_bytes(b"")
+
+
+@pytest.mark.parametrize("harm", [_packed, _bomb, _pickled, _large, _traversing, _none])
+def test_an_archive_that_is_not_ours_is_refused_in_one_line(
+    run: Run, certificate: Path, pool: Path, harm: Callable[[Path], None]
+) -> None:
+    harm(pool)
+    answer = run("verify", certificate, "--pool", pool)
+    assert answer.status == 1
+    assert answer.err.startswith("celeus: The pool's archive is not usable: ")
+    assert answer.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["missing.json"],
+        ["."],
+        [os.devnull],
+        ["{certificate}", "--pool", "missing.npz"],
+        ["{certificate}", "--key", "missing"],
+        ["{certificate}", "--key", "{certificate}"],
+        ["{certificate}", "--seconds", "0.001"],
+    ],
+)
+def test_what_cannot_be_read_is_one_line_too(
+    run: Run, certificate: Path, arguments: list[str]
+) -> None:
+    answer = run("verify", *(one.format(certificate=certificate) for one in arguments))
+    assert answer.status == 1
+    assert answer.err.startswith("celeus: ")
+    assert answer.err.count("\n") == 1
+
+
+def test_a_signing_key_is_made_once_for_its_owner_alone(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "signing.pem"
+    made = run("signing-key", path)
+    assert made.status == 0
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    public = made.out.strip()
+    assert len(bytes.fromhex(public)) == 32
+    again = run("signing-key", path)
+    assert again.status == 1
+    assert "is there already" in again.err
+    assert run("signing-key", tmp_path / "no" / "where").status == 1
+
+
+@pytest.mark.parametrize("content", [b"", b"no key", None])
+def test_a_service_whose_signing_key_is_none_does_not_start(
+    run: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    database_url: str,
+    content: bytes | None,
+) -> None:
+    path = tmp_path / "signing.pem"
+    if content is not None:
+        path.write_bytes(content)
+    monkeypatch.setenv("CELEUS_DATABASE_URL", database_url)
+    monkeypatch.setenv("CELEUS_SIGNING_KEY_FILE", str(path))
+    answer = run("serve", "--port", "0")
+    assert answer.status == 1
+    assert f"{path} is no signing key" in answer.err.splitlines()[-1]
+
+
+def test_an_audit_of_an_empty_database_finds_nothing(
+    run: Run, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CELEUS_DATABASE_URL", database_url)
+    answer = run("audit")
+    assert (answer.status, answer.err) == (0, "")
+    assert answer.out == "0 sessions, 0 events, 0 certificates: 0 differ\n"
+    with psycopg.connect(database_url) as db:
+        assert db.execute("SELECT count(*) FROM sessions").fetchall() == [(0,)]

@@ -1,0 +1,142 @@
+"""Certificates and audits on a real database, without HTTP."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from uuid import UUID
+
+import numpy as np
+import psycopg
+import pytest
+
+from app.core.losses import LossScale
+from app.core.plan import Claim
+from app.core.replaying import Evidence
+from app.core.verification import verify
+from app.errors import SigningKeyMissing
+from app.operations import certificates, pools, rounds, sessions
+from app.operations.audits import audit
+from app.operations.pools import NewPool
+from app.operations.rooms import Rooms
+from app.operations.rounds import Correction, Judgement
+from app.operations.sessions import Opening, Settings
+from app.operations.signers import key_of_folder, read_key
+
+ITEMS = 80
+
+
+@pytest.fixture
+def signing(rooms: Rooms, tmp_path: Path) -> Rooms:
+    """Rooms that can certify."""
+    return replace(rooms, signing_key=read_key(key_of_folder(tmp_path)))
+
+
+async def _session(rooms: Rooms, policy: str, claim: Claim) -> UUID:
+    scale = LossScale.of("bounded", -1.0, 1e6)
+    values = np.random.default_rng(1).random(ITEMS)
+    items: list[object] = [
+        {"id": f"item-{i}", "surrogate": -1.0 + float(values[i]) * 1e6, "group": f"g{i % 3}"}
+        for i in range(ITEMS)
+    ]
+    rows = list(range(1, ITEMS + 1)), items
+    pool = await pools.create_pool(rooms, NewPool("known", scale, rows, sealed=True))
+    document = await sessions.open_session(rooms, Opening(pool.pool_id, claim, policy))
+    return UUID(document["id"].removeprefix("ses_"))
+
+
+async def _walk(rooms: Rooms, session: UUID) -> None:
+    """Names in every script, losses with every digit, draws ahead, corrections, changes."""
+    chance = np.random.default_rng(2)
+    for worker in ("ada", "Łukasz", "日本語", '\U0001f600 \u2028\t"\\', "e\u0301"):
+        offer = await rounds.next_draws(rooms, session, worker, 4)
+        loss = [-1.0, 1e6, float(chance.random()), 1.0 / 3.0]
+        told = [
+            Judgement(draw["round"], loss=loss[at])
+            for at, draw in enumerate(offer.draws)
+            if at != 2
+        ]
+        await rounds.observe(rooms, session, told, worker, 0)
+    judged = Judgement(1, loss=-0.0)
+    await rounds.amend(rooms, session, Correction(judged, "böb", "a\nslip"))
+    unjudged = Judgement(2, unjudgeable="\u0001\u001f\u007f")
+    await rounds.amend(rooms, session, Correction(unjudged, "bob", ""))
+    await sessions.change_session(rooms, session, Settings(precision=234_567.891))
+    await sessions.change_session(rooms, session, Settings(precision=None, lifecycle="paused"))
+    await sessions.change_session(rooms, session, Settings(lifecycle="active", budget=ITEMS - 1))
+
+
+CLAIMS = {
+    "sharp": Claim(precision=1e5),
+    "celeus": Claim("population", precision=5e5),
+    "evalue": Claim(),
+}
+
+
+@pytest.mark.parametrize("policy", CLAIMS)
+async def test_whatever_was_written_down_is_certified_and_audited(
+    signing: Rooms, policy: str
+) -> None:
+    session = await _session(signing, policy, CLAIMS[policy])
+    await _walk(signing, session)
+    interim = await certificates.issue(signing, session)
+    await sessions.change_session(signing, session, Settings(lifecycle="closed"))
+    final = await certificates.issue(signing, session)
+    assert (interim.final, final.final) == (False, True)
+    row = json.loads(final.body)
+    pool = await pools.list_pools(signing, 1, None)
+    _, loaded = await pools.columns(signing, pool[0].pool_id)
+    evidence = Evidence(loaded.columns, loaded.groups, loaded.items_digest)
+    for issued in (interim, final):
+        report = verify(issued.body, evidence, certificates.public_key(signing))
+        assert report.valid, report.difference
+    assert row["supersedes"] is None
+    done = await audit(signing.database)
+    assert (done.sessions, done.certificates, done.unchained) == (1, 1, 0)
+    assert done.events == len(row["ledger"])
+    assert done.findings == []
+
+
+async def test_a_state_rebuilt_from_the_ledger_is_certified_alike(signing: Rooms) -> None:
+    session = await _session(signing, "sharp", CLAIMS["sharp"])
+    await _walk(signing, session)
+    warm = await certificates.issue(signing, session)
+    signing.hot._slots.clear()
+    assert (await certificates.issue(signing, session)).body == warm.body
+
+
+async def test_rooms_without_a_key_certify_nothing(rooms: Rooms) -> None:
+    with pytest.raises(SigningKeyMissing):
+        await certificates.issue(rooms, UUID(int=0))
+    with pytest.raises(SigningKeyMissing):
+        certificates.public_key(rooms)
+
+
+HARMS = {
+    "events": "DELETE FROM events WHERE sequence = (SELECT max(sequence) FROM events)",
+    "ledger_head": "UPDATE events SET loss = 0.25 WHERE kind = 2 AND round = 4",
+    "ledger_head ": "UPDATE events SET at = at + interval '1 microsecond' WHERE sequence = 2",
+    "ledger_head  ": "UPDATE sessions SET ledger_head = sha256(ledger_head)",
+    "plan_digest": "UPDATE sessions SET plan = jsonb_set(plan, '{alpha}', '0.1')",
+    "commitment": "UPDATE sessions SET seed = sha256(seed)",
+    "status.upper": "UPDATE sessions SET status = jsonb_set(status, '{upper}', '0.5')",
+    "trajectory": "DELETE FROM trajectory WHERE round = 2",
+    "trajectory, round 2": "UPDATE trajectory SET lower = lower - 1 WHERE round = 2",
+    "certificate": "UPDATE certificates SET body = body || 'x' WHERE final",
+    "pool": "UPDATE chunks SET data = data || data",
+}
+
+
+@pytest.mark.parametrize("where", HARMS)
+async def test_an_audit_names_what_was_changed_behind_the_service(
+    signing: Rooms, database_url: str, where: str
+) -> None:
+    session = await _session(signing, "celeus", CLAIMS["celeus"])
+    await _walk(signing, session)
+    if where == "certificate":
+        await sessions.change_session(signing, session, Settings(lifecycle="closed"))
+        await certificates.issue(signing, session)
+    with psycopg.connect(database_url) as db:
+        db.execute(HARMS[where].encode())
+    done = await audit(signing.database)
+    assert [finding.where for finding in done.findings] == [where.strip()]
+    assert done.findings[0].line.startswith(f"ses_{session.hex}: {where.strip()} is ")
