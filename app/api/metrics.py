@@ -26,7 +26,7 @@ class Metrics:
         )
         self.seconds = Histogram(
             "celeus_http_request_seconds",
-            "Time until an answer was sent.",
+            "Time until an answer was sent; streams are left out.",
             ("method", "route"),
             registry=self.registry,
         )
@@ -55,11 +55,15 @@ class Measured:
         began = time.perf_counter()
         # An answer that never begins is a failure of ours.
         status = 500
+        streamed = False
 
         async def watched(message: Message) -> None:
-            nonlocal status
+            nonlocal status, streamed
             if message["type"] == "http.response.start":
                 status = message["status"]
+                media = dict(message.get("headers", ())).get(b"content-type", b"")
+                # Such an answer lasts as long as somebody listens.
+                streamed = media.startswith(b"text/event-stream")
             await send(message)
 
         try:
@@ -68,4 +72,5 @@ class Measured:
             route = getattr(scope.get("route"), "path", UNMATCHED)
             method = scope["method"] if route != UNMATCHED else "ANY"
             self.metrics.requests.labels(method, route, str(status)).inc()
-            self.metrics.seconds.labels(method, route).observe(time.perf_counter() - began)
+            if not streamed:
+                self.metrics.seconds.labels(method, route).observe(time.perf_counter() - began)

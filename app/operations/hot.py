@@ -39,20 +39,26 @@ class Slot:
     warm: Warm | None = None
     ahead: bool = False
     holders: int = 0
+    counted: int = 0
 
 
 class HotStates:
     """A bounded, least-recently-used set of session states and pools.
 
     ``items`` bounds the sum of the pool sizes over the states kept, since a state holds arrays as
-    long as its pool.
+    long as its pool; ``pool_bytes`` the numbers of the pools kept, but for the one used last.
     """
 
-    def __init__(self, sessions: int, pools: int, items: int = 50_000_000) -> None:
+    def __init__(
+        self, sessions: int, pools: int, items: int = 50_000_000, pool_bytes: int = 2 << 30
+    ) -> None:
         self._sessions = sessions
         self._items = items
         self._slots: OrderedDict[UUID, Slot] = OrderedDict()
+        self._counted = 0
         self._most_pools = pools
+        self._most_bytes = pool_bytes
+        self._pool_bytes = 0
         self._pools: OrderedDict[tuple[UUID, UUID], Pool] = OrderedDict()
 
     @asynccontextmanager
@@ -77,6 +83,7 @@ class HotStates:
                     slot.ahead = False
         finally:
             slot.holders -= 1
+            self._count(slot)
             if slot.warm is None and slot.holders == 0:
                 # Nobody's session, or one to be rebuilt anyway: it must not push out a warm one.
                 self._slots.pop(session_id, None)
@@ -91,23 +98,34 @@ class HotStates:
 
     def keep_pool(self, project_id: UUID, pool_id: UUID, pool: Pool) -> None:
         """Keep a sealed pool for the next session on it."""
+        replaced = self._pools.pop((project_id, pool_id), None)
         self._pools[project_id, pool_id] = pool
-        self._pools.move_to_end((project_id, pool_id))
-        while len(self._pools) > self._most_pools:
-            self._pools.popitem(last=False)
+        self._pool_bytes += _bytes(pool) - (0 if replaced is None else _bytes(replaced))
+        while len(self._pools) > self._most_pools or (
+            self._pool_bytes > self._most_bytes and len(self._pools) > 1
+        ):
+            _, forgotten = self._pools.popitem(last=False)
+            self._pool_bytes -= _bytes(forgotten)
 
     def __len__(self) -> int:
         return sum(slot.warm is not None for slot in self._slots.values())
 
+    def _count(self, slot: Slot) -> None:
+        """Have the running total agree with what the slot holds now."""
+        items = 0 if slot.warm is None else slot.warm.pool.items
+        self._counted += items - slot.counted
+        slot.counted = items
+
     def _evict(self) -> None:
         """Forget the longest unused, never one that somebody holds or waits for."""
-        sizes = {
-            key: slot.warm.pool.items for key, slot in self._slots.items() if slot.warm is not None
-        }
-        total = sum(sizes.values())
+        if len(self._slots) <= self._sessions and self._counted <= self._items:
+            return
         for key in list(self._slots):
-            if len(self._slots) <= self._sessions and total <= self._items:
+            if len(self._slots) <= self._sessions and self._counted <= self._items:
                 return
             if self._slots[key].holders == 0:
-                total -= sizes.get(key, 0)
-                del self._slots[key]
+                self._counted -= self._slots.pop(key).counted
+
+
+def _bytes(pool: Pool) -> int:
+    return sum(column.nbytes for column in pool.columns.values())

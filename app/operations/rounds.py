@@ -23,6 +23,7 @@ from app.operations.journal import Journal, locked, write
 from app.operations.ledger import Lease
 from app.operations.rooms import Rooms
 from app.operations.status import announce, session_state
+from app.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ async def next_draws(rooms: Rooms, session_id: UUID, worker: str, count: int) ->
     Asking again gives the same draws and renews their lease.
     """
     async with locked(rooms, session_id) as (journal, db):
-        held = _hand_out(journal, worker, count, rooms.settings.max_draws_out)
+        held = _hand_out(journal, worker, count, rooms.settings)
         document, offer = await _settled(db, journal, held, asked=True)
     await _announce(rooms, journal, document)
     return offer
@@ -93,7 +94,7 @@ async def observe(
     """
     async with locked(rooms, session_id) as (journal, db):
         receipts = _take(journal, judgements, worker)
-        held = _hand_out(journal, worker, count, rooms.settings.max_draws_out) if count else []
+        held = _hand_out(journal, worker, count, rooms.settings) if count else []
         document, offer = await _settled(db, journal, held, asked=count > 0)
     # Nothing was awaited since the slot was left: the state is still as committed.
     rooms.forecasts.consider(session_id, journal.warm, journal.forecast)
@@ -211,8 +212,9 @@ def _must_be_judged(journal: Journal, round_: int) -> None:
         )
 
 
-def _hand_out(journal: Journal, worker: str, count: int, most_out: int) -> list[Lease]:
+def _hand_out(journal: Journal, worker: str, count: int, settings: Settings) -> list[Lease]:
     """Up to ``count`` draws for ``worker`` to hold, in order of their rounds."""
+    count = min(count, settings.max_draws_per_worker)
     if session_state(journal.lifecycle, journal.state) != "active":
         return []
     standing = sorted(journal.leases.values(), key=lambda lease: lease.round)
@@ -221,7 +223,7 @@ def _hand_out(journal: Journal, worker: str, count: int, most_out: int) -> list[
     held = [journal.lease(it.round, worker) for it in (own + expired)[:count]]
     while (
         len(held) < count
-        and journal.state.pending < most_out
+        and journal.state.pending < settings.max_draws_out
         and can_draw(journal.plan, journal.state)
     ):
         draw = propose(journal.plan, journal.state)

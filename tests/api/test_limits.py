@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
@@ -15,7 +16,9 @@ from app.api.limits import INLINE_LIMIT_BYTES
 from app.errors import InvalidValue
 from app.main import create_app
 from app.settings import Settings
-from tests.keys import bearer
+from tests.factories import known_pool, opened
+from tests.keys import bearer, key_in
+from tests.servers import free_port
 
 JSON = {"Content-Type": "application/json"}
 SESSION = "/v1/sessions/ses_019aa3c4d5e67f8091a2b3c4d5e6f708"
@@ -151,10 +154,10 @@ async def test_a_deep_body_is_refused_at_every_depth(
         assert answer.json()["code"] == "invalid_value"
 
 
-@pytest.fixture
-async def hasty(settings: Settings) -> AsyncIterator[httpx.AsyncClient]:
-    """A client of a service that waits a fifth of a second for a body."""
-    app = create_app(settings.model_copy(update={"body_timeout_seconds": 0.2}))
+@asynccontextmanager
+async def serving(settings: Settings, **limits: object) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of a service with other limits."""
+    app = create_app(settings.model_copy(update=limits))
     transport = httpx.ASGITransport(app)
     async with (
         app.router.lifespan_context(app),
@@ -162,6 +165,13 @@ async def hasty(settings: Settings) -> AsyncIterator[httpx.AsyncClient]:
             transport=transport, base_url="http://celeus.test", headers=bearer()
         ) as client,
     ):
+        yield client
+
+
+@pytest.fixture
+async def hasty(settings: Settings) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of a service that waits a fifth of a second for a body."""
+    async with serving(settings, body_timeout_seconds=0.2) as client:
         yield client
 
 
@@ -198,3 +208,58 @@ async def test_a_slow_body_that_goes_on_is_waited_for(hasty: httpx.AsyncClient) 
 
     answer = await hasty.post("/v1/pools", content=slowly(), headers=JSON)
     assert answer.status_code == 201
+
+
+async def test_a_key_may_ask_so_often_and_is_told_when_it_may_again(
+    settings: Settings, database_url: str
+) -> None:
+    async with serving(settings, requests_per_minute=5) as client:
+        answers = [await client.get("/v1/pools") for _ in range(8)]
+        assert [answer.status_code for answer in answers] == [200] * 5 + [429] * 3
+        problem = answers[-1].json()
+        assert (problem["code"], problem["rule"]) == ("rate_limited", "at most 5 a minute")
+        assert 1 <= int(answers[-1].headers["Retry-After"]) <= 60
+        assert problem["retry_after"] == int(answers[-1].headers["Retry-After"])
+        other = key_in(database_url, "read")
+        assert (await client.get("/v1/pools", headers=bearer(other))).is_success
+        assert (await client.get("/healthz")).is_success
+
+
+async def test_the_limits_of_requests_may_be_lifted(settings: Settings) -> None:
+    async with serving(settings, requests_per_minute=0, failed_keys_per_minute=0) as client:
+        answers = [await client.get("/v1/pools") for _ in range(20)]
+        answers += [await client.get("/v1/pools", headers=bearer("ce_x")) for _ in range(20)]
+        assert {answer.status_code for answer in answers} == {200, 401}
+
+
+async def test_keys_may_be_guessed_so_often_and_those_that_work_still_do(
+    settings: Settings,
+) -> None:
+    guess = bearer("ce_" + "0" * 16 + "_" + "x" * 43)
+    async with serving(settings, failed_keys_per_minute=5) as client:
+        answers = [await client.get("/v1/pools", headers=guess) for _ in range(8)]
+        assert [answer.status_code for answer in answers] == [401] * 5 + [429] * 3
+        assert answers[-1].headers["Retry-After"]
+        assert (
+            await client.get("/v1/pools", headers={"Authorization": "Basic x"})
+        ).status_code == 429
+        assert (await client.get("/v1/pools")).is_success
+
+
+async def test_requests_go_on_when_their_count_cannot_be_kept(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = f"redis://127.0.0.1:{free_port()}/0"
+    monkeypatch.setattr("app.store.rates._PAUSE_SECONDS", 60.0)
+    async with serving(settings, redis_url=gone, requests_per_minute=5) as client:
+        answers = [await client.get("/v1/pools") for _ in range(8)]
+        assert [answer.status_code for answer in answers] == [200] * 5 + [429] * 3
+
+
+async def test_the_time_of_a_stream_is_no_time_of_an_answer(client: httpx.AsyncClient) -> None:
+    session = await opened(client, await known_pool(client, 50))
+    await client.patch(f"/v1/sessions/{session}", json={"state": "closed"})
+    assert (await client.get(f"/v1/sessions/{session}/stream")).is_success
+    told = (await client.get("/metrics")).text
+    assert 'route="/v1/sessions/{session_id}/stream",status="200"} 1.0' in told
+    assert 'seconds_count{method="GET",route="/v1/sessions/{session_id}/stream"' not in told

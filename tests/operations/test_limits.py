@@ -1,0 +1,129 @@
+"""How much a pool, a worker and an import may have."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from app.core.losses import LossScale
+from app.core.plan import Claim
+from app.errors import BadRows, DatabaseUnavailable, PoolTooLarge
+from app.main import open_rooms
+from app.operations import imports, pools, rounds, sessions
+from app.operations.imports import ImportOptions, Rows
+from app.operations.pools import NewPool
+from app.operations.rooms import Rooms
+from app.operations.sessions import Opening
+from app.settings import Settings
+
+ZERO_ONE = LossScale("zero_one", 0.0, 1.0)
+ALL_OR_NOTHING = ImportOptions()
+SKIP = ImportOptions(skip_bad_rows=True)
+
+
+@pytest.fixture
+async def tight(database_url: str) -> AsyncIterator[Rooms]:
+    """Rooms for small pools, with little patience and two connections."""
+    settings = Settings(
+        database_url=database_url,
+        database_pool_size=2,
+        lock_timeout_ms=200,
+        max_items=100,
+        max_draws_per_worker=3,
+        max_draws_out=5,
+    )
+    async with open_rooms(settings) as opened:
+        yield opened
+
+
+def scored(begin: int, end: int) -> Rows:
+    lines = list(range(begin + 1, end + 1))
+    return lines, [{"id": f"i{number}", "surrogate": 0.5} for number in range(begin, end)]
+
+
+def bad(count: int) -> Rows:
+    return list(range(1, count + 1)), [{"id": ""}] * count
+
+
+async def test_a_pool_takes_as_many_items_as_it_may_and_no_more(tight: Rooms) -> None:
+    made = await pools.create_pool(tight, NewPool("p", ZERO_ONE, scored(0, 40)))
+    await pools.add_items(tight, made.pool_id, iter([scored(40, 100)]), ALL_OR_NOTHING)
+    with pytest.raises(PoolTooLarge):
+        await pools.add_items(tight, made.pool_id, iter([scored(100, 101)]), ALL_OR_NOTHING)
+    assert (await pools.get_pool(tight, made.pool_id)).items == 100
+
+
+async def test_items_that_come_along_count_too(tight: Rooms) -> None:
+    with pytest.raises(PoolTooLarge):
+        await pools.create_pool(tight, NewPool("p", ZERO_ONE, scored(0, 101)))
+
+
+@pytest.mark.parametrize("options", [ALL_OR_NOTHING, SKIP])
+async def test_an_upload_is_read_no_further_than_a_pool_may_grow(
+    tight: Rooms, options: ImportOptions
+) -> None:
+    made = await pools.create_pool(tight, NewPool("p", ZERO_ONE))
+    read = 0
+
+    def endless() -> Iterator[Rows]:
+        nonlocal read
+        while True:
+            read += 1
+            yield bad(30)
+
+    with pytest.raises(PoolTooLarge):
+        await pools.add_items(tight, made.pool_id, endless(), options)
+    assert read == 4
+
+
+async def test_bad_rows_without_end_are_read_to_a_bound(
+    rooms: Rooms, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(imports, "MOST_FAULTY", 100)
+    made = await pools.create_pool(rooms, NewPool("p", ZERO_ONE))
+
+    def endless() -> Iterator[Rows]:
+        while True:
+            yield bad(60)
+
+    with pytest.raises(BadRows, match="At least 120") as caught:
+        await pools.add_items(rooms, made.pool_id, endless(), ALL_OR_NOTHING)
+    assert caught.value.more["total_errors"] == 120
+
+
+async def test_a_worker_holds_as_many_draws_as_it_may(tight: Rooms) -> None:
+    pool = await pools.create_pool(tight, NewPool("p", ZERO_ONE, scored(0, 50), sealed=True))
+    document = await sessions.open_session(tight, Opening(pool.pool_id, Claim(precision=0.1)))
+    session = next(iter(tight.hot._slots))
+    assert document["id"].endswith(session.hex)
+    for _ in range(2):
+        offer = await rounds.next_draws(tight, session, "ada", 200)
+        assert [draw["round"] for draw in offer.draws] == [1, 2, 3]
+    judged = [rounds.Judgement(1, loss=0.0)]
+    answer = await rounds.observe(tight, session, judged, "ada", 200)
+    assert [draw["round"] for draw in answer.offer.draws] == [2, 3, 4]
+    offer = await rounds.next_draws(tight, session, "bob", 200)
+    assert [draw["round"] for draw in offer.draws] == [5, 6], "what may be out in all"
+
+
+async def test_imports_leave_connections_to_the_others(tight: Rooms) -> None:
+    """Of two connections one import holds one; a second import is told to try again."""
+    made = [await pools.create_pool(tight, NewPool("p", ZERO_ONE)) for _ in range(2)]
+    began, go_on = threading.Event(), threading.Event()
+
+    def slow() -> Iterator[Rows]:
+        began.set()
+        go_on.wait(10)
+        yield scored(0, 10)
+
+    first = asyncio.create_task(pools.add_items(tight, made[0].pool_id, slow(), ALL_OR_NOTHING))
+    await asyncio.to_thread(began.wait, 10)
+    second = pools.add_items(tight, made[1].pool_id, iter([scored(0, 10)]), ALL_OR_NOTHING)
+    with pytest.raises(DatabaseUnavailable):
+        await second
+    assert (await pools.get_pool(tight, made[1].pool_id)).items == 0
+    go_on.set()
+    assert (await first).added == 10
+    again = pools.add_items(tight, made[1].pool_id, iter([scored(0, 10)]), ALL_OR_NOTHING)
+    assert (await again).added == 10
