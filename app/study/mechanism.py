@@ -174,35 +174,34 @@ def sharpened(truth: Truth, seed: bytes, after: tuple[int, ...]) -> list[After]:
     claim = Claim("pool", ALPHA, PRECISION)
     plan = make_plan(claim, truth.facts, policy_named("sharp"), commitment(seed))
     state = begin(plan, truth.scores, seed)
-    code = strata_of(truth.scores, plan.scale).code
+    strata = strata_of(truth.scores, plan.scale)
+    code, share = strata.code, strata.size / plan.items
     risk, sums, found = float(truth.loss.mean()), np.zeros(3), []
     for round_ in range(1, after[-1] + 1):
         draw = propose(plan, state)
-        loss, mean = float(truth.loss[draw.item]), float(_surrogates(state, code).mean())
+        loss, mean = float(truth.loss[draw.item]), float(share @ _surrogates(state))
         state = observe(plan, apply(plan, state, draw), round_, loss)
         seen = state.points[-1].plus
         sums += seen.signal, mean + loss - seen.guess, loss
         if round_ in after:
             errors = (state.estimate - risk, *(float(one) for one in sums / round_ - risk))
-            q = _probabilities(propose(plan, state), state, code)
-            surrogate = _surrogates(state, code)
             left = state.proposal.drawn_in == 0
+            q = np.where(left, _strata_q(propose(plan, state))[code], 0.0)
+            surrogate = _surrogates(state)[code]
             plug_in = float(np.where(left, surrogate, truth.loss).mean())
             found.append(After(round_, errors, *next_draw(q, truth.loss, surrogate, plug_in)))
     return found
 
 
-def _surrogates(state: State, code: NDArray[np.integer]) -> Floats:
-    """What the fold takes for every item now, drawn or not."""
+def _surrogates(state: State) -> Floats:
+    """What the fold takes for the items of every stratum now, shape [K]."""
     guesses = state.fold.guesses
     if not isinstance(guesses, CalibratedGuesses):
         raise TypeError(guesses)
-    unit: Floats = guesses.means[code]
-    return state.scale.lower + state.scale.width * unit
+    return state.scale.lower + state.scale.width * guesses.means
 
 
-def _probabilities(draw: Draw, state: State, code: NDArray[np.integer]) -> Floats:
-    """Probability of every item in the coming draw, 0 for those drawn."""
+def _strata_q(draw: Draw) -> Floats:
     if draw.strata_q is None:
         raise TypeError(draw)
-    return np.where(state.proposal.drawn_in == 0, draw.strata_q[code], 0.0)
+    return draw.strata_q

@@ -169,7 +169,7 @@ def every(
 
 
 def _seeds(count: int) -> str:
-    return f"{count} seeds"
+    return "1 seed" if count == 1 else f"{count} seeds"
 
 
 def _check(folder: Path, chosen: "Iterable[Source]") -> None:

@@ -1,0 +1,122 @@
+"""Labels to precision over all pairs: what is run, and what is said of it."""
+
+import re
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from app.study import efficiency
+from app.study.courses import RECENTRED, REFUSED, Course
+from app.study.efficiency import (
+    POLICIES,
+    Claims,
+    Result,
+    claims,
+    jobs,
+    quick_sources,
+    run,
+    sources,
+)
+from app.study.efficiencypage import draw, page
+from app.study.realpools import Source
+from tests.study.smallpools import write
+
+PAIR = Source("mmlu", "zero_one", "Qwen-72B", "Yi-34B")
+
+
+def ended(labels: int, width: float = 0.05, *, missed: bool = False) -> Course:
+    return Course(labels, "target_reached", missed, width, widths=(0.8, 0.7), seconds=0.0)
+
+
+def claims_of(**courses: list[Course]) -> Claims:
+    return Claims(PAIR, "pool", courses)
+
+
+def test_every_pair_and_loss_is_there_and_both_vote_pools() -> None:
+    counted = Counter((source.dataset, source.loss) for source in sources())
+    assert counted == {
+        ("mmlu", "zero_one"): 18,
+        ("mmlu", "brier"): 18,
+        ("mmlu", "doubt"): 18,
+        ("mmlu", "cross_entropy"): 4,
+        ("mmlu_pro", "zero_one"): 1,
+        ("imagenet", "zero_one"): 1,
+    }
+    assert len({source.loss for source in quick_sources()}) == 4
+
+
+def test_a_policy_that_does_not_look_at_the_surrogate_runs_once_for_a_target() -> None:
+    pairs = [source for source in sources() if source.loss == "brier"]
+    counted = Counter(job.policy for job in jobs(pairs, seeds=3))
+    assert counted == {
+        "sharp": 18 * 2 * 3,
+        "celeus": 18 * 2 * 3,
+        "oracle": 18 * 2 * 3,
+        "uniform": 4 * 2 * 3,
+        "no_surrogate": 4 * 2 * 3,
+        "evalue": 4 * 2 * 3,
+        RECENTRED: 4 * 2 * 3,
+    }
+
+
+def test_the_run_of_a_target_serves_all_of_its_pairs() -> None:
+    pairs = [source for source in sources() if source.loss == "brier"][:3]
+    results = [Result(job=job, **asdict(ended(100 + job.run))) for job in jobs(pairs, 2)]
+    found = claims(results, pairs)
+    assert len(found) == 3 * 2
+    assert all(len(one.courses[policy]) == 2 for one in found for policy in POLICIES)
+    text = page(found)
+    # Three pairs of two sessions each, but the sessions without surrogate count once.
+    assert re.search(r"\| sharp \| 3 \|.*\| 0/6 \(", text)
+    assert re.search(r"\| evalue \| 3 \|.*\| 0/2 \(", text)
+
+
+def test_savings_and_distance_are_of_medians() -> None:
+    one = claims_of(
+        sharp=[ended(100), ended(200), ended(300)], evalue=[ended(1000)], oracle=[ended(400)]
+    )
+    assert one.saved("sharp", "evalue") == pytest.approx(0.8)
+    assert one.to_oracle("sharp") == pytest.approx(0.5)
+
+
+def test_the_gap_is_measured_at_the_stop_of_the_oracle() -> None:
+    wide = Course(4000, "exhausted", missed=False, width=0.25, widths=(), seconds=0.0)
+    half = Course(3000, "target_reached", missed=False, width=0.15, widths=(), seconds=0.0)
+    one = claims_of(evalue=[wide], celeus=[half], sharp=[ended(100, 0.04)], oracle=[ended(400)])
+    assert one.closed("celeus") == pytest.approx(0.5)
+    assert one.closed("oracle") == pytest.approx(1.0)
+    assert one.closed("evalue") == pytest.approx(0.0)
+    assert one.closed("sharp") == pytest.approx(1.05)
+
+
+def test_there_is_no_share_of_a_gap_that_is_nearly_nothing() -> None:
+    one = claims_of(evalue=[ended(300, 0.051)], sharp=[ended(100)], oracle=[ended(400)])
+    assert str(one.closed("sharp")) == "nan"
+
+
+def test_the_page_tells_misses_refusals_and_whole_pools(tmp_path: Path) -> None:
+    refused = Course(0, REFUSED, missed=False, width=1.0, widths=(), seconds=0.0)
+    whole = Course(1200, "exhausted", missed=False, width=0.1, widths=(), seconds=0.0)
+    courses = {policy: [ended(100), ended(120)] for policy in POLICIES}
+    courses |= {"sharp": [ended(90, missed=True)], "evalue": [whole], RECENTRED: [refused]}
+    found = [Claims(PAIR, target, courses) for target in efficiency.TARGETS]
+    text = page(found)
+    assert "| 90 (90–90), 1 missed |" in text
+    assert "| all | refused |" in text
+    assert "1/1 (" in text
+    heights = [line.count("|") for line in text.splitlines() if line.startswith("|")]
+    assert set(heights) == {12}
+    draw(found, tmp_path / "one.png")
+    assert (tmp_path / "one.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_runs_repeat_and_pairs_do_not_share_their_draws(tmp_path: Path) -> None:
+    folder = write(tmp_path / "pools")
+    chosen = [Source("mmlu", "doubt", "Qwen-72B", small) for small in ("Yi-34B", "Qwen-7B")]
+    first, second = (next(job for job in jobs([one], 1) if job.policy == "sharp") for one in chosen)
+    once, again = (run(folder, 0.2, first) for _ in range(2))
+    assert (once.labels, once.widths) == (again.labels, again.widths)
+    assert once.stopped == "target_reached"
+    assert once.widths != run(folder, 0.2, second).widths

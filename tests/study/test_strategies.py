@@ -1,0 +1,84 @@
+"""Strategies A, B and C: what is run on which scores, and what is said of it."""
+
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from app.study.courses import Course
+from app.study.realpools import LossName, Source, truth_of
+from app.study.strategies import NONE, PAIRS, Job, Result, draw, jobs, page, run
+from tests.study.smallpools import write
+
+F, G = PAIRS[0]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write(tmp_path_factory.mktemp("pools"), 400)
+
+
+def columns(folder: Path, loss: LossName) -> dict[str, np.ndarray]:
+    """What the strategies are made of, written out anew."""
+    data = np.load(folder / "mmlu.npz")
+    models = list(data["models"])
+    f, g = (data["prob"][:, models.index(one)].astype(float) for one in (F, G))
+    f, g = f / f.sum(axis=1, keepdims=True), g / g.sum(axis=1, keepdims=True)
+    if loss == "zero_one":
+        return {
+            "hard": (f.argmax(axis=1) != g.argmax(axis=1)).astype(float),
+            "dispersion": 1.0 - (f**2).sum(axis=1),
+            "soft": 1.0 - f[np.arange(len(f)), g.argmax(axis=1)],
+        }
+    return {
+        "mode": -np.log(f.max(axis=1)),
+        "own": -(f * np.log(f)).sum(axis=1),
+        "other": -(g * np.log(g)).sum(axis=1),
+    }
+
+
+@pytest.mark.parametrize(
+    ("loss", "strategy", "proxy", "surrogate"),
+    [
+        ("zero_one", "A", "hard", "dispersion"),
+        ("zero_one", "B", "dispersion", "soft"),
+        ("zero_one", "C", "soft", "dispersion"),
+        ("cross_entropy", "A", "mode", "own"),
+        ("cross_entropy", "B", "own", "mode"),
+        ("cross_entropy", "C", "own", "other"),
+    ],
+)
+def test_scores_are_those_of_the_paper(
+    folder: Path, loss: LossName, strategy: str, proxy: str, surrogate: str
+) -> None:
+    known = columns(folder, loss)
+    found = truth_of(folder, Job(loss, F, G, strategy, "celeus", 0).source).scores
+    assert found.surrogate == pytest.approx(known[surrogate], abs=1e-9)
+    assert found.weight == pytest.approx(np.abs(known[proxy] - known[surrogate]), abs=1e-9)
+
+
+def test_without_a_strategy_the_same_engine_knows_nothing(folder: Path) -> None:
+    alone = [run(folder, 0.3, Job("zero_one", F, G, NONE, name, 0)) for name in ("celeus", "sharp")]
+    assert alone[0].labels != alone[1].labels
+    helped = run(folder, 0.3, Job("zero_one", F, G, "A", "celeus", 0))
+    assert helped.widths != alone[0].widths
+
+
+def test_the_cross_entropy_of_strategy_a_asks_the_target_alone(folder: Path) -> None:
+    known = columns(folder, "cross_entropy")
+    alone = truth_of(folder, Source("mmlu", "cross_entropy", F))
+    assert alone.scores.surrogate == pytest.approx(known["own"], abs=1e-9)
+    assert alone.scores.weight == pytest.approx(np.abs(known["mode"] - known["own"]), abs=1e-9)
+
+
+def test_the_page_shows_widths_up_to_the_stop(tmp_path: Path) -> None:
+    found = Course(300, "target_reached", missed=False, width=0.05, widths=(0.5,) * 42, seconds=0.0)
+    results = [Result(job=job, **asdict(found)) for job in jobs(2, PAIRS[:1])]
+    text = page(results)
+    row = next(line for line in text.splitlines() if line.startswith("| zero_one | celeus | A |"))
+    cells = [cell.strip() for cell in row.split("|")[4:-1]]
+    assert cells == ["300 (300–300)", "0.500", "0.500", "0.500", "–", "–", "–", "0"]
+    assert text.count("\n| ") == 1 + 2 * 2 * 4
+    draw(results, tmp_path / "one.png")
+    assert (tmp_path / "one.png").read_bytes().startswith(b"\x89PNG")
