@@ -8,7 +8,7 @@ EVALDATA ?= ../shared/evaldata
 OUT ?= study
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo serve test lint claims bench bench-labels lock
+.PHONY: help env demo serve test lint claims bench bench-labels study lock
 
 help: ## Say what there is to type
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,6 +45,9 @@ bench: env ## Measure time, and print it beside its goals (options: ARGS="--quic
 
 bench-labels: env ## Labels every policy needs on real pools: EVALDATA=folder
 	$(BIN)/celeus study labels --evaldata $(EVALDATA) --out $(OUT) $(ARGS)
+
+study: env ## All studies into one folder, resumable: EVALDATA=folder OUT=folder ARGS="--quick"
+	$(BIN)/celeus study all --evaldata $(EVALDATA) --out $(OUT) $(ARGS)
 
 lock: env ## Resolve the dependencies anew into requirements.lock
 	$(BIN)/pip-compile --quiet --upgrade --all-extras --strip-extras --no-header --no-annotate \

@@ -23,7 +23,7 @@ pool risk."""
 VARIANCES = """Exact given the draws so far, averaged over sessions; in brackets as a share of
 uniform draws without a surrogate (`plain`). `least` is what no proposal can beat with the surrogate
 as it came, after `guided` draws. `sharp` has another surrogate, recalibrated from the labels seen,
-and may go below."""
+and may go below; it stands for a quarter of the sessions."""
 COLOURS = {
     "plain": "#8d8d8d",
     "uniform": "#7fb69e",
@@ -151,11 +151,11 @@ def draw(results: Iterable[Result], path: Path) -> None:
             two = 2.0 * errors[:, :, place].std(axis=1, ddof=1) / np.sqrt(len(runs))
             above.errorbar(draws, errors[:, :, place].mean(axis=1), yerr=two, label=name)
         above.axhline(0.0, color="black", lw=0.8)
-        above.set_title(f"{pool}: bias under guided draws")
+        above.set_title(f"{pool}: bias under guided draws", fontsize="medium")
         for name, numbers in variances(grouped, pool).items():
             style = "--" if name == "least" else "-"
             below.plot(draws, numbers, style, color=COLOURS[name], label=name)
-        below.set_title(f"{pool}: variance of the coming signal")
+        below.set_title(f"{pool}: variance of the coming signal", fontsize="medium")
         below.set_ylim(bottom=0.0)
         for panel in (above, below):
             panel.set_xscale("log")
@@ -164,6 +164,6 @@ def draw(results: Iterable[Result], path: Path) -> None:
             panel.set_xlabel("draws")
             panel.spines[["top", "right"]].set_visible(False)
     panels[0][0].set_ylabel("points")
-    panels[0][-1].legend(frameon=False)
-    panels[1][-1].legend(frameon=False)
+    for row in panels:
+        row[-1].legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
     figure.savefig(path, dpi=120, format="png")
