@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from app.core.randomness import uniforms
 from app.core.surrogates import Scores
 from app.study.checks import on_scale
-from app.study.files import arrays
+from app.study.evaldata import Answers, answers, probabilities
 from app.study.simulation import Truth
 
 Floats = NDArray[np.float64]
@@ -37,8 +37,8 @@ def _mmlu(target: str, small: str) -> Callable[[Path], Truth]:
     """Strategy A: the pseudo-loss by a small model, beside the target's own dispersion."""
 
     def load(folder: Path) -> Truth:
-        probabilities, label = _probabilities(folder)
-        f, g = probabilities(target), probabilities(small)
+        f, label = probabilities(folder / "mmlu.npz", target)
+        g, _ = probabilities(folder / "mmlu.npz", small)
         hard = (f.argmax(axis=1) != g.argmax(axis=1)).astype(np.float64)
         dispersion = 1.0 - np.square(f).sum(axis=1)
         loss = (f.argmax(axis=1) != label).astype(np.float64)
@@ -49,9 +49,9 @@ def _mmlu(target: str, small: str) -> Callable[[Path], Truth]:
 
 def _brier(folder: Path) -> Truth:
     """Half the Brier score of Qwen-72B, and what two small models expect it to be."""
-    probabilities, label = _probabilities(folder)
-    f = probabilities("Qwen-72B")
-    guess = (probabilities("Mistral-7B-v0.1") + probabilities("Qwen-7B")) / 2.0
+    path = folder / "mmlu.npz"
+    f, label = probabilities(path, "Qwen-72B")
+    guess = (probabilities(path, "Mistral-7B-v0.1")[0] + probabilities(path, "Qwen-7B")[0]) / 2.0
     own = np.square(f).sum(axis=1)
     loss = (own - 2.0 * f[np.arange(label.size), label] + 1.0) / 2.0
     surrogate = np.clip((own - 2.0 * (guess * f).sum(axis=1) + 1.0) / 2.0, 0.0, 1.0)
@@ -60,40 +60,26 @@ def _brier(folder: Path) -> Truth:
 
 def _mmlu_pro(folder: Path) -> Truth:
     """Five weaker models vote on the answers of the target."""
-    data = arrays(folder / "mmlu_pro.npz", ("pred", "answer", "models"))
-    models = [str(one) for one in data["models"]]
-    answers, truth = data["pred"], data["answer"]
-    right = (answers == truth[:, None]).mean(axis=0)
+    data = answers(folder / "mmlu_pro.npz", "pred", "answer")
+    right = (data.given == data.right[:, None]).mean(axis=0)
     ranked = np.argsort(-right, kind="stable")
-    target = answers[:, models.index("gemini-1.5-pro-002_5shots")]
-    votes = answers[:, ranked[8:13]] != target[:, None]
-    return Truth((target != truth).astype(np.float64), _voted(votes.mean(axis=1)))
+    return _votes(data, "gemini-1.5-pro-002_5shots", data.given[:, ranked[8:13]])
 
 
 def _imagenet(folder: Path) -> Truth:
     """Five weaker networks vote on the predictions of the target."""
-    data = arrays(folder / "imagenet.npz", ("top1", "label", "models"))
-    models = [str(one) for one in data["models"]]
-    target = data["top1"][:, models.index("pnasnet_large_tf")]
-    voters = data["top1"][:, [models.index(one) for one in VOTERS_IMAGENET]]
-    votes = voters != target[:, None]
-    return Truth((target != data["label"]).astype(np.float64), _voted(votes.mean(axis=1)))
+    data = answers(folder / "imagenet.npz", "top1", "label")
+    return _votes(data, "pnasnet_large_tf", data.of(*VOTERS_IMAGENET))
+
+
+def _votes(data: Answers, target: str, voters: NDArray[Any]) -> Truth:
+    own = data.of(target)
+    loss = (own[:, 0] != data.right).astype(np.float64)
+    return Truth(loss, _voted((voters != own).mean(axis=1)))
 
 
 def _voted(surrogate: Floats) -> Scores:
     return Scores(surrogate, np.sqrt(surrogate * (1.0 - surrogate)), None)
-
-
-def _probabilities(folder: Path) -> tuple[Callable[[str], Floats], NDArray[Any]]:
-    data = arrays(folder / "mmlu.npz", ("prob", "label", "models"))
-    models = [str(one) for one in data["models"]]
-    stored = data["prob"]
-
-    def of(model: str) -> Floats:
-        raw = stored[:, models.index(model)].astype(np.float64)
-        return np.asarray(raw / raw.sum(axis=1, keepdims=True))
-
-    return of, data["label"].astype(np.int64)
 
 
 def _shuffled(truth: Truth) -> Truth:

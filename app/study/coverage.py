@@ -62,11 +62,11 @@ class Setting:
 
 
 QUICK = Setting(
-    World(items=300, dimensions=4, least_risk=0.02, largest_risk=0.6),
-    precision=0.25,
-    crowd=Crowd(judges=48, exhausting=True),
+    World(items=600, groups=2, noise=0.02, dimensions=4, least_risk=0.01, largest_risk=0.6),
+    precision=0.2,
+    crowd=Crowd(judges=48, beyond=3.0),
 )
-"""Small and hostile: risks off the middle, many judges at once, the pool judged to its end."""
+"""Small and hostile: scores that bias the draws, many judges at once, labels beyond the stop."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,12 +36,12 @@ def _setting(setting: Setting) -> str:
     world, crowd = setting.world, setting.crowd
     risks = f"{world.least_risk:g} to {world.largest_risk:g}"
     judges = "one judge" if crowd.judges == 1 else f"{crowd.judges} judges at once"
-    beyond = ", and judging went on until the pool was exhausted" if crowd.exhausting else ""
+    beyond = f", who go on to {crowd.beyond:g} times its labels" if crowd.beyond > 1.0 else ""
     return (
         f"Every trial draws a pool of {world.items} items from {world.groups} latent groups with"
         f" risks from {risks}; surrogate noise {world.noise:g}, {world.dimensions} dimensions;"
-        f" {judges}{beyond}. Population risk {world.risk:g}. A session stops at the first round"
-        f" with a width of at most {setting.precision:g}; alpha {setting.alpha:g}."
+        f" population risk {world.risk:g}. A session stops at the first round with a width of at"
+        f" most {setting.precision:g}; {judges}{beyond}; alpha {setting.alpha:g}."
     )
 
 

@@ -2,8 +2,7 @@
 
 A judge takes ``HARD`` times as long over an item of the largest loss as over one of the smallest,
 so that losses come in an order that depends on them. Nothing may follow from that: rounds are
-folded in draw order. A session ends with its claim or goes on until the pool is exhausted, which
-its interval has to survive too.
+folded in draw order. A session may go on after its stop, which its interval has to survive too.
 """
 
 import heapq
@@ -26,10 +25,10 @@ BROKEN = "broken"
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """How many judges work at once, and whether they go on after the stop."""
+    """How many judges work at once, and until how many times the labels at the stop."""
 
     judges: int = 1
-    exhausting: bool = False
+    beyond: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +57,7 @@ class Seen:
 
 
 def session(asked: Asked, truth: Truth, risk: float, seed: bytes) -> Seen:
-    """Judge items of ``truth`` until the claim is met or the pool is exhausted."""
+    """Judge items of ``truth`` until the claim is met and beyond, or the pool is exhausted."""
     known = oracle_scores(truth) if asked.policy.name == "oracle" else truth.scores
     plan = make_plan(asked.claim, truth.facts, asked.policy, commitment(seed))
     state = begin(plan, known, seed)
@@ -67,8 +66,8 @@ def session(asked: Asked, truth: Truth, risk: float, seed: bytes) -> Seen:
         for _ in _judged(plan, state, truth, asked.crowd.judges):
             if found is None and state.stop_reason is not None:
                 found = _seen(state, risk)
-                if not asked.crowd.exhausting:
-                    return found
+            if found is not None and state.folded >= asked.crowd.beyond * found.labels:
+                break
     except (RangeLeft, WealthLost):
         return Seen(state.folded, BROKEN, plan.lower, plan.upper, missed=True, ever=True)
     if found is None:

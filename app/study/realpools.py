@@ -18,7 +18,7 @@ import math
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Literal, cast
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,10 +27,9 @@ from app.core.losses import LossScale
 from app.core.pool import CHAIN_START, Pool
 from app.core.randomness import uniforms
 from app.core.surrogates import Scores, Strategy, from_probabilities, scores
-from app.errors import InvalidValue
 from app.study.cells import FILES, cell
 from app.study.checks import on_scale
-from app.study.files import arrays
+from app.study.evaldata import probabilities
 from app.study.simulation import Truth
 
 Floats = NDArray[np.float64]
@@ -109,8 +108,8 @@ def resampled(truth: Truth, seed: bytes) -> Truth:
 
 
 def _mmlu(path: Path, source: Source) -> Truth:
-    f, label = _probabilities(path, source.model)
-    g = _probabilities(path, source.helper)[0] if source.helper else None
+    f, label = probabilities(path, source.model)
+    g = probabilities(path, source.helper)[0] if source.helper else None
     right = np.take_along_axis(f, label[:, None], axis=1)[:, 0]
     if source.loss in {"brier", "doubt"}:
         return _graded(source.loss, f, g, right)
@@ -148,29 +147,3 @@ def _graded(loss: str, f: Floats, g: Floats | None, right: Floats) -> Truth:
     # Rounding alone leaves the scale.
     values, surrogate = np.clip(values, 0.0, 1.0), np.clip(surrogate, 0.0, 1.0)
     return Truth(values, Scores(surrogate, np.sqrt(surrogate * (1.0 - surrogate)), None))
-
-
-@cache
-def _probabilities(path: Path, model: str) -> tuple[Floats, NDArray[np.int64]]:
-    """Predictive distributions of one model, shape [N, options], and the true labels."""
-    data = arrays(path, ("prob", "label", "models"))
-    stored, label = data["prob"], data["label"].astype(np.int64)
-    models = [str(one) for one in data["models"]]
-    if model not in models:
-        raise _refused(path, "models", f"names, {model} among them", ", ".join(models))
-    if stored.ndim != 3 or stored.shape[:2] != (label.size, len(models)):
-        rule = f"[{label.size}, {len(models)}, options] numbers"
-        raise _refused(path, "prob", rule, stored.shape)
-    options = stored.shape[2]
-    if label.ndim != 1 or label.size == 0 or not ((label >= 0) & (label < options)).all():
-        raise _refused(path, "label", f"[N] whole numbers from 0 to {options - 1}", "others")
-    raw = stored[:, models.index(model)].astype(np.float64)
-    total = raw.sum(axis=1, keepdims=True)
-    # NaN fails the comparisons too.
-    if not ((raw >= 0.0).all() and (total > 0.0).all() and np.isfinite(total).all()):
-        raise _refused(path, f"prob of {model}", "probabilities", "a number that is none")
-    return cast("Floats", raw / total), label
-
-
-def _refused(path: Path, name: str, rule: str, found: object) -> InvalidValue:
-    return InvalidValue(f"{path}: {name} must be {rule}; found {found}", field=name, rule=rule)

@@ -34,7 +34,9 @@ class Count:
         """Count what is true; the interval is at 95 %, for one look."""
         trials = np.array([len(happened)])
         lower, upper = wilson_ends(np.array([float(sum(happened))]), trials, 0.05)
-        return cls(sum(happened), len(happened), float(lower[0]), float(upper[0]))
+        # Wilson's ends are 0 and 1 there, but for rounding.
+        least = 0.0 if not any(happened) else float(lower[0])
+        return cls(sum(happened), len(happened), least, 1.0 if all(happened) else float(upper[0]))
 
     @property
     def rate(self) -> float:

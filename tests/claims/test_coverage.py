@@ -6,11 +6,10 @@ A claim fails when an exact binomial test rejects it at 1e-3; the last tests sho
 import pytest
 from scipy.stats import binomtest
 
-from app.core import guesses
-from app.core.proposals import Mixture
-from app.core.signals import Extremes, Range, RangeLeft, floor_range
+from app.core.signals import RangeLeft
 from tests.claims.conftest import FULL, Runner
 from tests.claims.sessions import ALPHA, FURTHER_WORLDS, WORLDS, Case, Tally, tally
+from tests.study import broken
 
 REJECTED_AT = 1e-3
 ALL_WORLDS = (*WORLDS, *FURTHER_WORLDS)
@@ -89,24 +88,12 @@ def quick(policy: str, world: str) -> Tally:
 def test_probabilities_other_than_those_of_the_draws_are_caught(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Items drawn by their scores and recorded as drawn evenly: the mean signal is biased."""
-
-    def even(self: Mixture, item: int) -> float:
-        del item
-        return 1.0 / self.left
-
-    monkeypatch.setattr(Mixture, "probability", even)
+    broken.draws_recorded_as_even(monkeypatch)
     counted = quick("oracle", "rare losses")
     assert not credible(counted.missed_ever, counted.sessions), counted
 
 
 def test_a_range_that_is_too_narrow_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The floor beta/n taken for 1/n: an item that only the even share draws leaves it."""
-
-    def narrow(plug_in: float, left: int, beta: float, pool: Extremes) -> Range:
-        del beta
-        return floor_range(plug_in, left, 1.0, pool)
-
-    monkeypatch.setattr(guesses, "floor_range", narrow)
+    broken.narrow_floor(monkeypatch)
     with pytest.raises(RangeLeft):
         quick("celeus", "informative surrogate")

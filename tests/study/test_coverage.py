@@ -1,0 +1,222 @@
+"""The coverage study: what it counts, what it says, and that broken engines do not pass."""
+
+from pathlib import Path
+
+import pytest
+from scipy.stats import binom
+
+from app.errors import InvalidValue, UnreachablePrecision
+from app.study import coverage, coveragepage
+from app.study.coverage import CLAIMING, METHODS, QUICK, Job, Result, Setting, jobs, run, series
+from app.study.coveragerun import Found, Options
+from app.study.coveragerun import run as run_study
+from app.study.crowd import BROKEN, Asked, Crowd, session
+from app.study.runner import read
+from app.study.simulation import seed_of, simulate
+from app.study.synthetic import World
+from app.study.verdict import LEVEL, Count, rejected, rows
+from tests.study import broken
+
+SMALL = {"items": 200, "dimensions": 3}
+TRIALS = 20
+
+
+def quick(methods: list[str], targets: list[str], trials: int = TRIALS) -> Found:
+    options = Options(trials=trials, methods=methods, targets=targets, quick=True)
+    return run_study(options, None, processes=1)
+
+
+@pytest.mark.timeout(300)
+def test_the_engine_as_it_is_passes() -> None:
+    found = quick(["celeus", "no_surrogate", "evalue", "oracle", "sharp", "uniform"], ["pool"])
+    assert found.sound
+    assert not any(row.broken for row in found.rows)
+    assert "No policy misses significantly" in found.verdict
+
+
+def caught(found: Found) -> bool:
+    """The study rejects the claim of every policy in it."""
+    return len(rejected(found.rows, found.setting.alpha)) == len(found.rows)
+
+
+def test_a_range_that_is_too_narrow_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken.narrow_floor(monkeypatch)
+    found = quick(["celeus"], ["pool", "population"])
+    assert caught(found)
+    assert all(row.broken for row in found.rows)
+
+
+def test_a_range_that_is_too_narrow_is_caught_with_strata(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken.narrow_exact(monkeypatch)
+    found = quick(["sharp", "uniform"], ["pool"])
+    assert caught(found)
+    assert all(row.broken for row in found.rows)
+
+
+def test_raw_losses_as_signal_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(coverage, "policy_of", broken.raw_losses)
+    assert caught(quick(["celeus"], ["pool"]))
+
+
+@pytest.mark.parametrize("method", ["celeus", "no_surrogate", "evalue", "sharp", "uniform"])
+def test_labels_folded_by_arrival_are_caught(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken.folded_by_arrival(monkeypatch)
+    assert caught(quick([method], ["pool"]))
+
+
+def test_a_session_with_one_judge_is_what_simulate_runs() -> None:
+    world = World(items=300)
+    truth, seed = world.pool(seed_of(0, 0)), seed_of(0, 0)
+    for method in ("sharp", "celeus"):
+        claim = Setting(precision=0.2).claim("pool")
+        policy = coverage.policy_of(method)
+        seen = session(Asked(policy, claim), truth, float(truth.loss.mean()), seed)
+        expected, _ = simulate(truth, policy, claim, seed)
+        assert (seen.labels, seen.lower, seen.upper) == (
+            expected.labels,
+            expected.lower,
+            expected.upper,
+        )
+        assert (seen.ever, seen.stopped) == (expected.missed, expected.stopped)
+
+
+def test_with_many_judges_the_slow_answers_change_nothing_but_the_draws() -> None:
+    truth = World(items=300).pool(seed_of(0, 1))
+    asked = Asked(coverage.policy_of("sharp"), QUICK.claim("pool"), Crowd(judges=24, beyond=100.0))
+    seen = session(asked, truth, float(truth.loss.mean()), seed_of(0, 1))
+    assert seen.stopped == "target_reached"
+    assert seen.upper - seen.lower <= QUICK.precision
+    assert not seen.missed
+
+
+def test_a_world_has_the_risk_it_says_and_embeddings_that_say_nothing() -> None:
+    world = World(items=200_000, dimensions=2)
+    truth = world.pool(b"a")
+    assert world.risk == pytest.approx(0.5)
+    assert truth.loss.mean() == pytest.approx(world.risk, abs=5e-3)
+    surrogate = truth.scores.surrogate
+    assert 0.0 <= surrogate.min() < surrogate.max() <= 1.0
+    near = abs(surrogate - 0.3) < 0.05
+    assert truth.loss[near].mean() == pytest.approx(0.3, abs=0.03)
+    embedding = world.embeddings(b"a")
+    assert embedding.shape == (200_000, 2)
+    assert embedding.std() == pytest.approx(1.0, abs=0.01)
+    correlation = (embedding[:, 0] * (truth.loss - 0.5)).mean()
+    assert abs(correlation) < 5e-3
+    assert (world.pool(b"a").loss == truth.loss).all()
+    assert (world.pool(b"b").loss != truth.loss).any()
+
+
+def test_all_methods_meet_the_same_pool_and_peeked_ones_have_one_target() -> None:
+    found = jobs(2, METHODS, ("population", "pool"))
+    assert len(set(found)) == len(found) == 2 * (len(METHODS) + len(CLAIMING))
+    assert {job.method for job in found if job.target == "pool"} == set(CLAIMING)
+    assert [job.trial for job in found] == sorted(job.trial for job in found)
+
+
+def result(job: Job, *, missed: bool, ever: bool | None = None, stopped: str = "") -> Result:
+    ever = missed if ever is None else ever
+    return Result(job, 100, stopped or "target_reached", 0.2, 0.3, missed, ever, 0.5)
+
+
+def trials(method: str, missed: int, of: int) -> list[Result]:
+    return [result(Job(n, method), missed=n < missed) for n in range(of)]
+
+
+def test_counts_carry_wilsons_interval_and_the_exact_test() -> None:
+    count = Count.of([True] * 8 + [False] * 92)
+    assert (count.times, count.trials, count.rate) == (8, 100, 0.08)
+    # z = 1.959964: (0.08 + z²/200 ± z sqrt(0.08 · 0.92 / 100 + z²/40000)) / (1 + z²/100).
+    assert count.lower == pytest.approx(0.041093, abs=1e-6)
+    assert count.upper == pytest.approx(0.149981, abs=1e-6)
+    assert count.above(0.05) == pytest.approx(float(binom.sf(7, 100, 0.05)))
+    assert Count.of([False] * 10).above(0.05) == 1.0
+    assert str(count) == "0.080 (0.041 – 0.150)"
+    assert (Count.of([False] * 40).lower, Count.of([True] * 40).upper) == (0.0, 1.0)
+
+
+def test_a_claim_is_rejected_at_the_stated_error_and_only_claims_are() -> None:
+    least = next(k for k in range(1000) if binom.sf(k - 1, 1000, 0.05) < LEVEL / 2)
+    for missed, bad in ((least - 1, []), (least, ["celeus"])):
+        found = rows(trials("celeus", missed, 1000) + trials("sharp", 0, 1000))
+        assert [row.method for row in rejected(found, 0.05)] == bad
+    assert rejected(rows(trials("wilson", 1000, 1000)), 0.05) == []
+
+
+def test_the_page_shows_counts_beside_the_papers_and_the_verdict() -> None:
+    found = rows(
+        [
+            *trials("cer_eval", 161, 1000),
+            *trials("celeus", 25, 1000),
+            result(Job(1000, "celeus"), missed=True, stopped=BROKEN),
+        ]
+    )
+    text = coveragepage.page(found, Setting())
+    assert "| Cer-Eval | population | 1000 | 0.161 (0.140 – 0.185) |" in text
+    assert "| 0.161 | 100 | 100% |" in text
+    assert "| `celeus` | population | 1001 | 0.026 (0.018 – 0.038), 1 broken |" in text
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    assert len({line.count("|") for line in lines}) == 1
+    assert "No policy misses significantly" in text
+    bad = coveragepage.verdict(rows(trials("celeus", 500, 1000)), Setting())
+    assert bad.startswith("**Rejected: `celeus` for the population**")
+
+
+def test_the_picture_is_a_png(tmp_path: Path) -> None:
+    path = tmp_path / "coverage.png"
+    coveragepage.draw(rows(trials("celeus", 3, 40) + trials("wilson", 3, 40)), 0.05, path)
+    assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_run_that_was_ended_goes_on_to_the_same_page(tmp_path: Path) -> None:
+    options = Options(world=SMALL, trials=3, methods=["wilson", "sharp", "cer_eval"], quick=True)
+    run_study(options, tmp_path / "whole", 1)
+    run_study(options, tmp_path / "ended", 1)
+    kept = tmp_path / "ended" / "coverage.jsonl"
+    lines = kept.read_bytes().splitlines(keepends=True)
+    kept.write_bytes(b"".join(lines[:5]) + lines[5][:20])
+    run_study(options, tmp_path / "ended", 1)
+    own = series(options.setting, 0)
+    whole, ended = (read(own, tmp_path / one / "coverage.jsonl") for one in ("whole", "ended"))
+    assert [timeless(one) for one in ended] == [timeless(one) for one in whole]
+
+
+def timeless(one: Result) -> Result:
+    return Result(
+        one.job, one.labels, one.stopped, one.lower, one.upper, one.missed, one.ever, seconds=0.0
+    )
+
+
+def test_a_job_is_the_same_for_ever_and_trials_differ() -> None:
+    one, again = (run(QUICK, 0, Job(0, "sharp", "pool")) for _ in range(2))
+    assert timeless(one) == timeless(again)
+    assert run(QUICK, 0, Job(1, "sharp", "pool")).lower != one.lower
+    assert run(QUICK, 1, Job(0, "sharp", "pool")).lower != one.lower
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (Options(methods=["celeus", "bayes"]), "method must be one of wilson"),
+        (Options(targets=["everything"]), "target must be one of pool, population"),
+        (Options(world={"groups": 1}), "groups must be at least 2"),
+        (Options(world={"items": 3}), "items must be at least 10"),
+        (Options(world={"noise": float("nan")}), "noise must be"),
+        (Options(world={"least_risk": 0.9, "largest_risk": 0.1}), "largest_risk must be"),
+        (Options(precision=1.5), "precision must be above 0"),
+        (Options(alpha=0.0), "alpha must be above 0"),
+        (Options(judges=0), "judges must be"),
+    ],
+)
+def test_bad_options_are_refused_before_anything_is_written(
+    options: Options, named: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InvalidValue, match=named):
+        run_study(options, tmp_path / "out", 1)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_precision_that_no_pool_reaches_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UnreachablePrecision):
+        run_study(Options(world={"items": 100}), tmp_path / "out", 1)
+    assert not (tmp_path / "out").exists()
