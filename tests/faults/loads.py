@@ -112,6 +112,13 @@ class Load:
             milestone.set()
 
 
+async def until(happened: Callable[[], bool]) -> None:
+    """Wait for something that nobody announces."""
+    async with asyncio.timeout(MOST_SECONDS):
+        while not happened():  # noqa: ASYNC110 - nobody sets an event
+            await asyncio.sleep(0.02)
+
+
 def assert_worth_repeating(answer: httpx.Response) -> None:
     """Nothing but a lost database or a held lock, and it says when to come back."""
     told = (answer.status_code, answer.json().get("code"))

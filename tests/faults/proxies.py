@@ -46,30 +46,34 @@ class Proxy:
     upstream: Callable[[], Awaitable[Opened]]
     asked: Look = let_pass
     answered: Look = let_pass
-    writers: set[asyncio.StreamWriter] = field(default_factory=set)
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    pumps: set[asyncio.Task[None]] = field(default_factory=set)
 
-    def cut_all(self) -> None:
-        """End every connection, as a network that fails."""
-        for writer in self.writers:
-            writer.transport.abort()
+    async def end(self, server: asyncio.Server) -> None:
+        """Take no more connections, and end those there are."""
+        server.close()
+        for pump in self.pumps:
+            pump.cancel()
+        if self.tasks:
+            await asyncio.wait(self.tasks)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Join a client with the server until either leaves."""
+        task = asyncio.current_task()
+        assert task is not None
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
         link = Link(_peer(writer))
-        self.writers.add(writer)
         try:
             back, forth = await self.upstream()
         except OSError:
             writer.transport.abort()
-            self.writers.discard(writer)
             return
-        self.writers.add(forth)
         pumps = [
             asyncio.create_task(_pump(reader, forth, lambda piece: self.asked(link, piece))),
             asyncio.create_task(_pump(back, writer, lambda piece: self.answered(link, piece))),
         ]
-        self.tasks.update(pumps)
+        self.pumps.update(pumps)
         try:
             await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -77,9 +81,8 @@ class Proxy:
                 pump.cancel()
             for end in (writer, forth):
                 end.transport.abort()
-                self.writers.discard(end)
             await asyncio.gather(*pumps, return_exceptions=True)
-            self.tasks.difference_update(pumps)
+            self.pumps.difference_update(pumps)
 
 
 async def _pump(
@@ -113,9 +116,7 @@ async def before_postgres(database_url: str, folder: Path) -> AsyncIterator[tupl
     try:
         yield proxy, database_url.replace(real, quote(str(folder), safe="/"))
     finally:
-        server.close()
-        proxy.cut_all()
-        await asyncio.sleep(0)
+        await proxy.end(server)
 
 
 @asynccontextmanager
@@ -126,6 +127,4 @@ async def before_port(port: int, at: int = 0) -> AsyncIterator[tuple[Proxy, int]
     try:
         yield proxy, server.sockets[0].getsockname()[1]
     finally:
-        server.close()
-        proxy.cut_all()
-        await asyncio.sleep(0)
+        await proxy.end(server)

@@ -114,7 +114,7 @@ async def world(database_url: str) -> AsyncIterator[World]:
     with data_folder() as folder:
         async with (
             before_postgres(database_url, folder) as (proxy, through),
-            serving(1, through, database_pool_size="1") as (cut,),
+            serving(1, through, database_pool_size=1) as (cut,),
             serving(1, database_url) as (other,),
             client_of(cut.url) as client,
             client_of(other.url) as straight,

@@ -65,7 +65,7 @@ async def test_a_worker_killed_between_commit_and_answer_has_lost_nothing(
     with data_folder() as folder:
         async with (
             before_postgres(database_url, folder) as (proxy, through),
-            serving(1, through, workers="3") as (service,),
+            serving(1, through, workers=3) as (service,),
             loaded([service.url], rounds=120) as load,
         ):
             fault = KilledBetweenCommitAndAnswer(proxy, seed=1)
@@ -156,7 +156,7 @@ async def test_an_import_killed_in_the_middle_leaves_nothing_and_may_be_repeated
     with data_folder() as folder:
         async with (
             before_postgres(database_url, folder) as (proxy, through),
-            serving(1, through, workers="3") as (service,),
+            serving(1, through, workers=3) as (service,),
             serving(1, database_url) as (other,),
         ):
             proxy.asked = kill

@@ -26,9 +26,8 @@ MOST_BEHIND_SECONDS = TTL_SECONDS + 1.5
 @asynccontextmanager
 async def watched(database_url: str, redis_url: str, rounds: int) -> AsyncIterator[Watch]:
     """Two servers, a session nobody has worked on, dashboards on both."""
-    ttl = str(TTL_SECONDS)
     async with (
-        serving(2, database_url, redis_url, status_ttl_seconds=ttl) as services,
+        serving(2, database_url, redis_url, status_ttl_seconds=TTL_SECONDS) as services,
         loaded([service.url for service in services], rounds) as load,
     ):
         watch = Watch(load)
