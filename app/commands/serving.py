@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 DRAIN_SECONDS = 10
 """How long open streams may hold up a stop."""
+IDLE_SECONDS = 65
+"""How long a connection may lie idle: longer than proxies keep theirs, so that they close first."""
 
 
 def serve(
@@ -37,6 +39,8 @@ def serve(
     (CELEUS_HOST, CELEUS_PORT, CELEUS_WORKERS).
     """
     import uvicorn
+
+    from app.api.heads import most_connections
 
     settings = settings_of(host=host, port=port, workers=workers, data_dir=data_dir)
     free = _free_port(settings.host, settings.port)
@@ -55,6 +59,9 @@ def serve(
             workers=settings.workers,
             log_level=settings.log_level,
             timeout_graceful_shutdown=DRAIN_SECONDS,
+            http="app.api.heads:BoundedHeads",
+            limit_concurrency=most_connections(),
+            timeout_keep_alive=IDLE_SECONDS,
         )
 
 

@@ -1,0 +1,121 @@
+"""Connections of a real server: heads without end, and clients that say nothing."""
+
+import asyncio
+import resource
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+import httpx
+import pytest
+import uvicorn
+
+from app.api import heads
+from app.main import create_app
+from app.settings import Settings
+from tests.keys import bearer
+from tests.servers import free_port
+
+
+@contextmanager
+def served(settings: Settings, **options: object) -> Iterator[int]:
+    """The port of a server in a thread of this process."""
+    port = free_port()
+    config = uvicorn.Config(
+        create_app(settings),
+        port=port,
+        http="app.api.heads:BoundedHeads",
+        log_level="error",
+        **options,  # type: ignore[arg-type]
+    )
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        while not server.started:
+            threading.Event().wait(0.02)
+        yield port
+    finally:
+        server.should_exit = True
+        thread.join(20)
+
+
+@pytest.fixture
+def port(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """A server that waits half a second for a head, and a fifth of one for a body."""
+    monkeypatch.setattr(heads, "MOST_SECONDS", 0.5)
+    with served(settings.model_copy(update={"body_timeout_seconds": 0.2})) as port:
+        yield port
+
+
+async def said(port: int, *parts: bytes, pause: float = 0.0) -> bytes:
+    """Everything the server says to what it is sent; it has five seconds."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    answer = bytearray()
+
+    async def listen() -> None:
+        with suppress(ConnectionError):
+            while part := await reader.read(1 << 16):
+                answer.extend(part)
+
+    async with asyncio.timeout(5):
+        listening = asyncio.create_task(listen())
+        with suppress(ConnectionError):
+            for part in parts:
+                writer.write(part)
+                await writer.drain()
+                await asyncio.sleep(pause)
+        await listening
+    writer.close()
+    return bytes(answer)
+
+
+async def test_a_head_of_any_usual_size_is_taken(port: int) -> None:
+    answer = await asyncio.to_thread(
+        httpx.get, f"http://127.0.0.1:{port}/healthz", headers={"X-Long": "x" * 60_000}
+    )
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize(
+    "line", [b"GET /" + b"x" * 9999, b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 2000]
+)
+async def test_a_head_without_end_is_refused_and_not_kept(port: int, line: bytes) -> None:
+    more = [b"x" * 10_000] * 6
+    assert (await said(port, line, *more, pause=0.02)).startswith(b"HTTP/1.1 431 ")
+
+
+async def test_a_head_that_does_not_come_is_not_waited_for(port: int) -> None:
+    assert await said(port) == b""
+    slowly = (b"GET /healthz HTTP/1.1\r\n", *[b"X: y\r\n"] * 20)
+    assert await said(port, *slowly, pause=0.05) == b""
+    first = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+    answer = await said(port, first, *slowly, pause=0.05)
+    assert answer.count(b"HTTP/1.1 200") == 1, "the second one of a connection neither"
+
+
+async def test_a_body_of_one_byte_at_a_time_ends_with_its_connection(port: int) -> None:
+    head = (
+        "POST /v1/sessions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        f"Authorization: {bearer()['Authorization']}\r\nContent-Length: 1000\r\n\r\n"
+    )
+    answer = await said(port, head.encode(), *[b" "] * 40, pause=0.05)
+    assert answer.startswith(b"HTTP/1.1 408 ")
+    assert b'"code":"body_too_slow"' in answer
+
+
+async def test_connections_beyond_the_limit_are_told_so(settings: Settings) -> None:
+    with served(settings, limit_concurrency=3) as port:
+        url = f"http://127.0.0.1:{port}/healthz"
+        idle = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3)]
+        assert (await asyncio.to_thread(httpx.get, url)).status_code == 503
+        for _, writer in idle:
+            writer.close()
+            await writer.wait_closed()
+        await asyncio.sleep(0.1)
+        assert (await asyncio.to_thread(httpx.get, url)).status_code == 200
+
+
+def test_a_process_takes_no_more_connections_than_it_may_open_files() -> None:
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    assert 0 < heads.most_connections() <= max(64, min(4096, files))
