@@ -50,7 +50,7 @@ def _example(schema: dict[str, Any]) -> Any:  # noqa: ANN401 - whatever the cont
     for several in ("anyOf", "oneOf"):
         if several in schema:
             return _example(schema[several][0])
-    return schema["examples"][0]
+    return schema.get("examples", [{}])[0]
 
 
 ROUTES = [
