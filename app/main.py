@@ -8,7 +8,7 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from app.api import certificates, history, items, pools, problems, rounds, sessions, system
+from app.api import certificates, history, items, links, pools, problems, rounds, sessions, system
 from app.api.auth import Door
 from app.api.limits import BodyLimit
 from app.api.metrics import Measured, Metrics
@@ -43,7 +43,7 @@ class Service(FastAPI):
     def openapi(self) -> dict[str, Any]:
         """The contract; made once."""
         if self.openapi_schema is None:
-            self.openapi_schema = problems.described(super().openapi())
+            self.openapi_schema = links.linked(problems.described(super().openapi()))
         return self.openapi_schema
 
 
@@ -63,6 +63,8 @@ def create_app(settings: Settings) -> FastAPI:
         lifespan=lifespan,
         # Served by a route of ours, which asks for a key
         openapi_url=None,
+        # A redirection would repeat whatever host the request names
+        redirect_slashes=False,
     )
     app.state.metrics = Metrics()
     problems.install(app)

@@ -1,6 +1,6 @@
 """What routes ask for: the rooms, the scope they need, and ids taken from the path."""
 
-from typing import Annotated, cast
+from typing import Annotated, Any, cast
 from uuid import UUID
 
 from fastapi import Depends, Path, Query, Request
@@ -15,6 +15,8 @@ __all__ = [
     "PAGE_DEFAULT",
     "PAGE_MOST",
     "Administers",
+    "AfterPool",
+    "AfterSession",
     "CallerOf",
     "Labels",
     "Limit",
@@ -24,6 +26,7 @@ __all__ = [
     "Reads",
     "SessionId",
     "cursor_of",
+    "form_of",
     "pool_id_of",
     "session_id_of",
 ]
@@ -82,9 +85,19 @@ def cursor_of(prefix: str, after: str | None) -> UUID | None:
     return found
 
 
+def form_of(prefix: str) -> dict[str, Any]:
+    """The form of an id, for the contract only: what has another is not found."""
+    return {"pattern": f"^{prefix}_[0-9a-f]{{32}}$"}
+
+
 async def _pool_of_path(
     pool_id: Annotated[
-        str, Path(description="Id of the pool.", examples=["pool_019aa3c4d5e67f8091a2b3c4d5e6f708"])
+        str,
+        Path(
+            description="Id of the pool.",
+            examples=["pool_019aa3c4d5e67f8091a2b3c4d5e6f708"],
+            json_schema_extra=form_of("pool"),
+        ),
     ],
 ) -> UUID:
     return pool_id_of(pool_id)
@@ -93,7 +106,11 @@ async def _pool_of_path(
 async def _session_of_path(
     session_id: Annotated[
         str,
-        Path(description="Id of the session.", examples=["ses_019aa3c4d5e67f8091a2b3c4d5e6f708"]),
+        Path(
+            description="Id of the session.",
+            examples=["ses_019aa3c4d5e67f8091a2b3c4d5e6f708"],
+            json_schema_extra=form_of("ses"),
+        ),
     ],
 ) -> UUID:
     return session_id_of(session_id)
@@ -102,4 +119,10 @@ async def _session_of_path(
 OpenRooms = Annotated[Rooms, Depends(_open_rooms)]
 PoolId = Annotated[UUID, Depends(_pool_of_path)]
 SessionId = Annotated[UUID, Depends(_session_of_path)]
+AfterPool = Annotated[
+    str | None, Query(description="`next` of the page before.", json_schema_extra=form_of("pool"))
+]
+AfterSession = Annotated[
+    str | None, Query(description="`next` of the page before.", json_schema_extra=form_of("ses"))
+]
 Limit = Annotated[int, Query(ge=1, le=PAGE_MOST, description="Entries of a page.")]

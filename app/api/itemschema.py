@@ -13,7 +13,7 @@ ITEM_EXAMPLE: dict[str, Any] = {
 
 _SCORE = "on the scale of the loss"
 _PROBABILITIES = {
-    "type": "array",
+    "type": ["array", "null"],
     "items": {"type": "number", "minimum": 0, "maximum": 1},
     "minItems": 2,
 }
@@ -23,8 +23,8 @@ ITEM_SCHEMA: dict[str, Any] = {
     "title": "Item",
     "description": (
         "One unit of the population. All items of a pool carry the same optional fields; "
-        "`payload` may be left out anywhere. Losses can only follow from labels where "
-        "`prediction` or `target_probs` is given."
+        "`payload` may be left out anywhere, and null counts as left out. Losses can only follow "
+        "from labels where `prediction` or `target_probs` is given."
     ),
     "required": ["id"],
     "additionalProperties": False,
@@ -32,18 +32,18 @@ ITEM_SCHEMA: dict[str, Any] = {
         "id": {"type": "string", "minLength": 1, "maxLength": MAX_TEXT},
         "payload": {
             "description": "What the judge is shown: any JSON object or string, at most 1 MiB.",
-            "anyOf": [{"type": "object"}, {"type": "string"}],
+            "type": ["object", "string", "null"],
         },
-        "surrogate": {"type": "number", "description": f"A guess of the loss, {_SCORE}."},
+        "surrogate": {"type": ["number", "null"], "description": f"A guess of the loss, {_SCORE}."},
         "surrogates": {
-            "type": "array",
+            "type": ["array", "null"],
             "items": {"type": "number"},
             "minItems": 1,
             "maxItems": MAX_SURROGATES,
             "description": f"Several guesses in place of one, {_SCORE}.",
         },
         "proxy": {
-            "type": "number",
+            "type": ["number", "null"],
             "description": f"A proxy of the target's loss, {_SCORE}; items whose surrogate is far "
             "from it are drawn more often.",
         },
@@ -55,11 +55,11 @@ ITEM_SCHEMA: dict[str, Any] = {
         "surrogate_probs": _PROBABILITIES
         | {"description": "The same of a small surrogate model, together with target_probs."},
         "prediction": {
-            "type": "integer",
+            "type": ["integer", "null"],
             "minimum": 0,
             "description": "The target's class, for zero_one losses from labels.",
         },
-        "group": {"type": "string", "minLength": 1, "maxLength": MAX_TEXT},
+        "group": {"type": ["string", "null"], "minLength": 1, "maxLength": MAX_TEXT},
     },
     "examples": [ITEM_EXAMPLE],
 }

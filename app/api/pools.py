@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Any, Self
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from app import errors
@@ -11,6 +11,7 @@ from app.api.bodies import JsonRoute
 from app.api.dependencies import (
     NO_NUL,
     PAGE_DEFAULT,
+    AfterPool,
     Limit,
     Manages,
     PoolId,
@@ -153,7 +154,7 @@ async def create_pool(rooms: Manages, body: PoolIn, attempt: AttemptOf) -> Respo
 async def list_pools(
     rooms: Reads,
     limit: Limit = PAGE_DEFAULT,
-    after: Annotated[str | None, Query(description="`next` of the page before.")] = None,
+    after: AfterPool = None,
 ) -> PoolPage:
     """From the newest on."""
     found = await pools.list_pools(rooms, limit, cursor_of("pool", after))

@@ -13,7 +13,15 @@ from pydantic.config import JsonDict
 from app.api.bodies import JsonRoute
 from app.api.dependencies import NO_NUL, CallerOf, Labels, Manages, SessionId
 from app.api.problems import responses
-from app.api.sessionschema import SESSION, STRICT, BlindSession, Session, SessionState, Time
+from app.api.sessionschema import (
+    AS_WHOLE,
+    SESSION,
+    STRICT,
+    BlindSession,
+    Session,
+    SessionState,
+    Time,
+)
 from app.errors import (
     InvalidValue,
     LossOutsideScale,
@@ -36,6 +44,14 @@ DRAW: JsonDict = {
     "expires_at": "2026-11-21T09:35:00+00:00",
 }
 
+EXACTLY_ONE: JsonDict = {
+    "oneOf": [
+        {"required": [name], "properties": {name: {"not": {"type": "null"}}}}
+        for name in ("loss", "label", "unjudgeable")
+    ]
+}
+"""What a judgement says; a member that is null says nothing."""
+
 Worker = Annotated[
     str,
     Field(
@@ -45,7 +61,10 @@ Worker = Annotated[
         description="Who judges; its own draws come back to it.",
     ),
 ]
-RoundNumber = Annotated[int, Field(ge=1, le=2**31 - 1)]
+RoundNumber = Annotated[int, Field(ge=1, le=2**31 - 1), AS_WHOLE]
+Label = Annotated[int, Field(ge=0, le=2**31 - 1), AS_WHOLE]
+Held = Annotated[int, Field(ge=0, le=MOST_HELD), AS_WHOLE]
+Count = Annotated[int, Field(ge=1, le=MOST_HELD), AS_WHOLE]
 
 
 class NextRequest(BaseModel):
@@ -56,17 +75,15 @@ class NextRequest(BaseModel):
     )
 
     worker: Worker
-    count: int = Field(1, ge=1, le=MOST_HELD, description="How many draws to hold at most.")
+    count: Count = Field(1, description="How many draws to hold at most.")
 
 
 class _Judged(BaseModel):
-    model_config = STRICT
+    model_config = ConfigDict(**STRICT, json_schema_extra=EXACTLY_ONE)
 
     round: RoundNumber
     loss: float | None = None
-    label: int | None = Field(
-        None, ge=0, le=2**31 - 1, description="True class; the loss is computed from it."
-    )
+    label: Label | None = Field(None, description="True class; the loss is computed from it.")
     unjudgeable: str | None = Field(
         None, min_length=1, max_length=2000, pattern=NO_NUL, description="Why no judge can tell."
     )
@@ -87,11 +104,12 @@ class OneObservation(_Judged):
 
     model_config = ConfigDict(
         **STRICT,
-        json_schema_extra={"examples": [{"round": 412, "loss": 1, "worker": "judge-1", "next": 1}]},
+        json_schema_extra=EXACTLY_ONE
+        | {"examples": [{"round": 412, "loss": 1, "worker": "judge-1", "next": 1}]},
     )
 
     worker: Worker
-    next: int = Field(0, ge=0, le=MOST_HELD)
+    next: Held = 0
 
 
 class ListedObservation(_Judged):
@@ -116,7 +134,7 @@ class ObservationList(BaseModel):
 
     observations: list[ListedObservation] = Field(min_length=1, max_length=MOST_OBSERVATIONS)
     worker: Worker
-    next: int = Field(0, ge=0, le=MOST_HELD)
+    next: Held = 0
 
 
 def _form(body: object) -> str:
@@ -139,9 +157,8 @@ class AmendmentRequest(_Judged):
 
     model_config = ConfigDict(
         **STRICT,
-        json_schema_extra={
-            "examples": [{"round": 7, "loss": 0, "author": "ada", "reason": "misread the image"}]
-        },
+        json_schema_extra=EXACTLY_ONE
+        | {"examples": [{"round": 7, "loss": 0, "author": "ada", "reason": "misread the image"}]},
     )
 
     author: str = Field(min_length=1, max_length=128, pattern=NO_NUL)

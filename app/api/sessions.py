@@ -6,7 +6,15 @@ import orjson
 from fastapi import APIRouter, Query, Request, Response
 
 from app.api.bodies import JsonRoute
-from app.api.dependencies import Manages, Reads, SessionId, cursor_of, pool_id_of
+from app.api.dependencies import (
+    AfterSession,
+    Manages,
+    Reads,
+    SessionId,
+    cursor_of,
+    form_of,
+    pool_id_of,
+)
 from app.api.once import AttemptOf
 from app.api.problems import responses
 from app.api.sessionschema import (
@@ -84,9 +92,9 @@ async def open_session(rooms: Manages, body: SessionOpening, attempt: AttemptOf)
 )
 async def list_sessions(
     rooms: Reads,
-    pool_id: Annotated[str | None, Query(max_length=64)] = None,
+    pool_id: Annotated[str | None, Query(json_schema_extra=form_of("pool"))] = None,
     state: SessionState | None = None,
-    after: Annotated[str | None, Query(max_length=64)] = None,
+    after: AfterSession = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> dict[str, Any]:
     """Filter by pool and state; pages are keyed by the last session seen."""

@@ -2,16 +2,25 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.config import JsonDict
 
-from app.api.dependencies import NO_NUL
+from app.api.dependencies import NO_NUL, form_of
 
 STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 SessionState = Literal[
     "active", "target_reached", "decided", "budget_spent", "exhausted", "paused", "closed"
 ]
 QuestionSide = Literal["at_most", "at_least"]
+
+
+def _whole(value: object) -> object:
+    """1.0 as 1: JSON knows no difference, and some writers give every number a fraction."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+AS_WHOLE = BeforeValidator(_whole)
+Whole = Annotated[int, AS_WHOLE]
 Time = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 QUESTION: JsonDict = {"side": "at_most", "threshold": 0.1}
 DECISION: JsonDict = {"side": "at_most", "threshold": 0.1, "answer": "no", "round": 388}
@@ -96,7 +105,7 @@ class SessionOpening(BaseModel):
 
     model_config = ConfigDict(**STRICT, json_schema_extra={"examples": [OPENING]})
 
-    pool_id: str = Field(description="A sealed pool.", max_length=64)
+    pool_id: str = Field(description="A sealed pool.", json_schema_extra=form_of("pool"))
     policy: str | None = Field(
         None, min_length=1, max_length=64, description="How items are chosen and bet on."
     )
@@ -109,9 +118,9 @@ class SessionOpening(BaseModel):
     )
     alpha: float = Field(0.05, description="The interval covers with probability 1 - alpha.")
     precision: float | None = Field(None, description="Interval width at which to stop.")
-    budget: int | None = Field(None, description="Most draws; default: the whole pool.")
-    lease_seconds: int | None = Field(
-        None, ge=1, le=604_800, description="How long a worker may hold a draw unheard."
+    budget: Whole | None = Field(None, description="Most draws; default: the whole pool.")
+    lease_seconds: Annotated[int, Field(ge=1, le=604_800), AS_WHOLE] | None = Field(
+        None, description="How long a worker may hold a draw unheard."
     )
     population_bound: Literal["pairs", "hoeffding", "kl", "clopper_pearson", "margin"] | None = (
         Field(None, description="How the interval reaches from the pool to its population.")
@@ -210,7 +219,7 @@ class SessionChange(BaseModel):
     model_config = ConfigDict(**STRICT, json_schema_extra={"examples": [{"precision": 0.03}]})
 
     precision: float | None = Field(None, description="null: no precision.")
-    budget: int | None = None
+    budget: Whole | None = None
     stop_when_decided: bool | None = Field(
         None, description="false: go on although all questions are answered; true: stop then."
     )
