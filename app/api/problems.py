@@ -222,8 +222,14 @@ def install(app: FastAPI) -> None:
         found = error.errors() if isinstance(error, RequestValidationError) else ()
         return of_validation(found)
 
-    async def http(_: Request, error: Exception) -> JSONResponse:
-        return _of_http(error) if isinstance(error, HTTPException) else _unexpected()
+    async def http(request: Request, error: Exception) -> JSONResponse:
+        if not isinstance(error, HTTPException):
+            return _unexpected()
+        answer = _of_http(error)
+        if answer.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+            # The framework names those of one route only, of the several that a path may have.
+            answer.headers["Allow"] = ", ".join(_methods(request))
+        return answer
 
     async def unexpected(_: Request, __: Exception) -> JSONResponse:
         return _unexpected()
@@ -263,6 +269,12 @@ def _of_http(error: HTTPException) -> JSONResponse:
     answer = problem(code, status.phrase, status, str(error.detail), {})
     answer.headers.update(error.headers or {})
     return answer
+
+
+def _methods(request: Request) -> list[str]:
+    """What may be asked at the path of a request, as the contract tells it."""
+    path = getattr(request.scope.get("route"), "path", None)
+    return sorted(method.upper() for method in request.app.openapi()["paths"].get(path, ()))
 
 
 def _unexpected() -> JSONResponse:
