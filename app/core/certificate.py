@@ -98,12 +98,36 @@ def certificate(account: Account, key: Ed25519PrivateKey) -> bytes:
 
 def signed(body: Mapping[str, Any], key: Ed25519PrivateKey) -> bytes:
     """A document with its signature, as canonical JSON."""
+    message = rfc8785.dumps(dict(body))
     signature = {
         "algorithm": ALGORITHM,
         "public_key": public_of(key).hex(),
-        "value": sign(rfc8785.dumps(dict(body)), key).hex(),
+        "value": sign(message, key).hex(),
     }
-    return rfc8785.dumps({**body, "signature": signature})
+    after = _after(body)
+    return message.removesuffix(after) + _member("signature", signature) + after
+
+
+def message_of(data: bytes, document: Mapping[str, Any]) -> bytes:
+    """What a certificate's signature is over, ``data`` being the canonical JSON of ``document``."""
+    after = _after(document)
+    signature = _member("signature", document["signature"])
+    return data.removesuffix(after).removesuffix(signature) + after
+
+
+def _after(document: Mapping[str, Any]) -> bytes:
+    """The end of a certificate: the members whose names come after ``signature``.
+
+    Canonical JSON sorts members by name, so that the signature is taken out and put in right
+    before them; writing megabytes of ledger anew for it would take most of a second.
+    """
+    names = sorted(name for name in document if name > "signature")
+    return b"".join(_member(name, document[name]) for name in names) + b"}"
+
+
+def _member(name: str, value: Any) -> bytes:  # noqa: ANN401 -- JSON
+    """A member as canonical JSON has it, unless it is the first."""
+    return b"," + rfc8785.dumps({name: value})[1:-1]
 
 
 def digest_of(data: bytes) -> str:

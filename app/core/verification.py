@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 import rfc8785
 
-from app.core.certificate import FORMAT, claim_of, digest_of, rounds_of
+from app.core.certificate import FORMAT, claim_of, digest_of, message_of, rounds_of
 from app.core.certified import (
     close,
     compare_rounds,
@@ -181,8 +181,8 @@ class _Inspection:
             report.unchecked["supersedes"] = NO_OLDER
         given = document["signature"]
         public = bytes.fromhex(given["public_key"])
-        body = {name: value for name, value in document.items() if name != "signature"}
-        valid = signed_by(rfc8785.dumps(body), bytes.fromhex(given["value"]), public)
+        message = message_of(self._data, document)
+        valid = signed_by(message, bytes.fromhex(given["value"]), public)
         trusted = None if self._trusted is None else public == self._trusted
         report.signature = Signature(given["public_key"], valid, trusted)
 
