@@ -12,7 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
 from app import errors
-from app.errors import Refusal, shortened
+from app.errors import Refusal
+from app.quoting import shortened
 
 STATUS: Mapping[type[Refusal], HTTPStatus] = MappingProxyType(
     {

@@ -12,7 +12,8 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlsplit
 
-from app.errors import InvalidValue, printable
+from app.errors import InvalidValue
+from app.quoting import printable
 
 MOST_BYTES = 4 * 1024 * 1024
 MOST_LETTERS = 300

@@ -13,7 +13,7 @@ import numpy as np
 
 from app.core.losses import LossScale
 from app.core.pool import canonical
-from app.errors import VALUE_LENGTH, printable, shortened
+from app.quoting import VALUE_LENGTH, printable, shortened
 
 MAX_TEXT = 256
 """Longest id and group name, in characters."""

@@ -15,7 +15,7 @@ import numpy as np
 import rfc8785
 from numpy.typing import NDArray
 
-from app.errors import shortened
+from app.quoting import shortened
 
 MOST_WHOLE = 2**31 - 1
 EXCERPT = 24

@@ -25,10 +25,10 @@ from app.errors import (
     KeyRetired,
     ProjectExists,
     ProjectNotFound,
-    shortened,
 )
 from app.operations.callers import SCOPES
 from app.operations.rooms import Rooms
+from app.quoting import shortened
 from app.store.tables import keys, projects
 
 DEFAULT_PROJECT_NAME = "default"

@@ -8,6 +8,7 @@ from fastapi import FastAPI
 from app import errors
 from app.api import problems
 from app.errors import Refusal
+from app.quoting import shortened
 from tests.keys import bearer
 
 MEDIA_TYPE = "application/problem+json"
@@ -113,14 +114,14 @@ async def test_of_many_wrong_fields_the_first_are_told_and_all_are_counted(
     ],
 )
 def test_a_value_is_told_by_its_beginning(value: object, text: str) -> None:
-    assert errors.shortened(value) == text
+    assert shortened(value) == text
 
 
 def test_a_value_of_a_thousand_levels_is_told_too() -> None:
     deep: list[object] = []
     for _ in range(100_000):
         deep = [deep]
-    assert errors.shortened(deep) == "[" * 100
+    assert shortened(deep) == "[" * 100
 
 
 async def test_unknown_paths_and_methods_are_problems(client: httpx.AsyncClient) -> None:
