@@ -1,0 +1,100 @@
+"""Seeded sessions that ask where it is hardest: on the true risk, and just beside it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.core.plan import Claim, make_plan
+from app.core.policies import policy_named
+from app.core.randomness import commitment
+from app.core.session import State, apply, begin, can_draw, observe, propose
+from app.core.stopping import Answer, Question, Side
+from app.study.simulation import Truth, ever_missed, seed_of
+from tests.claims.sessions import ALPHA, FURTHER_WORLDS, WORLDS, World
+
+BESIDE = 0.49
+"""Of one item's share in the pool risk: the nearest threshold that answers otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """Sessions that ask one question; ``engine_alpha`` breaks them.
+
+    ``beside`` puts the threshold where the answer is no, by the least there is.
+    """
+
+    policy: str
+    target: str
+    world: str
+    side: Side
+    beside: bool
+    items: int
+    engine_alpha: float = ALPHA
+
+    @property
+    def pools(self) -> World:
+        """Where the pools come from."""
+        return (WORLDS | FURTHER_WORLDS)[self.world]
+
+    def question(self, truth: Truth, risk: float) -> Question:
+        """The hardest question of a pool: its answer is yes, or no where ``beside``."""
+        step = BESIDE * (truth.upper - truth.lower) / truth.loss.size if self.beside else 0.0
+        return Question(self.side, risk - step if self.side == "at_most" else risk + step)
+
+    @property
+    def right(self) -> Answer:
+        """What there is to be answered."""
+        return "no" if self.beside else "yes"
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What some sessions said: how many answered wrongly, and how many said anything wrong.
+
+    Something wrong is an answer, or an interval of any round.
+    """
+
+    sessions: int
+    wrong: int
+    anything: int
+
+    def __add__(self, other: "Told") -> "Told":
+        return Told(
+            self.sessions + other.sessions,
+            self.wrong + other.wrong,
+            self.anything + other.anything,
+        )
+
+
+def told(case: Asking, first: int, sessions: int) -> Told:
+    """Sessions ``first`` to ``first + sessions - 1`` of a case, each on a pool of its own."""
+    wrong = anything = 0
+    for number in range(first, first + sessions):
+        truth = case.pools.pool(np.random.default_rng([number, case.items, 4]), case.items)
+        risk = float(truth.loss.mean()) if case.target == "pool" else case.pools.risk
+        if not truth.lower < risk < truth.upper:
+            # Nothing may be asked at an end of the scale.
+            continue
+        state = _run(case, truth, risk, seed_of(number, 4))
+        lost = state.decisions[0].answer not in {"undecided", case.right}
+        wrong += lost
+        anything += lost or ever_missed(state, risk)
+    return Told(sessions, wrong, anything)
+
+
+def _run(case: Asking, truth: Truth, risk: float, seed: bytes) -> State:
+    """Run beyond the answer, to exhaustion."""
+    question = case.question(truth, risk)
+    claim = Claim(
+        "pool" if case.target == "pool" else "population",
+        case.engine_alpha,
+        questions=(question,),
+        stop_when_decided=False,
+    )
+    plan = make_plan(claim, truth.facts, policy_named(case.policy), commitment(seed))
+    state = begin(plan, truth.scores, seed)
+    while can_draw(plan, state):
+        draw = propose(plan, state)
+        state = apply(plan, state, draw)
+        state = observe(plan, state, draw.round, float(truth.loss[draw.item]))
+    return state

@@ -1,0 +1,84 @@
+"""An answer is wrong in at most alpha of the sessions, on either side, however near the risk.
+
+A claim fails when an exact binomial test rejects it at 1e-3; the last tests show that it can.
+"""
+
+from functools import reduce
+from operator import add
+
+import pytest
+
+from app.core.asked import Asked, Rungs
+from app.core.eprocess import Interval
+from app.core.stopping import Answer, Question, Side
+from tests.claims.conftest import FULL, PIECES, Runner
+from tests.claims.deciding import Asking, Told, told
+from tests.claims.sessions import FURTHER_WORLDS, WORLDS
+from tests.claims.test_coverage import credible
+
+SIDES: tuple[Side, ...] = ("at_most", "at_least")
+HARDEST = ("informative surrogate", "more than half drawn")
+"""Where most of alpha is used up."""
+POOLS = [
+    *(("sharp", "pool", world) for world in ((*WORLDS, *FURTHER_WORLDS) if FULL else HARDEST)),
+    ("uniform", "pool", "informative surrogate"),
+    ("sharp", "population", "informative surrogate"),
+    ("celeus", "pool", "more than half drawn"),
+    *((policy, "pool", "rare losses") for policy in ("no_surrogate", "evalue") if FULL),
+]
+CASES = [(*pools, side, beside) for pools in POOLS for side in SIDES for beside in (False, True)]
+
+
+def run(runner: Runner, case: Asking) -> Told:
+    """The case in several processes; the counts do not depend on how many."""
+    size = -(-(1500 if FULL else 48) // PIECES)
+    pieces = [runner.pool.submit(told, case, piece * size, size) for piece in range(PIECES)]
+    return reduce(add, (piece.result() for piece in pieces))
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_at_most_alpha_of_the_sessions_say_anything_wrong(
+    case: tuple[str, str, str, Side, bool], runner: Runner
+) -> None:
+    counted = run(runner, Asking(*case, items=runner.items))
+    assert counted.wrong <= counted.anything
+    assert credible(counted.anything, counted.sessions), counted
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("beside", [False, True], ids=["on the risk", "just beside it"])
+@pytest.mark.parametrize("side", SIDES)
+def test_stakes_that_add_up_to_more_than_alpha_are_caught(
+    side: Side,
+    beside: bool,  # noqa: FBT001 -- a parameter of a test
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rungs = Asked.rungs
+
+    def generous(self: Asked, steps: int) -> tuple[Rungs, Rungs]:
+        plus, minus = rungs(self, steps)
+        return plus._replace(share=8.0 * plus.share), minus._replace(share=8.0 * minus.share)
+
+    monkeypatch.setattr(Asked, "rungs", generous)
+    broken = Asking("sharp", "pool", "more than half drawn", side, beside, 80)
+    counted = told(broken, 0, 80)
+    assert not credible(counted.wrong, counted.sessions), counted
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("side", SIDES)
+def test_an_answer_before_the_interval_is_past_the_threshold_is_caught(
+    side: Side, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Answers read off the half of the interval that is nearer to the estimate."""
+    answer = Question.answer
+
+    def hasty(self: Question, interval: Interval, slack: float = 0.0) -> Answer:
+        quarter = interval.width / 4.0
+        return answer(self, Interval(interval.lower + quarter, interval.upper - quarter), slack)
+
+    monkeypatch.setattr(Question, "answer", hasty)
+    hurried = Asking("sharp", "pool", "more than half drawn", side, beside=True, items=80)
+    counted = told(hurried, 0, 80)
+    assert not credible(counted.wrong, counted.sessions), counted
