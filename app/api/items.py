@@ -147,7 +147,7 @@ async def list_items(
 async def get_columns(rooms: Reads, pool_id: PoolId) -> StreamingResponse:
     """What a verifier needs: every column, `groups`, and the digests as text."""
     record, pool = await pools.columns(rooms, pool_id)
-    file = await to_thread.run_sync(_archive, pool)
+    file = await to_thread.run_sync(archive_of, pool)
     name = f"{pool_wire(record.pool_id)}.npz"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     if record.digest is not None:
@@ -155,7 +155,7 @@ async def get_columns(rooms: Reads, pool_id: PoolId) -> StreamingResponse:
     return StreamingResponse(_parts(file), media_type="application/octet-stream", headers=headers)
 
 
-def _archive(pool: Pool) -> IO[bytes]:
+def archive_of(pool: Pool) -> IO[bytes]:
     """The columns as an NPZ archive on disk, at its beginning."""
     file = tempfile.TemporaryFile()  # noqa: SIM115 - closed when it is sent
     np.savez(

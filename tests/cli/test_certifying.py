@@ -11,7 +11,7 @@ import numpy as np
 import psycopg
 import pytest
 
-from app.api.items import _archive
+from app.api.items import archive_of
 from app.core.certificate import signed
 from app.core.signing import public_of, public_to_pem
 from tests.cli.calling import Answer
@@ -38,7 +38,7 @@ def certificate(case: Case, tmp_path: Path) -> Path:
 @pytest.fixture
 def pool(case: Case, tmp_path: Path) -> Path:
     path = tmp_path / "pool.npz"
-    with _archive(case.world.pool) as archive:
+    with archive_of(case.world.pool) as archive:
         path.write_bytes(archive.read())
     return path
 

@@ -1,0 +1,116 @@
+"""How the golden certificates were made; run once, never again for a name that is there.
+
+    .venv/bin/python -m tests.golden.make_certificates
+
+A certificate that was issued has to verify for ever, by every later version: a file in
+`certificates/` is added and never written anew. A change of the method gets another method
+version and further files.
+"""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+from app.api.items import archive_of
+from app.core.plan import Claim
+from app.core.stopping import Question
+from tests.core.certifying import Case, World, bare_world, graded_world, opened, zero_one_world
+
+FOLDER = Path(__file__).parent / "certificates"
+KINDS = ("interim", "final")
+
+
+def _walked(case: Case) -> Case:
+    """Draws ahead of losses, judgements out of order, unjudgeable rounds, corrections, a change."""
+    case.go(20, hidden=[3, 11])
+    case.draw(5)
+    case.judge([23, 21, 25])
+    case.amend(5, case.plan.upper)
+    case.amend(6, None)
+    case.amend(3, case.plan.lower)
+    case.change(0.9 * (case.plan.precision or case.plan.scale.width / 10.0))
+    case.judge([22])
+    case.go(8, hidden=[27])
+    return case
+
+
+def _exhausted(case: Case) -> Case:
+    while case.state.drawn < case.plan.items:
+        case.go(1, hidden=[7])
+    return case
+
+
+def _labelled(case: Case) -> Case:
+    case.labels = True
+    case.go(25)
+    return case
+
+
+def _asked(world: World) -> Case:
+    questions = (Question("at_most", 0.9), Question("at_least", 0.3))
+    return opened(world, claim=Claim(precision=0.1, questions=questions))
+
+
+CERTIFICATES: Mapping[str, tuple[str, Callable[[World], Case]]] = MappingProxyType(
+    {
+        "sharp": ("zero_one", lambda world: _walked(opened(world))),
+        "sharp-graded": ("graded", lambda world: _walked(opened(world))),
+        "sharp-without-precision": (
+            "zero_one",
+            lambda world: _walked(opened(world, claim=Claim())),
+        ),
+        "sharp-asked": ("zero_one", lambda world: _walked(_asked(world))),
+        "sharp-exhausted": ("small", lambda world: _exhausted(opened(world))),
+        "sharp-labels": ("zero_one", lambda world: _labelled(opened(world))),
+        "pairs": (
+            "zero_one",
+            lambda world: _walked(opened(world, claim=Claim("population", precision=0.3))),
+        ),
+        "pairs-exhausted": (
+            "small",
+            lambda world: _exhausted(opened(world, claim=Claim("population", precision=0.5))),
+        ),
+        "uniform": ("bare", lambda world: _walked(opened(world, "uniform"))),
+        "celeus": (
+            "graded",
+            lambda world: _walked(opened(world, "celeus", Claim("population", precision=5.0))),
+        ),
+        "celeus-exact": ("zero_one", lambda world: _walked(opened(world, "celeus", range="exact"))),
+        "no-surrogate": ("graded", lambda world: _walked(opened(world, "no_surrogate"))),
+        "evalue": ("bare", lambda world: _walked(opened(world, "evalue"))),
+        "nothing-drawn": ("zero_one", lambda world: opened(world)),  # noqa: PLW0108 -- alike
+    }
+)
+"""The pool of every certificate, and how its session went."""
+
+WORLDS: Mapping[str, Callable[[], World]] = MappingProxyType(
+    {
+        "zero_one": lambda: zero_one_world(150),
+        "graded": lambda: graded_world(120),
+        "bare": lambda: bare_world(100),
+        "small": lambda: zero_one_world(40),
+    }
+)
+
+
+def main() -> None:
+    """Write what is not there yet."""
+    FOLDER.mkdir(exist_ok=True)
+    worlds = {name: make() for name, make in WORLDS.items()}
+    for name, world in worlds.items():
+        with archive_of(world.pool) as archive:
+            _write(f"{name}.npz", archive.read())
+    for name, (pool, build) in CERTIFICATES.items():
+        case = build(worlds[pool])
+        for kind in KINDS:
+            _write(f"{name}.{pool}.{kind}.json", case.certificate(final=kind == "final"))
+
+
+def _write(name: str, data: bytes) -> None:
+    path = FOLDER / name
+    if not path.exists():
+        path.write_bytes(data)
+
+
+if __name__ == "__main__":
+    main()
