@@ -6,10 +6,14 @@ one that the server has closed shows it on its socket, and is replaced before it
 """
 
 import asyncio
+import math
+import os
 import select
+import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Self
+from functools import partial
+from typing import Any, Self
 
 import psycopg
 from sqlalchemy import event, exc, make_url, text
@@ -32,6 +36,7 @@ _UNAVAILABLE_CLASSES = (
     "57",  # operator intervention: shutdown, crash, statement_timeout
     "58",  # system errors outside PostgreSQL
 )
+_GRACE_SECONDS = 5.0
 _READ_ONLY = "25006"  # a standby answers while the primary is being replaced
 
 
@@ -57,6 +62,11 @@ def async_url(url: str) -> URL:
     return parsed.set(drivername="postgresql+psycopg")
 
 
+def plain_url(url: str) -> str:
+    """The address as PostgreSQL's own tools take it, password included."""
+    return async_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+
+
 class Database:
     """A pool of connections to one PostgreSQL; made by `connect`, ended by `close`."""
 
@@ -76,6 +86,8 @@ class Database:
     ) -> Self:
         """Prepare up to `pool_size` connections; the first is opened when it is first needed."""
         address = async_url(url)
+        # The server gives up first, unless it is lost in a way that no one tells
+        patience_seconds = statement_timeout_ms / 1000 + _GRACE_SECONDS
         engine = create_async_engine(
             address,
             pool_size=pool_size,
@@ -85,7 +97,8 @@ class Database:
             pool_use_lifo=True,
             # Else each new engine asks the server for the type ids of an extension unused here
             use_native_hstore=False,
-            connect_args=_connect_args(address, lock_timeout_ms, statement_timeout_ms),
+            connect_args=_connect_args(address, lock_timeout_ms, statement_timeout_ms)
+            | {"async_creator_fn": partial(_Impatient.opened, patience_seconds)},
         )
         event.listen(engine.sync_engine, "checkout", _refuse_closed_connection)
         return cls(engine)
@@ -134,6 +147,40 @@ class Database:
         except (DatabaseUnavailable, Busy):
             return False
         return bool(current == self._head)
+
+
+class _Impatient(psycopg.AsyncConnection[Any]):
+    """A connection that counts as lost when the server says nothing for too long.
+
+    A server that is stopped, or a network that swallows what it is given, tells nobody: without a
+    limit of our own a request would wait for ever.
+    """
+
+    patience_seconds = math.inf
+
+    @classmethod
+    async def opened(cls, patience_seconds: float, *address: Any, **more: Any) -> Self:  # noqa: ANN401 - the driver's own
+        """Connect as the driver does."""
+        connection = await cls.connect(*address, **more)
+        connection.patience_seconds = patience_seconds
+        return connection
+
+    async def wait(self, *asked: Any, **more: Any) -> Any:  # noqa: ANN401 - the driver's own
+        """Every wait for the server passes here."""
+        if math.isinf(self.patience_seconds):
+            return await super().wait(*asked, **more)
+        loop = asyncio.get_running_loop()
+        hanging_up = loop.call_later(self.patience_seconds, self._hang_up)
+        try:
+            return await super().wait(*asked, **more)
+        finally:
+            hanging_up.cancel()
+
+    def _hang_up(self) -> None:
+        """End the conversation under the driver, which then reports the connection as lost."""
+        if not self.closed:
+            with socket.socket(fileno=os.dup(self.pgconn.socket)) as end:
+                end.shutdown(socket.SHUT_RDWR)
 
 
 def _connect_args(

@@ -5,7 +5,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,9 +24,16 @@ UNANSWERED = 0
 MOST_SECONDS = 100.0
 
 
-def client_of(url: str, timeout: float = 30.0) -> AsyncClient:
-    """How every test of faults speaks to a server."""
-    return AsyncClient(base_url=url, timeout=timeout, headers=bearer())
+def client_of(url: str, keep: int | None = None) -> AsyncClient:
+    """How every test of faults speaks to a server; ``keep`` bounds the connections kept open."""
+    return AsyncClient(
+        base_url=url,
+        timeout=30,
+        headers=bearer(),
+        limits=httpx.Limits(max_keepalive_connections=keep),
+        # Nothing here is encrypted; to prepare for it costs more than a request
+        verify=False,  # noqa: S501
+    )
 
 
 @dataclass
@@ -47,9 +54,14 @@ class Load:
 
     async def judged(self, judges: int = 8, pause: float = 0.02) -> None:
         """Have the whole budget judged, whatever happens to the servers meanwhile."""
-        async with asyncio.timeout(MOST_SECONDS), asyncio.TaskGroup() as work:
+        # A connection for each request: one that a killed server leaves half open tells nothing
+        async with (
+            asyncio.timeout(MOST_SECONDS),
+            client_of(self.urls[0], keep=0) as client,
+            asyncio.TaskGroup() as work,
+        ):
             for number in range(judges):
-                work.create_task(self._work(number, pause))
+                work.create_task(self._work(client, number, pause))
 
     async def reached(self, acknowledged: int) -> None:
         """Wait until so many judgements were acknowledged."""
@@ -57,13 +69,13 @@ class Load:
             async with asyncio.timeout(MOST_SECONDS):
                 await self.milestones.setdefault(acknowledged, asyncio.Event()).wait()
 
-    async def _work(self, number: int, pause: float) -> None:
+    async def _work(self, client: AsyncClient, number: int, pause: float) -> None:
         worker = f"judge-{number}"
         rng = random.Random(number)  # noqa: S311 - only delays
         ask = ("next", {"worker": worker, "count": 1})
         verb, body = ask
         while True:
-            found = await self._told(number, verb, body)
+            found = await self._told(client, number, verb, body)
             if verb == "observe":
                 self._acknowledge(found["receipt"])
             if found["state"] == "budget_spent":
@@ -78,12 +90,16 @@ class Load:
                 verb = "observe"
                 body = {"round": draw["round"], "loss": loss, "worker": worker, "next": 1}
 
-    async def _told(self, number: int, verb: str, body: dict[str, Any]) -> dict[str, Any]:
+    async def _told(
+        self, client: AsyncClient, number: int, verb: str, body: dict[str, Any]
+    ) -> dict[str, Any]:
         """The answer, asked for again as long as a server is lost, busy or without database."""
         while True:
-            url = self.urls[number % len(self.urls)]
+            url = f"{self.urls[number % len(self.urls)]}/v1/sessions/{self.session}/{verb}"
             began = time.monotonic()
-            answer = await self._answer(url, verb, body)
+            answer = None
+            with suppress(httpx.NetworkError, httpx.RemoteProtocolError):
+                answer = await client.post(url, json=body)
             self.slowest = max(self.slowest, time.monotonic() - began)
             self.answers[UNANSWERED if answer is None else answer.status_code] += 1
             if answer is None:
@@ -94,14 +110,6 @@ class Load:
             else:
                 assert_worth_repeating(answer)
                 await asyncio.sleep(0.1)
-
-    async def _answer(self, url: str, verb: str, body: dict[str, Any]) -> httpx.Response | None:
-        # A connection for each request: one that a killed server leaves half open tells nothing
-        async with client_of(url) as client:
-            try:
-                return await client.post(f"/v1/sessions/{self.session}/{verb}", json=body)
-            except (httpx.NetworkError, httpx.RemoteProtocolError):
-                return None
 
     def _acknowledge(self, receipt: dict[str, Any]) -> None:
         self.replays += receipt["replayed"]
