@@ -4,11 +4,17 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from app.errors import InvalidValue
+
+if TYPE_CHECKING:
+    # Not even for annotations at run time: --help has to answer at once.
+    from app.core.stopping import Question
+
+PRECISION = 0.05
 
 
 def simulate(  # noqa: PLR0913 -- one parameter an option
@@ -18,7 +24,15 @@ def simulate(  # noqa: PLR0913 -- one parameter an option
         "sharp"
     ),
     target: Annotated[str, typer.Option(help="pool or population")] = "pool",
-    precision: Annotated[float, typer.Option(help="Interval width to stop at.")] = 0.05,
+    precision: Annotated[
+        float | None, typer.Option(help="Interval width to stop at: 0.05, none with a question.")
+    ] = None,
+    at_most: Annotated[
+        float | None, typer.Option(help="Ask whether the risk is at most so much; an answer stops.")
+    ] = None,
+    at_least: Annotated[
+        float | None, typer.Option(help="The same for at least; with both, both answers stop.")
+    ] = None,
     alpha: Annotated[float, typer.Option(help="Probability of ever being wrong.")] = 0.05,
     runs: Annotated[int, typer.Option(help="Sessions, each with a seed of its own.")] = 20,
     seed: Annotated[int, typer.Option(help="Seed of the study.")] = 0,
@@ -45,7 +59,16 @@ def simulate(  # noqa: PLR0913 -- one parameter an option
     if runs < 1:
         raise InvalidValue("runs must be at least 1", field="runs", rule="at least 1", value=runs)
     chosen = _policy(policy, parameter or [])
-    claim = Claim(target, alpha, precision, population_bound=population_bound)  # type: ignore[arg-type]
+    questions = _questions(at_most, at_least)
+    if precision is None and not questions:
+        precision = PRECISION
+    claim = Claim(
+        target,  # type: ignore[arg-type]
+        alpha,
+        precision,
+        population_bound=population_bound,
+        questions=questions,
+    )
     truth = read_truth(file, lower, upper)
     found = [run_session(truth, chosen, claim, seed_of(seed, run))[0] for run in _watched(runs)]
     study = Study(str(file), truth, chosen, claim, seed, found)
@@ -53,6 +76,17 @@ def simulate(  # noqa: PLR0913 -- one parameter an option
         typer.echo(json.dumps(study.to_dict(), indent=2))
     else:
         Console().print(study.to_table())
+
+
+def _questions(at_most: float | None, at_least: float | None) -> "tuple[Question, ...]":
+    from app.core.stopping import Question
+
+    asked = []
+    if at_most is not None:
+        asked.append(Question("at_most", at_most))
+    if at_least is not None:
+        asked.append(Question("at_least", at_least))
+    return tuple(asked)
 
 
 def _policy(name: str, pairs: list[str]) -> Any:  # noqa: ANN401 -- app.core is imported late

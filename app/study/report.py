@@ -54,6 +54,21 @@ class Study:
         return sum(run.stopped == StopReason.TARGET_REACHED for run in self.runs)
 
     @property
+    def answers(self) -> list[dict[str, Any]]:
+        """Of every question, how many sessions gave which answer."""
+        return [
+            {
+                "side": question.side,
+                "threshold": question.threshold,
+                **{
+                    answer: sum(run.answers[at] == answer for run in self.runs)
+                    for answer in ("yes", "no", "undecided")
+                },
+            }
+            for at, question in enumerate(self.claim.questions)
+        ]
+
+    @property
     def seconds_per_round(self) -> float:
         """Median over the sessions of the time of a proposal and a fold."""
         return float(np.median([run.seconds / run.labels for run in self.runs]))
@@ -75,6 +90,7 @@ class Study:
             "pool_risk": self.risk,
             "labels": self.labels,
             "reached": self.reached,
+            "answers": self.answers,
             "missed": self.missed,
             "seconds_per_round": self.seconds_per_round,
             "sessions": [
@@ -93,11 +109,18 @@ class Study:
         share = labels["median"] / items
         table.add_row("items", f"{items:,}")
         table.add_row("pool risk", f"{self.risk:.4f}")
-        table.add_row("width asked for", f"{self.claim.precision:g} at alpha {self.claim.alpha:g}")
+        width = self.claim.precision
+        asked = "none" if width is None else f"{width:g}"
+        table.add_row("width asked for", f"{asked} at alpha {self.claim.alpha:g}")
         table.add_row("labels, median", f"{labels['median']:,.0f} ({share:.1%} of the pool)")
         table.add_row("labels, 90 %", f"{labels['p90']:,.0f}")
         table.add_row("labels, least to most", f"{labels['min']:,} to {labels['max']:,}")
-        table.add_row("sessions that reached it", f"{self.reached} of {len(self.runs)}")
+        if width is not None:
+            table.add_row("sessions that reached it", f"{self.reached} of {len(self.runs)}")
+        for one in self.answers:
+            question = f"{one['side'].replace('_', ' ')} {one['threshold']:g}"
+            counts = ", ".join(f"{one[name]} {name}" for name in ("yes", "no", "undecided"))
+            table.add_row(f"answers to {question}", counts)
         table.add_row("sessions that ever missed the pool risk", f"{self.missed}")
         table.add_row("time per round", f"{1e3 * self.seconds_per_round:.3f} ms")
         return table

@@ -10,6 +10,7 @@ from app.core.plan import Claim, PoolFacts, make_plan
 from app.core.policies import Policy
 from app.core.randomness import commitment, uniforms
 from app.core.session import State, apply, begin, can_draw, observe, propose
+from app.core.stopping import Answer
 from app.core.surrogates import Scores
 
 Floats = NDArray[np.float64]
@@ -36,7 +37,8 @@ class Run:
     """One simulated session.
 
     ``labels`` counts judgements up to the stop; ``missed`` says that the interval lost the true
-    risk at some round; ``seconds`` is the time of all proposals and folds.
+    risk at some round; ``seconds`` is the time of all proposals and folds; ``answers`` are those
+    to the questions of the claim, in their order.
     """
 
     labels: int
@@ -46,6 +48,7 @@ class Run:
     upper: float
     estimate: float
     seconds: float
+    answers: tuple[Answer, ...] = ()
 
 
 def oracle_scores(truth: Truth) -> Scores:
@@ -96,5 +99,6 @@ def simulate(
         upper=interval.upper,
         estimate=state.estimate,
         seconds=seconds,
+        answers=tuple(one.answer for one in state.decisions),
     )
     return run, state

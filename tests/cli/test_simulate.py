@@ -71,6 +71,26 @@ def test_a_table_says_the_same_to_a_reader(run: Run, file: Path) -> None:
         assert words in answer.out
 
 
+def test_with_questions_the_answers_stop_the_sessions(run: Run, file: Path) -> None:
+    risk = float(arrays()["loss"].mean())
+    asked = ("--at-most", risk + 0.2, "--at-least", risk + 0.3, "--runs", 3)
+    found = json.loads(run("simulate", file, *asked, "--json").out)
+    assert found["precision"] is None
+    assert [(one["side"], one["yes"], one["no"]) for one in found["answers"]] == [
+        ("at_most", 3, 0),
+        ("at_least", 0, 3),
+    ]
+    for session in found["sessions"]:
+        assert session["stopped"] == "decided"
+        assert session["answers"] == ["yes", "no"]
+        assert session["labels"] < ITEMS
+    table = run("simulate", file, *asked).out
+    assert "3 yes, 0 no, 0 undecided" in table
+    assert "sessions that reached it" not in table
+    both = json.loads(run("simulate", file, *asked, *QUICK, "--json").out)
+    assert both["precision"] == 0.2
+
+
 @pytest.mark.parametrize(
     "policy", ["sharp", "uniform", "celeus", "no_surrogate", "evalue", "oracle"]
 )
