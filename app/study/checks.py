@@ -1,6 +1,7 @@
 """Refuse what a study cannot start from, before anything is written: one line, what and where."""
 
 from collections.abc import Collection, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +32,13 @@ def data_folder(folder: Path, files: Collection[str]) -> Path:
                 f"there is no {name} in {folder}", field="evaldata", rule=rule, value=str(folder)
             )
     return folder
+
+
+def can_draw() -> None:
+    """Refuse before anything is run where the pictures could not be drawn."""
+    if find_spec("matplotlib") is None:
+        rule = "pip install 'celeus[demo]'"
+        raise InvalidValue(f"the studies need matplotlib: {rule}", rule=rule)
 
 
 def within(name: str, value: float, above: float, below: float) -> float:

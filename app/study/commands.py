@@ -31,15 +31,18 @@ def labels(
     Writes labels.md, labels.png and labels.jsonl, which holds every session that was run.
     """
     from app.study import cells
-    from app.study.checks import chosen, data_folder
-    from app.study.figure import draw
+    from app.study.checks import can_draw, chosen, data_folder
     from app.study.heads import command_line, head, write_page
     from app.study.labels import STUDY, measure, summaries, table
 
+    can_draw()
     names = chosen(cell, cells.CELLS, "cell")
     data_folder(evaldata, [cells.FILES[name] for name in names])
     for name in names:
         cells.cell(name, evaldata)
+    # It brings matplotlib, which may not be there.
+    from app.study.figure import draw
+
     kept = out / "labels.jsonl"
     results = measure(evaldata, kept, cells=names, seeds=seeds, processes=processes)
     title = head("Labels to precision", command_line(), seed=STUDY, runs=f"{seeds} seeds")
@@ -60,7 +63,7 @@ study.command("all")(realcommands.every)
 def coverage(  # noqa: PLR0913 -- one parameter an option
     *,
     out: Out = OUT,
-    seeds: Annotated[int | None, typer.Option(min=1, help="Trials; 1000, quick 60.")] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Trials; 1000, quick 50.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the study.")] = 0,
     processes: Processes = None,
     method: Annotated[list[str] | None, typer.Option(help="Only these methods.")] = None,

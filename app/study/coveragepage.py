@@ -5,21 +5,9 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from app.study.coverage import CER_EVAL, PPI, RAW, WILSON, Setting
-from app.study.verdict import LEVEL, Row, rejected
+from app.study.coverage import CER_EVAL, RAW, Setting
+from app.study.verdict import NAMES, Row, sentence
 
-NAMES = {
-    WILSON: "Wilson, peeked at",
-    PPI: "PPI++, peeked at",
-    CER_EVAL: "Cer-Eval",
-    "evalue": "`evalue`",
-    RAW: "`evalue`, authors' form",
-    "no_surrogate": "`no_surrogate`",
-    "celeus": "`celeus`",
-    "oracle": "`oracle`",
-    "uniform": "`uniform`",
-    "sharp": "`sharp`",
-}
 PAPER = {CER_EVAL: "0.161", RAW: "0.021 – 0.030", "no_surrogate": "0.021 – 0.030"} | {
     "celeus": "0.021 – 0.030"
 }
@@ -29,7 +17,7 @@ COLOURS = {False: "#8d8d8d", True: "#0b6e4f"}
 
 def page(found: Sequence[Row], setting: Setting) -> str:
     """Setting, table and verdict as Markdown."""
-    return f"{_setting(setting)}\n\n{table(found)}\n{verdict(found, setting)}\n"
+    return f"{_setting(setting)}\n\n{table(found)}\n{sentence(found, setting.alpha)}\n"
 
 
 def _setting(setting: Setting) -> str:
@@ -58,17 +46,6 @@ def table(found: Sequence[Row]) -> str:
             f" | {row.reached:.0%} | {row.seconds:.3f} |"
         )
     return "\n".join(lines) + "\n"
-
-
-def verdict(found: Sequence[Row], setting: Setting) -> str:
-    """One sentence: which claims the trials reject."""
-    tested = sum(row.claims for row in found)
-    bad = rejected(found, setting.alpha)
-    error = f"(exact binomial tests of {tested} claims, error probability {LEVEL:g} in all)"
-    if not bad:
-        return f"No policy misses significantly more often than alpha {error}."
-    names = ", ".join(f"{NAMES[row.method]} for the {row.target}" for row in bad)
-    return f"**Rejected: {names}** {error}."
 
 
 def draw(found: Sequence[Row], alpha: float, path: Path) -> None:

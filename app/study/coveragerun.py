@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from app.study import coverage, verdict
-from app.study.checks import chosen, within
+from app.study.checks import can_draw, chosen, within
 from app.study.coverage import METHODS, QUICK, Setting, Target, jobs, series
 from app.study.heads import command_line, head, write_page
 from app.study.runner import measure
@@ -15,8 +15,9 @@ from app.study.synthetic import checked
 from app.study.verdict import Row
 
 TRIALS = 1000
-QUICK_TRIALS = 60
+QUICK_TRIALS = 50
 MOST_JUDGES = 10_000
+PICTURE = "\n![Coverage](coverage.png)\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +66,7 @@ class Found:
     @property
     def verdict(self) -> str:
         """The same as a sentence."""
-        from app.study.coveragepage import verdict as sentence  # noqa: PLC0415 -- brings matplotlib
-
-        return sentence(self.rows, self.setting)
+        return verdict.sentence(self.rows, self.setting.alpha)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -87,6 +86,7 @@ def run(options: Options, out: Path | None, processes: int | None) -> Found:
         with tempfile.TemporaryDirectory(prefix="celeus-coverage-") as folder:
             results = measure(own, asked, Path(folder) / "coverage.jsonl", processes)
         return Found(setting, own.head, verdict.rows(results))
+    can_draw()
     results = measure(own, asked, out / "coverage.jsonl", processes)
     found = Found(setting, own.head, verdict.rows(results))
     _write(found, out, seed=options.seed, trials=trials)
@@ -104,5 +104,5 @@ def _write(found: Found, out: Path, *, seed: int, trials: int) -> None:
     from app.study.coveragepage import draw, page  # noqa: PLC0415 -- brings matplotlib
 
     title = head("Coverage", command_line(), seed=seed, runs=f"{trials} trials")
-    write_page(out, "coverage", title + page(found.rows, found.setting))
+    write_page(out, "coverage", title + page(found.rows, found.setting) + PICTURE)
     draw(found.rows, found.setting.alpha, out / "coverage.png")

@@ -136,9 +136,10 @@ def cost(
     Writes cost.md, cost.png and cost.jsonl.
     """
     from app.study import cost as study
+    from app.study.checks import can_draw
     from app.study.runner import measure
 
-    _can_draw()
+    can_draw()
     runs = 1 if quick else runs
     sizes, rounds = (
         (study.QUICK_SIZES, study.QUICK_ROUNDS) if quick else (study.SIZES, study.ROUNDS)
@@ -173,23 +174,12 @@ def _seeds(count: int) -> str:
     return "1 seed" if count == 1 else f"{count} seeds"
 
 
-def _can_draw() -> None:
-    """Refuse before anything is run where the pictures could not be drawn."""
-    from importlib.util import find_spec
-
-    from app.errors import InvalidValue
-
-    if find_spec("matplotlib") is None:
-        rule = "pip install 'celeus[demo]'"
-        raise InvalidValue(f"the studies need matplotlib: {rule}", rule=rule)
-
-
 def _check(folder: Path, chosen: "Iterable[Source]") -> None:
     """Read every pool before anything is written."""
-    from app.study.checks import data_folder
+    from app.study.checks import can_draw, data_folder
     from app.study.realpools import truth_of
 
-    _can_draw()
+    can_draw()
     chosen = list(chosen)
     data_folder(folder, {source.file for source in chosen})
     for source in chosen:

@@ -13,11 +13,24 @@ from typing import Any
 import numpy as np
 from scipy.special import bdtrc
 
-from app.study.coverage import CLAIMING, Result, Setting
+from app.study.coverage import CER_EVAL, CLAIMING, PPI, RAW, WILSON, Result, Setting
 from app.study.peeked import wilson_ends
 
 LEVEL = 1e-3
 """Probability that a study of sound policies rejects any of them."""
+
+NAMES = {
+    WILSON: "Wilson, peeked at",
+    PPI: "PPI++, peeked at",
+    CER_EVAL: "Cer-Eval",
+    "evalue": "`evalue`",
+    RAW: "`evalue`, authors' form",
+    "no_surrogate": "`no_surrogate`",
+    "celeus": "`celeus`",
+    "oracle": "`oracle`",
+    "uniform": "`uniform`",
+    "sharp": "`sharp`",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +108,19 @@ def rejected(found: Sequence[Row], alpha: float) -> list[Row]:
     """The policies whose claim the trials reject."""
     tested = [row for row in found if row.claims]
     return [row for row in tested if row.ever.above(alpha) < LEVEL / len(tested)]
+
+
+def sentence(found: Sequence[Row], alpha: float) -> str:
+    """Which claims the trials reject."""
+    tested = sum(row.claims for row in found)
+    if not tested:
+        return "No policy's claim is among the methods."
+    error = f"(exact binomial tests of {tested} claims, error probability {LEVEL:g} in all)"
+    bad = rejected(found, alpha)
+    if not bad:
+        return f"No policy misses significantly more often than alpha {error}."
+    names = ", ".join(f"{NAMES[row.method]} for the {row.target}" for row in bad)
+    return f"**Rejected: {names}** {error}."
 
 
 def as_json(found: Sequence[Row], setting: Setting, head: dict[str, Any]) -> dict[str, Any]:

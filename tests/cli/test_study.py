@@ -1,6 +1,7 @@
 """`celeus study`: what a command prints, writes, refuses, and how it ends."""
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,22 @@ def test_the_self_test_ends_with_2_when_the_engine_is_broken(
     assert answer.status == 2
     assert "Rejected: `sharp`" in answer.out
     assert "Rejected: `sharp`" in (tmp_path / "new" / "coverage.md").read_text()
+
+
+def test_without_matplotlib_only_the_self_test_runs(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    for name in [one for one in sys.modules if one.startswith(("matplotlib.", "app.study."))]:
+        if name.startswith("matplotlib.") or name in {"app.study.coveragepage", "app.study.figure"}:
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr("app.study.checks.find_spec", lambda _: None)
+    few = (*COVERAGE, "--seeds", 1, "--method", "wilson")
+    assert run(*few, "--json").status == 0
+    answer = run(*few, "--out", tmp_path / "new")
+    assert (answer.status, answer.out) == (1, "")
+    assert answer.err.startswith("celeus: the studies need matplotlib: pip install")
+    assert not (tmp_path / "new").exists()
 
 
 def test_the_study_writes_page_picture_and_lines(run: Run, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from app.study.crowd import BROKEN, Asked, Crowd, session
 from app.study.runner import read
 from app.study.simulation import seed_of, simulate
 from app.study.synthetic import World
-from app.study.verdict import LEVEL, Count, rejected, rows
+from app.study.verdict import LEVEL, Count, rejected, rows, sentence
 from tests.study import broken
 
 SMALL = {"items": 200, "dimensions": 3}
@@ -158,7 +158,7 @@ def test_the_page_shows_counts_beside_the_papers_and_the_verdict() -> None:
     lines = [line for line in text.splitlines() if line.startswith("|")]
     assert len({line.count("|") for line in lines}) == 1
     assert "No policy misses significantly" in text
-    bad = coveragepage.verdict(rows(trials("celeus", 500, 1000)), Setting())
+    bad = sentence(rows(trials("celeus", 500, 1000)), 0.05)
     assert bad.startswith("**Rejected: `celeus` for the population**")
 
 
