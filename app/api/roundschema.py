@@ -1,0 +1,207 @@
+"""What judges send and are answered, as the contract shows it; the routes are in `rounds`."""
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic.config import JsonDict
+
+from app.api.dependencies import NO_NUL
+from app.api.sessionschema import (
+    AS_WHOLE,
+    SESSION,
+    STRICT,
+    BlindSession,
+    Session,
+    SessionState,
+    Time,
+)
+from app.operations.rounds import Judgement
+
+MOST_OBSERVATIONS = 1000
+MOST_HELD = 256
+DRAW: JsonDict = {
+    "round": 413,
+    "item": {"index": 88, "id": "digit-0148", "payload": {"text": "Which digit is this?"}},
+    "expires_at": "2026-11-21T09:35:00+00:00",
+}
+
+EXACTLY_ONE: JsonDict = {
+    "oneOf": [
+        {"required": [name], "properties": {name: {"not": {"type": "null"}}}}
+        for name in ("loss", "label", "unjudgeable")
+    ]
+}
+"""What a judgement says; a member that is null says nothing."""
+
+Worker = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=128,
+        pattern=NO_NUL,
+        description="Who judges; its own draws come back to it.",
+    ),
+]
+RoundNumber = Annotated[int, Field(ge=1, le=2**31 - 1), AS_WHOLE]
+Label = Annotated[int, Field(ge=0, le=2**31 - 1), AS_WHOLE]
+Held = Annotated[int, Field(ge=0, le=MOST_HELD), AS_WHOLE]
+Count = Annotated[int, Field(ge=1, le=MOST_HELD), AS_WHOLE]
+
+
+class NextRequest(BaseModel):
+    """Ask for draws to judge."""
+
+    model_config = ConfigDict(
+        **STRICT, json_schema_extra={"examples": [{"worker": "judge-1", "count": 1}]}
+    )
+
+    worker: Worker
+    count: Count = Field(1, description="How many draws to hold at most.")
+
+
+class _Judged(BaseModel):
+    model_config = ConfigDict(**STRICT, json_schema_extra=EXACTLY_ONE)
+
+    round: RoundNumber
+    loss: float | None = None
+    label: Label | None = Field(None, description="True class; the loss is computed from it.")
+    unjudgeable: str | None = Field(
+        None, min_length=1, max_length=2000, pattern=NO_NUL, description="Why no judge can tell."
+    )
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> Self:
+        if sum(given is not None for given in (self.loss, self.label, self.unjudgeable)) != 1:
+            message = "give exactly one of loss, label and unjudgeable"
+            raise ValueError(message)
+        return self
+
+    def judgement(self) -> Judgement:
+        return Judgement(self.round, self.loss, self.label, self.unjudgeable)
+
+
+class OneObservation(_Judged):
+    """A judgement of one round, and how many next draws to hold afterwards."""
+
+    model_config = ConfigDict(
+        **STRICT,
+        json_schema_extra=EXACTLY_ONE
+        | {"examples": [{"round": 412, "loss": 1, "worker": "judge-1", "next": 1}]},
+    )
+
+    worker: Worker
+    next: Held = 0
+
+
+class ListedObservation(_Judged):
+    """A judgement in a list."""
+
+
+class ObservationList(BaseModel):
+    """Up to 1 000 judgements, taken all or not at all."""
+
+    model_config = ConfigDict(
+        **STRICT,
+        json_schema_extra={
+            "examples": [
+                {
+                    "observations": [{"round": 1, "loss": 0}, {"round": 2, "loss": 1}],
+                    "worker": "judge-1",
+                    "next": 2,
+                }
+            ]
+        },
+    )
+
+    observations: list[ListedObservation] = Field(min_length=1, max_length=MOST_OBSERVATIONS)
+    worker: Worker
+    next: Held = 0
+
+
+def _form(body: object) -> str:
+    """Which of the two forms of an observation a body has: errors then speak of that one."""
+    listed = isinstance(body, ObservationList) or (
+        isinstance(body, dict) and "observations" in body
+    )
+    return "ObservationList" if listed else "OneObservation"
+
+
+Observed = Annotated[
+    Annotated[OneObservation, Tag("OneObservation")]
+    | Annotated[ObservationList, Tag("ObservationList")],
+    Discriminator(_form),
+]
+
+
+class AmendmentRequest(_Judged):
+    """A correction of a judged round; the interval is folded again from the start."""
+
+    model_config = ConfigDict(
+        **STRICT,
+        json_schema_extra=EXACTLY_ONE
+        | {"examples": [{"round": 7, "loss": 0, "author": "ada", "reason": "misread the image"}]},
+    )
+
+    author: str = Field(min_length=1, max_length=128, pattern=NO_NUL)
+    reason: str = Field(min_length=1, max_length=2000, pattern=NO_NUL)
+
+
+class DrawnItem(BaseModel):
+    """What is to be judged."""
+
+    index: int
+    id: str
+    payload: Any = None
+
+
+class HeldDraw(BaseModel):
+    """A draw leased to the worker until ``expires_at``."""
+
+    round: int
+    item: DrawnItem
+    expires_at: Time
+
+
+class NextAnswer(BaseModel):
+    """Draws to judge, or the state that says why there are none."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"state": "active", "draws": [DRAW], "retry_after": None}]}
+    )
+
+    state: SessionState | Literal["all_leased"]
+    draws: list[HeldDraw]
+    retry_after: float | None = Field(description="Seconds until asking again may help.")
+
+
+class ReceiptModel(BaseModel):
+    """The judgement is kept; ``replayed`` when it was there before."""
+
+    round: int
+    sequence: int
+    replayed: bool
+
+
+class ObserveAnswer(NextAnswer):
+    """Receipt, the session after it, and the next draws.
+
+    Of the session a key without scope `read` is told id and state only.
+    """
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "receipt": {"round": 412, "sequence": 828, "replayed": False},
+                    "session": SESSION,
+                    "state": "active",
+                    "draws": [DRAW],
+                    "retry_after": None,
+                }
+            ]
+        }
+    )
+
+    receipt: ReceiptModel | None = None
+    receipts: list[ReceiptModel] | None = None
+    session: Session | BlindSession
