@@ -23,7 +23,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from app.core.losses import LossScale
+from app.core.losses import LossKind, LossScale
 from app.core.pool import CHAIN_START, Pool
 from app.core.randomness import uniforms
 from app.core.surrogates import Scores, Strategy, from_probabilities, scores
@@ -113,7 +113,8 @@ def _mmlu(path: Path, source: Source) -> Truth:
     right = np.take_along_axis(f, label[:, None], axis=1)[:, 0]
     if source.loss in {"brier", "doubt"}:
         return _graded(source.loss, f, g, right)
-    scale = LossScale.of(source.loss, upper=_upper(source.loss))
+    kind: LossKind = "zero_one" if source.loss == "zero_one" else "cross_entropy"
+    scale = LossScale.of(kind, upper=_upper(source.loss))
     if source.loss == "zero_one":
         loss = (f.argmax(axis=1) != label).astype(np.float64)
     else:
