@@ -63,7 +63,8 @@ def _read(file: IO[bytes], limits: Limits) -> Iterator[Rows]:
                         yield batch.taken()
         if batch.rows:
             yield batch.taken()
-    except (pa.ArrowException, OSError, ValueError) as error:
+    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
+        # Years beyond 9999 are no dates of Python's: an overflow.
         # Arrow's own error for too little memory is Python's, too.
         raise unreadable(str(error)) from error
 
