@@ -136,7 +136,8 @@ async def stream_session(
 
     Its data is `{session, points, reset}`: the session as GET shows it and the trajectory since
     the event before; `reset` says that an amendment replaced all earlier points. The id resumes:
-    send it as `Last-Event-ID`. The stream ends when the session is closed.
+    send it as `Last-Event-ID`. The stream ends when the session is closed, or the key works no
+    longer.
     """
     async for news in streams.follow(rooms, session_id, _position(last_event_id)):
         yield ServerSentEvent(

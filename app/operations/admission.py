@@ -4,7 +4,7 @@ import hmac
 import time
 
 from psycopg.errors import UndefinedTable
-from sqlalchemy import text
+from sqlalchemy import RowMapping, text
 from sqlalchemy.exc import ProgrammingError
 
 from app.errors import SchemaBehind, Unauthenticated
@@ -26,14 +26,7 @@ async def admit(rooms: Rooms, key_id: str, secret: str) -> Caller:
     if known is not None:
         return known
     asked_at = time.monotonic()
-    try:
-        async with rooms.transaction() as db:
-            found = await db.execute(_LOOKUP, {"key_id": key_id, "shown": shown})
-            row = found.mappings().one_or_none()
-    except ProgrammingError as error:
-        if isinstance(error.orig, UndefinedTable):
-            raise SchemaBehind("the schema of the database is older than keys") from error
-        raise
+    row = await _looked_up(rooms, key_id, shown)
     right = hmac.compare_digest(_NOBODYS if row is None else bytes(row["secret_hash"]), shown)
     if row is None or not row["usable"]:
         rooms.callers.forget(key_id)
@@ -44,6 +37,32 @@ async def admit(rooms: Rooms, key_id: str, secret: str) -> Caller:
     caller = Caller.of(key_id, row["project_id"], row["scopes"])
     rooms.callers.keep(caller, shown, asked_at, row["life"])
     return caller
+
+
+async def still_admitted(rooms: Rooms) -> bool:
+    """Whether the key that came with a long request works still; looked up as often as any."""
+    key_id = rooms.key_id
+    if key_id is None or rooms.callers.remembers(key_id):
+        return True
+    asked_at = time.monotonic()
+    row = await _looked_up(rooms, key_id, None)
+    if row is None or not row["usable"]:
+        rooms.callers.forget(key_id)
+        return False
+    caller = Caller.of(key_id, row["project_id"], row["scopes"])
+    rooms.callers.keep(caller, bytes(row["secret_hash"]), asked_at, row["life"])
+    return True
+
+
+async def _looked_up(rooms: Rooms, key_id: str, shown: bytes | None) -> RowMapping | None:
+    try:
+        async with rooms.transaction() as db:
+            found = await db.execute(_LOOKUP, {"key_id": key_id, "shown": shown})
+            return found.mappings().one_or_none()
+    except ProgrammingError as error:
+        if isinstance(error.orig, UndefinedTable):
+            raise SchemaBehind("the schema of the database is older than keys") from error
+        raise
 
 
 def unauthenticated() -> Unauthenticated:

@@ -88,6 +88,11 @@ class KnownCallers:
             return None
         return known.caller
 
+    def remembers(self, key_id: str) -> bool:
+        """Whether the key worked a moment ago, whoever showed it."""
+        known = self._known.get(key_id)
+        return known is not None and time.monotonic() < known.until
+
     def keep(self, caller: Caller, secret_hash: bytes, asked_at: float, life: float | None) -> None:
         """Remember a caller as of ``asked_at``, never beyond the ``life`` its key had left."""
         seconds = self._seconds if life is None else min(self._seconds, life)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from app.operations.admission import still_admitted
 from app.operations.history import news
 from app.operations.rooms import Rooms
 from app.operations.sessions import get_version
@@ -28,6 +29,7 @@ async def follow(
 ) -> AsyncIterator[News]:
     """News after ``position`` (sequence and revision last seen), until the session is closed.
 
+    It ends too when the key it was asked with works no longer.
     No transaction is open while it waits. Without Redis it looks at the database once a second.
     """
     sequence, revision = position
@@ -35,6 +37,8 @@ async def follow(
     async with rooms.wakes.subscribe(session_id.hex) as woken:
         while True:
             woken.clear()
+            if not await still_admitted(rooms):
+                return
             latest = await get_version(rooms, session_id)
             if latest != version:
                 version = latest

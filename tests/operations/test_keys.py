@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import UUID
@@ -11,6 +12,8 @@ import psycopg
 import pytest
 from sqlalchemy import event
 
+from app.core.losses import LossScale
+from app.core.plan import Claim
 from app.errors import (
     DatabaseUnavailable,
     InvalidValue,
@@ -22,6 +25,7 @@ from app.errors import (
     Unauthenticated,
 )
 from app.main import open_rooms
+from app.operations import pools, rounds, sessions, streams
 from app.operations.admission import admit
 from app.operations.callers import Caller, KnownCallers
 from app.operations.keys import (
@@ -305,6 +309,25 @@ def test_scopes_imply_what_they_must(granted: list[str], implied: set[str], *, b
         else:
             with pytest.raises(ScopeMissing):
                 who.require(scope)
+
+
+async def test_a_stream_ends_with_its_key(rooms: Rooms) -> None:
+    items: list[object] = [{"id": name, "surrogate": 0.5} for name in "ab"]
+    rows = [1, 2], items
+    scale = LossScale.of("zero_one", None, None)
+    pool = await pools.create_pool(rooms, pools.NewPool("two", scale, rows, sealed=True))
+    opened = await sessions.open_session(rooms, sessions.Opening(pool.pool_id, Claim()))
+    session_id = UUID(opened["id"].removeprefix("ses_"))
+    made = await create_key(rooms, NEW)
+    with_key = replace(rooms, key_id=made.record.key_id)
+    news = streams.follow(with_key, session_id, (0, None))
+    assert (await anext(news)).session["sequence"] == 0
+    await rounds.next_draws(rooms, session_id, "ada", 1)
+    assert (await anext(news)).session["sequence"] == 1
+    await revoke_key(rooms, made.record.key_id)
+    await rounds.next_draws(rooms, session_id, "bob", 1)
+    with pytest.raises(StopAsyncIteration):
+        await anext(news)
 
 
 async def test_times_are_told_with_their_zone(rooms: Rooms) -> None:
