@@ -29,8 +29,9 @@ from app.errors import (
     SessionClosed,
     SessionNotFound,
 )
-from app.operations import rounds
-from app.operations.rounds import Correction, Offer
+from app.operations import amendments, rounds
+from app.operations.amendments import Correction
+from app.operations.rounds import Offer
 
 router = APIRouter(prefix="/v1/sessions", tags=["rounds"], route_class=JsonRoute)
 
@@ -94,7 +95,7 @@ async def observe(
 async def amend(rooms: Manages, session_id: SessionId, body: AmendmentRequest) -> Response:
     """Appended with author and reason; a session that had stopped may go on afterwards."""
     correction = Correction(body.judgement(), body.author, body.reason)
-    answer = await rounds.amend(rooms, session_id, correction)
+    answer = await amendments.amend(rooms, session_id, correction)
     receipt = {"receipt": asdict(answer.receipts[0])}
     return _answer(receipt | {"session": answer.session} | _offered(answer.offer))
 

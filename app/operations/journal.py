@@ -8,23 +8,22 @@ send two at once, and an observation is mostly the price of sending statements.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-import orjson
-from psycopg.rows import dict_row
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.core.chain import chain_next
+from app.core.correcting import Refold, corrected
 from app.core.ledger import Amendment, Event, Observation, Unjudgeable
 from app.core.plan import Plan, plan_from
 from app.core.session import State, apply, begin, replay
 from app.core.surrogates import scores
-from app.operations.chunks import raw_connection
+from app.errors import Busy
 from app.operations.hot import Slot, Warm
 from app.operations.ledger import (
     Entry,
@@ -33,13 +32,15 @@ from app.operations.ledger import (
     events_of,
     locked_rows,
     opening_row,
-    row_of,
 )
 from app.operations.pools import load_pool
 from app.operations.rooms import Rooms
 from app.operations.status import Known, status_document
 
 ROUNDS_FOLDED_INLINE = 200
+ROUNDS_FOLDED_LOCKED = 2_000
+"""Events folded while the session is locked; of more, only those that come meanwhile."""
+ATTEMPTS = 3
 
 
 @dataclass(slots=True)
@@ -76,12 +77,20 @@ class Journal:
         """The session after the last event, appended ones included."""
         return self.warm.state
 
-    def append(self, event: Event, detail: dict[str, Any] | None = None) -> Entry:
-        """Apply an event to the state and have it written, with the key it came by."""
+    def append(
+        self, event: Event, detail: dict[str, Any] | None = None, ready: Refold | None = None
+    ) -> Entry:
+        """Apply an event to the state and have it written, with the key it came by.
+
+        ``ready`` spares a correction its fold.
+        """
         if self.key_id is not None:
             detail = (detail or {}) | {"key": self.key_id}
         self.slot.ahead = True
-        self.warm.state = apply(self.plan, self.state, event)
+        if isinstance(event, Amendment):
+            self.warm.state = corrected(self.plan, self.state, event, ready)
+        else:
+            self.warm.state = apply(self.plan, self.state, event)
         entry = Entry(self.state.sequence, event, self.now, detail)
         self.entries.append(entry)
         if self.head is not None:
@@ -126,64 +135,28 @@ class Journal:
 async def locked(rooms: Rooms, session_id: UUID) -> AsyncIterator[tuple[Journal, AsyncConnection]]:
     """The session's journal under its row lock; committed when the block ends without an error."""
     async with rooms.hot.hold(session_id) as slot:
-        if slot.warm is None:
-            slot.warm = await _rebuild(rooms, session_id)
-        async with rooms.transaction() as db:
-            yield await _lock(rooms, db, session_id, slot), db
+        for attempt in range(ATTEMPTS):
+            slot.warm = slot.warm or await rebuild(rooms, session_id)
+            async with rooms.transaction() as db:
+                row, looked = await locked_rows(
+                    db, rooms.project_id, session_id, slot.warm.state.sequence
+                )
+                missed = [event_from(seen) for seen in looked if seen["kind"] > 0]
+                restored = slot.warm.state.sequence > row["sequence"]
+                long = len(missed) > ROUNDS_FOLDED_LOCKED and attempt < ATTEMPTS - 1
+                if not restored and not long:
+                    await _catch_up(slot, missed)
+                    yield _journal(rooms, session_id, slot, row, looked), db
+                    return
+            if restored:
+                # Ahead of a database restored to an earlier moment: only the ledger counts.
+                slot.warm = None
+            else:
+                await _catch_up(slot, missed)
+        raise Busy("the session's ledger is not what it was a moment ago; try again")
 
 
-async def write(
-    db: AsyncConnection, journal: Journal, status: dict[str, Any]
-) -> dict[int, dict[str, Any]]:
-    """Append what the operation did, ``status`` being the document after it.
-
-    Returns the wanted items by index (id and payload).
-    """
-    state = journal.state
-    points = state.points[journal.folded_before :]
-    raw = await raw_connection(db)
-    cursor = await raw.cursor(row_factory=dict_row).execute(
-        _APPEND,
-        {
-            "project_id": journal.project_id,
-            "session_id": journal.session_id,
-            "pool_id": journal.pool_id,
-            "now": journal.now,
-            "sequence": state.sequence,
-            "revision": journal.revision,
-            "lifecycle": journal.lifecycle,
-            "state": status["state"],
-            "precision": state.stopping.precision,
-            "budget": state.stopping.budget,
-            "drawn": state.drawn,
-            "head": journal.head,
-            "status": _json(status),
-            "entries": _json([row_of(entry) for entry in journal.entries]),
-            "points": _json(
-                [
-                    {
-                        "round": point.round,
-                        "estimate": point.estimate,
-                        "lower": point.interval.lower,
-                        "upper": point.interval.upper,
-                    }
-                    for point in points
-                ]
-            ),
-            "leases": _json(journal.leased),
-            "judged": journal.judged,
-            "wanted": journal.wanted,
-        },
-    )
-    return {row["index"]: row for row in await cursor.fetchall()}
-
-
-def _json(value: object) -> str:
-    """JSON for a statement: floats keep every digit on the way there."""
-    return orjson.dumps(value).decode()
-
-
-async def _rebuild(rooms: Rooms, session_id: UUID) -> Warm:
+async def rebuild(rooms: Rooms, session_id: UUID) -> Warm:
     """Plan, pool and ledger as they are now, folded in a thread: long work, no lock held."""
     async with rooms.transaction() as db:
         row = await opening_row(db, rooms.project_id, session_id)
@@ -202,28 +175,25 @@ async def _rebuild(rooms: Rooms, session_id: UUID) -> Warm:
     return Warm(plan, loaded, await asyncio.to_thread(fold))
 
 
-async def _lock(rooms: Rooms, db: AsyncConnection, session_id: UUID, slot: Slot) -> Journal:
-    warm = slot.warm or await _rebuild(rooms, session_id)
-    row, looked = await locked_rows(db, rooms.project_id, session_id, warm.state.sequence)
-    if warm.state.sequence > row["sequence"]:
-        # The slot ran ahead of a database restored to an earlier moment: only the ledger counts.
-        warm = await _rebuild(rooms, session_id)
-        row, looked = await locked_rows(db, rooms.project_id, session_id, warm.state.sequence)
-    slot.warm = warm
+def _journal(
+    rooms: Rooms,
+    session_id: UUID,
+    slot: Slot,
+    row: dict[str, Any],
+    looked: list[dict[str, Any]],
+) -> Journal:
+    """The journal of a locked session whose state has every event of the ledger."""
+    warm = slot.warm
+    if warm is None:
+        message = "a journal needs a state"
+        raise ValueError(message)
     now = row["created_at"]
     leases: dict[int, Lease] = {}
-    missed: list[Event] = []
     for seen in looked:
         if seen["kind"] == 0:
             now = seen["at"]
         elif seen["kind"] == -1:
             leases[seen["round"]] = Lease(seen["round"], seen["worker"], seen["at"])
-        else:
-            missed.append(event_from(seen))
-    state = warm.state
-    slot.ahead = bool(missed)
-    await _inline_or_thread(len(missed), lambda: replay(warm.plan, state, missed))
-    slot.ahead = False
     return Journal(
         project_id=rooms.project_id,
         key_id=rooms.key_id,
@@ -238,53 +208,22 @@ async def _lock(rooms: Rooms, db: AsyncConnection, session_id: UUID, slot: Slot)
         created_at=row["created_at"],
         now=now,
         leases=leases,
-        folded_before=state.folded,
+        folded_before=warm.state.folded,
         head=row["ledger_head"],
     )
 
 
-async def _inline_or_thread(size: int, work: Callable[[], object]) -> None:
-    """A long fold would hold up every other request of the process; a short one is cheaper here."""
-    if size > ROUNDS_FOLDED_INLINE:
-        await asyncio.to_thread(work)
-    elif size:
-        work()
+async def _catch_up(slot: Slot, missed: list[Event]) -> None:
+    """Fold what other processes wrote.
 
-
-_APPEND = """
-    WITH appended AS (
-        INSERT INTO events
-            (project_id, session_id, sequence, kind, round, item, q, strata_q, seen, loss, detail,
-             at)
-        SELECT %(project_id)s, %(session_id)s, entry.*
-        FROM json_to_recordset(%(entries)s::json) AS entry(
-            sequence int, kind smallint, round int, item int, q float8, strata_q bytea, seen int,
-            loss float8, detail jsonb, at timestamptz)
-    ), folded AS (
-        INSERT INTO trajectory
-            (project_id, session_id, revision, round, sequence, estimate, lower, upper)
-        SELECT %(project_id)s, %(session_id)s, %(revision)s, point.round, %(sequence)s,
-               point.estimate, point.lower, point.upper
-        FROM json_to_recordset(%(points)s::json)
-             AS point(round int, estimate float8, lower float8, upper float8)
-    ), outdated AS (
-        DELETE FROM trajectory
-        WHERE session_id = %(session_id)s AND revision < %(revision)s
-    ), returned AS (
-        DELETE FROM leases WHERE session_id = %(session_id)s AND round = ANY(%(judged)s::int[])
-    ), granted AS (
-        INSERT INTO leases (project_id, session_id, round, worker, expires_at)
-        SELECT %(project_id)s, %(session_id)s, lease.* FROM json_to_recordset(%(leases)s::json)
-            AS lease(round int, worker text, expires_at timestamptz)
-        ON CONFLICT (session_id, round)
-        DO UPDATE SET worker = excluded.worker, expires_at = excluded.expires_at
-    ), kept AS (
-        UPDATE sessions SET sequence = %(sequence)s, revision = %(revision)s,
-            lifecycle = %(lifecycle)s, state = %(state)s, precision = %(precision)s,
-            budget = %(budget)s, drawn = %(drawn)s, status = %(status)s::jsonb,
-            ledger_head = %(head)s, updated_at = %(now)s
-        WHERE session_id = %(session_id)s
-    )
-    SELECT index, id, payload FROM items
-    WHERE pool_id = %(pool_id)s AND index = ANY(%(wanted)s::int[])
+    A long fold would hold up every other request of the process; a short one is cheaper here.
     """
+    warm = slot.warm
+    if warm is None or not missed:
+        return
+    slot.ahead = True
+    if len(missed) > ROUNDS_FOLDED_INLINE:
+        await asyncio.to_thread(replay, warm.plan, warm.state, missed)
+    else:
+        replay(warm.plan, warm.state, missed)
+    slot.ahead = False

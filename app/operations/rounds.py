@@ -1,28 +1,27 @@
 """The two verbs of a session: next (what to judge) and observe (what the judge said)."""
 
-import asyncio
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import RowMapping, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.core.ledger import Amendment, Observation, Unjudgeable
+from app.core.ledger import Observation, Unjudgeable
 from app.core.session import PENDING, can_draw, propose
 from app.errors import (
     InvalidValue,
     ObservationConflict,
     RoundNotDrawn,
-    RoundNotJudged,
     SessionClosed,
 )
-from app.operations.journal import Journal, locked, write
+from app.operations.hot import Warm
+from app.operations.journal import Journal, locked
 from app.operations.ledger import Lease
 from app.operations.rooms import Rooms
 from app.operations.status import announce, session_state
+from app.operations.writing import write
 from app.settings import Settings
 
 
@@ -34,15 +33,6 @@ class Judgement:
     loss: float | None = None
     label: int | None = None
     unjudgeable: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Correction:
-    """A judgement that replaces an earlier one, with who says so and why."""
-
-    judgement: Judgement
-    author: str
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +69,8 @@ async def next_draws(rooms: Rooms, session_id: UUID, worker: str, count: int) ->
     """
     async with locked(rooms, session_id) as (journal, db):
         held = _hand_out(journal, worker, count, rooms.settings)
-        document, offer = await _settled(db, journal, held, asked=True)
-    await _announce(rooms, journal, document)
+        document, offer = await settled(db, journal, held, asked=True)
+    await announced(rooms, journal, document)
     return offer
 
 
@@ -95,47 +85,22 @@ async def observe(
     async with locked(rooms, session_id) as (journal, db):
         receipts = _take(journal, judgements, worker)
         held = _hand_out(journal, worker, count, rooms.settings) if count else []
-        document, offer = await _settled(db, journal, held, asked=count > 0)
+        document, offer = await settled(db, journal, held, asked=count > 0)
     # Nothing was awaited since the slot was left: the state is still as committed.
     rooms.forecasts.consider(session_id, journal.warm, journal.forecast)
-    await _announce(rooms, journal, document)
+    await announced(rooms, journal, document)
     return Answer(receipts, document, offer)
-
-
-async def amend(rooms: Rooms, session_id: UUID, correction: Correction) -> Answer:
-    """Replace the judgement of a round by appending a correction, and fold again from the start.
-
-    The same correction again gets the receipt of the first.
-    """
-    async with locked(rooms, session_id) as (journal, db):
-        judgement = correction.judgement
-        _must_be_open(journal)
-        loss = _loss(journal, judgement)
-        _must_be_judged(journal, judgement.round)
-        detail = _detail(judgement) | {"author": correction.author, "reason": correction.reason}
-        latest = await _latest_amendment(db, session_id, judgement.round)
-        if latest is not None and _said(latest) == (loss, detail):
-            receipt = Receipt(judgement.round, latest["sequence"], replayed=True)
-        else:
-            event = Amendment(judgement.round, loss)
-            # Said before the thread starts: it goes on changing the state if we are cancelled.
-            journal.slot.ahead = True
-            entry = await asyncio.to_thread(journal.append, event, detail)
-            receipt = Receipt(judgement.round, entry.sequence, replayed=False)
-        document, offer = await _settled(db, journal, [], asked=False)
-    await _announce(rooms, journal, document)
-    return Answer([receipt], document, offer)
 
 
 def _take(journal: Journal, judgements: Sequence[Judgement], worker: str) -> list[Receipt]:
     """Append what is new; everything is checked before anything is appended."""
-    checked = [_loss(journal, judgement) for judgement in judgements]
+    checked = [loss_of(journal.warm, judgement) for judgement in judgements]
     fresh: dict[int, float | None] = {}
     for judgement, loss in zip(judgements, checked, strict=True):
         known = journal.state.rounds[judgement.round - 1].answer
         earlier = fresh.get(judgement.round, PENDING) if known is PENDING else known
         if earlier is PENDING:
-            _must_be_open(journal)
+            must_be_open(journal)
             fresh[judgement.round] = loss
         elif earlier != loss:
             raise ObservationConflict(
@@ -150,7 +115,7 @@ def _take(journal: Journal, judgements: Sequence[Judgement], worker: str) -> lis
         replayed = judgement.round not in fresh
         if not replayed:
             del fresh[judgement.round]
-            detail = _detail(judgement) | {"worker": worker}
+            detail = detail_of(judgement) | {"worker": worker}
             journal.append(_event(judgement.round, loss), detail)
         answered_at = journal.state.rounds[judgement.round - 1].answered_at
         receipts.append(Receipt(judgement.round, answered_at, replayed=replayed))
@@ -161,9 +126,9 @@ def _event(round_: int, loss: float | None) -> Observation | Unjudgeable:
     return Unjudgeable(round_) if loss is None else Observation(round_, loss)
 
 
-def _loss(journal: Journal, judgement: Judgement) -> float | None:
+def loss_of(warm: Warm, judgement: Judgement) -> float | None:
     """The loss a judgement states or implies, checked against the scale; None: unjudgeable."""
-    drawn = journal.state.drawn
+    drawn = warm.state.drawn
     if not 1 <= judgement.round <= drawn:
         raise RoundNotDrawn(
             f"round {judgement.round} was not drawn; {drawn} rounds were",
@@ -173,9 +138,9 @@ def _loss(journal: Journal, judgement: Judgement) -> float | None:
         )
     if judgement.unjudgeable is not None:
         return None
-    pool = journal.warm.pool
+    pool = warm.pool
     if judgement.label is not None:
-        item = journal.state.rounds[judgement.round - 1].draw.item
+        item = warm.state.rounds[judgement.round - 1].draw.item
         return pool.loss_of_label(item, judgement.label)
     if judgement.loss is None:
         rule = "exactly one of loss, label and unjudgeable"
@@ -183,7 +148,8 @@ def _loss(journal: Journal, judgement: Judgement) -> float | None:
     return pool.scale.check(judgement.loss)
 
 
-def _detail(judgement: Judgement) -> dict[str, Any]:
+def detail_of(judgement: Judgement) -> dict[str, Any]:
+    """What the ledger keeps of a judgement beside its loss."""
     detail: dict[str, Any] = {}
     if judgement.label is not None:
         detail["label"] = judgement.label
@@ -192,23 +158,14 @@ def _detail(judgement: Judgement) -> dict[str, Any]:
     return detail
 
 
-def _must_be_open(journal: Journal) -> None:
+def must_be_open(journal: Journal) -> None:
+    """Refuse a session that is closed."""
     if journal.lifecycle == "closed":
         raise SessionClosed(
             "the session is closed for good",
             field="session_id",
             rule="a session that is not closed",
             value=f"ses_{journal.session_id.hex}",
-        )
-
-
-def _must_be_judged(journal: Journal, round_: int) -> None:
-    if journal.state.rounds[round_ - 1].answer is PENDING:
-        raise RoundNotJudged(
-            f"round {round_} has no judgement to correct",
-            field="round",
-            rule="a judged round",
-            value=round_,
         )
 
 
@@ -234,7 +191,7 @@ def _hand_out(journal: Journal, worker: str, count: int, settings: Settings) -> 
     return held
 
 
-async def _settled(
+async def settled(
     db: AsyncConnection, journal: Journal, held: list[Lease], *, asked: bool
 ) -> tuple[dict[str, Any], Offer]:
     """Write what the operation did; returns the session's document and what is offered.
@@ -247,7 +204,7 @@ async def _settled(
     return document, _offer(journal, held, items, asked=asked)
 
 
-async def _announce(rooms: Rooms, journal: Journal, document: dict[str, Any]) -> None:
+async def announced(rooms: Rooms, journal: Journal, document: dict[str, Any]) -> None:
     """Tell the cache and the streams; both may be gone."""
     if journal.entries:
         await announce(rooms.cache, rooms.project_id, journal.session_id, document)
@@ -269,25 +226,3 @@ def _offer(
         return Offer(state, draws, None)
     waits = [(it.expires_at - journal.now).total_seconds() for it in journal.leases.values()]
     return Offer("all_leased", [], max(1.0, math.ceil(min(waits, default=1.0))))
-
-
-def _said(amendment: RowMapping) -> tuple[float | None, dict[str, Any]]:
-    """Loss and detail, whichever key it came by: a retry may come by another."""
-    detail = {name: told for name, told in amendment["detail"].items() if name != "key"}
-    return amendment["loss"], detail
-
-
-_LATEST = text(
-    """
-    SELECT sequence, loss, detail FROM events
-    WHERE session_id = :session_id AND kind = 4 AND round = :round
-    ORDER BY sequence DESC LIMIT 1
-    """
-)
-
-
-async def _latest_amendment(
-    db: AsyncConnection, session_id: UUID, round_: int
-) -> RowMapping | None:
-    asked = {"session_id": session_id, "round": round_}
-    return (await db.execute(_LATEST, asked)).mappings().one_or_none()

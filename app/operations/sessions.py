@@ -34,10 +34,11 @@ from app.errors import InvalidValue, SessionClosed
 from app.operations.history import document_of
 from app.operations.hot import Warm
 from app.operations.idempotency import Once, keep, peek, transaction_of
-from app.operations.journal import Journal, locked, write
+from app.operations.journal import Journal, locked
 from app.operations.pools import load_pool
 from app.operations.rooms import Rooms
 from app.operations.status import Known, announce, cached, status_document, version_of
+from app.operations.writing import write
 
 SEED_BYTES = 32
 

@@ -14,11 +14,12 @@ from app.core.plan import Claim
 from app.core.replaying import Evidence
 from app.core.verification import verify
 from app.errors import SigningKeyMissing
-from app.operations import certificates, pools, rounds, sessions
+from app.operations import amendments, certificates, pools, rounds, sessions
+from app.operations.amendments import Correction
 from app.operations.audits import audit
 from app.operations.pools import NewPool
 from app.operations.rooms import Rooms
-from app.operations.rounds import Correction, Judgement
+from app.operations.rounds import Judgement
 from app.operations.sessions import Opening, Settings
 from app.operations.signers import key_of_folder, read_key
 
@@ -57,9 +58,9 @@ async def _walk(rooms: Rooms, session: UUID) -> None:
         ]
         await rounds.observe(rooms, session, told, worker, 0)
     judged = Judgement(1, loss=-0.0)
-    await rounds.amend(rooms, session, Correction(judged, "böb", "a\nslip"))
+    await amendments.amend(rooms, session, Correction(judged, "böb", "a\nslip"))
     unjudged = Judgement(2, unjudgeable="\u0001\u001f\u007f")
-    await rounds.amend(rooms, session, Correction(unjudged, "bob", ""))
+    await amendments.amend(rooms, session, Correction(unjudged, "bob", ""))
     await sessions.change_session(rooms, session, Settings(precision=234_567.891))
     await sessions.change_session(rooms, session, Settings(precision=None, lifecycle="paused"))
     await sessions.change_session(rooms, session, Settings(lifecycle="active", budget=ITEMS - 1))

@@ -19,11 +19,12 @@ from app.core.plan import Claim
 from app.errors import Busy, DatabaseUnavailable
 from app.main import open_rooms
 from app.operations import pools, rounds, sessions
-from app.operations.journal import locked, write
+from app.operations.journal import locked
 from app.operations.pools import NewPool
 from app.operations.rooms import Rooms
 from app.operations.rounds import Judgement, Offer
 from app.operations.sessions import Opening
+from app.operations.writing import write
 from app.settings import Settings
 
 PROMISED = 5

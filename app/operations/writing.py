@@ -1,0 +1,105 @@
+"""Appending to a session's ledger: everything an operation did, in one statement.
+
+It goes past SQLAlchemy, straight to the driver: an observation is mostly the price of sending
+statements.
+"""
+
+from typing import Any
+
+import orjson
+from psycopg.rows import dict_row
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.operations.chunks import raw_connection
+from app.operations.journal import Journal
+from app.operations.ledger import row_of
+
+
+async def write(
+    db: AsyncConnection, journal: Journal, status: dict[str, Any]
+) -> dict[int, dict[str, Any]]:
+    """Append what the operation did, ``status`` being the document after it.
+
+    Returns the wanted items by index (id and payload).
+    """
+    state = journal.state
+    points = state.points[journal.folded_before :]
+    raw = await raw_connection(db)
+    cursor = await raw.cursor(row_factory=dict_row).execute(
+        _APPEND,
+        {
+            "project_id": journal.project_id,
+            "session_id": journal.session_id,
+            "pool_id": journal.pool_id,
+            "now": journal.now,
+            "sequence": state.sequence,
+            "revision": journal.revision,
+            "lifecycle": journal.lifecycle,
+            "state": status["state"],
+            "precision": state.stopping.precision,
+            "budget": state.stopping.budget,
+            "drawn": state.drawn,
+            "head": journal.head,
+            "status": _json(status),
+            "entries": _json([row_of(entry) for entry in journal.entries]),
+            "points": _json(
+                [
+                    {
+                        "round": point.round,
+                        "estimate": point.estimate,
+                        "lower": point.interval.lower,
+                        "upper": point.interval.upper,
+                    }
+                    for point in points
+                ]
+            ),
+            "leases": _json(journal.leased),
+            "judged": journal.judged,
+            "wanted": journal.wanted,
+        },
+    )
+    return {row["index"]: row for row in await cursor.fetchall()}
+
+
+def _json(value: object) -> str:
+    """JSON for a statement: floats keep every digit on the way there."""
+    return orjson.dumps(value).decode()
+
+
+_APPEND = """
+    WITH appended AS (
+        INSERT INTO events
+            (project_id, session_id, sequence, kind, round, item, q, strata_q, seen, loss, detail,
+             at)
+        SELECT %(project_id)s, %(session_id)s, entry.*
+        FROM json_to_recordset(%(entries)s::json) AS entry(
+            sequence int, kind smallint, round int, item int, q float8, strata_q bytea, seen int,
+            loss float8, detail jsonb, at timestamptz)
+    ), folded AS (
+        INSERT INTO trajectory
+            (project_id, session_id, revision, round, sequence, estimate, lower, upper)
+        SELECT %(project_id)s, %(session_id)s, %(revision)s, point.round, %(sequence)s,
+               point.estimate, point.lower, point.upper
+        FROM json_to_recordset(%(points)s::json)
+             AS point(round int, estimate float8, lower float8, upper float8)
+    ), outdated AS (
+        DELETE FROM trajectory
+        WHERE session_id = %(session_id)s AND revision < %(revision)s
+    ), returned AS (
+        DELETE FROM leases WHERE session_id = %(session_id)s AND round = ANY(%(judged)s::int[])
+    ), granted AS (
+        INSERT INTO leases (project_id, session_id, round, worker, expires_at)
+        SELECT %(project_id)s, %(session_id)s, lease.* FROM json_to_recordset(%(leases)s::json)
+            AS lease(round int, worker text, expires_at timestamptz)
+        ON CONFLICT (session_id, round)
+        DO UPDATE SET worker = excluded.worker, expires_at = excluded.expires_at
+    ), kept AS (
+        UPDATE sessions SET sequence = %(sequence)s, revision = %(revision)s,
+            lifecycle = %(lifecycle)s, state = %(state)s, precision = %(precision)s,
+            budget = %(budget)s, drawn = %(drawn)s, status = %(status)s::jsonb,
+            ledger_head = %(head)s, updated_at = %(now)s
+        WHERE session_id = %(session_id)s
+    )
+    SELECT index, id, payload FROM items
+    WHERE pool_id = %(pool_id)s AND index = ANY(%(wanted)s::int[])
+    """
