@@ -136,8 +136,14 @@ def _not_found(session_id: UUID) -> SessionNotFound:
     return SessionNotFound(f"no session {name}", field="session_id", value=name)
 
 
+# Sent together, the two statements end with a message that turns PostgreSQL's own limit for idle
+# transactions off: a process that then hung would keep the row for ever. Since version 17 the whole
+# transaction can be limited; it gets the time of one statement.
 _LOCK = """
-    SELECT pool_id, sequence, revision, lifecycle, lease_seconds, forecast, created_at, ledger_head
+    SELECT CASE WHEN current_setting('transaction_timeout', true) IS NOT NULL THEN
+            set_config('transaction_timeout', current_setting('statement_timeout'), true)
+        END AS limited,
+        pool_id, sequence, revision, lifecycle, lease_seconds, forecast, created_at, ledger_head
     FROM sessions WHERE session_id = %(session_id)s AND project_id = %(project_id)s FOR UPDATE
     """
 _PEEK = text(

@@ -37,7 +37,11 @@ _UNAVAILABLE_CLASSES = (
     "58",  # system errors outside PostgreSQL
 )
 _GRACE_SECONDS = 5.0
-_READ_ONLY = "25006"  # a standby answers while the primary is being replaced
+_LOST_TRANSACTIONS = {
+    "25006",  # a standby answers while the primary is being replaced
+    "25P03",  # idle_in_transaction_session_timeout: this process slept
+    "25P04",  # transaction_timeout: as above
+}
 
 
 def async_url(url: str) -> URL:
@@ -252,7 +256,7 @@ def _refuse(error: Exception, cause: psycopg.Error | None, *, lost: bool) -> Non
     if (
         lost
         or unreachable
-        or state == _READ_ONLY
+        or state in _LOST_TRANSACTIONS
         or (state is not None and state.startswith(_UNAVAILABLE_CLASSES))
     ):
         raise DatabaseUnavailable("the database does not answer; try again") from error
