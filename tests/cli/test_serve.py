@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import site
+import stat
 import subprocess
 import sys
 import time
@@ -162,6 +163,10 @@ def test_several_workers_share_sessions_and_metrics_and_end_together() -> None:
             counted = re.findall(pattern, metrics)
             observed = [float(count) for route, count in counted if "observe" in route]
             assert sum(observed) == 6.0, "of all workers, whichever answers"
+            address = f"{server.url}/v1/certificates/key"
+            signing = {httpx.get(address, headers=server.key, timeout=5).text for _ in range(6)}
+            assert len(signing) == 1, "all workers sign with the key that the first start made"
+            assert stat.S_IMODE((data / "signing.pem").stat().st_mode) == 0o600
             server.process.send_signal(signal.SIGTERM)
             server.process.wait(60)
             assert embedded.pid(data) is None
