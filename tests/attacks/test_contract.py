@@ -1,0 +1,106 @@
+"""Schemathesis: every operation of the contract with data that fits it and data that does not."""
+
+import itertools
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import strategies as st
+from schemathesis import Case, CheckContext, GenerationMode, Response
+from schemathesis.config import SchemathesisConfig
+from schemathesis.core.parameters import ParameterLocation
+
+from tests.attacks.conftest import FULL
+from tests.attacks.hostile import ENCODERS, SCALES, uploads
+from tests.attacks.world import World, build, client_of
+from tests.keys import bearer
+from tests.servers import Service
+
+CONTRACT = Path(__file__).parents[2] / "openapi" / "openapi.json"
+LEAKS = re.compile(
+    r"Traceback|site-packages|psycopg|sqlalchemy|asyncio|/work/|\.py\b|SELECT |INSERT |secret_hash"
+)
+
+for media in ENCODERS:
+    kept = st.sampled_from(sorted(SCALES)).flatmap(uploads)
+    schemathesis.openapi.media_type(media, kept.map(lambda sent: sent[1]))
+
+CONFIG: dict[str, Any] = {
+    "seed": 20261121,
+    # All examples of an operation meet one server: it has to stand them all
+    "suppress-health-check": ["all"],
+    "generation": {
+        "max-examples": 400 if FULL else 12,
+        "deterministic": True,
+        "database": "none",
+        "no-shrink": not FULL,
+        # A name that nobody knows is ignored in a query, as everywhere on the web
+        "allow-extra-parameters": False,
+    },
+    "checks": {
+        # A schema cannot tell that limits are in order, that probabilities add up, that a budget
+        # fits its pool: `refused_by_meaning` has the refusal come from such a rule.
+        "positive_data_acceptance": {
+            "expected-statuses": ["2xx", "304", "404", "409", "415", "422", "503"]
+        },
+        "max_response_time": 10.0,
+    },
+    "phases": {"stateful": {"enabled": False}},
+}
+
+TURNS = itertools.count()
+schema = schemathesis.openapi.from_path(CONTRACT, config=SchemathesisConfig.from_dict(CONFIG))
+
+
+def with_real_ids(case: Case[Any], world: World) -> None:
+    """Three of four requests whose path fits the contract ask for what there is."""
+    part = None if case.meta is None else case.meta.components.get(ParameterLocation.PATH)
+    if part is None or part.mode is not GenerationMode.POSITIVE:
+        return
+    turn = next(TURNS)
+    if "pool_id" in case.path_parameters and turn % 4:
+        case.path_parameters["pool_id"] = list(world.pools.values())[turn % len(world.pools)]
+    if "session_id" in case.path_parameters:
+        # A stream ends with its session, and so does the wait for its answer
+        streams = case.operation.path.endswith("/stream")
+        there = [world.sessions["closed"]] if streams else list(world.sessions.values())
+        if turn % 4:
+            case.path_parameters["session_id"] = there[turn % len(there)]
+
+
+def refused_by_meaning(_: CheckContext, response: Response, case: Case[Any]) -> None:
+    """What fits the contract is never refused for its form."""
+    if case.meta is None or case.meta.generation.mode is not GenerationMode.POSITIVE:
+        return
+    if response.status_code == 422:
+        problem = response.json()
+        assert problem["code"] != "invalid_value" or "errors" not in problem, problem
+
+
+def nothing_leaks(_: CheckContext, response: Response, __: Case[Any]) -> None:
+    """No answer tells how the service is made; every refusal is a problem with a known code."""
+    if response.status_code < 400:
+        return
+    found = LEAKS.search(response.text)
+    assert found is None, found
+    assert response.headers["content-type"] == ["application/problem+json"]
+    assert response.json()["status"] == response.status_code
+
+
+@pytest.fixture
+def world(service: Service) -> World:
+    with client_of(service.url) as client:
+        return build(client)
+
+
+@schema.parametrize()
+def test_an_operation_keeps_the_contract(case: Case[Any], service: Service, world: World) -> None:
+    with_real_ids(case, world)
+    case.call_and_validate(
+        base_url=service.url,
+        headers=bearer(),
+        timeout=30,
+        additional_checks=[refused_by_meaning, nothing_leaks],
+    )
