@@ -123,6 +123,56 @@ def test_a_certificate_holds_with_its_pool_and_without(case: Case) -> None:
     assert set(alone.unchecked) == {"pool_columns", "labels", "issuer"} | missing
 
 
+OPENINGS: list[Callable[[], Case]] = [
+    lambda: opened(zero_one_world(50)),
+    lambda: opened(graded_world(50)),
+    lambda: opened(zero_one_world(50), claim=Claim()),
+    lambda: opened(zero_one_world(50), claim=Claim(precision=0.2, questions=QUESTIONS)),
+    lambda: opened(zero_one_world(50), claim=Claim(questions=QUESTIONS, budget=20)),
+    lambda: opened(zero_one_world(50), claim=Claim("population", precision=0.45)),
+    lambda: opened(bare_world(50), "uniform"),
+    lambda: opened(graded_world(50), "celeus", range="exact"),
+    lambda: opened(zero_one_world(50), "celeus", Claim("population", precision=0.7)),
+    lambda: opened(graded_world(50), "no_surrogate"),
+    lambda: opened(zero_one_world(50), "evalue"),
+]
+
+
+def _wandered(case: Case, chance: np.random.Generator) -> Case:
+    """Whatever may happen to a session, in any order, to the last item or not."""
+    for _ in range(int(chance.integers(1, 80))):
+        state, step = case.state, int(chance.integers(8))
+        judged = [one.draw.round for one in state.rounds if one.answered_at]
+        out = [one.draw.round for one in state.rounds if not one.answered_at]
+        room = min(case.plan.items, state.stopping.budget) - state.drawn
+        if step <= 2 and room:
+            case.draw(int(chance.integers(1, min(room, 4) + 1)))
+        elif step <= 5 and out:
+            one = int(chance.choice(out))
+            case.judge([one], hidden=[one] if chance.random() < 0.1 else [])
+        elif step == 6 and judged:
+            ends = [case.plan.lower, case.plan.upper, None]
+            case.amend(int(chance.choice(judged)), ends[int(chance.integers(3))])
+        elif step == 7:
+            finer = (case.plan.precision or case.plan.scale.width / 5.0) * chance.uniform(0.98, 1.3)
+            budget = int(chance.integers(max(state.drawn, 1), case.plan.items + 1))
+            precision = None if chance.random() < 0.2 else float(finer)
+            case.change(precision, budget, state=str(chance.choice(["active", "paused"])))
+    return case
+
+
+@pytest.mark.parametrize("seed", range(66))
+def test_wherever_a_session_went_its_certificates_hold(seed: int) -> None:
+    case = _wandered(OPENINGS[seed % len(OPENINGS)](), np.random.default_rng(seed))
+    for final in (False, True):
+        data = case.certificate(final=final)
+        for evidence in (None, case.world.evidence):
+            report = verify(data, evidence, PUBLIC)
+            assert report.valid, report.difference
+            assert report.claim is not None
+            assert report.claim["rounds"]["folded"] == case.state.folded
+
+
 def test_a_certificate_is_canonical_json_signed_over_all_the_rest(case: Case) -> None:
     data = case.certificate(final=False)
     document = json.loads(data)
