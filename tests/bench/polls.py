@@ -1,4 +1,4 @@
-"""Polls of a session's status, served from Redis, with proof that PostgreSQL slept."""
+"""Polls of a session's status, served from Redis, with proof that PostgreSQL all but slept."""
 
 import asyncio
 import time
@@ -47,8 +47,9 @@ async def poll_lines(world: World, *, quick: bool) -> AsyncIterator[Line]:
         rates = [polled.rate for polled in polls]
         yield Line(f"status polls a second, {CLIENTS} clients, answered {status}", rates, "/s")
     used = [float(polled.connections_used) for polls in found.values() for polled in polls]
-    what = "database connections of the server that did anything meanwhile"
-    yield Line(what, used, "", Goal.most(0))
+    # The key is looked up every few seconds; never a status
+    what = "database connections of the server that did anything meanwhile, for the key"
+    yield Line(what, used, "", Goal.most(1))
 
 
 async def _polled(
