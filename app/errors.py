@@ -26,7 +26,8 @@
     │   └── RateLimited
     └── Unavailable     not the caller's fault; try again              503
         ├── DatabaseUnavailable, SchemaBehind, DataFolderUnusable
-        └── SigningKeyMissing, VerificationBusy
+        ├── SigningKeyMissing, VerificationBusy
+        └── DiskFull
 
 The status beside each subtree is a reminder only; `app/api/problems.py` decides it.
 """
@@ -319,6 +320,12 @@ class SchemaBehind(Unavailable):
     """The database has another schema than this service; run `celeus migrate`."""
 
     code = "schema_behind"
+
+
+class DiskFull(Unavailable):
+    """The server's disk is full; try again later."""
+
+    code = "disk_full"
 
 
 class DataFolderUnusable(Unavailable):

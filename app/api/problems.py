@@ -1,5 +1,6 @@
 """The one table from refusals to HTTP, and every error as an RFC 9457 problem."""
 
+import errno
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from types import MappingProxyType
@@ -33,6 +34,7 @@ STATUS: Mapping[type[Refusal], HTTPStatus] = MappingProxyType(
 
 MEDIA_TYPE = "application/problem+json"
 MOST_TOLD = 100
+_FULL = {errno.ENOSPC, errno.EDQUOT}
 RETRY_SECONDS = 1
 _BODY_LEFT = {
     HTTPStatus.UNAUTHORIZED,
@@ -232,12 +234,18 @@ def install(app: FastAPI) -> None:
             answer.headers["Allow"] = ", ".join(_methods(request))
         return answer
 
+    async def of_system(_: Request, error: Exception) -> JSONResponse:
+        if isinstance(error, OSError) and error.errno in _FULL:
+            return of_refusal(errors.DiskFull("There is no room for the request's temporary file."))
+        raise error
+
     async def unexpected(_: Request, __: Exception) -> JSONResponse:
         return _unexpected()
 
     app.add_exception_handler(Refusal, refused)
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(HTTPException, http)
+    app.add_exception_handler(OSError, of_system)
     # Starlette raises the error again after this answer, so that the server logs it.
     app.add_exception_handler(Exception, unexpected)
 
