@@ -100,7 +100,11 @@ async def open_rooms(settings: Settings) -> AsyncIterator[Rooms]:
         statement_timeout_ms=settings.statement_timeout_ms,
     )
     cache = Cache.connect(settings.redis_url, status_ttl_seconds=settings.status_ttl_seconds)
-    hot = HotStates(settings.hot_sessions, settings.hot_pools)
+    hot = HotStates(
+        settings.hot_sessions,
+        settings.hot_pools,
+        patience_seconds=settings.lock_timeout_ms / 1000,
+    )
     rates = Rates.connect(settings.redis_url)
     forecasts = Forecasts(database, cache, settings.forecast_every_rounds)
     try:

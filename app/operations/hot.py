@@ -16,6 +16,7 @@ from uuid import UUID
 from app.core.plan import Plan
 from app.core.pool import Pool
 from app.core.session import State
+from app.errors import Busy
 
 
 @dataclass(slots=True)
@@ -50,8 +51,15 @@ class HotStates:
     """
 
     def __init__(
-        self, sessions: int, pools: int, items: int = 50_000_000, pool_bytes: int = 2 << 30
+        self,
+        sessions: int,
+        pools: int,
+        *,
+        items: int = 50_000_000,
+        pool_bytes: int = 2 << 30,
+        patience_seconds: float = 5.0,
     ) -> None:
+        self._patience = patience_seconds
         self._sessions = sessions
         self._items = items
         self._slots: OrderedDict[UUID, Slot] = OrderedDict()
@@ -63,7 +71,7 @@ class HotStates:
 
     @asynccontextmanager
     async def hold(self, session_id: UUID) -> AsyncIterator[Slot]:
-        """The session's slot, alone in this process.
+        """The session's slot, alone in this process; refused when others hold it for too long.
 
         Left by an error while the state is ahead of the ledger, the state is forgotten; a refusal
         that came before anything was appended costs nothing.
@@ -72,15 +80,16 @@ class HotStates:
         self._slots.move_to_end(session_id)
         slot.holders += 1
         try:
-            async with slot.lock:
-                try:
-                    yield slot
-                except BaseException:
-                    if slot.ahead:
-                        slot.warm = None
-                    raise
-                finally:
-                    slot.ahead = False
+            await self._locked(slot)
+            try:
+                yield slot
+            except BaseException:
+                if slot.ahead:
+                    slot.warm = None
+                raise
+            finally:
+                slot.ahead = False
+                slot.lock.release()
         finally:
             slot.holders -= 1
             self._count(slot)
@@ -109,6 +118,13 @@ class HotStates:
 
     def __len__(self) -> int:
         return sum(slot.warm is not None for slot in self._slots.values())
+
+    async def _locked(self, slot: Slot) -> None:
+        try:
+            async with asyncio.timeout(self._patience):
+                await slot.lock.acquire()
+        except TimeoutError as error:
+            raise Busy("other requests to this session have not ended yet; try again") from error
 
     def _count(self, slot: Slot) -> None:
         """Have the running total agree with what the slot holds now."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from app.errors import Busy, Unavailable
 from app.operations.admission import still_admitted
 from app.operations.history import news
 from app.operations.rooms import Rooms
@@ -30,19 +31,28 @@ async def follow(
     """News after ``position`` (sequence and revision last seen), until the session is closed.
 
     It ends too when the key it was asked with works no longer.
-    No transaction is open while it waits. Without Redis it looks at the database once a second.
+    No transaction is open while it waits, and a database that does not answer is asked again.
+    Without Redis it looks at the database once a second.
     """
     sequence, revision = position
     version = None
     async with rooms.wakes.subscribe(session_id.hex) as woken:
         while True:
             woken.clear()
-            if not await still_admitted(rooms):
-                return
-            latest = await get_version(rooms, session_id)
-            if latest != version:
+            found = None
+            try:
+                if not await still_admitted(rooms):
+                    return
+                latest = await get_version(rooms, session_id)
+                if latest != version:
+                    found = await news(rooms, session_id, sequence, revision, MOST_POINTS)
+            except (Unavailable, Busy):
+                # What holds up the database holds up the news, and does not end the stream.
+                await asyncio.sleep(LOOK_SECONDS)
+                continue
+            if found is not None:
                 version = latest
-                document, points = await news(rooms, session_id, sequence, revision, MOST_POINTS)
+                document, points = found
                 reset = revision != document["revision"]
                 sequence, revision = document["sequence"], document["revision"]
                 yield News(document, points, reset)

@@ -2,42 +2,16 @@
 
 import asyncio
 import resource
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
 import httpx
 import pytest
-import uvicorn
 
 from app.api import heads
-from app.main import create_app
 from app.settings import Settings
+from tests.api.serving import served
 from tests.keys import bearer
-from tests.servers import free_port
-
-
-@contextmanager
-def served(settings: Settings, **options: object) -> Iterator[int]:
-    """The port of a server in a thread of this process."""
-    port = free_port()
-    config = uvicorn.Config(
-        create_app(settings),
-        port=port,
-        http="app.api.heads:BoundedHeads",
-        log_level="error",
-        **options,  # type: ignore[arg-type]
-    )
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    try:
-        while not server.started:
-            threading.Event().wait(0.02)
-        yield port
-    finally:
-        server.should_exit = True
-        thread.join(20)
 
 
 @pytest.fixture

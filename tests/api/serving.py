@@ -1,0 +1,34 @@
+"""The service behind a real socket, within the process of the test."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import uvicorn
+
+from app.main import create_app
+from app.settings import Settings
+from tests.servers import free_port
+
+
+@contextmanager
+def served(settings: Settings, **options: object) -> Iterator[int]:
+    """The port of a server in a thread of this process."""
+    port = free_port()
+    config = uvicorn.Config(
+        create_app(settings),
+        port=port,
+        http="app.api.heads:BoundedHeads",
+        log_level="error",
+        **options,  # type: ignore[arg-type]
+    )
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        while not server.started:
+            threading.Event().wait(0.02)
+        yield port
+    finally:
+        server.should_exit = True
+        thread.join(20)
