@@ -219,9 +219,14 @@ async def _received(request: Request, limit_bytes: int) -> AsyncIterator[Receive
     """What the body holds, in temporary files at their beginnings."""
     media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media == "application/json":
-        async with spooled(request) as file:
-            _check_size(file.seek(0, 2), limit_bytes)
-            file.seek(0)
+        received = 0
+
+        def count(part: bytes) -> None:
+            nonlocal received
+            received += len(part)
+            _check_size(received, limit_bytes)
+
+        async with spooled(request, count) as file:
             yield file, None, None
     elif media == "multipart/form-data":
         form = await _form(request)

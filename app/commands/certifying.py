@@ -6,7 +6,7 @@ from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
-from app.commands.common import DataDir, database, settings_of
+from app.commands.common import DataDir, joined_database, settings_of
 from app.errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ LARGEST_CERTIFICATE_BYTES = 1 << 30
 MOST_MEMORY_BYTES = 16 << 30
 
 
-def verify(
+def verify(  # noqa: PLR0913 -- one parameter an option
     file: Annotated[Path, typer.Argument(help="The certificate.")],
     *,
     pool: Annotated[
@@ -28,25 +28,31 @@ def verify(
     key: Annotated[
         str | None, typer.Option(help="The public key you trust: 64 hexadecimal digits or a file.")
     ] = None,
+    noted: Annotated[
+        list[str] | None,
+        typer.Option(help="A head of the chain noted earlier, SEQUENCE:HEAD; 0 at the opening."),
+    ] = None,
     seconds: Annotated[float, typer.Option(help="Processor time it may take.")] = 600.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
     """Check a certificate without its service: exit status 0 when it holds, 1 when it does not.
 
     With --pool also that the draws, their probabilities and the surrogates are those the pool and
-    the seed lead to; with --key who signed it.
+    the seed lead to; with --key who signed it; with --noted that its ledger begins as one did whose
+    `ledger_head` somebody noted from a status, `sequence` and all.
     """
     from app.operations.signers import trusted_key
     from app.operations.verifying import limited, verified
 
     trusted = None if key is None else trusted_key(key)
+    heads = dict(map(_noted, noted or []))
     with limited(seconds, MOST_MEMORY_BYTES):
         certificate = _bytes_of(file)
         if pool is None:
-            report = verified(certificate, None, trusted)
+            report = verified(certificate, None, trusted, heads)
         else:
             with _opened(pool) as archive:
-                report = verified(certificate, archive, trusted)
+                report = verified(certificate, archive, trusted, heads)
     if as_json:
         typer.echo(json.dumps(report.to_dict(), indent=2, ensure_ascii=False))
     else:
@@ -78,7 +84,7 @@ def audit(data_dir: DataDir = None) -> None:
     import asyncio
 
     settings = settings_of(data_dir=data_dir)
-    with database(settings) as url:
+    with joined_database(settings) as url:
         done = asyncio.run(_audited(settings, url))
     counts = f"{done.sessions} sessions, {done.events} events, {done.certificates} certificates"
     older = f", {done.unchained} sessions older than chains" if done.unchained else ""
@@ -126,6 +132,18 @@ def _claim(claim: dict[str, object]) -> str:
         f"claim: {claim.get('target')} risk {ends}, alpha {claim.get('alpha')},"
         f" {claim.get('labels')} labels"
     )
+
+
+def _noted(text: str) -> tuple[int, bytes]:
+    sequence, _, head = text.partition(":")
+    try:
+        found = int(sequence), bytes.fromhex(head)
+    except ValueError:
+        found = -1, b""
+    if found[0] < 0 or len(found[1]) != 32:
+        rule = "SEQUENCE:HEAD, a whole number and 64 hexadecimal digits"
+        raise InvalidValue("a head noted cannot be read", field="noted", rule=rule, value=text)
+    return found
 
 
 def _opened(file: Path) -> IO[bytes]:

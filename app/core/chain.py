@@ -9,7 +9,7 @@ Whoever noted a head can tell later whether the ledger still begins with those e
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -51,6 +51,14 @@ def chain_head(head: bytes, records: Iterable[Record]) -> bytes:
     for record in records:
         head = chain_next(head, record)
     return head
+
+
+def chain_heads(head: bytes, records: Iterable[Record]) -> Iterator[bytes]:
+    """The head before the first record, and after each."""
+    yield head
+    for record in records:
+        head = chain_next(head, record)
+        yield head
 
 
 def record_of(

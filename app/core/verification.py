@@ -6,15 +6,15 @@ be checked is named with its reason, and of what does not hold the first place.
 """
 
 import json
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
 import rfc8785
 
-from app.core.certificate import FORMAT, claim_of, digest_of, message_of, rounds_of
+from app.core.certificate import claim_of, digest_of, message_of, rounds_of
 from app.core.certified import (
     close,
     compare_rounds,
@@ -23,68 +23,47 @@ from app.core.certified import (
     plan_of,
     recorded_of,
 )
-from app.core.chain import chain_head, chain_start
+from app.core.chain import chain_heads, chain_start
+from app.core.form import form_of
 from app.core.losses import LossScale
 from app.core.plan import Plan
 from app.core.pool import Pool
 from app.core.randomness import commitment
 from app.core.reading import (
-    DIGEST,
-    HEX,
-    MOMENT,
     Differs,
     Object,
     equal,
-    flag,
     listed,
     members,
-    parse,
     same,
-    text,
 )
 from app.core.recorded import Recorded, RecordedOpening
 from app.core.replaying import Evidence, check_labels, pool_of, replayed, scores_for
 from app.core.report import Difference, Report, Signature
 from app.core.session import Coins, State, replay
-from app.core.signing import ALGORITHM, signed_by
+from app.core.signing import signed_by
 from app.core.transcript import Transcript
 
-MEMBERS = (
-    "chain",
-    "claim",
-    "commitment",
-    "final",
-    "format",
-    "issued_at",
-    "kind",
-    "ledger",
-    "method_version",
-    "plan",
-    "plan_digest",
-    "pool",
-    "pool_digest",
-    "rounds",
-    "seed",
-    "session_id",
-    "signature",
-    "supersedes",
-    "surrogates",
-)
-SESSION: Final = re.compile(r"ses_[0-9a-f]{32}")
-SIGNATURE: Final = re.compile(r"[0-9a-f]{128}")
 LARGEST_CLAIM = 1 << 16
 
+NOTHING_NOTED: Final[Mapping[int, bytes]] = MappingProxyType({})
 NO_POOL = "it takes the pool's columns"
 NO_SEED = "the seed is revealed by the final certificate only"
 NO_OLDER = "the certificate it supersedes is not at hand"
 
 
-def verify(data: bytes, evidence: Evidence | None = None, trusted: bytes | None = None) -> Report:
-    """Check a certificate, with the columns of its pool and a key to be trusted if given.
+def verify(
+    data: bytes,
+    evidence: Evidence | None = None,
+    trusted: bytes | None = None,
+    noted: Mapping[int, bytes] = NOTHING_NOTED,
+) -> Report:
+    """Check a certificate, with what else is known: columns of its pool, a key to be trusted.
 
+    ``noted`` are heads of the ledger's chain that somebody noted as the session went, by sequence.
     Always a report: whatever the bytes are, they differ somewhere or they do not.
     """
-    inspection = _Inspection(data, evidence, trusted)
+    inspection = _Inspection(data, evidence, trusted, noted)
     # Hostile numbers end in NaN, which equals nothing, and not in warnings.
     with np.errstate(all="ignore"):
         inspection.run()
@@ -94,8 +73,15 @@ def verify(data: bytes, evidence: Evidence | None = None, trusted: bytes | None 
 class _Inspection:
     """One verification under way."""
 
-    def __init__(self, data: bytes, evidence: Evidence | None, trusted: bytes | None) -> None:
+    def __init__(
+        self,
+        data: bytes,
+        evidence: Evidence | None,
+        trusted: bytes | None,
+        noted: Mapping[int, bytes],
+    ) -> None:
         self.report = Report(digest_of(data))
+        self._noted = noted
         self._data = data
         self._evidence = evidence
         self._trusted = trusted
@@ -121,7 +107,7 @@ class _Inspection:
 
     def _check(self) -> None:
         with self._checking("form"):
-            self._document = document = self._form()
+            self._document = document = form_of(self._data)
             self._told()
         header, scale = header_of(document["pool"])
         with self._checking("plan"):
@@ -140,32 +126,6 @@ class _Inspection:
         with self._checking("signature"):
             equal("signature", self.report.signature.valid, found=True)
         self._issuer()
-
-    def _form(self) -> Object:
-        document = members(parse(self._data), "", MEMBERS)
-        equal("format", document["format"], FORMAT)
-        text(document["issued_at"], "issued_at", MOMENT)
-        final = flag(document["final"], "final")
-        equal("kind", document["kind"], "final" if final else "interim")
-        text(document["session_id"], "session_id", SESSION)
-        for name in ("commitment", "plan_digest", "pool_digest"):
-            text(document[name], name, DIGEST)
-        if document["supersedes"] is not None:
-            text(document["supersedes"], "supersedes", DIGEST)
-        if final:
-            text(document["seed"], "seed", HEX)
-        else:
-            equal("seed", document["seed"], None)
-        chain = members(document["chain"], "chain", ("start", "head"))
-        text(chain["start"], "chain.start", DIGEST)
-        text(chain["head"], "chain.head", DIGEST)
-        signature = members(
-            document["signature"], "signature", ("algorithm", "public_key", "value")
-        )
-        equal("signature.algorithm", signature["algorithm"], ALGORITHM)
-        text(signature["public_key"], "signature.public_key", DIGEST)
-        text(signature["value"], "signature.value", SIGNATURE)
-        return document
 
     def _told(self) -> None:
         """What the report says whether it holds or not."""
@@ -205,7 +165,16 @@ class _Inspection:
         start = chain_start(session, bytes.fromhex(plan.digest))
         chain = self._document["chain"]
         equal("chain.start", chain["start"], start.hex())
-        equal("chain.head", chain["head"], chain_head(start, transcript.records).hex())
+        heads = list(chain_heads(start, transcript.records))
+        equal("chain.head", chain["head"], heads[-1].hex())
+        for sequence, noted in sorted(self._noted.items()):
+            with self._checking("noted"):
+                if sequence >= len(heads):
+                    rule = f"at least the {sequence} events that were noted"
+                    raise Differs("the length of ledger", len(transcript.records), rule)
+                where = "chain.start" if sequence == 0 else f"ledger[{sequence - 1}]"
+                claimed, found = (head.hex() for head in (heads[sequence], noted))
+                equal(f"the head after {where}", claimed, found)
 
     def _seed(self, plan: Plan) -> bytes | None:
         if not self._document["final"]:

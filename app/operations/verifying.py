@@ -12,13 +12,13 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
 from typing import IO, Any, Never
 
 from app.core.report import Report
-from app.core.verification import verify
+from app.core.verification import NOTHING_NOTED, verify
 from app.errors import Refusal, VerificationTooCostly
 from app.operations.archives import read_archive
 
@@ -26,10 +26,15 @@ MOST_MEMORY_BYTES = 4 << 30
 NICENESS = 10
 
 
-def verified(certificate: bytes, pool: IO[bytes] | None, trusted: bytes | None) -> Report:
+def verified(
+    certificate: bytes,
+    pool: IO[bytes] | None,
+    trusted: bytes | None,
+    noted: Mapping[int, bytes] = NOTHING_NOTED,
+) -> Report:
     """The report on a certificate; refuses a pool's archive that cannot be read."""
     evidence = None if pool is None else read_archive(pool)
-    return verify(certificate, evidence, trusted)
+    return verify(certificate, evidence, trusted, noted)
 
 
 @contextmanager

@@ -13,6 +13,7 @@ import pytest
 
 from app.api.items import archive_of
 from app.core.certificate import signed
+from app.core.chain import chain_head, chain_start
 from app.core.signing import public_of, public_to_pem
 from tests.cli.calling import Answer
 from tests.core.certifying import KEY, OTHER_KEY, SESSION, Case, opened, zero_one_world
@@ -96,6 +97,21 @@ def test_somebody_elses_signature_is_not_the_one_trusted(
     answer = run("verify", certificate, "--key", public_of(KEY).hex())
     assert answer.status == 1
     assert "signature.public_key" in answer.err
+
+
+def test_a_head_that_was_noted_has_to_be_met_again(run: Run, certificate: Path, case: Case) -> None:
+    start = chain_start(SESSION, bytes.fromhex(case.plan.digest))
+    heads = [f"{at}:{chain_head(start, case.records[:at]).hex()}" for at in (0, 7)]
+    met = run("verify", certificate, "--noted", heads[0], "--noted", heads[1])
+    assert met.status == 0
+    assert "noted" in met.out
+    missed = run("verify", certificate, "--noted", heads[1].replace("7:", "8:"))
+    assert missed.status == 1
+    assert "the head after ledger[7]" in missed.err
+    for unreadable in ("", "7", "7:abc", "x:" + "00" * 32, "-1:" + "00" * 32):
+        answer = run("verify", certificate, f"--noted={unreadable}")
+        assert answer.status == 1
+        assert "a head noted cannot be read" in answer.err
 
 
 def _packed(pool: Path) -> None:

@@ -11,11 +11,12 @@ import pytest
 import rfc8785
 
 from app.core.chain import chain_head, chain_start
+from app.core.form import MEMBERS
 from app.core.plan import Claim
 from app.core.pool import canonical
 from app.core.signing import public_of, signed_by
 from app.core.stopping import Question
-from app.core.verification import MEMBERS, verify
+from app.core.verification import verify
 from tests.core.certifying import (
     KEY,
     OTHER_KEY,

@@ -297,6 +297,26 @@ def test_a_cut_ledger_is_found(data: bytes) -> None:
     assert _where(verify(_resigned(body))) == "ledger[3].sequence"
 
 
+def test_what_was_noted_as_the_session_went_shows_what_was_written_anew_since() -> None:
+    """The cut, the other plan and the other loss that a file alone cannot show."""
+    case = _lied("celeus")
+    start = chain_start(SESSION, bytes.fromhex(case.plan.digest))
+    noted = {at: chain_head(start, case.records[:at]) for at in (0, 12, 30)}
+    told = verify(case.certificate(), noted=noted)
+    assert told.valid, told.difference
+    assert "noted" in told.checked
+    shorter = opened(zero_one_world(120), "celeus")
+    shorter.go(10)
+    assert _where(verify(shorter.certificate(), noted=noted)) == "the head after ledger[11]"
+    assert _where(verify(shorter.certificate(), noted={30: noted[30]})) == "the length of ledger"
+    honest = opened(zero_one_world(120), "celeus")
+    honest.go(15)
+    assert _where(verify(honest.certificate(), noted=noted)) == "the head after ledger[11]"
+    planned = opened(zero_one_world(120), "celeus", Claim(alpha=0.1, precision=0.1))
+    planned.go(15)
+    assert _where(verify(planned.certificate(), noted=noted)) == "the head after chain.start"
+
+
 def test_a_changed_loss_is_found_by_what_followed_from_it(data: bytes) -> None:
     body = _body(data)
     judged = next(one for one in body["ledger"] if one.get("round") == 9 and "loss" in one)
