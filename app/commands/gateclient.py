@@ -120,6 +120,9 @@ class Server:
             document = json.loads(body)
         except (ValueError, RecursionError):
             document = None
+        if isinstance(document, dict):
+            # A session last written to by an older service says nothing of decisions.
+            document.setdefault("decisions", [])
         if not _is_session(document):
             message = f"{self.url} answers with something that is not a session"
             raise Unanswered(message, status=200)

@@ -366,6 +366,17 @@ def test_whoever_else_answers_is_no_session(
     assert [key for _, key in Odd.seen] == ["Bearer secret-key"]
 
 
+def test_a_session_that_says_nothing_of_decisions_can_be_asked_all_the_same(
+    run: Run, odd: str
+) -> None:
+    older = json.loads(document())
+    del older["decisions"]
+    Odd.replies = [(200, {}, json.dumps(older).encode())]
+    where = ("--session", NOBODY, "--url", odd)
+    assert run("gate", *where, "--at-most", 0.3).status == 0
+    assert run("gate", *where).status == 1
+
+
 def test_an_answer_that_never_ends_is_given_up(
     run: Run, odd: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -70,6 +70,9 @@ async def assert_whole(database: Database, found: Kept) -> State:
         state.interval.lower,
         state.interval.upper,
     )
+    assert [(one["answer"], one["round"]) for one in served["decisions"]] == [
+        (one.answer, one.round) for one in state.decisions
+    ]
     assert served["rounds"] == {
         "drawn": state.drawn,
         "observed": state.observed,
