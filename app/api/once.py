@@ -19,9 +19,10 @@ KeyHeader = Annotated[
     str | None,
     Header(
         alias="Idempotency-Key",
-        pattern=r"^[\x20-\x7e]{1,255}$",
-        description="1 to 255 printable ASCII characters. The same request under the same key has "
-        "its effect once and gets the same answer for 24 hours, with `Idempotency-Replayed: true`.",
+        pattern=r"^[\x21-\x7e]([\x20-\x7e]{0,253}[\x21-\x7e])?$",
+        description="1 to 255 printable ASCII characters, no space at either end. The same "
+        "request under the same key has its effect once and gets the same answer for 24 hours, "
+        "with `Idempotency-Replayed: true`.",
     ),
 ]
 

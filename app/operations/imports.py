@@ -31,6 +31,8 @@ FAULTS_TOLD = 100
 """Faults an answer lists; the others are only counted."""
 MAX_GROUPS = 10_000
 
+MOST_BYTES = 4 << 30
+"""Numbers of a pool: a worker that serves it holds them all."""
 MOST_FAULTY = 10_000
 """Bad rows after which an upload that takes none is read no further."""
 
@@ -165,6 +167,7 @@ async def grow(db: AsyncConnection, pool: Growth, batches: Iterator[Rows]) -> No
         pool.blame(assembled.faults)
         if pool.faulty > pool.most_faulty:
             return
+        _check_bytes(pool.items, assembled.batch)
         batch = await _insert_items(db, pool, assembled.batch)
         if batch.ids:
             await to_thread.run_sync(_append, pool, batch)
@@ -180,6 +183,19 @@ def check_count(items: int, most: int) -> None:
             field="items",
             rule=f"at most {most} items, rows that are left out included",
             value=items,
+        )
+
+
+def _check_bytes(items: int, batch: Batch) -> None:
+    """Refuse a pool whose numbers no worker should have to hold."""
+    numbers = sum(column.nbytes for column in batch.columns.values()) / max(1, len(batch.ids))
+    size = int(numbers * (items + len(batch.ids)))
+    if size > MOST_BYTES:
+        raise PoolTooLarge(
+            "The pool would have too many numbers.",
+            field="items",
+            rule=f"at most {MOST_BYTES} bytes of scores and probabilities",
+            value=size,
         )
 
 

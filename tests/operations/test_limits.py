@@ -77,6 +77,16 @@ async def test_an_upload_is_read_no_further_than_a_pool_may_grow(
     assert read == 4
 
 
+async def test_a_pool_has_no_more_numbers_than_a_worker_can_hold(
+    rooms: Rooms, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(imports, "MOST_BYTES", 8 * 100)
+    made = await pools.create_pool(rooms, NewPool("p", ZERO_ONE, scored(0, 60)))
+    with pytest.raises(PoolTooLarge) as caught:
+        await pools.add_items(rooms, made.pool_id, iter([scored(60, 120)]), ALL_OR_NOTHING)
+    assert caught.value.value == 8 * 120
+
+
 async def test_bad_rows_without_end_are_read_to_a_bound(
     rooms: Rooms, monkeypatch: pytest.MonkeyPatch
 ) -> None:

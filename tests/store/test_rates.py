@@ -104,6 +104,19 @@ async def test_nonsense_in_redis_keeps_nobody_out(
         assert await passed(shared, 20, 25) == 20
 
 
+async def test_a_large_limit_holds_and_is_hardly_asked_about(redis_url: str) -> None:
+    counted = Rates.connect(redis_url)
+    async with Redis.from_url(redis_url) as client:
+        await counted.count("n", 12_000)
+        before = (await client.info("stats"))["total_commands_processed"]
+        assert await passed(counted, 12_000, 2_000) == 2_000
+        after = (await client.info("stats"))["total_commands_processed"]
+        # A script counts its commands too.
+        assert after - before < 2_000
+        assert await passed(counted, 12_000, 12_000) == 12_000 - 2_001
+    await counted.close()
+
+
 async def test_memory_stays_bounded_whatever_is_counted(
     alone: Rates, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -111,3 +124,6 @@ async def test_memory_stays_bounded_whatever_is_counted(
     for number in range(1000):
         assert await alone.count(f"name-{number}", 5) is None
     assert len(alone._memory.storage) <= 102
+    for number in range(1000):
+        await alone.count(f"large-{number}", 60_000)
+    assert len(alone._taken) <= 100
