@@ -47,10 +47,12 @@ class Route:
 def _example(schema: dict[str, Any]) -> Any:  # noqa: ANN401 - whatever the contract shows
     if "$ref" in schema:
         schema = CONTRACT["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+    if "examples" in schema:
+        return schema["examples"][0]
     for several in ("anyOf", "oneOf"):
         if several in schema:
             return _example(schema[several][0])
-    return schema.get("examples", [{}])[0]
+    return {}
 
 
 ROUTES = [
