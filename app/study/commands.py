@@ -78,6 +78,7 @@ def coverage(  # noqa: PLR0913 -- one parameter an option
     precision: Annotated[float | None, typer.Option(help="Interval width to stop at.")] = None,
     alpha: Annotated[float | None, typer.Option(help="Probability of ever being wrong.")] = None,
     quick: Annotated[bool, typer.Option(help="Small pools: the nightly self-test.")] = False,
+    rare: Annotated[bool, typer.Option(help="Rare losses: files are coverage-rare.*.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, write nothing.")] = False,
 ) -> None:
     """How often intervals miss the true risk; exit 2 when a policy does too often.
@@ -103,6 +104,7 @@ def coverage(  # noqa: PLR0913 -- one parameter an option
         methods=method,
         targets=target,
         quick=quick,
+        rare=rare,
     )
     found = coveragerun.run(asked, None if as_json else out, processes)
     if as_json:
@@ -110,7 +112,7 @@ def coverage(  # noqa: PLR0913 -- one parameter an option
 
         typer.echo(json.dumps(found.to_dict(), indent=2))
     else:
-        typer.echo(f"celeus: wrote coverage.md and coverage.png in {out}")
+        typer.echo(f"celeus: wrote {asked.name}.md and {asked.name}.png in {out}")
         typer.echo(f"celeus: {found.verdict}")
     if not found.sound:
         raise typer.Exit(2)

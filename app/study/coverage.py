@@ -69,6 +69,12 @@ QUICK = Setting(
 """Small and hostile: scores that bias the draws, many judges at once, labels beyond the stop."""
 
 
+RARE = Setting(World(least_risk=0.02, largest_risk=0.034), precision=0.053)
+"""Losses so rare that the first 100 labels may show none: a sample variance of 0."""
+
+RARE_METHODS = (*PEEKED, CER_EVAL, "celeus", "sharp")
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     """One method on the pool of one trial."""
@@ -107,9 +113,9 @@ def jobs(
     ]
 
 
-def series(setting: Setting, seed: int) -> Series[Job, Result]:
+def series(setting: Setting, seed: int, name: str = "coverage") -> Series[Job, Result]:
     """The trials of a setting."""
-    return Series("coverage", Job, Result, partial(run, setting, seed), seed, setting.parameters())
+    return Series(name, Job, Result, partial(run, setting, seed), seed, setting.parameters())
 
 
 def check(setting: Setting, methods: Sequence[str], targets: Sequence[Target]) -> None:

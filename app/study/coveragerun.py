@@ -8,7 +8,16 @@ from typing import Any, get_args
 
 from app.study import coverage, verdict
 from app.study.checks import can_draw, chosen, within
-from app.study.coverage import METHODS, QUICK, Setting, Target, jobs, series
+from app.study.coverage import (
+    METHODS,
+    QUICK,
+    RARE,
+    RARE_METHODS,
+    Setting,
+    Target,
+    jobs,
+    series,
+)
 from app.study.heads import command_line, head, write_page
 from app.study.runner import measure
 from app.study.synthetic import checked
@@ -17,7 +26,6 @@ from app.study.verdict import Row
 TRIALS = 1000
 QUICK_TRIALS = 50
 MOST_JUDGES = 10_000
-PICTURE = "\n![Coverage](coverage.png)\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +41,17 @@ class Options:
     methods: Sequence[str] | None = None
     targets: Sequence[str] | None = None
     quick: bool = False
+    rare: bool = False
+
+    @property
+    def name(self) -> str:
+        """What the files are called."""
+        return "coverage-rare" if self.rare else "coverage"
 
     @property
     def setting(self) -> Setting:
         """The setting asked for; refuses one that cannot be."""
-        base = QUICK if self.quick else Setting()
+        base = QUICK if self.quick else RARE if self.rare else Setting()
         world = {name: value for name, value in self.world.items() if value is not None}
         setting = replace(base, world=checked(replace(base.world, **world)))
         if self.precision is not None:
@@ -76,20 +90,21 @@ class Found:
 def run(options: Options, out: Path | None, processes: int | None) -> Found:
     """Run the trials and write page, picture and lines in ``out``; without it nothing is kept."""
     setting = options.setting
-    methods = chosen(options.methods, METHODS, "method")
+    known = RARE_METHODS if options.rare else METHODS
+    methods = chosen(options.methods, METHODS, "method") if options.methods else list(known)
     targets = _targets(options)
     coverage.check(setting, methods, targets)
     trials = options.trials or (QUICK_TRIALS if options.quick else TRIALS)
     asked = jobs(trials, methods, targets)
-    own = series(setting, options.seed)
+    own = series(setting, options.seed, options.name)
     if out is None:
         with tempfile.TemporaryDirectory(prefix="celeus-coverage-") as folder:
             results = measure(own, asked, Path(folder) / "coverage.jsonl", processes)
         return Found(setting, own.head, verdict.rows(results))
     can_draw()
-    results = measure(own, asked, out / "coverage.jsonl", processes)
+    results = measure(own, asked, out / f"{options.name}.jsonl", processes)
     found = Found(setting, own.head, verdict.rows(results))
-    _write(found, out, seed=options.seed, trials=trials)
+    _write(found, out, options, trials)
     return found
 
 
@@ -100,9 +115,11 @@ def _targets(options: Options) -> list[Target]:
     return [one for one in known if one in names]
 
 
-def _write(found: Found, out: Path, *, seed: int, trials: int) -> None:
+def _write(found: Found, out: Path, options: Options, trials: int) -> None:
     from app.study.coveragepage import draw, page  # noqa: PLC0415 -- brings matplotlib
 
-    title = head("Coverage", command_line(), seed=seed, runs=f"{trials} trials")
-    write_page(out, "coverage", title + page(found.rows, found.setting) + PICTURE)
-    draw(found.rows, found.setting.alpha, out / "coverage.png")
+    name = options.name
+    title = "Coverage of rare losses" if options.rare else "Coverage"
+    top = head(title, command_line(), seed=options.seed, runs=f"{trials} trials")
+    write_page(out, name, f"{top}{page(found.rows, found.setting)}\n![{title}]({name}.png)\n")
+    draw(found.rows, found.setting.alpha, out / f"{name}.png")

@@ -77,6 +77,17 @@ def test_the_study_writes_page_picture_and_lines(run: Run, tmp_path: Path) -> No
     assert "2 trials; study seed 0; celeus" in page
 
 
+def test_rare_losses_are_a_study_of_their_own(run: Run, tmp_path: Path) -> None:
+    few = ("--seeds", 2, "--method", "wilson", "--processes", 1, "--out", tmp_path)
+    answer = run("study", "coverage", "--rare", "--items", 4000, *few)
+    assert (answer.status, answer.err) == (0, "")
+    names = {"coverage-rare.md", "coverage-rare.png", "coverage-rare.jsonl"}
+    assert {path.name for path in tmp_path.iterdir()} == names
+    page = (tmp_path / "coverage-rare.md").read_text()
+    assert "population risk 0.027" in page
+    assert "0.161" not in page
+
+
 def test_lines_of_another_run_are_refused_and_left_alone(run: Run, tmp_path: Path) -> None:
     options = (*COVERAGE, "--seeds", 1, "--method", "wilson", "--out", tmp_path)
     run(*options)
