@@ -2,13 +2,15 @@
 
 import itertools
 import re
+from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import schemathesis
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from schemathesis import Case, CheckContext, GenerationMode, Response
+from schemathesis import Case, CheckContext, CheckFunction, GenerationMode, Response
 from schemathesis.config import SchemathesisConfig
 from schemathesis.core.parameters import ParameterLocation
 
@@ -47,7 +49,6 @@ CONFIG: dict[str, Any] = {
         },
         "max_response_time": 10.0,
     },
-    "phases": {"stateful": {"enabled": False}},
 }
 
 TURNS = itertools.count()
@@ -104,3 +105,76 @@ def test_an_operation_keeps_the_contract(case: Case[Any], service: Service, worl
         timeout=30,
         additional_checks=[refused_by_meaning, nothing_leaks],
     )
+
+
+WALKED = [
+    *("create_pool", "add_items", "seal_pool", "get_pool", "open_session", "get_session"),
+    *("next_draws", "observe", "amend", "change_session", "get_ledger", "get_certificate"),
+]
+
+
+class Walk(schema.include(operation_id=WALKED).as_state_machine()):  # type: ignore[misc]
+    """From a pool to its session, its draws, their judgements, by the links of the contract."""
+
+    url = ""
+    reached: ClassVar[Counter[str]] = Counter()
+
+    def before_call(self, case: Case[Any]) -> None:
+        """Have some bodies make sense, that the walk comes to what lies behind them."""
+        body = case.body
+        if not isinstance(body, dict) or next(TURNS) % 4 == 0:
+            return
+        match case.operation.path.rpartition("/")[2], case.method:
+            case "pools", "POST":
+                items = [{"id": f"i{number}", "surrogate": 0.5} for number in range(4)]
+                case.body = {"name": "walked", "loss": {"kind": "zero_one"}, "items": items}
+                case.body["sealed"] = next(TURNS) % 4 > 0
+            case "sessions", "POST":
+                case.body = {"pool_id": body.get("pool_id", "")}
+            case "next", _:
+                case.body = {"worker": "w", "count": 2}
+            case "observe", _:
+                case.body = {"worker": "w", "next": 1, "round": body.get("round", 1), "loss": 1}
+            case "amendments", _:
+                told = {"author": "a", "reason": "r", "loss": 0}
+                case.body = told | {"round": body.get("round", 1)}
+            case _:
+                pass
+
+    def get_call_kwargs(self, case: Case[Any]) -> dict[str, Any]:
+        """Where the server is, and the key."""
+        assert case
+        return {"base_url": self.url, "headers": bearer(), "timeout": 30}
+
+    def validate_response(
+        self,
+        response: Response,
+        case: Case[Any],
+        additional_checks: list[CheckFunction] | None = None,
+        **more: Any,  # noqa: ANN401 - as the library passes it
+    ) -> None:
+        """All checks of the library and ours; the changed bodies are no longer what it drew."""
+        assert additional_checks is None
+        if response.status_code < 300:
+            self.reached[f"{case.method} {case.operation.path}"] += 1
+        checks = [nothing_leaks]
+        super().validate_response(response, case, additional_checks=checks, **more)
+
+
+@pytest.mark.timeout(0 if FULL else 240)
+def test_any_walk_along_the_links_keeps_the_contract(service: Service) -> None:
+    Walk.url = service.url
+    Walk.reached.clear()
+    Walk.run(
+        settings=settings(
+            max_examples=300 if FULL else 12,
+            stateful_step_count=25 if FULL else 14,
+            derandomize=True,
+            database=None,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+        )
+    )
+    session = "/v1/sessions/{session_id}"
+    for step in ("POST /v1/sessions", f"POST {session}/next", f"POST {session}/observe"):
+        assert Walk.reached[step], Walk.reached

