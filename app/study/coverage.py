@@ -69,7 +69,7 @@ QUICK = Setting(
 """Small and hostile: scores that bias the draws, many judges at once, labels beyond the stop."""
 
 
-RARE = Setting(World(least_risk=0.02, largest_risk=0.034), precision=0.053)
+RARE = Setting(World(least_risk=0.025, largest_risk=0.039), precision=0.064, alpha=0.01)
 """Losses so rare that the first 100 labels may show none: a sample variance of 0."""
 
 RARE_METHODS = (*PEEKED, CER_EVAL, "celeus", "sharp")
