@@ -257,6 +257,21 @@ async def test_without_a_database_a_key_is_neither_right_nor_wrong() -> None:
             await admit(rooms, "0" * 16, "x" * 43)
 
 
+async def test_a_database_away_ends_no_memory_before_its_time(database_url: str) -> None:
+    settings = Settings(database_url=database_url, key_cache_seconds=3600)
+    async with open_rooms(settings) as rooms:
+        made = await create_key(rooms, NEW)
+        key_id, secret = parts(made)
+        let_in = await admit(rooms, key_id, secret)
+        rooms.callers._known[key_id].refresh_at = 0
+        gone = Settings(database_url="postgresql://nobody@127.0.0.1:1/none")
+        async with open_rooms(gone) as nowhere:
+            without = replace(nowhere, callers=rooms.callers)
+            assert await admit(without, key_id, secret) == let_in
+            with pytest.raises(DatabaseUnavailable):
+                await admit(without, key_id, "x" * 43)
+
+
 def caller(number: int) -> Caller:
     return Caller.of(f"{number:016x}", DEFAULT_PROJECT, ["read"])
 
