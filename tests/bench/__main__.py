@@ -12,6 +12,7 @@ import typer
 import uvloop
 from rich.console import Console
 
+from tests.bench.certificates import certificate_lines
 from tests.bench.cycles import cycle_lines
 from tests.bench.folds import fold_lines
 from tests.bench.polls import poll_lines
@@ -24,6 +25,7 @@ class Part(StrEnum):
     """What can be measured by itself."""
 
     FOLD = "fold"
+    VERIFY = "verify"
     UPLOAD = "upload"
     CYCLE = "cycle"
     POLL = "poll"
@@ -53,6 +55,9 @@ def main(
     if Part.FOLD in wanted:
         folds = fold_lines(evaldata, quick=quick)
         shown(console, "The core alone", folds, markdown=markdown)
+    if Part.VERIFY in wanted:
+        found = certificate_lines(quick=quick)
+        shown(console, "Certificates verified by a process of its own", found, markdown=markdown)
     if wanted & SERVED.keys():
         with world() as running:
             console.print(running.versions(), highlight=False)
