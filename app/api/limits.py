@@ -15,6 +15,7 @@ INLINE_LIMIT_BYTES = 16 << 20
 LEAST_BYTES_A_SECOND = 1024
 """What every second of a body's time has to be earned with, once its patience is used up."""
 
+_WITH_BODY = {"POST", "PUT", "PATCH"}
 _UPLOADS = re.compile(r"/v1/pools/[^/]+/items|/v1/certificates/verify")
 
 
@@ -31,7 +32,7 @@ class BodyLimit:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on with its body watched, or refuse it."""
-        if scope["type"] != "http":
+        if scope["type"] != "http" or scope["method"] not in _WITH_BODY:
             await self.app(scope, receive, send)
             return
         body = _Body(self._limit_bytes(scope), self.settings.body_timeout_seconds, receive)
@@ -66,6 +67,9 @@ class _Body:
         if self._complete:
             # Whoever asks now waits for the client to leave, however long that takes.
             return await self._receive()
+        return await self._next()
+
+    async def _next(self) -> Message:
         try:
             async with asyncio.timeout_at(self._deadline()):
                 message = await self._receive()
@@ -79,6 +83,15 @@ class _Body:
                     value=f"{self._received} bytes",
                 )
             ) from error
+        if message["type"] == "http.disconnect":
+            raise RefusedBody(
+                BodyTooSlow(
+                    "The client left before its body was there.",
+                    field="body",
+                    rule="the whole body",
+                    value=f"{self._received} bytes",
+                )
+            )
         self._received += len(message.get("body", b""))
         self._complete = not message.get("more_body", False)
         if self._received > self.limit_bytes:
@@ -95,8 +108,7 @@ class _Body:
 
 def _check_headers(scope: Scope, limit_bytes: int) -> None:
     headers = dict(scope["headers"])
-    if scope["method"] in {"POST", "PUT", "PATCH"}:
-        check_encoding(headers.get(b"content-encoding", b"identity").decode("latin-1"))
+    check_encoding(headers.get(b"content-encoding", b"identity").decode("latin-1"))
     announced = headers.get(b"content-length", b"")
     # More digits than any limit has are not worth reading as a number.
     if announced.isdigit() and (len(announced) > 18 or int(announced) > limit_bytes):

@@ -78,6 +78,32 @@ async def test_a_body_of_one_byte_at_a_time_ends_with_its_connection(port: int) 
     assert b'"code":"body_too_slow"' in answer
 
 
+@pytest.mark.parametrize("path", ["/v1/sessions", "/v1/pools/{pool}/items"])
+async def test_a_client_that_leaves_in_mid_body_is_no_failure_of_ours(
+    settings: Settings, path: str
+) -> None:
+    with served(settings) as port:
+        url = f"http://127.0.0.1:{port}"
+        client = httpx.AsyncClient(base_url=url, headers=bearer(), timeout=20)
+        made = await client.post("/v1/pools", json={"name": "p", "loss": {"kind": "zero_one"}})
+        media = "application/x-ndjson" if "{pool}" in path else "application/json"
+        head = (
+            f"POST {path.format(pool=made.json()['id'])} HTTP/1.1\r\nHost: x\r\n"
+            f"Content-Type: {media}\r\nAuthorization: {bearer()['Authorization']}\r\n"
+            "Content-Length: 1000\r\n\r\n{"
+        )
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(head.encode())
+        await writer.drain()
+        await asyncio.sleep(0.1)
+        writer.close()
+        async with asyncio.timeout(20):
+            while 'status="408"} 1.0' not in (told := (await client.get("/metrics")).text):  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+        assert 'status="500"' not in told
+        await client.aclose()
+
+
 async def test_connections_beyond_the_limit_are_told_so(settings: Settings) -> None:
     with served(settings, limit_concurrency=3) as port:
         url = f"http://127.0.0.1:{port}/healthz"
