@@ -8,7 +8,7 @@ EVALDATA ?= ../shared/evaldata
 OUT ?= study
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo serve test lint claims bench bench-labels study lock
+.PHONY: help env demo serve test lint claims attack bench bench-labels study lock
 
 help: ## Say what there is to type
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +39,9 @@ test: lint ## All checks and all tests (options for pytest: ARGS="-k cache")
 
 claims: env ## The statistical claims with their full counts; takes long
 	CELEUS_CLAIMS=full $(BIN)/pytest tests/claims --timeout=0 $(ARGS)
+
+attack: env ## Attack a real server much longer than the tests do
+	CELEUS_ATTACKS=full $(BIN)/pytest tests/attacks --timeout=0 $(ARGS)
 
 bench: env ## Measure time, and print it beside its goals (options: ARGS="--quick")
 	$(BIN)/python -m tests.bench $(ARGS)
