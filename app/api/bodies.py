@@ -86,7 +86,8 @@ def parsed(body: bytes) -> Any:  # noqa: ANN401 - whatever JSON holds
             rule=f"at most {MOST_VALUES} commas and opening brackets",
             value=values,
         )
-    found = json.loads(body, object_pairs_hook=_object)
+    # As text: bytes would be read as UTF-16 and UTF-32 too, which others take for something else.
+    found = json.loads(body.decode("utf-8-sig"), object_pairs_hook=_object)
     for inner in _with_schema(found):
         if len(inner) > MOST_MEMBERS:
             raise InvalidValue(

@@ -108,8 +108,8 @@ def test_an_operation_keeps_the_contract(case: Case[Any], service: Service, worl
 
 
 WALKED = [
-    *("create_pool", "add_items", "seal_pool", "get_pool", "open_session", "get_session"),
-    *("next_draws", "observe", "amend", "change_session", "get_ledger", "get_certificate"),
+    *("create_pool", "seal_pool", "open_session", "get_session", "next_draws", "observe", "amend"),
+    *("change_session", "get_ledger", "get_certificate"),
 ]
 
 
@@ -122,28 +122,30 @@ class Walk(schema.include(operation_id=WALKED).as_state_machine()):  # type: ign
     def before_call(self, case: Case[Any]) -> None:
         """Have some bodies make sense, that the walk comes to what lies behind them."""
         body = case.body
-        if not isinstance(body, dict) or next(TURNS) % 4 == 0:
+        fits = case.meta is None or case.meta.generation.mode is GenerationMode.POSITIVE
+        if not (fits and isinstance(body, dict) and next(TURNS) % 4):
             return
+        made: dict[str, Any]
         match case.operation.path.rpartition("/")[2], case.method:
             case "pools", "POST":
                 items = [{"id": f"i{number}", "surrogate": 0.5} for number in range(4)]
-                case.body = {"name": "walked", "loss": {"kind": "zero_one"}, "items": items}
-                case.body["sealed"] = next(TURNS) % 4 > 0
+                made = {"name": "walked", "loss": {"kind": "zero_one"}, "items": items}
+                made["sealed"] = next(TURNS) % 4 > 0
             case "sessions", "POST":
-                case.body = {"pool_id": body.get("pool_id", "")}
+                made = {"pool_id": body.get("pool_id", "")}
             case "next", _:
-                case.body = {"worker": "w", "count": 2}
+                made = {"worker": "w", "count": 2}
             case "observe", _:
-                case.body = {"worker": "w", "next": 1, "round": body.get("round", 1), "loss": 1}
+                made = {"worker": "w", "next": 1, "round": body.get("round", 1), "loss": 1}
             case "amendments", _:
-                told = {"author": "a", "reason": "r", "loss": 0}
-                case.body = told | {"round": body.get("round", 1)}
+                made = {"author": "a", "reason": "r", "loss": 0, "round": body.get("round", 1)}
             case _:
-                pass
+                return
+        case.body = made
 
     def get_call_kwargs(self, case: Case[Any]) -> dict[str, Any]:
         """Where the server is, and the key."""
-        assert case
+        del case
         return {"base_url": self.url, "headers": bearer(), "timeout": 30}
 
     def validate_response(
@@ -161,14 +163,14 @@ class Walk(schema.include(operation_id=WALKED).as_state_machine()):  # type: ign
         super().validate_response(response, case, additional_checks=checks, **more)
 
 
-@pytest.mark.timeout(0 if FULL else 240)
+@pytest.mark.timeout(0 if FULL else 300)
 def test_any_walk_along_the_links_keeps_the_contract(service: Service) -> None:
     Walk.url = service.url
     Walk.reached.clear()
     Walk.run(
         settings=settings(
-            max_examples=300 if FULL else 12,
-            stateful_step_count=25 if FULL else 14,
+            max_examples=200 if FULL else 10,
+            stateful_step_count=50 if FULL else 30,
             derandomize=True,
             database=None,
             deadline=None,
