@@ -21,11 +21,15 @@ from app.errors import Busy
 
 @dataclass(slots=True)
 class Warm:
-    """A session as of ``state.sequence``: everything a step needs."""
+    """A session as of ``state.sequence``: everything a step needs.
+
+    ``head`` is that of the ledger's chain then; None until the ledger has been seen under its lock.
+    """
 
     plan: Plan
     pool: Pool
     state: State
+    head: bytes | None = None
 
 
 @dataclass(slots=True)

@@ -17,7 +17,7 @@ from uuid import UUID
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.core.chain import chain_next
+from app.core.chain import chain_head, chain_next
 from app.core.correcting import Refold, corrected
 from app.core.ledger import Amendment, Event, Observation, Unjudgeable
 from app.core.plan import Plan, plan_from
@@ -32,6 +32,7 @@ from app.operations.ledger import (
     events_of,
     locked_rows,
     opening_row,
+    record_from,
 )
 from app.operations.pools import load_pool
 from app.operations.rooms import Rooms
@@ -94,7 +95,7 @@ class Journal:
         entry = Entry(self.state.sequence, event, self.now, detail)
         self.entries.append(entry)
         if self.head is not None:
-            self.head = chain_next(self.head, entry.record)
+            self.head = self.warm.head = chain_next(self.head, entry.record)
         if isinstance(event, Amendment):
             self.revision += 1
             self.folded_before = 0
@@ -141,18 +142,19 @@ async def locked(rooms: Rooms, session_id: UUID) -> AsyncIterator[tuple[Journal,
                 row, looked = await locked_rows(
                     db, rooms.project_id, session_id, slot.warm.state.sequence
                 )
-                missed = [event_from(seen) for seen in looked if seen["kind"] > 0]
-                restored = slot.warm.state.sequence > row["sequence"]
+                news = [seen for seen in looked if seen["kind"] > 0]
+                missed = [event_from(seen) for seen in news]
+                restored = not await _continued(slot.warm, news, row)
                 long = len(missed) > ROUNDS_FOLDED_LOCKED and attempt < ATTEMPTS - 1
                 if not restored and not long:
-                    await _catch_up(slot, missed)
+                    await _catch_up(slot, missed, row["ledger_head"])
                     yield _journal(rooms, session_id, slot, row, looked), db
                     return
             if restored:
-                # Ahead of a database restored to an earlier moment: only the ledger counts.
+                # The database was restored to an earlier moment: only the ledger counts.
                 slot.warm = None
             else:
-                await _catch_up(slot, missed)
+                await _catch_up(slot, missed, row["ledger_head"])
         raise Busy("the session's ledger is not what it was a moment ago; try again")
 
 
@@ -213,13 +215,32 @@ def _journal(
     )
 
 
-async def _catch_up(slot: Slot, missed: list[Event]) -> None:
-    """Fold what other processes wrote.
+async def _continued(warm: Warm, news: list[dict[str, Any]], row: dict[str, Any]) -> bool:
+    """Whether the ledger still begins with the events the state was folded from.
+
+    After a restore it may be shorter, or have grown again with other events than those.
+    """
+    if warm.state.sequence > row["sequence"]:
+        return False
+    if warm.head is None or row["ledger_head"] is None:
+        return True
+    if len(news) > ROUNDS_FOLDED_INLINE:
+        head = await asyncio.to_thread(chain_head, warm.head, map(record_from, news))
+    else:
+        head = chain_head(warm.head, map(record_from, news))
+    return bool(head == row["ledger_head"])
+
+
+async def _catch_up(slot: Slot, missed: list[Event], head: bytes | None) -> None:
+    """Fold what other processes wrote, up to the chain's ``head``.
 
     A long fold would hold up every other request of the process; a short one is cheaper here.
     """
     warm = slot.warm
-    if warm is None or not missed:
+    if warm is None:
+        return
+    warm.head = head
+    if not missed:
         return
     slot.ahead = True
     if len(missed) > ROUNDS_FOLDED_INLINE:

@@ -87,10 +87,12 @@ async def events_of(db: AsyncConnection, session_id: UUID) -> list[Event]:
 async def records_of(db: AsyncConnection, session_id: UUID, until: int) -> list[dict[str, Any]]:
     """The events up to sequence ``until`` as the hash chain takes them."""
     rows = await db.execute(_RECORDS, {"session_id": session_id, "until": until})
-    return [
-        record_of(row["sequence"], event_from(row), row["detail"], moment(row["at"]))
-        for row in rows.mappings()
-    ]
+    return [record_from(row) for row in rows.mappings()]
+
+
+def record_from(row: Mapping[Any, Any]) -> dict[str, Any]:
+    """A row of the ledger as the hash chain takes it."""
+    return record_of(row["sequence"], event_from(row), row["detail"], moment(row["at"]))
 
 
 def row_of(entry: Entry) -> dict[str, Any]:
