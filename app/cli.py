@@ -1,4 +1,4 @@
-"""`celeus`: serve, migrate, keys, gate, verify, audit, simulate, study, openapi and demo.
+"""`celeus`: serve, migrate, database, keys, gate, verify, audit, simulate, study, openapi and demo.
 
 Every command imports what it needs when it runs, so that `celeus --help` answers at once.
 """
@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from app.commands.certifying import audit, signing_key, verify
+from app.commands.database import PASS_ON, database_tool
 from app.commands.gate import GateCommand, gate
 from app.commands.keys import keys
 from app.commands.serving import migrate, openapi, serve
@@ -28,6 +29,7 @@ cli.add_typer(keys, name="keys")
 cli.add_typer(study, name="study")
 cli.command()(serve)
 cli.command()(migrate)
+cli.command("database", context_settings=PASS_ON)(database_tool)
 cli.command()(openapi)
 cli.command(cls=GateCommand)(gate)
 cli.command()(verify)
