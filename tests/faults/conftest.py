@@ -1,8 +1,20 @@
 """Faults are counted; the counts stand at the end of the run, beside docs/trust.md."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.faults.tally import TALLY, Tally
+
+LONGEST_SECONDS = 400
+"""Servers are started again and again here, which takes its time on a machine that is busy."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give the tests of this folder the time they need at worst."""
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent):
+            item.add_marker(pytest.mark.timeout(LONGEST_SECONDS))
 
 
 @pytest.fixture

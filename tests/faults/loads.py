@@ -21,7 +21,7 @@ from tests.operations.replays import Kept, assert_whole, kept
 UNANSWERED = 0
 """Stands for a status where a request got none."""
 
-MOST_SECONDS = 100.0
+MOST_SECONDS = 200.0
 
 
 def client_of(url: str, keep: int | None = None) -> AsyncClient:
@@ -51,9 +51,14 @@ class Load:
     milestones: dict[int, asyncio.Event] = field(default_factory=dict)
     replays: int = 0
     slowest: float = 0.0
+    pause: float = 0.02
 
     async def judged(self, judges: int = 8, pause: float = 0.02) -> None:
-        """Have the whole budget judged, whatever happens to the servers meanwhile."""
+        """Have the whole budget judged, whatever happens to the servers meanwhile.
+
+        Judges think for up to ``pause`` seconds; the load's may be changed on the way.
+        """
+        self.pause = pause
         # A connection for each request: one that a killed server leaves half open tells nothing
         async with (
             asyncio.timeout(MOST_SECONDS),
@@ -61,7 +66,7 @@ class Load:
             asyncio.TaskGroup() as work,
         ):
             for number in range(judges):
-                work.create_task(self._work(client, number, pause))
+                work.create_task(self._work(client, number))
 
     async def reached(self, acknowledged: int) -> None:
         """Wait until so many judgements were acknowledged."""
@@ -69,7 +74,7 @@ class Load:
             async with asyncio.timeout(MOST_SECONDS):
                 await self.milestones.setdefault(acknowledged, asyncio.Event()).wait()
 
-    async def _work(self, client: AsyncClient, number: int, pause: float) -> None:
+    async def _work(self, client: AsyncClient, number: int) -> None:
         worker = f"judge-{number}"
         rng = random.Random(number)  # noqa: S311 - only delays
         ask = ("next", {"worker": worker, "count": 1})
@@ -82,7 +87,7 @@ class Load:
                 return
             if not found["draws"]:
                 await asyncio.sleep(0.05)
-            await asyncio.sleep(rng.random() * pause)
+            await asyncio.sleep(rng.random() * self.pause)
             verb, body = ask
             for draw in found["draws"]:
                 self.handed.setdefault(draw["round"], set()).add(worker)

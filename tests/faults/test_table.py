@@ -1,0 +1,27 @@
+"""The table of faults in docs/trust.md names tests that exist and what they count."""
+
+import re
+from pathlib import Path
+
+from tests.docs.pages import ROOT, table_after
+
+HERE = Path(__file__).parent
+ROW = re.compile(r"`(test_\w+\.py)::(test_\w+)`")
+
+
+def test_the_table_of_faults_names_every_count_and_the_test_that_makes_it() -> None:
+    told = set()
+    for fault, tries, lost, shown in table_after(ROOT / "docs" / "trust.md", "<!-- faults:"):
+        found = ROW.fullmatch(shown)
+        assert found is not None, shown
+        source = (HERE / found[1]).read_text()
+        assert f"def {found[2]}(" in source
+        assert int(tries) > 0
+        assert lost == "0"
+        told.add((found[1], fault))
+    counted = {
+        (file.name, fault)
+        for file in HERE.glob("test_*.py")
+        for fault in re.findall(r'tally\.count\(\s*"([^"]+)"', file.read_text())
+    }
+    assert told == counted
