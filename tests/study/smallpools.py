@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -46,7 +47,8 @@ def _votes(folder: Path, chance: np.random.Generator, label: np.ndarray) -> None
     ):
         wrong = chance.random((label.size, len(models))) < np.linspace(0.2, 0.6, len(models))
         given = np.where(wrong, chance.integers(0, 4, wrong.shape), label[:, None])
-        arrays = {answers: given.astype(np.int16), truth: label, "models": np.array(models)}
+        arrays: dict[str, Any] = {answers: given.astype(np.int16), truth: label}
+        arrays["models"] = np.array(models)
         np.savez(folder / f"{name}.npz", **arrays)
 
 
