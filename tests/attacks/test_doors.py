@@ -14,6 +14,7 @@ from app.main import create_app
 from app.operations.rooms import Rooms
 from app.settings import Settings
 from tests.api.contract import ROUTES
+from tests.attacks.tally import TRIES
 from tests.attacks.wire import request, sent
 from tests.attacks.world import World, build, client_of, made
 from tests.keys import ADMIN, bearer, key_in
@@ -90,6 +91,7 @@ def real(path: str, world: World) -> str:
 
 def test_no_method_opens_a_closed_route_without_a_key(service: Service, world: World) -> None:
     for method, path in itertools.product(METHODS, PATHS):
+        TRIES["methods without a key"] += 1
         answer = sent(service.url, request(method, real(path, world)))
         assert set(answer.statuses) <= {400, 401}, (method, path, answer.content[:200])
         assert told_nothing(answer.content, world)
@@ -97,6 +99,7 @@ def test_no_method_opens_a_closed_route_without_a_key(service: Service, world: W
 
 def test_an_open_route_takes_no_other_method(service: Service) -> None:
     for method, path in itertools.product(METHODS, sorted(OPEN)):
+        TRIES["methods on open routes"] += 1
         answer = sent(service.url, request(method, path))
         assert set(answer.statuses) <= {400, 405}, (method, path, answer.content[:200])
 
@@ -106,6 +109,7 @@ def test_no_disguise_of_a_path_opens_it_without_a_key(service: Service, world: W
         place = real(path, world)
         encoded = place.replace("/", "%2f")
         target = disguise.format(path=place, encoded=encoded, upper=place.upper(), key=ADMIN)
+        TRIES["disguised paths"] += 1
         answer = sent(service.url, request("GET", target))
         # Whatever follows the question mark of an open route is its query
         expected = {200} if target.startswith("/healthz?") else {400, 401, 404}
@@ -116,6 +120,7 @@ def test_no_disguise_of_a_path_opens_it_without_a_key(service: Service, world: W
 def test_a_key_counts_in_its_one_header_only(service: Service, world: World) -> None:
     encoded = ADMIN.replace("_", "%5f")
     for header, path in itertools.product(HEADERS, PATHS):
+        TRIES["keys in other places, other headers"] += 1
         shown = header.format(key=ADMIN, encoded=encoded)
         answer = sent(service.url, request("GET", real(path, world), shown))
         assert set(answer.statuses) <= {400, 401, 403}, (header, path, answer.content[:200])
@@ -146,6 +151,7 @@ def test_a_second_request_hidden_in_the_first_gets_nothing(
     hidden = b"GET /v1/sessions HTTP/1.1\r\nHost: celeus.test\r\nConnection: close\r\n\r\n"
     opening = f"{first} HTTP/1.1\r\nHost: celeus.test\r\n{headers}\r\n\r\n0\r\n\r\n"
     answer = sent(service.url, opening.encode("latin-1") + hidden, patience=1.0)
+    TRIES["requests hidden in others"] += 1
     closed = answer.statuses if first.startswith("POST") else answer.statuses[1:]
     assert set(closed) <= {400, 401}, answer.content[:400]
     assert told_nothing(answer.content, world)

@@ -21,6 +21,7 @@ from app.errors import Refusal
 from app.operations import verifying
 from tests.api.contract import ROUTES
 from tests.attacks.conftest import FULL
+from tests.attacks.tally import TRIES
 from tests.attacks.world import World, build, judge, made
 from tests.keys import ADMIN, bearer
 
@@ -175,6 +176,7 @@ def test_no_forged_certificate_holds_before_its_pool(client: httpx.Client, world
         document = json.loads(true)
         forge(document, json.loads(other))
         assert document != json.loads(true), forge.__name__
+        TRIES["forged certificates"] += 1
         report = verified(client, signed_by_stranger(document), columns)
         assert not report["valid"], forge.__name__
         assert report["difference"]["where"], forge.__name__
@@ -255,6 +257,7 @@ def test_hostile_archives_are_refused_and_execute_nothing(
     place = tmp_path / "executed"
     archives = hostile_archives(str(place))
     for name, content in archives.items():
+        TRIES["hostile archives"] += 1
         over_http = FULL or name == "an array of objects"
         assert not verified(client, true, content, over_http=over_http)["valid"], name
         assert not place.exists(), name
@@ -287,6 +290,7 @@ def test_hostile_documents_get_a_report_and_none_is_valid(
 ) -> None:
     true = closed_session(client, world.pools["scored"])
     for name, content in hostile_documents(true).items():
+        TRIES["hostile documents and forms"] += 1
         assert not verified(client, content, None)["valid"], name
 
 
@@ -304,6 +308,7 @@ def test_hostile_forms_are_refused(client: httpx.Client) -> None:
         ("multipart/form-data; charset=nothing; boundary=x", part + b"{}\r\n--x--\r\n"),
     ]
     for media, content in bodies:
+        TRIES["hostile documents and forms"] += 1
         headers = {"Content-Type": media}
         answer = client.post("/v1/certificates/verify", content=content, headers=headers)
         assert answer.status_code in {200, 400, 413, 415, 422}, (media[:60], answer.text)
@@ -350,6 +355,7 @@ def test_no_answer_about_an_open_session_holds_its_seed(
         client.patch(f"/v1/sessions/{session}", json={"precision": 0.9})
     client.get("/v1/sessions")
     client.get("/metrics")
+    TRIES["answers searched for a seed"] += len(heard)
     everything = b"".join(heard)
     assert everything.count(b"ledger_head") > 10
     with psycopg.connect(database_url) as db:

@@ -16,6 +16,7 @@ from app.api import parquetreader
 from app.api.parquet import REFUSALS, Limits
 from tests.attacks.conftest import FULL
 from tests.attacks.hostile import SCALES, coherent_rows, limits, losses, tables, uploads
+from tests.attacks.tally import TRIES
 from tests.attacks.world import made
 
 POLICIES = ("sharp", "uniform", "celeus", "no_surrogate", "evalue")
@@ -64,6 +65,7 @@ def check_refusal(answer: httpx.Response) -> None:
 def test_a_hostile_upload_is_taken_whole_or_refused_by_line_with_nothing_kept(
     client: httpx.Client, sent: tuple[str, tuple[str, bytes]]
 ) -> None:
+    TRIES["hostile uploads"] += 1
     scale, (media, content) = sent
     pool = new_pool(client, scale)
     answer = upload(client, pool, media, content)
@@ -85,6 +87,7 @@ def test_a_hostile_upload_is_taken_whole_or_refused_by_line_with_nothing_kept(
 def test_whatever_was_accepted_is_judged_to_the_end_and_covers_its_true_mean(
     client: httpx.Client, data: st.DataObject
 ) -> None:
+    TRIES["strange pools judged to the end"] += 1
     scale = data.draw(st.sampled_from(sorted(SCALES)), "scale")
     body = {
         "name": "hostile",
@@ -111,6 +114,7 @@ def test_whatever_was_accepted_is_judged_to_the_end_and_covers_its_true_mean(
 def test_a_hostile_parquet_file_is_read_or_refused_by_name(
     content: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    TRIES["hostile Parquet files"] += 1
     # Its process has little memory and ends with its file: here it would be that of all tests
     monkeypatch.setattr(parquetreader, "_bound_myself", lambda _: None)
     with suppress(*REFUSALS):
