@@ -43,4 +43,4 @@ def share(value: float) -> str:
 def missed(count: int, total: int) -> str:
     """Sessions that missed, with Wilson's 95 % interval."""
     low, high = wilson_ends(np.array([float(count)]), np.array([total]), 0.05)
-    return f"{count}/{total} ({low[0]:.3f}–{high[0]:.3f})"
+    return f"{count}/{total} ({max(low[0], 0.0):.3f}–{high[0]:.3f})"
