@@ -188,6 +188,8 @@ def described(contract: dict[str, Any]) -> dict[str, Any]:
     for operations in contract["paths"].values():
         for operation in operations.values():
             answers = operation["responses"]
+            for parameter in operation.get("parameters", ()):
+                _left_out(parameter["schema"])
             if needed := operation.get("security"):
                 answers |= _closed(needed)
                 _also(answers, errors.RateLimited, errors.DatabaseUnavailable)
@@ -196,6 +198,14 @@ def described(contract: dict[str, Any]) -> dict[str, Any]:
             if MEDIA_TYPE not in answers.get("422", {}).get("content", {MEDIA_TYPE: None}):
                 answers["422"] = invalid
     return contract
+
+
+def _left_out(schema: dict[str, Any]) -> None:
+    """Of a parameter: it may be left out, but no text of a request is null."""
+    kept = [one for one in schema.get("anyOf", ()) if one != {"type": "null"}]
+    if len(kept) == 1:
+        del schema["anyOf"]
+        schema |= kept[0]
 
 
 def _also(answers: dict[str, Any], *refusals: type[Refusal]) -> None:
