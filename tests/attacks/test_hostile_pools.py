@@ -109,7 +109,7 @@ def test_whatever_was_accepted_is_judged_to_the_end_and_covers_its_true_mean(
 
 
 @settings(tries, max_examples=20_000 if FULL else 400)
-@given(tables())
+@given(content=tables())
 @pytest.mark.timeout(0 if FULL else 120)
 def test_a_hostile_parquet_file_is_read_or_refused_by_name(
     content: bytes, monkeypatch: pytest.MonkeyPatch
