@@ -16,9 +16,12 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError, ResponseError
 
-_PATIENCE_SECONDS = 0.05
+# Longer than a fold holds up the process: an answer that waits for it did come in time
+_PATIENCE_SECONDS = 0.25
 _PAUSE_SECONDS = 1.0
 _LISTENER_PATIENCE_SECONDS = 2.0
+# Statuses live for seconds: beyond this many, they end before their turn comes
+_MOST_OUTDATED = 10_000
 _CHANNEL = "celeus:wake:"
 _FAILURES = (RedisError, OSError, TimeoutError)
 
@@ -103,6 +106,8 @@ class Cache:
         self._next_attempt = 0.0
         self._next_warning = 0.0
         self._unread: str | None = None
+        self._outdated: set[str] = set()
+        self._forgetting: asyncio.Task[None] | None = None
 
     @classmethod
     def connect(cls, url: str | None, *, status_ttl_seconds: int = 10) -> Self:
@@ -111,6 +116,9 @@ class Cache:
 
     async def close(self) -> None:
         """Close every connection."""
+        if self._forgetting is not None:
+            self._forgetting.cancel()
+            await asyncio.wait([self._forgetting])
         for client in (self._redis, self._listener):
             if client is not None:
                 await client.aclose()
@@ -118,11 +126,12 @@ class Cache:
     async def get_status(self, session_id: str) -> bytes | None:
         """The newest status kept for the session, or nothing.
 
-        It may be behind PostgreSQL by the status's time to live, when a put was lost.
+        When another process could not put a newer one, it may be behind PostgreSQL until that
+        process reaches Redis again, at most by the status's time to live.
         """
-        if self._redis is None or not self._may_ask():
-            return None
         key = _status_key(session_id)
+        if self._redis is None or key in self._outdated or not self._may_ask():
+            return None
         if key == self._unread:
             # It may have been too large to arrive in time, and would be again
             self._unread = None
@@ -138,21 +147,42 @@ class Cache:
 
         `version` tells apart two documents of the same sequence (its ETag, say).
         """
+        key = _status_key(session_id)
         if self._put is None or not self._may_ask():
             self.wakes.wake(session_id)
+            self._forget_later(key)
             return
-        key = _status_key(session_id)
         kept = await self._ask(
             self._put(keys=[key], args=[sequence, version, body, self._ttl, _CHANNEL + session_id])
         )
         if kept is not None:
+            self._outdated.discard(key)
             if key == self._unread:
                 self._unread = None
         else:
             self.wakes.wake(session_id)
+            self._forget_later(key)
             if self._redis is not None and not self._failed:
                 # Refused, as by a full Redis, which still forgets: better nothing than an old one
                 await self._ask(self._redis.delete(key))
+
+    def _forget_later(self, key: str) -> None:
+        """Have the status under a key forgotten as soon as Redis answers again.
+
+        A newer one could not be put there, and other processes would go on reading the old one.
+        """
+        if self._redis is None or len(self._outdated) >= _MOST_OUTDATED:
+            return
+        self._outdated.add(key)
+        if self._forgetting is None or self._forgetting.done():
+            self._forgetting = asyncio.create_task(self._forget(self._redis), name="celeus-forget")
+
+    async def _forget(self, redis: Redis) -> None:
+        while self._outdated:
+            await asyncio.sleep(_PAUSE_SECONDS)
+            keys = list(self._outdated)
+            if await self._ask(redis.unlink(*keys)) is not None:
+                self._outdated.difference_update(keys)
 
     @asynccontextmanager
     async def listen(self) -> AsyncIterator[Wakes]:
