@@ -166,8 +166,10 @@ def every(
     sensitivity(evaldata, out, seeds, processes, quick=quick)
     mechanism(evaldata, out, processes=processes, quick=quick)
     cost(out, quick=quick)
-    # The last one, since it ends with status 2 when a policy misses too often.
+    # At the end, since they end with status 2 when a policy misses too often.
     coverage(out=out, processes=processes, quick=quick)
+    if not quick:
+        coverage(out=out, processes=processes, rare=True)
 
 
 def _seeds(count: int) -> str:
