@@ -104,9 +104,11 @@ class Plan:
 
 def plan_from(values: dict[str, Any]) -> Plan:
     """The plan whose ``to_dict`` gave ``values``."""
+    # A database gives 1e300 back as a whole number, which canonical JSON (RFC 8785) refuses.
+    half_width = float(values["bound"]["half_width"])
     inner = {
         "policy": Policy(**values["policy"]),
-        "bound": PopulationBound(**values["bound"]),
+        "bound": PopulationBound(**values["bound"] | {"half_width": half_width}),
         "questions": tuple(Question(**one) for one in values.get("questions", ())),
     }
     return Plan(**(values | inner))

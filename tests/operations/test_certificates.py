@@ -105,6 +105,16 @@ async def test_a_state_rebuilt_from_the_ledger_is_certified_alike(signing: Rooms
     assert (await certificates.issue(signing, session)).body == warm.body
 
 
+async def test_a_margin_the_database_writes_as_a_whole_number_is_certified(
+    signing: Rooms,
+) -> None:
+    huge = Claim("population", margin=1e300, margin_assumption="none worth the name")
+    session = await _session(signing, "sharp", huge)
+    warm = await certificates.issue(signing, session)
+    signing.hot._slots.clear()
+    assert (await certificates.issue(signing, session)).body == warm.body
+
+
 async def test_rooms_without_a_key_certify_nothing(rooms: Rooms) -> None:
     with pytest.raises(SigningKeyMissing):
         await certificates.issue(rooms, UUID(int=0))
