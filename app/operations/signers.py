@@ -1,6 +1,7 @@
 """The key that signs certificates: a file in PEM that nobody but its owner may read."""
 
 import os
+import secrets
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -27,10 +28,19 @@ def read_key(path: Path) -> Ed25519PrivateKey:
 
 
 def make_key(path: Path) -> Ed25519PrivateKey:
-    """A new key in a new file, readable by its owner alone; a file that is there is left alone."""
+    """A new key in a new file, readable by its owner alone; a file that is there is left alone.
+
+    The file is there with the whole key or not at all, whatever ends the process.
+    """
     key = Ed25519PrivateKey.generate()
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ALONE)
+        try:
+            _write(draft, private_to_pem(key))
+            # Unlike a renaming, never over a file that is there
+            os.link(draft, path)
+        finally:
+            draft.unlink(missing_ok=True)
     except FileExistsError as error:
         raise InvalidValue(
             f"{path} is there already: whoever trusts the key in it would not trust another one",
@@ -39,12 +49,6 @@ def make_key(path: Path) -> Ed25519PrivateKey:
         ) from error
     except OSError as error:
         raise InvalidValue(f"{path} cannot be written: {error.strerror}", field="file") from error
-    with os.fdopen(handle, "wb") as file:
-        # Whatever the umask has taken away or left
-        os.fchmod(file.fileno(), OWNER_ALONE)
-        file.write(private_to_pem(key))
-        file.flush()
-        os.fsync(file.fileno())
     return key
 
 
@@ -90,6 +94,16 @@ def public_key_in(data: bytes, name: str) -> bytes:
             field="key",
             rule="64 hexadecimal digits, or a public key in PEM",
         ) from error
+
+
+def _write(path: Path, data: bytes) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ALONE)
+    with os.fdopen(handle, "wb") as file:
+        # Whatever the umask has taken away or left
+        os.fchmod(file.fileno(), OWNER_ALONE)
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _from_digits(text: str) -> bytes | None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import stat
 import zipfile
 from collections.abc import Callable
@@ -187,6 +188,19 @@ def test_a_signing_key_is_made_once_for_its_owner_alone(run: Run, tmp_path: Path
     assert again.status == 1
     assert "is there already" in again.err
     assert run("signing-key", tmp_path / "no" / "where").status == 1
+
+
+def test_a_signing_key_that_finds_no_room_leaves_no_file(run: Run, tmp_path: Path) -> None:
+    """Half a key would keep the service from ever starting again."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (8, before[1]))
+    try:
+        answer = run("signing-key", tmp_path / "signing.pem")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert answer.status == 1
+    assert "cannot be written" in answer.err.splitlines()[-1]
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("content", [b"", b"no key", None])
