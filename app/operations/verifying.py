@@ -90,8 +90,8 @@ def main() -> None:
 
 def _too_costly(what: str) -> VerificationTooCostly:
     return VerificationTooCostly(
-        "The certificate takes too long or too much memory to verify; `celeus verify` has no such"
-        " limits.",
+        "The certificate takes too long or too much memory to verify; `celeus verify --seconds` may"
+        " be given more time.",
         field="certificate",
         rule=f"verified within {what}",
     )
