@@ -39,6 +39,9 @@ __all__ = [
     "precision_warning",
 ]
 
+LEAST_ALPHA = 1e-300
+FROM_ONE = 1e-12
+"""Beyond these, logarithms and quantiles of alpha run out of digits."""
 METHOD_VERSION = "celeus-1"
 CELLS_PER_PRECISION = 100
 CELLS_WITHOUT_PRECISION = 2000
@@ -140,6 +143,8 @@ def make_plan(
     targets = claim.target in {"pool", "population"}
     require("target", "pool or population", claim.target, holds=targets)
     require("alpha", "above 0 and below 1", claim.alpha, holds=0.0 < claim.alpha < 1.0)
+    rule = f"at least {LEAST_ALPHA:g}, and at least {FROM_ONE:g} away from 1"
+    require("alpha", rule, claim.alpha, holds=LEAST_ALPHA <= claim.alpha <= 1.0 - FROM_ONE)
     if claim.precision is not None:
         _check_width(claim.precision, scale)
     check_questions(claim.questions, scale)

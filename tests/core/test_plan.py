@@ -228,3 +228,17 @@ def test_a_warning_says_when_a_risk_of_one_half_could_not_reach_the_precision() 
     warned = precision_warning(plan(population(population_bound="kl")), 0.02)
     assert warned is not None
     assert "0.02" in warned
+
+
+@pytest.mark.parametrize(
+    ("claim", "rule"),
+    [
+        (Claim(alpha=5e-324, precision=0.2), "at least 1e-300, and at least 1e-12 away from 1"),
+        (Claim(alpha=1.0 - 2.0**-53), "at least 1e-300, and at least 1e-12 away from 1"),
+        (Claim("population", 1e-17, precision=0.2), "at least 1e-12 for pairs"),
+    ],
+)
+def test_an_alpha_that_a_float_cannot_tell_from_0_or_1_is_refused(claim: Claim, rule: str) -> None:
+    with pytest.raises(InvalidValue) as refused:
+        make_plan(claim, FACTS, policy_named("sharp"), "commitment")
+    assert (refused.value.field, refused.value.rule) == ("alpha", rule)
