@@ -101,6 +101,8 @@ class Database:
             pool_use_lifo=True,
             # Else each new engine asks the server for the type ids of an extension unused here
             use_native_hstore=False,
+            # Seeds, losses and payloads do not belong in the log of a statement that failed
+            hide_parameters=True,
             connect_args=_connect_args(address, lock_timeout_ms, statement_timeout_ms)
             | {"async_creator_fn": partial(_Impatient.opened, patience_seconds)},
         )

@@ -50,6 +50,14 @@ async def _names(database: Database) -> set[uuid.UUID]:
         return set((await db.scalars(select(projects.c.project_id))).all())
 
 
+async def test_a_statement_that_fails_does_not_tell_what_it_was_given(database: Database) -> None:
+    with pytest.raises(exc.DBAPIError) as failed:
+        async with database.transaction() as db:
+            await db.execute(text("SELECT 1 / 0, CAST(:seed AS text)"), {"seed": "5eed"})
+    assert "division by zero" in str(failed.value)
+    assert "5eed" not in str(failed.value)
+
+
 async def test_a_transaction_commits_when_its_block_ends(database: Database) -> None:
     project = uuid.uuid4()
     try:
