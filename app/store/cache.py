@@ -49,6 +49,15 @@ end
 return 1
 """
 
+# What does not die as soon as ours was put there by somebody else, and would be told for ever.
+_GET = """
+local life = redis.call('TTL', KEYS[1])
+if life < 0 or life > tonumber(ARGV[1]) or redis.call('TYPE', KEYS[1]).ok ~= 'hash' then
+  return false
+end
+return redis.call('HGET', KEYS[1], 'body')
+"""
+
 _T = TypeVar("_T")
 
 _logger = logging.getLogger(__name__)
@@ -102,10 +111,10 @@ class Cache:
         self._redis = None if url is None else _client(url, _PATIENCE_SECONDS)
         self._listener = None if url is None else _client(url, _LISTENER_PATIENCE_SECONDS)
         self._put = None if self._redis is None else self._redis.register_script(_PUT)
+        self._get = None if self._redis is None else self._redis.register_script(_GET)
         self._failed = False
         self._next_attempt = 0.0
         self._next_warning = 0.0
-        self._unread: str | None = None
         self._outdated: set[str] = set()
         self._forgetting: asyncio.Task[None] | None = None
 
@@ -130,16 +139,9 @@ class Cache:
         process reaches Redis again, at most by the status's time to live.
         """
         key = _status_key(session_id)
-        if self._redis is None or key in self._outdated or not self._may_ask():
+        if self._get is None or key in self._outdated or not self._may_ask():
             return None
-        if key == self._unread:
-            # It may have been too large to arrive in time, and would be again
-            self._unread = None
-            await self._ask(self._redis.unlink(key))
-            return None
-        body = await self._ask(self._redis.hget(key, "body"))
-        if self._failed:
-            self._unread = key
+        body = await self._ask(self._get(keys=[key], args=[self._ttl]))
         return body if isinstance(body, bytes) else None
 
     async def put_status(self, session_id: str, sequence: int, version: str, body: bytes) -> None:
@@ -157,8 +159,6 @@ class Cache:
         )
         if kept is not None:
             self._outdated.discard(key)
-            if key == self._unread:
-                self._unread = None
         else:
             self.wakes.wake(session_id)
             self._forget_later(key)

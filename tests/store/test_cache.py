@@ -226,17 +226,25 @@ async def test_a_sequence_nobody_will_reach_gives_way_unless_it_dies_soon(
             client.delete(key)
 
 
-async def test_a_value_too_large_to_read_in_time_is_forgotten() -> None:
-    key = f"celeus:status:{SESSION}"
-    with running_redis() as server, redis.Redis.from_url(server.url) as client:
-        cache = Cache.connect(server.url)
-        client.hset(key, "body", b"x" * (128 << 20))
-        async with asyncio.timeout(20):
-            while client.exists(key):
-                assert await cache.get_status(SESSION) is None
-                await asyncio.sleep(0.1)
-        await _found_again(cache, b"ours")
-        await cache.close()
+async def test_what_would_never_die_is_not_told(cache: Cache, redis_url: str) -> None:
+    await cache.put_status(SESSION, 1, "v", b"one")
+    with redis.Redis.from_url(redis_url) as client:
+        client.persist(f"celeus:status:{SESSION}")
+    assert await cache.get_status(SESSION) is None
+    await cache.put_status(SESSION, 1, "v", b"one")
+    assert await cache.get_status(SESSION) == b"one"
+
+
+async def test_a_value_that_is_not_ours_is_not_even_sent(
+    cache: Cache, redis_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with redis.Redis.from_url(redis_url) as client:
+        client.hset(f"celeus:status:{SESSION}", "body", b"x" * (32 << 20))
+    for _ in range(20):
+        assert await cache.get_status(SESSION) is None
+    assert caplog.records == [], "it would not have arrived in time"
+    await cache.put_status(SESSION, 1, "v", b"ours")
+    assert await cache.get_status(SESSION) == b"ours"
 
 
 async def test_a_full_redis_forgets_what_it_cannot_replace(cache: Cache, redis_url: str) -> None:
