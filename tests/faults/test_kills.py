@@ -18,10 +18,10 @@ from tests.faults.tally import Tally
 from tests.servers import data_folder, running_redis, started_service
 
 COMMIT = b"COMMIT\x00"
-COMMITS_CUT = 8
+COMMITS_CUT = 6
 ANNOUNCEMENTS_CUT = 2
 ANSWERS_DROPPED = 40
-ITEMS = 20_000
+ITEMS = 9_000
 IMPORTS_CUT = {b"COPY items": 2, b"INSERT INTO chunks": 1, b"UPDATE pools": 1}
 """At which sight of what the worker is killed: between batches, at the end, before the commit."""
 
@@ -66,7 +66,7 @@ async def test_a_worker_killed_between_commit_and_answer_has_lost_nothing(
         async with (
             before_postgres(database_url, folder) as (proxy, through),
             serving(1, through, workers=3) as (service,),
-            loaded([service.url], rounds=120) as load,
+            loaded([service.url], rounds=90) as load,
         ):
             fault = KilledBetweenCommitAndAnswer(proxy, seed=1)
             await load.judged(pause=0.2)
@@ -204,7 +204,7 @@ def rows(first: int, count: int) -> bytes:
 
 
 async def half_a_body(then: Callable[[], None]) -> AsyncIterator[bytes]:
-    yield rows(0, ITEMS // 2)
+    yield rows(0, ITEMS)
     # Long enough for the server to have written some of it to its disk
     await asyncio.sleep(0.3)
     then()

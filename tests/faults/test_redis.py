@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import redis
 
 from app.store.tables import DEFAULT_PROJECT
-from tests.faults.loads import Load, Watch, assert_nothing_lost, client_of, loaded
+from tests.faults.loads import MOST_SECONDS, Load, Watch, assert_nothing_lost, client_of, loaded
 from tests.faults.processes import serving
 from tests.faults.proxies import Cut, Link, before_port, let_pass
 from tests.faults.tally import Tally
@@ -105,11 +105,11 @@ class Garbage:
     def kinds(self) -> list[Callable[[], object]]:
         return [
             self.client.flushall,
-            lambda: self._instead(lambda: self.client.set(self.key, "garbage")),
-            lambda: self._instead(lambda: self.client.rpush(self.key, "garbage")),
-            lambda: self._instead(lambda: self.client.sadd(self.key, "garbage")),
-            lambda: self._instead(lambda: self.client.zadd(self.key, {"garbage": 1})),
-            lambda: self._instead(lambda: self.client.xadd(self.key, {"garbage": "1"})),
+            lambda: self._instead(lambda keys: keys.set(self.key, "garbage")),
+            lambda: self._instead(lambda keys: keys.rpush(self.key, "garbage")),
+            lambda: self._instead(lambda keys: keys.sadd(self.key, "garbage")),
+            lambda: self._instead(lambda keys: keys.zadd(self.key, {"garbage": 1})),
+            lambda: self._instead(lambda keys: keys.xadd(self.key, {"garbage": "1"})),
             lambda: self._hash({"body": b"\xff\x00garbage"}),
             lambda: self._hash({"sequence": "nan", "body": ours("1.0", b"{}")}),
             lambda: self._hash({"sequence": "1e300", "version": "9.9", "body": ours("9.9", b"[]")}),
@@ -123,13 +123,15 @@ class Garbage:
             self.client.script_flush,
         ]
 
-    def _instead(self, put: Callable[[], object]) -> None:
-        self.client.delete(self.key)
-        put()
+    def _instead(self, put: Callable[[redis.client.Pipeline], object]) -> None:
+        # At once: a server may put the true status back at any moment
+        with self.client.pipeline() as keys:
+            keys.delete(self.key)
+            put(keys)
+            keys.execute()
 
     def _hash(self, fields: dict[str, bytes | str | int]) -> None:
-        self.client.delete(self.key)
-        self.client.hset(self.key, mapping=fields)  # type: ignore[arg-type]
+        self._instead(lambda keys: keys.hset(self.key, mapping=fields))  # type: ignore[arg-type]
 
     def _another_session(self) -> None:
         """A status of ours in every respect but one: whose it is. And it is newer, and stays."""
@@ -171,7 +173,7 @@ async def assert_heals(load: Load, redis_url: str) -> None:
             for put in garbage.kinds():
                 put()
                 assert (await reader.get(path)).json() == status
-                async with asyncio.timeout(5):
+                async with asyncio.timeout(MOST_SECONDS):
                     while not is_kept(client, garbage.key):
                         assert (await reader.get(path)).json() == status
                         await asyncio.sleep(0.05)
