@@ -23,7 +23,6 @@ from app.core.session import State
 from app.core.signing import ALGORITHM, public_of, sign
 
 FORMAT = "celeus-certificate-1"
-CLOSED = "closed"
 
 ASSUMPTIONS: Mapping[str, str] = MappingProxyType(
     {

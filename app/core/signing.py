@@ -8,7 +8,6 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 ALGORITHM: Final = "Ed25519"
 PUBLIC_BYTES = 32
-SIGNATURE_BYTES = 64
 
 
 class NotAKey(ValueError):
