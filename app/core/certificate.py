@@ -188,15 +188,7 @@ def claim_of(plan: Plan, state: State, *, amended: bool) -> dict[str, Any]:
         "assumptions": assumptions_of(plan, amended=amended),
     }
     if plan.questions:
-        claim["decisions"] = [
-            {
-                "side": one.question.side,
-                "threshold": one.question.threshold,
-                "answer": one.answer,
-                "round": one.round,
-            }
-            for one in state.decisions
-        ]
+        claim["decisions"] = [one.to_dict() for one in state.decisions]
     return claim
 
 

@@ -10,9 +10,9 @@ The guarantee does not end at a stop: going on is always valid.
 """
 
 import sys
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import Literal
+from typing import Any, Literal
 
 from app.core.eprocess import Interval
 
@@ -69,6 +69,10 @@ class Decision:
         """A later interval says the opposite: the risk was lost before, by what alpha allows."""
         now = self.question.answer(interval, slack)
         return "undecided" not in {now, self.answer} and now != self.answer
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, as status and certificate hold them."""
+        return asdict(self.question) | {"answer": self.answer, "round": self.round}
 
 
 Decisions = tuple[Decision, ...]

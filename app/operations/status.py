@@ -60,15 +60,7 @@ def status_document(known: Known, plan: Plan, state: State) -> dict[str, Any]:
         "stopped": reason is not None or known.lifecycle == "closed",
         "stop_reason": reason,
         "stop_when_decided": state.stopping.stop_when_decided,
-        "decisions": [
-            {
-                "side": one.question.side,
-                "threshold": one.question.threshold,
-                "answer": one.answer,
-                "round": one.round,
-            }
-            for one in state.decisions
-        ],
+        "decisions": [one.to_dict() for one in state.decisions],
         "rounds": {
             "drawn": state.drawn,
             "observed": state.observed,
