@@ -61,11 +61,11 @@ async def issue(rooms: Rooms, session_id: UUID) -> Issued:
 
     Of a closed session it is the final one, with the seed: the same bytes for ever.
     """
-    key = _signing_key(rooms)
     async with rooms.transaction() as db:
         kept = await _final(db, rooms.project_id, session_id)
     if kept is not None:
         return kept
+    key = _signing_key(rooms)
     for _ in range(ATTEMPTS):
         stood = await _stand(rooms, session_id)
         issued = await _made(rooms, session_id, stood, key)
