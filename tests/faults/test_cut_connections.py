@@ -62,10 +62,9 @@ async def _pass(_link: Link, _piece: bytes) -> None:
 
 @dataclass
 class World:
-    """A server behind the proxy, another that sees the database as it is, and a session."""
+    """A server behind the proxy, and a session."""
 
-    through: AsyncClient
-    straight: AsyncClient
+    client: AsyncClient
     scissors: Scissors
     pool: KnownPool
     session: str
@@ -77,7 +76,7 @@ class World:
             for at in range(1, MOST_MESSAGES):
                 request = await prepare()
                 self.scissors.arm(side, at)
-                answer = await self.through.send(_again(request))
+                answer = await self.client.send(_again(request))
                 whole = not self.scissors.cut
                 self.scissors.disarm()
                 self.statuses[answer.status_code] += 1
@@ -93,7 +92,7 @@ class World:
     async def _repeated(self, request: httpx.Request) -> None:
         # PostgreSQL may still be taking back what the cut connection held
         async with asyncio.timeout(2):
-            while (answer := await self.through.send(_again(request))).is_error:
+            while (answer := await self.client.send(_again(request))).is_error:
                 assert answer.json()["code"] == "pool_busy", answer.text
                 await asyncio.sleep(0.02)
 
@@ -109,14 +108,12 @@ async def world(database_url: str) -> AsyncIterator[World]:
     with data_folder() as folder:
         async with (
             before_postgres(database_url, folder) as (proxy, through),
-            serving(1, through, database_pool_size=1) as (cut,),
-            serving(1, database_url) as (other,),
-            client_of(cut.url) as client,
-            client_of(other.url) as straight,
+            serving(1, through, database_pool_size=1) as (service,),
+            client_of(service.url) as client,
         ):
-            pool = await known_pool(straight)
-            session = await opened(straight, pool, lease_seconds=3600)
-            yield World(client, straight, Scissors(proxy), pool, session)
+            pool = await known_pool(client)
+            session = await opened(client, pool, lease_seconds=3600)
+            yield World(client, Scissors(proxy), pool, session)
 
 
 async def test_rounds_with_a_cut_connection_are_refused_or_harmless(
@@ -126,23 +123,23 @@ async def test_rounds_with_a_cut_connection_are_refused_or_harmless(
 
     async def following() -> httpx.Request:
         body = {"worker": f"judge-{next(numbers)}", "count": 1}
-        return here.through.build_request("POST", f"{path}/next", json=body)
+        return here.client.build_request("POST", f"{path}/next", json=body)
 
     async def observed() -> httpx.Request:
         worker = f"judge-{next(numbers)}"
-        (draw,) = (await drawn(here.straight, here.session, worker=worker))["draws"]
+        (draw,) = (await drawn(here.client, here.session, worker=worker))["draws"]
         loss = here.pool.losses[draw["item"]["index"]]
         body = {"round": draw["round"], "loss": loss, "worker": worker}
         judged.append(draw["round"])
-        return here.through.build_request("POST", f"{path}/observe", json=body)
+        return here.client.build_request("POST", f"{path}/observe", json=body)
 
     async def amended() -> httpx.Request:
         number = next(numbers)
         body = {"round": judged[0], "loss": number % 2, "author": "ada", "reason": f"no. {number}"}
-        return here.through.build_request("POST", f"{path}/amendments", json=body)
+        return here.client.build_request("POST", f"{path}/amendments", json=body)
 
     async def changed() -> httpx.Request:
-        return here.through.build_request("PATCH", path, json={"budget": 300 - next(numbers) % 2})
+        return here.client.build_request("PATCH", path, json={"budget": 300 - next(numbers) % 2})
 
     judged: list[int] = []
     async with world(database_url) as here:
@@ -152,8 +149,7 @@ async def test_rounds_with_a_cut_connection_are_refused_or_harmless(
         found = kept(database_url, here.session)
         await assert_whole(database, found)
         assert {row["round"] for row in found.events if row["kind"] == 2} == set(judged)
-        for client in (here.through, here.straight):
-            await assert_told(str(client.base_url), here.session, found.session["status"])
+        await assert_told(str(here.client.base_url), here.session, found.session["status"])
         tally.count("database connection cut at each message of a request", here.scissors.cuts)
 
 
@@ -166,24 +162,24 @@ async def test_pools_with_a_cut_connection_are_kept_whole_or_not_at_all(
 
     async def made() -> httpx.Request:
         body = {"name": "two", "loss": {"kind": "zero_one"}, "items": [{"id": "a"}], "sealed": True}
-        return here.through.build_request("POST", "/v1/pools", json=body, headers=once(pools))
+        return here.client.build_request("POST", "/v1/pools", json=body, headers=once(pools))
 
     async def imported() -> httpx.Request:
         lines = "".join(f'{{"id": "i{number}", "surrogate": 0.5}}\n' for number in range(ITEMS))
-        return here.through.build_request(
+        return here.client.build_request(
             "POST",
-            f"/v1/pools/{await empty_pool(here.straight)}/items",
+            f"/v1/pools/{await empty_pool(here.client)}/items",
             content=lines,
             headers=once(imports) | {"Content-Type": "application/x-ndjson"},
         )
 
     async def sealed() -> httpx.Request:
-        pool = await empty_pool(here.straight, items=[{"id": "a", "surrogate": 0.5}])
-        return here.through.build_request("POST", f"/v1/pools/{pool}/seal")
+        pool = await empty_pool(here.client, items=[{"id": "a", "surrogate": 0.5}])
+        return here.client.build_request("POST", f"/v1/pools/{pool}/seal")
 
     async def opening() -> httpx.Request:
         body = {"pool_id": here.pool.id}
-        return here.through.build_request("POST", "/v1/sessions", json=body, headers=once(sessions))
+        return here.client.build_request("POST", "/v1/sessions", json=body, headers=once(sessions))
 
     numbers = itertools.count()
     pools: list[str] = []
@@ -193,12 +189,12 @@ async def test_pools_with_a_cut_connection_are_kept_whole_or_not_at_all(
         for prepare in (made, imported, sealed, opening):
             await here.cut_everywhere(prepare)
         # As many as were asked for, each once, whether its first answer was lost or not
-        kept_pools = (await here.straight.get("/v1/pools?limit=1000")).json()["data"]
+        kept_pools = (await here.client.get("/v1/pools?limit=1000")).json()["data"]
         sizes = Counter((pool["name"], pool["items"]) for pool in kept_pools)
         assert sizes["two", 1] == len(pools)
         assert sizes["empty", ITEMS] == len(imports)
         assert sizes["empty", 0] == sizes["two", 0] == 0
-        opened_sessions = (await here.straight.get("/v1/sessions?limit=200")).json()["data"]
+        opened_sessions = (await here.client.get("/v1/sessions?limit=200")).json()["data"]
         assert len(opened_sessions) == 1 + len(sessions)
         tally.count("database connection cut at each message of a request", here.scissors.cuts)
 

@@ -24,11 +24,11 @@ MOST_BEHIND_SECONDS = TTL_SECONDS + 1.5
 
 
 @asynccontextmanager
-async def watched(database_url: str, redis_url: str, rounds: int) -> AsyncIterator[Watch]:
-    """Two servers, a session nobody has worked on, dashboards on both."""
+async def watched(database_url: str, redis_url: str, servers: int) -> AsyncIterator[Watch]:
+    """Servers, a session nobody has worked on, dashboards on each."""
     async with (
-        serving(2, database_url, redis_url, status_ttl_seconds=TTL_SECONDS) as services,
-        loaded([service.url for service in services], rounds) as load,
+        serving(servers, database_url, redis_url, status_ttl_seconds=TTL_SECONDS) as services,
+        loaded([service.url for service in services], ROUNDS) as load,
     ):
         watch = Watch(load)
         async with watch.watching():
@@ -63,7 +63,7 @@ async def test_redis_killed_full_silent_slow_or_torn(database_url: str, tally: T
     port, kills = free_port(), 3
     async with (
         before_port(port) as (proxy, at),
-        watched(database_url, f"redis://127.0.0.1:{at}/0", ROUNDS) as watch,
+        watched(database_url, f"redis://127.0.0.1:{at}/0", servers=2) as watch,
     ):
         load = watch.load
         work = asyncio.create_task(load.judged(pause=0.5))
@@ -147,7 +147,7 @@ def ours(version: str, body: bytes) -> bytes:
 async def test_redis_emptied_and_filled_with_garbage(database_url: str, tally: Tally) -> None:
     rng = random.Random(3)  # noqa: S311 - only the order of the garbage
     with running_redis() as server:
-        async with watched(database_url, server.url, ROUNDS) as watch:
+        async with watched(database_url, server.url, servers=1) as watch:
             load = watch.load
             async with loaded([load.urls[0]], 1) as another:
                 await another.judged(judges=1)

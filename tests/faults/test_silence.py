@@ -43,7 +43,9 @@ async def test_a_database_that_falls_silent_costs_every_request_a_bounded_time(
                     *(asked(client, route, load) for route in EVERY_ROUTE)
                 )
                 assert time.monotonic() - began < SLOWEST_SECONDS
-            assert set(answers) == {503}
+            # Some may have heard that the session is busy before nothing was heard any more
+            assert 503 in answers
+            assert set(answers) <= {409, 503}
             proxy.answered = let_pass
             await work
             assert load.answers[503] > 0
