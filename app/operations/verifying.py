@@ -12,6 +12,7 @@ import os
 import resource
 import signal
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
@@ -50,8 +51,12 @@ def limited(seconds: float, memory_bytes: int = MOST_MEMORY_BYTES) -> Iterator[N
     handler = signal.signal(signal.SIGPROF, late)
     try:
         resource.setrlimit(resource.RLIMIT_AS, (most, before[1]))
+        began = time.process_time()
         signal.setitimer(signal.ITIMER_PROF, seconds)
         yield
+        if time.process_time() - began > seconds:
+            # The timer ticks every few milliseconds only
+            raise _too_costly(f"{seconds:g} s of processor time")
     except MemoryError:
         raise _too_costly(f"{memory_bytes >> 30} GiB of memory") from None
     finally:
