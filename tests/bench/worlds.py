@@ -13,6 +13,9 @@ from app.study.simulation import Truth
 from tests.bench.connection import Connection
 from tests.servers import data_folder, running_redis, running_services
 
+_COUNTED = {"CELEUS_REQUESTS_PER_MINUTE": str(10**9)}
+"""Requests are counted, as in production, but one key may send all of them."""
+
 
 @dataclass(frozen=True, slots=True)
 class World:
@@ -34,7 +37,7 @@ class World:
     @asynccontextmanager
     async def services(self, processes: int = 1) -> AsyncIterator[list[str]]:
         """Addresses of as many `celeus serve` processes, ended on leaving."""
-        running = running_services(processes, self.database_url, self.redis_url)
+        running = running_services(processes, self.database_url, self.redis_url, _COUNTED)
         services = await asyncio.to_thread(running.__enter__)
         try:
             yield [service.url for service in services]
