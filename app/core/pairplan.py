@@ -129,7 +129,12 @@ def narrowest(
 
 def _inverse_mills(ratio: Floats, level: float) -> Floats:
     """Where phi(z) / Phi(-z) = ratio, from a table; it ends at the ratio of ``level``."""
+    return np.asarray(np.interp(np.log(ratio), *_mills(level)))
+
+
+@lru_cache(maxsize=16)
+def _mills(level: float) -> tuple[Floats, Floats]:
+    """log(phi(z) / Phi(-z)) and z, ascending."""
     highest = float(ndtri(1.0 - level / 2.0)) + 2.0 * MILLS_STEP
     z = np.arange(MILLS_LOWEST, highest, MILLS_STEP)
-    log_mills = -0.5 * z * z - 0.5 * math.log(2.0 * math.pi) - log_ndtr(-z)
-    return np.asarray(np.interp(np.log(ratio), log_mills, z))
+    return -0.5 * z * z - 0.5 * math.log(2.0 * math.pi) - log_ndtr(-z), z
