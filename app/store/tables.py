@@ -85,6 +85,37 @@ keys = Table(
     Column("replaced_by", Text),
 )
 
+browser_sessions = Table(
+    "browser_sessions",
+    metadata,
+    # SHA-256 of the cookie, which is kept nowhere.
+    Column("token_hash", LargeBinary, primary_key=True),
+    Column("key_id", Text, ForeignKey("keys.key_id", ondelete="CASCADE"), nullable=False),
+    Column("project_id", Uuid, ForeignKey("projects.project_id"), nullable=False),
+    Column("created_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
+    Column("expires_at", DateTime(timezone=True), nullable=False),
+    # To the minute, as the last use of a key.
+    Column("last_seen_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
+    Index(None, "key_id", "created_at"),
+    Index(None, "expires_at"),
+)
+
+invitations = Table(
+    "invitations",
+    metadata,
+    # SHA-256 of what the link carries, which is kept nowhere.
+    Column("token_hash", LargeBinary, primary_key=True),
+    Column("key_id", Text, ForeignKey("keys.key_id", ondelete="CASCADE"), nullable=False),
+    Column("project_id", Uuid, ForeignKey("projects.project_id"), nullable=False),
+    # The page that the link leads to.
+    Column("path", Text, nullable=False),
+    Column("created_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
+    Column("expires_at", DateTime(timezone=True), nullable=False),
+    Column("used_at", DateTime(timezone=True)),
+    Index(None, "key_id"),
+    Index(None, "expires_at"),
+)
+
 idempotency = Table(
     "idempotency",
     metadata,
