@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-import rfc8785
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from app.core.chain import Record, chain_head, chain_start
 from app.core.folding import Point
+from app.core.jcs import canonical_json
 from app.core.ledger import Draw
 from app.core.plan import Plan
 from app.core.session import State
@@ -97,7 +97,7 @@ def certificate(account: Account, key: Ed25519PrivateKey) -> bytes:
 
 def signed(body: Mapping[str, Any], key: Ed25519PrivateKey) -> bytes:
     """A document with its signature, as canonical JSON."""
-    message = rfc8785.dumps(dict(body))
+    message = canonical_json(dict(body))
     signature = {
         "algorithm": ALGORITHM,
         "public_key": public_of(key).hex(),
@@ -126,7 +126,7 @@ def _after(document: Mapping[str, Any]) -> bytes:
 
 def _member(name: str, value: Any) -> bytes:  # noqa: ANN401 -- JSON
     """A member as canonical JSON has it, unless it is the first."""
-    return b"," + rfc8785.dumps({name: value})[1:-1]
+    return b"," + canonical_json({name: value})[1:-1]
 
 
 def digest_of(data: bytes) -> str:

@@ -14,9 +14,9 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-import rfc8785
 from numpy.typing import NDArray
 
+from app.core.jcs import canonical_json
 from app.core.ledger import Amendment, Change, Draw, Event, Observation, Unjudgeable
 
 KINDS: Mapping[type, str] = MappingProxyType(
@@ -43,7 +43,7 @@ def chain_start(session: bytes, plan_digest: bytes) -> bytes:
 
 def chain_next(head: bytes, record: Record) -> bytes:
     """The head after one more record."""
-    return hashlib.sha256(head + rfc8785.dumps(dict(record))).digest()
+    return hashlib.sha256(head + canonical_json(dict(record))).digest()
 
 
 def chain_head(head: bytes, records: Iterable[Record]) -> bytes:

@@ -12,9 +12,9 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final, Never
 
 import numpy as np
-import rfc8785
 from numpy.typing import NDArray
 
+from app.core.jcs import canonical_json
 from app.quoting import shortened
 
 MOST_WHOLE = 2**31 - 1
@@ -53,7 +53,7 @@ def parse(data: bytes) -> Object:
     """The object in canonical JSON (RFC 8785); any other spelling of it differs."""
     try:
         value = json.loads(data.decode(), parse_int=float, parse_constant=_no_number)
-        canonical = rfc8785.dumps(value)
+        canonical = canonical_json(value)
     except (ValueError, RecursionError) as error:
         place = f"byte {error.pos}" if isinstance(error, json.JSONDecodeError) else "the document"
         raise Differs(place, data[:EXCERPT], f"no canonical JSON: {error}") from error

@@ -12,7 +12,6 @@ from types import MappingProxyType
 from typing import Final
 
 import numpy as np
-import rfc8785
 
 from app.core.certificate import claim_of, digest_of, message_of, rounds_of
 from app.core.certified import (
@@ -25,6 +24,7 @@ from app.core.certified import (
 )
 from app.core.chain import chain_heads, chain_start
 from app.core.form import form_of
+from app.core.jcs import canonical_json
 from app.core.losses import LossScale
 from app.core.plan import Plan
 from app.core.pool import Pool
@@ -133,7 +133,7 @@ class _Inspection:
         report.kind = document["kind"]
         report.session_id = document["session_id"]
         report.issued_at = document["issued_at"]
-        claim = rfc8785.dumps(document["claim"])
+        claim = canonical_json(document["claim"])
         if isinstance(document["claim"], dict) and len(claim) <= LARGEST_CLAIM:
             # Read anew, so that counts are whole numbers.
             report.claim = json.loads(claim)
