@@ -1,0 +1,161 @@
+"""What a surrogate is worth: how its scores and the losses seen agree, and the labels it saves.
+
+A surrogate decides how fast an interval narrows, never whether it is valid; nothing certified rests
+on this module. Only folded rounds count: labels that wait for an earlier one came early, and early
+labels are easy ones. Losses are weighted as ``hindsight`` says.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.core.hindsight import Judged, refit
+from app.core.plan import Plan
+from app.core.savings import Padding, Savings, padding_of, savings
+from app.core.strata import one_stratum, strata_of
+from app.core.surrogates import Scores
+
+Floats = NDArray[np.float64]
+Counts = NDArray[np.int64]
+
+MOST_BINS = 10
+LIMIT = 1.959963984540054
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of the pool, what its surrogates say and what its losses are; on the loss scale.
+
+    ``used`` is the mean surrogate that the policy bets with now. ``loss`` is estimated from
+    ``labels`` and None without any; ``low`` and ``high`` are rough 95 % limits of it for looking
+    at, not a claim.
+    """
+
+    items: int
+    labels: int
+    least: float
+    largest: float
+    surrogate: float
+    used: float
+    loss: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """The calibration curve by bins of the surrogate and by strata, and what it saves.
+
+    ``surrogate`` and ``loss`` are means over the pool, the second one estimated. ``correlation``
+    is that of the two over the pool, None while either is constant. ``strata`` is empty where the
+    policy has none.
+    """
+
+    labels: int
+    surrogate: float
+    loss: float | None
+    correlation: float | None
+    curve: tuple[Part, ...]
+    strata: tuple[Part, ...]
+    savings: Savings | None
+
+
+def worth(plan: Plan, scores: Scores, judged: Judged, width: float) -> Worth:
+    """All of it; ``width`` is the precision asked for, or the width there is. O(N log N)."""
+    unit = np.clip((scores.surrogate - plan.lower) / plan.scale.width, 0.0, 1.0)
+    kept = unit if plan.policy.uses_scores else np.zeros(unit.size)
+    used, present, padding = kept[judged.item], kept, Padding()
+    strata: Counts | None = None
+    if plan.policy.has_goal:
+        grouped = (
+            strata_of(scores, plan.scale) if plan.policy.uses_scores else one_stratum(plan.items)
+        )
+        fit = refit(grouped, judged)
+        used, present = fit.used, fit.mean[grouped.code]
+        half = width / plan.scale.width / 2.0
+        padding = padding_of(grouped, judged, fit, plan.policy.beta, half)
+        strata = grouped.code.astype(np.int64)
+    scored = np.stack((unit, present))
+    weight, labels = judged.weight, judged.loss.size
+    return Worth(
+        labels=labels,
+        surrogate=_value(plan, float(unit.mean())),
+        loss=_value(plan, float(np.average(judged.loss, weights=weight))) if labels else None,
+        correlation=_correlation(unit[judged.item], judged.loss, weight),
+        curve=_parts(plan, judged, scored, _bins(unit)),
+        strata=() if strata is None else _parts(plan, judged, scored, strata),
+        savings=savings(judged, used, padding),
+    )
+
+
+def _bins(surrogate: Floats) -> Counts:
+    """Distinct values when few, else bins of equal counts; ties are never split."""
+    distinct, code = np.unique(surrogate, return_inverse=True)
+    if distinct.size > MOST_BINS:
+        ordered = np.sort(surrogate)
+        edges = np.unique(ordered[np.arange(1, MOST_BINS) * surrogate.size // MOST_BINS])
+        _, code = np.unique(np.searchsorted(edges, surrogate, side="right"), return_inverse=True)
+    return np.asarray(code, dtype=np.int64)
+
+
+def _parts(plan: Plan, judged: Judged, scored: Floats, code: Counts) -> tuple[Part, ...]:
+    """Every part of the pool; ``scored`` holds surrogates as they came and as they are used."""
+    count = int(code.max()) + 1
+    items = np.bincount(code, minlength=count)
+    surrogate, used = (np.bincount(code, weights=one, minlength=count) / items for one in scored)
+    least, largest = np.full(count, np.inf), np.full(count, -np.inf)
+    np.minimum.at(least, code, scored[0])
+    np.maximum.at(largest, code, scored[0])
+    drawn, weight = code[judged.item], judged.weight
+    found = []
+    for part in range(count):
+        here = drawn == part
+        told = _mean_loss(judged.loss[here], weight[here], int(items[part]))
+        loss, low, high = (None if one is None else _value(plan, one) for one in told)
+        found.append(
+            Part(
+                items=int(items[part]),
+                labels=int(here.sum()),
+                least=_value(plan, float(least[part])),
+                largest=_value(plan, float(largest[part])),
+                surrogate=_value(plan, float(surrogate[part])),
+                used=_value(plan, float(used[part])),
+                loss=loss,
+                low=low,
+                high=high,
+            )
+        )
+    return tuple(found)
+
+
+def _mean_loss(
+    loss: Floats, weight: Floats, items: int
+) -> tuple[float | None, float | None, float | None]:
+    """Mean loss of a part with Wilson's limits, which suit any losses in [0, 1]."""
+    total = float(weight.sum())
+    if total <= 0.0:
+        return None, None, None
+    p = float(weight @ loss) / total
+    if loss.size == items:
+        return p, p, p
+    number = total * total / float(weight @ weight) / (1.0 - loss.size / items)
+    widened = LIMIT * LIMIT / number
+    middle = p + widened / 2.0
+    reach = LIMIT * math.sqrt(max(p * (1.0 - p), 0.0) / number + widened / (4.0 * number))
+    low, high = (middle - reach) / (1.0 + widened), (middle + reach) / (1.0 + widened)
+    return p, max(low, 0.0), min(high, 1.0)
+
+
+def _correlation(surrogate: Floats, loss: Floats, weight: Floats) -> float | None:
+    if loss.size < 2 or not np.ptp(loss) or not np.ptp(surrogate):
+        return None
+    x = surrogate - np.average(surrogate, weights=weight)
+    y = loss - np.average(loss, weights=weight)
+    scale = math.sqrt(float(weight @ (x * x)) * float(weight @ (y * y)))
+    return float(weight @ (x * y)) / scale if scale else None
+
+
+def _value(plan: Plan, unit: float) -> float:
+    return plan.lower + plan.scale.width * unit
