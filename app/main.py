@@ -8,7 +8,18 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from app.api import certificates, history, items, links, pools, problems, rounds, sessions, system
+from app.api import (
+    certificates,
+    history,
+    items,
+    links,
+    pools,
+    problems,
+    reports,
+    rounds,
+    sessions,
+    system,
+)
 from app.api.auth import Door
 from app.api.limits import BodyLimit
 from app.api.metrics import Measured, Metrics
@@ -75,6 +86,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.include_router(rounds.router)
     app.include_router(history.router)
     app.include_router(certificates.router)
+    app.include_router(reports.router)
     app.add_middleware(BodyLimit, settings=settings)
     app.add_middleware(Door)
     app.add_middleware(Measured, metrics=app.state.metrics)

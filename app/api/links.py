@@ -16,11 +16,15 @@ _OF_POOL = ("get_pool", "add_items", "seal_pool", "list_items", "get_columns")
 _OF_SESSION = (
     "get_session",
     "change_session",
+    "get_task",
     "next_draws",
     "get_trajectory",
     "get_ledger",
     "stream_session",
+    "get_surrogate",
+    "list_workers",
     "get_certificate",
+    "get_report",
 )
 
 Link = tuple[str, str, dict[str, Any]]

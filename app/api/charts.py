@@ -1,0 +1,126 @@
+"""A chart of the interval by labels: the numbers of an SVG, which a template writes out.
+
+Places are in the units of the SVG's view box, from its upper left corner.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from app.operations.reports import Point
+
+WIDTH, HEIGHT = 720, 360
+LEFT, RIGHT, TOP, BOTTOM = 62, 14, 14, 48
+TICKS = 6
+CUT_AFTER = 0.04
+"""Share of the labels whose wide intervals may leave the picture at its edges."""
+MARGIN = 0.08
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """A place on an axis and its number."""
+
+    at: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A straight line across the picture: its place, its kind, and what it stands for."""
+
+    at: float
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """What the template draws."""
+
+    band: str
+    middle: str
+    across: Sequence[Tick]
+    up: Sequence[Tick]
+    levels: Sequence[Mark]
+    moments: Sequence[Mark]
+    width: int = WIDTH
+    height: int = HEIGHT
+    left: int = LEFT
+    right: int = WIDTH - RIGHT
+    top: int = TOP
+    bottom: int = HEIGHT - BOTTOM
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be seen: losses times ``factor``, and marks as (place, kind, text)."""
+
+    points: Sequence[Point]
+    lower: float
+    upper: float
+    factor: float = 1.0
+    levels: Sequence[tuple[float, str, str]] = ()
+    moments: Sequence[tuple[int, str, str]] = ()
+
+
+def chart(wanted: Wanted) -> Chart:
+    """The chart of a course; before the first label the interval is the whole scale."""
+    points = [Point(0, math.nan, wanted.lower, wanted.upper), *wanted.points]
+    last = max(points[-1].round, 1)
+    low, high = _span(wanted, points)
+
+    def across(round_: float) -> float:
+        return LEFT + (WIDTH - RIGHT - LEFT) * round_ / last
+
+    def up(loss: float) -> float:
+        # Far outside the picture is far enough: a viewer cuts at its edges.
+        share = min(max((loss - low) / (high - low), -1.0), 2.0)
+        return HEIGHT - BOTTOM - (HEIGHT - BOTTOM - TOP) * share
+
+    ends = [f"{across(one.round):.2f},{up(one.upper):.2f}" for one in points]
+    ends += [f"{across(one.round):.2f},{up(one.lower):.2f}" for one in reversed(points)]
+    middle = [f"{across(one.round):.2f},{up(one.estimate):.2f}" for one in points[1:]]
+    factor = wanted.factor
+    return Chart(
+        band="M" + "L".join(ends) + "Z",
+        middle="M" + "L".join(middle) if middle else "",
+        across=[Tick(across(at), f"{at:g}") for at in nice(0, last, whole=True)],
+        up=[Tick(up(at / factor), _written(at)) for at in nice(low * factor, high * factor)],
+        levels=[Mark(up(at), kind, told) for at, kind, told in wanted.levels if low <= at <= high],
+        moments=[Mark(across(at), kind, told) for at, kind, told in wanted.moments],
+    )
+
+
+def nice(low: float, high: float, *, whole: bool = False) -> list[float]:
+    """Round numbers from ``low`` to ``high``, about TICKS of them."""
+    rough = Decimal(repr((high - low) / TICKS))
+    power = Decimal(10) ** rough.adjusted()
+    step = next(one * power for one in map(Decimal, (1, 2, 5, 10)) if one * power >= rough)
+    if whole:
+        step = max(step, Decimal(1))
+    first, last = math.ceil(Decimal(repr(low)) / step), math.floor(Decimal(repr(high)) / step)
+    return [float(number * step) for number in range(first, last + 1)]
+
+
+def _span(wanted: Wanted, points: Sequence[Point]) -> tuple[float, float]:
+    """The losses to be seen: all intervals but the first wide ones, and the levels."""
+    begin = CUT_AFTER * points[-1].round
+    seen = [one for one in points if one.round >= begin] or [points[-1]]
+    levels = [at for at, _, _ in wanted.levels]
+    low = min([one.lower for one in seen] + levels)
+    high = max([one.upper for one in seen] + levels)
+    room = MARGIN * (high - low) or MARGIN * (wanted.upper - wanted.lower)
+    low, high = max(wanted.lower, low - room), min(wanted.upper, high + room)
+    return (low, high) if low < high else (wanted.lower, wanted.upper)
+
+
+def _written(number: float) -> str:
+    return f"{number:.6g}"
+
+
+def thinned(points: Sequence[Point], rows: int) -> list[Point]:
+    """About ``rows`` of the points, the last one among them."""
+    step = max(1, -(-len(points) // rows))
+    return [*reversed(points[::-1][::step])]
