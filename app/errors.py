@@ -26,7 +26,7 @@
     │   └── RateLimited
     └── Unavailable     not the caller's fault; try again              503
         ├── DatabaseUnavailable, SchemaBehind, DataFolderUnusable
-        ├── SigningKeyMissing, VerificationBusy
+        ├── SigningKeyMissing, VerificationBusy, PlanningBusy
         └── DiskFull
 
 The status beside each subtree is a reminder only; `app/api/problems.py` decides it.
@@ -302,6 +302,12 @@ class VerificationBusy(Unavailable):
     """Another certificate is being verified; try again."""
 
     code = "verification_busy"
+
+
+class PlanningBusy(Unavailable):
+    """Other plans are being simulated; try again."""
+
+    code = "planning_busy"
 
 
 class LedgerBroken(Conflict):

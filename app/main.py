@@ -13,6 +13,7 @@ from app.api import (
     history,
     items,
     links,
+    planning,
     pools,
     problems,
     reports,
@@ -82,6 +83,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.include_router(system.router)
     app.include_router(pools.router)
     app.include_router(items.router)
+    app.include_router(planning.router)
     app.include_router(sessions.router)
     app.include_router(rounds.router)
     app.include_router(history.router)

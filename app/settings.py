@@ -33,6 +33,9 @@ class Settings(BaseSettings):
     verification_seconds: float = Field(
         default=60.0, gt=0, description="How long the verification of a certificate may take."
     )
+    planning_seconds: float = Field(
+        default=8.0, gt=0, le=600, description="How long the sessions of a plan are simulated."
+    )
     host: str = "127.0.0.1"
     port: int = Field(default=8000, ge=0, le=65535)
     workers: int = Field(default=1, ge=1)

@@ -24,8 +24,6 @@ from app.api.sessionschema import (
     SessionPage,
     SessionState,
 )
-from app.core.plan import Claim
-from app.core.stopping import Question
 from app.errors import (
     Busy,
     IdempotencyKeyReused,
@@ -58,21 +56,9 @@ router = APIRouter(prefix="/v1/sessions", tags=["sessions"], route_class=JsonRou
 )
 async def open_session(rooms: Manages, body: SessionOpening, attempt: AttemptOf) -> Response:
     """Freeze the plan and publish the commitment to the secret seed."""
-    claim = Claim(
-        target=body.target,
-        alpha=body.alpha,
-        precision=body.precision,
-        budget=body.budget,
-        population_bound=body.population_bound,
-        alpha2=body.alpha2,
-        margin=body.margin,
-        margin_assumption=body.margin_assumption,
-        questions=tuple(Question(one.side, one.threshold) for one in body.questions),
-        stop_when_decided=body.stop_when_decided,
-    )
     opening = sessions.Opening(
         pool_id=pool_id_of(body.pool_id),
-        claim=claim,
+        claim=body.claim(),
         policy=body.policy,
         strategy=body.strategy,
         lease_seconds=body.lease_seconds,

@@ -6,6 +6,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.config import JsonDict
 
 from app.api.dependencies import NO_NUL, form_of
+from app.core.plan import Claim
+from app.core.stopping import Question
 
 STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 SessionState = Literal[
@@ -100,28 +102,18 @@ class Decision(BaseModel):
     round: int | None
 
 
-class SessionOpening(BaseModel):
-    """What is to be certified, and how."""
+class ClaimIn(BaseModel):
+    """What is to be certified."""
 
-    model_config = ConfigDict(**STRICT, json_schema_extra={"examples": [OPENING]})
+    model_config = STRICT
 
-    pool_id: str = Field(description="A sealed pool.", json_schema_extra=form_of("pool"))
-    policy: str | None = Field(
-        None, min_length=1, max_length=64, description="How items are chosen and bet on."
-    )
     target: Literal["pool", "population"] = Field(
         "pool",
         description="Mean loss over the pool, or over the population it is an iid sample of.",
     )
-    strategy: Literal["A", "B", "C"] | None = Field(
-        None, description="Surrogate and proxy, where the items have probabilities."
-    )
     alpha: float = Field(0.05, description="The interval covers with probability 1 - alpha.")
     precision: float | None = Field(None, description="Interval width at which to stop.")
     budget: Whole | None = Field(None, description="Most draws; default: the whole pool.")
-    lease_seconds: Annotated[int, Field(ge=1, le=604_800), AS_WHOLE] | None = Field(
-        None, description="How long a worker may hold a draw unheard."
-    )
     population_bound: Literal["pairs", "hoeffding", "kl", "clopper_pearson", "margin"] | None = (
         Field(None, description="How the interval reaches from the pool to its population.")
     )
@@ -134,6 +126,38 @@ class SessionOpening(BaseModel):
     )
     stop_when_decided: bool | None = Field(
         None, description="Stop when all questions are answered; default: if there are any."
+    )
+
+    def claim(self) -> Claim:
+        """The claim in the core's words."""
+        return Claim(
+            target=self.target,
+            alpha=self.alpha,
+            precision=self.precision,
+            budget=self.budget,
+            population_bound=self.population_bound,
+            alpha2=self.alpha2,
+            margin=self.margin,
+            margin_assumption=self.margin_assumption,
+            questions=tuple(Question(one.side, one.threshold) for one in self.questions),
+            stop_when_decided=self.stop_when_decided,
+        )
+
+
+class SessionOpening(ClaimIn):
+    """What is to be certified, and how."""
+
+    model_config = ConfigDict(**STRICT, json_schema_extra={"examples": [OPENING]})
+
+    pool_id: str = Field(description="A sealed pool.", json_schema_extra=form_of("pool"))
+    policy: str | None = Field(
+        None, min_length=1, max_length=64, description="How items are chosen and bet on."
+    )
+    strategy: Literal["A", "B", "C"] | None = Field(
+        None, description="Surrogate and proxy, where the items have probabilities."
+    )
+    lease_seconds: Annotated[int, Field(ge=1, le=604_800), AS_WHOLE] | None = Field(
+        None, description="How long a worker may hold a draw unheard."
     )
     parameters: Parameters = Field(default_factory=Parameters)
 

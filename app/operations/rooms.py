@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.operations.callers import KnownCallers
 from app.operations.forecasts import Forecasts
 from app.operations.hot import HotStates
+from app.operations.plannings import Plannings
 from app.operations.verifications import Verifications
 from app.settings import Settings
 from app.store.cache import Cache, Wakes
@@ -41,6 +42,7 @@ class Rooms:
     key_id: str | None = None
     signing_key: Ed25519PrivateKey | None = None
     verifications: Verifications = field(default_factory=Verifications)
+    plannings: Plannings = field(default_factory=Plannings)
 
     def transaction(self) -> AbstractAsyncContextManager[AsyncConnection]:
         """One transaction: committed on leaving, rolled back on an error."""

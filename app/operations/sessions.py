@@ -93,17 +93,10 @@ async def open_session(
             value=policy_name,
         )
     policy = policy_named(policy_name, **opening.parameters)
-    pool = await _sealed_pool(rooms, opening.pool_id)
+    pool = await sealed_pool(rooms, opening.pool_id)
     seed = secrets.token_bytes(SEED_BYTES)
-    strategy = opening.strategy or _default_strategy(pool)
-    facts = PoolFacts(
-        digest=pool.digest,
-        items=pool.items,
-        lower=pool.scale.lower,
-        upper=pool.scale.upper,
-        whole_losses=pool.scale.kind == "zero_one",
-    )
-    plan = make_plan(opening.claim, facts, policy, commitment(seed), strategy)
+    strategy = opening.strategy or default_strategy(pool)
+    plan = make_plan(opening.claim, facts_of(pool), policy, commitment(seed), strategy)
 
     def start() -> State:
         return begin(plan, scores(pool, strategy), seed)
@@ -222,12 +215,24 @@ def _change(journal: Journal, wanted: Settings) -> None:
     journal.append(Change(precision, budget, stop if journal.plan.questions else None), detail)
 
 
-def _default_strategy(pool: Pool) -> Strategy | None:
+def facts_of(pool: Pool) -> PoolFacts:
+    """What a plan states about the pool."""
+    return PoolFacts(
+        digest=pool.digest,
+        items=pool.items,
+        lower=pool.scale.lower,
+        upper=pool.scale.upper,
+        whole_losses=pool.scale.kind == "zero_one",
+    )
+
+
+def default_strategy(pool: Pool) -> Strategy | None:
     """A where the items have probabilities and no surrogate of their own."""
     return "A" if not pool.surrogates and "A" in strategies(pool) else None
 
 
-async def _sealed_pool(rooms: Rooms, pool_id: UUID) -> Pool:
+async def sealed_pool(rooms: Rooms, pool_id: UUID) -> Pool:
+    """The numbers of a sealed pool, kept warm; refuses one that may still grow."""
     known = rooms.hot.pool(rooms.project_id, pool_id)
     if known is not None:
         return known

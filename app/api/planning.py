@@ -1,0 +1,224 @@
+"""Plan a session beforehand: how many labels each policy would need on a pool."""
+
+from typing import Annotated, Literal, Self
+
+from fastapi import APIRouter
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.config import JsonDict
+
+from app import errors
+from app.api.bodies import JsonRoute
+from app.api.dependencies import Manages, PoolId
+from app.api.ids import pool_wire
+from app.api.problems import responses
+from app.api.sessionschema import STRICT, ClaimIn, Whole
+from app.core import planning as simulated
+from app.operations import planning
+
+router = APIRouter(prefix="/v1/pools", tags=["pools"], route_class=JsonRoute)
+
+PolicyName = Literal["sharp", "uniform", "celeus", "no_surrogate", "evalue"]
+EVERY_POLICY: list[PolicyName] = ["sharp", "uniform", "celeus", "no_surrogate", "evalue"]
+WANTED: JsonDict = {"target": "pool", "alpha": 0.05, "precision": 0.05}
+
+SIMULATED: JsonDict = {
+    "runs": 40,
+    "reached": 1.0,
+    "labels": {"median": 546, "low": 498, "high": 611},
+    "width": {"median": 0.0497, "low": 0.0492, "high": 0.05},
+    "more_than": None,
+}
+PLANNED: JsonDict = {
+    "pool_id": "pool_019aa3c4d5e67f8091a2b3c4d5e6f708",
+    "items": 1737,
+    "target": "pool",
+    "alpha": 0.05,
+    "precision": 0.05,
+    "budget": 1737,
+    "strategy": "A",
+    "seed": 0,
+    "assumed_risk": 0.163,
+    "informed": True,
+    "policies": [
+        {
+            "policy": "sharp",
+            "refused": None,
+            "warning": None,
+            "smallest_width": {"assumed": 0.0, "middle": 0.0},
+            "surrogate_right": SIMULATED,
+            "surrogate_useless": SIMULATED,
+        }
+    ],
+}
+
+
+class PlanningRequest(ClaimIn):
+    """What is to be certified, as at an opening, and how much is simulated for it."""
+
+    model_config = ConfigDict(**STRICT, json_schema_extra={"examples": [WANTED]})
+
+    policies: list[PolicyName] = Field(
+        EVERY_POLICY, min_length=1, max_length=20, description="Default: all of them."
+    )
+    strategy: Literal["A", "B", "C"] | None = Field(
+        None, description="Surrogate and proxy, where the items have probabilities."
+    )
+    risk: float | None = Field(
+        None, description="Mean loss you expect; default: what the surrogate says."
+    )
+    runs: Annotated[Whole, Field(ge=1, le=200)] = Field(
+        40, description="Sessions simulated of each policy and scenario, as far as time allows."
+    )
+    seed: Annotated[Whole, Field(ge=0, le=2**31 - 1)] = Field(
+        0, description="The same seed gives the same sessions."
+    )
+
+
+class SpreadOut(BaseModel):
+    """Median of the simulated sessions, and their 10 and 90 %."""
+
+    median: float
+    low: float
+    high: float
+
+
+class SimulatedOut(BaseModel):
+    """What the simulated sessions of one policy came to."""
+
+    runs: int = Field(description="Sessions brought to their end in the time there was.")
+    reached: float | None = Field(description="Share that came to precision or answers.")
+    labels: SpreadOut | None = Field(
+        description="Labels until the stop; sessions that ended with budget or pool count too."
+    )
+    width: SpreadOut | None = Field(description="Width of the interval at the stop.")
+    more_than: int | None = Field(
+        description="Labels of a session that was not brought to its end, where none was."
+    )
+
+    @classmethod
+    def of(cls, found: simulated.Summary | None) -> Self | None:
+        """The summary as it travels."""
+        if found is None:
+            return None
+        spreads = {
+            name: None if one is None else SpreadOut(median=one.median, low=one.low, high=one.high)
+            for name, one in (("labels", found.labels), ("width", found.width))
+        }
+        return cls(runs=found.runs, reached=found.reached, more_than=found.more_than, **spreads)
+
+
+class RefusedOut(BaseModel):
+    """Why a policy cannot be opened for this claim."""
+
+    code: str
+    detail: str
+    field: str | None
+    smallest_reachable: float | None = Field(description="For `unreachable_precision`.")
+
+    @classmethod
+    def of(cls, refusal: errors.Refusal | None) -> Self | None:
+        """The refusal as it travels."""
+        if refusal is None:
+            return None
+        return cls(
+            code=refusal.code,
+            detail=refusal.detail,
+            field=refusal.field,
+            smallest_reachable=refusal.more.get("smallest_reachable"),
+        )
+
+
+class SmallestWidth(BaseModel):
+    """What stays of the width when the whole pool is judged; 0 for target `pool`."""
+
+    assumed: float = Field(description="At the assumed risk.")
+    middle: float = Field(description="At a risk in the middle of the scale, the widest.")
+
+
+class PolicyPlanOut(BaseModel):
+    """What one policy would need."""
+
+    policy: PolicyName
+    refused: RefusedOut | None
+    warning: str | None = Field(description="Risks for which the precision is out of reach.")
+    smallest_width: SmallestWidth | None
+    surrogate_right: SimulatedOut | None = Field(
+        description="If the surrogate means what it says; null where none tells items apart."
+    )
+    surrogate_useless: SimulatedOut | None = Field(
+        description="If losses are the same and the surrogate knows nothing of them."
+    )
+
+
+class PlanningAnswer(BaseModel):
+    """What each policy would need, simulated; nothing of it is certified."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [PLANNED]})
+
+    pool_id: str
+    items: int
+    target: Literal["pool", "population"]
+    alpha: float
+    precision: float | None
+    budget: int
+    strategy: str | None
+    seed: int
+    assumed_risk: float = Field(description="Mean loss of the simulated pools.")
+    informed: bool = Field(description="A surrogate tells the items of this pool apart.")
+    policies: list[PolicyPlanOut]
+
+
+@router.post(
+    "/{pool_id}/planning",
+    operation_id="plan_session",
+    summary="How many labels each policy would need",
+    responses=responses(
+        errors.InvalidValue,
+        errors.UnreachablePrecision,
+        errors.PoolNotFound,
+        errors.PoolNotSealed,
+        errors.PlanningBusy,
+    ),
+)
+async def plan_session(rooms: Manages, pool_id: PoolId, body: PlanningRequest) -> PlanningAnswer:
+    """Sessions simulated on the pool's own scores, with losses drawn from the surrogate.
+
+    Takes some seconds at most and keeps nothing. A surrogate that is off changes the numbers, and
+    never what a session certifies.
+    """
+    wanted = planning.Wanted(
+        claim=body.claim(),
+        policies=tuple(body.policies),
+        strategy=body.strategy,
+        risk=body.risk,
+        runs=body.runs,
+        seed=body.seed,
+    )
+    found = await planning.plan_session(rooms, pool_id, wanted)
+    return PlanningAnswer(
+        pool_id=pool_wire(pool_id),
+        items=found.items,
+        target=body.target,
+        alpha=body.alpha,
+        precision=body.precision,
+        budget=found.budget,
+        strategy=found.strategy,
+        seed=body.seed,
+        assumed_risk=found.risk,
+        informed=found.informed,
+        policies=[_policy(one) for one in found.policies],
+    )
+
+
+def _policy(found: planning.PolicyPlan) -> PolicyPlanOut:
+    floor = found.floor
+    return PolicyPlanOut(
+        policy=found.policy,
+        refused=RefusedOut.of(found.refusal),
+        warning=found.warning,
+        smallest_width=None
+        if floor is None
+        else SmallestWidth(assumed=floor.assumed, middle=floor.middle),
+        surrogate_right=SimulatedOut.of(found.right),
+        surrogate_useless=SimulatedOut.of(found.useless),
+    )

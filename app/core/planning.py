@@ -1,0 +1,255 @@
+"""How many labels a session would need: the fold run on losses drawn from what is known beforehand.
+
+Notation, on the unit scale: x_i surrogate of item i, m_i its assumed mean loss. A simulated
+session draws items as a real one does; the loss of item i is then
+
+    zero_one   1 with probability m_i, else 0
+    others     Beta(2 m_i, 2 (1 - m_i)): mean m_i, a third of the greatest variance it could have
+
+    right      m_i = x_i                       the surrogate means what it says
+    useless    m_i = x_j of an item j at random      the same losses, and the surrogate knows none
+
+With an assumed risk the odds of all x_i are multiplied by one factor, so that their mean is that
+risk. Where no surrogate tells items apart, all m_i are the assumed risk: without one the middle of
+the scale, where most labels are needed. Nothing that is certified rests on any of this.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaincinv
+
+from app.core.claim import require
+from app.core.eprocess import Interval
+from app.core.pairplan import narrowest
+from app.core.plan import FINEST_PRECISION, Plan
+from app.core.randomness import uniforms
+from app.core.session import apply, begin, can_draw, observe, propose
+from app.core.stopping import StopReason
+from app.core.surrogates import Scores
+
+Floats = NDArray[np.float64]
+Scenario = Literal["right", "useless"]
+
+CONCENTRATION = 2.0
+MIDDLE = 0.5
+NUMBERS_AT_ONCE = 4096
+ROUNDS_BETWEEN_LOOKS = 100
+TILT_BISECTIONS = 60
+LARGEST_TILT = 60.0
+MOST_TILTED = 5000
+"""Items that stand for all when the factor of the odds is sought."""
+REACHED = frozenset({StopReason.TARGET_REACHED, StopReason.DECIDED})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Assumed:
+    """What the losses of a pool are taken to be before any is known.
+
+    ``mean`` (shape [N], on the unit scale) is what each item's loss is drawn around; ``whole``
+    says that losses are 0 or 1. Where not ``informed`` all means are the same and the two
+    scenarios are one.
+    """
+
+    mean: Floats
+    whole: bool
+    informed: bool
+
+    def risk(self, scale: Interval) -> float:
+        """Mean loss of the pool under this assumption, on the loss scale."""
+        return scale.lower + scale.width * float(self.mean.mean())
+
+
+def check_risk(risk: float | None, scale: Interval) -> None:
+    """Refuse a mean loss to be assumed that is not inside the scale."""
+    rule = f"inside the scale, above {scale.lower:g} and below {scale.upper:g}"
+    require("risk", rule, risk, holds=risk is None or scale.lower < risk < scale.upper)
+
+
+def assumed(
+    scores: Scores, scale: Interval, *, whole: bool, guessed: bool, risk: float | None
+) -> Assumed:
+    """What the surrogate says of the losses, moved to the mean loss ``risk`` where one is given.
+
+    ``guessed`` is false for a pool whose surrogate only stands in for none.
+    """
+    wanted = None if risk is None else (risk - scale.lower) / scale.width
+    unit = np.clip((scores.surrogate - scale.lower) / scale.width, 0.0, 1.0)
+    if not guessed or not np.ptp(unit):
+        known = float(unit[0]) if guessed else MIDDLE
+        mean = np.full(unit.size, known if wanted is None else wanted)
+        return Assumed(mean, whole, informed=False)
+    return Assumed(unit if wanted is None else _tilted(unit, wanted), whole, informed=True)
+
+
+def _tilted(unit: Floats, risk: float) -> Floats:
+    """The means with all odds multiplied by one factor, so that they average ``risk``.
+
+    Items the surrogate is certain of stay; where they are too many the average is as near as can
+    be.
+    """
+    ordered = np.sort(unit)[:: max(1, unit.size // MOST_TILTED)]
+    low, high = -LARGEST_TILT, LARGEST_TILT
+    for _ in range(TILT_BISECTIONS):
+        middle = (low + high) / 2.0
+        if _with_odds(ordered, middle).mean() < risk:
+            low = middle
+        else:
+            high = middle
+    return _with_odds(unit, (low + high) / 2.0)
+
+
+def _with_odds(unit: Floats, log_factor: float) -> Floats:
+    raised = unit * np.exp(log_factor)
+    return np.asarray(raised / (1.0 - unit + raised))
+
+
+class Losses:
+    """Losses of the items of one simulated session, drawn when the items are."""
+
+    __slots__ = ("_assumed", "_numbers", "_scale", "_scenario", "_seed", "_used")
+
+    def __init__(
+        self, assumption: Assumed, scale: Interval, scenario: Scenario, seed: bytes
+    ) -> None:
+        self._assumed = assumption
+        self._scale = scale
+        self._scenario = scenario
+        self._seed = seed
+        self._used = 0
+        self._numbers: Floats = np.empty(0)
+
+    def of_item(self, item: int) -> float:
+        """A loss the item might have, on the loss scale."""
+        mean = self._assumed.mean
+        if self._scenario == "useless":
+            item = min(int(self._number() * mean.size), mean.size - 1)
+        unit = self._unit(float(mean[item]))
+        return min(self._scale.lower + self._scale.width * unit, self._scale.upper)
+
+    def _unit(self, mean: float) -> float:
+        number = self._number()
+        if self._assumed.whole:
+            return float(number < mean)
+        if not 0.0 < mean < 1.0:
+            return mean
+        shape = CONCENTRATION * mean, CONCENTRATION * (1.0 - mean)
+        found = float(betaincinv(*shape, number))
+        return min(max(found, 0.0), 1.0)
+
+    def _number(self) -> float:
+        at = self._used % NUMBERS_AT_ONCE
+        if at == 0:
+            self._numbers = uniforms(self._seed, "losses", NUMBERS_AT_ONCE, self._used)
+        self._used += 1
+        return float(self._numbers[at])
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Where a simulated session stopped; ``reached`` unless budget or pool ended it."""
+
+    labels: int
+    reached: bool
+    width: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Case:
+    """A session to simulate: its plan, what it knows of the items, and what is assumed of them."""
+
+    plan: Plan
+    scores: Scores
+    assumption: Assumed
+    scenario: Scenario
+
+    def run(self, number: int, seed: int) -> Iterator[int | Outcome]:
+        """Simulate session ``number``: its labels so far now and then, at last its outcome.
+
+        Equal numbers and seeds give equal sessions; a caller may stop listening at any time.
+        """
+        own = f"planning {seed} run {number}".encode()
+        losses = Losses(self.assumption, self.plan.scale, self.scenario, own)
+        plan, state = self.plan, begin(self.plan, self.scores, own)
+        while state.stop_reason is None and can_draw(plan, state):
+            draw = propose(plan, state)
+            state = apply(plan, state, draw)
+            state = observe(plan, state, draw.round, losses.of_item(draw.item))
+            if state.folded % ROUNDS_BETWEEN_LOOKS == 0:
+                yield state.folded
+        yield Outcome(state.folded, state.stop_reason in REACHED, state.interval.width)
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Median of simulated numbers, and their 10 and 90 %."""
+
+    median: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, numbers: Sequence[float]) -> "Spread":
+        """That of at least one number."""
+        low, median, high = np.quantile(numbers, (0.1, 0.5, 0.9), method="nearest")
+        return cls(float(median), float(low), float(high))
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What the simulated sessions of a case came to.
+
+    ``labels`` are those asked for until the stop, also of sessions that ended with their budget or
+    pool; ``reached`` is the share that did not. ``more_than`` labels had been asked for in a
+    session that was not brought to its end; it is told only when none was.
+    """
+
+    runs: int
+    reached: float | None
+    labels: Spread | None
+    width: Spread | None
+    more_than: int | None
+
+
+def summary(outcomes: Sequence[Outcome], labels_so_far: int) -> Summary:
+    """Sum up the sessions that ended; ``labels_so_far`` is the longest way one came."""
+    if not outcomes:
+        return Summary(0, None, None, None, labels_so_far)
+    return Summary(
+        runs=len(outcomes),
+        reached=sum(one.reached for one in outcomes) / len(outcomes),
+        labels=Spread.of([one.labels for one in outcomes]),
+        width=Spread.of([one.width for one in outcomes]),
+        more_than=None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """Widths that stay when the whole pool is judged, on the loss scale.
+
+    ``assumed`` is that of a pool with the assumed risk, ``middle`` that of one with a risk
+    half-way, where it is widest.
+    """
+
+    assumed: float
+    middle: float
+
+
+def floor_of(plan: Plan, risk: float) -> Floor:
+    """What no number of labels gets below: nothing, unless the population is meant."""
+    bound, scale = plan.bound, plan.scale
+    if bound.kind != "pairs":
+        assumed_width = bound.widen(Interval(risk, risk), plan.items, scale).width
+        return Floor(assumed_width, bound.at_centre(plan.items, scale))
+    unit = (risk - scale.lower) / scale.width
+    # The side towards the middle is the one that stays wide.
+    nearer = min(unit, 1.0 - unit)
+    widths = (
+        narrowest(plan.items, plan.alpha1, FINEST_PRECISION, at) * scale.width
+        for at in (nearer, MIDDLE)
+    )
+    return Floor(*widths)

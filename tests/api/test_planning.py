@@ -1,0 +1,198 @@
+"""Plans of sessions over the wire: what they tell, what they refuse, how long they take."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import pytest
+from fastapi import FastAPI
+from httpx import ASGITransport, AsyncClient
+
+from app.main import create_app
+from app.settings import Settings
+from tests.factories import known_pool
+from tests.keys import bearer, key_in
+
+QUICK: dict[str, Any] = {"precision": 0.3, "runs": 3, "policies": ["sharp", "uniform"]}
+NOBODY = "0" * 32
+
+
+async def planned(client: AsyncClient, pool: str, **body: Any) -> httpx.Response:  # noqa: ANN401 - as the wire takes it
+    return await client.post(f"/v1/pools/{pool}/planning", json=QUICK | body)
+
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    """Enough time for the few sessions of these tests on a machine with other work."""
+    return settings.model_copy(update={"planning_seconds": 60.0})
+
+
+async def test_a_plan_tells_labels_of_every_policy_and_what_it_assumed(client: AsyncClient) -> None:
+    pool = await known_pool(client, 400)
+    body = {"precision": 0.3, "runs": 3}
+    answer = await client.post(f"/v1/pools/{pool.id}/planning", json=body)
+    assert answer.status_code == 200, answer.text
+    told = answer.json()
+    assert [one["policy"] for one in told["policies"]] == [
+        *("sharp", "uniform", "celeus", "no_surrogate", "evalue")
+    ]
+    assert told["assumed_risk"] == pytest.approx(0.5, abs=0.1)
+    assert (told["items"], told["budget"], told["informed"]) == (400, 400, True)
+    for one in told["policies"]:
+        assert one["refused"] is None
+        assert one["smallest_width"] == {"assumed": 0.0, "middle": 0.0}
+        for scenario in ("surrogate_right", "surrogate_useless"):
+            found = one[scenario]
+            assert (found["runs"], found["reached"]) == (3, 1.0)
+            labels = found["labels"]
+            assert 0 < labels["low"] <= labels["median"] <= labels["high"] <= 400
+            assert found["width"]["high"] <= 0.3
+    uniform = told["policies"][1]
+    assert uniform["surrogate_right"] == uniform["surrogate_useless"]
+
+
+async def test_the_same_request_gets_the_same_plan(client: AsyncClient) -> None:
+    pool = await known_pool(client, 300)
+    first, again = [(await planned(client, pool.id)).json() for _ in range(2)]
+    other = (await planned(client, pool.id, seed=1)).json()
+    assert first == again
+    assert first["policies"] != other["policies"]
+
+
+async def test_a_pool_without_surrogate_is_planned_for_the_middle_of_its_scale(
+    client: AsyncClient,
+) -> None:
+    items = [{"id": str(number)} for number in range(200)]
+    body = {"name": "bare", "loss": {"kind": "zero_one"}, "items": items, "sealed": True}
+    pool = (await client.post("/v1/pools", json=body)).json()["id"]
+    told = (await planned(client, pool)).json()
+    assert (told["informed"], told["assumed_risk"]) == (False, 0.5)
+    assert told["policies"][0]["surrogate_right"] is None
+    assert told["policies"][0]["surrogate_useless"]["runs"] == 3
+    lower = (await planned(client, pool, risk=0.05)).json()
+    medians = [
+        answer["policies"][1]["surrogate_useless"]["labels"]["median"] for answer in (told, lower)
+    ]
+    assert medians[1] < medians[0]
+
+
+async def test_questions_are_planned_for_their_answers(client: AsyncClient) -> None:
+    pool = await known_pool(client, 400)
+    asked = {"questions": [{"side": "at_most", "threshold": 0.9}], "precision": None}
+    sharp = (await planned(client, pool.id, **asked)).json()["policies"][0]
+    assert sharp["surrogate_right"]["reached"] == 1.0
+    assert sharp["surrogate_right"]["labels"]["high"] < 100
+
+
+async def test_a_policy_that_cannot_reach_it_is_refused_in_its_row(client: AsyncClient) -> None:
+    pool = await known_pool(client, 300)
+    body = {"target": "population", "precision": 0.08, "policies": ["celeus", "sharp"], "runs": 1}
+    told = (await client.post(f"/v1/pools/{pool.id}/planning", json=body)).json()
+    refused, sharp = told["policies"]
+    assert refused["refused"]["code"] == "unreachable_precision"
+    assert refused["refused"]["smallest_reachable"] > 0.08
+    assert (refused["surrogate_right"], refused["smallest_width"]) == (None, None)
+    assert sharp["refused"] is None
+    assert sharp["smallest_width"]["middle"] > 0.08
+    assert "middle of the scale" in sharp["warning"]
+
+
+@pytest.mark.parametrize(
+    ("change", "status_code", "code", "field"),
+    [
+        ({"precision": 0}, 422, "invalid_value", "precision"),
+        ({"precision": 1.5}, 422, "invalid_value", "precision"),
+        ({"precision": None}, 422, "invalid_value", "precision"),
+        ({"alpha": 1.0}, 422, "invalid_value", "alpha"),
+        ({"budget": 31}, 422, "invalid_value", "budget"),
+        ({"strategy": "A"}, 422, "invalid_value", "strategy"),
+        ({"target": "population", "precision": 0.01}, 422, "unreachable_precision", "precision"),
+        ({"questions": [{"side": "at_most", "threshold": 2.0}]}, 422, "invalid_value", "threshold"),
+        ({"risk": 1.0}, 422, "invalid_value", "risk"),
+        ({"runs": 0}, 422, "invalid_value", "runs"),
+        ({"runs": 201}, 422, "invalid_value", "runs"),
+        ({"seed": -1}, 422, "invalid_value", "seed"),
+        ({"policies": ["oracle"]}, 422, "invalid_value", "0"),
+        ({"policies": []}, 422, "invalid_value", "policies"),
+        ({"policy": "sharp"}, 422, "invalid_value", "policy"),
+    ],
+)
+async def test_what_opening_refuses_planning_refuses(
+    client: AsyncClient, change: dict[str, Any], status_code: int, code: str, field: str
+) -> None:
+    pool = await known_pool(client, 30)
+    answer = await planned(client, pool.id, **change)
+    assert (answer.status_code, answer.json()["code"]) == (status_code, code), answer.text
+    assert answer.json()["field"].split(".")[-1] == field
+
+
+async def test_an_open_pool_and_an_unknown_one_are_refused(client: AsyncClient) -> None:
+    body = {"name": "open", "loss": {"kind": "zero_one"}, "items": [{"id": "a"}]}
+    pool = (await client.post("/v1/pools", json=body)).json()["id"]
+    answer = await planned(client, pool)
+    assert (answer.status_code, answer.json()["code"]) == (409, "pool_not_sealed")
+    answer = await planned(client, f"pool_{NOBODY}")
+    assert (answer.status_code, answer.json()["code"]) == (404, "pool_not_found")
+
+
+async def test_planning_needs_the_scope_manage_and_a_pool_of_the_project(
+    client: AsyncClient, database_url: str
+) -> None:
+    pool = await known_pool(client, 30)
+    for scopes in (["read"], ["label"]):
+        client.headers.update(bearer(key_in(database_url, *scopes)))
+        answer = await planned(client, pool.id)
+        assert (answer.status_code, answer.json()["code"]) == (403, "scope_missing")
+    client.headers.update(bearer(key_in(database_url, "manage", project="another")))
+    answer = await planned(client, pool.id)
+    assert (answer.status_code, answer.json()["code"]) == (404, "pool_not_found")
+
+
+async def test_two_plans_at_once_are_made_and_a_third_is_told_to_wait(
+    client: AsyncClient, app: FastAPI
+) -> None:
+    pool = await known_pool(client, 300)
+    answers = await asyncio.gather(*(planned(client, pool.id) for _ in range(3)))
+    busy = [one for one in answers if one.status_code == 503]
+    made = [one for one in answers if one.status_code == 200]
+    assert (len(busy), len(made)) == (1, 2)
+    assert busy[0].json()["code"] == "planning_busy"
+    assert int(busy[0].headers["Retry-After"]) > 0
+    assert made[0].json() == made[1].json()
+    assert (await planned(client, pool.id)).status_code == 200
+    assert app.state.rooms.plannings.under_way == 0
+
+
+@pytest.fixture
+async def hasty(database_url: str) -> AsyncIterator[AsyncClient]:
+    """A client of a service that simulates for three seconds."""
+    app = create_app(Settings(database_url=database_url, planning_seconds=3.0))
+    async with app.router.lifespan_context(app):
+        transport = ASGITransport(app)
+        async with AsyncClient(
+            transport=transport, base_url="http://celeus.test", headers=bearer()
+        ) as client:
+            yield client
+
+
+async def test_a_large_pool_is_planned_within_the_time_there_is(hasty: AsyncClient) -> None:
+    pool = {"name": "large", "loss": {"kind": "zero_one"}}
+    wire = (await hasty.post("/v1/pools", json=pool)).json()["id"]
+    lines = b"".join(b"i%d,0.%02d\n" % (number, number % 50) for number in range(200_000))
+    csv = {"Content-Type": "text/csv"}
+    content = b"id,surrogate\n" + lines
+    sent = await hasty.post(f"/v1/pools/{wire}/items", content=content, headers=csv, timeout=60)
+    assert sent.status_code == 200, sent.text
+    assert (await hasty.post(f"/v1/pools/{wire}/seal")).status_code == 200
+    began = time.monotonic()
+    answer = await hasty.post(f"/v1/pools/{wire}/planning", json={"precision": 0.01, "runs": 200})
+    assert time.monotonic() - began < 8.0
+    assert answer.status_code in {200, 503}, answer.text
+    if answer.status_code == 200:
+        for one in answer.json()["policies"]:
+            found = one["surrogate_right"]
+            assert (found["runs"] > 0) == (found["labels"] is not None)
+            assert (found["runs"] == 0) == (found["more_than"] is not None)
+            assert found["runs"] < 200

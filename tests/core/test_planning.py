@@ -1,0 +1,199 @@
+"""What a plan simulates is what sessions do when losses are as assumed."""
+
+from itertools import islice
+
+import numpy as np
+import pytest
+
+from app.core.eprocess import Interval
+from app.core.plan import Claim, Plan, PoolFacts, make_plan
+from app.core.planning import (
+    Assumed,
+    Case,
+    Losses,
+    Outcome,
+    Scenario,
+    assumed,
+    check_risk,
+    floor_of,
+    summary,
+)
+from app.core.policies import policy_named
+from app.core.surrogates import Scores
+from app.errors import InvalidValue
+from app.study.simulation import Truth, seed_of, simulate
+
+UNIT = Interval(0.0, 1.0)
+ITEMS = 1500
+ROUNDING = 1e-12
+
+
+def scores_of(surrogate: np.ndarray) -> Scores:
+    return Scores(surrogate, np.sqrt(surrogate * (1.0 - surrogate)), None)
+
+
+def known(items: int = ITEMS) -> Scores:
+    """Guesses as those of a fair classifier: most near 0, some near a half."""
+    return scores_of(np.random.default_rng(3).beta(0.5, 2.5, items))
+
+
+def plan_of(policy: str = "sharp", items: int = ITEMS, **claim: object) -> Plan:
+    facts = PoolFacts("f" * 64, items, 0.0, 1.0, whole_losses=True)
+    return make_plan(Claim(**claim), facts, policy_named(policy), "0" * 64)  # type: ignore[arg-type]
+
+
+def assumed_of(scores: Scores, risk: float | None = None, *, whole: bool = True) -> Assumed:
+    return assumed(scores, UNIT, whole=whole, guessed=True, risk=risk)
+
+
+def outcomes(
+    plan: Plan, scores: Scores, scenario: Scenario = "right", runs: int = 12
+) -> list[Outcome]:
+    case = Case(plan, scores, assumed_of(scores), scenario)
+    found = [list(case.run(number, 0))[-1] for number in range(runs)]
+    return [one for one in found if isinstance(one, Outcome)]
+
+
+@pytest.mark.parametrize("policy", ["sharp", "celeus"])
+def test_labels_agree_with_an_independent_simulation(policy: str) -> None:
+    scores = known()
+    planned = summary(outcomes(plan_of(policy, precision=0.1), scores, runs=12), 0)
+    chance = np.random.default_rng(11)
+    labels = []
+    for run in range(12):
+        truth = Truth((chance.random(ITEMS) < scores.surrogate).astype(float), scores)
+        claim = Claim("pool", 0.05, 0.1)
+        labels.append(simulate(truth, policy_named(policy), claim, seed_of(5, run))[0].labels)
+    assert planned.labels is not None
+    assert planned.labels.low <= np.median(labels) <= planned.labels.high
+    assert abs(planned.labels.median / np.median(labels) - 1.0) < 0.12
+
+
+def test_a_finer_precision_takes_more_labels() -> None:
+    scores = known()
+    medians = []
+    for precision in (0.2, 0.12, 0.08):
+        found = summary(outcomes(plan_of(precision=precision), scores, runs=6), 0)
+        assert found.labels is not None
+        medians.append(found.labels.median)
+    assert medians == sorted(medians)
+    assert medians[0] < medians[-1]
+
+
+def test_a_useless_surrogate_costs_labels_and_one_that_is_not_used_costs_none() -> None:
+    scores = scores_of(np.repeat([0.02, 0.9], ITEMS // 2))
+    right, useless = (
+        summary(outcomes(plan_of(precision=0.12), scores, scenario, runs=6), 0).labels
+        for scenario in ("right", "useless")
+    )
+    assert right is not None
+    assert useless is not None
+    assert right.median < 0.7 * useless.median
+
+
+def test_the_same_seed_gives_the_same_sessions_and_another_one_others() -> None:
+    scores = known(400)
+    case = Case(plan_of(items=400, precision=0.2), scores, assumed_of(scores), "right")
+    first, again, other = (
+        [list(case.run(number, seed)) for number in range(3)] for seed in (0, 0, 1)
+    )
+    assert first == again
+    assert first != other
+    assert len({tuple(run) for run in map(tuple, first)}) > 1
+
+
+def test_a_session_can_be_left_at_any_time() -> None:
+    scores = known()
+    case = Case(plan_of(precision=0.02), scores, assumed_of(scores), "right")
+    assert list(islice(case.run(0, 0), 3)) == [100, 200, 300]
+
+
+def test_a_session_that_ends_with_its_budget_has_not_reached_its_end() -> None:
+    found = summary(outcomes(plan_of(precision=0.02, budget=50), known(), runs=3), 0)
+    assert (found.reached, found.runs) == (0.0, 3)
+    assert found.labels is not None
+    assert found.labels.median == 50
+    assert found.width is not None
+    assert found.width.low > 0.02
+
+
+def test_without_a_session_brought_to_its_end_only_a_bound_is_told() -> None:
+    found = summary([], 300)
+    assert (found.runs, found.reached, found.labels, found.more_than) == (0, None, None, 300)
+
+
+def test_whole_losses_are_the_surrogate_on_average_in_both_scenarios() -> None:
+    scores = scores_of(np.array([0.1, 0.9]))
+    assumption = assumed_of(scores)
+    right = Losses(assumption, UNIT, "right", b"seed")
+    useless = Losses(assumption, UNIT, "useless", b"seed")
+    told = np.array([[right.of_item(item) for item in (0, 1)] for _ in range(4000)])
+    mixed = np.array([useless.of_item(0) for _ in range(4000)])
+    assert set(np.unique(told)) == {0.0, 1.0}
+    assert np.abs(told.mean(axis=0) - [0.1, 0.9]).max() < 0.03
+    assert abs(mixed.mean() - 0.5) < 0.04
+
+
+def test_graded_losses_have_the_surrogate_as_mean_and_a_third_of_the_greatest_variance() -> None:
+    scale = Interval(-1.0, 3.0)
+    scores = scores_of(np.array([0.0, 0.5, 1.0]))
+    assumption = assumed(scores, scale, whole=False, guessed=True, risk=None)
+    losses = Losses(assumption, scale, "right", b"seed")
+    drawn = np.array([losses.of_item(0) for _ in range(4000)])
+    unit = 0.25
+    assert np.all((drawn >= -1.0) & (drawn <= 3.0))
+    assert abs(drawn.mean() - 0.0) < 0.06
+    assert abs(drawn.var() / 16.0 - unit * (1 - unit) / 3.0) < 0.006
+
+
+def test_an_assumed_risk_moves_the_odds_and_keeps_the_order() -> None:
+    scores = known()
+    moved = assumed_of(scores, risk=0.4)
+    assert moved.risk(UNIT) == pytest.approx(0.4, abs=0.005)
+    order = np.argsort(scores.surrogate, kind="stable")
+    assert np.all(np.diff(moved.mean[order]) >= 0.0)
+    assert assumed_of(scores).risk(UNIT) == pytest.approx(scores.surrogate.mean())
+
+
+def test_certain_guesses_stay_certain_whatever_the_risk() -> None:
+    moved = assumed_of(scores_of(np.array([0.0, 1.0, 0.0, 0.5])), risk=0.5)
+    assert moved.mean[:3].tolist() == [0.0, 1.0, 0.0]
+
+
+def test_without_a_surrogate_the_middle_of_the_scale_is_assumed() -> None:
+    nothing = scores_of(np.zeros(10))
+    alone = assumed(nothing, UNIT, whole=True, guessed=False, risk=None)
+    assert (alone.risk(UNIT), alone.informed) == (0.5, False)
+    told = assumed(nothing, UNIT, whole=True, guessed=False, risk=0.1)
+    assert told.risk(UNIT) == pytest.approx(0.1)
+    same = assumed(scores_of(np.full(10, 0.2)), UNIT, whole=True, guessed=True, risk=None)
+    assert same.risk(UNIT) == pytest.approx(0.2)
+    assert not (told.informed or same.informed)
+
+
+@pytest.mark.parametrize("risk", [0.0, 1.0, -3.0, float("nan"), float("inf")])
+def test_a_risk_off_the_scale_is_refused(risk: float) -> None:
+    with pytest.raises(InvalidValue, match="risk must be inside the scale"):
+        check_risk(risk, UNIT)
+
+
+@pytest.mark.parametrize("policy", ["sharp", "celeus"])
+def test_a_pool_has_no_floor_and_a_population_one_that_shrinks_with_the_pool(policy: str) -> None:
+    assert floor_of(plan_of(policy, precision=0.1), 0.2).middle == 0.0
+    small, large = (
+        floor_of(plan_of(policy, items, target="population", precision=0.3), 0.2)
+        for items in (500, 5000)
+    )
+    assert 0.0 < large.assumed <= large.middle + ROUNDING < small.middle
+    assert small.assumed <= small.middle + ROUNDING
+
+
+def test_a_floor_is_where_a_wholly_judged_pool_ends() -> None:
+    items = 300
+    scores = scores_of(np.full(items, 0.5))
+    plan = plan_of("celeus", items, target="population", precision=0.18)
+    found = summary(outcomes(plan, scores, runs=2), 0)
+    assert found.width is not None
+    floor = floor_of(plan, 0.5).middle
+    assert found.width.low <= 0.18
+    assert floor <= found.width.low
