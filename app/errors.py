@@ -6,7 +6,7 @@
     │   └── IdempotencyKeyReused
     ├── Unauthenticated no key that works came along                   401
     ├── Forbidden       the key does not allow it                      403
-    │   └── ScopeMissing
+    │   └── ScopeMissing, CsrfMissing
     ├── NotFound        nothing is kept under this name                404
     │   ├── PoolNotFound, SessionNotFound, RoundNotDrawn
     │   └── KeyNotFound, ProjectNotFound
@@ -161,6 +161,12 @@ class ScopeMissing(Forbidden):
 
 
 class KeyNotFound(NotFound):
+class CsrfMissing(Forbidden):
+    """The request does not show that a page of this service sent it."""
+
+    code = "csrf_missing"
+
+
     """There is no such key."""
 
     code = "key_not_found"

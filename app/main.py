@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 
 from app.api import (
     certificates,
@@ -36,6 +36,16 @@ from app.store.database import Database
 from app.store.rates import Rates
 
 DESCRIPTION = """\
+from app.web import assets, signin
+from app.web.assets import Assets
+from app.web.pages import doors_pages
+from app.web.rendering import Templates
+
+PAGES: tuple[APIRouter, ...] = (
+    assets.router,
+    signin.router,
+)
+"""The pages people look at; they stand in no contract."""
 Certified evaluation scores from few labels: the service says which item to judge next, takes the
 judge's loss, and answers with an interval that covers the true mean loss with probability at
 least 1 - alpha at every moment at once.
@@ -90,9 +100,13 @@ def create_app(settings: Settings) -> FastAPI:
     app.include_router(certificates.router)
     app.include_router(reports.router)
     app.add_middleware(BodyLimit, settings=settings)
-    app.add_middleware(Door)
+    app.add_middleware(Door, pages=doors_pages(PAGES))
     app.add_middleware(Measured, metrics=app.state.metrics)
     return app
+    app.state.assets = Assets.read()
+    app.state.templates = Templates(app.state.assets)
+    for router in PAGES:
+        app.include_router(router)
 
 
 @asynccontextmanager

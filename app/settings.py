@@ -58,6 +58,17 @@ class Settings(BaseSettings):
     key_cache_seconds: float = Field(
         default=5.0, ge=0, le=3600, description="How long a revoked key may still come in."
     )
+    browser_hours: float = Field(
+        default=720.0, gt=0, le=8760, description="How long a browser stays signed in at most."
+    )
+    browser_idle_hours: float = Field(
+        default=168.0, gt=0, le=8760, description="How long it stays so without being used."
+    )
+    public_url: str | None = Field(
+        default=None,
+        pattern=r"^https?://[^/?#\s]+$",
+        description="Where people reach the service, for links; else its own host and port.",
+    )
     max_draws_per_worker: int = Field(
         default=256, ge=1, description="Draws of one session a worker may hold."
     )

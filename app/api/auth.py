@@ -1,11 +1,13 @@
 """The door: every route but a few needs a key, and says which scope of it.
 
 The key is looked up before anything of the request's body is read. A route that forgot to say
-what it needs is closed to those without a key all the same.
+what it needs is closed to those without a key all the same. In place of the key a browser may show
+the cookie it was given for it.
 """
 
 import re
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Annotated, cast
 
 from fastapi import Request, Security
@@ -14,10 +16,12 @@ from fastapi.security import SecurityScopes
 from fastapi.security.base import SecurityBase
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from app.api.browsers import cookie_of, headers_of, kept_private, require_own_page
 from app.api.problems import of_refusal
 from app.api.rates import limit, limit_failures
-from app.errors import Refusal
+from app.errors import CsrfMissing, Refusal, Unauthenticated
 from app.operations.admission import admit, unauthenticated
+from app.operations.browsers import admit_browser
 from app.operations.callers import Caller
 from app.operations.rooms import Rooms
 
@@ -27,36 +31,83 @@ OPEN = frozenset({"/healthz", "/readyz", "/version"})
 _TOKEN = re.compile(r"ce_([0-9a-f]{16})_([A-Za-z0-9_-]{43})", re.ASCII)
 
 
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """What the door has to know of pages: people who have to sign in are led, not refused."""
+
+    opened: Callable[[str], bool]
+    """Whether a path is for everybody."""
+    shows: Callable[[Scope], bool]
+    """Whether a request asks for a page."""
+    refused: Callable[[Scope, Refusal], ASGIApp]
+    """What is shown to people in place of a page."""
+
+
 class Door:
     """Let requests with a key that works pass, their caller in ``request.state.caller``."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, pages: Pages) -> None:
         self.app = app
+        self.pages = pages
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or refuse it with its body unread."""
-        if scope["type"] != "http" or scope["path"] in OPEN:
+        if scope["type"] != "http" or scope["path"] in OPEN or self.pages.opened(scope["path"]):
             await self.app(scope, receive, send)
             return
         rooms = cast("Rooms", scope["app"].state.rooms)
         try:
-            key_id, secret = _shown(scope)
-            caller = await admit(rooms, key_id, secret)
+            caller = await _admitted(rooms, scope)
             await limit(rooms, caller)
         except Refusal as refusal:
-            told = await limit_failures(rooms, scope, refusal)
-            await of_refusal(told)(scope, receive, send)
+            answer = await self._refused(rooms, scope, refusal)
+            await answer(scope, receive, send)
             return
         scope.setdefault("state", {})["caller"] = caller
-        await self.app(scope, receive, send)
+        await self.app(scope, receive, send if caller.browser is None else kept_private(send))
+
+    async def _refused(self, rooms: Rooms, scope: Scope, refusal: Refusal) -> ASGIApp:
+        page = self.pages.shows(scope)
+        if page and isinstance(refusal, Unauthenticated) and not _shows_anything(scope):
+            # Whoever comes for the first time has guessed nothing
+            return self.pages.refused(scope, refusal)
+        told = await limit_failures(rooms, scope, refusal)
+        if page:
+            return self.pages.refused(scope, told)
+        answer = of_refusal(told)
+        if isinstance(told, CsrfMissing):
+            # The body is unread, and would be taken for the next request
+            answer.headers["Connection"] = "close"
+        return answer
+
+
+async def _admitted(rooms: Rooms, scope: Scope) -> Caller:
+    """Whoever sent the request; a header that shows a key is never passed over for a cookie."""
+    cookie = cookie_of(scope)
+    if cookie is None or headers_of(scope, b"authorization"):
+        return await admit(rooms, *_shown(scope))
+    caller = await admit_browser(rooms, cookie)
+    require_own_page(scope, caller, rooms.settings.public_url)
+    return caller
+
+
+def _shows_anything(scope: Scope) -> bool:
+    return any(headers_of(scope, name) for name in (b"authorization", b"cookie"))
 
 
 def _shown(scope: Scope) -> tuple[str, str]:
     """Id and secret of the key in the header, of which there must be exactly one."""
-    given = [value for name, value in scope["headers"] if name == b"authorization"]
-    scheme, _, token = (given[0] if len(given) == 1 else b"").partition(b" ")
-    found = _TOKEN.fullmatch(token.strip(b" ").decode("latin-1"))
-    if scheme.lower() != b"bearer" or found is None:
+    given = headers_of(scope, b"authorization")
+    scheme, _, token = (given[0] if len(given) == 1 else "").partition(" ")
+    if scheme.lower() != "bearer":
+        raise unauthenticated()
+    return key_parts(token.strip(" "))
+
+
+def key_parts(token: str) -> tuple[str, str]:
+    """Id and secret of a key as it is written; what has another form is no key that works."""
+    found = _TOKEN.fullmatch(token)
+    if found is None:
         raise unauthenticated()
     return found[1], found[2]
 
@@ -88,7 +139,9 @@ async def _rooms(request: Request, needed: SecurityScopes, caller: CallerOf) -> 
     for scope in needed.scopes:
         caller.require(scope)
     rooms = cast("Rooms", request.app.state.rooms)
-    return replace(rooms, project_id=caller.project_id, key_id=caller.key_id)
+    return replace(
+        rooms, project_id=caller.project_id, key_id=caller.key_id, browser=caller.browser
+    )
 
 
 Reads = Annotated[Rooms, Security(_rooms, scopes=["read"])]

@@ -3,11 +3,10 @@
 import hmac
 import time
 
-from psycopg.errors import UndefinedTable
 from sqlalchemy import RowMapping, text
-from sqlalchemy.exc import ProgrammingError
 
-from app.errors import SchemaBehind, Unauthenticated, Unavailable
+from app.errors import Unauthenticated, Unavailable
+from app.operations.browsers import browser_still_admitted, schema_known
 from app.operations.callers import Caller
 from app.operations.keys import secret_hash
 from app.operations.rooms import Rooms
@@ -47,7 +46,9 @@ async def admit(rooms: Rooms, key_id: str, secret: str) -> Caller:
 
 
 async def still_admitted(rooms: Rooms) -> bool:
-    """Whether the key that came with a long request works still; looked up as often as any."""
+    """Whether what came with a long request works still; looked up as often as any."""
+    if rooms.browser is not None:
+        return await browser_still_admitted(rooms, rooms.browser)
     key_id = rooms.key_id
     if key_id is None or rooms.callers.remembers(key_id):
         return True
@@ -62,14 +63,10 @@ async def still_admitted(rooms: Rooms) -> bool:
 
 
 async def _looked_up(rooms: Rooms, key_id: str, shown: bytes | None) -> RowMapping | None:
-    try:
+    with schema_known("keys"):
         async with rooms.transaction() as db:
             found = await db.execute(_LOOKUP, {"key_id": key_id, "shown": shown})
             return found.mappings().one_or_none()
-    except ProgrammingError as error:
-        if isinstance(error.orig, UndefinedTable):
-            raise SchemaBehind("the schema of the database is older than keys") from error
-        raise
 
 
 def unauthenticated() -> Unauthenticated:

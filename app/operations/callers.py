@@ -3,7 +3,7 @@
 import hmac
 import time
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal, get_args
 from uuid import UUID
@@ -19,22 +19,48 @@ REFRESHED_AT = 0.5
 
 
 @dataclass(frozen=True, slots=True)
+class Browser:
+    """A browser that is signed in: what its pages tell, and what their writes have to show."""
+
+    token_hash: bytes
+    key_name: str
+    project: str
+    csrf: str = field(repr=False)
+
+    @property
+    def known_as(self) -> str:
+        """The name it is remembered by, which no key has."""
+        return f"browser/{self.token_hash.hex()}"
+
+
+@dataclass(frozen=True, slots=True)
 class Caller:
-    """The holder of a key: which project it is bound to, and what it may do there."""
+    """The holder of a key: which project it is bound to, and what it may do there.
+
+    ``browser`` is where somebody is signed in with the key; None for whoever sends it along.
+    """
 
     key_id: str
     project_id: UUID
     scopes: frozenset[str]
+    browser: Browser | None = None
 
     @classmethod
-    def of(cls, key_id: str, project_id: UUID, granted: list[str]) -> "Caller":
+    def of(
+        cls, key_id: str, project_id: UUID, granted: list[str], browser: Browser | None = None
+    ) -> "Caller":
         """A caller with the scopes granted and those they imply.
 
         `admin` implies all. `manage` implies `read`, but not `label`: whoever opens and closes
         sessions need not be one of their judges.
         """
         scopes = frozenset().union(*(_IMPLIED.get(scope, {scope}) for scope in granted))
-        return cls(key_id, project_id, scopes)
+        return cls(key_id, project_id, scopes, browser)
+
+    @property
+    def known_as(self) -> str:
+        """What this caller has shown, a key or the cookie of a browser, without its secret."""
+        return self.key_id if self.browser is None else self.browser.known_as
 
     @property
     def blind(self) -> bool:
@@ -69,28 +95,28 @@ class KnownCallers:
         self._most = most
         self._known: OrderedDict[str, _Known] = OrderedDict()
 
-    def get(self, key_id: str, secret_hash: bytes) -> Caller | None:
+    def get(self, name: str, secret_hash: bytes) -> Caller | None:
         """The caller, if it was let in with this very secret a moment ago.
 
         In the second half of its time it is forgotten for one request, which looks it up anew
         while the others go on: else all would ask the database at the same moment.
         """
-        known = self._known.get(key_id)
+        known = self._known.get(name)
         now = time.monotonic()
         if known is None or not hmac.compare_digest(known.secret_hash, secret_hash):
             return None
         if now >= known.until:
-            del self._known[key_id]
+            del self._known[name]
             return None
-        self._known.move_to_end(key_id)
+        self._known.move_to_end(name)
         if now >= known.refresh_at:
             known.refresh_at = known.until
             return None
         return known.caller
 
-    def remembers(self, key_id: str) -> bool:
-        """Whether the key worked a moment ago, whoever showed it."""
-        known = self._known.get(key_id)
+    def remembers(self, name: str) -> bool:
+        """Whether it worked a moment ago, whoever showed it."""
+        known = self._known.get(name)
         return known is not None and time.monotonic() < known.until
 
     def keep(self, caller: Caller, secret_hash: bytes, asked_at: float, life: float | None) -> None:
@@ -98,16 +124,16 @@ class KnownCallers:
         seconds = self._seconds if life is None else min(self._seconds, life)
         if seconds <= 0:
             return
-        self._known[caller.key_id] = _Known(
+        self._known[caller.known_as] = _Known(
             caller, secret_hash, asked_at + seconds, asked_at + REFRESHED_AT * seconds
         )
-        self._known.move_to_end(caller.key_id)
+        self._known.move_to_end(caller.known_as)
         while len(self._known) > self._most:
             self._known.popitem(last=False)
 
-    def forget(self, key_id: str) -> None:
-        """Have the key looked up at its next use."""
-        self._known.pop(key_id, None)
+    def forget(self, name: str) -> None:
+        """Have it looked up at its next use."""
+        self._known.pop(name, None)
 
     def __len__(self) -> int:
         return len(self._known)

@@ -15,7 +15,7 @@ from typing import Self
 from uuid import UUID
 
 import uuid_utils
-from sqlalchemy import RowMapping, and_, exists, func, or_, select, text, update
+from sqlalchemy import RowMapping, and_, delete, exists, func, or_, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -29,7 +29,7 @@ from app.errors import (
 from app.operations.callers import SCOPES
 from app.operations.rooms import Rooms
 from app.quoting import shortened
-from app.store.tables import keys, projects
+from app.store.tables import browser_sessions, keys, projects
 
 DEFAULT_PROJECT_NAME = "default"
 LONGEST_LIFE = timedelta(days=36_500)
@@ -84,10 +84,14 @@ async def create_key(rooms: Rooms, wanted: NewKey) -> MadeKey:
 
     Refuses unknown scopes, names that cannot be told in a list, and lives that are not positive.
     """
-    _check(wanted)
     async with rooms.transaction() as db:
-        project_id = await _project(db, wanted)
-        return await _insert(db, project_id, wanted)
+        return await made_key(db, wanted)
+
+
+async def made_key(db: AsyncConnection, wanted: NewKey) -> MadeKey:
+    """The same in the caller's transaction."""
+    _check(wanted)
+    return await _insert(db, await _project(db, wanted), wanted)
 
 
 async def list_keys(rooms: Rooms) -> list[KeyRecord]:
@@ -98,14 +102,15 @@ async def list_keys(rooms: Rooms) -> list[KeyRecord]:
 
 
 async def revoke_key(rooms: Rooms, key_id: str) -> KeyRecord:
-    """End a key for good; revoking again changes nothing.
+    """End a key for good, and with it every browser signed in by it; again changes nothing.
 
     A process that saw it used may let it in for `key_cache_seconds` more.
     """
     standing = update(keys).where(keys.c.key_id == key_id, keys.c.revoked_at.is_(None))
     async with rooms.transaction() as db:
         await db.execute(standing.values(revoked_at=func.now()))
-        return await _record(db, key_id)
+        await db.execute(delete(browser_sessions).where(browser_sessions.c.key_id == key_id))
+        return await key_record(db, key_id)
 
 
 async def rotate_key(rooms: Rooms, key_id: str, grace: timedelta) -> MadeKey:
@@ -121,7 +126,7 @@ async def rotate_key(rooms: Rooms, key_id: str, grace: timedelta) -> MadeKey:
             value=str(grace),
         )
     life = (keys.c.expires_at - keys.c.created_at).label("life")
-    query = select(keys, life, _USABLE.label("usable")).where(keys.c.key_id == key_id)
+    query = select(keys, life, USABLE.label("usable")).where(keys.c.key_id == key_id)
     async with rooms.transaction() as db:
         old = (await db.execute(query.with_for_update())).one_or_none()
         if old is None:
@@ -214,25 +219,26 @@ async def _insert(db: AsyncConnection, project_id: UUID, wanted: NewKey) -> Made
             expires_at=None if life is None else func.now() + life,
         )
     )
-    return MadeKey(await _record(db, key_id), f"ce_{key_id}_{secret}")
+    return MadeKey(await key_record(db, key_id), f"ce_{key_id}_{secret}")
 
 
 def _not_found(key_id: str) -> KeyNotFound:
     return KeyNotFound(f"there is no key {shortened(key_id)}", field="key_id", value=key_id)
 
 
-async def _record(db: AsyncConnection, key_id: str) -> KeyRecord:
+async def key_record(db: AsyncConnection, key_id: str) -> KeyRecord:
+    """The record of a key; refuses an id that no key has."""
     row = (await db.execute(_TOLD.where(keys.c.key_id == key_id))).mappings().one_or_none()
     if row is None:
         raise _not_found(key_id)
     return KeyRecord.of(row)
 
 
-_USABLE = and_(
+USABLE = and_(
     keys.c.revoked_at.is_(None),
     or_(keys.c.expires_at.is_(None), keys.c.expires_at > func.now()),
 )
-_ANY = select(exists().where(_USABLE))
+_ANY = select(exists().where(USABLE))
 _TOLD = select(
     keys.c.key_id,
     keys.c.name,

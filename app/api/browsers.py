@@ -1,0 +1,113 @@
+"""The cookie of a browser, and what tells that one of our own pages sent a request."""
+
+import hmac
+import re
+from http.cookies import SimpleCookie
+from urllib.parse import urlsplit
+
+from starlette.types import Message, Scope, Send
+
+from app.errors import CsrfMissing
+from app.operations.browsers import SignedIn
+from app.operations.callers import Caller
+
+COOKIE = "celeus"
+CSRF_HEADER = "X-CSRF-Token"
+READING = frozenset({"GET", "HEAD"})
+"""Methods that change nothing, and therefore need not show which page sent them."""
+
+_TOKEN = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
+
+
+def headers_of(scope: Scope, name: bytes) -> list[str]:
+    """Every value of a header, in the order they came."""
+    return [value.decode("latin-1") for given, value in scope["headers"] if given == name]
+
+
+def cookie_of(scope: Scope) -> str | None:
+    """The cookie a browser was given, of which there must be exactly one."""
+    pairs = [
+        pair.strip().partition("=")
+        for header in headers_of(scope, b"cookie")
+        for pair in header.split(";")
+    ]
+    ours = [value for name, _, value in pairs if name == COOKIE]
+    return ours[0] if len(ours) == 1 and _TOKEN.fullmatch(ours[0]) else None
+
+
+def require_own_page(scope: Scope, caller: Caller, public_url: str | None) -> None:
+    """Refuse what would change something, unless a page made for this very browser sent it."""
+    if caller.browser is None or scope["method"] in READING:
+        return
+    shown = headers_of(scope, CSRF_HEADER.lower().encode())
+    right = caller.browser.csrf.encode()
+    if len(shown) != 1 or not hmac.compare_digest(shown[0].encode(), right):
+        raise CsrfMissing(
+            "a write by cookie has to show what stands in the page that sends it",
+            rule=f"one header `{CSRF_HEADER}` with the content of the page's `<meta name=csrf>`",
+        )
+    require_own_origin(scope, public_url)
+
+
+def require_own_origin(scope: Scope, public_url: str | None) -> None:
+    """Refuse what a page of somebody else had the browser send.
+
+    A browser says itself how the page is related to us; one that does not, where it comes from.
+    Whoever says neither is no browser.
+    """
+    related = headers_of(scope, b"sec-fetch-site")
+    if related:
+        own = related in (["same-origin"], ["none"])
+    else:
+        hosts = {host.lower() for host in headers_of(scope, b"host")}
+        hosts |= {urlsplit(public_url).netloc.lower()} if public_url else set()
+        own = all(_host(origin) in hosts for origin in headers_of(scope, b"origin"))
+    if not own:
+        raise CsrfMissing(
+            "a page of another place had the browser send this", rule="a page of this service"
+        )
+
+
+def _host(origin: str) -> str | None:
+    try:
+        return urlsplit(origin).netloc.lower() or None
+    except ValueError:
+        return None
+
+
+def given_cookie(scope: Scope, signed_in: SignedIn) -> str:
+    """`Set-Cookie` that has the browser go on signed in."""
+    return _set_cookie(scope, signed_in.token, signed_in.seconds)
+
+
+def taken_cookie(scope: Scope) -> str:
+    """`Set-Cookie` that has the browser forget."""
+    return _set_cookie(scope, "", 0)
+
+
+def _set_cookie(scope: Scope, value: str, seconds: int) -> str:
+    cookie = SimpleCookie({COOKIE: value})
+    cookie[COOKIE] |= {
+        "path": "/",
+        "max-age": seconds,
+        "httponly": True,
+        "samesite": "Strict",
+        "secure": scope.get("scheme") == "https",
+    }
+    return cookie.output(header="").strip()
+
+
+def kept_private(send: Send) -> Send:
+    """Have what is answered to a signed-in browser be kept by nobody for anybody else.
+
+    Programs keep nothing unasked; a browser is shared by whoever signs in at it.
+    """
+
+    async def told(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = message.setdefault("headers", [])
+            if not any(name.lower() == b"cache-control" for name, _ in headers):
+                message["headers"] = [*headers, (b"cache-control", b"private, no-cache")]
+        await send(message)
+
+    return told

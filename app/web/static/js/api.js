@@ -1,0 +1,117 @@
+/* Requests to the service, as whoever is signed in. */
+
+const PATIENCE = 3;
+const LONGEST_WAIT_SECONDS = 30;
+
+/** A request that was declined (RFC 9457); status 0: the service was not reached. */
+export class Problem extends Error {
+  constructor(status, told = {}, retryAfter = null) {
+    super(told.detail || told.title || "The service cannot be reached.");
+    this.name = "Problem";
+    this.status = status;
+    this.code = told.code ?? (status === 0 ? "unreachable" : "unknown");
+    this.title = told.title ?? "The service cannot be reached.";
+    this.detail = told.detail ?? this.title;
+    this.field = told.field ?? null;
+    this.rule = told.rule ?? null;
+    this.value = told.value ?? null;
+    this.errors = told.errors ?? [];
+    this.told = told;
+    this.retryAfter = retryAfter;
+  }
+
+  /** Whether the same request may well be answered in a moment. */
+  get passing() {
+    return [0, 429, 502, 503, 504].includes(this.status) || this.code === "busy";
+  }
+}
+
+/** What every write has to show. */
+export function csrf() {
+  return document.querySelector("meta[name=csrf]")?.content ?? "";
+}
+
+/** Where somebody signs in, to come back to this page then. */
+export function loginPath() {
+  return `/login?next=${encodeURIComponent(location.pathname + location.search)}`;
+}
+
+/**
+ * The JSON that a request is answered with (null without a body), else a `Problem` is thrown.
+ *
+ * `body` is sent as JSON; a FormData, Blob or string is sent as it is. Options: `headers`,
+ * `signal`, `retry` (how often to try again when the service is busy or away: 3 for GET, else 0;
+ * give it for writes that may be repeated), `raw` (resolve with the Response itself).
+ *
+ * With status 401 the event `signed-out` is dispatched on `window`, and the browser then goes to
+ * sign in, unless a listener prevented the event's default.
+ */
+export async function api(method, path, body, options = {}) {
+  const retry = options.retry ?? (method === "GET" ? PATIENCE : 0);
+  for (let attempt = 0; ; attempt += 1) {
+    try {
+      return await once(method, path, body, options);
+    } catch (error) {
+      if (!(error instanceof Problem) || !error.passing || attempt >= retry) throw error;
+      await pause(waitSeconds(error, attempt), options.signal);
+    }
+  }
+}
+
+async function once(method, path, body, options) {
+  const headers = new Headers(options.headers);
+  headers.set("Accept", "application/json");
+  if (method !== "GET" && method !== "HEAD") headers.set("X-CSRF-Token", csrf());
+  let sent = body;
+  if (body !== undefined && !(body instanceof FormData || body instanceof Blob || typeof body === "string")) {
+    sent = JSON.stringify(body);
+    headers.set("Content-Type", "application/json");
+  }
+  let answer;
+  try {
+    answer = await fetch(path, { method, headers, body: sent, credentials: "same-origin", signal: options.signal });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Problem(0);
+  }
+  if (answer.ok || answer.status === 304) {
+    if (options.raw) return answer;
+    const text = await answer.text();
+    return text === "" ? null : JSON.parse(text);
+  }
+  throw await problemOf(answer);
+}
+
+async function problemOf(answer) {
+  let told = {};
+  try {
+    told = await answer.json();
+  } catch {
+    told = { title: `The service answered ${answer.status}.` };
+  }
+  const wait = Number.parseInt(answer.headers.get("Retry-After") ?? "", 10);
+  const problem = new Problem(answer.status, told, Number.isFinite(wait) ? wait : null);
+  if (answer.status === 401) signedOut();
+  return problem;
+}
+
+function signedOut() {
+  const event = new CustomEvent("signed-out", { cancelable: true });
+  if (window.dispatchEvent(event)) location.assign(loginPath());
+}
+
+function waitSeconds(problem, attempt) {
+  const asked = problem.retryAfter ?? 0.5 * 2 ** attempt;
+  // Not all at the same moment
+  return Math.min(asked, LONGEST_WAIT_SECONDS) * (1 + 0.3 * Math.random());
+}
+
+function pause(seconds, signal) {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, 1000 * seconds);
+    signal?.addEventListener("abort", () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    });
+  });
+}

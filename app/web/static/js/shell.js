@@ -1,0 +1,19 @@
+/* What every page does: mark where one is, and sign out. */
+
+import { api } from "./api.js";
+
+for (const link of document.querySelectorAll(".nav a")) {
+  const path = link.getAttribute("href");
+  const here = path === "/" ? location.pathname === "/" : location.pathname.startsWith(path);
+  if (here) link.setAttribute("aria-current", "page");
+}
+
+document.getElementById("sign-out")?.addEventListener("click", async (event) => {
+  event.currentTarget.disabled = true;
+  try {
+    await api("POST", "/logout");
+  } catch {
+    // Signed out already, or the service is away: the page to sign in tells
+  }
+  location.assign("/login");
+});

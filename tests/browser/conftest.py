@@ -1,0 +1,149 @@
+"""A real server, and a real browser that looks at its pages as a person would.
+
+Playwright's own event loop would be in the way of asynchronous tests that come later in the same
+process, so a browser lives as long as the tests of one module.
+"""
+
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import psycopg
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+from app.store import migrations
+from tests.browser.site import WIDE, Complaints, Site
+from tests.servers import Service, running_services
+
+CHROMIUM = Path(os.environ.get("CELEUS_CHROMIUM", "/usr/bin/chromium"))
+REQUIRED = os.environ.get("CELEUS_REQUIRE_BROWSER") == "1"
+FLAGS = [
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+]
+PATIENCE_MS = 15_000
+
+_skipped: list[str] = []
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Where there is no browser its tests are skipped, or fail where they are required."""
+    if CHROMIUM.is_file():
+        return
+    told = f"no Chromium at {CHROMIUM}; CELEUS_CHROMIUM names another"
+    if REQUIRED:
+        pytest.fail(told, pytrace=False)
+    _skipped.append(item.nodeid)
+    pytest.skip(told)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how many tests nobody looked at."""
+    if _skipped:
+        terminalreporter.write_line(f"browser tests skipped for want of Chromium: {len(_skipped)}")
+
+
+@pytest.fixture(scope="session")
+def running_site(postgres_url: str) -> Iterator[tuple[Service, str]]:
+    """One real server for all tests in the browser, on a database of its own."""
+    name = f"browser_{secrets.token_hex(4)}"
+    with psycopg.connect(postgres_url, autocommit=True) as db:
+        db.execute(f"CREATE DATABASE {name}".encode())
+    url = postgres_url.replace("/celeus?", f"/{name}?")
+    assert url != postgres_url
+    migrations.upgrade(url)
+    with running_services(1, url) as (service,):
+        yield service, url
+
+
+@pytest.fixture
+def server(running_site: tuple[Service, str]) -> Site:
+    """The server, with a project nobody else uses."""
+    service, database_url = running_site
+    return Site(service, database_url, f"project-{secrets.token_hex(4)}")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Chromium, for the tests of one module."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def complaints() -> Iterator[Complaints]:
+    """What the browser's console and network complained about; none may be left unexplained."""
+    complaints = Complaints()
+    yield complaints
+    assert complaints.unexpected == []
+
+
+@pytest.fixture
+def new_context(
+    browser: Browser, server: Site, complaints: Complaints
+) -> Iterator[Callable[..., BrowserContext]]:
+    """`new_context(viewport=NARROW, color_scheme="dark")`: a browser that knows nobody yet."""
+    made: list[BrowserContext] = []
+
+    def new(**options: object) -> BrowserContext:
+        chosen = {"base_url": server.url, "viewport": WIDE, "reduced_motion": "reduce"} | options
+        context = browser.new_context(**chosen)  # type: ignore[arg-type]
+        context.set_default_timeout(PATIENCE_MS)
+        _listen(context, server.url, complaints)
+        made.append(context)
+        return context
+
+    yield new
+    for context in made:
+        context.close()
+
+
+@pytest.fixture
+def page(new_context: Callable[..., BrowserContext]) -> Page:
+    """A page of a browser in which nobody is signed in."""
+    return new_context().new_page()
+
+
+@pytest.fixture
+def signed_in(new_context: Callable[..., BrowserContext], server: Site) -> Callable[..., Page]:
+    """`signed_in("label", viewport=NARROW)`: a page of somebody with these scopes, or with all."""
+
+    def page_of(*scopes: str, token: str | None = None, **options: object) -> Page:
+        shown = token or server.key(*scopes)
+        answer = httpx.post(f"{server.url}/login", data={"key": shown}, timeout=30)
+        assert answer.status_code == 303, answer.text
+        context = new_context(**options)
+        cookie = answer.cookies["celeus"]
+        context.add_cookies([{"name": "celeus", "value": cookie, "url": server.url}])
+        return context.new_page()
+
+    return page_of
+
+
+def _listen(context: BrowserContext, url: str, complaints: Complaints) -> None:
+    own = urlsplit(url).netloc
+
+    def request_begun(address: str) -> None:
+        parts = urlsplit(address)
+        if parts.scheme in {"http", "https", "ws", "wss"} and parts.netloc != own:
+            complaints.heard.append(f"asked elsewhere: {address}")
+
+    def listen(page: Page) -> None:
+        page.on("pageerror", lambda error: complaints.heard.append(f"error: {error}"))
+
+    context.on("page", listen)
+    context.on(
+        "console",
+        lambda message: (
+            complaints.heard.append(f"console: {message.text} ({message.location['url']})")
+            if message.type in {"error", "warning"}
+            else None
+        ),
+    )
+    context.on("request", lambda request: request_begun(request.url))

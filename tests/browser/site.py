@@ -1,0 +1,50 @@
+"""What tests in the browser are given: a service, and what the browser complains about."""
+
+from dataclasses import dataclass, field
+
+import httpx
+
+from tests.keys import bearer, key_in
+from tests.servers import Service
+
+NARROW = {"width": 360, "height": 740}
+WIDE = {"width": 1440, "height": 900}
+
+
+@dataclass(frozen=True)
+class Site:
+    """A running service, and a project of the test's own in its database."""
+
+    service: Service
+    database_url: str
+    project: str
+
+    @property
+    def url(self) -> str:
+        """Where it answers."""
+        return self.service.url
+
+    def key(self, *scopes: str) -> str:
+        """A new key of this project; without scopes one that may do everything."""
+        return key_in(self.database_url, *scopes, project=self.project)
+
+    def client(self, token: str | None = None) -> httpx.Client:
+        """A program that calls the service with a key of this project."""
+        return httpx.Client(base_url=self.url, headers=bearer(token or self.key()), timeout=30)
+
+
+@dataclass
+class Complaints:
+    """What the browser complained about; a test that provokes something says so."""
+
+    heard: list[str] = field(default_factory=list)
+    expected: list[str] = field(default_factory=list)
+
+    def expect(self, *parts: str) -> None:
+        """Complaints with one of these parts are no failure of the test."""
+        self.expected += parts
+
+    @property
+    def unexpected(self) -> list[str]:
+        """Those nobody said to expect."""
+        return [one for one in self.heard if not any(part in one for part in self.expected)]
