@@ -12,8 +12,7 @@ round is a parameter of ``record`` only, which is called after the bet.
 """
 
 import math
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +22,7 @@ Floats = NDArray[np.float64]
 LEAST_VARIANCE = 1e-6
 
 
-@dataclass(frozen=True, slots=True)
-class Bet:
+class Bet(NamedTuple):
     """The coming round as a bet: candidate v has centre ``(v - offset) / scale``."""
 
     offset: float
@@ -66,10 +64,15 @@ class OwnVariance:
     def speed(self, candidates: Floats, alpha1: float, round_: int) -> Floats:
         """Fractions from the sums of rounds before ``round_``."""
         v = candidates - self._origin
-        spread = (self._square * v - 2.0 * self._linear) * v + self._constant
+        spread: Floats = self._square * v
+        spread -= 2.0 * self._linear
+        spread *= v
+        spread += self._constant
         pace = 2.0 * math.log(2.0 / alpha1) / math.log(round_ + 1.0)
         # Squares add nothing negative; the three sums may, by rounding.
-        return np.asarray(np.sqrt(pace / np.maximum(spread, 0.25)))
+        np.maximum(spread, 0.25, out=spread)
+        np.divide(pace, spread, out=spread)
+        return np.sqrt(spread, out=spread)
 
     def record(self, value: float, bet: Bet) -> None:
         """Add the round's term to the three sums."""
@@ -107,9 +110,14 @@ class CommonVariance:
 
 def stake_above(speed: Floats | float, centre: Floats, softness: float) -> Floats:
     """lam+: bets that the mean lies above the candidate."""
-    return np.asarray(np.minimum(speed, 1.0 / (centre + softness)))
+    most: Floats = centre + softness
+    np.divide(1.0, most, out=most)
+    return np.minimum(speed, most, out=most)
 
 
 def stake_below(speed: Floats | float, centre: Floats, softness: float) -> Floats:
     """lam-: bets that the mean lies below the candidate."""
-    return np.asarray(np.minimum(speed, 1.0 / (1.0 - centre + softness)))
+    most: Floats = 1.0 - centre
+    most += softness
+    np.divide(1.0, most, out=most)
+    return np.minimum(speed, most, out=most)

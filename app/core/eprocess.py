@@ -14,6 +14,7 @@ most the true one, the ``minus`` side one that is at least the true one.
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,10 +42,11 @@ class Interval:
 
     def cut(self, limits: "Interval") -> "Interval":
         """The part inside ``limits``; an interval beside them shrinks to their nearest end."""
-        return Interval(
-            lower=min(max(self.lower, limits.lower), limits.upper),
-            upper=max(min(self.upper, limits.upper), limits.lower),
-        )
+        lower = min(max(self.lower, limits.lower), limits.upper)
+        upper = max(min(self.upper, limits.upper), limits.lower)
+        if lower == self.lower and upper == self.upper:
+            return self
+        return Interval(lower, upper)
 
     def meets(self, other: "Interval") -> bool:
         """The two share at least one point."""
@@ -70,11 +72,10 @@ class Standing:
         else:
             self.interval = self.interval.cut(hull)
         self.interval = self.interval.cut(limits)
-        return self.interval != before
+        return self.interval is not before
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
+class Side(NamedTuple):
     """One completion's bettor with the bet of the coming round, and then its signal."""
 
     bettor: Bettor
@@ -115,22 +116,31 @@ class Wealth:
 
     def bet(self, round_: int, plus: Side, minus: Side) -> None:
         """Play round ``round_`` on every cell and drop those that are out."""
+        if not self._lower.size:
+            return
         centre_up = plus.bet.centre(self._upper)
         centre_low = minus.bet.centre(self._lower)
-        standing = (centre_up > 0.0) & (centre_low < 1.0)
-        if not standing.all():
+        # Cells stand in ascending order, and so do their centres.
+        if not (centre_up[0] > 0.0 and centre_low[-1] < 1.0):
+            standing = (centre_up > 0.0) & (centre_low < 1.0)
             self._keep(standing)
+            if not self._lower.size:
+                return
             centre_up, centre_low = centre_up[standing], centre_low[standing]
         lower, upper = self._lower, self._upper
         speed = plus.bettor.speed(upper, self._alpha1, round_)
-        above = 1.0 + stake_above(speed, centre_up, self._softness) * (plus.scaled - centre_up)
+        above = stake_above(speed, centre_up, self._softness)
+        above *= plus.scaled - centre_up
+        above += 1.0
         speed = minus.bettor.speed(lower, self._alpha1, round_)
-        below = 1.0 - stake_below(speed, centre_low, self._softness) * (minus.scaled - centre_low)
-        if not (above > 0.0).all() or not (below > 0.0).all():
+        below = stake_below(speed, centre_low, self._softness)
+        below *= centre_low - minus.scaled
+        below += 1.0
+        if not (above.min() > 0.0 and below.min() > 0.0):
             message = f"wealth factor not positive in round {round_}"
             raise WealthLost(message)
-        self._above += np.log(above)
-        self._below += np.log(below)
+        self._above += np.log(above, out=above)
+        self._below += np.log(below, out=below)
         self._drop_rejected()
 
     def split(self, cell: float) -> None:
@@ -151,12 +161,11 @@ class Wealth:
         self._below = np.repeat(self._below, parts)
 
     def _drop_rejected(self) -> None:
-        mixed = np.logaddexp(
-            math.log(self._theta) + self._above, math.log1p(-self._theta) + self._below
-        )
-        standing = mixed < -math.log(self._alpha1)
-        if not standing.all():
-            self._keep(standing)
+        mixed = math.log(self._theta) + self._above
+        np.logaddexp(mixed, math.log1p(-self._theta) + self._below, out=mixed)
+        least = -math.log(self._alpha1)
+        if not mixed.max() < least:
+            self._keep(mixed < least)
 
     def _keep(self, standing: NDArray[np.bool_]) -> None:
         self._lower = self._lower[standing]

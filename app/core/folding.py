@@ -11,7 +11,7 @@ the two signals and says which risks still stand.
 
 import math
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from app.core.eprocess import Interval
 from app.core.guesses import Guesses
@@ -50,8 +50,7 @@ class Point:
     minus: Seen
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """A round ready to fold; ``loss`` is None when no judge could tell it.
 
     ``precision`` and ``budget`` are those in force when the round was drawn.
@@ -63,8 +62,7 @@ class Outcome:
     budget: int
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(NamedTuple):
     """A round as the game plays it; ``left`` and ``variance`` were known before it (see Point).
 
     The variance is NaN where the policy predicts none: no game may rest on it then.
@@ -181,11 +179,14 @@ def _turn(plan: Plan, fold: Fold, outcome: Outcome, *, last: bool) -> Turn:
     sides: list[Seen] = []
     for observed, fill in ((fold.least, plan.lower), (fold.largest, plan.upper)):
         plug_in = (observed.value + left) / plan.items
+        loss = fill if outcome.loss is None else outcome.loss
         if sides and plug_in == sides[0].plug_in:
+            if loss == sides[0].loss:
+                sides.append(sides[0])
+                continue
             possible = sides[0].possible
         else:
             possible = guesses.possible(draw, plug_in)
-        loss = fill if outcome.loss is None else outcome.loss
         value = signal(plug_in, loss - guess, plan.items, draw.q)
         check(value, possible)
         sides.append(Seen(plug_in, possible, guess, loss, value))

@@ -37,7 +37,7 @@ def hazard(log_stake: Floats) -> Floats:
     depth = log_stake * -float(STEPS)
     np.maximum(depth, 0.0, out=depth)
     np.minimum(depth, float(DEEPEST * STEPS), out=depth)
-    at = depth.astype(np.int32)
+    at = depth.astype(np.intp)
     depth -= at
     depth *= increase.take(at)
     depth += value.take(at)
