@@ -168,7 +168,8 @@ def test_without_a_surrogate_the_middle_of_the_scale_is_assumed() -> None:
     assert told.risk(UNIT) == pytest.approx(0.1)
     same = assumed(scores_of(np.full(10, 0.2)), UNIT, whole=True, guessed=True, risk=None)
     assert same.risk(UNIT) == pytest.approx(0.2)
-    assert not (told.informed or same.informed)
+    assert not told.informed
+    assert not same.informed
 
 
 @pytest.mark.parametrize("risk", [0.0, 1.0, -3.0, float("nan"), float("inf")])
