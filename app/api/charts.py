@@ -13,7 +13,7 @@ from app.operations.reports import Point
 WIDTH, HEIGHT = 720, 360
 LEFT, RIGHT, TOP, BOTTOM = 62, 14, 14, 48
 TICKS = 6
-CUT_AFTER = 0.04
+CUT_AFTER = 0.12
 """Share of the labels whose wide intervals may leave the picture at its edges."""
 MARGIN = 0.08
 
@@ -28,11 +28,10 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A straight line across the picture: its place, its kind, and what it stands for."""
+    """A straight line across the picture: its place, and the kind that tells its look."""
 
     at: float
     kind: str
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +54,14 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is to be seen: losses times ``factor``, and marks as (place, kind, text)."""
+    """What is to be seen: losses times ``factor``, and marks as (place, kind)."""
 
     points: Sequence[Point]
     lower: float
     upper: float
     factor: float = 1.0
-    levels: Sequence[tuple[float, str, str]] = ()
-    moments: Sequence[tuple[int, str, str]] = ()
+    levels: Sequence[tuple[float, str]] = ()
+    moments: Sequence[tuple[int, str]] = ()
 
 
 def chart(wanted: Wanted) -> Chart:
@@ -108,7 +107,7 @@ def _span(wanted: Wanted, points: Sequence[Point]) -> tuple[float, float]:
     """The losses to be seen: all intervals but the first wide ones, and the levels."""
     begin = CUT_AFTER * points[-1].round
     seen = [one for one in points if one.round >= begin] or [points[-1]]
-    levels = [at for at, _, _ in wanted.levels]
+    levels = [at for at, _ in wanted.levels]
     low = min([one.lower for one in seen] + levels)
     high = max([one.upper for one in seen] + levels)
     room = MARGIN * (high - low) or MARGIN * (wanted.upper - wanted.lower)

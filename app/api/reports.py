@@ -84,15 +84,12 @@ def rendered(told: Account, pool: PoolRecord) -> str:
 
 def _chart(told: Account, words: Wording) -> Chart:
     figures = words.figures
-    levels = [
-        (one["threshold"], "asked", figures.given(one["threshold"]))
-        for one in told.document["decisions"]
-    ]
+    levels = [(one["threshold"], "asked") for one in told.document["decisions"]]
     precision = told.document["precision"]
     if precision is not None and told.points:
         low = told.document["estimate"] - precision / 2.0
-        levels += [(low, "target", ""), (low + precision, "target", "")]
-    moments = [] if told.reached is None else [(told.reached, "stop", count(told.reached))]
+        levels += [(low, "target"), (low + precision, "target")]
+    moments = [] if told.reached is None else [(told.reached, "stop")]
     return chart(
         Wanted(
             points=told.points,
@@ -110,7 +107,7 @@ def _minute(at: datetime) -> str:
 
 
 def _parameters(values: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in values.items() if name != "name")
+    return ", ".join(f"{name} = {value}" for name, value in values.items() if name != "name")
 
 
 @cache
