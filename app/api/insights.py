@@ -1,0 +1,148 @@
+"""Beside the interval, on the wire: what a session's surrogate is worth, and who is judging."""
+
+from typing import Annotated, Any
+
+import orjson
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import BaseModel, Field
+
+from app.api.dependencies import NO_NUL, Reads, SessionId
+from app.api.problems import responses
+from app.api.sessions import still_holds
+from app.api.sessionschema import Time
+from app.errors import Busy, SessionNotFound
+from app.operations import insights
+from app.operations.ledger import moment
+
+router = APIRouter(prefix="/v1/sessions", tags=["insights"])
+
+
+class SurrogatePart(BaseModel):
+    """A part of the pool: what its surrogates say, and what its losses are."""
+
+    items: int
+    labels: int = Field(description="Judged and folded rounds on its items.")
+    least: float = Field(description="Smallest surrogate score of its items.")
+    largest: float
+    surrogate: float = Field(description="Mean surrogate score of its items.")
+    used: float = Field(description="Mean surrogate that the policy bets with now.")
+    loss: float | None = Field(
+        description="Mean loss, estimated from its labels with weights that make up for unequal"
+        " probabilities of being drawn; null without labels."
+    )
+    low: float | None = Field(description="Rough 95 % limits of `loss`: to look at, not a claim.")
+    high: float | None
+
+
+class Savings(BaseModel):
+    """How many labels uniform draws without surrogate would have needed for the same width."""
+
+    labels: int
+    uniform_labels: int = Field(description="An estimate; see docs/api.md.")
+    low: int = Field(description="10 % of that estimate.")
+    high: int = Field(description="90 % of that estimate.")
+    loss_variance: float = Field(description="Of a loss over the pool, on the unit scale.")
+    residual_variance: float = Field(description="Of loss minus surrogate over the pool.")
+    signal_variance: float = Field(
+        description="Of what a round tells, surrogate and choice of items counted."
+    )
+
+
+class Surrogate(BaseModel):
+    """Calibration of the surrogate by bins of its score and by strata, and what it saves.
+
+    A bad surrogate costs width, never validity: nothing certified rests on this answer.
+    """
+
+    policy: str
+    strategy: str | None
+    round: int
+    revision: int
+    width: float
+    used: bool = Field(description="The policy looks at the surrogate.")
+    labels: int
+    surrogate: float = Field(description="Mean over the pool.")
+    loss: float | None = Field(description="Mean over the pool, estimated.")
+    correlation: float | None = Field(description="Of surrogate and loss; null if one is constant.")
+    curve: list[SurrogatePart] = Field(description="At most 10 bins of equal counts.")
+    strata: list[SurrogatePart] = Field(description="Empty where the policy has none.")
+    savings: Savings | None = Field(description="null while labels are too few or all alike.")
+
+
+class HeldDraw(BaseModel):
+    """A draw that waits for its judgement, and when its lease ends."""
+
+    round: int
+    expires_at: Time
+
+
+class Worker(BaseModel):
+    """What a worker did, and what it holds."""
+
+    worker: str
+    labels_minute: int
+    labels_hour: int
+    last_label_at: Time | None
+    draws: list[HeldDraw]
+
+
+class WorkerPage(BaseModel):
+    """Workers by name; ``next`` goes into ``after`` for the following page.
+
+    `labels_hour` counts from `since`: an hour before `at`, or later where there were very many.
+    The sums are those of all pages.
+    """
+
+    at: Time
+    since: Time
+    labels_minute: int
+    labels_hour: int
+    draws: int
+    data: list[Worker]
+    next: str | None
+
+
+@router.get(
+    "/{session_id}/surrogate",
+    operation_id="get_surrogate",
+    summary="How good the surrogate is, and what it saves",
+    response_model=Surrogate,
+    responses=responses(SessionNotFound, Busy) | {304: {"description": "The ETag still holds."}},
+)
+async def get_surrogate(rooms: Reads, session_id: SessionId, request: Request) -> Response:
+    """From the folded rounds. Send the ETag back as If-None-Match to ask for nothing new."""
+    if request.headers.get("if-none-match"):
+        known = f'"{await insights.surrogate_version(rooms, session_id)}"'
+        if still_holds(request, known):
+            return Response(status_code=304, headers=_headers(known))
+    told, version = await insights.surrogate(rooms, session_id)
+    return Response(
+        orjson.dumps(told), media_type="application/json", headers=_headers(f'"{version}"')
+    )
+
+
+@router.get(
+    "/{session_id}/workers",
+    operation_id="list_workers",
+    summary="Who is judging: labels of the last minute and hour, draws held",
+    response_model=WorkerPage,
+    responses=responses(SessionNotFound),
+)
+async def list_workers(
+    rooms: Reads,
+    session_id: SessionId,
+    after: Annotated[str | None, Query(max_length=128, pattern=NO_NUL)] = None,
+    limit: Annotated[int, Query(ge=1, le=1_000, description="Entries of a page.")] = 100,
+) -> dict[str, Any]:
+    """Workers are known by the name they give, whatever their keys."""
+    found = await insights.workers(rooms, session_id, after, limit)
+    data = found["data"]
+    return found | {
+        "at": moment(found["at"]),
+        "since": moment(found["since"]),
+        "next": data[-1]["worker"] if len(data) == limit else None,
+    }
+
+
+def _headers(etag: str) -> dict[str, str]:
+    return {"ETag": f"W/{etag}", "Cache-Control": "no-cache"}
