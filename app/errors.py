@@ -160,13 +160,13 @@ class ScopeMissing(Forbidden):
     code = "scope_missing"
 
 
-class KeyNotFound(NotFound):
 class CsrfMissing(Forbidden):
     """The request does not show that a page of this service sent it."""
 
     code = "csrf_missing"
 
 
+class KeyNotFound(NotFound):
     """There is no such key."""
 
     code = "key_not_found"

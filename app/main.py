@@ -34,8 +34,6 @@ from app.settings import Settings
 from app.store.cache import Cache
 from app.store.database import Database
 from app.store.rates import Rates
-
-DESCRIPTION = """\
 from app.web import assets, signin
 from app.web.assets import Assets
 from app.web.pages import doors_pages
@@ -46,6 +44,8 @@ PAGES: tuple[APIRouter, ...] = (
     signin.router,
 )
 """The pages people look at; they stand in no contract."""
+
+DESCRIPTION = """\
 Certified evaluation scores from few labels: the service says which item to judge next, takes the
 judge's loss, and answers with an interval that covers the true mean loss with probability at
 least 1 - alpha at every moment at once.
@@ -99,14 +99,14 @@ def create_app(settings: Settings) -> FastAPI:
     app.include_router(history.router)
     app.include_router(certificates.router)
     app.include_router(reports.router)
-    app.add_middleware(BodyLimit, settings=settings)
-    app.add_middleware(Door, pages=doors_pages(PAGES))
-    app.add_middleware(Measured, metrics=app.state.metrics)
-    return app
     app.state.assets = Assets.read()
     app.state.templates = Templates(app.state.assets)
     for router in PAGES:
         app.include_router(router)
+    app.add_middleware(BodyLimit, settings=settings)
+    app.add_middleware(Door, pages=doors_pages(PAGES))
+    app.add_middleware(Measured, metrics=app.state.metrics)
+    return app
 
 
 @asynccontextmanager
