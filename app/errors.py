@@ -12,6 +12,7 @@
     │   └── KeyNotFound, ProjectNotFound
     ├── Conflict        what is kept forbids it                        409
     │   ├── ObservationConflict, RoundNotJudged, SessionClosed
+    │   ├── NotLastLabel, SessionStopped
     │   ├── EmptyPool, PoolSealed, PoolNotSealed, PoolBusy
     │   ├── KeyRetired, ProjectExists
     │   ├── LedgerBroken
@@ -212,6 +213,18 @@ class SessionClosed(Conflict):
     """The session is closed, which is irrevocable."""
 
     code = "session_closed"
+
+
+class NotLastLabel(Conflict):
+    """The round is not the last one that this key has judged."""
+
+    code = "not_last_label"
+
+
+class SessionStopped(Conflict):
+    """The losses have stopped the session; its judges correct nothing any more."""
+
+    code = "session_stopped"
 
 
 class KeyRetired(Conflict):

@@ -20,6 +20,7 @@ from app.api import (
     rounds,
     sessions,
     system,
+    tasks,
 )
 from app.api.auth import Door
 from app.api.limits import BodyLimit
@@ -54,8 +55,8 @@ Errors are `application/problem+json` (RFC 9457) with a stable `code`, the field
 value. Lists are paged: give `next` of a page as `after` for the one behind it.
 
 Every route but `/healthz`, `/readyz` and `/version` needs a key, `Authorization: Bearer ce_…`, with
-the scope it names: `read`, `label` (next and observe), `manage` (pools and sessions; implies
-`read`) or `admin` (implies all). What belongs to another project than the key's is not found.
+the scope it names: `read`, `label` (judging only), `manage` (pools and sessions; implies `read`) or
+`admin` (implies all). What belongs to another project than the key's is not found.
 """
 
 
@@ -96,6 +97,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.include_router(planning.router)
     app.include_router(sessions.router)
     app.include_router(rounds.router)
+    app.include_router(tasks.router)
     app.include_router(history.router)
     app.include_router(certificates.router)
     app.include_router(reports.router)

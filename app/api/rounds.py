@@ -2,14 +2,14 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Any
+from dataclasses import asdict, replace
+from typing import Annotated, Any, cast
 
 import orjson
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response, Security
 
 from app.api.bodies import JsonRoute
-from app.api.dependencies import CallerOf, Labels, Manages, SessionId
+from app.api.dependencies import CallerOf, Labels, SessionId
 from app.api.problems import responses
 from app.api.roundschema import (
     AmendmentRequest,
@@ -23,15 +23,18 @@ from app.api.sessionschema import BlindSession
 from app.errors import (
     InvalidValue,
     LossOutsideScale,
+    NotLastLabel,
     ObservationConflict,
     RoundNotDrawn,
     RoundNotJudged,
     SessionClosed,
     SessionNotFound,
+    SessionStopped,
 )
 from app.operations import amendments, rounds
 from app.operations.amendments import Correction
-from app.operations.rounds import Offer
+from app.operations.rooms import Rooms
+from app.operations.rounds import Answer, Offer
 
 router = APIRouter(prefix="/v1/sessions", tags=["rounds"], route_class=JsonRoute)
 
@@ -74,8 +77,15 @@ async def observe(
         judgements = [one.judgement() for one in body.observations]
         answer = await rounds.observe(rooms, session_id, judgements, body.worker, body.next)
         receipts = {"receipts": _receipts(answer.receipts)}
-    shown = _blinded(answer.session) if caller.blind else answer.session
-    return _answer(receipts | {"session": shown} | _offered(answer.offer))
+    return _answer(receipts | _shown(answer, blind=caller.blind))
+
+
+async def _corrects(request: Request, caller: CallerOf) -> Rooms:
+    """The rooms of who may correct: anything with `manage`, one's own last label with `label`."""
+    if "manage" not in caller.scopes:
+        caller.require("label")
+    rooms = cast("Rooms", request.app.state.rooms)
+    return replace(rooms, project_id=caller.project_id, key_id=caller.key_id)
 
 
 @router.post(
@@ -89,15 +99,34 @@ async def observe(
         RoundNotJudged,
         LossOutsideScale,
         InvalidValue,
+        NotLastLabel,
+        SessionStopped,
         SessionClosed,
     ),
+    openapi_extra={"security": [{"key": ["manage"]}]},
 )
-async def amend(rooms: Manages, session_id: SessionId, body: AmendmentRequest) -> Response:
-    """Appended with author and reason; a session that had stopped may go on afterwards."""
+async def amend(
+    rooms: Annotated[Rooms, Security(_corrects, scopes=["label"])],
+    caller: CallerOf,
+    session_id: SessionId,
+    body: AmendmentRequest,
+) -> Response:
+    """Appended with author and reason; a session that had stopped may go on afterwards.
+
+    Scope `manage` corrects any round; scope `label` the last one judged with this very key, while
+    the losses have not stopped the session, and in the key's own name.
+    """
     correction = Correction(body.judgement(), body.author, body.reason)
-    answer = await amendments.amend(rooms, session_id, correction)
+    own_only = "manage" not in caller.scopes
+    answer = await amendments.amend(rooms, session_id, correction, own_only=own_only)
     receipt = {"receipt": asdict(answer.receipts[0])}
-    return _answer(receipt | {"session": answer.session} | _offered(answer.offer))
+    return _answer(receipt | _shown(answer, blind=caller.blind))
+
+
+def _shown(answer: Answer, *, blind: bool) -> dict[str, Any]:
+    """The session and the next draws, as far as the caller may see."""
+    session = _blinded(answer.session) if blind else answer.session
+    return {"session": session} | _offered(answer.offer)
 
 
 def _blinded(session: dict[str, Any]) -> dict[str, Any]:

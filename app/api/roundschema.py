@@ -142,7 +142,13 @@ class AmendmentRequest(_Judged):
         | {"examples": [{"round": 7, "loss": 0, "author": "ada", "reason": "misread the image"}]},
     )
 
-    author: str = Field(min_length=1, max_length=128, pattern=NO_NUL)
+    author: str | None = Field(
+        None,
+        min_length=1,
+        max_length=128,
+        pattern=NO_NUL,
+        description="Who says so; default: the name of the key. Who only judges signs with that.",
+    )
     reason: str = Field(min_length=1, max_length=2000, pattern=NO_NUL)
 
 

@@ -1,7 +1,7 @@
 """The third verb of a session: correct a judgement, and fold anew."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.core.correcting import Refold, refold
 from app.core.ledger import Amendment
 from app.core.session import PENDING
-from app.errors import RoundNotJudged
+from app.errors import InvalidValue, NotLastLabel, RoundNotJudged, SessionStopped
 from app.operations.journal import ROUNDS_FOLDED_INLINE, Journal, locked, rebuild
 from app.operations.rooms import Rooms
 from app.operations.rounds import (
@@ -24,14 +24,21 @@ from app.operations.rounds import (
     must_be_open,
     settled,
 )
+from app.operations.status import session_state
+
+STOPPED_BY_LOSSES = frozenset({"target_reached", "decided"})
+"""States that depend on what was judged: seeing one tells a blind judge of the losses so far."""
 
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """A judgement that replaces an earlier one, with who says so and why."""
+    """A judgement that replaces an earlier one, with who says so and why.
+
+    ``author`` None: the holder of the key, by the key's name.
+    """
 
     judgement: Judgement
-    author: str
+    author: str | None
     reason: str
 
     @property
@@ -40,12 +47,20 @@ class Correction:
         return detail_of(self.judgement) | {"author": self.author, "reason": self.reason}
 
 
-async def amend(rooms: Rooms, session_id: UUID, correction: Correction) -> Answer:
+async def amend(
+    rooms: Rooms, session_id: UUID, correction: Correction, *, own_only: bool = False
+) -> Answer:
     """Replace the judgement of a round by appending a correction, and fold again from the start.
 
-    The same correction again gets the receipt of the first.
+    The same correction again gets the receipt of the first. With ``own_only`` the round must be
+    the last one that a worker of this key has judged, the author is the key's name, and a session
+    that its losses have stopped is refused.
     """
-    ready = await _foreseen(rooms, session_id, correction)
+    last = await _last_rounds(rooms, session_id) if own_only else frozenset()
+    correction = await _signed(rooms, correction, own_only=own_only)
+    refused = own_only and correction.judgement.round not in last
+    # Nothing long is begun for what the lock will show to be refused.
+    ready = None if refused else await _foreseen(rooms, session_id, correction)
     async with locked(rooms, session_id) as (journal, db):
         judgement = correction.judgement
         must_be_open(journal)
@@ -55,6 +70,8 @@ async def amend(rooms: Rooms, session_id: UUID, correction: Correction) -> Answe
         if latest is not None and _said(latest) == (loss, correction.detail):
             receipt = Receipt(judgement.round, latest["sequence"], replayed=True)
         else:
+            if own_only:
+                await _must_be_own(db, journal, judgement.round)
             event = Amendment(judgement.round, loss)
             # Said before the thread starts: it goes on changing the state if we are cancelled.
             journal.slot.ahead = True
@@ -63,6 +80,54 @@ async def amend(rooms: Rooms, session_id: UUID, correction: Correction) -> Answe
         document, offer = await settled(db, journal, [], asked=False)
     await announced(rooms, journal, document)
     return Answer([receipt], document, offer)
+
+
+async def _signed(rooms: Rooms, correction: Correction, *, own_only: bool) -> Correction:
+    """The correction with its author; who only judges signs with the name of the key."""
+    if correction.author is not None and not own_only:
+        return correction
+    async with rooms.transaction() as db:
+        name = (await db.execute(_NAME, {"key_id": rooms.key_id})).scalar_one_or_none()
+    if name is None or correction.author not in {None, name}:
+        raise InvalidValue(
+            "a key that only judges signs with its own name",
+            field="author",
+            rule="left out, or the name of the key",
+            value=correction.author,
+        )
+    return replace(correction, author=name)
+
+
+async def _last_rounds(rooms: Rooms, session_id: UUID) -> frozenset[int]:
+    """The rounds that the workers of this key have judged last, one each."""
+    asked = {"session_id": session_id, "key_id": rooms.key_id}
+    async with rooms.transaction() as db:
+        return frozenset((await db.execute(_LAST, asked)).scalars())
+
+
+async def _must_be_own(db: AsyncConnection, journal: Journal, round_: int) -> None:
+    """Refuse to correct another round than a worker's last one, or when losses have spoken.
+
+    A blind judge is told nothing that depends on the losses but such a stop. A correction made
+    before it cannot depend on where the session stands; one made after it could.
+    """
+    asked = {"session_id": journal.session_id, "key_id": journal.key_id}
+    if round_ not in (await db.execute(_LAST, asked)).scalars().all():
+        raise NotLastLabel(
+            f"round {round_} is not the last one that this key has judged; others are corrected"
+            " by a key with scope manage",
+            field="round",
+            rule="the last round judged with this key",
+            value=round_,
+        )
+    state = session_state(journal.lifecycle, journal.state)
+    if state in STOPPED_BY_LOSSES:
+        raise SessionStopped(
+            "the session has stopped; labels are corrected by a key with scope manage now",
+            field="session_id",
+            rule="a session that its losses have not stopped",
+            value=f"ses_{journal.session_id.hex}",
+        )
 
 
 async def _foreseen(rooms: Rooms, session_id: UUID, correction: Correction) -> Refold | None:
@@ -120,6 +185,8 @@ _OPEN = text(
     WHERE session_id = :session_id AND project_id = :project_id AND lifecycle <> 'closed'
     """
 )
+_NAME = text("SELECT name FROM keys WHERE key_id = :key_id")
+_LAST = text("SELECT last_round FROM labellers WHERE session_id = :session_id AND key_id = :key_id")
 _LATEST = text(
     """
     SELECT sequence, loss, detail FROM events

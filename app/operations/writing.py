@@ -10,6 +10,7 @@ import orjson
 from psycopg.rows import dict_row
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.core.ledger import Observation, Unjudgeable
 from app.operations.chunks import raw_connection
 from app.operations.journal import Journal
 from app.operations.ledger import row_of
@@ -56,9 +57,22 @@ async def write(
             "leases": _json(journal.leased),
             "judged": journal.judged,
             "wanted": journal.wanted,
+            "tallied": _json(_tallied(journal)),
         },
     )
     return {row["index"]: row for row in await cursor.fetchall()}
+
+
+def _tallied(journal: Journal) -> list[dict[str, Any]]:
+    """What each worker of the asking key has judged here; its last round is the one it may undo."""
+    counts: dict[str, dict[str, Any]] = {}
+    for entry in journal.entries:
+        if journal.key_id is not None and isinstance(entry.event, Observation | Unjudgeable):
+            worker = str((entry.detail or {}).get("worker", ""))
+            count = counts.setdefault(worker, {"worker": worker, "labels": 0})
+            count["labels"] += 1
+            count["last_round"] = entry.event.round
+    return [count | {"key_id": journal.key_id} for count in counts.values()]
 
 
 def _json(value: object) -> str:
@@ -93,6 +107,14 @@ _APPEND = """
             AS lease(round int, worker text, expires_at timestamptz)
         ON CONFLICT (session_id, round)
         DO UPDATE SET worker = excluded.worker, expires_at = excluded.expires_at
+    ), tallied AS (
+        INSERT INTO labellers (project_id, session_id, key_id, worker, labels, last_round)
+        SELECT %(project_id)s, %(session_id)s, one.*
+        FROM json_to_recordset(%(tallied)s::json)
+             AS one(key_id text, worker text, labels int, last_round int)
+        ON CONFLICT (session_id, key_id, worker)
+        DO UPDATE SET labels = labellers.labels + excluded.labels,
+            last_round = excluded.last_round
     ), kept AS (
         UPDATE sessions SET sequence = %(sequence)s, revision = %(revision)s,
             lifecycle = %(lifecycle)s, state = %(state)s, precision = %(precision)s,

@@ -266,6 +266,20 @@ leases = Table(
     Column("expires_at", DateTime(timezone=True), nullable=False),
 )
 
+labellers = Table(
+    "labellers",
+    metadata,
+    Column("session_id", Uuid, ForeignKey("sessions.session_id"), primary_key=True),
+    Column("key_id", Text, primary_key=True),
+    # As the request named it: every window of a person is a worker of its own.
+    Column("worker", Text, primary_key=True),
+    _many_rows_project(),
+    # Corrections are not counted: they give no label more.
+    Column("labels", Integer, nullable=False),
+    # The round it judged last, which is the one it may take back.
+    Column("last_round", Integer, nullable=False),
+)
+
 trajectory = Table(
     "trajectory",
     metadata,

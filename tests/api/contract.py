@@ -31,6 +31,11 @@ class Route:
         asked = self.operation.get("security")
         return None if asked is None else {scope for one in asked for scope in one["key"]}
 
+    def opens_to(self, scopes: set[str]) -> bool:
+        """Whether a key with these scopes may ask, by any of the ways the contract names."""
+        asked = self.operation.get("security")
+        return asked is None or any(set(one["key"]) <= scopes for one in asked)
+
     async def ask(self, client: AsyncClient, ids: dict[str, str], **more: Any) -> Response:  # noqa: ANN401
         """Send it with the body of its example."""
         content = self.operation.get("requestBody", {}).get("content", {})

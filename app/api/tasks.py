@@ -1,0 +1,87 @@
+"""What a judge of a session may know: the route that the labelling page asks first."""
+
+from typing import Literal, Self
+
+from fastapi import APIRouter
+from pydantic import BaseModel, ConfigDict, Field
+
+from app.api.bodies import JsonRoute
+from app.api.dependencies import Labels, SessionId
+from app.api.problems import responses
+from app.api.sessionschema import BlindSession
+from app.errors import SessionNotFound
+from app.operations import tasks
+from app.operations.tasks import Task
+
+router = APIRouter(prefix="/v1/sessions", tags=["rounds"], route_class=JsonRoute)
+
+
+class TaskLoss(BaseModel):
+    """What a loss may be; lower is better."""
+
+    kind: Literal["zero_one", "cross_entropy", "bounded"]
+    scale: tuple[float, float] = Field(description="The best and the worst loss.")
+
+
+class Labeller(BaseModel):
+    """Whose key asks, and how many items were judged with it in this session."""
+
+    name: str
+    labels: int
+
+
+class TaskAnswer(BaseModel):
+    """What is judged and how. Nothing in it tells where the session stands but its state."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "session": {"id": "ses_019aa0b2c3d47e5f8a9b0c1d2e3f4a5c", "state": "active"},
+                    "name": "digits",
+                    "loss": {"kind": "zero_one", "scale": [0, 1]},
+                    "takes_labels": True,
+                    "classes": 10,
+                    "lease_seconds": 300,
+                    "labeller": {"name": "ann", "labels": 12},
+                }
+            ]
+        }
+    )
+
+    session: BlindSession
+    name: str = Field(description="Name of the pool.")
+    loss: TaskLoss
+    takes_labels: bool = Field(description="A judgement may be a `label`, the true class.")
+    classes: int | None = Field(description="How many classes there are, where that is known.")
+    lease_seconds: int
+    labeller: Labeller
+
+    @classmethod
+    def of(cls, task: Task) -> Self:
+        """The task as it travels."""
+        return cls.model_validate(
+            {
+                "session": {"id": f"ses_{task.session_id.hex}", "state": task.state},
+                "name": task.name,
+                "loss": {
+                    "kind": task.scale.kind,
+                    "scale": (task.scale.lower, task.scale.upper),
+                },
+                "takes_labels": task.takes_labels,
+                "classes": task.classes,
+                "lease_seconds": task.lease_seconds,
+                "labeller": {"name": task.labeller, "labels": task.labels},
+            }
+        )
+
+
+@router.get(
+    "/{session_id}/task",
+    operation_id="get_task",
+    summary="What a judge has to know",
+    responses=responses(SessionNotFound),
+)
+async def get_task(rooms: Labels, session_id: SessionId) -> TaskAnswer:
+    """The form of a judgement, and how many items this key has judged."""
+    return TaskAnswer.of(await tasks.get_task(rooms, session_id))

@@ -1,0 +1,71 @@
+"""What a judge of a session has to know, and nothing that could sway one."""
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import text
+
+from app.core.losses import LossScale
+from app.errors import SessionNotFound
+from app.operations.rooms import Rooms
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What is judged in a session and how, and how much the asking key has judged.
+
+    ``takes_labels``: a loss follows from a label, the true class, of which there are ``classes``
+    (None where their number is not known).
+    """
+
+    session_id: UUID
+    state: str
+    name: str
+    scale: LossScale
+    takes_labels: bool
+    classes: int | None
+    lease_seconds: int
+    labeller: str
+    labels: int
+
+
+async def get_task(rooms: Rooms, session_id: UUID) -> Task:
+    """The task of a session of the caller's project."""
+    asked: dict[str, Any] = {
+        "session_id": session_id,
+        "project_id": rooms.project_id,
+        "key_id": rooms.key_id,
+    }
+    async with rooms.transaction() as db:
+        row = (await db.execute(_TASK, asked)).one_or_none()
+    if row is None:
+        name = f"ses_{session_id.hex}"
+        raise SessionNotFound(f"no session {name}", field="session_id", value=name)
+    columns = set(row.columns)
+    scale = LossScale(row.loss_kind, row.loss_lower, row.loss_upper)
+    implied_by = {"cross_entropy": {"target_probs"}, "zero_one": {"target_probs", "prediction"}}
+    return Task(
+        session_id=session_id,
+        state=row.state,
+        name=row.name,
+        scale=scale,
+        takes_labels=bool(columns & implied_by.get(scale.kind, set())),
+        classes=row.classes,
+        lease_seconds=row.lease_seconds,
+        labeller=row.labeller or "",
+        labels=row.labels,
+    )
+
+
+_TASK = text(
+    """
+    SELECT sessions.state, sessions.lease_seconds, pools.name, pools.loss_kind, pools.loss_lower,
+           pools.loss_upper, pools.columns, pools.classes,
+           (SELECT name FROM keys WHERE key_id = :key_id) AS labeller,
+           (SELECT coalesce(sum(labels), 0)::int FROM labellers
+            WHERE session_id = :session_id AND key_id = :key_id) AS labels
+    FROM sessions JOIN pools USING (pool_id)
+    WHERE session_id = :session_id AND sessions.project_id = :project_id
+    """
+)
