@@ -9,6 +9,7 @@ from typing import Any, get_args
 from app.study import coverage, verdict
 from app.study.checks import can_draw, chosen, within
 from app.study.coverage import (
+    COMPARED_SHARE,
     METHODS,
     QUICK,
     RARE,
@@ -95,7 +96,10 @@ def run(options: Options, out: Path | None, processes: int | None) -> Found:
     targets = _targets(options)
     coverage.check(setting, methods, targets)
     trials = options.trials or (QUICK_TRIALS if options.quick else TRIALS)
-    asked = jobs(trials, methods, targets)
+    # Who names the methods, or wants the small test, gets them all in every trial.
+    whole = options.quick or options.methods
+    compared = trials if whole else -(-trials // COMPARED_SHARE)
+    asked = jobs(trials, methods, targets, compared)
     own = series(setting, options.seed, options.name)
     if out is None:
         with tempfile.TemporaryDirectory(prefix="celeus-coverage-") as folder:

@@ -78,16 +78,18 @@ def session(asked: Asked, truth: Truth, risk: float, seed: bytes) -> Seen:
 
 def _judged(plan: Plan, state: State, truth: Truth, judges: int) -> Iterator[None]:
     """Give every judge work, fold the next judgement, and so on; steps consume the state."""
-    now, out = 0.0, list[tuple[float, int]]()
-    while out or can_draw(plan, state):
+    now, out = 0.0, list[tuple[float, int, float]]()
+    while True:
         while len(out) < judges and can_draw(plan, state):
             draw = propose(plan, state)
             apply(plan, state, draw)
-            hard = (float(truth.loss[draw.item]) - truth.lower) / (truth.upper - truth.lower)
-            heapq.heappush(out, (now + 1.0 + (HARD - 1.0) * hard, draw.round))
-        now, round_ = heapq.heappop(out)
-        item = state.rounds[round_ - 1].draw.item
-        observe(plan, state, round_, float(truth.loss[item]))
+            loss = float(truth.loss[draw.item])
+            hard = (loss - truth.lower) / (truth.upper - truth.lower)
+            heapq.heappush(out, (now + 1.0 + (HARD - 1.0) * hard, draw.round, loss))
+        if not out:
+            return
+        now, round_, loss = heapq.heappop(out)
+        observe(plan, state, round_, loss)
         yield
 
 

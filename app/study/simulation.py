@@ -37,8 +37,8 @@ class Run:
     """One simulated session.
 
     ``labels`` counts judgements up to the stop; ``missed`` says that the interval lost the true
-    risk at some round; ``seconds`` is the time of all proposals and folds; ``answers`` are those
-    to the questions of the claim, in their order.
+    risk at some round; ``seconds`` are the processor's for all proposals and folds; ``answers`` are
+    those to the questions of the claim, in their order.
     """
 
     labels: int
@@ -84,12 +84,12 @@ def simulate(
     plan = make_plan(claim, truth.facts, policy, commitment(seed))
     state = begin(plan, known, seed)
     true_risk = float(truth.loss.mean()) if risk is None else risk
-    began = time.perf_counter()
+    began = time.process_time()
     while state.stop_reason is None and can_draw(plan, state):
         draw = propose(plan, state)
         state = apply(plan, state, draw)
         state = observe(plan, state, draw.round, float(truth.loss[draw.item]))
-    seconds = time.perf_counter() - began
+    seconds = time.process_time() - began
     interval = state.interval
     run = Run(
         labels=state.folded,

@@ -114,6 +114,12 @@ def test_all_methods_meet_the_same_pool_and_peeked_ones_have_one_target() -> Non
     assert [job.trial for job in found] == sorted(job.trial for job in found)
 
 
+def test_the_form_that_makes_no_claim_may_run_in_fewer_trials() -> None:
+    found = jobs(20, METHODS, compared=2)
+    counts = {method: sum(job.method == method for job in found) for method in METHODS}
+    assert counts == dict.fromkeys(METHODS, 20) | {coverage.RAW: 2}
+
+
 def result(job: Job, *, missed: bool, ever: bool | None = None, stopped: str = "") -> Result:
     ever = missed if ever is None else ever
     return Result(job, 100, stopped or "target_reached", 0.2, 0.3, missed, ever, 0.5)
