@@ -14,6 +14,7 @@ from app.api import (
     items,
     links,
     planning,
+    poolfiles,
     pools,
     problems,
     reports,
@@ -94,6 +95,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.include_router(system.router)
     app.include_router(pools.router)
     app.include_router(items.router)
+    app.include_router(poolfiles.router)
     app.include_router(planning.router)
     app.include_router(sessions.router)
     app.include_router(rounds.router)

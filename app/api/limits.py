@@ -16,7 +16,7 @@ LEAST_BYTES_A_SECOND = 1024
 """What every second of a body's time has to be earned with, once its patience is used up."""
 
 _WITH_BODY = {"POST", "PUT", "PATCH"}
-_UPLOADS = re.compile(r"/v1/pools/[^/]+/items|/v1/certificates/verify")
+_UPLOADS = re.compile(r"/v1/pools/[^/]+/items|/v1/pool-files|/v1/certificates/verify")
 
 
 class BodyLimit:

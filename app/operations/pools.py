@@ -1,7 +1,7 @@
 """Pools: made, filled, sealed, listed, and read back as numbers."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
@@ -53,30 +53,35 @@ async def create_pool(
     rooms: Rooms, wanted: NewPool, once: Once[PoolRecord] | None = None
 ) -> PoolRecord:
     """A new pool, sealed at once if asked. Nothing is kept when a row is bad."""
-    pool_id = uuid7()
     async with transaction_of(rooms, once) as db:
-        await db.execute(
-            insert(pools).values(
-                pool_id=pool_id,
-                project_id=rooms.project_id,
-                name=wanted.name,
-                loss_kind=wanted.scale.kind,
-                loss_lower=wanted.scale.lower,
-                loss_upper=wanted.scale.upper,
-                sealed=False,
-                items=0,
-                columns=[],
-                groups=[],
-                items_digest=CHAIN_START,
-            )
-        )
-        record = await _locked(db, rooms.project_id, pool_id)
+        record = await _created(db, rooms, wanted)
         if wanted.rows is not None and wanted.rows[0]:
             imported = await import_rows(rooms, db, record, iter([wanted.rows]), ImportOptions())
             record = imported.pool
         if wanted.sealed:
             record = await _seal(db, record)
         return await keep(db, rooms, once, record)
+
+
+async def pool_of_file(
+    rooms: Rooms,
+    wanted: NewPool,
+    batches: Iterator[Rows],
+    options: ImportOptions,
+    once: Once[Imported] | None = None,
+) -> Imported:
+    """A new sealed pool with the rows of a file; of a dry run nothing is kept, nor of a bad row."""
+    await peek(rooms, once)
+    async with turn(rooms), transaction_of(rooms, once) as db:
+        savepoint = await db.begin_nested()
+        record = await _created(db, rooms, wanted)
+        imported = await import_rows(rooms, db, record, batches, options)
+        if options.dry_run:
+            await savepoint.rollback()
+            return imported
+        imported = replace(imported, pool=await _seal(db, imported.pool))
+        await savepoint.commit()
+        return await keep(db, rooms, once, imported)
 
 
 async def add_items(
@@ -163,6 +168,27 @@ async def load_pool(db: AsyncConnection, project_id: UUID, pool_id: UUID) -> Poo
     if not record.sealed:
         raise PoolNotSealed("The pool is not sealed: its items may still change.", field="pool_id")
     return await _load(db, record)
+
+
+async def _created(db: AsyncConnection, rooms: Rooms, wanted: NewPool) -> PoolRecord:
+    """A new pool without items, locked."""
+    pool_id = uuid7()
+    await db.execute(
+        insert(pools).values(
+            pool_id=pool_id,
+            project_id=rooms.project_id,
+            name=wanted.name,
+            loss_kind=wanted.scale.kind,
+            loss_lower=wanted.scale.lower,
+            loss_upper=wanted.scale.upper,
+            sealed=False,
+            items=0,
+            columns=[],
+            groups=[],
+            items_digest=CHAIN_START,
+        )
+    )
+    return await _locked(db, rooms.project_id, pool_id)
 
 
 async def _record(

@@ -1,0 +1,153 @@
+"""A file that becomes a sealed pool, in one request; or, as a dry run, is looked at only."""
+
+from collections.abc import Generator
+from contextlib import closing
+from typing import Annotated, Literal, Self
+
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import BaseModel, Field
+
+from app import errors
+from app.api.dependencies import NO_NUL, Manages
+from app.api.itemschema import UPLOAD_BODY
+from app.api.once import StreamedAttempt
+from app.api.parquet import Limits
+from app.api.pools import PoolOut
+from app.api.problems import ProblemError, responses
+from app.api.rows import Rows, read_rows
+from app.api.uploads import format_of, spooled
+from app.core.faults import Malformed
+from app.core.losses import LossKind, LossScale
+from app.operations import pools
+from app.operations.imports import Imported, ImportOptions, fault_members
+from app.operations.pools import NewPool
+from app.quoting import printable, shortened
+
+CELL_CHARACTERS = 200
+
+router = APIRouter(prefix="/v1/pool-files", tags=["pools"])
+
+
+class RowOut(BaseModel):
+    """A row as it was read: every field as text, cut to what fits a table."""
+
+    line: int
+    cells: dict[str, str]
+
+    @classmethod
+    def of(cls, line: int, row: object) -> Self:
+        """The row, or what stands where it could not be read."""
+        if isinstance(row, dict):
+            return cls(line=line, cells={_cell(name): _cell(inner) for name, inner in row.items()})
+        return cls(line=line, cells={"": _cell(row.text if isinstance(row, Malformed) else row)})
+
+
+class PoolFileOut(BaseModel):
+    """What the file became, or with `dry_run` would become."""
+
+    pool: PoolOut | None = Field(description="Null in a dry run, and nothing is kept.")
+    items: int = Field(description="Rows that are items.")
+    skipped: int = Field(description="Bad rows; the faults of the first are in `errors`.")
+    errors: list[ProblemError]
+    columns: list[str] = Field(description="Names of the numeric columns.")
+    classes: int | None
+    preview: list[RowOut]
+    dry_run: bool
+
+    @classmethod
+    def of(cls, done: Imported, preview: list[RowOut], *, dry_run: bool) -> Self:
+        """The import as it travels."""
+        return cls(
+            pool=None if dry_run else PoolOut.of(done.pool),
+            items=done.added,
+            skipped=done.skipped,
+            errors=[ProblemError(**fault_members(fault)) for fault in done.faults],
+            columns=list(done.pool.columns),
+            classes=done.pool.classes,
+            preview=preview,
+            dry_run=dry_run,
+        )
+
+
+class PoolFileQuery(BaseModel):
+    """What the file is to become."""
+
+    name: str = Field(min_length=1, max_length=200, pattern=NO_NUL)
+    kind: LossKind = Field(description="Kind of loss.")
+    lower: float | None = Field(None, allow_inf_nan=False, description="For bounded losses.")
+    upper: float | None = Field(
+        None,
+        allow_inf_nan=False,
+        description="For cross_entropy, which is clipped there, and bounded losses.",
+    )
+    on_error: Literal["fail", "skip"] = Field("fail", description="`skip` keeps the good rows.")
+    preview: int = Field(0, ge=0, le=50, description="Rows to be shown.")
+    dry_run: bool = Field(False, description="Keep nothing, and tell bad rows without refusing.")
+
+
+@router.post(
+    "",
+    operation_id="create_pool_from_file",
+    summary="Make a sealed pool of a file, or only look at it",
+    status_code=201,
+    response_model=PoolFileOut,
+    openapi_extra=UPLOAD_BODY,
+    responses=responses(
+        errors.InvalidValue,
+        errors.BadRows,
+        errors.IdempotencyKeyReused,
+        errors.EmptyPool,
+        errors.Busy,
+        errors.PoolTooLarge,
+    )
+    | {200: {"model": PoolFileOut, "description": "What a dry run found."}},
+)
+async def create_pool_from_file(
+    rooms: Manages,
+    request: Request,
+    attempt: StreamedAttempt,
+    asked: Annotated[PoolFileQuery, Query()],
+) -> Response:
+    """All or nothing: the pool is there with its items and sealed, or it is not.
+
+    A dry run reads and checks the same, tells bad rows by line, and answers 200.
+    """
+    dry_run = asked.dry_run
+    scale = LossScale.of(asked.kind, asked.lower, asked.upper)
+    wanted = NewPool(asked.name, scale, sealed=True)
+    form = format_of(request)
+    options = ImportOptions(skip_bad_rows=dry_run or asked.on_error == "skip", dry_run=dry_run)
+    limits = Limits(bytes=rooms.settings.upload_limit_bytes, rows=rooms.settings.max_items)
+    shown: list[RowOut] = []
+
+    def told(done: Imported) -> bytes:
+        return PoolFileOut.of(done, shown, dry_run=dry_run).model_dump_json().encode()
+
+    async with spooled(request, attempt.hashed) as file:
+        with closing(read_rows(file, form, limits)) as rows:
+            seen = _seen(rows, shown, asked.preview)
+            return await attempt.answer(
+                200 if dry_run else 201,
+                told,
+                lambda once: pools.pool_of_file(
+                    rooms, wanted, seen, options, None if dry_run else once
+                ),
+            )
+
+
+def _seen(
+    batches: Generator[Rows, None, None], shown: list[RowOut], most: int
+) -> Generator[Rows, None, None]:
+    """The batches as they are; the first rows of them are noted on their way."""
+    for lines, rows in batches:
+        for line, row in zip(lines, rows, strict=True):
+            if len(shown) >= most:
+                break
+            shown.append(RowOut.of(line, row))
+        yield lines, rows
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, str):
+        return printable(value[:CELL_CHARACTERS])
+    return "" if value is None else shortened(value)
