@@ -87,8 +87,8 @@ def chart(wanted: Wanted) -> Chart:
         middle="M" + "L".join(middle) if middle else "",
         across=[Tick(across(at), f"{at:g}") for at in nice(0, last, whole=True)],
         up=[Tick(up(at / factor), _written(at)) for at in nice(low * factor, high * factor)],
-        levels=[Mark(up(at), kind, told) for at, kind, told in wanted.levels if low <= at <= high],
-        moments=[Mark(across(at), kind, told) for at, kind, told in wanted.moments],
+        levels=[Mark(up(at), kind) for at, kind in wanted.levels if low <= at <= high],
+        moments=[Mark(across(at), kind) for at, kind in wanted.moments],
     )
 
 

@@ -26,6 +26,7 @@ from app.api.wording import Wording, count
 from app.errors import LedgerBroken, SessionNotFound
 from app.operations.poolrecord import PoolRecord
 from app.operations.reports import Account, report
+from app.quoting import printable
 
 router = APIRouter(prefix="/v1/sessions", tags=["history"])
 
@@ -55,7 +56,7 @@ async def get_report(rooms: Reads, session_id: SessionId) -> Response:
         "Referrer-Policy": "no-referrer",
         "Content-Disposition": f'inline; filename="ses_{session_id.hex}.report.html"',
     }
-    return HTMLResponse(rendered(told, pool), headers=headers)
+    return HTMLResponse(printable(rendered(told, pool)), headers=headers)
 
 
 def rendered(told: Account, pool: PoolRecord) -> str:
