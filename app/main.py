@@ -36,7 +36,7 @@ from app.settings import Settings
 from app.store.cache import Cache
 from app.store.database import Database
 from app.store.rates import Rates
-from app.web import assets, signin
+from app.web import assets, labelling, signin
 from app.web.assets import Assets
 from app.web.pages import doors_pages
 from app.web.rendering import Templates
@@ -44,6 +44,7 @@ from app.web.rendering import Templates
 PAGES: tuple[APIRouter, ...] = (
     assets.router,
     signin.router,
+    labelling.router,
 )
 """The pages people look at; they stand in no contract."""
 

@@ -1,0 +1,239 @@
+/* The labelling page: one item after the other, by keyboard, mouse or thumb. */
+
+import { api, loginPath } from "./api.js";
+import { announce, byId, el, given } from "./dom.js";
+import { answersFor, same, wordsOf } from "./label/answers.js";
+import { Link } from "./label/link.js";
+import { noticesOf } from "./label/notices.js";
+import { Outbox } from "./label/outbox.js";
+import { excerptOf, prepare } from "./label/payload.js";
+import { flash, moveScale, showAnswers, showItem, showNotices } from "./label/view.js";
+import { askWhy, whyKey } from "./label/why.js";
+import { workerOf } from "./label/window.js";
+
+const COUNT_MS = 30_000;
+
+const task = given("task");
+const session = task.session.id;
+const { name } = task.labeller;
+const worker = workerOf(name);
+const outbox = new Outbox(session, name, worker);
+const link = new Link(session, worker, outbox, task.lease_seconds, heard);
+const memory = `celeus.last:${session}:${worker}`;
+
+let current = null;
+let last = recalled();
+let revising = false;
+let refusal = null;
+let counted = task.labeller.labels;
+let spoken = null;
+
+/* What the service says */
+
+function heard(what, entry, told) {
+  if (what === "sent" && entry.kind === "observe") {
+    counted += 1;
+    if (told.receipt.replayed) recount();
+  }
+  if (what === "refused") {
+    refusal = { entry, problem: told };
+    if (entry.round === last?.draw.round) forget();
+  }
+  if (link.state === "closed") [current, revising] = [null, false];
+  link.draws.forEach((draw) => prepare(draw.item));
+  advance();
+}
+
+async function recount() {
+  if (outbox.first !== null || link.line !== "up") return;
+  try {
+    counted = (await api("GET", `/v1/sessions/${session}/task`, undefined, { retry: 0 })).labeller.labels;
+    render();
+  } catch {
+    // The count is only told to please; the next one comes soon
+  }
+}
+
+/* What the person does */
+
+function shown() {
+  return revising ? last.draw : current;
+}
+
+function formOf(draw) {
+  return answersFor(task, draw.item.payload);
+}
+
+function judge(said) {
+  const draw = shown();
+  if (draw === null) return;
+  refusal = null;
+  const words = wordsOf(said, formOf(draw));
+  if (revising) {
+    revise(said);
+  } else {
+    outbox.add("observe", draw.round, said);
+    last = { draw, said };
+    current = null;
+  }
+  remember();
+  link.judged(draw.round);
+  advance(`${words}. `);
+}
+
+function revise(said) {
+  revising = false;
+  if (same(last.said, said)) return;
+  if (!outbox.replace(last.draw.round, said)) outbox.add("amend", last.draw.round, said);
+  last.said = said;
+}
+
+function undo() {
+  if (last === null || revising || link.state === "closed") return;
+  revising = true;
+  advance(`Back at the item before, which you judged ${wordsOf(last.said, formOf(last.draw))}. Judge it again, or press Escape to keep that. `);
+}
+
+function keep() {
+  revising = false;
+  advance("Kept. ");
+}
+
+function advance(words = "") {
+  const judged = outbox.rounds;
+  if (current !== null && judged.has(current.round)) current = null;
+  current ??= link.draws.find((draw) => !judged.has(draw.round)) ?? null;
+  render();
+  const draw = shown();
+  const saying = draw === null ? byId("rest").textContent : `Item: ${excerptOf(draw.item)}`;
+  // What has been said already is not said again when a lease is renewed
+  if (words !== "" || saying !== spoken) announce(words + saying);
+  spoken = saying;
+}
+
+function render() {
+  const draw = shown();
+  const form = draw === null ? null : formOf(draw);
+  const again = draw === null || byId("item").dataset.round !== String(draw.round);
+  showItem(draw, form, link.state, link.line);
+  if (form !== null && again) showAnswers(form, judge);
+  byId("item").classList.toggle("revising", revising);
+  byId("undo").disabled = last === null || revising || link.state === "closed";
+  byId("count").textContent = String(counted + outbox.labels);
+  const seen = { link, outbox, refusal, judging: draw !== null };
+  const revised = revising ? wordsOf(last.said, form) : null;
+  showNotices(noticesOf(seen, revised, { keep, login: loginPath(), retry: () => link.retry(), adopt }));
+}
+
+function adopt(stranger) {
+  outbox.adopt(stranger);
+  link.retry();
+  render();
+}
+
+/* The label that may be taken back, also after a reload */
+
+function remember() {
+  try {
+    sessionStorage.setItem(memory, JSON.stringify(last));
+  } catch {
+    // A payload too large to be kept can be taken back until the page is left
+    sessionStorage.removeItem(memory);
+  }
+}
+
+function recalled() {
+  try {
+    return JSON.parse(sessionStorage.getItem(memory));
+  } catch {
+    return null;
+  }
+}
+
+function forget() {
+  last = null;
+  revising = false;
+  sessionStorage.removeItem(memory);
+}
+
+/* Keys */
+
+function pressed(event) {
+  link.used();
+  if (event.defaultPrevented || event.altKey) return;
+  if (byId("why").open) {
+    whyKey(event);
+    return;
+  }
+  const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+  const typing = event.target.matches("input:not([type=range]), textarea");
+  if (event.ctrlKey || event.metaKey) {
+    if (key === "z" && !typing && !event.repeat) act(event, undo);
+    return;
+  }
+  if (typing) typed(event, key);
+  else command(event, key);
+}
+
+function typed(event, key) {
+  if (key === "Escape") act(event, () => event.target.blur());
+  // Where classes are numbers, no letter can be meant for the field
+  else if (event.target.inputMode === "numeric" && (key === "z" || key === "u")) command(event, key);
+}
+
+function command(event, key) {
+  // A key held down judges one item, not all that follow
+  if (event.repeat && !key.startsWith("Arrow")) return;
+  const form = shown() === null ? null : formOf(shown());
+  if (key === "z") act(event, undo);
+  else if (key === "Escape" && revising) act(event, keep);
+  else if (form === null) return;
+  else if (key === "u") act(event, why);
+  else if (form.kind === "buttons") choose(event, key, form);
+  else if (form.kind === "scale") slide(event, key);
+  else if (/^[0-9]$/.test(key)) byId("class").focus();
+}
+
+function choose(event, key, form) {
+  const option = form.options.find((one) => one.key === key);
+  if (option === undefined) return;
+  act(event, () => judge(option.said));
+  flash(key);
+}
+
+function slide(event, key) {
+  const steps = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 }[key];
+  if (/^[0-9]$/.test(key)) act(event, () => moveScale({ share: Number(key) / 10 }));
+  else if (key === "Home" || key === "End") act(event, () => moveScale({ share: key === "End" ? 1 : 0 }));
+  else if (steps !== undefined) act(event, () => moveScale({ steps }));
+  else if (key === "Enter" && !event.target.matches("button, a, summary")) act(event, () => byId("give").click());
+}
+
+function act(event, what) {
+  event.preventDefault();
+  what();
+}
+
+function why() {
+  if (shown() !== null) askWhy((reason) => judge({ unjudgeable: reason }));
+}
+
+/* The beginning */
+
+document.addEventListener("keydown", pressed);
+document.addEventListener("pointerdown", () => link.used());
+byId("undo").addEventListener("click", undo);
+byId("unjudgeable").addEventListener("click", why);
+// Signing in elsewhere would leave the item; the notice leads there when the person wants to
+window.addEventListener("signed-out", (event) => event.preventDefault());
+for (const event of ["online", "focus"]) window.addEventListener(event, () => link.retry());
+document.addEventListener("visibilitychange", () => {
+  if (document.visibilityState !== "visible") return;
+  outbox.adopt();
+  link.retry();
+  recount();
+});
+setInterval(recount, COUNT_MS);
+outbox.adopt();
+render();
+await link.run();

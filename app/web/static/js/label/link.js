@@ -1,0 +1,173 @@
+/* The line to the service: one request at a time, what was judged before anything else. */
+
+import { api, Problem } from "../api.js";
+
+const HELD = 2;
+const SECOND = 1000;
+const ANSWER_MS = 20 * SECOND;
+const LONGEST_BEAT_MS = 30 * SECOND;
+const LOOK_AGAIN_MS = 15 * SECOND;
+const OTHERS_MS = 5 * SECOND;
+const IDLE_MS = 30 * 60 * SECOND;
+const LONGEST_BACKOFF_MS = 15 * SECOND;
+
+/**
+ * Sends the outbox, holds draws, and renews their leases while somebody is there.
+ *
+ * `tell` is called with what happened: `draws`, `state`, `line`, `sent` (an entry and the answer),
+ * `refused` (an entry and the problem). `line` is `up`, `down`, `signed-out`, `forbidden` or `gone`.
+ */
+export class Link {
+  constructor(session, worker, outbox, leaseSeconds, tell) {
+    this.path = `/v1/sessions/${session}`;
+    this.worker = worker;
+    this.outbox = outbox;
+    this.beatMs = Math.min((leaseSeconds * SECOND) / 3, LONGEST_BEAT_MS);
+    this.tell = tell;
+    this.state = "active";
+    this.line = "up";
+    this.draws = [];
+    this.failures = 0;
+    this.askAt = 0;
+    this.usedAt = Date.now();
+    this.wakeUp = () => {};
+  }
+
+  /** Go on for ever. */
+  async run() {
+    for (;;) {
+      const entry = this.outbox.first;
+      if (entry === null && Date.now() < this.#due()) {
+        await this.#sleep(this.#due() - Date.now());
+        continue;
+      }
+      try {
+        const answer = entry === null ? await this.#ask() : await this.#send(entry);
+        if (entry !== null) {
+          this.outbox.done(entry);
+          this.tell("sent", entry, answer);
+        }
+        this.#taken(answer, entry);
+      } catch (error) {
+        if (!(error instanceof Problem)) throw error;
+        await this.#failed(error, entry);
+      }
+    }
+  }
+
+  /** Somebody is there. */
+  used() {
+    const away = Date.now() - this.usedAt > IDLE_MS;
+    this.usedAt = Date.now();
+    if (away) this.retry();
+  }
+
+  /** The draw was judged: it is in the outbox now. */
+  judged(round) {
+    this.draws = this.draws.filter((draw) => draw.round !== round);
+    this.wakeUp();
+  }
+
+  /** Try at once, whatever has failed. */
+  retry() {
+    this.usedAt = Date.now();
+    this.askAt = 0;
+    this.wakeUp();
+  }
+
+  #due() {
+    if (this.state === "closed") return Number.POSITIVE_INFINITY;
+    // Whoever went away and left the window open must not keep items from the others
+    return Date.now() - this.usedAt > IDLE_MS ? Number.POSITIVE_INFINITY : this.askAt;
+  }
+
+  async #ask() {
+    const count = HELD + this.outbox.rounds.size;
+    return await this.#post("next", { worker: this.worker, count });
+  }
+
+  async #send(entry) {
+    const { kind, round, said, worker } = entry;
+    this.outbox.trying(entry);
+    if (kind === "amend") return await this.#post("amendments", { round, ...said, reason: "undone by the judge" });
+    const others = new Set(this.outbox.entries.filter((one) => one !== entry).map((one) => one.round));
+    const next = worker === this.worker ? HELD + others.size : 0;
+    return await this.#post("observe", { round, ...said, worker, next });
+  }
+
+  async #post(verb, body) {
+    try {
+      return await api("POST", `${this.path}/${verb}`, body, { signal: AbortSignal.timeout(ANSWER_MS) });
+    } catch (error) {
+      // An answer that broke off, or that is not the service's, is none
+      throw error instanceof Problem ? error : new Problem(0);
+    }
+  }
+
+  #taken(answer, entry) {
+    this.failures = 0;
+    this.#setLine("up");
+    const offered = entry === null || (entry.kind === "observe" && entry.worker === this.worker);
+    if (offered) {
+      const judged = this.outbox.rounds;
+      this.draws = answer.draws.filter((draw) => !judged.has(draw.round));
+      const busy = answer.state === "active" || answer.state === "all_leased";
+      const few = this.draws.length < HELD && busy;
+      const wait = few ? Math.min((answer.retry_after ?? 1) * SECOND, OTHERS_MS) : this.beatMs;
+      this.askAt = Date.now() + (busy ? wait : LOOK_AGAIN_MS);
+    }
+    this.#setState(answer.state, offered);
+    this.tell("draws");
+  }
+
+  async #failed(problem, entry) {
+    if (problem.passing || problem.status >= 500) {
+      this.failures += 1;
+      this.#setLine("down");
+      const backoff = Math.min(SECOND * 2 ** (this.failures - 1), LONGEST_BACKOFF_MS);
+      await this.#sleep(Math.max(backoff, (problem.retryAfter ?? 0) * SECOND));
+    } else if (problem.status === 401 || problem.code.startsWith("csrf")) {
+      await this.#standStill("signed-out");
+    } else if (problem.status === 403) {
+      await this.#standStill("forbidden");
+    } else if (problem.code === "session_not_found") {
+      await this.#standStill("gone");
+    } else if (entry === null) {
+      this.askAt = Date.now() + LOOK_AGAIN_MS;
+    } else {
+      this.outbox.done(entry);
+      if (problem.code === "session_closed") this.#setState("closed", true);
+      this.tell("refused", entry, problem);
+    }
+  }
+
+  async #standStill(line) {
+    this.#setLine(line);
+    await this.#sleep(Number.POSITIVE_INFINITY);
+  }
+
+  #setLine(line) {
+    if (line === this.line) return;
+    this.line = line;
+    this.tell("line");
+  }
+
+  #setState(state, offered) {
+    // An amendment is answered without an offer: whether others hold everything is not told then
+    const known = offered ? state : { active: this.state }[state] ?? state;
+    if (known === this.state) return;
+    this.state = known;
+    this.tell("state");
+  }
+
+  #sleep(milliseconds) {
+    return new Promise((resolve) => {
+      const longest = 2 ** 31 - 1;
+      const timer = setTimeout(resolve, Math.min(milliseconds, longest));
+      this.wakeUp = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+}

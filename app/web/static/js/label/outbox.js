@@ -1,0 +1,131 @@
+/* What was judged and is not with the service yet: kept by the browser until it is. */
+
+const PREFIX = "celeus.unsent";
+const BEAT_MS = 20_000;
+const GONE_MS = 180_000;
+
+/**
+ * The unsent judgements of one window, in order.
+ *
+ * An entry is `{kind: "observe" | "amend", round, said, worker, tried}`. It goes only when the
+ * service has answered it; sent twice it does no harm, because the service knows it again.
+ */
+export class Outbox {
+  constructor(session, name, worker) {
+    this.session = session;
+    this.name = name;
+    this.worker = worker;
+    this.place = placeOf(session, name, worker);
+    this.entries = readAt(this.place)?.entries ?? [];
+    this.kept = true;
+    this.#write();
+    // What a closed window has left may be sent by another; a window in use says so now and then
+    setInterval(() => this.entries.length && this.#write(), BEAT_MS);
+    window.addEventListener("pagehide", () => this.#write(0));
+    window.addEventListener("pageshow", (event) => {
+      if (event.persisted) this.entries = readAt(this.place)?.entries ?? [];
+      this.#write();
+    });
+  }
+
+  get first() {
+    return this.entries[0] ?? null;
+  }
+
+  get rounds() {
+    return new Set(this.entries.map((entry) => entry.round));
+  }
+
+  /** Of these rounds nothing is known to the service yet. */
+  get labels() {
+    return this.entries.filter((entry) => entry.kind === "observe").length;
+  }
+
+  add(kind, round, said) {
+    this.entries.push({ kind, round, said, worker: this.worker, tried: false });
+    this.#write();
+  }
+
+  /** The service may have it from now on, even if no answer comes. */
+  trying(entry) {
+    if (entry.tried) return;
+    entry.tried = true;
+    this.#write();
+  }
+
+  done(entry) {
+    this.entries = this.entries.filter((one) => one !== entry);
+    this.#write();
+  }
+
+  /** Say something else of a round, if nobody was told yet; returns whether that was so. */
+  replace(round, said) {
+    const entry = this.entries.findLast((one) => one.round === round);
+    if (entry === undefined || entry.tried) return false;
+    entry.said = said;
+    this.#write();
+    return true;
+  }
+
+  /** Take over what closed windows of this name have left; returns how many judgements. */
+  adopt(name = this.name) {
+    let taken = 0;
+    for (const [place, kept] of leftBehind(this.session, name)) {
+      if (place === this.place) continue;
+      this.entries.unshift(...kept.entries);
+      taken += kept.entries.length;
+      this.#write();
+      localStorage.removeItem(place);
+    }
+    return taken;
+  }
+
+  /** Names, other than this one, under which judgements of this session wait in this browser. */
+  strangers() {
+    const found = new Map();
+    for (const [place, kept] of leftBehind(this.session, null)) {
+      const name = decodeURIComponent(place.split(":")[2]);
+      if (name !== this.name) found.set(name, (found.get(name) ?? 0) + kept.entries.length);
+    }
+    return found;
+  }
+
+  #write(alive = Date.now()) {
+    try {
+      if (this.entries.length === 0) localStorage.removeItem(this.place);
+      else localStorage.setItem(this.place, JSON.stringify({ alive, entries: this.entries }));
+      this.kept = true;
+    } catch {
+      this.kept = false;
+    }
+  }
+}
+
+function placeOf(...parts) {
+  return [PREFIX, ...parts.map(encodeURIComponent)].join(":");
+}
+
+function* leftBehind(session, name) {
+  const begin = `${name === null ? placeOf(session) : placeOf(session, name)}:`;
+  for (const place of places().filter((one) => one.startsWith(begin))) {
+    const kept = readAt(place);
+    if (kept !== null && Date.now() - kept.alive > GONE_MS) yield [place, kept];
+  }
+}
+
+function places() {
+  try {
+    return Object.keys(localStorage);
+  } catch {
+    return [];
+  }
+}
+
+function readAt(place) {
+  try {
+    const kept = JSON.parse(localStorage.getItem(place));
+    return Array.isArray(kept?.entries) ? kept : null;
+  } catch {
+    return null;
+  }
+}
