@@ -66,7 +66,7 @@ class Settings(BaseSettings):
     )
     public_url: str | None = Field(
         default=None,
-        pattern=r"^https?://[^/?#\s]+$",
+        pattern=r"^https?://[^/?#\s]+/?$",
         description="Where people reach the service, for links; else its own host and port.",
     )
     max_draws_per_worker: int = Field(

@@ -38,6 +38,15 @@ def settings_of(**given: Any) -> "Settings":  # noqa: ANN401 -- one type per set
         ) from error
 
 
+def address_of(settings: "Settings", port: int | None = None) -> str:
+    """Where people reach the service: as the settings tell, else on this machine."""
+    if settings.public_url is not None:
+        return settings.public_url.rstrip("/")
+    # Whoever listens on every address of a machine is reached on its own
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)  # noqa: S104
+    return f"http://{f'[{host}]' if ':' in host else host}:{port or settings.port}"
+
+
 @contextmanager
 def database(settings: "Settings") -> Iterator[str]:
     """Address of the database: the one named, else a private one, migrated, until the end."""

@@ -1,4 +1,4 @@
-"""`celeus keys`: make, list, revoke and rotate keys.
+"""`celeus keys`: make, list, revoke and rotate keys, and make links that sign a browser in.
 
 They work on the database of CELEUS_DATABASE_URL, else on the private one of --data-dir, while
 `celeus serve` runs on it and while it does not.
@@ -10,21 +10,25 @@ import re
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from uuid import UUID
 
 import typer
 
-from app.commands.common import DataDir, joined_database, settings_of
+from app.commands.common import DataDir, address_of, joined_database, settings_of
 from app.errors import InvalidValue, SchemaBehind
 
 if TYPE_CHECKING:
     # Not even for annotations at run time: these take most of a second.
+    from app.operations.invitations import Invitation
     from app.operations.keys import KeyRecord, MadeKey
     from app.operations.rooms import Rooms
     from app.settings import Settings
 
 T = TypeVar("T")
 
-keys = typer.Typer(help="Make, list, revoke and rotate keys.", no_args_is_help=True)
+keys = typer.Typer(
+    help="Make, list, revoke and rotate keys, and links to sign in.", no_args_is_help=True
+)
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _LENGTH = re.compile(r"(\d{1,6})([smhdw])", re.ASCII)
@@ -80,6 +84,52 @@ def list_all(
 
 
 @keys.command()
+def invite(  # noqa: PLR0913 -- one parameter an option
+    *,
+    name: Annotated[str | None, typer.Option(help="Whom a new key is for.")] = None,
+    session: Annotated[str | None, typer.Option(help="Session to label; ses_….")] = None,
+    scope: Annotated[
+        list[str] | None, typer.Option(help="Of the new key; repeatable; else label.")
+    ] = None,
+    key: Annotated[
+        str | None, typer.Option(help="Id of a key to use, in place of a new one.")
+    ] = None,
+    project: Annotated[str, typer.Option(help="What a new key belongs to.")] = "default",
+    expires_in: Annotated[str, typer.Option(help="Life of a new key, such as 12h.")] = "30d",
+    link_expires_in: Annotated[str, typer.Option(help="Life of the link.")] = "7d",
+    url: Annotated[
+        str | None, typer.Option(help="Where people reach the service (CELEUS_PUBLIC_URL).")
+    ] = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Print a link that signs a browser in, once.
+
+    With --name it makes a key, whose secret nobody is told: revoking the key signs the person out.
+    With --session the link leads to the page for labelling it.
+    """
+    from app.operations.invitations import Wanted, invite, invite_anew
+    from app.operations.keys import NewKey
+
+    if (name is None) == (key is None):
+        raise InvalidValue(
+            "a link is for a new key or for one that exists: --name or --key",
+            field="name",
+            rule="--name or --key, and not both",
+        )
+    settings = settings_of(data_dir=data_dir, public_url=url)
+    path, session_id = _led_to(session, key, scope)
+    wanted = Wanted(path, _length(link_expires_in, "link-expires-in"), session_id)
+    if key is not None:
+        key_id = _id(key)
+        made = _run(data_dir, lambda rooms: invite(rooms, key_id, wanted))
+    else:
+        life = _length(expires_in, "expires-in")
+        new = NewKey(str(name), tuple(scope or ("label",)), project, expires_in=life)
+        made = _run(data_dir, lambda rooms: invite_anew(rooms, new, wanted))
+    _tell_link(made, address_of(settings))
+
+
+@keys.command()
 def revoke(key_id: KeyId, *, data_dir: DataDir = None) -> None:
     """End a key for good; servers notice within CELEUS_KEY_CACHE_SECONDS."""
     from app.operations.keys import revoke_key
@@ -132,6 +182,34 @@ def _tell(made: "MadeKey", *, quiet: bool) -> None:
     typer.echo(
         f"celeus: key {record.key_id} ({record.name}) of project {record.project},"
         f" {', '.join(record.scopes)}, {ending}; it is shown only now",
+        err=True,
+    )
+
+
+def _led_to(
+    session: str | None, key: str | None, scope: list[str] | None
+) -> tuple[str, UUID | None]:
+    """The page a link leads to, and the session it is about."""
+    from app.api.dependencies import session_id_of
+
+    judges = not scope or "label" in scope
+    if session is not None:
+        return f"/{'label' if judges else 'sessions'}/{session}", session_id_of(session)
+    if key is None and (not scope or set(scope) == {"label"}):
+        raise InvalidValue(
+            "a link for somebody who labels leads to a session: --session ses_…",
+            field="session",
+            rule="a session, or another --scope",
+        )
+    return "/", None
+
+
+def _tell_link(made: "Invitation", address: str) -> None:
+    """The link on stdout, and what it is on stderr: it can be piped to whoever it is for."""
+    typer.echo(made.link(address))
+    typer.echo(
+        f"celeus: signs in as {made.name} (key {made.key_id}), once,"
+        f" until {_cell(made.expires_at)}; it is shown only now",
         err=True,
     )
 

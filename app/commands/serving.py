@@ -7,20 +7,25 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app.commands.common import DataDir, database, settings_of
+from app.commands.common import DataDir, address_of, database, settings_of
 from app.errors import InvalidValue
 
 if TYPE_CHECKING:
     # Not even for annotations at run time: these take most of a second.
     from fastapi import FastAPI
 
+    from app.operations.invitations import Invitation
     from app.settings import Settings
 
+LINK_LIFE = timedelta(minutes=15)
+"""How long the link works that a start shows."""
 DRAIN_SECONDS = 10
 """How long open streams may hold up a stop."""
 IDLE_SECONDS = 65
@@ -47,7 +52,7 @@ def serve(
     with database(settings) as url, _metrics_of(settings.workers):
         # A worker is a process of its own: what it needs to know travels by the environment.
         os.environ["CELEUS_DATABASE_URL"] = url
-        address = f"http://{settings.host}:{free}"
+        address = address_of(settings, free)
         typer.echo(f"celeus {_place(settings)}: {address}", err=True)
         _name_signing_key(settings)
         _tell_keys(settings, url, address)
@@ -108,43 +113,63 @@ def _name_signing_key(settings: "Settings") -> None:
 
 
 def _tell_keys(settings: "Settings", url: str, address: str) -> None:
-    """Show the private database's first key, this once; say how other keys are made.
+    """Show how to come in: on a private database a link, and this once its first key.
 
     Of a database that was named only the lack of a key is told: what is printed there is kept in
-    log files, where no key belongs.
+    log files, where no key and no link belongs.
     """
     import asyncio
 
-    made, some = asyncio.run(_first_key(settings, url))
-    if made is not None:
-        typer.echo(f"celeus key: {made}", err=True)
+    told = asyncio.run(_ways_in(settings, url))
+    if told.invitation is not None:
+        minutes = f"{LINK_LIFE.total_seconds() / 60:g}"
         typer.echo(
-            "  It may do everything, and is shown only now. Keep it, and try it:\n"
+            f"celeus: open this link to sign in (once, within {minutes} minutes):\n"
+            f"  {told.invitation.link(address)}",
+            err=True,
+        )
+    if told.first is not None:
+        typer.echo(f"celeus key: {told.first}", err=True)
+        typer.echo(
+            "  It is for programs, may do everything, and is shown only now. Keep it, and try it:\n"
             "  export CELEUS_KEY=<the key above>\n"
             f'  curl -H "Authorization: Bearer $CELEUS_KEY" {address}/v1/pools',
             err=True,
         )
     folder = "" if settings.database_url else f" --data-dir {settings.data_dir}"
     how = f"celeus keys create{folder} --name … --scope …"
-    typer.echo(f"celeus: {'other keys' if some else 'no keys yet'}: {how}", err=True)
+    typer.echo(f"celeus: {'other keys' if told.some else 'no keys yet'}: {how}", err=True)
+    if told.some:
+        typer.echo(f"celeus: other links: celeus keys invite{folder} --name …", err=True)
 
 
-async def _first_key(settings: "Settings", url: str) -> tuple[str | None, bool]:
-    """A first key where the database is private and has none; whether there are keys at all."""
+@dataclass(frozen=True)
+class _WaysIn:
+    """A link and a first key to be shown; whether there are keys at all."""
+
+    invitation: "Invitation | None" = None
+    first: str | None = field(default=None, repr=False)
+    some: bool = True
+
+
+async def _ways_in(settings: "Settings", url: str) -> _WaysIn:
+    """What may be shown: a link and a first key only where the database is private."""
     from app.errors import Refusal
     from app.main import open_rooms
+    from app.operations.invitations import invite_operator
     from app.operations.keys import any_key, first_key
 
     alone = settings.model_copy(update={"database_url": url, "redis_url": None})
     async with open_rooms(alone) as rooms:
         if settings.database_url is None:
             made = await first_key(rooms)
-            return None if made is None else made.token, True
+            invitation = await invite_operator(rooms, LINK_LIFE)
+            return _WaysIn(invitation, None if made is None else made.token)
         try:
-            return None, not await rooms.database.at_head() or await any_key(rooms)
+            return _WaysIn(some=not await rooms.database.at_head() or await any_key(rooms))
         except Refusal:
             # It starts without its database too; readiness tells
-            return None, True
+            return _WaysIn()
 
 
 def _free_port(host: str, port: int) -> int:

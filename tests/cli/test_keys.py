@@ -14,13 +14,14 @@ import pytest
 
 from app.store import embedded
 from tests.cli.calling import Answer
-from tests.cli.test_serve import environment, serving
+from tests.cli.test_serve import Serving, environment, serving
 from tests.keys import bearer
 from tests.servers import data_folder, free_port
 
 Run = Callable[..., Answer]
 TOKEN = re.compile(r"ce_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")
 SHOWN = re.compile(r"^celeus key: (ce_\S+)$", re.MULTILINE)
+LINK = re.compile(r"(https?://\S+)/login#invite=([A-Za-z0-9_-]{43})")
 
 
 @pytest.fixture
@@ -93,6 +94,18 @@ def test_a_key_is_rotated_and_revoked_by_its_id_or_by_itself(named: Run) -> None
         (("revoke", "0123456789abcdef"), "no key '0123456789abcdef'"),
         (("rotate", "0123456789abcdef"), "no key '0123456789abcdef'"),
         (("rotate", "0123456789abcdef", "--grace", "-1h"), "such as 90m"),
+        (("invite",), "--name or --key"),
+        (
+            ("invite", "--name", "a", "--key", "b", "--session", "ses_" + "0" * 32),
+            "--name or --key",
+        ),
+        (("invite", "--name", "a"), "leads to a session"),
+        (("invite", "--name", "a", "--session", "ses_1"), "no session of this id"),
+        (("invite", "--name", "a", "--session", "ses_" + "0" * 32), "no such session"),
+        (("invite", "--name", "a", "--scope", "root"), "admin, manage, label, read"),
+        (("invite", "--name", "a", "--scope", "read", "--link-expires-in", "0d"), "above 0"),
+        (("invite", "--name", "a", "--scope", "read", "--url", "example.org"), "public_url"),
+        (("invite", "--key", "0123456789abcdef"), "no key '0123456789abcdef'"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(
@@ -137,10 +150,36 @@ def test_a_named_database_gets_no_key_by_itself_and_none_into_a_log(
         told = server.log.read_text()
         assert "no keys yet: celeus keys create" in told
         assert not TOKEN.search(told)
+        assert not LINK.search(told)
         made(named("keys", "create", "--name", "a", "--scope", "read"))
         with serving(command, folder) as server:
             assert "no keys yet" not in server.log.read_text()
         assert not TOKEN.search(server.log.read_text())
+        assert not LINK.search(server.log.read_text())
+
+
+def test_a_link_for_a_new_key_or_for_one_that_exists_is_printed_alone(named: Run) -> None:
+    new = named("keys", "invite", "--name", "Anna", "--scope", "read", "--url", "https://c.test/")
+    assert new.status == 0, new.err
+    [(address, token)] = LINK.findall(new.out)
+    assert (address, new.out.count("\n")) == ("https://c.test", 1)
+    assert token not in new.err
+    assert "as Anna" in new.err
+    [row] = json.loads(named("keys", "list", "--json").out)
+    assert (row["name"], row["scopes"]) == ("Anna", ["read"])
+    assert row["expires"] is not None, "a key that lives on in a browser ends by itself"
+    again = named("keys", "invite", "--key", row["id"])
+    assert LINK.findall(again.out)[0][0] == "http://127.0.0.1:8000"
+    assert len(json.loads(named("keys", "list", "--json").out)) == 1
+    assert named("keys", "revoke", row["id"]).status == 0
+    refused = named("keys", "invite", "--key", row["id"])
+    assert (refused.status, refused.out) == (1, "")
+    assert "revoked" in refused.err
+
+
+def test_a_link_that_could_not_be_made_leaves_no_key(named: Run) -> None:
+    assert named("keys", "invite", "--name", "a", "--session", "ses_" + "0" * 32).status == 1
+    assert named("keys", "list").out == ""
 
 
 def serve(*options: str) -> list[str]:
@@ -160,6 +199,7 @@ def test_a_private_database_shows_its_first_key_once_and_takes_commands_at_any_t
 
         with serving(serve(*where, "--port", "0", "--workers", "2"), folder) as server:
             [first] = SHOWN.findall(server.log.read_text())
+            assert signs_in_once(server)
             pools = f"{server.url}/v1/pools"
             assert httpx.get(pools, headers=bearer(first)).status_code == 200
             second = run("keys", "create", "--name", "b", "--scope", "read", "-q", *where)
@@ -178,8 +218,19 @@ def test_a_private_database_shows_its_first_key_once_and_takes_commands_at_any_t
 
         with serving(serve(*where, "--port", "0"), folder) as server:
             assert not SHOWN.search(server.log.read_text())
+            assert signs_in_once(server), "by a key whose secret nobody knows any more"
             assert httpx.get(f"{server.url}/v1/pools", headers=bearer(first)).status_code == 401
         assert not TOKEN.search(server.log.read_text())
+
+
+def signs_in_once(server: Serving) -> bool:
+    """Whether the link that the start has shown signs in, and then no more."""
+    [(address, token)] = LINK.findall(server.log.read_text())
+    assert address == server.url
+    answers = [httpx.post(f"{server.url}/login", data={"invite": token}) for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [303, 401]
+    cookies = {"celeus": answers[0].cookies["celeus"]}
+    return httpx.get(f"{server.url}/v1/pools", cookies=cookies).status_code == 200
 
 
 @pytest.mark.timeout(240)
