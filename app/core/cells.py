@@ -1,5 +1,6 @@
 """The published policies' game: wealth on cells with the fractions of ``betting``."""
 
+from copy import deepcopy
 from dataclasses import dataclass
 
 from app.core.betting import Bet, Bettor, CommonVariance, OwnVariance
@@ -27,13 +28,12 @@ class Cells(Widened):
         super().__init__(plan)
         policy = plan.policy
         own = policy.fraction == "own"
-        self._plus, self._minus = (
-            Completion(
-                OwnVariance(plan.lower) if own else CommonVariance(),
-                Lure(plan.items, mean_surrogate),
-            )
-            for _ in range(2)
+        self._plus = Completion(
+            OwnVariance(plan.lower) if own else CommonVariance(),
+            Lure(plan.items, mean_surrogate),
         )
+        # One memory serves both completions until they see different rounds.
+        self._minus = self._plus
         self.wealth = Wealth(plan.scale, plan.cell, plan.alpha1, theta=policy.theta, c=policy.c)
         self._cell = plan.cell
 
@@ -45,15 +45,15 @@ class Cells(Widened):
     def play(self, turn: Turn) -> None:
         """Bet on the round, then remember it."""
         self._refine(turn.precision)
-        plus = self._side(self._plus, turn.plus)
-        minus = self._side(self._minus, turn.minus)
+        if self._minus is self._plus and turn.minus is not turn.plus:
+            self._minus = deepcopy(self._plus)
+        plus = minus = self._side(self._plus, turn.plus)
+        if self._minus is not self._plus:
+            minus = self._side(self._minus, turn.minus)
         self.wealth.bet(turn.draw.round, plus, minus)
-        for side, played, seen in (
-            (self._plus, plus, turn.plus),
-            (self._minus, minus, turn.minus),
-        ):
-            side.bettor.record(played.value, played.bet)
-            side.lure.record(seen.loss - seen.guess, turn.draw.q)
+        self._record(self._plus, plus, turn.plus, turn.draw.q)
+        if self._minus is not self._plus:
+            self._record(self._minus, minus, turn.minus, turn.draw.q)
 
     def narrow(self, limits: Interval, *, last: bool) -> None:
         """Intersect with the cells still standing and with the logical limits."""
@@ -68,6 +68,11 @@ class Cells(Widened):
         if cell < self._cell:
             self.wealth.split(cell)
             self._cell = cell
+
+    @staticmethod
+    def _record(side: Completion, played: Side, seen: Seen, q: float) -> None:
+        side.bettor.record(played.value, played.bet)
+        side.lure.record(seen.loss - seen.guess, q)
 
     def _side(self, side: Completion, seen: Seen) -> Side:
         """The bet: on the signal, or in the authors' form of ``evalue`` on the raw loss."""

@@ -88,10 +88,26 @@ class Side(NamedTuple):
         return (self.value - self.bet.offset) / self.bet.scale
 
 
+class Edges(NamedTuple):
+    """Some edges of cells as a bet sees them: their centres, and how fast to stake on them."""
+
+    centre: Floats
+    speed: Floats | float
+
+
 class Wealth:
     """Log wealth of the cells still standing. Cells leave for good, and only leave or split."""
 
-    __slots__ = ("_above", "_alpha1", "_below", "_lower", "_softness", "_theta", "_upper")
+    __slots__ = (
+        "_above",
+        "_below",
+        "_edges",
+        "_level",
+        "_lower",
+        "_softness",
+        "_theta",
+        "_upper",
+    )
 
     def __init__(
         self, span: Interval, cell: float, alpha1: float, *, theta: float, c: float
@@ -99,11 +115,13 @@ class Wealth:
         count = max(1, math.ceil(span.width / cell - 1e-9))
         edges: Floats = span.lower + cell * np.arange(count + 1, dtype=np.float64)
         edges[-1] = span.upper
+        # Cells without a gap share their edges; None once one between others is out.
+        self._edges: Floats | None = edges
         self._lower: Floats = edges[:-1]
         self._upper: Floats = edges[1:]
         self._above: Floats = np.zeros(count)
         self._below: Floats = np.zeros(count)
-        self._alpha1 = alpha1
+        self._level = alpha1
         self._theta = theta
         self._softness = c
 
@@ -118,23 +136,18 @@ class Wealth:
         """Play round ``round_`` on every cell and drop those that are out."""
         if not self._lower.size:
             return
-        centre_up = plus.bet.centre(self._upper)
-        centre_low = minus.bet.centre(self._lower)
+        up, low = self._stakes(round_, plus, minus)
         # Cells stand in ascending order, and so do their centres.
-        if not (centre_up[0] > 0.0 and centre_low[-1] < 1.0):
-            standing = (centre_up > 0.0) & (centre_low < 1.0)
-            self._keep(standing)
+        if not (up.centre[0] > 0.0 and low.centre[-1] < 1.0):
+            self._keep((up.centre > 0.0) & (low.centre < 1.0))
             if not self._lower.size:
                 return
-            centre_up, centre_low = centre_up[standing], centre_low[standing]
-        lower, upper = self._lower, self._upper
-        speed = plus.bettor.speed(upper, self._alpha1, round_)
-        above = stake_above(speed, centre_up, self._softness)
-        above *= plus.scaled - centre_up
+            up, low = self._stakes(round_, plus, minus)
+        above = stake_above(up.speed, up.centre, self._softness)
+        above *= plus.scaled - up.centre
         above += 1.0
-        speed = minus.bettor.speed(lower, self._alpha1, round_)
-        below = stake_below(speed, centre_low, self._softness)
-        below *= centre_low - minus.scaled
+        below = stake_below(low.speed, low.centre, self._softness)
+        below *= low.centre - minus.scaled
         below += 1.0
         if not (above.min() > 0.0 and below.min() > 0.0):
             message = f"wealth factor not positive in round {round_}"
@@ -142,6 +155,19 @@ class Wealth:
         self._above += np.log(above, out=above)
         self._below += np.log(below, out=below)
         self._drop_rejected()
+
+    def _stakes(self, round_: int, plus: Side, minus: Side) -> tuple[Edges, Edges]:
+        """Centres and speeds at the upper edges and at the lower ones."""
+        if plus is not minus or self._edges is None:
+            return self._at(self._upper, round_, plus), self._at(self._lower, round_, minus)
+        both = self._at(self._edges, round_, plus)
+        centre, speed = both.centre, both.speed
+        if isinstance(speed, float):
+            return Edges(centre[1:], speed), Edges(centre[:-1], speed)
+        return Edges(centre[1:], speed[1:]), Edges(centre[:-1], speed[:-1])
+
+    def _at(self, edge: Floats, round_: int, side: Side) -> Edges:
+        return Edges(side.bet.centre(edge), side.bettor.speed(edge, self._level, round_))
 
     def split(self, cell: float) -> None:
         """Cut every standing cell into equal parts of at most ``cell``; parts inherit wealth."""
@@ -157,18 +183,27 @@ class Wealth:
         upper = (self._lower[:, None] + step[:, None] * (offsets + 1)).ravel()
         upper[parts - 1 :: parts] = self._upper
         self._lower, self._upper = lower, upper
+        self._edges = None
+        if np.array_equal(lower[1:], upper[:-1]):
+            self._edges = np.append(lower, upper[-1:])
         self._above = np.repeat(self._above, parts)
         self._below = np.repeat(self._below, parts)
 
     def _drop_rejected(self) -> None:
         mixed = math.log(self._theta) + self._above
         np.logaddexp(mixed, math.log1p(-self._theta) + self._below, out=mixed)
-        least = -math.log(self._alpha1)
+        least = -math.log(self._level)
         if not mixed.max() < least:
             self._keep(mixed < least)
 
     def _keep(self, standing: NDArray[np.bool_]) -> None:
-        self._lower = self._lower[standing]
-        self._upper = self._upper[standing]
-        self._above = self._above[standing]
-        self._below = self._below[standing]
+        kept = np.flatnonzero(standing)
+        if self._edges is not None and kept.size and kept[-1] - kept[0] == kept.size - 1:
+            start, stop = int(kept[0]), int(kept[-1]) + 1
+            self._edges = self._edges[start : stop + 1]
+            self._lower, self._upper = self._edges[:-1], self._edges[1:]
+            self._above, self._below = self._above[start:stop], self._below[start:stop]
+            return
+        self._edges = None
+        self._lower, self._upper = self._lower[kept], self._upper[kept]
+        self._above, self._below = self._above[kept], self._below[kept]

@@ -22,8 +22,7 @@ from app.core.signals import Range, check, signal
 from app.core.stopping import Decisions, rounding, undecided
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(NamedTuple):
     """What one completion saw in a round: plug-in part, range, surrogate, loss and signal."""
 
     plug_in: float
@@ -33,8 +32,7 @@ class Seen:
     signal: float
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
+class Point(NamedTuple):
     """The answer after a folded round, and what the round was told before its loss.
 
     ``left`` is the sum of the surrogates of the items not folded before it, ``variance`` the

@@ -18,6 +18,7 @@ first round.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +28,7 @@ class RangeLeft(ArithmeticError):
     """A signal lay outside the range fixed before its draw: the range was wrong."""
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
+class Range(NamedTuple):
     """Where the signal of the coming draw must lie: ``lower <= S <= upper``."""
 
     lower: float

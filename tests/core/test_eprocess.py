@@ -18,6 +18,10 @@ def wealth(cell: float = 0.1, alpha1: float = 0.05, span: Interval = UNIT) -> We
     return Wealth(span, cell, alpha1, theta=0.5, c=0.5)
 
 
+def state_of(found: Wealth) -> list[list[float]]:
+    return [part.tolist() for part in (found._lower, found._upper, found._above, found._below)]
+
+
 def play(found: Wealth, values: list[float], bet: Bet | None = None, start: int = 1) -> None:
     bettor = OwnVariance(0.0)
     for round_, value in enumerate(values, start=start):
@@ -61,6 +65,28 @@ def test_the_hull_only_narrows() -> None:
         assert after is not None
         assert before.lower <= after.lower
         assert after.upper <= before.upper
+
+
+def test_one_memory_for_both_sides_bets_to_the_last_digit_like_two_alike() -> None:
+    chance = np.random.default_rng(3)
+    one, two = wealth(0.003), wealth(0.003)
+    shared, plus, minus = OwnVariance(0.0), OwnVariance(0.0), OwnVariance(0.0)
+    for round_ in range(1, 400):
+        bet, value = Bet(-0.4, 1.9), float(chance.random() ** 2)
+        if round_ == 150:
+            for found in (one, two):
+                found.split(0.001)
+        if round_ == 200:
+            # A gap between cells: they share their edges no longer.
+            for found in (one, two):
+                found._keep(np.arange(found._lower.size) != found._lower.size // 2)
+        same = Side(shared, bet, value)
+        one.bet(round_, same, same)
+        two.bet(round_, Side(plus, bet, value), Side(minus, bet, value))
+        for bettor in (shared, plus, minus):
+            bettor.record(value, bet)
+        assert state_of(one) == state_of(two)
+    assert 2 < one._lower.size < 200
 
 
 def test_a_cell_beside_the_range_of_a_round_is_out() -> None:
