@@ -11,6 +11,7 @@ from fastapi import APIRouter, FastAPI
 from app.api import (
     certificates,
     history,
+    insights,
     items,
     links,
     planning,
@@ -102,6 +103,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.include_router(rounds.router)
     app.include_router(tasks.router)
     app.include_router(history.router)
+    app.include_router(insights.router)
     app.include_router(certificates.router)
     app.include_router(reports.router)
     app.state.assets = Assets.read()

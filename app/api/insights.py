@@ -124,7 +124,7 @@ async def get_surrogate(rooms: Reads, session_id: SessionId, request: Request) -
 @router.get(
     "/{session_id}/workers",
     operation_id="list_workers",
-    summary="Who is judging: labels of the last minute and hour, draws held",
+    summary="Who is judging, and what each holds",
     response_model=WorkerPage,
     responses=responses(SessionNotFound),
 )

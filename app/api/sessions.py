@@ -63,6 +63,7 @@ async def open_session(rooms: Manages, body: SessionOpening, attempt: AttemptOf)
         strategy=body.strategy,
         lease_seconds=body.lease_seconds,
         parameters=body.parameters.model_dump(exclude_none=True),
+        name=body.name,
     )
     return await attempt.answer(
         201, orjson.dumps, lambda once: sessions.open_session(rooms, opening, once)

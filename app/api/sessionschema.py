@@ -35,6 +35,7 @@ OPENING: JsonDict = {
 }
 SESSION: JsonDict = {
     "id": "ses_019aa0b2c3d47e5f8a9b0c1d2e3f4a5c",
+    "name": "digits, first model",
     "pool_id": "pool_019aa0b2c3d47e5f8a9b0c1d2e3f4a5b",
     "state": "active",
     "target": "pool",
@@ -50,6 +51,7 @@ SESSION: JsonDict = {
     "precision": 0.05,
     "budget": 1737,
     "items": 1737,
+    "scale": {"lower": 0.0, "upper": 1.0},
     "stopped": False,
     "stop_reason": None,
     "stop_when_decided": True,
@@ -150,6 +152,13 @@ class SessionOpening(ClaimIn):
     model_config = ConfigDict(**STRICT, json_schema_extra={"examples": [OPENING]})
 
     pool_id: str = Field(description="A sealed pool.", json_schema_extra=form_of("pool"))
+    name: str | None = Field(
+        None,
+        min_length=1,
+        max_length=200,
+        pattern=NO_NUL,
+        description="What people call it; it stands in no plan and no certificate.",
+    )
     policy: str | None = Field(
         None, min_length=1, max_length=64, description="How items are chosen and bet on."
     )
@@ -160,6 +169,13 @@ class SessionOpening(ClaimIn):
         None, description="How long a worker may hold a draw unheard."
     )
     parameters: Parameters = Field(default_factory=Parameters)
+
+
+class Scale(BaseModel):
+    """Where every loss lies."""
+
+    lower: float
+    upper: float
 
 
 class Rounds(BaseModel):
@@ -187,6 +203,7 @@ class Session(BaseModel):
     model_config = ConfigDict(json_schema_extra={"examples": [SESSION]})
 
     id: str
+    name: str | None = None
     pool_id: str
     state: SessionState
     target: Literal["pool", "population"]
@@ -202,6 +219,7 @@ class Session(BaseModel):
     precision: float | None
     budget: int
     items: int
+    scale: Scale | None = Field(None, description="Of the losses; null for older sessions.")
     stopped: bool
     stop_reason: Literal["target_reached", "decided", "exhausted", "budget_spent"] | None
     stop_when_decided: bool = False

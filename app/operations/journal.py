@@ -63,6 +63,7 @@ class Journal:
     leases: dict[int, Lease]
     folded_before: int
     head: bytes | None
+    name: str | None
     entries: list[Entry] = field(default_factory=list)
     leased: list[Lease] = field(default_factory=list)
     judged: list[int] = field(default_factory=list)
@@ -128,6 +129,7 @@ class Journal:
             forecast=self.forecast,
             created_at=self.created_at,
             ledger_head=self.head,
+            name=self.name,
         )
         return status_document(known, self.plan, self.state)
 
@@ -212,6 +214,7 @@ def _journal(
         leases=leases,
         folded_before=warm.state.folded,
         head=row["ledger_head"],
+        name=row["name"],
     )
 
 

@@ -53,6 +53,7 @@ class Opening:
     strategy: Strategy | None = None
     lease_seconds: int | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +118,7 @@ async def open_session(
                 forecast=None,
                 created_at=now,
                 ledger_head=chain_start(session_id.bytes, bytes.fromhex(plan.digest)),
+                name=opening.name,
             )
             document = status_document(known, plan, state)
             await _insert(db, known, plan, seed, document)
@@ -251,6 +253,7 @@ async def _insert(
             "session_id": known.session_id,
             "project_id": known.project_id,
             "pool_id": known.pool_id,
+            "name": known.name,
             "plan": json.dumps(plan.to_dict()),
             "plan_digest": bytes.fromhex(plan.digest),
             "seed": seed,
@@ -268,10 +271,10 @@ async def _insert(
 
 _INSERT = text(
     """
-    INSERT INTO sessions (session_id, project_id, pool_id, plan, plan_digest, seed, commitment,
-        lease_seconds, lifecycle, state, precision, budget, sequence, revision, drawn, status,
-        ledger_head, created_at, updated_at)
-    VALUES (:session_id, :project_id, :pool_id, CAST(:plan AS jsonb), :plan_digest, :seed,
+    INSERT INTO sessions (session_id, project_id, pool_id, name, plan, plan_digest, seed,
+        commitment, lease_seconds, lifecycle, state, precision, budget, sequence, revision, drawn,
+        status, ledger_head, created_at, updated_at)
+    VALUES (:session_id, :project_id, :pool_id, :name, CAST(:plan AS jsonb), :plan_digest, :seed,
         :commitment, :lease_seconds, 'active', :state, :precision, :budget, 0, 1, 0,
         CAST(:status AS jsonb), :ledger_head, :now, :now)
     """

@@ -27,6 +27,7 @@ class Known:
     forecast: dict[str, Any] | None
     created_at: datetime
     ledger_head: bytes | None
+    name: str | None = None
 
 
 def session_state(lifecycle: str, state: State) -> str:
@@ -42,6 +43,7 @@ def status_document(known: Known, plan: Plan, state: State) -> dict[str, Any]:
     reason = state.stop_reason
     return {
         "id": f"ses_{known.session_id.hex}",
+        "name": known.name,
         "pool_id": f"pool_{known.pool_id.hex}",
         "state": session_state(known.lifecycle, state),
         "target": plan.target,
@@ -57,6 +59,7 @@ def status_document(known: Known, plan: Plan, state: State) -> dict[str, Any]:
         "precision": state.stopping.precision,
         "budget": state.stopping.budget,
         "items": plan.items,
+        "scale": {"lower": plan.lower, "upper": plan.upper},
         "stopped": reason is not None or known.lifecycle == "closed",
         "stop_reason": reason,
         "stop_when_decided": state.stopping.stop_when_decided,

@@ -187,6 +187,8 @@ sessions = Table(
     Column("session_id", Uuid, primary_key=True),
     _project(),
     Column("pool_id", Uuid, ForeignKey("pools.pool_id"), nullable=False),
+    # What people call it; neither plan nor certificate knows it.
+    Column("name", Text),
     Column("plan", JSONB, nullable=False),
     Column("plan_digest", LargeBinary, nullable=False),
     Column("seed", LargeBinary, nullable=False),
