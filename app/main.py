@@ -39,7 +39,7 @@ from app.store.database import Database
 from app.store.rates import Rates
 from app.web import assets, labelling, signin
 from app.web.assets import Assets
-from app.web.pages import doors_pages
+from app.web.pages import doors_pages, show_refusals
 from app.web.rendering import Templates
 
 PAGES: tuple[APIRouter, ...] = (
@@ -110,6 +110,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.templates = Templates(app.state.assets)
     for router in PAGES:
         app.include_router(router)
+    show_refusals(app)
     app.add_middleware(BodyLimit, settings=settings)
     app.add_middleware(Door, pages=doors_pages(PAGES))
     app.add_middleware(Measured, metrics=app.state.metrics)

@@ -239,9 +239,9 @@ def install(app: FastAPI) -> None:
         if not isinstance(error, HTTPException):
             return _unexpected()
         answer = _of_http(error)
-        if answer.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        if answer.status_code == HTTPStatus.METHOD_NOT_ALLOWED and (known := _methods(request)):
             # The framework names those of one route only, of the several that a path may have.
-            answer.headers["Allow"] = ", ".join(_methods(request))
+            answer.headers["Allow"] = ", ".join(known)
         return answer
 
     async def of_system(_: Request, error: Exception) -> JSONResponse:

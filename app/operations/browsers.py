@@ -42,8 +42,9 @@ class SignedIn:
 
 async def sign_in(rooms: Rooms, caller: Caller, path: str) -> SignedIn:
     """Have a browser go on as this caller, who has shown a key that works."""
-    async with rooms.transaction() as db:
-        token = await begin(rooms, db, caller.key_id)
+    with schema_known("signing in"):
+        async with rooms.transaction() as db:
+            token = await begin(rooms, db, caller.key_id)
     return SignedIn(path, longest_seconds(rooms), token)
 
 

@@ -12,29 +12,32 @@ and `app.main` names its router. Whoever is not signed in is led to `/login` and
 is shown as a page.
 """
 
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
+from http import HTTPStatus
 from typing import Annotated, Any, cast
 from urllib.parse import quote
 
-from fastapi import APIRouter, Request, Response, Security
+from fastapi import APIRouter, FastAPI, Request, Response, Security
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, RedirectResponse
 from fastapi.routing import APIRoute
 from fastapi.security import SecurityScopes
+from starlette.exceptions import HTTPException
 from starlette.routing import Match
 from starlette.types import ASGIApp, Scope
 
 from app.api.auth import CallerOf, Pages
-from app.api.browsers import cookie_of, taken_cookie
+from app.api.browsers import READING, cookie_of, headers_of, taken_cookie
 from app.api.problems import RETRY_SECONDS, status_of
-from app.errors import InvalidValue, Refusal, Unauthenticated, Unavailable
+from app.errors import InvalidValue, NotFound, Refusal, Unauthenticated, Unavailable
 from app.operations.callers import Caller
 from app.operations.rooms import Rooms
 from app.web.rendering import Templates
 
 LOGIN = "/login"
 _STATIC = "/static/"
+_INTERFACE = "/v1/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +110,8 @@ def doors_pages(routers: Sequence[APIRouter]) -> Pages:
     routes = [route for router in routers for route in router.routes]
 
     def shows(scope: Scope) -> bool:
-        return any(route.matches(scope)[0] is not Match.NONE for route in routes)
+        known = any(route.matches(scope)[0] is not Match.NONE for route in routes)
+        return known or _navigates(scope)
 
     def opened(path: str) -> bool:
         return path == LOGIN or path.startswith(_STATIC)
@@ -115,17 +119,42 @@ def doors_pages(routers: Sequence[APIRouter]) -> Pages:
     return Pages(opened, shows, _refused_at_door)
 
 
+def show_refusals(app: FastAPI) -> None:
+    """Show people who came to an address where nothing is a page that says so."""
+    told = app.exception_handlers[HTTPException]
+
+    async def missing(request: Request, error: Exception) -> Response:
+        if getattr(error, "status_code", None) == HTTPStatus.NOT_FOUND and _navigates(
+            request.scope
+        ):
+            return refused_page(request.scope, NotFound("there is nothing at this address"))
+        answer = told(request, error)
+        return await answer if isinstance(answer, Awaitable) else answer
+
+    app.add_exception_handler(HTTPException, missing)
+
+
 def refused_page(scope: Scope, refusal: Refusal) -> HTMLResponse:
     """A refusal as a person reads it, with the next sensible step."""
     caller: Caller | None = scope.get("state", {}).get("caller")
     templates = cast("Templates", scope["app"].state.templates)
     status = status_of(type(refusal))
-    context = {"refusal": refusal, "title": refusal.title(), "status": int(status)}
-    answer = templates.page("refusal.html", caller, context, status=status)
+    told = {"title": refusal.title(), "detail": sentence(refusal.detail), "status": int(status)}
+    answer = templates.page("refusal.html", caller, told, status=status)
+    tell_when(answer, refusal)
+    return answer
+
+
+def tell_when(answer: Response, refusal: Refusal) -> None:
+    """Say in the answer when to try again, where that may help."""
     wait = refusal.more.get("retry_after")
     if wait is not None or isinstance(refusal, Unavailable):
         answer.headers["Retry-After"] = str(wait or RETRY_SECONDS)
-    return answer
+
+
+def sentence(detail: str) -> str:
+    """What a refusal says, as a sentence of a page."""
+    return f"{detail[:1].upper()}{detail[1:].rstrip('.')}."
 
 
 def templates_of(request: Request) -> Templates:
@@ -141,11 +170,17 @@ def login_path(scope: Scope) -> str:
     return f"{LOGIN}?next={quote(asked, safe='/')}"
 
 
+def _navigates(scope: Scope) -> bool:
+    """Whether somebody follows a link, or types an address, that is none of the interface."""
+    asked = "".join(headers_of(scope, b"accept"))
+    reads = scope["method"] in READING
+    return reads and "text/html" in asked and not scope["path"].startswith(_INTERFACE)
+
+
 def _refused_at_door(scope: Scope, refusal: Refusal) -> ASGIApp:
     if not isinstance(refusal, Unauthenticated):
         return refused_page(scope, refusal)
-    asks = scope["method"] in {"GET", "HEAD"}
-    answer = RedirectResponse(login_path(scope) if asks else LOGIN, 303)
+    answer = RedirectResponse(login_path(scope) if scope["method"] in READING else LOGIN, 303)
     answer.headers["Cache-Control"] = "no-store"
     if cookie_of(scope) is not None:
         answer.headers["Set-Cookie"] = taken_cookie(scope)

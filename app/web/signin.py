@@ -10,17 +10,18 @@ from fastapi.responses import RedirectResponse
 
 from app.api.auth import key_parts
 from app.api.browsers import cookie_of, given_cookie, require_own_origin, taken_cookie
-from app.api.problems import RETRY_SECONDS, status_of
+from app.api.problems import status_of
 from app.api.rates import limit, limit_failures
-from app.errors import InvalidValue, Refusal, Unauthenticated
+from app.errors import InvalidValue, Refusal, Unauthenticated, Unavailable
 from app.operations.admission import admit
 from app.operations.browsers import SignedIn, admit_browser, sign_in, sign_out
 from app.operations.callers import Caller
 from app.operations.invitations import accept
 from app.operations.rooms import Rooms
-from app.web.pages import LOGIN, AnyonesPage, PageRoute, templates_of
+from app.web.pages import LOGIN, AnyonesPage, PageRoute, sentence, tell_when, templates_of
 
 MOST_FORM_BYTES = 16 << 10
+MOST_FIELDS = 10
 LONGEST_PATH = 2_000
 
 # Browsers leave control characters out of an address and turn "\" round, so that "/\evil" and
@@ -51,10 +52,12 @@ async def _attempt(request: Request) -> Attempt:
         body += part
         if len(body) > MOST_FORM_BYTES:
             raise InvalidValue("the form is too long", field="body", rule="a key, or a link")
-    form = parse_qs(bytes(body).decode("latin-1"), max_num_fields=10)
-    first = {name: values[0].strip() for name, values in form.items()}
-    path = local_path(first.get("next", "/"))
-    return Attempt(first.get("key", ""), first.get("invite", ""), path)
+    try:
+        form = parse_qs(bytes(body).decode("latin-1"), max_num_fields=MOST_FIELDS)
+    except ValueError as error:
+        raise InvalidValue("the form has too many fields", field="body") from error
+    key, invite, path = (form.get(name, [""])[0] for name in ("key", "invite", "next"))
+    return Attempt(key.strip(), invite.strip(), local_path(path))
 
 
 async def _open_rooms(request: Request) -> Rooms:
@@ -121,12 +124,13 @@ async def _present(request: Request, rooms: Rooms) -> Caller | None:
 
 
 def _told_wrong(request: Request, attempt: Attempt, refusal: Refusal) -> Response:
-    wrong = refusal.detail
+    wrong = sentence(refusal.detail)
     if isinstance(refusal, Unauthenticated) and not attempt.invite:
         wrong = "This is not a key that works. A key begins with ce_; it may be expired or revoked."
+    elif isinstance(refusal, Unavailable):
+        wrong = sentence(refusal.title())
     context = {"next": attempt.path, "wrong": wrong}
     status = status_of(type(refusal))
     answer = templates_of(request).page("login.html", None, context, status=status)
-    if "retry_after" in refusal.more or status == 503:
-        answer.headers["Retry-After"] = str(refusal.more.get("retry_after", RETRY_SECONDS))
+    tell_when(answer, refusal)
     return answer
