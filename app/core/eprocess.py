@@ -42,11 +42,12 @@ class Interval:
 
     def cut(self, limits: "Interval") -> "Interval":
         """The part inside ``limits``; an interval beside them shrinks to their nearest end."""
-        lower = min(max(self.lower, limits.lower), limits.upper)
-        upper = max(min(self.upper, limits.upper), limits.lower)
-        if lower == self.lower and upper == self.upper:
+        if limits.lower <= self.lower and self.upper <= limits.upper:
             return self
-        return Interval(lower, upper)
+        return Interval(
+            lower=min(max(self.lower, limits.lower), limits.upper),
+            upper=max(min(self.upper, limits.upper), limits.lower),
+        )
 
     def meets(self, other: "Interval") -> bool:
         """The two share at least one point."""
@@ -72,7 +73,7 @@ class Standing:
         else:
             self.interval = self.interval.cut(hull)
         self.interval = self.interval.cut(limits)
-        return self.interval is not before
+        return self.interval is not before and self.interval != before
 
 
 class Side(NamedTuple):
@@ -102,6 +103,7 @@ class Wealth:
         "_above",
         "_below",
         "_edges",
+        "_hull",
         "_level",
         "_lower",
         "_softness",
@@ -117,6 +119,7 @@ class Wealth:
         edges[-1] = span.upper
         # Cells without a gap share their edges; None once one between others is out.
         self._edges: Floats | None = edges
+        self._hull: Interval | None = None
         self._lower: Floats = edges[:-1]
         self._upper: Floats = edges[1:]
         self._above: Floats = np.zeros(count)
@@ -130,7 +133,9 @@ class Wealth:
         """Hull of the cells still standing, or None when none is."""
         if not self._lower.size:
             return None
-        return Interval(float(self._lower[0]), float(self._upper[-1]))
+        if self._hull is None:
+            self._hull = Interval(float(self._lower[0]), float(self._upper[-1]))
+        return self._hull
 
     def bet(self, round_: int, plus: Side, minus: Side) -> None:
         """Play round ``round_`` on every cell and drop those that are out."""
@@ -197,6 +202,7 @@ class Wealth:
             self._keep(mixed < least)
 
     def _keep(self, standing: NDArray[np.bool_]) -> None:
+        self._hull = None
         kept = np.flatnonzero(standing)
         if self._edges is not None and kept.size and kept[-1] - kept[0] == kept.size - 1:
             start, stop = int(kept[0]), int(kept[-1]) + 1

@@ -253,12 +253,14 @@ def fold_ready(plan: Plan, state: State) -> State:
     if state.stale:
         state.fold = state.opening.fold()
         state.stale = False
-    while state.folded < state.drawn:
-        ready = state.rounds[state.folded]
+    rounds, folded = state.rounds, state.folded
+    while folded < len(rounds):
+        ready = rounds[folded]
         loss = ready.loss
         if isinstance(loss, _Pending):
             break
         rule = ready.rule
         outcome = Outcome(ready.draw, loss, rule.precision, rule.budget)
         state.fold = fold_round(plan, state.fold, outcome)
+        folded += 1
     return state
