@@ -96,41 +96,39 @@ async def test_the_cookie_is_for_this_service_alone_and_for_no_script(
     assert token not in str(kept), "only a hash is kept"
 
 
-@pytest.mark.parametrize(
-    "asked",
-    [
-        "//evil.test",
-        "///evil.test",
-        r"/\evil.test",
-        r"\/evil.test",
-        r"\\evil.test",
-        "https://evil.test",
-        "https:evil.test",
-        "http:/evil.test",
-        "javascript:alert(1)",
-        "evil.test",
-        "",
-        " /x",
-        "/\t/evil.test",
-        "/\n/evil.test",
-        "\t//evil.test",
-        "/x\r\nSet-Cookie: a=b",
-        "/é",
-        "/\x00",
-        "/" + "x" * 2_000,
-        "/login?next=/login",
-    ],
-)
-async def test_nobody_is_led_elsewhere_by_signing_in(
-    asked: str, visiting: Visiting, database_url: str
-) -> None:
-    assert local_path(asked) == "/"
+ELSEWHERE = [
+    "//evil.test",
+    "///evil.test",
+    r"/\evil.test",
+    r"\/evil.test",
+    r"\\evil.test",
+    "https://evil.test",
+    "https:evil.test",
+    "http:/evil.test",
+    "javascript:alert(1)",
+    "evil.test",
+    "",
+    " /x",
+    "/\t/evil.test",
+    "/\n/evil.test",
+    "\t//evil.test",
+    "/x\r\nSet-Cookie: a=b",
+    "/é",
+    "/\x00",
+    "/" + "x" * 2_000,
+    "/login?next=/login",
+]
+
+
+async def test_nobody_is_led_elsewhere_by_signing_in(visiting: Visiting, database_url: str) -> None:
+    token = key_in(database_url)
     async with visiting() as browser:
-        page = await browser.get("/login", params={"next": asked})
-        assert 'name="next" value="/"' in page.text
-        data = {"key": key_in(database_url), "next": asked}
-        answer = await browser.post("/login", data=data)
-        assert (answer.status_code, answer.headers["Location"]) == (303, "/")
+        for asked in ELSEWHERE:
+            assert local_path(asked) == "/"
+            page = await browser.get("/login", params={"next": asked})
+            assert 'name="next" value="/"' in page.text
+            answer = await browser.post("/login", data={"key": token, "next": asked})
+            assert (answer.status_code, answer.headers["Location"]) == (303, "/"), asked
 
 
 @pytest.mark.parametrize("asked", ["/", "/sessions/new", "/label/ses_1?x=%20#a", "/a//b", "/a:b"])

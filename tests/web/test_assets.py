@@ -1,0 +1,129 @@
+import gzip
+import re
+import zipfile
+from pathlib import Path
+from subprocess import run
+from sys import executable
+
+import pytest
+from fastapi import FastAPI
+
+from app.web.assets import FOLDER, Asset, Assets
+from app.web.rendering import TEMPLATES, Templates
+from tests.web.test_signing_in import Visiting
+
+ROOT = Path(__file__).parents[2]
+
+
+def assets(app: FastAPI) -> Assets:
+    found: Assets = app.state.assets
+    return found
+
+
+async def test_a_file_is_kept_for_ever_under_the_name_of_its_version(
+    app: FastAPI, visiting: Visiting
+) -> None:
+    url = assets(app).url("celeus.css")
+    async with visiting() as anybody:
+        answer = await anybody.get(url)
+        assert answer.status_code == 200
+        assert answer.headers["Cache-Control"] == "public, max-age=31536000, immutable"
+        assert answer.headers["Content-Type"].startswith("text/css")
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+        assert answer.content == (FOLDER / "celeus.css").read_bytes()
+        known = {"If-None-Match": answer.headers["ETag"]}
+        again = await anybody.get(url, headers=known)
+        assert (again.status_code, again.content) == (304, b"")
+        plain = await anybody.get(url, headers={"Accept-Encoding": "identity"})
+        assert "Content-Encoding" not in plain.headers
+        assert plain.content == answer.content
+        async with anybody.stream("GET", url, headers={"Accept-Encoding": "gzip"}) as packed:
+            raw = b"".join([part async for part in packed.aiter_raw()])
+        assert packed.headers["Vary"] == "Accept-Encoding"
+        assert gzip.decompress(raw) == answer.content
+        assert len(raw) < len(answer.content) / 2
+
+
+async def test_a_page_of_another_version_gets_the_file_and_does_not_keep_it(
+    visiting: Visiting,
+) -> None:
+    async with visiting() as anybody:
+        answer = await anybody.get("/static/0123456789abcdef/js/api.js")
+    assert answer.status_code == 200
+    assert answer.headers["Cache-Control"] == "no-cache"
+
+
+NO_FILES = [
+    "/static/",
+    "/static/v",
+    "/static/v/",
+    "/static/v/js",
+    "/static/v/../templates/login.html",
+    "/static/v/..%2ftemplates%2flogin.html",
+    "/static/v/%2e%2e/signin.py",
+    "/static/v/....//signin.py",
+    "/static/v//etc/passwd",
+    "/static/v/js/api.js%00.css",
+    "/static/v/celeus.css/",
+    "/static/../v1/pools",
+]
+
+
+async def test_nothing_else_is_found_among_the_files(visiting: Visiting) -> None:
+    async with visiting() as anybody:
+        for path in NO_FILES:
+            answer = await anybody.get(f"http://celeus.test{path}")
+            assert answer.status_code in {401, 404}, path
+            posted = await anybody.post(f"http://celeus.test{path}")
+            assert posted.status_code in {401, 404, 405}, path
+
+
+def test_another_content_is_another_version() -> None:
+    one = Assets({"a.js": Asset(b"1", "text/javascript"), "b.js": Asset(b"2", "text/javascript")})
+    two = Assets({"a.js": Asset(b"2", "text/javascript"), "b.js": Asset(b"1", "text/javascript")})
+    assert one.version != two.version
+    with pytest.raises(LookupError):
+        one.url("c.js")
+
+
+def test_every_file_that_scripts_and_styles_name_is_there() -> None:
+    for path in [*FOLDER.glob("js/**/*.js"), *FOLDER.glob("**/*.css")]:
+        found = re.findall(r"""(?:from|import)\s*\(?["'](\.{1,2}/[^"']+)["']""", path.read_text())
+        found += re.findall(r"""url\(["']?(?!data:|#)([^"')]+)""", path.read_text())
+        missing = [name for name in found if not (path.parent / name).resolve().is_file()]
+        assert missing == [], path
+
+
+def test_every_template_can_be_read() -> None:
+    pages = Templates(Assets.read())._pages
+    for path in TEMPLATES.glob("**/*.html"):
+        pages.get_template(path.relative_to(TEMPLATES).as_posix())
+
+
+def test_what_is_not_ours_stands_beside_its_licence_and_version() -> None:
+    for library in (FOLDER / "vendor").iterdir():
+        names = {path.name for path in library.iterdir()}
+        assert any(name.startswith("LICENSE") for name in names), library
+        assert any(name.startswith("VERSION") for name in names), library
+
+
+def test_no_file_of_ours_writes_markup_or_asks_elsewhere() -> None:
+    for path in FOLDER.glob("js/**/*.js"):
+        text = path.read_text()
+        forbidden = r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function"
+        assert re.search(forbidden, text) is None, path
+        hosts = set(re.findall(r"https?://[\w.-]+", text))
+        assert hosts <= {"http://www.w3.org"}, path
+
+
+@pytest.mark.timeout(240)
+def test_the_wheel_carries_every_template_and_every_file(tmp_path: Path) -> None:
+    building = [executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    run(building, cwd=ROOT, check=True, capture_output=True)
+    [wheel] = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as packed:
+        names = set(packed.namelist())
+    carried = [
+        path for folder in (FOLDER, TEMPLATES) for path in folder.rglob("*") if path.is_file()
+    ]
+    assert {path.relative_to(ROOT).as_posix() for path in carried} <= names
