@@ -37,13 +37,14 @@ from app.settings import Settings
 from app.store.cache import Cache
 from app.store.database import Database
 from app.store.rates import Rates
-from app.web import assets, labelling, signin
+from app.web import assets, documents, labelling, signin
 from app.web.assets import Assets
 from app.web.pages import doors_pages, show_refusals
 from app.web.rendering import Templates
 
 PAGES: tuple[APIRouter, ...] = (
     assets.router,
+    documents.router,
     signin.router,
     labelling.router,
 )

@@ -1,0 +1,159 @@
+"""The documentation as pages: every link leads somewhere, and what is written stays text."""
+
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from fastapi import FastAPI
+from httpx import ASGITransport, AsyncClient
+
+from app.main import create_app
+from app.settings import Settings
+from app.web.library import HOME, SHELVES, Library
+from app.web.markdown import rendered
+from tests.keys import bearer, key_in
+
+LIBRARY = Library.found()
+ADDRESSES = [document.address for document in LIBRARY.documents.values()]
+_LINK = re.compile(r'<a [^>]*href="([^"]*)"')
+_PICTURE = re.compile(r'<img [^>]*src="([^"]*)"')
+_ID = re.compile(r' id="([^"]*)"')
+
+
+@pytest.fixture
+async def app(database_url: str) -> AsyncIterator[FastAPI]:
+    app = create_app(Settings(database_url=database_url))
+    async with app.router.lifespan_context(app):
+        yield app
+
+
+@pytest.fixture
+async def reader(app: FastAPI, database_url: str) -> AsyncIterator[AsyncClient]:
+    """Whoever may do the least."""
+    transport = ASGITransport(app, raise_app_exceptions=False)
+    headers = bearer(key_in(database_url, "label"))
+    async with AsyncClient(
+        transport=transport, base_url="http://celeus.test", headers=headers
+    ) as client:
+        yield client
+
+
+def unescaped(text: str) -> str:
+    return text.replace("&amp;", "&")
+
+
+async def test_every_link_and_picture_of_every_page_leads_somewhere(reader: AsyncClient) -> None:
+    pages = {address: await reader.get(address) for address in [*ADDRESSES, "/reference"]}
+    assert {answer.status_code for answer in pages.values()} == {200}
+    ids = {address: set(_ID.findall(answer.text)) for address, answer in pages.items()}
+    others: set[str] = set()
+    for address, answer in pages.items():
+        article = answer.text.partition("<article")[2].partition("</article>")[0]
+        for link in map(unescaped, _LINK.findall(article)):
+            if link.startswith(("https://", "http://")):
+                continue
+            path, _, section = link.partition("#")
+            assert not path or path.startswith("/"), (address, link)
+            if path in pages or not path:
+                assert not section or section in ids[path or address], (address, link)
+            else:
+                others.add(path)
+        others |= set(_PICTURE.findall(article))
+    assert others >= {"/docs/demo.png", "/openapi.json"}
+    for path in others:
+        assert (await reader.get(path)).status_code == 200, path
+
+
+async def test_every_page_stands_in_the_navigation_once(reader: AsyncClient) -> None:
+    page = (await reader.get(HOME)).text
+    shelves = page.partition('id="shelves"')[2].partition("</details>")[0]
+    own = [document.address for name, document in LIBRARY.documents.items() if "/" not in name]
+    assert sorted(_LINK.findall(shelves)) == sorted([*own, "/reference"])
+    assert shelves.count('aria-current="page"') == 1
+
+
+async def test_no_shelf_names_a_page_that_is_not_there() -> None:
+    named = {name for names in SHELVES.values() for name in names}
+    assert named <= LIBRARY.documents.keys()
+    assert all(document.text.title for document in LIBRARY.documents.values())
+
+
+async def test_headings_have_the_ids_links_in_the_repository_use(reader: AsyncClient) -> None:
+    page = (await reader.get(f"{HOME}/api")).text
+    assert 'id="keys-and-scopes"' in page
+    assert 'href="/docs/operations#keys"' in page
+    twice = rendered("# A\n\n## B, `c`?\n\n## B c\n", lambda link: link)
+    assert [one.id for one in twice.headings] == ["b-c", "b-c-1"]
+
+
+async def test_the_pages_hold_no_comment_style_or_script(reader: AsyncClient) -> None:
+    for address in ADDRESSES:
+        answer = await reader.get(address)
+        article = answer.text.partition("<article")[2].partition("</article>")[0]
+        assert "&lt;!--" not in article
+        assert not re.search(r"<[^>]* (style|on\w+)=", article)
+        assert "<script" not in article
+        assert "script-src 'self'" in answer.headers["Content-Security-Policy"]
+        assert "unsafe" not in answer.headers["Content-Security-Policy"]
+
+
+def test_html_in_a_page_stays_text() -> None:
+    hostile = (
+        "<script>alert(1)</script>\n\n<img src=x onerror=alert(2)>\n\n[a](javascript:alert(3))"
+    )
+    found = rendered(hostile, lambda link: link).html
+    assert "<script" not in found
+    assert "<img" not in found
+    assert 'href="javascript' not in found
+
+
+def test_links_that_lead_nowhere_here_are_plain_text() -> None:
+    found = rendered("[the `code`](../app/main.py) and [more](x.md)", lambda _: None).html
+    assert found == "<p>the <code>code</code> and more</p>\n"
+
+
+@pytest.mark.parametrize(
+    "path", ["nothing", "../README.md", "%2e%2e/app/main.py", "index.md", "pictures", "a/" * 400]
+)
+async def test_what_is_no_page_is_not_found(path: str, reader: AsyncClient) -> None:
+    answer = await reader.get(f"http://celeus.test{HOME}/{path}")
+    assert answer.status_code in {401, 404}
+    assert "import" not in answer.text
+
+
+async def test_a_picture_is_sent_once(reader: AsyncClient) -> None:
+    first = await reader.get(f"{HOME}/demo.png")
+    assert first.headers["Content-Type"] == "image/png"
+    again = await reader.get(f"{HOME}/demo.png", headers={"If-None-Match": first.headers["ETag"]})
+    assert (again.status_code, again.content) == (304, b"")
+
+
+async def test_the_documentation_is_behind_the_door(app: FastAPI) -> None:
+    async with AsyncClient(transport=ASGITransport(app), base_url="http://celeus.test") as nobody:
+        for path in (HOME, f"{HOME}/api", f"{HOME}/demo.png", "/reference"):
+            answer = await nobody.get(path)
+            assert (answer.status_code, answer.headers["Location"]) == (303, f"/login?next={path}")
+
+
+async def test_the_reference_loads_nothing_from_elsewhere(reader: AsyncClient) -> None:
+    page = await reader.get("/reference")
+    policy = page.headers["Content-Security-Policy"]
+    assert "connect-src 'self'" in policy
+    assert "worker-src blob:" in policy
+    [script] = re.findall(r'src="(/static/[^"]*redoc[^"]*)"', page.text)
+    code = await reader.get(script)
+    assert "max-age=31536000, immutable" in code.headers["Cache-Control"]
+    assert "cdn.redoc" not in code.text
+
+
+def test_a_wheel_carries_the_documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "app"
+    (package / "web").mkdir(parents=True)
+    (package / "_docs").mkdir()
+    for name in ("index.md", "README.md", "CHANGELOG.md"):
+        (package / "_docs" / name).write_text("# Title\n\n[one](../README.md#a) [two](index.md)\n")
+    monkeypatch.setattr("app.web.library.__file__", str(package / "web" / "library.py"))
+    carried = Library.found()
+    assert set(carried.documents) == {"index", "readme", "changelog"}
+    assert 'href="/docs/readme#a"' in carried.documents["index"].text.html
