@@ -50,7 +50,7 @@ class TaskAnswer(BaseModel):
     )
 
     session: BlindSession
-    name: str = Field(description="Name of the pool.")
+    name: str = Field(description="Name of the session, or of its pool.")
     loss: TaskLoss
     takes_labels: bool = Field(description="A judgement may be a `label`, the true class.")
     classes: int | None = Field(description="How many classes there are, where that is known.")

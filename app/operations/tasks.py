@@ -60,8 +60,8 @@ async def get_task(rooms: Rooms, session_id: UUID) -> Task:
 
 _TASK = text(
     """
-    SELECT sessions.state, sessions.lease_seconds, pools.name, pools.loss_kind, pools.loss_lower,
-           pools.loss_upper, pools.columns, pools.classes,
+    SELECT sessions.state, sessions.lease_seconds, coalesce(sessions.name, pools.name) AS name,
+           pools.loss_kind, pools.loss_lower, pools.loss_upper, pools.columns, pools.classes,
            (SELECT name FROM keys WHERE key_id = :key_id) AS labeller,
            (SELECT coalesce(sum(labels), 0)::int FROM labellers
             WHERE session_id = :session_id AND key_id = :key_id) AS labels

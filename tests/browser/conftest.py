@@ -42,7 +42,11 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say how many tests nobody looked at."""
+    """Say what was measured, and how many tests nobody looked at."""
+    for report in terminalreporter.stats.get("passed", ()):
+        for name, told in report.user_properties:
+            if name == "measured":
+                terminalreporter.write_line(str(told))
     if _skipped:
         terminalreporter.write_line(f"browser tests skipped for want of Chromium: {len(_skipped)}")
 

@@ -166,7 +166,7 @@ function pressed(event) {
     return;
   }
   const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
-  const typing = event.target.matches("input:not([type=range]), textarea");
+  const typing = event.target.matches?.("input:not([type=range]), textarea") ?? false;
   if (event.ctrlKey || event.metaKey) {
     if (key === "z" && !typing && !event.repeat) act(event, undo);
     return;
@@ -206,7 +206,7 @@ function slide(event, key) {
   if (/^[0-9]$/.test(key)) act(event, () => moveScale({ share: Number(key) / 10 }));
   else if (key === "Home" || key === "End") act(event, () => moveScale({ share: key === "End" ? 1 : 0 }));
   else if (steps !== undefined) act(event, () => moveScale({ steps }));
-  else if (key === "Enter" && !event.target.matches("button, a, summary")) act(event, () => byId("give").click());
+  else if (key === "Enter" && !event.target.matches?.("button, a, summary")) act(event, () => byId("give").click());
 }
 
 function act(event, what) {

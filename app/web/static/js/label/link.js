@@ -157,6 +157,7 @@ export class Link {
     const known = offered ? state : { active: this.state }[state] ?? state;
     if (known === this.state) return;
     this.state = known;
+    if (known === "closed") this.draws = [];
     this.tell("state");
   }
 

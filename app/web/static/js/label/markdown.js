@@ -7,7 +7,7 @@ const PLAIN = new Set([
   ...["p", "br", "hr", "em", "strong", "s", "code", "pre", "blockquote", "ul", "ol", "li"],
   ...["table", "thead", "tbody", "tr", "th", "td"],
 ]);
-const HEADINGS = { h1: "h3", h2: "h4", h3: "h5", h4: "h6", h5: "h6", h6: "h6" };
+const HEADINGS = { h1: "h2", h2: "h3", h3: "h4", h4: "h5", h5: "h6", h6: "h6" };
 
 let parser = null;
 

@@ -5,6 +5,7 @@ import { loadMarkdown, markdown } from "./markdown.js";
 
 const DEEPEST = 3;
 const EXCERPT = 240;
+const TINY = 64;
 const SHOWN = ["instructions", "image", "text", "markdown", "question", "choices", "pair", "answer", "reference"];
 const NAMES = { question: "Question", answer: "Answer", reference: "Reference" };
 
@@ -76,7 +77,7 @@ function part(name, value, context) {
     case "pair":
       return pair(value, context);
     default:
-      return el("section", { class: `payload-${name}` }, el("h3", { class: "eyebrow" }, NAMES[name]), view(plain(value), context));
+      return el("section", { class: `payload-${name}` }, el("h2", { class: "eyebrow" }, NAMES[name]), view(plain(value), context));
   }
 }
 
@@ -88,7 +89,7 @@ function choices(value, context) {
 function pair(value, context) {
   if (!Array.isArray(value) || value.length !== 2) return json(value);
   const sides = ["Left", "Right"].map((side, at) =>
-    el("section", { class: "payload-side" }, el("h3", { class: "eyebrow" }, side), view(plain(value[at]), context)));
+    el("section", { class: "payload-side" }, el("h2", { class: "eyebrow" }, side), view(plain(value[at]), context)));
   return el("div", { class: "payload-pair" }, sides);
 }
 
@@ -115,6 +116,7 @@ function picture(source, alt, id) {
       const where = address.startsWith("data:") ? "" : address.slice(0, EXCERPT);
       frame.replaceChildren(broken("This picture did not load. If you cannot judge without it, press U.", where), again);
     });
+    image.addEventListener("load", () => image.classList.toggle("tiny", image.naturalWidth <= TINY));
     image.src = address;
     frame.replaceChildren(image);
   };

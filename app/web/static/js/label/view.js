@@ -122,6 +122,7 @@ function scaleOf(form, judge) {
   const give = el("button", { type: "submit", class: "button primary", id: "give" }, "Give this loss ", el("kbd", {}, "Enter"));
   range.addEventListener("input", () => {
     output.textContent = shortest(range.valueAsNumber);
+    output.classList.add("chosen");
     range.dataset.touched = "yes";
     give.disabled = false;
   });
@@ -143,7 +144,9 @@ function untouched(range) {
   const { min, max } = range;
   range.value = String((Number(min) + Number(max)) / 2);
   range.dataset.touched = "no";
-  document.querySelector(".answer-scale output").textContent = "move the slider";
+  const output = document.querySelector(".answer-scale output");
+  output.textContent = "not chosen yet";
+  output.classList.remove("chosen");
   byId("give").disabled = true;
 }
 

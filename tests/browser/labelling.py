@@ -1,0 +1,99 @@
+"""Sessions to label by hand, and what a person does with them."""
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.site import Site
+
+ZERO_ONE = {"kind": "zero_one"}
+ITEM = "#item[data-round]"
+
+NEXT_ITEM_MS = """
+    (key) => new Promise((resolve) => {
+      const item = document.getElementById("item");
+      const before = item.dataset.round;
+      const begin = performance.now();
+      new MutationObserver((_, watch) => {
+        if (item.dataset.round === before || item.dataset.round === undefined) return;
+        watch.disconnect();
+        requestAnimationFrame(() => resolve(performance.now() - begin));
+      }).observe(item, { attributes: true });
+      document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+    })
+"""
+"""Presses a key; resolves with the milliseconds until the next item is drawn."""
+
+UNSENT = "Object.keys(localStorage).filter((one) => one.startsWith('celeus.unsent')).length"
+
+
+def session_of(
+    site: Site,
+    payloads: Sequence[object],
+    loss: dict[str, Any] | None = None,
+    members: dict[str, Any] | None = None,
+    **opening: Any,  # noqa: ANN401 - whatever the wire takes
+) -> str:
+    """An open session on a pool of these payloads, each with the same other members."""
+    items = [
+        {"id": f"item-{number}", "payload": payload} | (members or {})
+        for number, payload in enumerate(payloads)
+    ]
+    form = {"name": "by hand", "loss": loss or ZERO_ONE, "items": items, "sealed": True}
+    with site.client() as client:
+        made = client.post("/v1/pools", json=form)
+        assert made.status_code == 201, made.text
+        session = client.post("/v1/sessions", json={"pool_id": made.json()["id"]} | opening)
+        assert session.status_code == 201, session.text
+    return str(session.json()["id"])
+
+
+def texts(count: int) -> list[dict[str, Any]]:
+    """Payloads that can be told apart."""
+    return [{"text": f"This is item number {number}."} for number in range(count)]
+
+
+def change(site: Site, session: str, **what: object) -> None:
+    """Pause, resume, close or change a session, as whoever manages it does."""
+    with site.client() as client:
+        assert client.patch(f"/v1/sessions/{session}", json=what).status_code == 200
+
+
+def events(site: Site, session: str, kind: str) -> list[dict[str, Any]]:
+    """The events of one kind in a session's ledger."""
+    with site.client() as client:
+        told = client.get(f"/v1/sessions/{session}/ledger", params={"limit": 1000}).json()
+    return [event for event in told["data"] if event["kind"] == kind]
+
+
+def visit(page: Page, session: str) -> Locator:
+    """Open the labelling page; returns the place of the item, when there is one."""
+    page.goto(f"/label/{session}")
+    item = page.locator(ITEM)
+    item.wait_for()
+    return item
+
+
+def round_on(page: Page) -> int:
+    """The round of the item that is shown."""
+    shown = page.locator(ITEM).get_attribute("data-round")
+    assert shown is not None
+    return int(shown)
+
+
+def press(page: Page, key: str) -> int:
+    """Judge the item by a key; returns its round, when another item is shown or none is left."""
+    judged = round_on(page)
+    page.keyboard.press(key)
+    expect(page.locator(f'#item[data-round="{judged}"]')).to_have_count(0)
+    return judged
+
+
+def all_sent(page: Page, within: float = 15) -> None:
+    """Wait until the browser keeps no label any more."""
+    deadline = time.monotonic() + within
+    while page.evaluate(UNSENT):
+        assert time.monotonic() < deadline, "the browser still keeps labels"
+        page.wait_for_timeout(30)
