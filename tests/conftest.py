@@ -11,8 +11,21 @@ from app.store import migrations
 from app.store.cache import Cache
 from app.store.database import Database
 from app.store.tables import metadata
+from tests.browser.site import NO_BROWSER
 from tests.keys import let_in
 from tests.servers import running_postgres, running_redis
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how many tests in the browser nobody ran, also where several processes ran the others."""
+    skipped = terminalreporter.getreports("skipped")
+    unseen = sum(NO_BROWSER in str(report.longrepr) for report in skipped)
+    if unseen:
+        terminalreporter.write_line(f"tests in the browser skipped, for want of one: {unseen}")
+    for report in terminalreporter.getreports("passed"):
+        for name, told in report.user_properties:
+            if name == "measured":
+                terminalreporter.write_line(str(told))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -6,6 +6,7 @@ process, so a browser lives as long as the tests of one module.
 
 import os
 import secrets
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -16,10 +17,12 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from app.store import migrations
-from tests.browser.site import WIDE, Complaints, Site
+from tests.browser.site import NO_BROWSER, WIDE, Complaints, Site
 from tests.servers import Service, running_services
 
-CHROMIUM = Path(os.environ.get("CELEUS_CHROMIUM", "/usr/bin/chromium"))
+CHROMIUM = Path(
+    os.environ.get("CELEUS_CHROMIUM") or shutil.which("chromium") or "/usr/bin/chromium"
+)
 REQUIRED = os.environ.get("CELEUS_REQUIRE_BROWSER") == "1"
 FLAGS = [
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
@@ -27,28 +30,15 @@ FLAGS = [
 ]
 PATIENCE_MS = 15_000
 
-_skipped: list[str] = []
 
-
-def pytest_runtest_setup(item: pytest.Item) -> None:
+def pytest_runtest_setup() -> None:
     """Where there is no browser its tests are skipped, or fail where they are required."""
     if CHROMIUM.is_file():
         return
-    told = f"no Chromium at {CHROMIUM}; CELEUS_CHROMIUM names another"
+    told = f"{NO_BROWSER} at {CHROMIUM}; CELEUS_CHROMIUM names another"
     if REQUIRED:
         pytest.fail(told, pytrace=False)
-    _skipped.append(item.nodeid)
     pytest.skip(told)
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say what was measured, and how many tests nobody looked at."""
-    for report in terminalreporter.stats.get("passed", ()):
-        for name, told in report.user_properties:
-            if name == "measured":
-                terminalreporter.write_line(str(told))
-    if _skipped:
-        terminalreporter.write_line(f"browser tests skipped for want of Chromium: {len(_skipped)}")
 
 
 @pytest.fixture(scope="session")

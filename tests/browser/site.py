@@ -7,6 +7,8 @@ import httpx
 from tests.keys import bearer, key_in
 from tests.servers import Service
 
+NO_BROWSER = "no Chromium"
+"""How the reason begins for which tests in the browser are skipped."""
 NARROW = {"width": 360, "height": 740}
 WIDE = {"width": 1440, "height": 900}
 
