@@ -16,6 +16,7 @@ goal follows from the precision alone, so no horizon is guessed.
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,28 +59,71 @@ class Goal:
         return 1.0 / (variance * math.sqrt(missing)), fastest * self.half / variance
 
 
-def paces(goals: Floats, spent: float, half: float, variance: float) -> tuple[Floats, Floats]:
-    """``Goal.pace`` for many goals that share one past; the largest bet is one where all agree."""
-    missing = np.maximum(OVERSHOOT * goals - spent, SOFTNESS * np.maximum(goals, spent))
-    reach = half / variance
-    before = goals * OVERSHOOT >= spent
-    largest = np.where(before, FASTEST * reach, FASTEST_PAST_GOAL * reach)
-    if largest.size and before.all() == before.any():
-        largest = largest[:1]
-    return 1.0 / (variance * np.sqrt(missing)), largest
+class Pace(NamedTuple):
+    """``Goal.pace`` of many rows: the hazard's factor, and the largest bet; one where all agree."""
+
+    factor: Floats
+    largest: Floats
+
+    @property
+    def fastest(self) -> float:
+        """No row bets more."""
+        return float(self.largest.max())
+
+    def take(self, row: NDArray[np.intp]) -> "Pace":
+        """Those of some rows, again and again."""
+        one = self.largest.size == 1
+        return Pace(self.factor.take(row), self.largest if one else self.largest.take(row))
 
 
-def cap(value: Floats, lower: float) -> Floats:
-    """Largest bet 0.8 / (v - a) on candidates ``value``, none of them below ``lower`` = a."""
+class RowGoals(NamedTuple):
+    """Goals of many rows that share one past, with what every round asks of them."""
+
+    overshot: Floats
+    soft: Floats
+
+    @staticmethod
+    def of(information: Floats) -> "RowGoals":
+        """From the information that every row needs."""
+        return RowGoals(OVERSHOOT * information, SOFTNESS * information)
+
+    def part(self, start: int, stop: int) -> "RowGoals":
+        """Those of some rows."""
+        return RowGoals(self.overshot[start:stop], self.soft[start:stop])
+
+    def pace(self, spent: float, half: float, variance: float) -> Pace:
+        """The paces at padded variance ``variance`` after ``spent`` information."""
+        missing = np.maximum(self.soft, SOFTNESS * spent)
+        np.maximum(self.overshot - spent, missing, out=missing)
+        np.sqrt(missing, out=missing)
+        missing *= variance
+        reach = half / variance
+        before = self.overshot >= spent
+        count = np.count_nonzero(before)
+        if count in {0, before.size}:
+            fastest = np.array([FASTEST if count else FASTEST_PAST_GOAL])
+        else:
+            fastest = np.where(before, FASTEST, FASTEST_PAST_GOAL)
+        return Pace(1.0 / missing, fastest * reach)
+
+
+def cap(value: Floats, lower: float, fastest: float) -> Floats | None:
+    """Largest bet 0.8 / (v - a) on candidates in ascending order, none below ``lower`` = a.
+
+    None where no candidate has a cap below ``fastest``, the largest bet that any has anyway.
+    """
+    if LARGEST_LOSS / max(float(value[-1]) - lower, TINY) >= fastest:
+        return None
     return np.asarray(LARGEST_LOSS / np.maximum(value - lower, TINY))
 
 
-def bet(log_stake: Floats, pace: Floats, largest: Floats, most: Floats) -> Floats:
-    """Bets lam of candidates with these log stakes; ``most`` is their ``cap``."""
+def bet(log_stake: Floats, pace: Pace, most: Floats | None) -> Floats:
+    """Bets lam of candidates with these log stakes; ``most`` is their ``cap``, None for none."""
     lam = hazard(log_stake)
-    lam *= pace
-    np.minimum(lam, largest, out=lam)
-    np.minimum(lam, most, out=lam)
+    lam *= pace.factor
+    np.minimum(lam, pace.largest, out=lam)
+    if most is not None:
+        np.minimum(lam, most, out=lam)
     return lam
 
 

@@ -37,8 +37,9 @@ def hazard(log_stake: Floats) -> Floats:
     depth = log_stake * -float(STEPS)
     np.maximum(depth, 0.0, out=depth)
     np.minimum(depth, float(DEEPEST * STEPS), out=depth)
-    at = depth.astype(np.intp)
-    depth -= at
+    whole = np.floor(depth)
+    depth -= whole
+    at = whole.astype(np.intp)
     depth *= increase.take(at)
     depth += value.take(at)
     return depth

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from app.core.asked import WHOLE, Asked, Rungs, even
 from app.core.eprocess import WealthLost
-from app.core.goals import Goal, bet, cap, goals, padded
+from app.core.goals import Goal, Pace, bet, cap, goals, padded
 from app.core.sight import View
 
 Floats = NDArray[np.float64]
@@ -49,19 +49,19 @@ class Ladder:
 
     def play(self, view: View, signal: float) -> None:
         """Bet on a signal and drop the candidates that are out."""
+        if self._rung.size and self._value[0] < view.lower:
+            self._slice(int(np.searchsorted(self._value, view.lower)), self._rung.size)
         if not self._rung.size:
             return
-        if self._value[0] < view.lower:
-            self._slice(int(np.searchsorted(self._value, view.lower)), self._rung.size)
         variances = [padded(view, goal.half) for goal in self._goals]
         paces = [goal.pace(one) for goal, one in zip(self._goals, variances, strict=True)]
-        pace, largest = np.array(paces).T[:, :, None]
-        gain = bet(self._stake, pace, largest, cap(self._value, view.lower))
+        pace = Pace(*np.array(paces).T[:, :, None])
+        gain = bet(self._stake, pace, cap(self._value, view.lower, pace.fastest))
         gain *= signal - self._value
-        if gain.size and gain.min() <= -1.0:
+        if gain.min() <= -1.0:
             message = f"a signal {signal!r} below its range {view.lower!r} took a whole stake"
             raise WealthLost(message)
-        self._stake += np.log1p(gain)
+        self._stake += np.log1p(gain, out=gain)
         for goal, variance in zip(self._goals, variances, strict=True):
             goal.spent += 1.0 / variance
         self._drop_rejected()

@@ -8,9 +8,10 @@ import pytest
 from app.core.goals import goals
 from app.core.lattice import Ladder
 from app.core.ledger import Amendment, Change, Draw, Event, Observation
+from app.core.paircells import PairCells
 from app.core.paired import PairGame
 from app.core.pairplan import PairPlan
-from app.core.pairs import PairCells, PairSide
+from app.core.pairs import PairSide
 from app.core.plan import Claim, check_precision, make_plan, plan_from
 from app.core.policies import policy_named
 from app.core.session import State, begin, replay
