@@ -69,6 +69,14 @@ async def workers(rooms: Rooms, session_id: UUID, after: str | None, limit: int)
     return dict(row)
 
 
+async def opened(rooms: Rooms, session_id: UUID) -> dict[str, Any]:
+    """What the session's opening fixed: its plan with its digest, and the pool's name."""
+    async with rooms.transaction() as db:
+        await document_of(db, rooms.project_id, session_id)
+        row = (await db.execute(_OPENED, {"session_id": session_id})).one()
+    return {"plan": row.plan, "plan_digest": bytes(row.plan_digest).hex(), "pool": row.pool}
+
+
 async def _told(rooms: Rooms, session_id: UUID) -> tuple[dict[str, Any], str]:
     async with rooms.transaction() as db:
         await one_snapshot(db)
@@ -109,6 +117,12 @@ def _version(document: dict[str, Any]) -> str:
     return f"{document['round']}.{document['revision']}.{document['precision']}"
 
 
+_OPENED = text(
+    """
+    SELECT plan, plan_digest, pools.name AS pool FROM sessions JOIN pools USING (pool_id)
+    WHERE session_id = :session_id
+    """
+)
 _PLAN = text("SELECT plan, pool_id FROM sessions WHERE session_id = :session_id")
 # Packed, because a hundred thousand rows would cost more to read than to compute with.
 _JUDGED = text(

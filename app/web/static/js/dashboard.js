@@ -1,0 +1,175 @@
+/* The dashboard: cards that are kept up to date while somebody sees them. */
+
+import { api } from "./api.js";
+import { announce, byId, el, fill, given } from "./dom.js";
+import { count, counted, nameOf, number, progressOf, stateOf } from "./format.js";
+import { span } from "./span.js";
+
+const CARDS_AT_ONCE = 48;
+const LOOK_MS = 2_500;
+const LOOK_FOR_NEW_MS = 10_000;
+const TOGETHER = 4;
+
+const state = given("filter");
+const cards = new Map();
+const seen = new Set();
+let next = null;
+
+const watcher = new IntersectionObserver((entries) => {
+  for (const entry of entries) {
+    if (entry.isIntersecting) seen.add(entry.target.dataset.id);
+    else seen.delete(entry.target.dataset.id);
+  }
+});
+
+function card(session) {
+  const { word, kind } = stateOf(session);
+  const progress = progressOf(session);
+  return el(
+    "article",
+    { class: "card session" },
+    el(
+      "div",
+      { class: "session-top" },
+      el("h2", { class: "session-name" }, el("a", { href: `/sessions/${session.id}` }, nameOf(session))),
+      el("span", { class: `badge ${kind}` }, word),
+    ),
+    el("p", { class: "quiet-text" }, `${session.policy} · ${session.target} of ${counted(session.items, "item")}`),
+    el(
+      "p",
+      { class: "claim" },
+      el("span", { class: "figure" }, number(session.estimate, session.width)),
+      el("span", { class: "ends" }, `${number(session.lower, session.width)} – ${number(session.upper, session.width)}`),
+    ),
+    span(session),
+    el(
+      "div",
+      { class: "towards" },
+      el(
+        "p",
+        {},
+        el("span", {}, `${count(session.rounds.observed)} of ${counted(session.items, "label")}`),
+        el("span", {}, towards(session)),
+      ),
+      progress === null
+        ? null
+        : el("progress", { class: "bar", max: 100, value: Math.round(100 * progress), "aria-label": `Progress of ${nameOf(session)} to its precision` }),
+    ),
+  );
+}
+
+function towards(session) {
+  if (session.precision === null) return "no precision asked for";
+  return `width ${number(session.width, session.width)} → ${session.precision}`;
+}
+
+function put(session, where = "end") {
+  const known = cards.get(session.id);
+  if (known !== undefined) {
+    renew(known, session);
+    return known.item;
+  }
+  const item = el("li", { dataset: { id: session.id } }, card(session));
+  cards.set(session.id, { item, session });
+  if (where === "start") byId("cards").prepend(item);
+  else byId("cards").append(item);
+  watcher.observe(item);
+  return item;
+}
+
+function renew(known, session) {
+  if (JSON.stringify(known.session) === JSON.stringify(session)) return;
+  known.session = session;
+  const focused = known.item.contains(document.activeElement);
+  fill(known.item, card(session));
+  if (focused) linkIn(known.item).focus();
+}
+
+function linkIn(item) {
+  return item.querySelector("a");
+}
+
+function take(page) {
+  const added = page.data.map((session) => put(session));
+  next = page.next;
+  byId("more").hidden = next === null;
+  byId("empty").hidden = cards.size > 0;
+  return added;
+}
+
+function query(given) {
+  const asked = new URLSearchParams(given);
+  if (state !== null) asked.set("state", state);
+  return `/v1/sessions?${asked}`;
+}
+
+async function more() {
+  const button = byId("more");
+  button.disabled = true;
+  try {
+    const added = take(await api("GET", query({ after: next, limit: CARDS_AT_ONCE })));
+    announce(`${counted(added.length, "more session")} shown`);
+    if (added.length > 0) linkIn(added[0]).focus();
+    fill(byId("banner"));
+  } catch (problem) {
+    tell(`More sessions could not be loaded: ${problem.message}`);
+  } finally {
+    button.disabled = false;
+  }
+}
+
+function tell(text) {
+  fill(byId("banner"), el("p", { class: "notice warning" }, text));
+}
+
+/* Whoever looks sees what is so now; what nobody sees is not asked for. */
+async function look() {
+  const visible = [...seen].filter((id) => cards.get(id)?.session.state !== "closed");
+  const rounds = [];
+  for (let from = 0; from < visible.length; from += TOGETHER) rounds.push(visible.slice(from, from + TOGETHER));
+  for (const some of rounds) await Promise.all(some.map(lookAt));
+}
+
+async function lookAt(id) {
+  const known = cards.get(id);
+  // The browser sends the ETag along: nothing new costs nothing
+  const session = await api("GET", `/v1/sessions/${id}`);
+  renew(known, session);
+}
+
+async function lookForNew() {
+  const page = await api("GET", query({ limit: 12 }));
+  for (const session of page.data.reverse()) {
+    if (!cards.has(session.id) && newest(session)) put(session, "start");
+  }
+  byId("empty").hidden = cards.size > 0;
+}
+
+function newest(session) {
+  const first = byId("cards").firstElementChild;
+  return first === null || session.id > first.dataset.id;
+}
+
+function every(wait, work) {
+  let lost = false;
+  async function once() {
+    if (!document.hidden) {
+      try {
+        await work();
+        if (lost) fill(byId("banner"));
+        lost = false;
+      } catch (problem) {
+        lost = true;
+        tell(`The connection is lost; what you see may be old. Trying again… (${problem.message})`);
+      }
+    }
+    setTimeout(once, wait);
+  }
+  setTimeout(once, wait);
+}
+
+byId("more").addEventListener("click", more);
+take(given("page"));
+every(LOOK_MS, look);
+every(LOOK_FOR_NEW_MS, lookForNew);
+performance.mark("usable");

@@ -1,0 +1,125 @@
+/* The page of one session: everything on it follows the session live. */
+
+import { api } from "./api.js";
+import { byId, el, fill, given } from "./dom.js";
+import { ago, clock, counted, stateOf, targetOf } from "./format.js";
+import { Actions } from "./session/actions.js";
+import { chartKey, chartTable, IntervalChart } from "./session/chart.js";
+import { answers, figures } from "./session/figures.js";
+import { follow } from "./session/follow.js";
+import { health } from "./session/health.js";
+import { plan } from "./session/plan.js";
+import { Track } from "./session/track.js";
+import { workers } from "./session/workers.js";
+
+const LOOK_MS = 2_000;
+const LEAST_WAIT_MS = 5_000;
+const NEWS_SHARE = 0.02;
+const CLOSE_UP_BELOW = 0.5;
+
+const opened = given("opened");
+const track = new Track();
+const chart = new IntervalChart(byId("chart"), byId("chart-readout"));
+let session = given("session");
+let surrogate = null;
+let asked = { round: -1, revision: 0, precision: null, at: 0 };
+let seenAt = new Date();
+
+const actions = new Actions(session, given("scopes"), (changed) => {
+  if (changed.sequence >= session.sequence) show(changed);
+});
+
+function show(latest) {
+  session = latest;
+  seenAt = new Date();
+  const { word, kind } = stateOf(session);
+  const badge = byId("state");
+  badge.className = `badge ${kind}`;
+  if (badge.textContent !== word) badge.textContent = word;
+  byId("about").textContent = `${session.policy} · ${targetOf(session)} “${opened.pool}” · ${counted(session.items, "item")} · opened ${ago(Date.parse(session.created_at))}`;
+  fill(byId("warnings"), session.warnings.map((warning) => el("p", { class: "notice warning" }, warning)));
+  fill(byId("figures"), figures(session, surrogate));
+  byId("questions").hidden = session.decisions.length === 0;
+  fill(byId("answers"), answers(session));
+  fill(byId("chart-key"), track.length === 0 ? null : chartKey(session));
+  byId("chart").classList.toggle("waiting", track.length === 0);
+  byId("view").hidden = byId("chart-table").hidden = track.length === 0;
+  chart.show(track, session);
+  showTable();
+  actions.show(session);
+}
+
+function showTable() {
+  if (byId("chart-table").open) fill(byId("chart-table").querySelector(".table-scroll"), chartTable(track));
+}
+
+function showHealth() {
+  if (surrogate === null) return;
+  byId("health-by").hidden = surrogate.strata.length < 2 || surrogate.labels === 0;
+  const by = document.querySelector("input[name=health]:checked").value;
+  const open = byId("health").querySelector("details")?.open ?? false;
+  fill(byId("health"), health(surrogate, session, by));
+  byId("health").querySelector("details").open = open;
+}
+
+function told({ session: latest, points, reset }) {
+  track.take(points, reset);
+  show(latest);
+}
+
+function banner(text, kind = "warning") {
+  fill(byId("banner"), text === null ? null : el("p", { class: `notice ${kind}` }, text));
+}
+
+/* Its cost grows with the session, and it moves slowly: asked for when it may look different. */
+async function lookAtSurrogate() {
+  const { round, revision, precision } = session;
+  const news = round - asked.round >= Math.max(1, NEWS_SHARE * asked.round) || revision !== asked.revision || precision !== asked.precision;
+  if (!news || Date.now() - asked.at < LEAST_WAIT_MS) return;
+  asked = { round, revision, precision, at: Date.now() };
+  surrogate = await api("GET", `/v1/sessions/${session.id}/surrogate`, undefined, { retry: 0 });
+  fill(byId("figures"), figures(session, surrogate));
+  showHealth();
+}
+
+async function lookAtWorkers() {
+  const focused = byId("workers").contains(document.activeElement);
+  fill(byId("workers"), workers(await api("GET", `/v1/sessions/${session.id}/workers?limit=50`, undefined, { retry: 0 })));
+  if (focused) byId("workers").querySelector(".table-scroll")?.focus();
+}
+
+function keepLooking(work) {
+  async function once() {
+    try {
+      if (!document.hidden) await work();
+    } catch {
+      // The stream tells when the service is away; what is shown stays until it answers again
+    }
+    if (session.state !== "closed" || surrogate === null) setTimeout(once, LOOK_MS);
+  }
+  once();
+}
+
+for (const input of document.querySelectorAll("input[name=view]")) {
+  input.addEventListener("change", () => {
+    chart.whole = input.value === "whole" && input.checked;
+  });
+}
+for (const input of document.querySelectorAll("input[name=health]")) input.addEventListener("change", showHealth);
+byId("chart-table").addEventListener("toggle", showTable);
+
+const scale = session.scale ?? { lower: 0, upper: 1 };
+const view = session.width < CLOSE_UP_BELOW * (scale.upper - scale.lower) ? "close" : "whole";
+document.querySelector(`input[name=view][value=${view}]`).checked = true;
+chart.whole = view === "whole";
+fill(byId("plan"), plan(opened, session));
+show(session);
+keepLooking(lookAtSurrogate);
+keepLooking(lookAtWorkers);
+follow(session.id, {
+  told,
+  lost: () => banner(`The connection is lost. What you see is as of ${clock(seenAt)}; it goes on by itself when the service is back.`),
+  found: () => banner(null),
+  gone: (problem) => banner(`${problem.detail} This page follows it no longer.`, "danger"),
+});
+performance.mark("usable");

@@ -1,0 +1,161 @@
+/* The buttons of a session: what can be done now, what cannot, and why. */
+
+import { api } from "../api.js";
+import { announce, byId, el, fill } from "../dom.js";
+import { counted, nameOf, number } from "../format.js";
+
+/** The buttons; `changed` is given the session after a change. */
+export class Actions {
+  #session;
+  #mayManage;
+  #mayLabel;
+  #changed;
+  #buttons = {};
+  #failure = el("p", { class: "notice danger", role: "alert", hidden: true });
+
+  constructor(session, scopes, changed) {
+    this.#session = session;
+    this.#mayManage = scopes.includes("manage");
+    this.#mayLabel = scopes.includes("label");
+    this.#changed = changed;
+    this.#make();
+    this.show(session);
+  }
+
+  /** Fit the buttons to where the session stands. */
+  show(session) {
+    this.#session = session;
+    const closed = session.state === "closed";
+    const { pause, precision, close, label } = this.#buttons;
+    pause.textContent = session.state === "paused" ? "Resume" : "Pause";
+    for (const button of [pause, precision, close]) button.disabled = !this.#mayManage || closed;
+    label.hidden = !this.#mayLabel || closed || session.stopped;
+    byId("actions-why").textContent = this.#why(closed);
+  }
+
+  #make() {
+    const button = (word, work, kind = "") => el("button", { type: "button", class: `button ${kind}`, "aria-describedby": "actions-why", on: { click: work } }, word);
+    const id = this.#session.id;
+    this.#buttons = {
+      label: el("a", { class: "button primary", href: `/label/${id}` }, "Label by hand"),
+      pause: button("Pause", () => this.#pause()),
+      precision: button("New precision…", () => this.#askPrecision()),
+      certificate: button("Download the certificate", () => this.#certificate()),
+      report: el("a", { class: "button", href: `/v1/sessions/${id}/report`, target: "_blank", rel: "noopener" }, "Open the report"),
+      close: button("Close for good…", () => this.#askClose(), "danger"),
+    };
+    const { label, pause, precision, certificate, report, close } = this.#buttons;
+    byId("actions").append(
+      this.#failure,
+      el("div", { class: "actions" }, label, certificate, report, pause, precision, close),
+      el("p", { class: "quiet-text", id: "actions-why" }),
+    );
+    byId("precision-dialog").querySelector("form").addEventListener("submit", (event) => this.#setPrecision(event));
+    byId("close-dialog").querySelector("form").addEventListener("submit", (event) => this.#close(event));
+  }
+
+  #why(closed) {
+    if (closed) return "The session is closed for good: it takes no label and no change any more.";
+    if (!this.#mayManage) return "Your key may look. To pause, change or close takes a key with the scope “manage”.";
+    return "";
+  }
+
+  async #pause() {
+    const state = this.#session.state === "paused" ? "active" : "paused";
+    const { pause } = this.#buttons;
+    pause.disabled = true;
+    try {
+      await this.#change({ state });
+      announce(state === "paused" ? "The session is paused." : "The session goes on.");
+    } catch (problem) {
+      this.#fail(problem);
+    }
+    pause.disabled = false;
+    pause.focus();
+  }
+
+  #askPrecision() {
+    const { precision, width } = this.#session;
+    const input = byId("precision");
+    input.value = precision ?? "";
+    byId("precision-help").textContent = `Now ${precision === null ? "none" : precision}; the interval is ${number(width, width)} wide. Leave it empty for none.`;
+    this.#invalid("");
+    byId("precision-dialog").showModal();
+    input.select();
+  }
+
+  async #setPrecision(event) {
+    // Enter in the field is the button that comes first; Escape closes the dialog by itself
+    if (event.submitter?.value === "cancel") return;
+    event.preventDefault();
+    const given = byId("precision").value.trim().replace(",", ".");
+    const precision = given === "" ? null : Number(given);
+    if (precision !== null && !(precision > 0)) {
+      this.#invalid("A width is a number above 0, such as 0.05.");
+      return;
+    }
+    try {
+      await this.#change({ precision });
+      byId("precision-dialog").close();
+      announce(precision === null ? "The session has no precision any more." : `The precision is ${precision} now.`);
+    } catch (problem) {
+      this.#invalid(problem.rule === null ? problem.detail : `${problem.detail} (${problem.rule})`);
+    }
+  }
+
+  #invalid(why) {
+    byId("precision-error").textContent = why;
+    byId("precision").toggleAttribute("aria-invalid", why !== "");
+    if (why !== "") byId("precision").focus();
+  }
+
+  #askClose() {
+    const { pending } = this.#session.rounds;
+    byId("close-pending").textContent = pending > 0 ? `${counted(pending, "draw")} still out with judges: a label for ${pending === 1 ? "it" : "them"} would be refused.` : "";
+    byId("close-error").textContent = "";
+    byId("close-dialog").showModal();
+  }
+
+  async #close(event) {
+    if (event.submitter?.value !== "close") return;
+    event.preventDefault();
+    event.submitter.disabled = true;
+    try {
+      await this.#change({ state: "closed" });
+      byId("close-dialog").close();
+      announce("The session is closed.");
+      this.#buttons.certificate.focus();
+    } catch (problem) {
+      byId("close-error").textContent = problem.detail;
+    }
+    event.submitter.disabled = false;
+  }
+
+  async #certificate() {
+    const { certificate } = this.#buttons;
+    certificate.setAttribute("aria-busy", "true");
+    try {
+      const answer = await api("GET", `/v1/sessions/${this.#session.id}/certificate`, undefined, { raw: true });
+      const link = el("a", { href: URL.createObjectURL(await answer.blob()), download: `${this.#session.id}.certificate.json` });
+      link.click();
+      // Browsers may begin to read it a moment later
+      setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+      this.#fail(null);
+      announce(`The certificate of ${nameOf(this.#session)} is downloaded.`);
+    } catch (problem) {
+      this.#fail(problem);
+    }
+    certificate.removeAttribute("aria-busy");
+  }
+
+  async #change(settings) {
+    const session = await api("PATCH", `/v1/sessions/${this.#session.id}`, settings, { retry: 2 });
+    this.#fail(null);
+    this.#changed(session);
+  }
+
+  #fail(problem) {
+    this.#failure.hidden = problem === null;
+    fill(this.#failure, problem === null ? "" : problem.detail);
+  }
+}

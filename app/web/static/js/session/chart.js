@@ -1,0 +1,256 @@
+/* The interval by labels: band, estimate, the precision asked for, the stop and the forecast. */
+
+import uPlot from "../../vendor/uplot/uPlot.esm.js";
+import { el, fill } from "../dom.js";
+import { count, number, scaleOf } from "../format.js";
+
+const CLOSE_FROM_SHARE = 0.12;
+const ROOM = 0.08;
+
+/** The chart in an element; `show` draws what is known now. */
+export class IntervalChart {
+  #element;
+  #readout;
+  #plot = null;
+  #track = null;
+  #session = null;
+  #whole = false;
+  #due = false;
+
+  constructor(element, readout) {
+    this.#element = element;
+    this.#readout = readout;
+    new ResizeObserver(() => this.#fit()).observe(element);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#renew());
+  }
+
+  /** Draw this track of this session, soon. */
+  show(track, session) {
+    this.#track = track;
+    this.#session = session;
+    if (this.#due) return;
+    this.#due = true;
+    requestAnimationFrame(() => {
+      this.#due = false;
+      this.#draw();
+    });
+  }
+
+  /** Show the whole scale of the losses, or what the interval has come to. */
+  set whole(whole) {
+    this.#whole = whole;
+    if (this.#plot !== null) this.#draw();
+  }
+
+  #draw() {
+    const nothing = this.#track.length === 0;
+    if (nothing) {
+      this.#plot?.destroy();
+      this.#plot = null;
+      fill(this.#element, el("p", { class: "nothing" }, "The chart begins with the first label."));
+      return;
+    }
+    const { rounds, upper, lower, estimate } = this.#track;
+    if (this.#plot === null) this.#make();
+    this.#plot.setData([rounds, upper, lower, estimate]);
+    this.#element.firstElementChild?.setAttribute("aria-label", this.#told());
+  }
+
+  #renew() {
+    this.#plot?.destroy();
+    this.#plot = null;
+    if (this.#track !== null) this.#draw();
+  }
+
+  #make() {
+    fill(this.#element);
+    const colour = colours();
+    const axis = { stroke: colour.muted, grid: { stroke: colour.grid, width: 1 }, ticks: { stroke: colour.grid, width: 1 }, font: `12px ${colour.font}` };
+    this.#plot = new uPlot(
+      {
+        ...this.#size(),
+        legend: { show: false },
+        cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
+        scales: { x: { time: false, range: () => this.#across() }, y: { range: () => this.#along() } },
+        axes: [
+          { ...axis, values: (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? count(tick) : "")), space: 60, size: 32 },
+          { ...axis, size: 58, values: (_, ticks, _axis, _space, step) => ticks.map((tick) => number(tick, 10 * step)) },
+        ],
+        series: [
+          {},
+          { stroke: colour.band1, width: 1.5, points: { show: false } },
+          { stroke: colour.band1, width: 1.5, points: { show: false } },
+          { stroke: colour.ink, width: 1.5, points: { show: false } },
+        ],
+        bands: [{ series: [1, 2], fill: colour.band }],
+        hooks: {
+          drawClear: [(plot) => this.#behind(plot, colours())],
+          draw: [(plot) => this.#before(plot, colours())],
+          setCursor: [(plot) => this.#tell(plot.cursor.idx)],
+        },
+      },
+      [[], [], [], []],
+      this.#element,
+    );
+    const root = this.#plot.root;
+    root.setAttribute("role", "img");
+    root.setAttribute("aria-label", this.#told());
+  }
+
+  #size() {
+    return { width: Math.max(this.#element.clientWidth, 120), height: Math.max(this.#element.clientHeight, 120) };
+  }
+
+  #fit() {
+    this.#plot?.setSize(this.#size());
+  }
+
+  #across() {
+    const { forecast, stopped, round } = this.#session;
+    const last = this.#track.rounds.at(-1);
+    const end = forecast !== null && !stopped ? Math.max(last, forecast.round + forecast.high) : Math.max(last, round);
+    return [0, Math.max(end * 1.02, 5)];
+  }
+
+  #along() {
+    const scale = scaleOf(this.#session);
+    if (this.#whole) return [scale.lower, scale.upper];
+    const { rounds, lower, upper } = this.#track;
+    const from = rounds.findIndex((round) => round >= CLOSE_FROM_SHARE * rounds.at(-1));
+    let [least, most] = [lower.at(-1), upper.at(-1)];
+    // The first labels leave the whole scale open; a close up begins where they have told something
+    for (let index = Math.max(from, 0); index < rounds.length; index += 1) {
+      least = Math.min(least, lower[index]);
+      most = Math.max(most, upper[index]);
+    }
+    const room = ROOM * (most - least) || 0.01;
+    return [Math.max(least - room, scale.lower), Math.min(most + room, scale.upper)];
+  }
+
+  #behind(plot, colour) {
+    const { estimate, precision, forecast, stopped, round } = this.#session;
+    const { ctx } = plot;
+    const box = plot.bbox;
+    ctx.save();
+    clip(ctx, box);
+    if (precision !== null) {
+      const top = plot.valToPos(estimate + precision / 2, "y", true);
+      const bottom = plot.valToPos(estimate - precision / 2, "y", true);
+      ctx.fillStyle = colour.markBand;
+      ctx.fillRect(box.left, top, box.width, bottom - top);
+      line(ctx, [box.left, top], [box.left + box.width, top], colour.mark, [6, 4]);
+      line(ctx, [box.left, bottom], [box.left + box.width, bottom], colour.mark, [6, 4]);
+    }
+    if (forecast !== null && !stopped) {
+      const from = Math.max(forecast.round + forecast.low, round);
+      const left = plot.valToPos(from, "x", true);
+      const right = plot.valToPos(forecast.round + forecast.high, "x", true);
+      ctx.fillStyle = colour.forecast;
+      ctx.fillRect(left, box.top, right - left, box.height);
+      const at = plot.valToPos(forecast.round + forecast.labels_left, "x", true);
+      line(ctx, [at, box.top], [at, box.top + box.height], colour.chart3, [2, 3]);
+    }
+    ctx.restore();
+  }
+
+  #before(plot, colour) {
+    const { stopped, stop_reason: reason, precision } = this.#session;
+    if (!stopped) return;
+    const round = (reason === "target_reached" ? this.#track.reached(precision) : null) ?? this.#track.rounds.at(-1);
+    const { ctx } = plot;
+    const box = plot.bbox;
+    const at = plot.valToPos(round, "x", true);
+    ctx.save();
+    line(ctx, [at, box.top], [at, box.top + box.height], colour.ink, []);
+    ctx.fillStyle = colour.ink;
+    ctx.font = `600 ${12 * devicePixelRatio}px ${colour.font}`;
+    ctx.textAlign = "right";
+    ctx.textBaseline = "top";
+    ctx.fillText("stop", at - 6 * devicePixelRatio, box.top + 4 * devicePixelRatio);
+    ctx.restore();
+  }
+
+  #tell(index) {
+    if (index === null || index === undefined) {
+      this.#readout.textContent = this.#told();
+      return;
+    }
+    const { rounds, lower, upper, estimate } = this.#track;
+    const width = upper[index] - lower[index];
+    const [from, to, middle] = [lower[index], upper[index], estimate[index]].map((value) => number(value, width));
+    this.#readout.textContent = `After ${count(rounds[index])} labels: ${middle}, between ${from} and ${to} (width ${number(width, width)})`;
+  }
+
+  #told() {
+    const { round, lower, upper, estimate, width } = this.#session;
+    const [from, to, middle] = [lower, upper, estimate].map((value) => number(value, width));
+    return `Now, after ${count(round)} labels: ${middle}, between ${from} and ${to}`;
+  }
+}
+
+/** What the chart's colours and lines mean. */
+export function chartKey(session) {
+  const sample = (...shapes) => el("svg", { viewBox: "0 0 24 14", "aria-hidden": "true" }, ...shapes);
+  const stroke = (y, colour, dash = null) =>
+    el("line", { x1: 0, x2: 24, y1: y, y2: y, style: { stroke: `var(${colour})`, "stroke-width": 2, "stroke-dasharray": dash ?? "none" } });
+  const upright = (colour, dash) => el("line", { x1: 12, x2: 12, y1: 0, y2: 14, style: { stroke: `var(${colour})`, "stroke-width": 2, "stroke-dasharray": dash } });
+  const found = [
+    [sample(el("rect", { width: 24, height: 14, style: { fill: "var(--chart-band)" } }), stroke(1, "--chart-1"), stroke(13, "--chart-1")), "interval"],
+    [sample(stroke(7, "--ink")), "estimate"],
+  ];
+  if (session.precision !== null) found.push([sample(stroke(2, "--mark", "5 3"), stroke(12, "--mark", "5 3")), "precision asked for, around the estimate"]);
+  if (session.forecast !== null && !session.stopped) found.push([sample(upright("--chart-3", "2 3")), "expected stop, with its 10 and 90 %"]);
+  return found.map(([shape, word]) => el("li", {}, shape, word));
+}
+
+/** The track as a table. */
+export function chartTable(track) {
+  const rows = track.some(40).map((index) => {
+    const [lower, upper] = [track.lower[index], track.upper[index]];
+    const width = upper - lower;
+    const values = [track.estimate[index], lower, upper, width].map((value) => number(value, width));
+    return el("tr", {}, el("th", { scope: "row", class: "number" }, count(track.rounds[index])), values.map((value) => el("td", { class: "number" }, value)));
+  });
+  const heads = ["Labels", "Estimate", "Lower end", "Upper end", "Width"];
+  return el(
+    "table",
+    { class: "table" },
+    el("caption", {}, track.length > rows.length ? `${rows.length} of ${count(track.rounds.at(-1))} rounds, evenly spaced` : "Every round"),
+    el("thead", {}, el("tr", {}, heads.map((head) => el("th", { scope: "col", class: "number" }, head)))),
+    el("tbody", {}, rows),
+  );
+}
+
+function colours() {
+  const style = getComputedStyle(document.documentElement);
+  const value = (name) => style.getPropertyValue(name).trim();
+  const mark = value("--mark");
+  return {
+    ink: value("--ink"),
+    muted: value("--muted"),
+    grid: value("--chart-grid"),
+    band1: value("--chart-1"),
+    band: value("--chart-band"),
+    chart3: value("--chart-3"),
+    mark,
+    markBand: `${mark}1f`,
+    forecast: `${value("--chart-3")}24`,
+    font: value("--sans") || "sans-serif",
+  };
+}
+
+function clip(ctx, box) {
+  ctx.beginPath();
+  ctx.rect(box.left, box.top, box.width, box.height);
+  ctx.clip();
+}
+
+function line(ctx, from, to, colour, dash) {
+  ctx.strokeStyle = colour;
+  ctx.lineWidth = 1.5 * devicePixelRatio;
+  ctx.setLineDash(dash.map((part) => part * devicePixelRatio));
+  ctx.beginPath();
+  ctx.moveTo(...from);
+  ctx.lineTo(...to);
+  ctx.stroke();
+}

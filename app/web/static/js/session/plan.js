@@ -1,0 +1,40 @@
+/* The plan as a table that people read. */
+
+import { el } from "../dom.js";
+import { count, percent, targetOf } from "../format.js";
+
+const BOUNDS = {
+  none: "none is needed",
+  pairs: "pairs of pool and population",
+  hoeffding: "Hoeffding",
+  kl: "KL (Chernoff)",
+  clopper_pearson: "Clopper–Pearson",
+  margin: "a margin given by hand",
+};
+
+/** The rows of the plan. */
+export function plan({ plan: chosen, plan_digest: digest, pool }, session) {
+  const rows = [
+    ["Speaks of", targetOf(session)],
+    ["Pool", pool],
+    ["Items", count(chosen.items)],
+    ["Losses from", `${chosen.lower} to ${chosen.upper}`],
+    ["Sure with probability", `${percent(1 - chosen.alpha)} (alpha ${chosen.alpha})`],
+    ["Precision at opening", chosen.precision ?? "none"],
+    ["Budget at opening", `${count(chosen.budget)} draws`],
+    ["Policy", chosen.policy.name],
+    ["Strategy", chosen.strategy ?? "the surrogate scores as uploaded"],
+    ["Share of uniform draws", percent(chosen.policy.beta)],
+    ["From pool to population", BOUNDS[chosen.bound.kind] ?? chosen.bound.kind],
+    ["Leases last", `${count(session.lease_seconds)} s`],
+    ["Method", chosen.method_version],
+    ["Session", el("code", {}, session.id)],
+    ["Plan’s digest", el("code", {}, digest)],
+    ["Commitment to the seed", el("code", {}, chosen.commitment)],
+  ];
+  return el(
+    "table",
+    { class: "table plan" },
+    el("tbody", {}, rows.map(([name, value]) => el("tr", {}, el("th", { scope: "row" }, name), el("td", {}, value)))),
+  );
+}
