@@ -37,7 +37,7 @@ from app.settings import Settings
 from app.store.cache import Cache
 from app.store.database import Database
 from app.store.rates import Rates
-from app.web import assets, dashboard, documents, labelling, sessionpage, signin
+from app.web import assets, dashboard, documents, labelling, newsession, sessionpage, signin
 from app.web.assets import Assets
 from app.web.pages import doors_pages, show_refusals
 from app.web.rendering import Templates
@@ -47,6 +47,7 @@ PAGES: tuple[APIRouter, ...] = (
     documents.router,
     signin.router,
     labelling.router,
+    newsession.router,
     dashboard.router,
     # Behind the page of a new session, whose path would be the id of one
     sessionpage.router,

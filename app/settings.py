@@ -34,7 +34,7 @@ class Settings(BaseSettings):
         default=60.0, gt=0, description="How long the verification of a certificate may take."
     )
     planning_seconds: float = Field(
-        default=8.0, gt=0, le=600, description="How long the sessions of a plan are simulated."
+        default=6.0, gt=0, le=600, description="How long the sessions of a plan are simulated."
     )
     host: str = "127.0.0.1"
     port: int = Field(default=8000, ge=0, le=65535)

@@ -11,7 +11,7 @@ from app.api.bodies import JsonRoute
 from app.api.dependencies import Manages, PoolId
 from app.api.ids import pool_wire
 from app.api.problems import responses
-from app.api.sessionschema import STRICT, ClaimIn, Whole
+from app.api.sessionschema import AS_WHOLE, STRICT, ClaimIn
 from app.core import planning as simulated
 from app.operations import planning
 
@@ -66,10 +66,10 @@ class PlanningRequest(ClaimIn):
     risk: float | None = Field(
         None, description="Mean loss you expect; default: what the surrogate says."
     )
-    runs: Annotated[Whole, Field(ge=1, le=200)] = Field(
+    runs: Annotated[int, Field(ge=1, le=200), AS_WHOLE] = Field(
         40, description="Sessions simulated of each policy and scenario, as far as time allows."
     )
-    seed: Annotated[Whole, Field(ge=0, le=2**31 - 1)] = Field(
+    seed: Annotated[int, Field(ge=0, le=2**31 - 1), AS_WHOLE] = Field(
         0, description="The same seed gives the same sessions."
     )
 

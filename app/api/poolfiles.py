@@ -1,8 +1,8 @@
 """A file that becomes a sealed pool, in one request; or, as a dry run, is looked at only."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import closing
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, Field
@@ -24,6 +24,7 @@ from app.operations.pools import NewPool
 from app.quoting import printable, shortened
 
 CELL_CHARACTERS = 200
+MOST_SPREAD = 8
 
 router = APIRouter(prefix="/v1/pool-files", tags=["pools"])
 
@@ -38,7 +39,8 @@ class RowOut(BaseModel):
     def of(cls, line: int, row: object) -> Self:
         """The row, or what stands where it could not be read."""
         if isinstance(row, dict):
-            return cls(line=line, cells={_cell(name): _cell(inner) for name, inner in row.items()})
+            cells = {_cell(name): _cell(inner) for name, inner in _spread(row)}
+            return cls(line=line, cells=cells)
         return cls(line=line, cells={"": _cell(row.text if isinstance(row, Malformed) else row)})
 
 
@@ -145,6 +147,16 @@ def _seen(
                 break
             shown.append(RowOut.of(line, row))
         yield lines, rows
+
+
+def _spread(row: dict[str, Any]) -> Iterator[tuple[str, object]]:
+    """The members of a row; a payload of a few members spread over as many."""
+    for name, inner in row.items():
+        if name == "payload" and isinstance(inner, dict) and 0 < len(inner) <= MOST_SPREAD:
+            for part, value in inner.items():
+                yield f"payload.{part}", value
+        else:
+            yield name, inner
 
 
 def _cell(value: object) -> str:

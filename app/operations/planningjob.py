@@ -20,6 +20,8 @@ from app.core.surrogates import Scores
 
 NICENESS = 5
 """Somebody waits for the answer; those who judge still come first."""
+FIRST_SHARE = 4.0
+"""What the first plan gets of the time, in shares of another."""
 
 
 class Job(NamedTuple):
@@ -42,8 +44,9 @@ class Job(NamedTuple):
 class _Course:
     """The simulated sessions of one case so far."""
 
-    def __init__(self, case: Case) -> None:
+    def __init__(self, case: Case, share: float) -> None:
         self.case = case
+        self.share = share
         self.runs = 0
         self.seconds = 0.0
         self.given_up = False
@@ -75,16 +78,18 @@ def told(job: Job) -> Iterator[dict[str, Any]]:
 
 
 def _simulated(job: Job, assumption: Assumed) -> Iterator[dict[str, Any]]:
-    """Every case once, then always the one that took least time, as far as time allows."""
+    """Every case once, then always the one that took least of its share, as far as time allows."""
     courses = {
-        (at, scenario): _Course(Case(plan, job.scores, assumption, scenario))
+        (at, scenario): _Course(
+            Case(plan, job.scores, assumption, scenario), 1.0 if at else FIRST_SHARE
+        )
         for at, plan in enumerate(job.plans)
         for scenario in scenarios(plan, informed=assumption.informed)
     }
     while True:
         left = job.deadline - time.monotonic()
         able = [
-            (course.runs > 0, course.seconds, name)
+            (course.runs > 0, course.seconds / course.share, name)
             for name, course in courses.items()
             if not course.given_up and course.runs < job.runs and course.costs < left
         ]

@@ -76,7 +76,7 @@ async def test_a_file_becomes_a_sealed_pool(client: httpx.AsyncClient, media: st
     assert told["pool"]["sealed"]
     assert (await client.get(f"/v1/pools/{told['pool']['id']}")).json() == told["pool"]
     assert [row["cells"]["id"] for row in told["preview"]] == ["a", "b"]
-    assert "<b>How?</b>" in told["preview"][1]["cells"]["payload"]
+    assert told["preview"][1]["cells"]["payload.question"] == "<b>How?</b>"
 
 
 @pytest.mark.parametrize("media", list(FILES))

@@ -1,0 +1,232 @@
+/* The page a session is opened on. */
+
+import { Problem, api } from "./api.js";
+import { announce, byId, el, fill } from "./dom.js";
+import { Unusable, blame, clear, goToWrong, keyring, numberIn, picked, placeOf, text } from "./newsession/fields.js";
+import { PoolFile } from "./newsession/file.js";
+import { planned, show } from "./newsession/planner.js";
+import { PoolList, factsOf, hasSurrogate, strategiesOf } from "./newsession/pools.js";
+
+const POLICIES = {
+  sharp: "Learns from the labels how good the surrogate is, and asks where losses scatter most. Needs the fewest labels.",
+  uniform: "Like sharp, without the surrogate: items are drawn by chance alone. What a surrogate saves is measured against it.",
+  celeus: "The published method, with the surrogate as it comes.",
+  no_surrogate: "The published method without a surrogate.",
+  evalue: "An older published method, without a surrogate.",
+};
+const STRATEGIES = {
+  A: "A: where target and surrogate model disagree (default)",
+  B: "B: how unsure the target is",
+  C: "C: how unlikely the target finds the surrogate model's answer",
+};
+const RUNS = 20;
+const AFFECTS_PLAN = ["precision", "alpha", "side", "threshold", "policy", "strategy", "budget", "risk"];
+
+const state = { pool: null, planning: null, shown: null };
+const keyOf = keyring();
+
+const list = new PoolList(choose);
+new PoolFile((pool) => {
+  list.pools.unshift(pool);
+  list.show();
+  choose(pool);
+});
+
+function choose(pool) {
+  state.pool = pool;
+  byId("choosing").hidden = true;
+  byId("chosen").hidden = false;
+  byId("chosen-name").textContent = pool.name;
+  byId("chosen-facts").textContent = factsOf(pool);
+  byId("open").disabled = false;
+  byId("open-help").textContent = "The plan is frozen when the session opens; labelling begins then.";
+  fillStrategies(pool);
+  byId("risk").placeholder = hasSurrogate(pool) ? "What the surrogate says" : "The middle of the scale";
+  announce(`Pool ${pool.name} chosen`);
+  byId("other-pool").focus();
+  plan();
+}
+
+function fillStrategies(pool) {
+  const able = strategiesOf(pool);
+  byId("strategy-field").hidden = able.length === 0;
+  const own = pool.columns.some((column) => column.startsWith("surrogate."));
+  fill(
+    byId("strategy"),
+    own ? el("option", { value: "" }, "The uploaded surrogate") : null,
+    able.map((name) => el("option", { value: name }, STRATEGIES[name])),
+  );
+}
+
+function chooseAgain() {
+  state.pool = null;
+  state.planning?.abort();
+  byId("chosen").hidden = true;
+  byId("choosing").hidden = false;
+  byId("open").disabled = true;
+  byId("open-help").textContent = "First choose what is evaluated.";
+  byId("plan-result").hidden = true;
+  byId("plan-controls").hidden = true;
+  fill(byId("plan-problem"));
+  byId("plan-told").textContent = "Choose what is evaluated, and the session is simulated here before it is opened.";
+  document.querySelector("input[name=source]:checked").focus();
+}
+
+/* What is asked for; a field that cannot be read is told by its name. */
+function claim() {
+  const side = text("side");
+  const questions = side === "" ? [] : [{ side, threshold: numberIn("threshold") }];
+  const asked = {
+    target: picked("target"),
+    alpha: numberIn("alpha"),
+    precision: numberIn("precision", { optional: questions.length > 0 }),
+    questions,
+  };
+  const budget = numberIn("budget", { optional: true, whole: true });
+  if (budget !== null) asked.budget = budget;
+  const strategy = byId("strategy-field").hidden ? "" : byId("strategy").value;
+  if (strategy !== "") asked.strategy = strategy;
+  return asked;
+}
+
+async function plan() {
+  if (state.pool === null) return;
+  state.planning?.abort();
+  const asking = new AbortController();
+  state.planning = asking;
+  clear(byId("form"));
+  fill(byId("plan-problem"));
+  byId("plan-controls").hidden = false;
+  const policy = text("policy");
+  try {
+    const others = Object.keys(POLICIES).filter((name) => name !== policy);
+    const body = { ...claim(), policies: [policy, ...others], runs: RUNS };
+    const risk = numberIn("risk", { optional: true });
+    if (risk !== null) body.risk = risk;
+    working(true);
+    const pool = state.pool;
+    const found = await planned(pool.id, body, asking.signal);
+    if (state.planning !== asking) return;
+    show(found, policy, pool);
+    byId("planner").classList.remove("stale");
+    byId("plan-told").textContent = "Simulated just now, with the settings beside it.";
+    state.shown = settings();
+  } catch (error) {
+    if (error.name === "AbortError" || state.planning !== asking) return;
+    byId("plan-result").hidden = true;
+    byId("plan-told").textContent = "There is no plan for these settings.";
+    tell(error, byId("plan-problem"));
+  } finally {
+    if (state.planning === asking) working(false);
+  }
+}
+
+function working(busy) {
+  byId("plan").disabled = busy;
+  byId("plan").textContent = busy ? "Simulating…" : "Plan again";
+  if (busy) byId("plan-told").textContent = "Simulating sessions on this pool; it takes some seconds.";
+}
+
+function settings() {
+  return JSON.stringify([...AFFECTS_PLAN.map((id) => byId(id).value), picked("target")]);
+}
+
+function changed() {
+  byId("policy-help").textContent = POLICIES[text("policy")];
+  describe();
+  if (state.shown === null || byId("plan-result").hidden || state.pool === null) return;
+  const stale = settings() !== state.shown;
+  byId("planner").classList.toggle("stale", stale);
+  byId("plan-told").textContent = stale ? "These numbers are for other settings." : "Simulated just now, with the settings beside it.";
+}
+
+/* What a width and an alpha mean, in words. */
+function describe() {
+  const precision = Number(text("precision").replace(",", "."));
+  const alpha = Number(text("alpha").replace(",", "."));
+  byId("precision-help").textContent =
+    precision > 0 ? `The session stops when the interval is ${round(precision)} wide: the score is known to about ±\u00a0${round(precision / 2)}.` : "Width of the interval to stop at.";
+  byId("alpha-help").textContent = alpha > 0 && alpha < 1 ? `With a certainty of ${round(100 * (1 - alpha))} %, however often you look.` : "Between 0 and 1.";
+}
+
+function round(value) {
+  return String(Number(value.toPrecision(4)));
+}
+
+/* A refusal stands at the field it names, else where there is room for it. */
+function tell(error, elsewhere) {
+  if (!(error instanceof Unusable || error instanceof Problem)) throw error;
+  const place = error instanceof Unusable ? error.id : placeOf(error.field);
+  const message = error instanceof Unusable ? error.message : `${error.detail}${end(error.detail)}`;
+  if (place === null || byId(place).closest("[hidden]") !== null) {
+    fill(elsewhere, el("p", { class: "notice danger" }, message, error.passing ? " Try again in a moment." : ""));
+    return false;
+  }
+  blame(place, message);
+  fill(elsewhere, el("p", { class: "notice warning" }, "One of the settings has to be corrected first."));
+  return true;
+}
+
+function end(sentence) {
+  return /[.!?]$/.test(sentence) ? "" : ".";
+}
+
+async function open(event) {
+  event.preventDefault();
+  if (state.pool === null || byId("open").disabled) return;
+  clear(byId("form"));
+  fill(byId("form-problem"));
+  byId("open").disabled = true;
+  try {
+    const body = { pool_id: state.pool.id, ...claim(), policy: text("policy") };
+    const lease = numberIn("lease_seconds", { optional: true, whole: true });
+    if (lease !== null) body.lease_seconds = lease;
+    if (text("name") !== "") body.name = text("name");
+    const headers = { "Idempotency-Key": keyOf(body) };
+    const session = await api("POST", "/v1/sessions", body, { headers, retry: 2 });
+    location.assign(`/sessions/${session.id}`);
+  } catch (error) {
+    byId("open").disabled = false;
+    if (tell(error, byId("form-problem"))) goToWrong(byId("form"));
+  }
+}
+
+function source() {
+  const from = picked("source");
+  byId("from-pool").hidden = from !== "pool";
+  byId("from-file").hidden = from !== "file";
+  if (from === "pool") list.begin();
+}
+
+/* Whoever follows a link from a pool has chosen already; whoever has no pool brings a file. */
+async function begin() {
+  const wanted = new URLSearchParams(location.search).get("pool");
+  document.querySelector("input[name=source][value=pool]").checked = true;
+  source();
+  const some = await list.begin();
+  if (wanted !== null) {
+    try {
+      const pool = await api("GET", `/v1/pools/${encodeURIComponent(wanted)}`);
+      if (pool.sealed) choose(pool);
+    } catch {
+      announce("The pool of this address is not here");
+    }
+  } else if (some === false) {
+    document.querySelector("input[name=source][value=file]").checked = true;
+    source();
+  }
+}
+
+for (const one of document.querySelectorAll("input[name=source]")) one.addEventListener("change", source);
+for (const event of ["dragover", "drop"]) {
+  // A file that misses the place it was meant for must not replace the page
+  window.addEventListener(event, (dragged) => dragged.preventDefault());
+}
+byId("other-pool").addEventListener("click", chooseAgain);
+byId("plan").addEventListener("click", plan);
+byId("form").addEventListener("submit", open);
+byId("form").addEventListener("input", changed);
+byId("form").addEventListener("change", changed);
+changed();
+await begin();
+performance.mark("usable");

@@ -1,0 +1,45 @@
+/* Sending a file, with its progress told and a way to stop. */
+
+import { Problem, csrf, loginPath } from "../api.js";
+
+/**
+ * The JSON that the upload is answered with, else a `Problem` is thrown.
+ *
+ * `told` is called with the share that has been sent, from 0 to 1. An aborted `signal` rejects
+ * with its reason.
+ */
+export function upload(path, file, media, { told = () => {}, signal = null, headers = {} } = {}) {
+  return new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest();
+    request.open("POST", path);
+    for (const [name, value] of Object.entries({ "Content-Type": media, Accept: "application/json", "X-CSRF-Token": csrf(), ...headers })) {
+      request.setRequestHeader(name, value);
+    }
+    request.upload.addEventListener("progress", (event) => {
+      if (event.lengthComputable) told(event.loaded / event.total);
+    });
+    request.addEventListener("load", () => {
+      if (request.status >= 200 && request.status < 300) resolve(JSON.parse(request.responseText));
+      else reject(problemOf(request));
+    });
+    request.addEventListener("error", () => reject(new Problem(0)));
+    request.addEventListener("abort", () => reject(signal.reason));
+    signal?.addEventListener("abort", () => request.abort());
+    request.send(file);
+  });
+}
+
+function problemOf(request) {
+  let told = { title: `The service answered ${request.status}.` };
+  try {
+    told = JSON.parse(request.responseText);
+  } catch {
+    // Something between here and the service answered
+  }
+  const wait = Number.parseInt(request.getResponseHeader("Retry-After") ?? "", 10);
+  if (request.status === 401) {
+    const event = new CustomEvent("signed-out", { cancelable: true });
+    if (window.dispatchEvent(event)) location.assign(loginPath());
+  }
+  return new Problem(request.status, told, Number.isFinite(wait) ? wait : null);
+}

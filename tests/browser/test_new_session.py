@@ -1,0 +1,329 @@
+"""Opening a session as a person does: a pool or a file, a plan, the plan frozen."""
+
+import io
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+
+from tests.browser.site import NARROW, WIDE, Complaints, Site
+
+SignedIn = Callable[..., Page]
+SERIOUS = {"serious", "critical"}
+PLANNED_MS = 30_000
+ITEMS = 60
+HOSTILE = "<img src=x onerror=alert(1)>"
+
+
+def rows(count: int = ITEMS, seed: int = 0) -> list[tuple[str, float, str]]:
+    guesses = np.random.default_rng(seed).random(count).round(3)
+    return [(f"q-{at}", float(one), f"Question {at}?") for at, one in enumerate(guesses)]
+
+
+def csv(count: int = ITEMS) -> bytes:
+    lines = [f"{name},{guess},{text}" for name, guess, text in rows(count)]
+    return "\n".join(["id,surrogate,payload.question", *lines, ""]).encode()
+
+
+def file_of(name: str, content: bytes) -> Any:  # noqa: ANN401 - as Playwright takes it
+    return {"name": name, "mimeType": "application/octet-stream", "buffer": content}
+
+
+def made_pool(site: Site, name: str = "exam", content: bytes | None = None) -> str:
+    with site.client() as client:
+        answer = client.post(
+            "/v1/pool-files",
+            params={"name": name, "kind": "zero_one"},
+            content=content or csv(),
+            headers={"Content-Type": "text/csv"},
+        )
+        return str(answer.raise_for_status().json()["pool"]["id"])
+
+
+def kept(site: Site, what: str = "pools") -> list[dict[str, Any]]:
+    with site.client() as client:
+        found: list[dict[str, Any]] = client.get(f"/v1/{what}").raise_for_status().json()["data"]
+        return found
+
+
+def serious(page: Page) -> list[str]:
+    found = Axe().run(page).response["violations"]
+    return [
+        f"{one['id']}: {one['nodes'][0]['target']}" for one in found if one["impact"] in SERIOUS
+    ]
+
+
+def with_file(page: Page, name: str, content: bytes) -> None:
+    page.goto("/sessions/new")
+    page.get_by_label("A file", exact=True).check()
+    page.set_input_files("#file", file_of(name, content))
+
+
+def chosen(page: Page, pool: str) -> None:
+    """The page with a pool chosen by its address, and its plan made."""
+    page.goto(f"/sessions/new?pool={pool}")
+    expect(page.locator("#plan-result")).to_be_visible(timeout=PLANNED_MS)
+
+
+def test_a_dropped_file_becomes_a_pool_a_plan_and_a_session(
+    signed_in: SignedIn, server: Site
+) -> None:
+    page = signed_in("manage", "read")
+    page.goto("/sessions/new")
+    drop = page.get_by_text("or drop it here")
+    expect(drop).to_be_visible()
+    carried = page.evaluate_handle(
+        """text => {
+            const carried = new DataTransfer();
+            carried.items.add(new File([text], "spring exam.csv"));
+            return carried;
+        }""",
+        csv().decode(),
+    )
+    page.dispatch_event("#drop", "drop", {"dataTransfer": carried})
+    expect(page.locator("#checked")).to_contain_text(f"{ITEMS} rows: every row can become an item")
+    expect(page.get_by_role("cell", name="Question 7?")).to_be_visible()
+    assert kept(server) == []
+    page.get_by_role("button", name="Make the pool").click()
+    expect(page.locator("#chosen-name")).to_have_text("spring exam")
+    page.get_by_label("Precision").fill("0.2")
+    expect(page.locator("#plan-result")).to_be_visible(timeout=PLANNED_MS)
+    page.get_by_role("button", name="Plan again").click()
+    expect(page.locator("#plan-told")).to_contain_text("Simulated just now", timeout=PLANNED_MS)
+    expect(page.locator("#plan-result .figure")).to_contain_text(re.compile(r"about \d+ labels"))
+    expect(page.get_by_role("row", name=re.compile("^evalue"))).to_be_visible()
+    page.get_by_label("Name of the session").fill("Spring, first look")
+    page.get_by_role("button", name="Open the session").click()
+    page.wait_for_url(re.compile(r"/sessions/ses_[0-9a-f]{32}$"))
+    (session,) = kept(server, "sessions")
+    assert (session["precision"], session["policy"], session["items"]) == (0.2, "sharp", ITEMS)
+    assert session["name"] == "Spring, first look"
+
+
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+def test_other_formats_are_shown_before_anything_is_kept(
+    signed_in: SignedIn, server: Site, form: str
+) -> None:
+    page = signed_in("manage")
+    names, guesses, texts = zip(*rows(20), strict=True)
+    if form == "parquet":
+        sink = io.BytesIO()
+        table = {"id": names, "surrogate": guesses, "payload.question": texts}
+        pq.write_table(pa.table({name: list(column) for name, column in table.items()}), sink)
+        content = sink.getvalue()
+    else:
+        lines = (f'{{"id": "{name}", "surrogate": {guess}}}' for name, guess, _ in rows(20))
+        content = "\n".join(lines).encode()
+    with_file(page, f"items.{form}", content)
+    expect(page.locator("#checked")).to_contain_text("20 rows: every row can become an item")
+    expect(page.get_by_role("cell", name="q-3", exact=True)).to_be_visible()
+    assert kept(server) == []
+
+
+def test_bad_rows_are_told_by_line_and_may_be_left_out(signed_in: SignedIn, server: Site) -> None:
+    page = signed_in("manage")
+    content = csv(5) + b"q-5,7,Too large?\nq-6,much,A word?\n" + b"q-0,0.5,Again?\n"
+    with_file(page, "bad.csv", content)
+    faults = page.locator(".faults li")
+    expect(faults).to_have_count(3)
+    expect(faults.nth(0)).to_contain_text("Line 7, surrogate")
+    expect(faults.nth(1)).to_contain_text("Line 8, surrogate")
+    make = page.get_by_role("button", name="Make the pool")
+    expect(make).to_be_disabled()
+    page.get_by_label("Leave the 3 bad rows out").check()
+    make.click()
+    expect(page.locator("#chosen-facts")).to_contain_text("5 items")
+    assert [pool["items"] for pool in kept(server)] == [5]
+
+
+def test_hostile_names_and_cells_are_shown_as_text(signed_in: SignedIn) -> None:
+    page = signed_in("manage")
+    page.on("dialog", lambda dialog: pytest.fail(f"a script ran: {dialog.message}"))
+    script = "<script>alert(2)</script>"
+    content = f'id,group,payload\n{HOSTILE},{script},"{script}"\nb,,{HOSTILE}\n'.encode()
+    with_file(page, f"{HOSTILE}.csv", content)
+    expect(page.locator("#file-name")).to_have_text(f"{HOSTILE}.csv")
+    expect(page.locator(".preview")).to_contain_text(HOSTILE)
+    expect(page.locator(".preview")).to_contain_text(script)
+    expect(page.locator(".faults")).to_contain_text("Line 3")
+    page.get_by_label("Leave the 1 bad row out").check()
+    page.get_by_role("button", name="Make the pool").click()
+    expect(page.locator("#chosen-name")).to_have_text(HOSTILE)
+    page.reload()
+    expect(page.locator(".pool-name")).to_have_text(HOSTILE)
+    assert page.locator("main img, main script:not([type='application/json'])").count() == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("photo.png", b"\x89PNG\r\n", "none of them by its name"),
+        ("nothing.csv", b"", "is empty"),
+        ("table.csv", b"question,answer\nWhy?,Because.\n", "columns of the upload"),
+        ("photo.csv", b"\x89PNG\r\n\xff", "not UTF-8"),
+        ("cut.parquet", b"PAR1 and then no more", "cannot be read as Parquet"),
+    ],
+)
+def test_a_wrong_file_gets_a_calm_word_and_nothing_is_kept(  # noqa: PLR0913, PLR0917 - three of them a case
+    signed_in: SignedIn, server: Site, complaints: Complaints, name: str, content: bytes, said: str
+) -> None:
+    complaints.expect("422")
+    page = signed_in("manage")
+    with_file(page, name, content)
+    expect(page.locator("#file-problem")).to_contain_text(said)
+    expect(page.locator("#file-problem")).to_contain_text("Nothing was kept")
+    assert kept(server) == []
+    page.set_input_files("#file", file_of("right.csv", csv(5)))
+    expect(page.locator("#checked")).to_contain_text("5 rows: every row can become an item")
+    expect(page.locator("#file-problem")).to_be_empty()
+
+
+def test_the_kind_of_loss_decides_what_a_row_may_hold(signed_in: SignedIn, server: Site) -> None:
+    page = signed_in("manage")
+    with_file(page, "grades.csv", b"id,surrogate\na,3\nb,4.5\n")
+    expect(page.locator(".faults li")).to_have_count(2)
+    page.get_by_label("A grade").check()
+    expect(page.locator("#checked")).to_contain_text("2 rows: every row can become an item")
+    page.get_by_label("Largest loss").fill("4")
+    expect(page.locator(".faults li")).to_have_count(1)
+    page.get_by_label("Largest loss").fill("ten")
+    expect(page.get_by_text("This has to be a number.")).to_be_visible()
+    expect(page.get_by_role("button", name="Make the pool")).to_be_disabled()
+    page.get_by_label("Largest loss").fill("5")
+    page.get_by_role("button", name="Make the pool").click()
+    expect(page.locator("#chosen-facts")).to_contain_text("grades from 0 to 5")
+    assert [pool["loss"]["upper"] for pool in kept(server)] == [5.0]
+
+
+def test_an_upload_shows_its_progress_and_can_be_cancelled(
+    signed_in: SignedIn, server: Site
+) -> None:
+    page = signed_in("manage")
+    page.goto("/sessions/new")
+    page.get_by_label("A file", exact=True).check()
+    slow = {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": 100_000}
+    page.context.new_cdp_session(page).send("Network.emulateNetworkConditions", slow)
+    page.set_input_files("#file", file_of("large.csv", csv(60_000)))
+    expect(page.locator("#progress-told")).to_contain_text("% sent")
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.locator("#file-problem")).to_contain_text("Cancelled. Nothing was kept.")
+    expect(page.get_by_role("button", name="Make the pool")).to_be_disabled()
+    assert kept(server) == []
+
+
+def test_a_pool_is_found_by_its_name_and_opened_by_keyboard_alone(
+    signed_in: SignedIn, server: Site
+) -> None:
+    for name in ("spring", "summer", "autumn"):
+        made_pool(server, name, csv(30))
+    page = signed_in("manage", "read")
+    page.goto("/sessions/new")
+    expect(page.locator(".pool")).to_have_count(3)
+    page.get_by_label("Search").focus()
+    page.keyboard.type("summ")
+    expect(page.locator(".pool")).to_have_count(1)
+    expect(page.locator("#pools-told")).to_have_text("1 pool of 3, the newest first.")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.locator("#chosen-name")).to_have_text("summer")
+    expect(page.get_by_role("button", name="Choose another")).to_be_focused()
+    for _ in range(20):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.id") == "open":
+            break
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile(r"/sessions/ses_[0-9a-f]{32}$"))
+
+
+def test_a_refusal_stands_at_the_field_it_names(
+    signed_in: SignedIn, server: Site, complaints: Complaints
+) -> None:
+    complaints.expect("422")
+    pool = made_pool(server)
+    page = signed_in("manage")
+    chosen(page, pool)
+    for label, value, said in (
+        ("Precision", "7", "below the scale"),
+        ("Chance of being wrong", "1", "above 0 and below 1"),
+        ("Precision", "wide", "has to be a number"),
+    ):
+        field = page.get_by_label(label)
+        before = field.input_value()
+        field.fill(value)
+        page.get_by_role("button", name="Open the session").click()
+        expect(field).to_have_attribute("aria-invalid", "true")
+        expect(field).to_be_focused()
+        expect(field.locator("xpath=..").locator(".error")).to_contain_text(said)
+        field.fill(before)
+    page.get_by_text("Ask a yes-or-no question").click()
+    page.get_by_label("Is the mean loss").select_option("at_most")
+    page.get_by_label("this number?").fill("3")
+    page.get_by_role("button", name="Plan again").click()
+    expect(page.get_by_label("this number?")).to_have_attribute("aria-invalid", "true")
+    expect(page.locator("#plan-problem")).to_contain_text("corrected first")
+    assert kept(server, "sessions") == []
+
+
+def test_a_double_click_opens_one_session(signed_in: SignedIn, server: Site) -> None:
+    page = signed_in("manage", "read")
+    page.goto(f"/sessions/new?pool={made_pool(server)}")
+    page.get_by_role("button", name="Open the session").dblclick()
+    page.wait_for_url(re.compile(r"/sessions/ses_[0-9a-f]{32}$"))
+    assert len(kept(server, "sessions")) == 1
+
+
+def test_the_smallest_width_of_a_population_is_said_and_a_policy_out_of_reach_told(
+    signed_in: SignedIn, server: Site, complaints: Complaints
+) -> None:
+    complaints.expect("422")
+    page = signed_in("manage")
+    chosen(page, made_pool(server))
+    result = page.locator("#plan-result")
+    expect(result).to_contain_text("There is no smallest width")
+    page.get_by_label("all items like these").check()
+    expect(page.locator("#plan-told")).to_contain_text("for other settings")
+    page.get_by_role("button", name="Plan again").click()
+    precision = page.get_by_label("Precision")
+    expect(precision).to_have_attribute("aria-invalid", "true", timeout=PLANNED_MS)
+    expect(page.locator("#precision-wrong")).to_contain_text("cannot be reached")
+    precision.fill("0.15")
+    page.get_by_role("button", name="Plan again").click()
+    expect(result).to_contain_text("out of reach", timeout=PLANNED_MS)
+    expect(result).to_contain_text(f"Even with all {ITEMS} items judged")
+    expect(page.get_by_role("row", name=re.compile("^celeus"))).to_contain_text("not below")
+
+
+def test_who_may_not_manage_is_told_so(signed_in: SignedIn, complaints: Complaints) -> None:
+    complaints.expect("403")
+    page = signed_in("read", "label")
+    page.goto("/sessions/new")
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    expect(page.locator("#form")).to_have_count(0)
+
+
+@pytest.mark.parametrize("viewport", [NARROW, WIDE], ids=["narrow", "wide"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_is_in_the_way_of_anybody(
+    signed_in: SignedIn, server: Site, viewport: dict[str, int], scheme: str
+) -> None:
+    pool = made_pool(server)
+    page = signed_in("manage", viewport=viewport, color_scheme=scheme)
+    page.goto("/sessions/new")
+    expect(page.locator(".pool")).to_have_count(1)
+    assert serious(page) == []
+    page.get_by_label("A file", exact=True).check()
+    page.set_input_files("#file", file_of("bad.csv", csv(9) + b"q-9,7,Too large?\n"))
+    expect(page.locator(".faults li")).to_have_count(1)
+    assert serious(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    chosen(page, pool)
+    page.get_by_text("Policy, budget and leases").click()
+    page.get_by_text("Ask a yes-or-no question").click()
+    assert serious(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
