@@ -4,11 +4,12 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.celeus-ready
 ARGS ?=
+WORKERS ?= 2
 EVALDATA ?= ../shared/evaldata
 OUT ?= study
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo serve test lint claims attack bench bench-labels study lock
+.PHONY: help env demo serve style lint test claims attack bench bench-labels study lock
 
 help: ## Say what there is to type
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,14 +29,22 @@ demo: env ## Certify a real classifier's score from few labels, on this machine
 serve: env ## Serve on 127.0.0.1:8000 with a private PostgreSQL (options: ARGS="--port 9000")
 	$(BIN)/celeus serve $(ARGS)
 
-lint: env ## Check style, types and import directions
+style: env ## Check style and import directions, which takes seconds
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
-test: lint ## All checks and all tests (options for pytest: ARGS="-k cache")
-	$(BIN)/pytest $(ARGS)
+lint: style ## Check style, import directions and types
+	$(BIN)/mypy
+
+# Types are checked beside the tests and told after them: without a cache they take a minute.
+test: style ## All checks and all tests (options: ARGS="-k cache", WORKERS=0 for one process)
+	@types=$$(mktemp); $(BIN)/mypy >$$types 2>&1 & mypy=$$!; \
+	trap "kill $$mypy 2>/dev/null; rm -f $$types" EXIT; \
+	echo "$(BIN)/pytest -n $(WORKERS) --dist worksteal $(ARGS)"; \
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal $(ARGS); tests=$$?; \
+	echo "$(BIN)/mypy"; wait $$mypy; typed=$$?; cat $$types; \
+	test $$tests -eq 0 || exit $$tests; exit $$typed
 
 claims: env ## The statistical claims with their full counts; takes long
 	CELEUS_CLAIMS=full $(BIN)/pytest tests/claims --timeout=0 $(ARGS)

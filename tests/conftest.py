@@ -1,7 +1,11 @@
-"""Real servers for every test: one PostgreSQL and one Redis a run, emptied after each test."""
+"""Real servers for every test: one PostgreSQL and one Redis a run, emptied after each test.
+
+A run in several worker processes has one of each in every one of them.
+"""
 
 import signal
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Generator, Iterator
+from typing import Any
 
 import psycopg
 import pytest
@@ -11,13 +15,48 @@ from app.store import migrations
 from app.store.cache import Cache
 from app.store.database import Database
 from app.store.tables import metadata
+from tests import workers
 from tests.browser.site import NO_BROWSER
 from tests.keys import let_in
 from tests.servers import running_postgres, running_redis
 
+RUN = pytest.StashKey[str]()
+"""The name of a run in several workers."""
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Wait for a turn before anything of a test begins, its time limit too."""
+    with workers.turn(item.config, alone=item.get_closest_marker("alone") is not None):
+        return (yield)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A worker tells what it has counted, and is heard below."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["counts"] = workers.told_counts()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: object) -> None:  # noqa: ANN401 -- xdist has no types
+    """Hear what a worker has counted; one that crashed told nothing."""
+    del error
+    workers.add_counts(getattr(node, "workeroutput", {}).get("counts", {}))
+    node.config.stash[RUN] = node.workerinput["testrunuid"]
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Leave nothing behind that the workers shared."""
+    if RUN in config.stash:
+        workers.forget_turns(config.stash[RUN])
+
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say how many tests in the browser nobody ran, also where several processes ran the others."""
+    """What all workers together have counted, measured, and could not run."""
+    for title, lines in workers.counted().items():
+        terminalreporter.write_sep("-", title)
+        for line in lines:
+            terminalreporter.write_line(line)
     skipped = terminalreporter.getreports("skipped")
     unseen = sum(NO_BROWSER in str(report.longrepr) for report in skipped)
     if unseen:

@@ -21,6 +21,7 @@ import redis
 from app.store import embedded
 from app.store.accounts import account
 from tests.keys import let_in
+from tests.workers import number
 
 
 @dataclass(frozen=True)
@@ -109,11 +110,15 @@ def running_redis(port: int | None = None) -> Iterator[RedisServer]:
 
 
 def free_port() -> int:
-    """A port on loopback that nobody listened on a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A port on loopback that nobody listened on a moment ago; other workers are given others."""
+    mine, workers = number()
+    while True:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port: int = probe.getsockname()[1]
+        # By halves: the system gives odd ports before even ones
+        if port // 2 % workers == mine:
+            return port
 
 
 def _redis_program() -> Path:

@@ -9,20 +9,11 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from tests.attacks.tally import TRIES
 from tests.attacks.world import client_of
 from tests.servers import Service, running_services
 
 FULL = os.environ.get("CELEUS_ATTACKS") == "full"
 """`make attack`: many more tries of everything that is drawn at random."""
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print what was tried."""
-    if TRIES:
-        terminalreporter.write_sep("-", "attacks, nothing having got through where tests passed")
-        for attack, tries in TRIES.items():
-            terminalreporter.write_line(f"{tries:6d} × {attack}")
 
 
 @pytest.fixture(scope="session")

@@ -17,9 +17,11 @@ from pathlib import Path
 import pytest
 
 from tests.claims.sessions import Case, Tally, tally
+from tests.workers import number
 
 FULL = os.environ.get("CELEUS_CLAIMS") == "full"
-PROCESSES = 2
+PROCESSES = max(1, 2 // number()[1])
+"""In each worker of a run: together as many as the smallest machine has cores."""
 PIECES = 8
 
 

@@ -1,4 +1,4 @@
-"""Faults are counted; the counts stand at the end of the run, beside docs/trust.md."""
+"""Faults are counted; tests/conftest.py prints the counts, which stand in docs/trust.md too."""
 
 from pathlib import Path
 
@@ -21,11 +21,3 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def tally() -> Tally:
     """Where a test tells how often it tried a fault."""
     return TALLY
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print what was tried."""
-    if TALLY.rows:
-        terminalreporter.write_sep("-", "faults survived")
-        for line in TALLY.lines():
-            terminalreporter.write_line(line)

@@ -144,6 +144,7 @@ async def test_waiters_that_leave_are_forgotten() -> None:
     assert wakes._waiting == {}
 
 
+@pytest.mark.alone
 async def test_a_redis_that_dies_costs_little_and_is_found_again(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -166,6 +167,7 @@ async def test_a_redis_that_dies_costs_little_and_is_found_again(
     await cache.close()
 
 
+@pytest.mark.alone
 async def test_a_redis_that_accepts_and_never_answers_costs_little() -> None:
     async def say_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()

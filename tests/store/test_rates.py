@@ -61,6 +61,7 @@ async def test_without_its_redis_each_process_counts_for_itself() -> None:
     await counted.close()
 
 
+@pytest.mark.alone
 async def test_a_redis_that_hangs_costs_its_patience_once(
     redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
