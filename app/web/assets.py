@@ -14,6 +14,7 @@ from fastapi import APIRouter, Request, Response
 from app.errors import NotFound
 
 FOLDER = Path(__file__).parent / "static"
+ICON = "/favicon.ico"
 KEPT_SECONDS = 31_536_000
 LEAST_PACKED_BYTES = 1024
 _PACKED = ("text/", "application/javascript", "application/json", "image/svg+xml")
@@ -97,6 +98,12 @@ class Assets:
 async def static(version: str, path: str, request: Request) -> Response:
     """A static file."""
     return cast("Assets", request.app.state.assets).answer(request, version, path)
+
+
+@router.get(ICON)
+async def icon(request: Request) -> Response:
+    """The icon, where browsers look for it beside what is no page."""
+    return cast("Assets", request.app.state.assets).answer(request, "", "icon.svg")
 
 
 def _media_type(path: Path) -> str:

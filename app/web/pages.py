@@ -33,6 +33,7 @@ from app.api.problems import RETRY_SECONDS, status_of
 from app.errors import InvalidValue, NotFound, Refusal, Unauthenticated, Unavailable
 from app.operations.callers import Caller
 from app.operations.rooms import Rooms
+from app.web.assets import ICON
 from app.web.rendering import Templates
 
 LOGIN = "/login"
@@ -114,7 +115,7 @@ def doors_pages(routers: Sequence[APIRouter]) -> Pages:
         return known or _navigates(scope)
 
     def opened(path: str) -> bool:
-        return path == LOGIN or path.startswith(_STATIC)
+        return path in {LOGIN, ICON} or path.startswith(_STATIC)
 
     return Pages(opened, shows, _refused_at_door)
 

@@ -78,6 +78,13 @@ async def test_nothing_else_is_found_among_the_files(visiting: Visiting) -> None
             assert posted.status_code in {401, 404, 405}, path
 
 
+async def test_the_icon_is_where_browsers_look_for_it(visiting: Visiting) -> None:
+    async with visiting() as anybody:
+        answer = await anybody.get("/favicon.ico")
+    assert (answer.status_code, answer.headers["Content-Type"]) == (200, "image/svg+xml")
+    assert answer.headers["Cache-Control"] == "no-cache"
+
+
 def test_another_content_is_another_version() -> None:
     one = Assets({"a.js": Asset(b"1", "text/javascript"), "b.js": Asset(b"2", "text/javascript")})
     two = Assets({"a.js": Asset(b"2", "text/javascript"), "b.js": Asset(b"1", "text/javascript")})

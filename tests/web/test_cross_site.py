@@ -5,10 +5,10 @@ import re
 
 import pytest
 from fastapi import FastAPI
-from fastapi.routing import APIRoute
 
 from app.main import PAGES
 from app.operations.browsers import csrf_of
+from app.web.pages import PageRoute
 from tests.api.contract import CLOSED, MISSING, client_with
 from tests.keys import ADMIN, bearer, key_in
 from tests.web.test_signing_in import Visiting, csrf, service
@@ -18,7 +18,7 @@ PLAIN_PAGES = [
     route.path
     for router in PAGES
     for route in router.routes
-    if isinstance(route, APIRoute) and "GET" in (route.methods or ()) and "{" not in route.path
+    if isinstance(route, PageRoute) and "GET" in (route.methods or ()) and "{" not in route.path
 ]
 
 
