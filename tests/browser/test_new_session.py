@@ -217,6 +217,29 @@ def test_an_upload_shows_its_progress_and_can_be_cancelled(
     assert kept(server) == []
 
 
+def test_of_a_large_file_the_first_part_is_looked_at(signed_in: SignedIn) -> None:
+    page = signed_in("manage")
+    page.goto("/sessions/new")
+    page.get_by_label("A file", exact=True).check()
+    carried = page.evaluate_handle(
+        """() => {
+            const line = "x".repeat(1000);
+            const lines = Array.from({length: 17000}, (_, at) => `item-${at},${line}`);
+            const carried = new DataTransfer();
+            carried.items.add(new File([["id,payload", ...lines].join("\\n")], "large.csv"));
+            return carried;
+        }"""
+    )
+    page.dispatch_event("#drop", "drop", {"dataTransfer": carried})
+    checked = page.locator("#checked")
+    expect(checked).to_contain_text(
+        re.compile(r"The first 1.0\d\d rows: every row"), timeout=30_000
+    )
+    expect(checked).to_contain_text("the rest is read when the pool is made")
+    expect(page.locator("#file-size")).to_have_text("17.2 MB")
+    expect(page.get_by_role("button", name="Make the pool")).to_be_enabled()
+
+
 def test_a_pool_is_found_by_its_name_and_opened_by_keyboard_alone(
     signed_in: SignedIn, server: Site
 ) -> None:

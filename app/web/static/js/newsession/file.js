@@ -107,7 +107,9 @@ export class PoolFile {
     clear(byId("file-details"));
     fill(byId("file-problem"));
     this.unchecked();
-    const part = await this.part();
+    const file = this.file;
+    const part = await this.part(file);
+    if (this.file !== file) return;
     let query;
     try {
       query = this.query({ name: "checked", dry_run: true, preview: SHOWN_ROWS });
@@ -117,16 +119,16 @@ export class PoolFile {
     const found = await this.send(part, query, "Looking at the file");
     if (found === null) return;
     this.found = found;
-    this.whole = part === this.file;
+    this.whole = part === file;
     this.show(found);
   }
 
   /* A large text is looked at by its first part: what is wrong further on is told when it is made. */
-  async part() {
-    if (this.media === PARQUET || this.file.size <= WHOLE_BYTES) return this.file;
-    const start = new Uint8Array(await this.file.slice(0, SLICE_BYTES).arrayBuffer());
+  async part(file) {
+    if (this.media === PARQUET || file.size <= WHOLE_BYTES) return file;
+    const start = new Uint8Array(await file.slice(0, SLICE_BYTES).arrayBuffer());
     const end = start.lastIndexOf(LINE_BREAK);
-    return end > 0 ? this.file.slice(0, end + 1) : this.file;
+    return end > 0 ? file.slice(0, end + 1) : file;
   }
 
   query(more) {
@@ -223,7 +225,9 @@ export class PoolFile {
     const query = this.query({ name, on_error: skip ? "skip" : "fail" });
     const { size, lastModified } = this.file;
     const headers = { "Idempotency-Key": this.keyOf([String(query), this.file.name, size, lastModified]) };
+    byId("loss-kind").disabled = true;
     const made = await this.send(this.file, query, "Making the pool", headers);
+    byId("loss-kind").disabled = false;
     if (made === null) return this.allow();
     this.forget();
     return this.made(made.pool);
