@@ -72,7 +72,7 @@ function figure(told) {
 }
 
 function details(told, plan, pool) {
-  if (told.labels === null) return "Simulating a whole session takes longer than a plan may. A coarser precision can be planned.";
+  if (told.labels === null) return "Simulating a whole session took longer than a plan may. A coarser precision can be planned, or this one when the machine has less to do.";
   const parts = [];
   if (told.labels.low !== told.labels.high) {
     parts.push(`${count(told.labels.low)} to ${count(told.labels.high)} in ${told.runs < FEW ? "" : "most of "}${counted(told.runs, "simulated session")}`);
