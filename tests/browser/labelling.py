@@ -91,7 +91,7 @@ def press(page: Page, key: str) -> int:
     return judged
 
 
-def all_sent(page: Page, within: float = 15) -> None:
+def all_sent(page: Page, within: float = 40) -> None:
     """Wait until the browser keeps no label any more."""
     deadline = time.monotonic() + within
     while page.evaluate(UNSENT):

@@ -21,6 +21,8 @@ const outbox = new Outbox(session, name, worker);
 const link = new Link(session, worker, outbox, task.lease_seconds, heard);
 const memory = `celeus.last:${session}:${worker}`;
 
+const prepared = new Set();
+
 let current = null;
 let last = recalled();
 let revising = false;
@@ -40,7 +42,10 @@ function heard(what, entry, told) {
     if (entry.round === last?.draw.round) forget();
   }
   if (link.state === "closed") [current, revising] = [null, false];
-  link.draws.forEach((draw) => prepare(draw.item));
+  for (const draw of link.draws) {
+    if (!prepared.has(draw.round)) prepare(draw.item);
+    prepared.add(draw.round);
+  }
   advance();
 }
 
@@ -165,7 +170,7 @@ function pressed(event) {
     whyKey(event);
     return;
   }
-  const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+  const key = keyOf(event);
   const typing = event.target.matches?.("input:not([type=range]), textarea") ?? false;
   if (event.ctrlKey || event.metaKey) {
     if (key === "z" && !typing && !event.repeat) act(event, undo);
@@ -173,6 +178,13 @@ function pressed(event) {
   }
   if (typing) typed(event, key);
   else command(event, key);
+}
+
+function keyOf(event) {
+  // Where the digits lie behind the shift key, their keys alone mean them too
+  const digit = event.shiftKey ? null : /^Digit([0-9])$/.exec(event.code);
+  if (digit !== null) return digit[1];
+  return event.key.length === 1 ? event.key.toLowerCase() : event.key;
 }
 
 function typed(event, key) {

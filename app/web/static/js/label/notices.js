@@ -44,7 +44,7 @@ function ofLine(line, kept, { login, retry }) {
     case "down":
       return [{ tone: "warning", words: `The service cannot be reached. ${safe}`, action: el("button", { type: "button", class: "button small", on: { click: retry } }, "Try now") }];
     case "signed-out":
-      return [{ tone: "warning", words: `You are signed out: your key has expired or was revoked. ${safe}`, action: signIn }];
+      return [{ tone: "warning", words: `You are signed out here: the key has expired, was revoked, or another one signed in. ${safe}`, action: signIn }];
     case "forbidden":
       return [{ tone: "warning", words: `This browser may not judge here any more. ${safe}`, action: signIn }];
     case "gone":

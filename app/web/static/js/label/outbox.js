@@ -20,7 +20,7 @@ export class Outbox {
     this.kept = true;
     this.#write();
     // What a closed window has left may be sent by another; a window in use says so now and then
-    setInterval(() => this.entries.length && this.#write(), BEAT_MS);
+    setInterval(() => this.#beat(), BEAT_MS);
     window.addEventListener("pagehide", () => this.#write(0));
     window.addEventListener("pageshow", (event) => {
       if (event.persisted) this.entries = readAt(this.place)?.entries ?? [];
@@ -88,6 +88,15 @@ export class Outbox {
       if (name !== this.name) found.set(name, (found.get(name) ?? 0) + kept.entries.length);
     }
     return found;
+  }
+
+  #beat() {
+    if (this.entries.length === 0) return;
+    if (this.kept && readAt(this.place) === null) {
+      // Another window took them over while this one was frozen: the service may have them all
+      for (const entry of this.entries) entry.tried = true;
+    }
+    this.#write();
   }
 
   #write(alive = Date.now()) {

@@ -46,7 +46,7 @@ export function showAnswers(form, judge) {
   if (answers.dataset.form !== signature) {
     answers.dataset.form = signature;
     answers.dataset.kind = form.kind;
-    answers.classList.toggle("short", form.kind === "buttons" && form.options.every((one) => one.name.length <= 3));
+    answers.classList.toggle("short", form.kind === "buttons" && form.options.every((one) => one.name === one.key));
     const made = { buttons: buttonsOf, field: fieldOf, scale: scaleOf }[form.kind];
     fill(answers, made(form, judge));
     byId("legend").textContent = { buttons: "", field: "Enter gives it, Esc leaves the field", scale: "← → move, 0–9 jump, Enter gives it" }[form.kind];
