@@ -77,21 +77,29 @@ def _root(
 
 
 @cli.command()
-def demo(
+def demo(  # noqa: PLR0913 -- one parameter an option
     seed: Annotated[int, typer.Option(help="Decides which images are shown.")] = 0,
     precision: Annotated[float, typer.Option(help="Interval width to stop at.")] = 0.05,
     workers: Annotated[int, typer.Option(help="Judges at once.")] = 8,
     out: Annotated[Path, typer.Option(help="Folder of the picture.")] = Path(),
     *,
     keep: Annotated[bool, typer.Option(help="Leave the database there.")] = False,
+    write_pool: Annotated[
+        Path | None,
+        typer.Option(help="Only write the pool to a file (JSON Lines), to label it by hand."),
+    ] = None,
 ) -> None:
     """Certify a real classifier's error rate from few labels, on this machine."""
     try:
+        from app.demo.byhand import write_pool as written
         from app.demo.run import Options, run_demo
     except ModuleNotFoundError as error:
         rule = "pip install 'celeus[demo]'"
         raise InvalidValue(f"the demo needs {error.name}: {rule}", rule=rule) from error
 
+    if write_pool is not None:
+        typer.echo(f"{written(write_pool, seed)} digits to label by hand: {write_pool}")
+        return
     run_demo(Options(seed=seed, precision=precision, workers=workers, out=out, keep=keep))
 
 

@@ -19,9 +19,12 @@ HOME = "/docs"
 START = "docs/index.md"
 SHELVES: Mapping[str, Sequence[str]] = MappingProxyType(
     {
-        "Begin": ("index", "readme"),
+        "Begin": ("index", "tutorial", "readme"),
         "Understand": ("concepts", "method"),
-        "Do": ("planning", "gate", "operations"),
+        "Do": (
+            *("planning", "labelling", "howto-llm-judge", "howto-annotators"),
+            *("howto-surrogates", "gate", "operations"),
+        ),
         "Look up": ("api", "certificates"),
         "Evidence": ("coverage", "study", "labels", "benchmarks", "trust"),
         "Project": ("dependencies", "changelog"),
