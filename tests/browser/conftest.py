@@ -16,6 +16,7 @@ import psycopg
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
+from app.operations.signers import make_key
 from app.store import migrations
 from tests.browser.site import NO_BROWSER, WIDE, Complaints, Site
 from tests.servers import Service, running_services
@@ -42,7 +43,9 @@ def pytest_runtest_setup() -> None:
 
 
 @pytest.fixture(scope="session")
-def running_site(postgres_url: str) -> Iterator[tuple[Service, str]]:
+def running_site(
+    postgres_url: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Service, str]]:
     """One real server for all tests in the browser, on a database of its own."""
     name = f"browser_{secrets.token_hex(4)}"
     with psycopg.connect(postgres_url, autocommit=True) as db:
@@ -50,7 +53,10 @@ def running_site(postgres_url: str) -> Iterator[tuple[Service, str]]:
     url = postgres_url.replace("/celeus?", f"/{name}?")
     assert url != postgres_url
     migrations.upgrade(url)
-    with running_services(1, url) as (service,):
+    signing_key = tmp_path_factory.mktemp("signing") / "key.pem"
+    make_key(signing_key)
+    environment = {"CELEUS_SIGNING_KEY_FILE": str(signing_key)}
+    with running_services(1, url, environment=environment) as (service,):
         yield service, url
 
 

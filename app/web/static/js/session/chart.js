@@ -53,7 +53,8 @@ export class IntervalChart {
     const { rounds, upper, lower, estimate } = this.#track;
     if (this.#plot === null) this.#make();
     this.#plot.setData([rounds, upper, lower, estimate]);
-    this.#element.firstElementChild?.setAttribute("aria-label", this.#told());
+    this.#plot.root.setAttribute("aria-label", this.#told());
+    this.#tell(this.#plot.cursor.idx);
   }
 
   #renew() {

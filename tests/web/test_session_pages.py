@@ -1,0 +1,98 @@
+"""Dashboard and session page as they are sent: who may see them, and what is written into them."""
+
+import json
+import re
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+import pytest
+from httpx import AsyncClient
+
+from tests.factories import known_pool, labelled, opened
+from tests.keys import ADMIN, bearer, key_in
+
+Visiting = Callable[..., AbstractAsyncContextManager[AsyncClient]]
+NAME = '</script><script>alert("1")</script>'
+
+
+def given(page: str, name: str) -> Any:  # noqa: ANN401 - whatever the page was given
+    """The JSON that a page holds under this id."""
+    found = re.search(
+        rf'<script type="application/json" id="{name}">(.*?)</script>', page, re.DOTALL
+    )
+    assert found is not None
+    return json.loads(found[1])
+
+
+async def test_the_dashboard_holds_the_first_cards_and_where_more_are(visiting: Visiting) -> None:
+    async with visiting(ADMIN) as browser:
+        browser.headers.update(bearer())
+        pool = await known_pool(browser, 10)
+        ids = [await opened(browser, pool, name=f"number {i}") for i in range(30)]
+        del browser.headers["Authorization"]
+        page = given((await browser.get("/")).text, "page")
+        assert [one["id"] for one in page["data"]] == ids[:5:-1]
+        assert page["next"] == ids[6]
+        rest = given((await browser.get(f"/?after={page['next']}")).text, "page")
+        assert ([one["id"] for one in rest["data"]], rest["next"]) == (ids[5::-1], None)
+        paused = given((await browser.get("/?state=paused")).text, "page")
+        assert paused == {"data": [], "next": None}
+
+
+@pytest.mark.parametrize("query", ["state=unheard", "after=ses_1", "after=%00"])
+async def test_what_no_page_asked_for_is_refused_by_a_page(visiting: Visiting, query: str) -> None:
+    async with visiting(ADMIN) as browser:
+        answer = await browser.get(f"/?{query}")
+    assert answer.status_code == 422
+    assert answer.headers["Content-Type"].startswith("text/html")
+
+
+async def test_a_page_holds_a_session_its_plan_and_no_seed(visiting: Visiting) -> None:
+    async with visiting(ADMIN) as browser:
+        browser.headers.update(bearer())
+        pool = await known_pool(browser, 30)
+        session = await opened(browser, pool, name=NAME, precision=0.5)
+        await labelled(browser, session, pool, 3)
+        told = (await browser.get(f"/v1/sessions/{session}")).json()
+        del browser.headers["Authorization"]
+        answer = await browser.get(f"/sessions/{session}")
+    assert answer.status_code == 200
+    assert "<script>alert" not in answer.text
+    assert '"seed"' not in answer.text
+    assert given(answer.text, "session") == told
+    fixed = given(answer.text, "opened")
+    assert (fixed["pool"], fixed["plan"]["precision"]) == ("known", 0.5)
+    assert fixed["plan"]["commitment"] == told["commitment"]
+    assert "admin" in given(answer.text, "scopes")
+
+
+async def test_another_projects_session_is_not_found(visiting: Visiting, database_url: str) -> None:
+    async with visiting(ADMIN) as browser:
+        browser.headers.update(bearer())
+        session = await opened(browser, await known_pool(browser, 10))
+    async with visiting(key_in(database_url, "admin", project="theirs")) as stranger:
+        foreign = await stranger.get(f"/sessions/{session}")
+        missing = await stranger.get(f"/sessions/ses_{'0' * 32}")
+        assert foreign.status_code == missing.status_code == 404
+        assert given((await stranger.get("/")).text, "page")["data"] == []
+
+
+async def test_judges_see_neither_dashboard_nor_session(
+    visiting: Visiting, database_url: str
+) -> None:
+    async with visiting(ADMIN) as browser:
+        browser.headers.update(bearer())
+        session = await opened(browser, await known_pool(browser, 10))
+    async with visiting(key_in(database_url, "label")) as judge:
+        for path in ("/", f"/sessions/{session}"):
+            answer = await judge.get(path)
+            assert answer.status_code == 403
+            assert "estimate" not in answer.text
+
+
+async def test_whoever_is_not_signed_in_is_led_there_and_back(visiting: Visiting) -> None:
+    async with visiting() as nobody:
+        answer = await nobody.get("/?state=active")
+    assert answer.status_code == 303
+    assert answer.headers["Location"].startswith("/login?next=/%3Fstate")
