@@ -67,6 +67,8 @@ def rendered(told: Account, pool: PoolRecord) -> str:
         plan=told.plan,
         pool=pool,
         status=told.document,
+        # Sessions older than names have none
+        name=told.document.get("name") or pool.name,
         words=words,
         figures=words.figures,
         chart=_chart(told, words),

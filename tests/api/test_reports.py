@@ -300,6 +300,13 @@ async def test_a_hostile_name_stays_text(client: AsyncClient) -> None:
     assert HOSTILE not in answer.text
 
 
+async def test_a_session_with_a_name_is_called_by_it(client: AsyncClient) -> None:
+    pool = await known_pool(client, 40)
+    page = await report(client, await opened(client, pool, name=f"Spring {HOSTILE}"))
+    assert f"Report on Spring {HOSTILE}" in page.text
+    assert "known, 40 items" in page.text
+
+
 async def test_without_a_key_to_sign_the_report_says_so(
     client: AsyncClient, settings: Settings
 ) -> None:
