@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import httpx
 import psycopg
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from app.operations.signers import make_key
 from app.store import migrations
@@ -71,6 +71,7 @@ def server(running_site: tuple[Service, str]) -> Site:
 def browser() -> Iterator[Browser]:
     """Chromium, for the tests of one module."""
     with sync_playwright() as playwright:
+        expect.set_options(timeout=PATIENCE_MS)
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield browser
         browser.close()

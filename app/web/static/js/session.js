@@ -24,6 +24,7 @@ let session = given("session");
 let surrogate = null;
 let asked = { round: -1, revision: 0, precision: null, at: 0 };
 let seenAt = new Date();
+let stop = null;
 
 const actions = new Actions(session, given("scopes"), (changed) => {
   if (changed.sequence >= session.sequence) show(changed);
@@ -100,6 +101,15 @@ function keepLooking(work) {
   once();
 }
 
+function listen() {
+  stop = follow(session.id, {
+    told,
+    lost: () => banner(`The connection is lost. What you see is as of ${clock(seenAt)}; it goes on by itself when the service is back.`),
+    found: () => banner(null),
+    gone: (problem) => banner(`${problem.detail} This page follows it no longer.`, "danger"),
+  });
+}
+
 for (const input of document.querySelectorAll("input[name=view]")) {
   input.addEventListener("change", () => {
     chart.whole = input.value === "whole" && input.checked;
@@ -116,10 +126,10 @@ fill(byId("plan"), plan(opened, session));
 show(session);
 keepLooking(lookAtSurrogate);
 keepLooking(lookAtWorkers);
-follow(session.id, {
-  told,
-  lost: () => banner(`The connection is lost. What you see is as of ${clock(seenAt)}; it goes on by itself when the service is back.`),
-  found: () => banner(null),
-  gone: (problem) => banner(`${problem.detail} This page follows it no longer.`, "danger"),
+listen();
+// A browser opens few connections to one service: a page nobody looks at must not keep one
+document.addEventListener("visibilitychange", () => {
+  stop();
+  if (!document.hidden && session.state !== "closed") listen();
 });
 performance.mark("usable");

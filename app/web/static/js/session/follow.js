@@ -9,11 +9,13 @@ const AGAIN_MS = 3_000;
  *
  * `told` gets `{session, points, reset}`; `lost` is called when the connection is lost, `found`
  * when it is back, `gone` with the `Problem` when the session or the right to see it is no more.
+ * Returns what ends it.
  */
 export function follow(id, { told, lost, found, gone }) {
   let source = null;
   let timer = null;
   let away = false;
+  let ended = false;
 
   function open() {
     source = new EventSource(`/v1/sessions/${id}/stream`);
@@ -42,14 +44,16 @@ export function follow(id, { told, lost, found, gone }) {
   async function again() {
     try {
       await api("GET", `/v1/sessions/${id}`, undefined, { retry: 0 });
-      open();
+      if (!ended) open();
     } catch (problem) {
+      if (ended) return;
       if (problem instanceof Problem && [401, 403, 404].includes(problem.status)) gone(problem);
       else timer = setTimeout(again, AGAIN_MS);
     }
   }
 
   function stop() {
+    ended = true;
     clearTimeout(timer);
     source.close();
   }

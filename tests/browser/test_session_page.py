@@ -1,0 +1,322 @@
+"""The page of a session: it moves with every label, and does what its buttons say."""
+
+import json
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import psycopg
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.evaluations import Evaluation, barriers, long_session, painted
+from tests.browser.site import NARROW, WIDE, Complaints, Site
+
+SignedIn = Callable[..., Page]
+PIXELS = """() => {
+    const canvas = document.querySelector("#chart canvas");
+    if (canvas === null) return 0;
+    const copy = document.createElement("canvas");
+    [copy.width, copy.height] = [canvas.width, canvas.height];
+    // Chromium warns of reading a canvas that it did not know would be read
+    const context = copy.getContext("2d", { willReadFrequently: true });
+    context.drawImage(canvas, 0, 0);
+    const { data } = context.getImageData(0, 0, copy.width, copy.height);
+    let sum = 0;
+    for (let at = 0; at < data.length; at += 4) sum = (sum * 31 + data[at] + data[at + 3]) % 1e9;
+    return sum;
+}"""
+
+
+def figure(page: Page, name: str) -> str:
+    """What stands under a figure's name."""
+    return page.locator(f"#figures dt:text-is('{name}') + dd").inner_text()
+
+
+def test_a_label_moves_the_chart_the_figures_and_the_table(
+    signed_in: SignedIn, server: Site
+) -> None:
+    with server.client() as client:
+        evaluation = Evaluation(client)
+        session = evaluation.opened(name="Exam", precision=0.2)
+        page = signed_in("read")
+        page.goto(f"/sessions/{session}")
+        expect(page.get_by_text("The chart begins with the first label.")).to_be_visible()
+        evaluation.judged(session, 40)
+        readout = page.locator("#chart-readout")
+        expect(readout).to_contain_text("after 40 labels")
+        drawn = page.evaluate(PIXELS)
+        assert drawn != 0
+        told = evaluation.judged(session, 1)
+        expect(readout).to_contain_text("after 41 labels")
+        page.wait_for_function(f"before => ({PIXELS})() !== before", arg=drawn)
+        assert figure(page, "Labels").startswith("41")
+        assert float(figure(page, "Estimate")) == pytest.approx(told["estimate"], abs=0.0051)
+        page.get_by_text("The same as a table").first.click()
+        rows = page.locator("#chart-table tbody tr")
+        expect(rows.last.locator("th")).to_have_text("41")
+        evaluation.judged(session, 1)
+        expect(rows.last.locator("th")).to_have_text("42")
+
+
+def test_the_surrogate_and_the_workers_are_shown(signed_in: SignedIn, server: Site) -> None:
+    with server.client() as client:
+        evaluation = Evaluation(client)
+        session = evaluation.opened(precision=0.05)
+        evaluation.judged(session, 60, "ada")
+        body = {"worker": "<b>bob</b>", "count": 3}
+        client.post(f"/v1/sessions/{session}/next", json=body)
+        worth = client.get(f"/v1/sessions/{session}/surrogate").json()
+    page = signed_in("read")
+    page.goto(f"/sessions/{session}")
+    uniform = worth["savings"]["uniform_labels"]
+    expect(page.locator(".verdict")).to_contain_text(
+        f"60 labels have told as much as about {uniform}"
+    )
+    expect(page.get_by_role("img", name=re.compile("Mean loss by surrogate score"))).to_be_visible()
+    page.get_by_label("By stratum").check()
+    page.locator("#health summary").click()
+    expect(page.locator("#health tbody tr")).to_have_count(len(worth["strata"]))
+    table = page.locator("#workers tbody tr")
+    expect(table).to_have_count(2)
+    expect(table.first).to_contain_text("<b>bob</b>")
+    expect(table.first).to_contain_text(re.compile(r"3, until in \d+"))
+    expect(table.last).to_contain_text("60")
+
+
+def test_pausing_and_resuming_by_keyboard(signed_in: SignedIn, server: Site) -> None:
+    with server.client() as client:
+        evaluation = Evaluation(client)
+        session = evaluation.opened(precision=0.2)
+        page = signed_in("manage")
+        page.goto(f"/sessions/{session}")
+        page.get_by_role("button", name="Pause").focus()
+        page.keyboard.press("Enter")
+        expect(page.locator("#state")).to_have_text("Paused")
+        assert evaluation.told(session)["state"] == "paused"
+        resume = page.get_by_role("button", name="Resume")
+        expect(resume).to_be_focused()
+        page.keyboard.press("Space")
+        expect(page.locator("#state")).to_have_text("Active")
+        page.keyboard.press("Tab")
+        expect(page.get_by_role("button", name="New precision…")).to_be_focused()
+
+
+def test_a_new_precision_by_keyboard(
+    signed_in: SignedIn, server: Site, complaints: Complaints
+) -> None:
+    complaints.expect("422")
+    with server.client() as client:
+        evaluation = Evaluation(client)
+        session = evaluation.opened(precision=0.2)
+        page = signed_in("manage")
+        page.goto(f"/sessions/{session}")
+        page.get_by_role("button", name="New precision…").focus()
+        page.keyboard.press("Enter")
+        field = page.get_by_label("Width of the interval at which to stop")
+        expect(field).to_be_focused()
+        page.keyboard.type("-1")
+        page.keyboard.press("Enter")
+        expect(page.locator("#precision-error")).to_have_text(re.compile("above 0"))
+        field.fill("7")
+        page.keyboard.press("Enter")
+        expect(page.locator("#precision-error")).not_to_have_text(re.compile("above 0, such"))
+        expect(page.locator("#precision-error")).not_to_be_empty()
+        field.fill("0.1")
+        page.keyboard.press("Enter")
+        expect(page.locator("#precision-dialog")).not_to_be_visible()
+        expect(page.get_by_role("button", name="New precision…")).to_be_focused()
+        expect(page.locator("#figures")).to_contain_text("0.1")
+        assert evaluation.told(session)["precision"] == 0.1
+        page.keyboard.press("Enter")
+        page.keyboard.press("Escape")
+        expect(page.locator("#precision-dialog")).not_to_be_visible()
+        assert evaluation.told(session)["precision"] == 0.1
+
+
+def test_closing_asks_first_and_the_certificate_is_downloaded(
+    signed_in: SignedIn, server: Site, tmp_path: Path, complaints: Complaints
+) -> None:
+    complaints.expect("409", "503")
+    with server.client() as client:
+        evaluation = Evaluation(client, 60)
+        session = evaluation.opened(precision=0.5)
+        evaluation.judged(session, 20)
+        page = signed_in("manage")
+        page.goto(f"/sessions/{session}")
+        page.get_by_role("button", name="Close for good…").click()
+        dialog = page.get_by_role("dialog", name="Close this session for good?")
+        expect(dialog).to_contain_text("This cannot be taken back")
+        expect(dialog.get_by_role("button", name="Keep it open")).to_be_focused()
+        page.keyboard.press("Enter")
+        expect(dialog).not_to_be_visible()
+        assert evaluation.told(session)["state"] != "closed"
+        page.get_by_role("button", name="Close for good…").click()
+        dialog.get_by_role("button", name="Close for good", exact=True).click()
+        expect(page.locator("#state")).to_have_text("Closed")
+        expect(page.get_by_text("The session is closed for good")).to_be_visible()
+        for name in ("Pause", "New precision…", "Close for good…"):
+            expect(page.get_by_role("button", name=name)).to_be_disabled()
+        with page.expect_download() as download:
+            page.get_by_role("button", name="Download the certificate").click()
+        path = tmp_path / "certificate.json"
+        download.value.save_as(path)
+        assert download.value.suggested_filename == f"{session}.certificate.json"
+        certificate = json.loads(path.read_bytes())
+        assert (certificate["final"], certificate["session_id"]) == (True, session)
+        content = {"Content-Type": "application/json"}
+        verified = client.post(
+            "/v1/certificates/verify", content=path.read_bytes(), headers=content
+        )
+        assert verified.json()["valid"] is True
+
+
+def test_a_key_that_may_only_look_is_told_why(signed_in: SignedIn, server: Site) -> None:
+    with server.client() as client:
+        evaluation = Evaluation(client, 40)
+        asked = [{"side": "at_most", "threshold": 0.9}]
+        session = evaluation.opened(questions=asked, stop_when_decided=False)
+        evaluation.judged(session, 40)
+    page = signed_in("read")
+    page.goto(f"/sessions/{session}")
+    pause = page.get_by_role("button", name="Pause")
+    expect(pause).to_be_disabled()
+    expect(pause).to_have_accessible_description(re.compile("takes a key with the scope"))
+    expect(page.get_by_role("link", name="Label by hand")).to_have_count(0)
+    expect(page.locator("#answers")).to_contain_text("Is it at most 0.9?")
+    expect(page.locator("#answers")).to_contain_text("yes")
+
+
+def test_a_correction_begins_the_chart_anew(signed_in: SignedIn, server: Site) -> None:
+    with server.client() as client:
+        evaluation = Evaluation(client)
+        session = evaluation.opened()
+        evaluation.judged(session, 30)
+        page = signed_in("read")
+        page.goto(f"/sessions/{session}")
+        page.get_by_text("The same as a table").first.click()
+        rows = page.locator("#chart-table tbody tr")
+        expect(rows).to_have_count(30)
+        before = rows.all_inner_texts()
+        body = {"round": 1, "unjudgeable": "torn", "author": "ada", "reason": "looked again"}
+        assert client.post(f"/v1/sessions/{session}/amendments", json=body).is_success
+        expect(rows.first).not_to_have_text(before[0])
+        expect(rows).to_have_count(30)
+
+
+def test_a_lost_connection_is_told_and_found_again(
+    signed_in: SignedIn, server: Site, complaints: Complaints
+) -> None:
+    complaints.expect("ERR_INTERNET_DISCONNECTED", "ERR_NETWORK")
+    with server.client() as client:
+        evaluation = Evaluation(client)
+        session = evaluation.opened()
+        evaluation.judged(session, 5)
+        page = signed_in("read")
+        streams: list[str] = []
+        page.on("request", lambda request: streams.append(request.url))
+        page.route("**/stream", lambda route: route.abort())
+        complaints.expect("ERR_FAILED")
+        page.goto(f"/sessions/{session}")
+        expect(page.locator("#banner")).to_contain_text("The connection is lost")
+        page.unroute("**/stream")
+        expect(page.locator("#banner")).to_be_empty(timeout=30_000)
+        evaluation.judged(session, 5)
+        expect(page.locator("#chart-readout")).to_contain_text("after 10 labels")
+
+
+def test_a_page_nobody_looks_at_keeps_no_connection(signed_in: SignedIn, server: Site) -> None:
+    hide = """hidden => {
+        Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
+        document.dispatchEvent(new Event("visibilitychange"));
+    }"""
+    with server.client() as client:
+        evaluation = Evaluation(client)
+        session = evaluation.opened()
+        evaluation.judged(session, 5)
+        page = signed_in("read")
+        page.goto(f"/sessions/{session}")
+        readout = page.locator("#chart-readout")
+        expect(readout).to_contain_text("after 5 labels")
+        page.evaluate(hide, arg=True)
+        evaluation.judged(session, 5)
+        page.wait_for_timeout(2_500)
+        expect(readout).to_contain_text("after 5 labels")
+        page.evaluate(hide, arg=False)
+        expect(readout).to_contain_text("after 10 labels")
+        expect(page.locator("#banner")).to_be_empty()
+
+
+def test_a_revoked_key_leads_to_the_sign_in(
+    signed_in: SignedIn, server: Site, complaints: Complaints
+) -> None:
+    complaints.expect("401")
+    token = server.key("read")
+    with server.client() as client:
+        session = Evaluation(client, 40).opened()
+    page = signed_in(token=token)
+    page.goto(f"/sessions/{session}")
+    expect(page.locator("#workers")).to_contain_text("Nobody has judged")
+    ending = "UPDATE keys SET revoked_at = now() WHERE key_id = %s"
+    with psycopg.connect(server.database_url) as db:
+        db.execute(ending, [token.split("_")[1]])
+    expect(page).to_have_url(re.compile(rf"/login\?next=%2Fsessions%2F{session}"), timeout=30_000)
+
+
+def test_a_session_that_never_was_is_told_of_calmly(
+    signed_in: SignedIn, complaints: Complaints
+) -> None:
+    complaints.expect("404")
+    page = signed_in("read")
+    answer = page.goto(f"/sessions/ses_{'0' * 31}1")
+    assert answer is not None
+    assert answer.status == 404
+    expect(page.get_by_role("link", name="To the sessions")).to_be_visible()
+
+
+@pytest.mark.parametrize(("scheme", "viewport"), [("light", NARROW), ("dark", WIDE)])
+def test_axe_finds_nothing_serious(
+    signed_in: SignedIn, server: Site, scheme: str, viewport: dict[str, int]
+) -> None:
+    with server.client() as client:
+        evaluation = Evaluation(client)
+        session = evaluation.opened(precision=0.1, name="<script>alert(1)</script>")
+        evaluation.judged(session, 60)
+        client.post(f"/v1/sessions/{session}/next", json={"worker": "bob", "count": 2})
+    page = signed_in(viewport=viewport, color_scheme=scheme)
+    page.goto(f"/sessions/{session}")
+    expect(page.get_by_role("heading", name="<script>alert(1)</script>")).to_be_visible()
+    expect(page.locator(".verdict")).to_contain_text("60 labels")
+    for summary in page.get_by_text("The same as a table").all():
+        summary.click()
+    assert barriers(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.get_by_role("button", name="Close for good…").click()
+    assert barriers(page) == []
+
+
+def test_a_hundred_thousand_rounds_are_usable(
+    signed_in: SignedIn, server: Site, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with server.client() as client:
+        session = long_session(client, server.database_url, 100_000)
+    page = signed_in("read")
+    page.goto(f"/sessions/{session}")
+    expect(page.locator("#chart canvas")).to_be_visible(timeout=30_000)
+    page.wait_for_function(f"() => ({PIXELS})() !== 0")
+    drawn = page.evaluate("performance.now()")
+    expect(page.locator("#chart-readout")).to_contain_text("100\u202f000 labels")
+    first, usable = painted(page)
+    expect(page.locator(".verdict")).to_contain_text("100\u202f000 labels", timeout=60_000)
+    told = page.evaluate("performance.now()")
+    page.get_by_text("The same as a table").first.click()
+    expect(page.locator("#chart-table tbody tr").last.locator("th")).to_have_text("100\u202f000")
+    chart = page.locator("#chart .u-over")
+    chart.hover(position={"x": 200, "y": 100})
+    expect(page.locator("#chart-readout")).to_contain_text("After")
+    with capsys.disabled():
+        sys.stdout.write(
+            f"\nsession, 100 000 rounds: painted {first:.0f} ms, usable {usable:.0f} ms, "
+            f"chart {drawn:.0f} ms, surrogate {told:.0f} ms\n"
+        )
