@@ -73,7 +73,7 @@ def invited(started: Server, *options: str) -> str:
 def patience() -> Iterator[None]:
     expect.set_options(timeout=PATIENCE_MS)
     yield
-    expect.set_options(timeout=5_000)
+    expect.set_options(timeout=15_000)
 
 
 @pytest.mark.timeout(900)
