@@ -16,7 +16,7 @@ from tests.browser.site import NARROW, WIDE, Complaints, Site
 
 SignedIn = Callable[..., Page]
 SERIOUS = {"serious", "critical"}
-PLANNED_MS = 30_000
+PLANNED_MS = 60_000
 ITEMS = 60
 HOSTILE = "<img src=x onerror=alert(1)>"
 
