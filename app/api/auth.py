@@ -134,14 +134,19 @@ CallerOf = Annotated[Caller, Security(_Key())]
 """The caller, whatever its scopes."""
 
 
-async def _rooms(request: Request, needed: SecurityScopes, caller: CallerOf) -> Rooms:
-    """The rooms as far as the caller's project goes, if its scopes suffice."""
-    for scope in needed.scopes:
-        caller.require(scope)
+def rooms_of(request: Request, caller: Caller) -> Rooms:
+    """The rooms as far as the caller's project goes."""
     rooms = cast("Rooms", request.app.state.rooms)
     return replace(
         rooms, project_id=caller.project_id, key_id=caller.key_id, browser=caller.browser
     )
+
+
+async def _rooms(request: Request, needed: SecurityScopes, caller: CallerOf) -> Rooms:
+    """The same, if the caller's scopes suffice."""
+    for scope in needed.scopes:
+        caller.require(scope)
+    return rooms_of(request, caller)
 
 
 Reads = Annotated[Rooms, Security(_rooms, scopes=["read"])]

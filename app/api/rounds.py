@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, replace
-from typing import Annotated, Any, cast
+from dataclasses import asdict
+from typing import Annotated, Any
 
 import orjson
 from fastapi import APIRouter, Request, Response, Security
 
+from app.api.auth import rooms_of
 from app.api.bodies import JsonRoute
 from app.api.dependencies import CallerOf, Labels, SessionId
 from app.api.problems import responses
@@ -84,8 +85,7 @@ async def _corrects(request: Request, caller: CallerOf) -> Rooms:
     """The rooms of who may correct: anything with `manage`, one's own last label with `label`."""
     if "manage" not in caller.scopes:
         caller.require("label")
-    rooms = cast("Rooms", request.app.state.rooms)
-    return replace(rooms, project_id=caller.project_id, key_id=caller.key_id)
+    return rooms_of(request, caller)
 
 
 @router.post(

@@ -13,7 +13,7 @@ is shown as a page.
 """
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Annotated, Any, cast
 from urllib.parse import quote
@@ -27,7 +27,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match
 from starlette.types import ASGIApp, Scope
 
-from app.api.auth import CallerOf, Pages
+from app.api.auth import CallerOf, Pages, rooms_of
 from app.api.browsers import READING, cookie_of, headers_of, taken_cookie
 from app.api.problems import RETRY_SECONDS, status_of
 from app.errors import InvalidValue, NotFound, Refusal, Unauthenticated, Unavailable
@@ -65,11 +65,7 @@ class View:
 async def _view(request: Request, needed: SecurityScopes, caller: CallerOf) -> View:
     for scope in needed.scopes:
         caller.require(scope)
-    rooms = cast("Rooms", request.app.state.rooms)
-    bound = replace(
-        rooms, project_id=caller.project_id, key_id=caller.key_id, browser=caller.browser
-    )
-    return View(request, bound, caller)
+    return View(request, rooms_of(request, caller), caller)
 
 
 AnyonesPage = Annotated[View, Security(_view)]

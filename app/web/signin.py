@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from typing import Annotated, cast
+from typing import Annotated
 from urllib.parse import parse_qs
 
 from fastapi import APIRouter, Depends, Query, Request, Response
@@ -10,6 +10,7 @@ from fastapi.responses import RedirectResponse
 
 from app.api.auth import key_parts
 from app.api.browsers import cookie_of, given_cookie, require_own_origin, taken_cookie
+from app.api.dependencies import OpenRooms
 from app.api.problems import status_of
 from app.api.rates import limit, limit_failures
 from app.errors import InvalidValue, Refusal, Unauthenticated, Unavailable
@@ -58,13 +59,6 @@ async def _attempt(request: Request) -> Attempt:
         raise InvalidValue("the form has too many fields", field="body") from error
     key, invite, path = (form.get(name, [""])[0] for name in ("key", "invite", "next"))
     return Attempt(key.strip(), invite.strip(), local_path(path))
-
-
-async def _open_rooms(request: Request) -> Rooms:
-    return cast("Rooms", request.app.state.rooms)
-
-
-OpenRooms = Annotated[Rooms, Depends(_open_rooms)]
 
 
 @router.get(LOGIN)
