@@ -4,7 +4,14 @@ import { byId } from "./dom.js";
 
 const PREFIX = "#invite=";
 
-if (location.hash.startsWith(PREFIX)) {
+// A link that is pasted where this page is open already changes the address and loads nothing
+window.addEventListener("hashchange", () => {
+  if (location.hash.startsWith(PREFIX)) signInByLink();
+});
+if (location.hash.startsWith(PREFIX)) signInByLink();
+else await goOnIfSignedIn();
+
+function signInByLink() {
   const token = location.hash.slice(PREFIX.length);
   // Neither the history nor a copied address keeps it
   history.replaceState(null, "", location.pathname + location.search);
@@ -13,8 +20,6 @@ if (location.hash.startsWith(PREFIX)) {
   const form = byId("by-link");
   form.elements.invite.value = token;
   form.submit();
-} else {
-  await goOnIfSignedIn();
 }
 
 /* A strict cookie does not come along when a link of somebody else's page was followed; now it does. */
