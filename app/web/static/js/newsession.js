@@ -2,6 +2,7 @@
 
 import { Problem, api } from "./api.js";
 import { announce, byId, el, fill } from "./dom.js";
+import { sure } from "./format.js";
 import { Unusable, blame, clear, goToWrong, keyring, numberIn, picked, placeOf, text } from "./newsession/fields.js";
 import { PoolFile } from "./newsession/file.js";
 import { planned, show } from "./newsession/planner.js";
@@ -98,6 +99,7 @@ async function plan() {
   fill(byId("plan-problem"));
   byId("plan-controls").hidden = false;
   const policy = text("policy");
+  const wanted = settings();
   try {
     const others = Object.keys(POLICIES).filter((name) => name !== policy);
     const body = { ...claim(), policies: [policy, ...others], runs: RUNS };
@@ -108,9 +110,9 @@ async function plan() {
     const found = await planned(pool.id, body, asking.signal);
     if (state.planning !== asking) return;
     show(found, policy, pool);
-    byId("planner").classList.remove("stale");
-    byId("plan-told").textContent = "Simulated just now, with the settings beside it.";
-    state.shown = settings();
+    state.shown = wanted;
+    // Some may have been changed while it was made
+    changed();
   } catch (error) {
     if (error.name === "AbortError" || state.planning !== asking) return;
     byId("plan-result").hidden = true;
@@ -146,7 +148,7 @@ function describe() {
   const alpha = Number(text("alpha").replace(",", "."));
   byId("precision-help").textContent =
     precision > 0 ? `The session stops when the interval is ${round(precision)} wide: the score is known to about ±\u00a0${round(precision / 2)}.` : "Width of the interval to stop at.";
-  byId("alpha-help").textContent = alpha > 0 && alpha < 1 ? `With a certainty of ${round(100 * (1 - alpha))} %, however often you look.` : "Between 0 and 1.";
+  byId("alpha-help").textContent = alpha > 0 && alpha < 1 ? `With a certainty of ${sure(alpha)}, however often you look.` : "Between 0 and 1.";
 }
 
 function round(value) {

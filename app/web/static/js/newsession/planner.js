@@ -55,7 +55,7 @@ function headline(chosen, plan, pool) {
   return el(
     "div",
     {},
-    el("p", { class: "figure" }, figure(told), el("small", {}, details(told, plan, pool))),
+    el("p", { class: "figure" }, figure(told), el("small", {}, told.labels !== null && plan.informed && usesScores(chosen) ? `if ${WORDS.right}; ` : "", details(told, plan, pool))),
     plan.informed && chosen.surrogate_useless.labels !== null && usesScores(chosen)
       ? el("p", {}, `If the surrogate knew nothing: ${figure(chosen.surrogate_useless)}.`)
       : null,
