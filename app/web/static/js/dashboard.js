@@ -2,7 +2,7 @@
 
 import { api } from "./api.js";
 import { announce, byId, el, fill, given } from "./dom.js";
-import { count, counted, nameOf, number, progressOf, stateOf } from "./format.js";
+import { count, counted, lowerEnd, nameOf, number, progressOf, stateOf, upperEnd } from "./format.js";
 import { span } from "./span.js";
 
 const CARDS_AT_ONCE = 48;
@@ -39,7 +39,7 @@ function card(session) {
       "p",
       { class: "claim" },
       el("span", { class: "figure" }, number(session.estimate, session.width)),
-      el("span", { class: "ends" }, `${number(session.lower, session.width)} – ${number(session.upper, session.width)}`),
+      el("span", { class: "ends" }, `${lowerEnd(session.lower, session.width)} – ${upperEnd(session.upper, session.width)}`),
     ),
     span(session),
     el(

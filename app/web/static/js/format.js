@@ -39,7 +39,7 @@ export function counted(value, noun) {
 }
 
 /** Decimals that tell apart what lies within `width`. */
-export function decimalsFor(width) {
+function decimalsFor(width) {
   if (!(width > 0)) return 4;
   return Math.min(8, Math.max(0, Math.ceil(1.3 - Math.log10(width))));
 }
@@ -47,6 +47,29 @@ export function decimalsFor(width) {
 /** A number with the decimals that an interval of `width` deserves. */
 export function number(value, width = 0.1) {
   return value.toFixed(decimalsFor(width)).replace("-", "\u2212");
+}
+
+/** The lower end of an interval: what is shown is never above it. */
+export function lowerEnd(value, width) {
+  return outwards(value, width, Math.floor);
+}
+
+/** The upper end of an interval: what is shown is never below it. */
+export function upperEnd(value, width) {
+  return outwards(value, width, Math.ceil);
+}
+
+function outwards(value, width, round) {
+  const unit = 10 ** decimalsFor(width);
+  // The last digits of a float are noise, which rounding outwards would make a whole step of
+  const exact = Number((value * unit).toPrecision(14));
+  return number(round(exact) / unit, width);
+}
+
+/** How sure a claim is, never rounded up to certainty. */
+export function sure(alpha) {
+  const share = Number((100 * (1 - alpha)).toPrecision(15));
+  return `${share > 99.9999 ? "more than 99.9999" : share}\u202f%`;
 }
 
 /** A share as a percentage. */

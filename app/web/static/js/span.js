@@ -1,7 +1,7 @@
 /* An interval on its scale, as a small bar. */
 
 import { el } from "./dom.js";
-import { number, scaleOf } from "./format.js";
+import { lowerEnd, scaleOf, upperEnd } from "./format.js";
 
 const LEAST_PERCENT = 0.8;
 
@@ -27,8 +27,8 @@ export function span(session) {
 }
 
 function told(session, scale) {
-  const ends = [session.lower, session.upper].map((end) => number(end, session.width));
-  return `Interval from ${ends[0]} to ${ends[1]}, on a scale from ${trimmed(scale.lower)} to ${trimmed(scale.upper)}`;
+  const { lower, upper, width } = session;
+  return `Interval from ${lowerEnd(lower, width)} to ${upperEnd(upper, width)}, on a scale from ${trimmed(scale.lower)} to ${trimmed(scale.upper)}`;
 }
 
 function trimmed(value) {

@@ -2,7 +2,7 @@
 
 import uPlot from "../../vendor/uplot/uPlot.esm.js";
 import { el, fill } from "../dom.js";
-import { count, number, scaleOf } from "../format.js";
+import { count, lowerEnd, number, scaleOf, upperEnd } from "../format.js";
 
 const CLOSE_FROM_SHARE = 0.12;
 const ROOM = 0.08;
@@ -178,14 +178,13 @@ export class IntervalChart {
     }
     const { rounds, lower, upper, estimate } = this.#track;
     const width = upper[index] - lower[index];
-    const [from, to, middle] = [lower[index], upper[index], estimate[index]].map((value) => number(value, width));
-    this.#readout.textContent = `After ${count(rounds[index])} labels: ${middle}, between ${from} and ${to} (width ${number(width, width)})`;
+    const claim = said(estimate[index], lower[index], upper[index]);
+    this.#readout.textContent = `After ${count(rounds[index])} labels: ${claim} (width ${number(width, width)})`;
   }
 
   #told() {
-    const { round, lower, upper, estimate, width } = this.#session;
-    const [from, to, middle] = [lower, upper, estimate].map((value) => number(value, width));
-    return `Now, after ${count(round)} labels: ${middle}, between ${from} and ${to}`;
+    const { round, lower, upper, estimate } = this.#session;
+    return `Now, after ${count(round)} labels: ${said(estimate, lower, upper)}`;
   }
 }
 
@@ -209,7 +208,7 @@ export function chartTable(track) {
   const rows = track.some(40).map((index) => {
     const [lower, upper] = [track.lower[index], track.upper[index]];
     const width = upper - lower;
-    const values = [track.estimate[index], lower, upper, width].map((value) => number(value, width));
+    const values = [number(track.estimate[index], width), lowerEnd(lower, width), upperEnd(upper, width), number(width, width)];
     return el("tr", {}, el("th", { scope: "row", class: "number" }, count(track.rounds[index])), values.map((value) => el("td", { class: "number" }, value)));
   });
   const heads = ["Labels", "Estimate", "Lower end", "Upper end", "Width"];
@@ -238,6 +237,11 @@ function colours() {
     forecast: `${value("--chart-3")}24`,
     font: value("--sans") || "sans-serif",
   };
+}
+
+function said(estimate, lower, upper) {
+  const width = upper - lower;
+  return `${number(estimate, width)}, between ${lowerEnd(lower, width)} and ${upperEnd(upper, width)}`;
 }
 
 function clip(ctx, box) {

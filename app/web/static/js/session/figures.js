@@ -1,7 +1,7 @@
 /* The numbers of a session that are looked at first, and its answers to questions. */
 
 import { el } from "../dom.js";
-import { count, counted, number, percent, progressOf } from "../format.js";
+import { count, counted, lowerEnd, number, percent, progressOf, sure, upperEnd } from "../format.js";
 import { savedShare } from "./health.js";
 
 const ANSWERS = { yes: ["yes", "active"], no: ["no", "reached"], undecided: ["undecided", ""] };
@@ -10,7 +10,7 @@ const ANSWERS = { yes: ["yes", "active"], no: ["no", "reached"], undecided: ["un
 export function figures(session, surrogate) {
   return [
     figure("Estimate", number(session.estimate, session.width), "of the mean loss", true),
-    figure("Interval", [number(session.lower, session.width), " – ", number(session.upper, session.width)], `width ${number(session.width, session.width)}; ${percent(1 - session.alpha)} sure at every moment at once`, true),
+    figure("Interval", [lowerEnd(session.lower, session.width), " – ", upperEnd(session.upper, session.width)], `width ${number(session.width, session.width)}; ${sure(session.alpha)} sure at every moment at once`, true),
     precision(session),
     figure("Labels", [count(session.rounds.observed), el("small", {}, ` of ${count(session.items)}`)], labelsNote(session)),
     left(session),
@@ -55,11 +55,11 @@ function left(session) {
 function saved(surrogate) {
   const share = savedShare(surrogate);
   if (share === null) return figure("Labels saved", "–", "told after some 30 labels");
-  const { labels, uniform_labels: uniform } = surrogate.savings;
+  const { labels, uniform_labels: uniform, low, high } = surrogate.savings;
   if (!surrogate.used) return figure("Labels saved", "–", "this policy draws uniformly");
   const more = uniform - labels;
-  const note = more >= 0 ? `${percent(share)} less than uniform draws` : `${percent(-share)} more than uniform draws`;
-  return figure("Labels saved", [more < 0 ? "\u2212" : "", count(Math.abs(more))], note);
+  const note = `estimated: uniform draws would need ${count(low)} to ${count(high)} labels for as much`;
+  return figure("Labels saved", ["≈\u202f", more < 0 ? "\u2212" : "", count(Math.abs(more)), el("small", {}, ` ${percent(share)}`)], note);
 }
 
 /** Questions with their answers. */

@@ -1,7 +1,7 @@
 /* The plan as a table that people read. */
 
 import { el } from "../dom.js";
-import { count, percent, targetOf } from "../format.js";
+import { count, percent, sure, targetOf } from "../format.js";
 
 const BOUNDS = {
   none: "none is needed",
@@ -19,7 +19,7 @@ export function plan({ plan: chosen, plan_digest: digest, pool }, session) {
     ["Pool", pool],
     ["Items", count(chosen.items)],
     ["Losses from", `${chosen.lower} to ${chosen.upper}`],
-    ["Sure with probability", `${percent(1 - chosen.alpha)} (alpha ${chosen.alpha})`],
+    ["Sure with probability", `${sure(chosen.alpha)} (alpha ${chosen.alpha})`],
     ["Precision at opening", chosen.precision ?? "none"],
     ["Budget at opening", `${count(chosen.budget)} draws`],
     ["Policy", chosen.policy.name],
