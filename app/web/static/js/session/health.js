@@ -4,7 +4,7 @@ import { el } from "../dom.js";
 import { count, counted, number, percent, scaleOf } from "../format.js";
 
 const SIZE = 340;
-const LEFT = 46;
+const LEFT = 56;
 const BOTTOM = 40;
 const TOP = 10;
 const RIGHT = 12;
