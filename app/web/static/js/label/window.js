@@ -1,21 +1,50 @@
 /* Who this window is: every window of a person is a worker of its own, so that no two hold one draw. */
 
 const PLACE = "celeus.window";
+const LEFT = "celeus.left";
+const MOST_LEFT = 20;
 const LONGEST_NAME = 80;
 
 /**
- * The name this window judges under. It outlives a reload.
+ * The name this window judges under. It outlives a reload, and a window that was closed leaves it to
+ * the next one, which then is handed the items the other held: all later labels wait for theirs.
  *
  * A duplicated tab begins with a copy of the other's memory, which says that it is still open;
  * what was closed or reloaded has noted that it is not.
  */
 export function workerOf(name) {
-  let kept = read();
-  if (kept === null || kept.open) kept = { id: randomId(), open: true };
-  write({ ...kept, open: true });
-  window.addEventListener("pagehide", () => write({ ...kept, open: false }));
-  window.addEventListener("pageshow", () => write({ ...kept, open: true }));
-  return `${name.slice(0, LONGEST_NAME)} ${kept.id}`;
+  const kept = read("sessionStorage", PLACE);
+  const id = kept === null || kept.open ? left()[0] ?? randomId() : kept.id;
+  let replaced = false;
+  begin(id);
+  window.addEventListener("pagehide", () => {
+    if (!replaced) leave(id);
+  });
+  window.addEventListener("pageshow", (event) => {
+    if (!event.persisted) return;
+    if (left().includes(id)) return begin(id);
+    // Another window has gone on in its place: it begins anew
+    replaced = true;
+    write("sessionStorage", PLACE, null);
+    location.reload();
+  });
+  return `${name.slice(0, LONGEST_NAME)} ${id}`;
+}
+
+function begin(id) {
+  write("sessionStorage", PLACE, { id, open: true });
+  const others = left().filter((one) => one !== id);
+  if (others.length < left().length) write("localStorage", LEFT, others);
+}
+
+function leave(id) {
+  write("sessionStorage", PLACE, { id, open: false });
+  write("localStorage", LEFT, [id, ...left().filter((one) => one !== id)].slice(0, MOST_LEFT));
+}
+
+function left() {
+  const found = read("localStorage", LEFT);
+  return Array.isArray(found) ? found : [];
 }
 
 function randomId() {
@@ -23,17 +52,17 @@ function randomId() {
   return Array.from(words, (word) => word.toString(16).padStart(2, "0")).join("");
 }
 
-function read() {
+function read(storage, place) {
   try {
-    return JSON.parse(sessionStorage.getItem(PLACE));
+    return JSON.parse(window[storage].getItem(place));
   } catch {
     return null;
   }
 }
 
-function write(kept) {
+function write(storage, place, kept) {
   try {
-    sessionStorage.setItem(PLACE, JSON.stringify(kept));
+    window[storage].setItem(place, JSON.stringify(kept));
   } catch {
     // Without a memory a reload makes a new worker, and the draws come back when they expire
   }

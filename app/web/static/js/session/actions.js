@@ -110,8 +110,10 @@ export class Actions {
   }
 
   #askClose() {
-    const { pending } = this.#session.rounds;
-    byId("close-pending").textContent = pending > 0 ? `${counted(pending, "draw")} still out with judges: a label for ${pending === 1 ? "it" : "them"} would be refused.` : "";
+    const { pending, waiting } = this.#session.rounds;
+    const refused = pending > 0 ? `${counted(pending, "draw")} still out with judges: a label for ${pending === 1 ? "it" : "them"} would be refused. ` : "";
+    const lost = waiting > 0 ? `${counted(waiting, "label")} ${waiting === 1 ? "waits" : "wait"} for an earlier one, and would never enter the interval.` : "";
+    byId("close-pending").textContent = refused + lost;
     byId("close-error").textContent = "";
     byId("close-dialog").showModal();
   }
