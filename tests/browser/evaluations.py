@@ -2,7 +2,6 @@
 
 import csv
 import io
-from collections.abc import Iterable
 from typing import Any
 
 import httpx
@@ -101,23 +100,26 @@ def long_session(client: httpx.Client, database_url: str, rounds: int) -> str:
     return session
 
 
-def barriers(page: Page) -> list[str]:
+def barriers(page: Page, **context: Any) -> list[str]:  # noqa: ANN401 -- axe's own options
     """What axe-core finds serious on the page."""
-    found: Iterable[dict[str, Any]] = Axe().run(page).response["violations"]
+    found = Axe().run(page, **context).response["violations"]
     return [
-        f"{one['id']}: {one['help']} ({one['nodes'][0]['html'][:120]})"
+        f"{one['id']}: {one['help']} ({node['html'][:120]})"
         for one in found
         if one["impact"] in SERIOUS
+        for node in one["nodes"]
     ]
+
+
+def moment(page: Page, name: str) -> float:
+    """Milliseconds until something the browser marks had happened, which is waited for."""
+    page.wait_for_function("name => performance.getEntriesByName(name).length > 0", arg=name)
+    return float(page.evaluate("name => performance.getEntriesByName(name)[0].startTime", name))
 
 
 def painted(page: Page) -> tuple[float, float]:
     """Milliseconds until something was painted, and until the page's own code had run."""
-    first, usable = page.evaluate(
-        "() => ['first-contentful-paint', 'usable']"
-        ".map((name) => performance.getEntriesByName(name)[0].startTime)"
-    )
-    return float(first), float(usable)
+    return moment(page, "first-contentful-paint"), moment(page, "usable")
 
 
 _LONG = (

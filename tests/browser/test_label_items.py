@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
+from tests.browser.evaluations import barriers
 from tests.browser.labelling import all_sent, events, press, round_on, session_of, texts, visit
 from tests.browser.site import NARROW, WIDE, Complaints, Site
 
@@ -313,19 +313,10 @@ def test_axe_finds_nothing_serious(
     for form in forms:
         payload = {"text": "short"} if "members" in form else whole
         visit(page, session_of(server, [payload] * 2, **form))
-        assert _serious(page) == []
+        assert barriers(page) == []
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.get_by_role("button", name="Cannot judge").click()
-    assert _serious(page) == []
+    assert barriers(page) == []
     page.keyboard.press("2")
     page.keyboard.press("z")
-    assert _serious(page) == []
-
-
-def _serious(page: Page) -> list[str]:
-    found = Axe().run(page).response["violations"]
-    return [
-        f"{one['id']}: {one['nodes'][0]['target']}"
-        for one in found
-        if one["impact"] in {"serious", "critical"}
-    ]
+    assert barriers(page) == []

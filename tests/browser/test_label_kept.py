@@ -173,7 +173,9 @@ def test_a_server_that_stops_and_starts_again_is_waited_for(
     complaints.expect(*UNREACHABLE, "asked elsewhere")
     with running_services(1, server.database_url) as (service,):
         session = session_of(server, texts(20))
-        signing_in = httpx.post(f"{service.url}/login", data={"key": server.key("label")})
+        signing_in = httpx.post(
+            f"{service.url}/login", data={"key": server.key("label")}, timeout=30
+        )
         context = new_context(base_url=service.url)
         cookie = {"name": "celeus", "value": signing_in.cookies["celeus"], "url": service.url}
         context.add_cookies([cookie])  # type: ignore[list-item]

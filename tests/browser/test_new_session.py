@@ -9,13 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
+from tests.browser.evaluations import barriers
 from tests.browser.site import NARROW, WIDE, Complaints, Site
 
 SignedIn = Callable[..., Page]
-SERIOUS = {"serious", "critical"}
 PLANNED_MS = 60_000
 ITEMS = 60
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -50,13 +49,6 @@ def kept(site: Site, what: str = "pools") -> list[dict[str, Any]]:
     with site.client() as client:
         found: list[dict[str, Any]] = client.get(f"/v1/{what}").raise_for_status().json()["data"]
         return found
-
-
-def serious(page: Page) -> list[str]:
-    found = Axe().run(page).response["violations"]
-    return [
-        f"{one['id']}: {one['nodes'][0]['target']}" for one in found if one["impact"] in SERIOUS
-    ]
 
 
 def with_file(page: Page, name: str, content: bytes) -> None:
@@ -233,7 +225,7 @@ def test_of_a_large_file_the_first_part_is_looked_at(signed_in: SignedIn) -> Non
     page.dispatch_event("#drop", "drop", {"dataTransfer": carried})
     checked = page.locator("#checked")
     expect(checked).to_contain_text(
-        re.compile(r"The first 1.0\d\d rows: every row"), timeout=30_000
+        re.compile(r"The first 1.0\d\d rows: every row"), timeout=PLANNED_MS
     )
     expect(checked).to_contain_text("the rest is read when the pool is made")
     expect(page.locator("#file-size")).to_have_text("17.2 MB")
@@ -322,6 +314,17 @@ def test_the_smallest_width_of_a_population_is_said_and_a_policy_out_of_reach_to
     expect(page.get_by_role("row", name=re.compile("^celeus"))).to_contain_text("not below")
 
 
+def test_a_plan_for_settings_that_were_changed_meanwhile_says_so(
+    signed_in: SignedIn, server: Site
+) -> None:
+    page = signed_in("manage")
+    page.goto(f"/sessions/new?pool={made_pool(server)}")
+    expect(page.locator("#plan")).to_have_text("Simulating…")
+    page.get_by_label("Precision").fill("0.4")
+    expect(page.locator("#plan-result")).to_be_visible(timeout=PLANNED_MS)
+    expect(page.locator("#plan-told")).to_have_text("These numbers are for other settings.")
+
+
 def test_who_may_not_manage_is_told_so(signed_in: SignedIn, complaints: Complaints) -> None:
     complaints.expect("403")
     page = signed_in("read", "label")
@@ -339,14 +342,14 @@ def test_nothing_is_in_the_way_of_anybody(
     page = signed_in("manage", viewport=viewport, color_scheme=scheme)
     page.goto("/sessions/new")
     expect(page.locator(".pool")).to_have_count(1)
-    assert serious(page) == []
+    assert barriers(page) == []
     page.get_by_label("A file", exact=True).check()
     page.set_input_files("#file", file_of("bad.csv", csv(9) + b"q-9,7,Too large?\n"))
     expect(page.locator(".faults li")).to_have_count(1)
-    assert serious(page) == []
+    assert barriers(page) == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     chosen(page, pool)
     page.get_by_text("Policy, budget and leases").click()
     page.get_by_text("Ask a yes-or-no question").click()
-    assert serious(page) == []
+    assert barriers(page) == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

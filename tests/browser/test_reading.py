@@ -2,29 +2,16 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import httpx
 import numpy as np
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserContext, Page, expect
 
+from tests.browser.evaluations import barriers
 from tests.browser.site import NARROW, WIDE, Site
 
-SERIOUS = {"serious", "critical"}
 WATCHED = ["/docs", "/docs/api"]
-
-
-def barriers(page: Page, **context: Any) -> list[str]:  # noqa: ANN401 -- axe's own options
-    """What axe-core finds serious on the page."""
-    found = Axe().run(page, **context).response["violations"]
-    return [
-        f"{one['id']}: {node['html'][:120]}"
-        for one in found
-        if one["impact"] in SERIOUS
-        for node in one["nodes"]
-    ]
 
 
 def judged_session(site: Site, labels: int = 120) -> str:
