@@ -198,7 +198,7 @@ def _private_database(environment: Mapping[str, str]) -> str:
 
 
 def _await_ready(service: Service) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while True:
         assert service.process.poll() is None, "celeus serve ended"
         assert time.monotonic() < deadline, "celeus serve does not answer"

@@ -169,7 +169,8 @@ async def test_workers_are_paged_by_name(client: AsyncClient) -> None:
     names = ["Ärger", "ada", "bob", "<script>", "z'z"]
     for name in names:
         await drawn(client, session, 1, name)
-    seen, after = [], {}
+    seen: list[str] = []
+    after: dict[str, str] = {}
     for _ in range(4):
         page = await workers(client, session, limit=2, **after)
         assert page["draws"] == 5
