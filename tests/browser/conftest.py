@@ -18,7 +18,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 
 from app.operations.signers import make_key
 from app.store import migrations
-from tests.browser.site import NO_BROWSER, WIDE, Complaints, Site
+from tests.browser.site import NO_BROWSER, PATIENCE_MS, WIDE, Complaints, Site
 from tests.servers import Service, running_services
 
 CHROMIUM = Path(
@@ -29,7 +29,6 @@ FLAGS = [
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 ]
-PATIENCE_MS = 15_000
 
 
 def pytest_runtest_setup() -> None:

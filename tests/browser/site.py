@@ -11,6 +11,8 @@ NO_BROWSER = "no Chromium"
 """How the reason begins for which tests in the browser are skipped."""
 NARROW = {"width": 360, "height": 740}
 WIDE = {"width": 1440, "height": 900}
+PATIENCE_MS = 30_000
+"""How long a step may take: nothing is measured by it, and a machine may be busy."""
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,6 @@ PICTURES = ROOT / "docs" / "pictures"
 TAKEN = os.environ.get("CELEUS_SCREENSHOTS") == "1"
 WINDOW = {"width": 1180, "height": 820}
 PLANNED_MS = 90_000
-PATIENCE_MS = 45_000
-"""Of every step: nobody measures anything here, and a machine may have other things to do."""
 MOST_LABELS = 400
 ENOUGH = "#rest[data-title='Enough']:not([hidden])"
 
@@ -70,13 +68,6 @@ def invited(started: Server, *options: str) -> str:
     return made.stdout.strip()
 
 
-@pytest.fixture(autouse=True)
-def patience() -> Iterator[None]:
-    expect.set_options(timeout=PATIENCE_MS)
-    yield
-    expect.set_options(timeout=15_000)
-
-
 @pytest.mark.timeout(900)
 def test_the_tutorial_leads_from_an_empty_list_to_a_verified_certificate(
     started: Server, new_context: Callable[..., BrowserContext], tmp_path: Path
@@ -113,9 +104,7 @@ def test_the_tutorial_leads_from_an_empty_list_to_a_verified_certificate(
 
 
 def _window(new_context: Callable[..., BrowserContext]) -> Page:
-    context = new_context(viewport=WINDOW)
-    context.set_default_timeout(PATIENCE_MS)
-    return context.new_page()
+    return new_context(viewport=WINDOW).new_page()
 
 
 def _sign_in(page: Page, started: Server) -> None:
