@@ -24,10 +24,9 @@ from app.operations.rounds import (
     must_be_open,
     settled,
 )
-from app.operations.status import session_state
 
 STOPPED_BY_LOSSES = frozenset({"target_reached", "decided"})
-"""States that depend on what was judged: seeing one tells a blind judge of the losses so far."""
+"""Reasons to stop that depend on what was judged: one seen tells a blind judge of the losses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +52,8 @@ async def amend(
     """Replace the judgement of a round by appending a correction, and fold again from the start.
 
     The same correction again gets the receipt of the first. With ``own_only`` the round must be
-    the last one that a worker of this key has judged, the author is the key's name, and a session
-    that its losses have stopped is refused.
+    the last one that a worker of this key has judged, and corrected by no other key since; the
+    author is the key's name, and a session that its losses have stopped is refused.
     """
     last = await _last_rounds(rooms, session_id) if own_only else frozenset()
     correction = await _signed(rooms, correction, own_only=own_only)
@@ -71,7 +70,7 @@ async def amend(
             receipt = Receipt(judgement.round, latest["sequence"], replayed=True)
         else:
             if own_only:
-                await _must_be_own(db, journal, judgement.round)
+                await _must_be_own(db, journal, judgement.round, latest)
             event = Amendment(judgement.round, loss)
             # Said before the thread starts: it goes on changing the state if we are cancelled.
             journal.slot.ahead = True
@@ -105,23 +104,26 @@ async def _last_rounds(rooms: Rooms, session_id: UUID) -> frozenset[int]:
         return frozenset((await db.execute(_LAST, asked)).scalars())
 
 
-async def _must_be_own(db: AsyncConnection, journal: Journal, round_: int) -> None:
+async def _must_be_own(
+    db: AsyncConnection, journal: Journal, round_: int, latest: RowMapping | None
+) -> None:
     """Refuse to correct another round than a worker's last one, or when losses have spoken.
 
     A blind judge is told nothing that depends on the losses but such a stop. A correction made
-    before it cannot depend on where the session stands; one made after it could.
+    before it cannot depend on where the session stands; one made after it could, also while the
+    session is paused. What somebody else has corrected is their word, and no longer the judge's.
     """
     asked = {"session_id": journal.session_id, "key_id": journal.key_id}
-    if round_ not in (await db.execute(_LAST, asked)).scalars().all():
+    others = latest is not None and latest["detail"].get("key") != journal.key_id
+    if others or round_ not in (await db.execute(_LAST, asked)).scalars().all():
         raise NotLastLabel(
-            f"round {round_} is not the last one that this key has judged; others are corrected"
-            " by a key with scope manage",
+            f"what was last said of round {round_} is not the last label of this key; others are"
+            " corrected by a key with scope manage",
             field="round",
             rule="the last round judged with this key",
             value=round_,
         )
-    state = session_state(journal.lifecycle, journal.state)
-    if state in STOPPED_BY_LOSSES:
+    if journal.state.stop_reason in STOPPED_BY_LOSSES:
         raise SessionStopped(
             "the session has stopped; labels are corrected by a key with scope manage now",
             field="session_id",

@@ -165,6 +165,20 @@ async def test_a_label_sent_again_by_another_key_stays_its_givers(
     assert (await corrected(ann, session, round_)).status_code == 200
 
 
+async def test_what_somebody_else_has_corrected_is_not_the_judges_to_take_back(
+    client: AsyncClient, ann: AsyncClient
+) -> None:
+    session = await opened(client, await known_pool(client))
+    [round_] = await labelled(ann, session, 1)
+    assert (await corrected(ann, session, round_)).status_code == 200
+    assert (await corrected(client, session, round_, loss=1)).status_code == 200
+    refused = await corrected(ann, session, round_, unjudgeable="torn")
+    assert (refused.status_code, refused.json()["code"]) == (409, "not_last_label")
+    assert_blind(refused, [])
+    last = (await events_of(client, session))[-1]
+    assert (last["kind"], last["loss"], last["detail"]["author"]) == ("amendment", 1, "of a test")
+
+
 async def test_of_a_list_the_last_one_can_be_taken_back(
     client: AsyncClient, ann: AsyncClient
 ) -> None:
@@ -227,6 +241,10 @@ async def test_what_the_losses_have_stopped_is_left_to_who_may_see(
     refused = await corrected(ann, session, last["round"], loss=0.0)
     assert (refused.status_code, refused.json()["code"]) == (409, "session_stopped")
     assert_blind(refused, [])
+    # A pause hides the stop, and does not undo that it was seen.
+    await client.patch(f"/v1/sessions/{session}", json={"state": "paused"})
+    paused = await corrected(ann, session, last["round"], loss=0.0)
+    assert (paused.status_code, paused.json()["code"]) == (409, "session_stopped")
     seen = await corrected(client, session, last["round"], loss=0.0)
     assert seen.status_code == 200
     assert (await events_of(client, session))[-1]["detail"]["author"] == "of a test"
