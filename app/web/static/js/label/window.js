@@ -28,7 +28,8 @@ export function workerOf(name) {
     write("sessionStorage", PLACE, null);
     location.reload();
   });
-  return `${name.slice(0, LONGEST_NAME)} ${id}`;
+  // By characters: half of one could neither be sent nor kept
+  return `${Array.from(name).slice(0, LONGEST_NAME).join("")} ${id}`;
 }
 
 function begin(id) {
