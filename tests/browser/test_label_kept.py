@@ -143,6 +143,77 @@ def test_an_answer_that_is_lost_doubles_no_label(
     expect(page.locator("#count")).to_have_text("1")
 
 
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (404, "<h1>No backend</h1>"),
+        (413, "too large for this gateway"),
+        (200, '{"portal": "sign in to this network"}'),
+        (200, "null"),
+    ],
+)
+def test_an_answer_that_is_not_the_services_takes_no_label(
+    server: Site, signed_in: SignedIn, complaints: Complaints, status: int, body: str
+) -> None:
+    complaints.expect(*UNREACHABLE)
+    session = session_of(server, texts(20))
+    page = signed_in("label")
+    visit(page, session)
+    asked: list[str] = []
+
+    def stand_between(route: Route) -> None:
+        asked.append(route.request.url)
+        route.fulfill(status=status, body=body)
+
+    page.route("**/v1/sessions/*/*", stand_between)
+    judged = press(page, "2")
+    expect(page.locator("#notices")).to_contain_text("1 label is kept in this browser")
+    assert asked
+    page.unroute("**/v1/sessions/*/*")
+    page.get_by_role("button", name="Try now").click()
+    all_sent(page)
+    [observed] = events(server, session, "observation")
+    assert (observed["round"], observed["loss"]) == (judged, 1)
+
+
+def test_labels_left_behind_are_sent_after_the_clock_was_put_back(
+    server: Site, signed_in: SignedIn
+) -> None:
+    session = session_of(server, texts(20))
+    page = signed_in("label")
+    visit(page, session)
+    judged = round_on(page)
+    entry = {"kind": "observe", "round": judged, "said": {"loss": 1}, "worker": "crashed"}
+    page.evaluate(
+        "([place, entry]) => localStorage.setItem(place, JSON.stringify("
+        "{ alive: Date.now() + 86400000, entries: [entry] }))",
+        [f"celeus.unsent:{session}:of%20a%20test:crashed", entry],
+    )
+    page.reload()
+    all_sent(page)
+    [observed] = events(server, session, "observation")
+    assert (observed["round"], observed["loss"]) == (judged, 1)
+
+
+def test_a_name_of_any_characters_labels(
+    server: Site, signed_in: SignedIn, complaints: Complaints
+) -> None:
+    complaints.expect(*UNREACHABLE)
+    session = session_of(server, texts(20))
+    token = server.key("label")
+    with psycopg.connect(server.database_url) as db:
+        name = "a" * 79 + "\N{OWL}" * 40
+        db.execute("UPDATE keys SET name = %s WHERE key_id = %s", [name, token.split("_")[1]])
+    page = signed_in(token=token)
+    visit(page, session)
+    page.context.set_offline(True)
+    judged = press(page, "2")
+    page.context.set_offline(False)
+    all_sent(page)
+    [observed] = events(server, session, "observation")
+    assert observed["round"] == judged
+
+
 @contextmanager
 def again(service: Service, database_url: str) -> Iterator[None]:
     """The service once more, at the address where it was."""

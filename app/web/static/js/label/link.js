@@ -97,7 +97,11 @@ export class Link {
 
   async #post(verb, body) {
     try {
-      return await api("POST", `${this.path}/${verb}`, body, { signal: AbortSignal.timeout(ANSWER_MS) });
+      const answer = await api("POST", `${this.path}/${verb}`, body, { signal: AbortSignal.timeout(ANSWER_MS) });
+      // Whatever else answers, as the sign-in page of a network does, has not taken the label
+      if (verb !== "next" && answer.receipt.round !== body.round) throw new Problem(0);
+      if (!Array.isArray(answer.draws)) throw new Problem(0);
+      return answer;
     } catch (error) {
       // An answer that broke off, or that is not the service's, is none
       throw error instanceof Problem ? error : new Problem(0);
@@ -121,7 +125,8 @@ export class Link {
   }
 
   async #failed(problem, entry) {
-    if (problem.passing || problem.status >= 500) {
+    // What stands between may refuse as well, as a gateway does while the service is exchanged
+    if (problem.passing || problem.status >= 500 || problem.code === "unknown") {
       this.failures += 1;
       this.#setLine("down");
       const backoff = Math.min(SECOND * 2 ** (this.failures - 1), LONGEST_BACKOFF_MS);

@@ -118,7 +118,8 @@ function* leftBehind(session, name) {
   const begin = `${name === null ? placeOf(session) : placeOf(session, name)}:`;
   for (const place of places().filter((one) => one.startsWith(begin))) {
     const kept = readAt(place);
-    if (kept !== null && Date.now() - kept.alive > GONE_MS) yield [place, kept];
+    // Of a clock that was put back meanwhile nothing is known either
+    if (kept !== null && Math.abs(Date.now() - kept.alive) > GONE_MS) yield [place, kept];
   }
 }
 
