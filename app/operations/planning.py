@@ -15,6 +15,7 @@ from app.core.randomness import commitment
 from app.core.surrogates import Scores, Strategy, scores
 from app.errors import InvalidValue, PlanningBusy, Refusal
 from app.operations.planningjob import Job, scenarios
+from app.operations.plannings import told
 from app.operations.rooms import Rooms
 from app.operations.sessions import default_strategy, facts_of, sealed_pool
 
@@ -86,23 +87,25 @@ async def plan_session(rooms: Rooms, pool_id: UUID, wanted: Wanted) -> Planning:
             rule="a width, or questions in its place",
             value=None,
         )
-    pool = await sealed_pool(rooms, pool_id)
-    prepared = await asyncio.to_thread(_prepared, pool, wanted)
-    plans = prepared.plans
+    seconds = rooms.settings.planning_seconds
+    with rooms.plannings.place(seconds):
+        pool = await sealed_pool(rooms, pool_id)
+        prepared = await asyncio.to_thread(_prepared, pool, wanted)
+        plans = prepared.plans
 
-    def job(deadline: float) -> Job:
-        return Job(
-            plans=list(plans.values()),
-            scores=prepared.scores,
-            whole=pool.scale.kind == "zero_one",
-            guessed=any(name.startswith(GUESSES) for name in pool.columns),
-            risk=wanted.risk,
-            runs=wanted.runs,
-            seed=wanted.seed,
-            deadline=deadline,
-        )
+        def job(deadline: float) -> Job:
+            return Job(
+                plans=list(plans.values()),
+                scores=prepared.scores,
+                whole=pool.scale.kind == "zero_one",
+                guessed=any(name.startswith(GUESSES) for name in pool.columns),
+                risk=wanted.risk,
+                runs=wanted.runs,
+                seed=wanted.seed,
+                deadline=deadline,
+            )
 
-    lines = await rooms.plannings.told(job, rooms.settings.planning_seconds)
+        lines = await told(job, seconds)
     if not lines:
         raise PlanningBusy("The machine is too busy to simulate anything in time; try again.")
     head, found = lines[0], lines[1:]
@@ -153,7 +156,7 @@ def _summed_up(
     """The lines of the simulation, by policy."""
     made: dict[str, PolicyPlan] = {}
     for at, (name, plan) in enumerate(plans.items()):
-        told = {
+        by_scenario = {
             scenario: _summary(found, at, scenario)
             for scenario in scenarios(plan, informed=head["informed"])
         }
@@ -162,8 +165,8 @@ def _summed_up(
             warning=precision_warning(plan, plan.precision),
             floor=Floor(*head["floors"][at]),
             # A policy that uses no scores needs the same, whatever the surrogate is worth.
-            right=told.get("right", told["useless"]) if head["informed"] else None,
-            useless=told["useless"],
+            right=by_scenario.get("right", by_scenario["useless"]) if head["informed"] else None,
+            useless=by_scenario["useless"],
         )
     return made
 

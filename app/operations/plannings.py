@@ -7,8 +7,8 @@ import os
 import pickle
 import sys
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from app.errors import PlanningBusy
@@ -27,10 +27,11 @@ class Plannings:
     def __init__(self) -> None:
         self.under_way = 0
 
-    async def told(self, prepare: Callable[[float], Job], seconds: float) -> list[dict[str, Any]]:
-        """All lines the job's process told within ``seconds``; refuses when others are under way.
+    @contextmanager
+    def place(self, seconds: float) -> Iterator[None]:
+        """One of the places, to be taken before anything large is read; refused where none is free.
 
-        ``prepare`` makes the job from its deadline, in a thread.
+        Whoever comes again after ``seconds`` may find one.
         """
         if self.under_way >= AT_ONCE:
             raise PlanningBusy(
@@ -38,12 +39,16 @@ class Plannings:
             )
         self.under_way += 1
         try:
-            return await _told(prepare, seconds)
+            yield
         finally:
             self.under_way -= 1
 
 
-async def _told(prepare: Callable[[float], Job], seconds: float) -> list[dict[str, Any]]:
+async def told(prepare: Callable[[float], Job], seconds: float) -> list[dict[str, Any]]:
+    """All lines the job's process told within ``seconds``.
+
+    ``prepare`` makes the job from its deadline, in a thread.
+    """
     deadline = time.monotonic() + seconds
 
     def packed() -> bytes:

@@ -165,6 +165,16 @@ async def test_two_plans_at_once_are_made_and_a_third_is_told_to_wait(
     assert app.state.rooms.plannings.under_way == 0
 
 
+async def test_a_plan_beyond_those_under_way_reads_no_pool(
+    client: AsyncClient, app: FastAPI
+) -> None:
+    plannings = app.state.rooms.plannings
+    with plannings.place(1.0), plannings.place(1.0):
+        answers = await asyncio.gather(*(planned(client, f"pool_{0:032x}") for _ in range(20)))
+    assert {one.json()["code"] for one in answers} == {"planning_busy"}
+    assert (await planned(client, f"pool_{0:032x}")).json()["code"] == "pool_not_found"
+
+
 @pytest.fixture
 async def hasty(database_url: str) -> AsyncIterator[AsyncClient]:
     """A client of a service that simulates for three seconds."""
