@@ -114,9 +114,11 @@ async def get_ledger(
     }
 
 
-async def _existing(rooms: Reads, session_id: SessionId) -> None:
-    """A stream cannot answer 404 once it has begun."""
-    await sessions.get_session(rooms, session_id)
+async def _place(rooms: Reads, session_id: SessionId) -> AsyncIterator[None]:
+    """A stream cannot refuse once it has begun; its place is kept until it has ended."""
+    with streams.place(rooms):
+        await sessions.get_session(rooms, session_id)
+        yield
 
 
 @router.get(
@@ -124,7 +126,7 @@ async def _existing(rooms: Reads, session_id: SessionId) -> None:
     operation_id="stream_session",
     summary="Follow a session live (server-sent events)",
     response_class=EventSourceResponse,
-    dependencies=[Depends(_existing)],
+    dependencies=[Depends(_place)],
     responses=responses(SessionNotFound),
 )
 async def stream_session(

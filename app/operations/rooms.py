@@ -1,6 +1,7 @@
 """What every operation is given: the places things are kept in, and the settings."""
 
 import asyncio
+from collections import Counter
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from uuid import UUID
@@ -28,7 +29,7 @@ class Rooms:
     What belongs to another project than ``project_id`` does not exist for an operation.
     ``key_id`` is the key whose holder asks; None where nobody asked over the wire. ``browser`` is
     where its holder is signed in; None where the key itself came along. ``signing_key`` is None
-    where certificates cannot be issued.
+    where certificates cannot be issued. ``streaming`` counts streams under way by key.
     """
 
     database: Database
@@ -47,6 +48,7 @@ class Rooms:
     verifications: Verifications = field(default_factory=Verifications)
     plannings: Plannings = field(default_factory=Plannings)
     worths: Worths = field(default_factory=Worths)
+    streaming: Counter[str] = field(default_factory=Counter)
 
     def transaction(self) -> AbstractAsyncContextManager[AsyncConnection]:
         """One transaction: committed on leaving, rolled back on an error."""

@@ -1,12 +1,13 @@
 """Follow a session: woken by the cache, or by looking once a second."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from app.errors import Busy, Unavailable
+from app.errors import Busy, RateLimited, Unavailable
 from app.operations.admission import still_admitted
 from app.operations.history import news
 from app.operations.rooms import Rooms
@@ -14,6 +15,9 @@ from app.operations.sessions import get_version
 
 LOOK_SECONDS = 1.0
 MOST_POINTS = 2_000
+MOST_OF_A_KEY = 64
+"""Streams at once, in one process: each looks at the database again and again."""
+RETRY_SECONDS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +27,25 @@ class News:
     session: dict[str, Any]
     points: Sequence[dict[str, Any]]
     reset: bool
+
+
+@contextmanager
+def place(rooms: Rooms) -> Iterator[None]:
+    """One of the streams that the holder of a key may have at once; refused beyond them."""
+    name = rooms.key_id or ""
+    if rooms.streaming[name] >= MOST_OF_A_KEY:
+        raise RateLimited(
+            "There are too many streams of this key.",
+            rule=f"at most {MOST_OF_A_KEY} at once",
+            retry_after=RETRY_SECONDS,
+        )
+    rooms.streaming[name] += 1
+    try:
+        yield
+    finally:
+        rooms.streaming[name] -= 1
+        if rooms.streaming[name] == 0:
+            del rooms.streaming[name]
 
 
 async def follow(

@@ -6,9 +6,11 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from fastapi import FastAPI
 from httpx import ASGITransport, AsyncClient
 
 from app.main import create_app
+from app.operations import streams
 from app.settings import Settings
 from tests.factories import drawn, judged, known_pool, labelled, opened
 from tests.keys import ADMIN, bearer
@@ -58,6 +60,26 @@ async def test_a_stream_tells_every_round_once_and_ends_when_the_session_is_clos
     assert [event["reset"] for event in events] == [True] + [False] * (len(events) - 1)
     assert events[-1]["session"]["state"] == "closed"
     assert events[-1]["session"] == (await client.get(f"/v1/sessions/{session}")).json()
+
+
+async def test_a_key_has_so_many_streams_at_once_and_each_gives_its_place_back(
+    client: AsyncClient, app: FastAPI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streams, "MOST_OF_A_KEY", 2)
+    session = await opened(client, await known_pool(client))
+    watched = [asyncio.create_task(streamed(client, session)) for _ in range(2)]
+    for _ in range(1_000):
+        if app.state.rooms.streaming.total() == 2:
+            break
+        await asyncio.sleep(0.01)
+    refused = await client.get(f"/v1/sessions/{session}/stream")
+    assert (refused.status_code, refused.json()["code"]) == (429, "rate_limited")
+    assert int(refused.headers["Retry-After"]) > 0
+    await close(client, session)
+    assert [len(await one) > 0 for one in watched] == [True, True]
+    assert app.state.rooms.streaming.total() == 0
+    missing = await client.get(f"/v1/sessions/ses_{0:032x}/stream")
+    assert (missing.status_code, app.state.rooms.streaming.total()) == (404, 0)
 
 
 async def test_a_stream_resumes_behind_the_last_event_seen(client: AsyncClient) -> None:
