@@ -58,7 +58,7 @@ function saved(surrogate) {
   const { labels, uniform_labels: uniform, low, high } = surrogate.savings;
   if (!surrogate.used) return figure("Labels saved", "–", "this policy draws uniformly");
   const more = uniform - labels;
-  const note = `estimated: uniform draws would need ${count(low)} to ${count(high)} labels for as much`;
+  const note = `of some ${count(low)} to ${count(high)} by uniform draws`;
   return figure("Labels saved", ["≈\u202f", more < 0 ? "\u2212" : "", count(Math.abs(more)), el("small", {}, ` ${percent(share)}`)], note);
 }
 
