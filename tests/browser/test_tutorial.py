@@ -98,14 +98,18 @@ def test_the_tutorial_leads_from_an_empty_list_to_a_verified_certificate(
     expect(readout).not_to_have_text(before)
     expect(page.locator("#state")).to_have_text("Precision reached")
     expect(page.locator("#chart canvas").first).to_be_visible()
+    _take_watching(page)
+    certificate = _report_and_certificate(page, session, tmp_path)
+    _verify(Site(Service(started.url, started.process), "", "default"), started, certificate)
+
+
+def _take_watching(page: Page) -> None:
     if TAKEN:
         # What is saved is told a little later, and of a lucky session with no error never
         expect(page.locator("#figures dt:text-is('Labels saved') + dd")).to_contain_text("≈")
     page.mouse.move(0, 0)
     page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
     take(page, "watch")
-    certificate = _report_and_certificate(page, session, tmp_path)
-    _verify(Site(Service(started.url, started.process), "", "default"), started, certificate)
 
 
 def _window(new_context: Callable[..., BrowserContext]) -> Page:
