@@ -128,9 +128,11 @@ def test_a_stream_comes_by_cookie_and_ends_with_the_key(
         }""",
         f"/v1/sessions/{session}/stream",
     )
-    page.wait_for_function("window.stream.readyState === EventSource.OPEN && window.heard > 0")
+    page.wait_for_function(
+        "() => window.stream.readyState === EventSource.OPEN && window.heard > 0"
+    )
     revoked(server, token)
-    page.wait_for_function("window.stream.readyState === EventSource.CLOSED", timeout=30_000)
+    page.wait_for_function("() => window.stream.readyState === EventSource.CLOSED", timeout=30_000)
 
 
 def asked(page: Page, *request: object) -> Any:  # noqa: ANN401 - whatever the script came to
