@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from schemathesis import Case, CheckContext, CheckFunction, GenerationMode, Response
 from schemathesis.config import SchemathesisConfig
 from schemathesis.core.parameters import ParameterLocation
+from schemathesis.specs.openapi.checks import negative_data_rejection
 
 from tests.attacks.conftest import FULL
 from tests.attacks.hostile import ENCODERS, SCALES, uploads
@@ -162,8 +163,16 @@ class Walk(schema.include(operation_id=WALKED).as_state_machine()):  # type: ign
         if response.status_code < 300:
             self.reached[f"{case.method} {case.operation.path}"] += 1
         TRIES["steps of walks along links"] += 1
-        checks = [nothing_leaks]
-        super().validate_response(response, case, additional_checks=checks, **more)
+        # The key is sent whatever was drawn for its header, and a link's body in place of a drawn
+        # one: what was made not to fit may fit after all. Operations by themselves are above.
+        header = None if case.meta is None else case.meta.components.get(ParameterLocation.HEADER)
+        mended = header is not None and header.mode is GenerationMode.NEGATIVE
+        case.validate_response(
+            response,
+            additional_checks=[nothing_leaks],
+            excluded_checks=[negative_data_rejection] if mended else [],
+            transport_kwargs=more,
+        )
 
 
 @pytest.mark.timeout(0 if FULL else 300)
