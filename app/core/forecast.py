@@ -15,14 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.core.plan import Plan
-from app.core.randomness import uniforms
+from app.core.randomness import Numbers
 from app.core.session import PENDING, Coins, State, apply, can_draw, observe, propose
 
 Floats = NDArray[np.float64]
 
 FIFTHS = 5
 BORROWED = 4.0
-NUMBERS_AT_ONCE = 4096
 ROUNDS_BETWEEN_LOOKS = 200
 
 
@@ -51,29 +50,20 @@ class Losses:
         fifth = np.searchsorted(self._edges, surrogate[items], side="right")
         self._ladders = [self._ladder(weight * (fifth == k)) for k in range(FIFTHS)]
         self._counts = np.bincount(fifth, minlength=FIFTHS)
-        self._seed = seed
-        self._used = 0
-        self._numbers: Floats = np.empty(0)
+        self._numbers = Numbers(seed, "losses")
 
     def of_item(self, item: int) -> float:
         """A loss the item might have."""
         fifth = int(np.searchsorted(self._edges, self._surrogate[item], side="right"))
         count = float(self._counts[fifth])
-        own = self._number() * (count + BORROWED) < count
+        own = self._numbers.next() * (count + BORROWED) < count
         ladder = self._ladders[fifth] if own else self._everything
-        at = int(np.searchsorted(ladder, self._number() * ladder[-1], side="right"))
+        at = int(np.searchsorted(ladder, self._numbers.next() * ladder[-1], side="right"))
         return float(self._loss[min(at, self._loss.size - 1)])
 
     @staticmethod
     def _ladder(weight: Floats) -> Floats:
         return np.cumsum(weight)
-
-    def _number(self) -> float:
-        at = self._used % NUMBERS_AT_ONCE
-        if at == 0:
-            self._numbers = uniforms(self._seed, "losses", NUMBERS_AT_ONCE, self._used)
-        self._used += 1
-        return float(self._numbers[at])
 
 
 def snapshot(state: State) -> bytes:

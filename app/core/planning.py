@@ -26,7 +26,7 @@ from app.core.claim import require
 from app.core.eprocess import Interval
 from app.core.pairplan import narrowest
 from app.core.plan import FINEST_PRECISION, Plan
-from app.core.randomness import uniforms
+from app.core.randomness import Numbers
 from app.core.session import apply, begin, can_draw, observe, propose
 from app.core.stopping import StopReason
 from app.core.surrogates import Scores
@@ -36,7 +36,6 @@ Scenario = Literal["right", "useless"]
 
 CONCENTRATION = 2.0
 MIDDLE = 0.5
-NUMBERS_AT_ONCE = 4096
 ROUNDS_BETWEEN_LOOKS = 100
 TILT_BISECTIONS = 60
 LARGEST_TILT = 60.0
@@ -110,7 +109,7 @@ def _with_odds(unit: Floats, log_factor: float) -> Floats:
 class Losses:
     """Losses of the items of one simulated session, drawn when the items are."""
 
-    __slots__ = ("_assumed", "_numbers", "_scale", "_scenario", "_seed", "_used")
+    __slots__ = ("_assumed", "_numbers", "_scale", "_scenario")
 
     def __init__(
         self, assumption: Assumed, scale: Interval, scenario: Scenario, seed: bytes
@@ -118,20 +117,18 @@ class Losses:
         self._assumed = assumption
         self._scale = scale
         self._scenario = scenario
-        self._seed = seed
-        self._used = 0
-        self._numbers: Floats = np.empty(0)
+        self._numbers = Numbers(seed, "losses")
 
     def of_item(self, item: int) -> float:
         """A loss the item might have, on the loss scale."""
         mean = self._assumed.mean
         if self._scenario == "useless":
-            item = min(int(self._number() * mean.size), mean.size - 1)
+            item = min(int(self._numbers.next() * mean.size), mean.size - 1)
         unit = self._unit(float(mean[item]))
         return min(self._scale.lower + self._scale.width * unit, self._scale.upper)
 
     def _unit(self, mean: float) -> float:
-        number = self._number()
+        number = self._numbers.next()
         if self._assumed.whole:
             return float(number < mean)
         if not 0.0 < mean < 1.0:
@@ -139,13 +136,6 @@ class Losses:
         shape = CONCENTRATION * mean, CONCENTRATION * (1.0 - mean)
         found = float(betaincinv(*shape, number))
         return min(max(found, 0.0), 1.0)
-
-    def _number(self) -> float:
-        at = self._used % NUMBERS_AT_ONCE
-        if at == 0:
-            self._numbers = uniforms(self._seed, "losses", NUMBERS_AT_ONCE, self._used)
-        self._used += 1
-        return float(self._numbers[at])
 
 
 @dataclass(frozen=True, slots=True)

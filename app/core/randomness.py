@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 WORDS_PER_BLOCK = 4
+NUMBERS_AT_ONCE = 4096
 
 
 def commitment(seed: bytes) -> str:
@@ -34,3 +35,23 @@ def uniforms(seed: bytes, purpose: str, count: int, start: int = 0) -> NDArray[n
     words = philox.random_raw(skipped + count)[skipped:]
     # 53 bits and half a step: never 0 (its logarithm is taken) and never 1.
     return np.asarray(((words >> np.uint64(11)) + 0.5) * 2.0**-53, dtype=np.float64)
+
+
+class Numbers:
+    """A stream's numbers one after the other, made many at once."""
+
+    __slots__ = ("_made", "_purpose", "_seed", "_used")
+
+    def __init__(self, seed: bytes, purpose: str) -> None:
+        self._seed = seed
+        self._purpose = purpose
+        self._used = 0
+        self._made: NDArray[np.float64] = np.empty(0)
+
+    def next(self) -> float:
+        """The next one, strictly between 0 and 1."""
+        at = self._used % NUMBERS_AT_ONCE
+        if at == 0:
+            self._made = uniforms(self._seed, self._purpose, NUMBERS_AT_ONCE, self._used)
+        self._used += 1
+        return float(self._made[at])
