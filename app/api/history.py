@@ -12,11 +12,9 @@ from app.api.problems import responses
 from app.api.sessionschema import Time
 from app.errors import SessionNotFound
 from app.operations import history, sessions, streams
-from app.operations.ledger import moment
+from app.operations.ledger import KIND_NAMES, moment
 
 router = APIRouter(prefix="/v1/sessions", tags=["history"])
-
-KIND_NAMES = {1: "draw", 2: "observation", 3: "unjudgeable", 4: "amendment", 5: "change"}
 
 
 class TrajectoryPoint(BaseModel):

@@ -11,12 +11,14 @@ from psycopg.rows import dict_row
 from sqlalchemy import RowMapping, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.core.chain import record_of
+from app.core import chain
 from app.core.ledger import Amendment, Change, Draw, Event, Observation, Unjudgeable
 from app.errors import SessionNotFound
 from app.operations.chunks import raw_connection
 
 KINDS: dict[type, int] = {Draw: 1, Observation: 2, Unjudgeable: 3, Amendment: 4, Change: 5}
+KIND_NAMES = {number: chain.KINDS[kind] for kind, number in KINDS.items()}
+"""What the numbers kept in rows are called on the wire."""
 
 
 @dataclass(slots=True)
@@ -40,7 +42,7 @@ class Entry:
     @property
     def record(self) -> dict[str, Any]:
         """The event as the hash chain takes it."""
-        return record_of(self.sequence, self.event, self.detail, moment(self.at))
+        return chain.record_of(self.sequence, self.event, self.detail, moment(self.at))
 
 
 def moment(at: datetime) -> str:
@@ -92,7 +94,7 @@ async def records_of(db: AsyncConnection, session_id: UUID, until: int) -> list[
 
 def record_from(row: Mapping[Any, Any]) -> dict[str, Any]:
     """A row of the ledger as the hash chain takes it."""
-    return record_of(row["sequence"], event_from(row), row["detail"], moment(row["at"]))
+    return chain.record_of(row["sequence"], event_from(row), row["detail"], moment(row["at"]))
 
 
 def row_of(entry: Entry) -> dict[str, Any]:
