@@ -14,8 +14,8 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 
 from app.api.dependencies import CallerOf, OpenRooms, Reads, SessionId
 from app.api.problems import responses
-from app.api.sessions import still_holds
 from app.api.sessionschema import Time
+from app.api.tags import still_holds
 from app.api.uploads import spooled, too_large
 from app.core.signing import ALGORITHM, public_to_pem
 from app.errors import (

@@ -8,8 +8,8 @@ from pydantic import BaseModel, Field
 
 from app.api.dependencies import NO_NUL, Reads, SessionId
 from app.api.problems import responses
-from app.api.sessions import still_holds
 from app.api.sessionschema import Time
+from app.api.tags import still_holds, weak
 from app.errors import Busy, SessionNotFound
 from app.operations import insights
 from app.operations.ledger import moment
@@ -114,11 +114,9 @@ async def get_surrogate(rooms: Reads, session_id: SessionId, request: Request) -
     if request.headers.get("if-none-match"):
         known = f'"{await insights.surrogate_version(rooms, session_id)}"'
         if still_holds(request, known):
-            return Response(status_code=304, headers=_headers(known))
+            return Response(status_code=304, headers=weak(known))
     told, version = await insights.surrogate(rooms, session_id)
-    return Response(
-        orjson.dumps(told), media_type="application/json", headers=_headers(f'"{version}"')
-    )
+    return Response(orjson.dumps(told), media_type="application/json", headers=weak(f'"{version}"'))
 
 
 @router.get(
@@ -142,7 +140,3 @@ async def list_workers(
         "since": moment(found["since"]),
         "next": data[-1]["worker"] if len(data) == limit else None,
     }
-
-
-def _headers(etag: str) -> dict[str, str]:
-    return {"ETag": f"W/{etag}", "Cache-Control": "no-cache"}

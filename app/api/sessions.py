@@ -24,6 +24,7 @@ from app.api.sessionschema import (
     SessionPage,
     SessionState,
 )
+from app.api.tags import still_holds, weak
 from app.errors import (
     Busy,
     IdempotencyKeyReused,
@@ -106,8 +107,7 @@ async def get_session(rooms: Reads, session_id: SessionId, request: Request) -> 
     """The interval now. Send the ETag back as If-None-Match to poll for nothing."""
     body, version = await sessions.get_session(rooms, session_id)
     etag = f'"{version}"'
-    # Weak: the members come in another order from the row than from the cache.
-    headers = {"ETag": f"W/{etag}", "Cache-Control": "no-cache"}
+    headers = weak(etag)
     if still_holds(request, etag):
         return Response(status_code=304, headers=headers)
     return Response(body, media_type="application/json", headers=headers)
@@ -131,10 +131,3 @@ async def change_session(
         lifecycle=body.state,
     )
     return await sessions.change_session(rooms, session_id, wanted)
-
-
-def still_holds(request: Request, etag: str) -> bool:
-    """The caller has the answer of this ETag already."""
-    given = request.headers.get("if-none-match", "")
-    known = [tag.strip().removeprefix("W/") for tag in given.split(",")]
-    return etag in known or "*" in known

@@ -11,6 +11,7 @@ from typing import Self, cast
 
 from fastapi import APIRouter, Request, Response
 
+from app.api.tags import still_holds
 from app.errors import NotFound
 
 FOLDER = Path(__file__).parent / "static"
@@ -86,7 +87,7 @@ class Assets:
             "X-Content-Type-Options": "nosniff",
             "Cross-Origin-Resource-Policy": "same-origin",
         }
-        if asset.etag in request.headers.get("If-None-Match", ""):
+        if still_holds(request, asset.etag):
             return Response(status_code=304, headers=headers)
         if asset.packed is not None and "gzip" in request.headers.get("Accept-Encoding", ""):
             headers["Content-Encoding"] = "gzip"

@@ -9,6 +9,7 @@ from functools import cache
 
 from fastapi import Request, Response
 
+from app.api.tags import still_holds
 from app.errors import NotFound
 from app.web.library import HOME, Library
 from app.web.pages import AnyonesPage, page_router
@@ -44,7 +45,7 @@ async def document(view: AnyonesPage, request: Request, path: str) -> Response:
             "ETag": picture.etag,
             "X-Content-Type-Options": "nosniff",
         }
-        if picture.etag in request.headers.get("If-None-Match", ""):
+        if still_holds(request, picture.etag):
             return Response(status_code=304, headers=headers)
         return Response(picture.content, headers=headers, media_type=picture.media_type)
     found = library.documents.get(path)
