@@ -19,6 +19,7 @@ from app.core.verification import verify
 from app.main import create_app
 from app.operations.archives import read_archive
 from app.settings import Settings
+from tests.clients import serving
 from tests.factories import KnownPool, drawn, known_pool, labelled, opened
 from tests.keys import bearer, key_in
 
@@ -250,18 +251,13 @@ async def test_certificates_are_for_keys_that_read_in_their_own_project(
 
 
 async def test_without_a_signing_key_nothing_is_certified(settings: Settings) -> None:
-    app = create_app(settings.model_copy(update={"signing_key_file": None}))
-    async with app.router.lifespan_context(app):
-        transport = ASGITransport(app)
-        async with AsyncClient(
-            transport=transport, base_url="http://celeus.test", headers=bearer()
-        ) as client:
-            session = await opened(client, await known_pool(client))
-            for path in (f"/v1/sessions/{session}/certificate", "/v1/certificates/key"):
-                answer = await client.get(path)
-                problem = answer.json()
-                assert (answer.status_code, problem["code"]) == (503, "signing_key_missing")
-                assert "celeus signing-key" in problem["detail"]
+    async with serving(settings, signing_key_file=None) as client:
+        session = await opened(client, await known_pool(client))
+        for path in (f"/v1/sessions/{session}/certificate", "/v1/certificates/key"):
+            answer = await client.get(path)
+            problem = answer.json()
+            assert (answer.status_code, problem["code"]) == (503, "signing_key_missing")
+            assert "celeus signing-key" in problem["detail"]
 
 
 @pytest.fixture
@@ -371,13 +367,8 @@ async def test_a_verification_that_takes_too_long_is_given_up(
     settings: Settings, client: AsyncClient, final: tuple[bytes, Path]
 ) -> None:
     body, _ = final
-    app = create_app(settings.model_copy(update={"verification_seconds": 0.001}))
-    async with app.router.lifespan_context(app):
-        transport = ASGITransport(app)
-        async with AsyncClient(
-            transport=transport, base_url="http://celeus.test", headers=bearer()
-        ) as hasty:
-            answer = await _verified(hasty, content=body, headers=JSON)
-            assert answer.json()["code"] == "verification_too_costly"
-            assert answer.status_code == 413
+    async with serving(settings, verification_seconds=0.001) as hasty:
+        answer = await _verified(hasty, content=body, headers=JSON)
+        assert answer.json()["code"] == "verification_too_costly"
+        assert answer.status_code == 413
     assert (await _verified(client, content=body, headers=JSON)).json()["valid"]

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 from fastapi import FastAPI
-from httpx import ASGITransport, AsyncClient
+from httpx import AsyncClient
 
-from app.main import create_app
 from app.operations import streams
 from app.settings import Settings
+from tests.clients import serving
 from tests.factories import drawn, judged, known_pool, labelled, opened
-from tests.keys import ADMIN, bearer
+from tests.keys import ADMIN
 from tests.servers import running_redis
 
 
@@ -139,13 +139,8 @@ async def test_the_ledger_is_paged_and_says_who_did_what(client: AsyncClient) ->
 @pytest.fixture
 async def alone(database_url: str) -> AsyncIterator[AsyncClient]:
     """A second service on the same database, without Redis."""
-    app = create_app(Settings(database_url=database_url))
-    async with app.router.lifespan_context(app):
-        transport = ASGITransport(app)
-        async with AsyncClient(
-            transport=transport, base_url="http://celeus.test", headers=bearer()
-        ) as client:
-            yield client
+    async with serving(Settings(database_url=database_url)) as client:
+        yield client
 
 
 async def test_without_redis_a_stream_sees_what_another_process_writes(
@@ -161,20 +156,15 @@ async def test_without_redis_a_stream_sees_what_another_process_writes(
 
 async def test_a_dead_redis_costs_time_and_nothing_else(database_url: str) -> None:
     with running_redis() as redis:
-        app = create_app(Settings(database_url=database_url, redis_url=redis.url))
-        async with app.router.lifespan_context(app):
-            transport = ASGITransport(app)
-            async with AsyncClient(
-                transport=transport, base_url="http://celeus.test", headers=bearer()
-            ) as client:
-                pool = await known_pool(client, 30)
-                session = await opened(client, pool)
-                await labelled(client, session, pool, 3)
-                redis.end()
-                await labelled(client, session, pool, 3)
-                status = (await client.get(f"/v1/sessions/{session}")).json()
-                assert status["rounds"]["folded"] == 6
-                watched = asyncio.create_task(streamed(client, session))
-                await labelled(client, session, pool, 2)
-                await close(client, session)
-                assert rounds(await asyncio.wait_for(watched, 10)) == list(range(1, 9))
+        async with serving(Settings(database_url=database_url, redis_url=redis.url)) as client:
+            pool = await known_pool(client, 30)
+            session = await opened(client, pool)
+            await labelled(client, session, pool, 3)
+            redis.end()
+            await labelled(client, session, pool, 3)
+            status = (await client.get(f"/v1/sessions/{session}")).json()
+            assert status["rounds"]["folded"] == 6
+            watched = asyncio.create_task(streamed(client, session))
+            await labelled(client, session, pool, 2)
+            await close(client, session)
+            assert rounds(await asyncio.wait_for(watched, 10)) == list(range(1, 9))

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
@@ -16,6 +15,7 @@ from app.api.limits import INLINE_LIMIT_BYTES
 from app.errors import InvalidValue
 from app.main import create_app
 from app.settings import Settings
+from tests.clients import serving
 from tests.factories import known_pool, opened
 from tests.keys import bearer, key_in
 from tests.servers import free_port
@@ -152,20 +152,6 @@ async def test_a_deep_body_is_refused_at_every_depth(
         answer = await client.post("/v1/sessions", content=content, headers=JSON)
         assert answer.status_code == 422, depth
         assert answer.json()["code"] == "invalid_value"
-
-
-@asynccontextmanager
-async def serving(settings: Settings, **limits: object) -> AsyncIterator[httpx.AsyncClient]:
-    """A client of a service with other limits."""
-    app = create_app(settings.model_copy(update=limits))
-    transport = httpx.ASGITransport(app)
-    async with (
-        app.router.lifespan_context(app),
-        httpx.AsyncClient(
-            transport=transport, base_url="http://celeus.test", headers=bearer()
-        ) as client,
-    ):
-        yield client
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ from typing import Any
 import httpx
 import pytest
 from fastapi import FastAPI
-from httpx import ASGITransport, AsyncClient
+from httpx import AsyncClient
 
-from app.main import create_app
 from app.settings import Settings
+from tests.clients import serving
 from tests.factories import known_pool
 from tests.keys import bearer, key_in
 
@@ -178,13 +178,8 @@ async def test_a_plan_beyond_those_under_way_reads_no_pool(
 @pytest.fixture
 async def hasty(database_url: str) -> AsyncIterator[AsyncClient]:
     """A client of a service that simulates for three seconds."""
-    app = create_app(Settings(database_url=database_url, planning_seconds=3.0))
-    async with app.router.lifespan_context(app):
-        transport = ASGITransport(app)
-        async with AsyncClient(
-            transport=transport, base_url="http://celeus.test", headers=bearer()
-        ) as client:
-            yield client
+    async with serving(Settings(database_url=database_url, planning_seconds=3.0)) as client:
+        yield client
 
 
 async def test_a_large_pool_is_planned_within_the_time_there_is(hasty: AsyncClient) -> None:

@@ -10,11 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from app.api.limits import INLINE_LIMIT_BYTES
-from app.main import create_app
 from app.settings import Settings
 from app.store.database import Database
 from app.store.tables import metadata
-from tests.keys import bearer
+from tests.clients import serving
 
 NDJSON = {"Content-Type": "application/x-ndjson"}
 LIMIT_BYTES = 1 << 20
@@ -25,14 +24,7 @@ Read = Callable[[], Awaitable[Contents]]
 @pytest.fixture
 async def narrow(settings: Settings) -> AsyncIterator[httpx.AsyncClient]:
     """A client of a service for which uploads of more than 1 MiB are too large."""
-    app = create_app(settings.model_copy(update={"upload_limit_bytes": LIMIT_BYTES}))
-    transport = httpx.ASGITransport(app)
-    async with (
-        app.router.lifespan_context(app),
-        httpx.AsyncClient(
-            transport=transport, base_url="http://celeus.test", headers=bearer()
-        ) as client,
-    ):
+    async with serving(settings, upload_limit_bytes=LIMIT_BYTES) as client:
         yield client
 
 

@@ -5,24 +5,18 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from httpx import ASGITransport, AsyncClient
+from httpx import AsyncClient
 
-from app.main import create_app
 from app.settings import Settings
+from tests.clients import serving
 from tests.factories import drawn, known_pool, labelled, opened
-from tests.keys import bearer
 
 
 @pytest.fixture
 async def client(database_url: str) -> AsyncIterator[AsyncClient]:
     """A service that forecasts every 100 rounds."""
-    app = create_app(Settings(database_url=database_url, forecast_every_rounds=100))
-    async with app.router.lifespan_context(app):
-        transport = ASGITransport(app)
-        async with AsyncClient(
-            transport=transport, base_url="http://celeus.test", headers=bearer()
-        ) as client:
-            yield client
+    async with serving(Settings(database_url=database_url, forecast_every_rounds=100)) as client:
+        yield client
 
 
 async def test_a_forecast_appears_and_is_about_right(client: AsyncClient) -> None:
