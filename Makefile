@@ -9,24 +9,35 @@ EVALDATA ?= ../shared/evaldata
 OUT ?= study
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo serve style lint test claims attack bench bench-labels study lock
+.PHONY: help env demo serve style lint lint-js check test claims attack bench bench-labels study imports packaging lock
 
 help: ## Say what there is to type
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 env: $(READY) ## Make .venv from requirements.lock and install the project in it
 
-$(READY): requirements.lock pyproject.toml
+# $(1): the lock file
+define install
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed: make PYTHON=python3.11 …")'
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --requirement $(1)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
+endef
 
-demo: env ## Certify a real classifier's score from few labels, on this machine
+$(READY): requirements.lock pyproject.toml
+	$(call install,requirements.lock)
+
+# What the demonstration needs and no tools of development, unless they are there already
+RUNNABLE := $(if $(wildcard $(READY)),$(READY),.venv/.celeus-demo)
+
+.venv/.celeus-demo: requirements-demo.lock pyproject.toml
+	$(call install,requirements-demo.lock)
+
+demo: $(RUNNABLE) ## Certify a real classifier's score from few labels, on this machine
 	$(BIN)/celeus demo $(ARGS)
 
-serve: env ## Serve on 127.0.0.1:8000 with a private PostgreSQL (options: ARGS="--port 9000")
+serve: $(RUNNABLE) ## Serve on 127.0.0.1:8000 with a private PostgreSQL (options: ARGS="--port 9000")
 	$(BIN)/celeus serve $(ARGS)
 
 style: env ## Check style and import directions, which takes seconds
@@ -37,14 +48,46 @@ style: env ## Check style and import directions, which takes seconds
 lint: style ## Check style, import directions and types
 	$(BIN)/mypy
 
-# Types are checked beside the tests and told after them: without a cache they take a minute.
-test: style ## All checks and all tests (options: ARGS="-k cache", WORKERS=0 for one process)
-	@types=$$(mktemp); $(BIN)/mypy >$$types 2>&1 & mypy=$$!; \
+# Nobody needs Node to change the service; the build server, which sets CI, has to have it.
+ifneq ($(shell command -v npm),)
+lint-js: types/api.d.ts ## Check style and types of the pages' scripts, where Node is there
+	npm run --silent lint
+
+types/api.d.ts: openapi/openapi.json node_modules/.package-lock.json
+	npm run --silent types
+
+node_modules/.package-lock.json: package.json package-lock.json
+	npm ci --silent
+	@touch $@
+else
+lint-js:
+	@echo "The pages' scripts are not checked: there is no npm here."
+	@test "$(CI)" != true
+endif
+
+# Tests start many processes, and each would compile anew whatever it imports
+unexport PYTHONDONTWRITEBYTECODE
+
+# $(call tested,options of pytest): types are checked beside the tests and shown after them, as
+# without a cache they take half a minute
+define tested
+@types=$$(mktemp); $(BIN)/mypy >$$types 2>&1 & mypy=$$!; \
 	trap "kill $$mypy 2>/dev/null; rm -f $$types" EXIT; \
-	echo "$(BIN)/pytest -n $(WORKERS) --dist worksteal $(ARGS)"; \
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal $(ARGS); tests=$$?; \
+	echo "$(BIN)/pytest -n $(WORKERS) --dist worksteal $(1)"; \
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal $(1); tests=$$?; \
 	echo "$(BIN)/mypy"; wait $$mypy; typed=$$?; cat $$types; \
 	test $$tests -eq 0 || exit $$tests; exit $$typed
+endef
+
+# Where the fast tests and the smoke test are (tests/kinds.py chooses among them): to look for them
+# everywhere takes longer than to run them
+QUICK := tests/core tests/golden tests/api/test_certificates.py
+
+check: style lint-js ## What to run before a commit: style, types, and the tests that take no time
+	$(call tested,$(QUICK) -m "fast or smoke" $(ARGS))
+
+test: style ## All checks and all tests (options: ARGS="-k cache", WORKERS=0 for one process)
+	$(call tested,$(ARGS))
 
 claims: env ## The statistical claims with their full counts; takes long
 	CELEUS_CLAIMS=full $(BIN)/pytest tests/claims --timeout=0 $(ARGS)
@@ -61,7 +104,18 @@ bench-labels: env ## Labels every policy needs on real pools: EVALDATA=folder
 study: env ## All studies into one folder, resumable: EVALDATA=folder OUT=folder ARGS="--quick"
 	$(BIN)/celeus study all --evaldata $(EVALDATA) --out $(OUT) $(ARGS)
 
-lock: env ## Resolve the dependencies anew into requirements.lock
-	$(BIN)/pip-compile --quiet --upgrade --all-extras --strip-extras --no-header --no-annotate \
-		--no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
-		--output-file=requirements.lock pyproject.toml
+imports: env ## Draw the picture of the imports in docs/architecture.md
+	$(BIN)/python -m tests.docs.imports docs/pictures/imports.svg
+
+packaging: env ## Install the wheel bare and with [engine], and try it
+	$(BIN)/pytest tests/packaging $(ARGS)
+
+COMPILE = $(BIN)/pip-compile --quiet --upgrade --strip-extras --generate-hashes --no-header \
+	--no-annotate --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
+	--no-emit-options --unsafe-package celeus
+
+lock: env ## Resolve the dependencies anew into requirements.lock and requirements-demo.lock
+	$(COMPILE) --extra dev --output-file=requirements.lock pyproject.toml
+	sed 's/ \\$$//; /--hash/d' requirements.lock > .venv/constraints.txt
+	$(COMPILE) --extra build --extra demo --constraint .venv/constraints.txt \
+		--output-file=requirements-demo.lock pyproject.toml

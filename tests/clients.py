@@ -5,8 +5,8 @@ from contextlib import asynccontextmanager
 
 import httpx
 
-from app.main import create_app
-from app.settings import Settings
+from celeus.main import create_app
+from celeus.settings import Settings
 from tests.keys import bearer
 
 

@@ -11,17 +11,24 @@ import psycopg
 import pytest
 import redis
 
-from app.store import migrations
-from app.store.cache import Cache
-from app.store.database import Database
-from app.store.tables import metadata
-from tests import workers
+from celeus.store import migrations
+from celeus.store.cache import Cache
+from celeus.store.database import Database
+from celeus.store.tables import metadata
+from tests import kinds, workers
 from tests.browser.site import NO_BROWSER
 from tests.keys import let_in
 from tests.servers import running_postgres, running_redis
 
 RUN = pytest.StashKey[str]()
 """The name of a run in several workers."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what is fast enough for `make check`."""
+    for item in items:
+        if kinds.is_fast(item):
+            item.add_marker("fast")
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -88,7 +95,7 @@ def postgres_url() -> Iterator[str]:
 @pytest.fixture(scope="session")
 def emptying(postgres_url: str) -> Iterator[psycopg.Connection]:
     """The connection that empties the tables."""
-    with psycopg.connect(postgres_url, autocommit=True, options="-c lock_timeout=10s") as db:
+    with psycopg.connect(postgres_url, autocommit=True, options="-c lock_timeout=60s") as db:
         yield db
 
 

@@ -18,8 +18,8 @@ from pathlib import Path
 import httpx
 import redis
 
-from app.store import embedded
-from app.store.accounts import account
+from celeus.store.embedded import server as embedded
+from celeus.store.embedded.account import account
 from tests.keys import let_in
 from tests.workers import number
 
@@ -133,7 +133,7 @@ def _redis_program() -> Path:
 
 
 def _await_redis(server: RedisServer) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     with redis.Redis.from_url(server.url) as client:
         while True:
             try:
@@ -174,7 +174,7 @@ def started_service(
         own["CELEUS_DATABASE_URL"] = database_url
     if redis_url is not None:
         own["CELEUS_REDIS_URL"] = redis_url
-    command = [sys.executable, "-m", "app.cli", "serve", "--port", str(port)]
+    command = [sys.executable, "-m", "celeus.cli", "serve", "--port", str(port)]
     process = subprocess.Popen(
         command,
         env=own | dict(environment or {}),
@@ -225,4 +225,4 @@ def running_services(
         for service in services:
             service.process.terminate()
         for service in services:
-            service.process.wait(30)
+            service.process.wait(60)

@@ -1,21 +1,23 @@
-"""`celeus`: serve, migrate, database, keys, gate, verify, audit, simulate, study, openapi and demo.
+"""The command line `celeus` and all its commands.
 
 Every command imports what it needs when it runs, so that `celeus --help` answers at once.
 """
 
+import re
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from app.commands.certifying import audit, signing_key, verify
-from app.commands.database import PASS_ON, database_tool
-from app.commands.gate import GateCommand, gate
-from app.commands.keys import keys
-from app.commands.serving import migrate, openapi, serve
-from app.commands.simulating import simulate
-from app.errors import InvalidValue, Refusal
-from app.study.commands import study
+from celeus.commands.database import PASS_ON, database_tool
+from celeus.commands.gate import GateCommand, gate
+from celeus.commands.keys import keys
+from celeus.commands.serve import migrate, openapi, serve
+from celeus.commands.simulate import simulate
+from celeus.commands.verify import audit, signing_key, verify
+from celeus.errors import Refusal
+from celeus.study.commands import study
 
 cli = typer.Typer(
     name="celeus",
@@ -38,28 +40,48 @@ cli.command("signing-key")(signing_key)
 cli.command()(simulate)
 
 
+EXTRAS = {
+    "demo": "demo",
+    "signing-key": "engine",
+    "simulate": "engine",
+    "study": "study",
+    "verify": "engine",
+}
+"""What has to be installed for a command; `gate` needs nothing more, the others the server."""
+
+
 def main() -> None:
     """Run the command line; a refusal is one line on stderr and exit status 1."""
     try:
         cli()
+    except ModuleNotFoundError as error:
+        package = (error.name or "celeus").partition(".")[0]
+        if package == "celeus":
+            raise
+        command = next((word for word in sys.argv[1:] if not word.startswith("-")), "")
+        extra = f"pip install 'celeus[{EXTRAS.get(command, 'server')}]'"
+        typer.echo(f"celeus: {command} needs {package}, which is not installed: {extra}", err=True)
+        raise SystemExit(1) from None
     except Refusal as refusal:
-        typer.echo(f"celeus: {_line(refusal)}", err=True)
+        typer.echo(f"celeus: {line_of(refusal)}", err=True)
         raise SystemExit(1) from None
 
 
-def _line(refusal: Refusal) -> str:
-    """What is wrong, by which rule, with which value: once each."""
+def line_of(refusal: Refusal) -> str:
+    """A refusal in one line: what is wrong, the rule, and the value."""
     text = refusal.detail.rstrip(".")
-    if refusal.rule is not None and refusal.rule not in text:
-        text += f"; {refusal.field or 'it'} is {refusal.rule}"
     value = repr(refusal.value)[:100]
-    if refusal.value is not None and value not in text:
+    if refusal.rule is not None and refusal.rule not in text:
+        what = "" if refusal.field is None else f"{refusal.field} to be "
+        text += f"; expected {what}{refusal.rule}"
+    word = re.escape(value.strip("'"))
+    if refusal.value is not None and not re.search(rf"(?<!\w){word}(?!\w)", text):
         text += f", not {value}"
     return text
 
 
-def _version(*, wanted: bool) -> None:
-    if wanted:
+def _version(*, requested: bool) -> None:
+    if requested:
         from importlib.metadata import version
 
         typer.echo(version("celeus"))
@@ -70,7 +92,7 @@ def _version(*, wanted: bool) -> None:
 def _root(
     *,
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which it is.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     del version
@@ -78,27 +100,23 @@ def _root(
 
 @cli.command()
 def demo(  # noqa: PLR0913 -- one parameter an option
-    seed: Annotated[int, typer.Option(help="Decides which images are shown.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the choice of images.")] = 0,
     precision: Annotated[float, typer.Option(help="Interval width to stop at.")] = 0.05,
-    workers: Annotated[int, typer.Option(help="Judges at once.")] = 8,
-    out: Annotated[Path, typer.Option(help="Folder of the picture.")] = Path(),
+    workers: Annotated[int, typer.Option(help="How many judges work at once.")] = 8,
+    out: Annotated[Path, typer.Option(help="Folder to write the picture to.")] = Path(),
     *,
-    keep: Annotated[bool, typer.Option(help="Leave the database there.")] = False,
+    keep: Annotated[bool, typer.Option(help="Keep the database.")] = False,
     write_pool: Annotated[
         Path | None,
-        typer.Option(help="Only write the pool to a file (JSON Lines), to label it by hand."),
+        typer.Option(help="Only write the pool as JSON Lines to this file, to label it by hand."),
     ] = None,
 ) -> None:
     """Certify a real classifier's error rate from few labels, on this machine."""
-    try:
-        from app.demo.byhand import write_pool as written
-        from app.demo.run import Options, run_demo
-    except ModuleNotFoundError as error:
-        rule = "pip install 'celeus[demo]'"
-        raise InvalidValue(f"the demo needs {error.name}: {rule}", rule=rule) from error
+    from celeus.demo.by_hand import write_pool as written
+    from celeus.demo.run import Options, run_demo
 
     if write_pool is not None:
-        typer.echo(f"{written(write_pool, seed)} digits to label by hand: {write_pool}")
+        typer.echo(f"wrote {written(write_pool, seed)} digits to {write_pool}")
         return
     run_demo(Options(seed=seed, precision=precision, workers=workers, out=out, keep=keep))
 

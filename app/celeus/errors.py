@@ -30,14 +30,22 @@
         ├── SigningKeyMissing, VerificationBusy, PlanningBusy
         └── DiskFull
 
-The status beside each subtree is a reminder only; `app/api/problems.py` decides it.
+The status beside each subtree is a reminder only; `app/celeus/api/wire/problems.py` decides it.
 """
+
+import re
 
 
 class Refusal(Exception):
     """The request was understood and declined."""
 
     code = "refused"
+    """Stands in every problem: the name of the class in snake case; a published name stays."""
+
+    def __init_subclass__(cls) -> None:
+        """Derive the code of a new refusal from its name."""
+        super().__init_subclass__()
+        cls.code = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
 
     def __init__(
         self,
@@ -68,292 +76,194 @@ class Refusal(Exception):
 class Invalid(Refusal):
     """The request breaks a rule."""
 
-    code = "invalid"
-
 
 class Unauthenticated(Refusal):
     """No key that works came with the request."""
-
-    code = "unauthenticated"
 
 
 class Forbidden(Refusal):
     """The key does not allow this."""
 
-    code = "forbidden"
-
 
 class NotFound(Refusal):
     """Nothing is kept under this name."""
-
-    code = "not_found"
 
 
 class Conflict(Refusal):
     """What is kept already forbids this."""
 
-    code = "conflict"
-
 
 class TooSlow(Refusal):
     """The rest of the request did not come in time."""
-
-    code = "too_slow"
 
 
 class TooLarge(Refusal):
     """The request is larger than this service reads."""
 
-    code = "too_large"
-
 
 class Unsupported(Refusal):
     """The format is not one this service reads."""
-
-    code = "unsupported"
 
 
 class TooMany(Refusal):
     """Too many requests in too short a time."""
 
-    code = "too_many"
-
 
 class Unavailable(Refusal):
     """The service cannot answer now; try again."""
-
-    code = "unavailable"
 
 
 class InvalidValue(Invalid):
     """A value breaks the rule of its field."""
 
-    code = "invalid_value"
-
 
 class LossOutsideScale(Invalid):
     """The loss lies outside the scale its pool declares."""
-
-    code = "loss_outside_scale"
 
 
 class UnreachablePrecision(Invalid):
     """No risk of this pool could reach the precision asked for."""
 
-    code = "unreachable_precision"
-
 
 class BadRows(Invalid):
     """Some rows of the upload break a rule; nothing of it was kept."""
-
-    code = "bad_rows"
 
 
 class IdempotencyKeyReused(Invalid):
     """The idempotency key belongs to another request."""
 
-    code = "idempotency_key_reused"
-
 
 class ScopeMissing(Forbidden):
     """The key has not the scope this needs."""
-
-    code = "scope_missing"
 
 
 class CsrfMissing(Forbidden):
     """The request does not show that a page of this service sent it."""
 
-    code = "csrf_missing"
-
 
 class KeyNotFound(NotFound):
     """There is no such key."""
-
-    code = "key_not_found"
 
 
 class ProjectNotFound(NotFound):
     """There is no such project."""
 
-    code = "project_not_found"
-
 
 class PoolNotFound(NotFound):
     """There is no such pool."""
-
-    code = "pool_not_found"
 
 
 class SessionNotFound(NotFound):
     """There is no such session."""
 
-    code = "session_not_found"
-
 
 class RoundNotDrawn(NotFound):
     """The round has not been drawn in this session."""
-
-    code = "round_not_drawn"
 
 
 class ObservationConflict(Conflict):
     """The round already has another loss; correct it with an amendment."""
 
-    code = "observation_conflict"
-
 
 class RoundNotJudged(Conflict):
     """The round has no judgement yet that could be corrected."""
-
-    code = "round_not_judged"
 
 
 class SessionClosed(Conflict):
     """The session is closed, which is irrevocable."""
 
-    code = "session_closed"
-
 
 class NotLastLabel(Conflict):
     """The round is not the last one that this key has judged."""
-
-    code = "not_last_label"
 
 
 class SessionStopped(Conflict):
     """The losses have stopped the session; its judges correct nothing any more."""
 
-    code = "session_stopped"
-
 
 class KeyRetired(Conflict):
     """The key is revoked, expired or rotated already."""
-
-    code = "key_retired"
 
 
 class ProjectExists(Conflict):
     """There is a project of this name already."""
 
-    code = "project_exists"
-
 
 class EmptyPool(Conflict):
     """The pool has no items."""
-
-    code = "empty_pool"
 
 
 class PoolSealed(Conflict):
     """The pool is sealed and takes no more items."""
 
-    code = "pool_sealed"
-
 
 class PoolNotSealed(Conflict):
     """The pool is still open; seal it first."""
-
-    code = "pool_not_sealed"
 
 
 class PoolBusy(Conflict):
     """Another upload to this pool is under way."""
 
-    code = "pool_busy"
-
 
 class Busy(Conflict):
     """Another request holds this for too long; try again."""
-
-    code = "busy"
 
 
 class DataFolderBusy(Conflict):
     """Another process already serves from this data folder."""
 
-    code = "data_folder_busy"
-
 
 class BodyTooSlow(TooSlow):
     """The body of the request did not come in time."""
-
-    code = "body_too_slow"
 
 
 class UploadTooLarge(TooLarge):
     """The body is larger than this service accepts."""
 
-    code = "upload_too_large"
-
 
 class PoolTooLarge(TooLarge):
     """The pool would hold more items than this service accepts."""
-
-    code = "pool_too_large"
 
 
 class UnsupportedFormat(Unsupported):
     """The body's format is not one this service reads."""
 
-    code = "unsupported_format"
-
 
 class RateLimited(TooMany):
     """Too many requests; try again when the answer says so."""
-
-    code = "rate_limited"
 
 
 class DatabaseUnavailable(Unavailable):
     """The database does not answer; try again."""
 
-    code = "database_unavailable"
-
 
 class SigningKeyMissing(Unavailable):
     """The service has no key to sign certificates with."""
-
-    code = "signing_key_missing"
 
 
 class VerificationBusy(Unavailable):
     """Another certificate is being verified; try again."""
 
-    code = "verification_busy"
-
 
 class PlanningBusy(Unavailable):
     """Other plans are being simulated; try again."""
-
-    code = "planning_busy"
 
 
 class LedgerBroken(Conflict):
     """The ledger no longer leads to its hash chain's head: it was changed behind the service."""
 
-    code = "ledger_broken"
-
 
 class VerificationTooCostly(TooLarge):
     """Verifying the certificate takes more time or memory than this service gives it."""
-
-    code = "verification_too_costly"
 
 
 class SchemaBehind(Unavailable):
     """The database has another schema than this service; run `celeus migrate`."""
 
-    code = "schema_behind"
-
 
 class DiskFull(Unavailable):
     """The server's disk is full; try again later."""
 
-    code = "disk_full"
-
 
 class DataFolderUnusable(Unavailable):
     """The data folder cannot hold a database."""
-
-    code = "data_folder_unusable"

@@ -10,7 +10,7 @@ _MEBIBYTE = 1024 * 1024
 
 
 class Settings(BaseSettings):
-    """What an operator may choose; each is read from `CELEUS_` and its name in capitals."""
+    """The operator's settings; each is read from `CELEUS_` and its name in capitals."""
 
     model_config = SettingsConfigDict(env_prefix="CELEUS_", frozen=True, extra="forbid")
 
@@ -69,6 +69,10 @@ class Settings(BaseSettings):
         pattern=r"^https?://[^/?#\s]+/?$",
         description="Where people reach the service, for links; else its own host and port.",
     )
+    cors_origins: str | None = Field(
+        default=None,
+        description="Origins whose pages may use the interface with a key, separated by spaces.",
+    )
     max_draws_per_worker: int = Field(
         default=256, ge=1, description="Draws of one session a worker may hold."
     )
@@ -80,6 +84,11 @@ class Settings(BaseSettings):
         default=50, ge=0, description="Fewest rounds between two forecasts of labels left; 0: none."
     )
     hot_sessions: int = Field(default=256, ge=1, description="Session states a worker keeps.")
+    hot_bytes: int = Field(
+        default=1024 * _MEBIBYTE,
+        ge=1,
+        description="Bytes of the session states a worker keeps, but for the one used last.",
+    )
     hot_pools: int = Field(default=16, ge=1, description="Pools a worker keeps.")
 
     database_pool_size: int = Field(default=16, ge=1, description="Connections per worker.")

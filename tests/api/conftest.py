@@ -7,9 +7,9 @@ import pytest
 from fastapi import FastAPI
 from httpx import ASGITransport, AsyncClient
 
-from app.main import create_app
-from app.operations.signers import make_key
-from app.settings import Settings
+from celeus.main import create_app
+from celeus.operations.certificates.signing_keys import make_key
+from celeus.settings import Settings
 from tests.keys import bearer
 
 
@@ -34,7 +34,7 @@ def settings(database_url: str, redis_url: str, signing_key_file: Path) -> Setti
 
 @pytest.fixture
 async def app(settings: Settings) -> AsyncIterator[FastAPI]:
-    """The service with its rooms open."""
+    """The service with its context open."""
     app = create_app(settings)
     async with app.router.lifespan_context(app):
         yield app

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 
 import uvicorn
 
-from app.main import create_app
-from app.settings import Settings
+from celeus.main import create_app
+from celeus.settings import Settings
 from tests.servers import free_port
 
 
@@ -18,7 +18,7 @@ def served(settings: Settings, **options: object) -> Iterator[int]:
     config = uvicorn.Config(
         create_app(settings),
         port=port,
-        http="app.api.heads:BoundedHeads",
+        http="celeus.api.wire.header_limits:BoundedHeads",
         log_level="error",
         **options,  # type: ignore[arg-type]
     )

@@ -12,13 +12,13 @@ import pytest
 from fastapi import FastAPI
 from httpx import ASGITransport, AsyncClient, Response
 
-from app.core.certificate import digest_of
-from app.core.chain import chain_head, chain_start
-from app.core.signing import public_from_pem
-from app.core.verification import verify
-from app.main import create_app
-from app.operations.archives import read_archive
-from app.settings import Settings
+from celeus.core.certificates.chain import chain_head, chain_start
+from celeus.core.certificates.document import digest_of
+from celeus.core.certificates.ed25519 import public_from_pem
+from celeus.core.certificates.verify import verify
+from celeus.main import create_app
+from celeus.operations.certificates.npz import read_archive
+from celeus.settings import Settings
 from tests.clients import serving
 from tests.factories import KnownPool, drawn, known_pool, labelled, opened
 from tests.keys import bearer, key_in
@@ -31,6 +31,12 @@ async def _certificate(client: AsyncClient, session: str) -> bytes:
     assert answer.status_code == 200, answer.text
     assert answer.headers["content-type"] == "application/json"
     assert answer.headers["etag"] == f'"{digest_of(answer.content)}"'
+    return answer.content
+
+
+async def _issued(client: AsyncClient, session: str) -> bytes:
+    answer = await client.post(f"/v1/sessions/{session}/certificate")
+    assert answer.status_code == 201, answer.text
     return answer.content
 
 
@@ -56,6 +62,7 @@ async def _verified(client: AsyncClient, **parts: Any) -> Response:  # noqa: ANN
     return await client.post("/v1/certificates/verify", **parts)
 
 
+@pytest.mark.smoke
 async def test_a_certificate_follows_its_session_to_the_end(
     client: AsyncClient, tmp_path: Path
 ) -> None:
@@ -133,10 +140,13 @@ async def test_a_corrected_session_supersedes_what_was_certified_before(
     pool = await known_pool(client)
     session = await opened(client, pool)
     await labelled(client, session, pool, 6)
-    before = await _certificate(client, session)
+    before = await _issued(client, session)
     await labelled(client, session, pool, 1)
-    latest = await _certificate(client, session)
+    latest = await _issued(client, session)
     assert json.loads(latest)["supersedes"] is None
+    assert await _certificate(client, session) == latest
+    await labelled(client, session, pool, 1)
+    await _certificate(client, session)
     await _amend(client, session, 2, 1.0)
     after = json.loads(await _certificate(client, session))
     assert after["supersedes"] == digest_of(latest) != digest_of(before)
@@ -148,6 +158,50 @@ async def test_a_corrected_session_supersedes_what_was_certified_before(
     final = await _certificate(client, session)
     assert json.loads(final)["supersedes"] == digest_of(latest)
     assert verify(final).valid
+
+
+async def test_reading_a_certificate_or_report_writes_nothing_and_waits_for_nobody(
+    client: AsyncClient, database_url: str
+) -> None:
+    pool = await known_pool(client)
+    session = await opened(client, pool)
+    await labelled(client, session, pool, 5)
+    with psycopg.connect(database_url) as db:
+        db.execute("SELECT 1 FROM sessions FOR UPDATE")
+        for state in ("active", "closed"):
+            db.execute("UPDATE sessions SET lifecycle = %s", [state])
+            for what in ("certificate", "report"):
+                answer = await client.get(f"/v1/sessions/{session}/{what}")
+                assert answer.status_code == 200, answer.text
+        assert db.execute("SELECT count(*) FROM certificates").fetchone() == (0,)
+
+
+async def test_closing_issues_the_final_certificate_and_says_why_not(
+    settings: Settings, database_url: str
+) -> None:
+    async with serving(settings) as client:
+        session = await opened(client, await known_pool(client))
+        shut = await client.patch(f"/v1/sessions/{session}", json={"state": "closed"})
+        assert shut.json()["warnings"] == []
+        final = await _certificate(client, session)
+    async with serving(settings, signing_key_file=None) as client:
+        assert await _certificate(client, session) == final
+        other = await opened(client, await known_pool(client))
+        shut = await client.patch(f"/v1/sessions/{other}", json={"state": "closed"})
+        [warning] = shut.json()["warnings"]
+        assert shut.status_code == 200
+        assert "final certificate was not issued" in warning
+        assert "celeus signing-key" in warning
+    async with serving(settings) as client:
+        reading = bearer(key_in(database_url, "read"))
+        address = f"/v1/sessions/{other}/certificate"
+        refused = await client.post(address, headers=reading)
+        assert (refused.status_code, refused.json()["code"]) == (403, "scope_missing")
+        read = await client.get(address, headers=reading)
+        assert await _issued(client, other) == await _certificate(client, other) == read.content
+    with psycopg.connect(database_url) as db:
+        kept = db.execute("SELECT count(*) FROM certificates WHERE final").fetchone()
+    assert kept == (2,)
 
 
 async def test_anybody_can_compute_the_head_of_the_chain_from_the_ledger(

@@ -1,10 +1,10 @@
 import httpx
 from sqlalchemy import text
 
-from app.main import create_app
-from app.settings import Settings
-from app.store import migrations
-from app.store.database import Database
+from celeus.main import create_app
+from celeus.settings import Settings
+from celeus.store import migrations
+from celeus.store.database import Database
 from tests.keys import bearer
 
 

@@ -40,7 +40,7 @@ CONFIG: dict[str, Any] = {
         "deterministic": True,
         "database": "none",
         "no-shrink": not FULL,
-        # A name that nobody knows is ignored in a query, as everywhere on the web
+        # Every route refuses names it does not know; `tests/api` has a test of each
         "allow-extra-parameters": False,
     },
     "checks": {

@@ -14,11 +14,11 @@ import psycopg
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from app.core.certificate import signed
-from app.core.chain import chain_head, chain_start
-from app.core.randomness import commitment
-from app.errors import Refusal
-from app.operations import verifying
+from celeus.core.certificates.chain import chain_head, chain_start
+from celeus.core.certificates.document import signed
+from celeus.core.randomness import commitment
+from celeus.errors import Refusal
+from celeus.operations.certificates import verify_worker
 from tests.api.contract import ROUTES
 from tests.attacks.conftest import FULL
 from tests.attacks.tally import TRIES
@@ -154,7 +154,7 @@ def verified(
     if not over_http:
         try:
             archive = None if pool is None else io.BytesIO(pool)
-            return verifying.verified(certificate, archive, None).to_dict()
+            return verify_worker.verified(certificate, archive, None).to_dict()
         except Refusal as refusal:
             return {"valid": False, "refused": refusal.code}
     files = {"certificate": ("c.json", certificate)}

@@ -15,6 +15,7 @@ from rich.console import Console
 from tests.bench.certificates import certificate_lines
 from tests.bench.cycles import cycle_lines
 from tests.bench.folds import fold_lines
+from tests.bench.gaps import gap_lines
 from tests.bench.polls import poll_lines
 from tests.bench.results import Line, machine, shown
 from tests.bench.uploads import upload_lines
@@ -29,6 +30,7 @@ class Part(StrEnum):
     UPLOAD = "upload"
     CYCLE = "cycle"
     POLL = "poll"
+    GAPS = "gaps"
 
 
 PAGE_WIDTH = 130
@@ -36,6 +38,7 @@ SERVED: dict[Part, tuple[str, Callable[..., AsyncIterator[Line]]]] = {
     Part.UPLOAD: ("Pools in, sessions open", upload_lines),
     Part.CYCLE: ("Label cycles", cycle_lines),
     Part.POLL: ("Status polls from Redis", poll_lines),
+    Part.GAPS: ("Answers to others while one session works", gap_lines),
 }
 
 

@@ -7,8 +7,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from app.api.items import archive_of
-from app.core.plan import Claim
+from celeus.api.pools.items import archive_of
+from celeus.core.plans.plan import Claim
 from tests.bench.results import Goal, Line
 from tests.core.certifying import World, opened, zero_one_world
 
@@ -46,7 +46,7 @@ def _verified(world: World, claim: Claim, folder: Path, repeats: int) -> Iterato
 def _seconds(arguments: list[str]) -> float:
     """Of the processor, whatever else the machine does."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    command = [sys.executable, "-m", "app.cli", "verify", *arguments]
+    command = [sys.executable, "-m", "celeus.cli", "verify", *arguments]
     subprocess.run(command, check=True, capture_output=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import optuna
 
-from app.store.database import async_url
+from celeus.store.database import async_url
 from tests.bench.connection import Connection
 from tests.bench.judges import cycles_a_second
 from tests.bench.results import Goal, Line

@@ -4,12 +4,12 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from app.core.ledger import Event, Observation
-from app.core.plan import Claim, make_plan
-from app.core.policies import policy_named
-from app.core.randomness import commitment
-from app.core.session import apply, begin, can_draw, observe, propose, replay
-from app.study.simulation import Truth, seed_of
+from celeus.core.ledger import Event, Observation
+from celeus.core.plans.plan import Claim, make_plan
+from celeus.core.plans.policies import policy_named
+from celeus.core.randomness import commitment
+from celeus.core.sessions.state import apply, begin, can_draw, observe, propose, replay
+from celeus.study.engine.simulation import Truth, seed_of
 from tests.bench.results import Goal, Line
 from tests.bench.truths import cells, synthetic
 

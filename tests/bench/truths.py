@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from app.core.surrogates import Scores
-from app.study.simulation import Truth
+from celeus.core.pools.surrogates import Scores
+from celeus.study.engine.simulation import Truth
 
 Floats = NDArray[np.float64]
 Arrays = dict[str, NDArray[Any]]

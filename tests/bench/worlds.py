@@ -1,15 +1,16 @@
 """What a benchmark runs against: durable PostgreSQL, Redis, and the service as processes."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 
 import orjson
 import psycopg
 
-from app.store import embedded, migrations
-from app.study.simulation import Truth
+from celeus.store import migrations
+from celeus.store.embedded import server
+from celeus.study.engine.simulation import Truth
 from tests.bench.connection import Connection
 from tests.servers import data_folder, running_redis, running_services
 
@@ -35,9 +36,12 @@ class World:
         return f"PostgreSQL {told[0]}, fsync {told[1]}, synchronous_commit {told[2]}"
 
     @asynccontextmanager
-    async def services(self, processes: int = 1) -> AsyncIterator[list[str]]:
+    async def services(
+        self, processes: int = 1, environment: Mapping[str, str] | None = None
+    ) -> AsyncIterator[list[str]]:
         """Addresses of as many `celeus serve` processes, ended on leaving."""
-        running = running_services(processes, self.database_url, self.redis_url, _COUNTED)
+        own = _COUNTED | dict(environment or {})
+        running = running_services(processes, self.database_url, self.redis_url, own)
         services = await asyncio.to_thread(running.__enter__)
         try:
             yield [service.url for service in services]
@@ -58,7 +62,7 @@ class World:
 @contextmanager
 def world() -> Iterator[World]:
     """A private PostgreSQL as `celeus serve` starts it, every commit on disk, and a Redis."""
-    with data_folder() as folder, embedded.postgres(folder) as url, running_redis() as redis:
+    with data_folder() as folder, server.postgres(folder) as url, running_redis() as redis:
         migrations.upgrade(url)
         yield World(url, redis.url)
 

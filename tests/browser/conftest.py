@@ -16,8 +16,8 @@ import psycopg
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
-from app.operations.signers import make_key
-from app.store import migrations
+from celeus.operations.certificates.signing_keys import make_key
+from celeus.store import migrations
 from tests.browser.site import NO_BROWSER, PATIENCE_MS, WIDE, Complaints, Site
 from tests.servers import Service, running_services
 

@@ -150,8 +150,8 @@ _LONG = (
             'lower', 0.5 - 0.5 / sqrt(1 + %(rounds)s / 20.0),
             'upper', 0.5 + 0.5 / sqrt(1 + %(rounds)s / 20.0),
             'width', 1.0 / sqrt(1 + %(rounds)s / 20.0),
-            'rounds', jsonb_build_object('drawn', %(rounds)s, 'observed', %(rounds)s,
-                'folded', %(rounds)s, 'pending', 0, 'waiting', 0))
+            'rounds', jsonb_build_object('drawn', %(rounds)s, 'judged', %(rounds)s,
+                'in_interval', %(rounds)s, 'pending', 0, 'waiting', 0))
     WHERE session_id = %(session)s
     """,
     "ANALYZE events, trajectory",

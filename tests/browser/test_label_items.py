@@ -101,7 +101,7 @@ def test_an_item_is_shown_by_what_its_payload_holds(server: Site, signed_in: Sig
         for selector, shown in SHOWN[drawn[round_on(page)]][1].items():
             part = page.locator(f"#item {selector}").first
             if selector.startswith(".payload-more"):
-                page.get_by_text("More of this item").click()
+                page.get_by_text("More about this item").click()
             expect(part).to_be_visible()
             assert shown in part.inner_text(), selector
         press(page, "1")
@@ -133,7 +133,7 @@ def test_a_broken_picture_says_so_and_is_loaded_again_when_asked(
     expect(frame).to_contain_text("This picture did not load")
     expect(frame).to_contain_text("nothing.png")
     page.route("**/nothing.png", lambda route: route.fulfill(body=_png(), content_type="image/png"))
-    frame.get_by_role("button", name="Load it again").click()
+    frame.get_by_role("button", name="Load again").click()
     expect(frame.get_by_role("img")).to_be_visible()
     press(page, "1")
 
@@ -264,7 +264,7 @@ def test_a_graded_loss_is_given_by_a_slider_and_by_keys(server: Site, signed_in:
     session = session_of(server, texts(8), BOUNDED)
     page = signed_in("label")
     visit(page, session)
-    give = page.get_by_role("button", name="Give this loss")
+    give = page.get_by_role("button", name="Submit this loss")
     expect(give).to_be_disabled()
     page.keyboard.press("Enter")  # nothing chosen, nothing given
     page.keyboard.press("5")

@@ -41,7 +41,7 @@ def test_labels_given_without_a_connection_come_in_when_it_is_back(
     page.context.set_offline(True)
     first = press(page, "2")
     second = press(page, "1")
-    expect(page.locator("#notices")).to_contain_text("2 labels are kept in this browser")
+    expect(page.locator("#notices")).to_contain_text("2 labels are stored in this browser")
     expect(page.locator("#rest")).to_contain_text("Waiting for the connection")
     expect(page.locator("#count")).to_have_text("2")
     # The second was never sent: it changes where it is kept, and needs no amendment.
@@ -167,7 +167,7 @@ def test_an_answer_that_is_not_the_services_takes_no_label(
 
     page.route("**/v1/sessions/*/*", stand_between)
     judged = press(page, "2")
-    expect(page.locator("#notices")).to_contain_text("1 label is kept in this browser")
+    expect(page.locator("#notices")).to_contain_text("1 label is stored in this browser")
     assert asked
     page.unroute("**/v1/sessions/*/*")
     page.get_by_role("button", name="Try now").click()
@@ -218,7 +218,7 @@ def test_a_name_of_any_characters_labels(
 def again(service: Service, database_url: str) -> Iterator[None]:
     """The service once more, at the address where it was."""
     port = str(urlsplit(service.url).port)
-    command = [sys.executable, "-m", "app.cli", "serve", "--port", port]
+    command = [sys.executable, "-m", "celeus.cli", "serve", "--port", port]
     process = subprocess.Popen(
         command,
         env={"CELEUS_DATABASE_URL": database_url, "PATH": "/usr/bin:/bin"},
@@ -332,7 +332,7 @@ def test_a_session_closed_while_somebody_labels_ends_calmly(
     change(server, session, state="closed")
     press(page, "1")
     expect(page.locator("#rest")).to_contain_text("The session is closed")
-    expect(page.locator("#notices")).to_contain_text("was not taken")
+    expect(page.locator("#notices")).to_contain_text("was not accepted")
     expect(page.locator("#count")).to_have_text("1")
     expect(page.locator("#undo")).to_be_disabled()
 
@@ -367,7 +367,7 @@ def test_a_revoked_key_loses_nothing_and_leads_to_signing_in_again(
     page.wait_for_timeout(5500)  # a process remembers for 5 s whom it has let in
     judged = press(page, "2")
     expect(page.locator("#notices")).to_contain_text("You are signed out")
-    expect(page.locator("#notices")).to_contain_text("1 label is kept in this browser")
+    expect(page.locator("#notices")).to_contain_text("1 label is stored in this browser")
     page.get_by_role("link", name="Sign in again").click()
     expect(page).to_have_url(re.compile(r"/login\?next=.*label.*" + session))
     page.get_by_label("Key", exact=True).fill(server.key("label"))

@@ -197,7 +197,7 @@ def test_who_may_not_judge_is_told_so(
     session = session_of(server, texts(2))
     page = signed_in("read")
     page.goto(f"/label/{session}")
-    expect(page.get_by_role("heading", level=1)).to_have_text("Not with this key")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Not allowed with this key")
     page = signed_in("label")
     page.goto(f"/label/ses_{1:032x}")
     expect(page.get_by_role("heading", level=1)).to_have_text("Nothing here")

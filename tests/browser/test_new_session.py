@@ -79,10 +79,10 @@ def test_a_dropped_file_becomes_a_pool_a_plan_and_a_session(
         csv().decode(),
     )
     page.dispatch_event("#drop", "drop", {"dataTransfer": carried})
-    expect(page.locator("#checked")).to_contain_text(f"{ITEMS} rows: every row can become an item")
+    expect(page.locator("#checked")).to_contain_text(f"{ITEMS} rows: every row is a valid item")
     expect(page.get_by_role("cell", name="Question 7?")).to_be_visible()
     assert kept(server) == []
-    page.get_by_role("button", name="Make the pool").click()
+    page.get_by_role("button", name="Create the pool").click()
     expect(page.locator("#chosen-name")).to_have_text("spring exam")
     page.get_by_label("Precision").fill("0.2")
     expect(page.locator("#plan-result")).to_be_visible(timeout=PLANNED_MS)
@@ -113,7 +113,7 @@ def test_other_formats_are_shown_before_anything_is_kept(
         lines = (f'{{"id": "{name}", "surrogate": {guess}}}' for name, guess, _ in rows(20))
         content = "\n".join(lines).encode()
     with_file(page, f"items.{form}", content)
-    expect(page.locator("#checked")).to_contain_text("20 rows: every row can become an item")
+    expect(page.locator("#checked")).to_contain_text("20 rows: every row is a valid item")
     expect(page.get_by_role("cell", name="q-3", exact=True)).to_be_visible()
     assert kept(server) == []
 
@@ -126,7 +126,7 @@ def test_bad_rows_are_told_by_line_and_may_be_left_out(signed_in: SignedIn, serv
     expect(faults).to_have_count(3)
     expect(faults.nth(0)).to_contain_text("Line 7, surrogate")
     expect(faults.nth(1)).to_contain_text("Line 8, surrogate")
-    make = page.get_by_role("button", name="Make the pool")
+    make = page.get_by_role("button", name="Create the pool")
     expect(make).to_be_disabled()
     page.get_by_label("Leave the 3 bad rows out").check()
     make.click()
@@ -145,7 +145,7 @@ def test_hostile_names_and_cells_are_shown_as_text(signed_in: SignedIn) -> None:
     expect(page.locator(".preview")).to_contain_text(script)
     expect(page.locator(".faults")).to_contain_text("Line 3")
     page.get_by_label("Leave the 1 bad row out").check()
-    page.get_by_role("button", name="Make the pool").click()
+    page.get_by_role("button", name="Create the pool").click()
     expect(page.locator("#chosen-name")).to_have_text(HOSTILE)
     page.reload()
     expect(page.locator(".pool-name")).to_have_text(HOSTILE)
@@ -155,7 +155,7 @@ def test_hostile_names_and_cells_are_shown_as_text(signed_in: SignedIn) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("photo.png", b"\x89PNG\r\n", "none of them by its name"),
+        ("photo.png", b"\x89PNG\r\n", "none of these, going by its name"),
         ("nothing.csv", b"", "is empty"),
         ("table.csv", b"question,answer\nWhy?,Because.\n", "columns of the upload"),
         ("photo.csv", b"\x89PNG\r\n\xff", "not UTF-8"),
@@ -169,10 +169,10 @@ def test_a_wrong_file_gets_a_calm_word_and_nothing_is_kept(  # noqa: PLR0913, PL
     page = signed_in("manage")
     with_file(page, name, content)
     expect(page.locator("#file-problem")).to_contain_text(said)
-    expect(page.locator("#file-problem")).to_contain_text("Nothing was kept")
+    expect(page.locator("#file-problem")).to_contain_text("Nothing was stored")
     assert kept(server) == []
     page.set_input_files("#file", file_of("right.csv", csv(5)))
-    expect(page.locator("#checked")).to_contain_text("5 rows: every row can become an item")
+    expect(page.locator("#checked")).to_contain_text("5 rows: every row is a valid item")
     expect(page.locator("#file-problem")).to_be_empty()
 
 
@@ -181,14 +181,14 @@ def test_the_kind_of_loss_decides_what_a_row_may_hold(signed_in: SignedIn, serve
     with_file(page, "grades.csv", b"id,surrogate\na,3\nb,4.5\n")
     expect(page.locator(".faults li")).to_have_count(2)
     page.get_by_label("A grade").check()
-    expect(page.locator("#checked")).to_contain_text("2 rows: every row can become an item")
+    expect(page.locator("#checked")).to_contain_text("2 rows: every row is a valid item")
     page.get_by_label("Largest loss").fill("4")
     expect(page.locator(".faults li")).to_have_count(1)
     page.get_by_label("Largest loss").fill("ten")
-    expect(page.get_by_text("This has to be a number.")).to_be_visible()
-    expect(page.get_by_role("button", name="Make the pool")).to_be_disabled()
+    expect(page.get_by_text("This must be a number.")).to_be_visible()
+    expect(page.get_by_role("button", name="Create the pool")).to_be_disabled()
     page.get_by_label("Largest loss").fill("5")
-    page.get_by_role("button", name="Make the pool").click()
+    page.get_by_role("button", name="Create the pool").click()
     expect(page.locator("#chosen-facts")).to_contain_text("grades from 0 to 5")
     assert [pool["loss"]["upper"] for pool in kept(server)] == [5.0]
 
@@ -204,8 +204,8 @@ def test_an_upload_shows_its_progress_and_can_be_cancelled(
     page.set_input_files("#file", file_of("large.csv", csv(60_000)))
     expect(page.locator("#progress-told")).to_contain_text("% sent")
     page.get_by_role("button", name="Cancel").click()
-    expect(page.locator("#file-problem")).to_contain_text("Cancelled. Nothing was kept.")
-    expect(page.get_by_role("button", name="Make the pool")).to_be_disabled()
+    expect(page.locator("#file-problem")).to_contain_text("Cancelled. Nothing was stored.")
+    expect(page.get_by_role("button", name="Create the pool")).to_be_disabled()
     assert kept(server) == []
 
 
@@ -227,9 +227,9 @@ def test_of_a_large_file_the_first_part_is_looked_at(signed_in: SignedIn) -> Non
     expect(checked).to_contain_text(
         re.compile(r"The first 1.0\d\d rows: every row"), timeout=PLANNED_MS
     )
-    expect(checked).to_contain_text("the rest is read when the pool is made")
+    expect(checked).to_contain_text("the rest is read when the pool is created")
     expect(page.locator("#file-size")).to_have_text("17.2 MB")
-    expect(page.get_by_role("button", name="Make the pool")).to_be_enabled()
+    expect(page.get_by_role("button", name="Create the pool")).to_be_enabled()
 
 
 def test_a_pool_is_found_by_its_name_and_opened_by_keyboard_alone(
@@ -243,7 +243,7 @@ def test_a_pool_is_found_by_its_name_and_opened_by_keyboard_alone(
     page.get_by_label("Search").focus()
     page.keyboard.type("summ")
     expect(page.locator(".pool")).to_have_count(1)
-    expect(page.locator("#pools-told")).to_have_text("1 pool of 3, the newest first.")
+    expect(page.locator("#pools-told")).to_have_text("1 pool of 3, newest first.")
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     expect(page.locator("#chosen-name")).to_have_text("summer")
@@ -266,7 +266,7 @@ def test_a_refusal_stands_at_the_field_it_names(
     for label, value, said in (
         ("Precision", "7", "below the scale"),
         ("Chance of being wrong", "1", "above 0 and below 1"),
-        ("Precision", "wide", "has to be a number"),
+        ("Precision", "wide", "must be a number"),
     ):
         field = page.get_by_label(label)
         before = field.input_value()

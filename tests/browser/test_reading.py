@@ -62,7 +62,7 @@ def test_the_report_is_readable_everywhere(
 ) -> None:
     page = signed_in("read", viewport=viewport, color_scheme=scheme)
     page.goto(f"/v1/sessions/{session}/report")
-    expect(page.locator(".claim")).to_contain_text("We are 95\u00a0% sure that the error rate")
+    expect(page.locator(".claim")).to_contain_text("We are 95\u202f% sure that the error rate")
     expect(page.get_by_role("img", name="The interval by labels")).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert barriers(page) == []
@@ -123,7 +123,7 @@ def test_one_walks_through_the_documentation_by_its_links(
 ) -> None:
     page = signed_in("read")
     page.goto("/docs")
-    page.get_by_role("article").get_by_role("link", name="concepts", exact=True).click()
+    page.get_by_role("article").get_by_role("link", name="Concepts", exact=True).click()
     expect(page).to_have_url(f"{server.url}/docs/concepts")
     page.get_by_role("navigation", name="On this page").get_by_role(
         "link", name="Pool or population"
@@ -131,6 +131,24 @@ def test_one_walks_through_the_documentation_by_its_links(
     expect(page).to_have_url(f"{server.url}/docs/concepts#pool-or-population")
     current = page.get_by_role("navigation", name="Documentation").locator("[aria-current=page]")
     expect(current).to_have_text("Concepts")
+
+
+def test_titles_and_headings_are_searched_word_by_word(
+    signed_in: Callable[..., Page], server: Site
+) -> None:
+    page = signed_in("read")
+    page.goto("/docs")
+    words = page.get_by_role("searchbox", name="Search titles and headings")
+    matches = page.get_by_role("search").get_by_role("listitem")
+    expect(matches).to_have_count(0)
+    words.fill("POOL population")
+    expect(page.get_by_role("search").get_by_role("status")).to_contain_text("section")
+    page.get_by_role("link", name="Concepts: Pool or population").click()
+    expect(page).to_have_url(f"{server.url}/docs/concepts#pool-or-population")
+    page.go_back()
+    words.fill("no page says this")
+    expect(matches).to_have_count(0)
+    expect(page.get_by_role("search").get_by_role("status")).to_have_text("0 sections")
 
 
 def test_on_a_small_screen_the_navigation_is_folded(signed_in: Callable[..., Page]) -> None:

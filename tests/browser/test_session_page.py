@@ -50,9 +50,9 @@ def test_a_label_moves_the_chart_the_figures_and_the_table(
         told = evaluation.judged(session, 1)
         expect(readout).to_contain_text("after 41 labels")
         page.wait_for_function(f"before => ({PIXELS})() !== before", arg=drawn)
-        assert figure(page, "Labels").startswith("41")
+        assert figure(page, "Judged").startswith("41")
         assert float(figure(page, "Estimate")) == pytest.approx(told["estimate"], abs=0.0051)
-        page.get_by_text("The same as a table").first.click()
+        page.get_by_text("Show as a table").first.click()
         rows = page.locator("#chart-table tbody tr")
         expect(rows.last.locator("th")).to_have_text("41")
         evaluation.judged(session, 1)
@@ -146,7 +146,7 @@ def test_closing_asks_first_and_the_certificate_is_downloaded(
         page.goto(f"/sessions/{session}")
         page.get_by_role("button", name="Close for good…").click()
         dialog = page.get_by_role("dialog", name="Close this session for good?")
-        expect(dialog).to_contain_text("This cannot be taken back")
+        expect(dialog).to_contain_text("This cannot be undone")
         expect(dialog.get_by_role("button", name="Keep it open")).to_be_focused()
         page.keyboard.press("Enter")
         expect(dialog).not_to_be_visible()
@@ -181,7 +181,7 @@ def test_a_key_that_may_only_look_is_told_why(signed_in: SignedIn, server: Site)
     page.goto(f"/sessions/{session}")
     pause = page.get_by_role("button", name="Pause")
     expect(pause).to_be_disabled()
-    expect(pause).to_have_accessible_description(re.compile("takes a key with the scope"))
+    expect(pause).to_have_accessible_description(re.compile("needs a key with the scope"))
     expect(page.get_by_role("link", name="Label by hand")).to_have_count(0)
     expect(page.locator("#answers")).to_contain_text("Is it at most 0.9?")
     expect(page.locator("#answers")).to_contain_text("yes")
@@ -194,7 +194,7 @@ def test_a_correction_begins_the_chart_anew(signed_in: SignedIn, server: Site) -
         evaluation.judged(session, 30)
         page = signed_in("read")
         page.goto(f"/sessions/{session}")
-        page.get_by_text("The same as a table").first.click()
+        page.get_by_text("Show as a table").first.click()
         rows = page.locator("#chart-table tbody tr")
         expect(rows).to_have_count(30)
         before = rows.all_inner_texts()
@@ -271,7 +271,7 @@ def test_a_session_that_never_was_is_told_of_calmly(
     answer = page.goto(f"/sessions/ses_{'0' * 31}1")
     assert answer is not None
     assert answer.status == 404
-    expect(page.get_by_role("link", name="To the sessions")).to_be_visible()
+    expect(page.get_by_role("link", name="Back to the sessions")).to_be_visible()
 
 
 @pytest.mark.parametrize(("scheme", "viewport"), [("light", NARROW), ("dark", WIDE)])
@@ -287,7 +287,7 @@ def test_axe_finds_nothing_serious(
     page.goto(f"/sessions/{session}")
     expect(page.get_by_role("heading", name="<script>alert(1)</script>")).to_be_visible()
     expect(page.locator(".verdict")).to_contain_text("60 labels")
-    for summary in page.get_by_text("The same as a table").all():
+    for summary in page.get_by_text("Show as a table").all():
         summary.click()
     assert barriers(page) == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
@@ -309,7 +309,7 @@ def test_a_hundred_thousand_rounds_are_usable(
     first, usable = painted(page)
     expect(page.locator(".verdict")).to_contain_text("100\u202f000 labels", timeout=60_000)
     told = page.evaluate("performance.now()")
-    page.get_by_text("The same as a table").first.click()
+    page.get_by_text("Show as a table").first.click()
     expect(page.locator("#chart-table tbody tr").last.locator("th")).to_have_text("100\u202f000")
     chart = page.locator("#chart .u-over")
     chart.hover(position={"x": 200, "y": 100})

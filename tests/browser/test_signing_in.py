@@ -24,7 +24,7 @@ def opened(site: Site) -> str:
 def invited(site: Site, *options: str) -> str:
     """The link that `celeus keys invite` prints."""
     told = subprocess.run(
-        [sys.executable, "-m", "app.cli", "keys", "invite", "--url", site.url, *options],
+        [sys.executable, "-m", "celeus.cli", "keys", "invite", "--url", site.url, *options],
         env={"CELEUS_DATABASE_URL": site.database_url},
         check=True,
         capture_output=True,
@@ -35,7 +35,7 @@ def invited(site: Site, *options: str) -> str:
 
 def revoked(site: Site, token: str) -> None:
     subprocess.run(
-        [sys.executable, "-m", "app.cli", "keys", "revoke", token],
+        [sys.executable, "-m", "celeus.cli", "keys", "revoke", token],
         env={"CELEUS_DATABASE_URL": site.database_url},
         check=True,
         capture_output=True,
@@ -106,8 +106,8 @@ def test_whoever_is_signed_in_already_is_told_and_goes_on(
 ) -> None:
     page = signed_in("read")
     page.goto("/login?next=/%3Fstate%3Dclosed")
-    expect(page.get_by_text("signed in already")).to_contain_text(server.project)
-    page.get_by_role("link", name="Go on").click()
+    expect(page.get_by_text("already signed in")).to_contain_text(server.project)
+    page.get_by_role("link", name="Continue").click()
     expect(page).to_have_url(f"{server.url}/?state=closed")
 
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from app.core.signing import public_to_pem
-from app.demo.byhand import write_pool
-from app.demo.digits import digits
-from app.demo.server import Server, running_server
+from celeus.core.certificates.ed25519 import public_to_pem
+from celeus.demo.by_hand import write_pool
+from celeus.demo.digits import digits
+from celeus.demo.server import Server, running_server
 from tests.browser.labelling import ITEM, all_sent, press
 from tests.browser.site import Site
 from tests.docs.pages import ROOT
@@ -51,7 +51,7 @@ def server(started: Server) -> Site:
 def celeus(*arguments: str) -> subprocess.CompletedProcess[str]:
     """What the reader types."""
     return subprocess.run(
-        [sys.executable, "-m", "app.cli", *arguments],
+        [sys.executable, "-m", "celeus.cli", *arguments],
         capture_output=True,
         text=True,
         cwd=ROOT,
@@ -129,7 +129,7 @@ def _say_what_is_evaluated(page: Page, file: Path) -> None:
     page.set_input_files("#file", file)
     expect(page.locator("#checked")).to_contain_text(re.compile(r"1.?737 rows"))
     take(page, "file")
-    page.get_by_role("button", name="Make the pool").click()
+    page.get_by_role("button", name="Create the pool").click()
     expect(page.locator("#chosen-name")).to_have_text("digits")
 
 
@@ -152,7 +152,7 @@ def _report_and_certificate(page: Page, session: str, folder: Path) -> Path:
     with page.context.expect_page() as opened:
         page.get_by_role("link", name="Open the report").click()
     report = opened.value
-    expect(report.locator(".claim")).to_contain_text("on these 1\u00a0737 items is between")
+    expect(report.locator(".claim")).to_contain_text("on these 1\u202f737 items is between")
     page.get_by_role("button", name="Close for good…").click()
     dialog = page.get_by_role("dialog", name="Close this session for good?")
     dialog.get_by_role("button", name="Close for good", exact=True).click()
@@ -215,7 +215,7 @@ def _verify(site: Site, started: Server, certificate: Path) -> None:
     pool.write_bytes(columns.content)
     trusted = certificate.with_name("issuer.pem")
     trusted.write_bytes(public_to_pem(bytes.fromhex(key)))
-    whole = celeus("verify", str(certificate), "--pool", str(pool), "--key", str(trusted))
+    whole = celeus("verify", str(certificate), "--pool", str(pool), "--public-key", str(trusted))
     assert whole.returncode == 0, whole.stdout + whole.stderr
     assert f"valid final certificate of {document['session_id']}" in whole.stdout
     changed = certificate.with_name("changed.json")

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.core.plan import Claim, make_plan
-from app.core.policies import policy_named
-from app.core.randomness import commitment
-from app.core.session import State, apply, begin, can_draw, observe, propose
-from app.core.stopping import Answer, Question, Side
-from app.study.simulation import Truth, ever_missed, seed_of
+from celeus.core.plans.plan import Claim, make_plan
+from celeus.core.plans.policies import policy_named
+from celeus.core.plans.stopping import Answer, Question, Side
+from celeus.core.randomness import commitment
+from celeus.core.sessions.state import State, apply, begin, can_draw, observe, propose
+from celeus.study.engine.simulation import Truth, ever_missed, seed_of
 from tests.claims.sessions import ALPHA, FURTHER_WORLDS, WORLDS, World
 
 BESIDE = 0.49

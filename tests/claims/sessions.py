@@ -7,15 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import beta
 
-from app.core.claim import LOOSE_SHARE
-from app.core.ledger import Change
-from app.core.pairplan import narrowest
-from app.core.plan import Claim, make_plan
-from app.core.policies import policy_named
-from app.core.randomness import commitment
-from app.core.session import State, apply, begin, can_draw, observe, propose
-from app.core.surrogates import Scores
-from app.study.simulation import Truth, ever_missed, oracle_scores, seed_of
+from celeus.core.ledger import Change
+from celeus.core.plans.claim import LOOSE_SHARE
+from celeus.core.plans.pairs import narrowest
+from celeus.core.plans.plan import Claim, make_plan
+from celeus.core.plans.policies import policy_named
+from celeus.core.pools.surrogates import Scores
+from celeus.core.randomness import commitment
+from celeus.core.sessions.state import State, apply, begin, can_draw, observe, propose
+from celeus.study.engine.simulation import Truth, ever_missed, oracle_scores, seed_of
 
 Floats = NDArray[np.float64]
 

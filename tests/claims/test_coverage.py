@@ -6,7 +6,7 @@ A claim fails when an exact binomial test rejects it at 1e-3; the last tests sho
 import pytest
 from scipy.stats import binomtest
 
-from app.core.signals import RangeLeft
+from celeus.core.eprocess.signals import RangeLeft
 from tests.claims.conftest import FULL, Runner
 from tests.claims.sessions import ALPHA, FURTHER_WORLDS, WORLDS, Case, Tally, tally
 from tests.study import broken

@@ -8,9 +8,9 @@ from operator import add
 
 import pytest
 
-from app.core.asked import Asked, Rungs
-from app.core.eprocess import Interval
-from app.core.stopping import Answer, Question, Side
+from celeus.core.eprocess.lattice import Candidates, ThresholdDesign
+from celeus.core.interval import Interval
+from celeus.core.plans.stopping import Answer, Question, Side
 from tests.claims.conftest import FULL, PIECES, Runner
 from tests.claims.deciding import Asking, Told, told
 from tests.claims.sessions import FURTHER_WORLDS, WORLDS
@@ -54,13 +54,13 @@ def test_stakes_that_add_up_to_more_than_alpha_are_caught(
     beside: bool,  # noqa: FBT001 -- a parameter of a test
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    rungs = Asked.rungs
+    candidates = ThresholdDesign.candidates
 
-    def generous(self: Asked, steps: int) -> tuple[Rungs, Rungs]:
-        plus, minus = rungs(self, steps)
+    def generous(self: ThresholdDesign, steps: int) -> tuple[Candidates, Candidates]:
+        plus, minus = candidates(self, steps)
         return plus._replace(share=8.0 * plus.share), minus._replace(share=8.0 * minus.share)
 
-    monkeypatch.setattr(Asked, "rungs", generous)
+    monkeypatch.setattr(ThresholdDesign, "candidates", generous)
     broken = Asking("sharp", "pool", "more than half drawn", side, beside, 80)
     counted = told(broken, 0, 80)
     assert not credible(counted.wrong, counted.sessions), counted

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.core.plan import Claim
-from app.core.policies import Policy, policy_named
-from app.core.surrogates import Scores
-from app.study.simulation import Truth, seed_of, simulate
+from celeus.core.plans.plan import Claim
+from celeus.core.plans.policies import Policy, policy_named
+from celeus.core.pools.surrogates import Scores
+from celeus.study.engine.simulation import Truth, seed_of, simulate
 from tests.claims.conftest import FULL, Runner
 
 EVALDATA = os.environ.get("CELEUS_EVALDATA")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from app import cli
+from celeus import cli
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ import numpy as np
 import psycopg
 import pytest
 
-from app.api.items import archive_of
-from app.core.certificate import signed
-from app.core.chain import chain_head, chain_start
-from app.core.signing import public_of, public_to_pem
+from celeus.api.pools.items import archive_of
+from celeus.core.certificates.chain import chain_head, chain_start
+from celeus.core.certificates.document import signed
+from celeus.core.certificates.ed25519 import public_of, public_to_pem
 from tests.cli.calling import Answer
 from tests.core.certifying import KEY, OTHER_KEY, SESSION, Case, opened, zero_one_world
 
@@ -58,11 +58,11 @@ def test_a_valid_certificate_ends_with_status_0(
     assert (alone.status, alone.err) == (0, "")
     assert "claim: pool risk" in alone.out
     assert "not checked: draws (it takes the pool's columns)" in alone.out
-    assert "which nobody has told me to trust" in alone.out
+    assert "no trusted key was given" in alone.out
     public = public_of(KEY)
     pem = _key_file(tmp_path, public_to_pem(public))
     for key in (public.hex(), pem, _key_file(tmp_path, public.hex().encode() + b"\n")):
-        full = run("verify", certificate, "--pool", pool, "--key", key)
+        full = run("verify", certificate, "--pool", pool, "--public-key", key)
         assert (full.status, full.err) == (0, "")
         assert "not checked" not in full.out
         assert full.out.endswith(f"valid final certificate of ses_{SESSION.hex()}\n")
@@ -95,7 +95,7 @@ def test_somebody_elses_signature_is_not_the_one_trusted(
 ) -> None:
     certificate.write_bytes(case.certificate(key=OTHER_KEY))
     assert run("verify", certificate).status == 0
-    answer = run("verify", certificate, "--key", public_of(KEY).hex())
+    answer = run("verify", certificate, "--public-key", public_of(KEY).hex())
     assert answer.status == 1
     assert "signature.public_key" in answer.err
 
@@ -112,7 +112,7 @@ def test_a_head_that_was_noted_has_to_be_met_again(run: Run, certificate: Path, 
     for unreadable in ("", "7", "7:abc", "x:" + "00" * 32, "-1:" + "00" * 32):
         answer = run("verify", certificate, f"--noted={unreadable}")
         assert answer.status == 1
-        assert "a head noted cannot be read" in answer.err
+        assert "the noted head cannot be read" in answer.err
 
 
 def _packed(pool: Path) -> None:
@@ -163,8 +163,8 @@ def test_an_archive_that_is_not_ours_is_refused_in_one_line(
         ["."],
         [os.devnull],
         ["{certificate}", "--pool", "missing.npz"],
-        ["{certificate}", "--key", "missing"],
-        ["{certificate}", "--key", "{certificate}"],
+        ["{certificate}", "--public-key", "missing"],
+        ["{certificate}", "--public-key", "{certificate}"],
         ["{certificate}", "--seconds", "0.001"],
     ],
 )
@@ -186,7 +186,7 @@ def test_a_signing_key_is_made_once_for_its_owner_alone(run: Run, tmp_path: Path
     assert len(bytes.fromhex(public)) == 32
     again = run("signing-key", path)
     assert again.status == 1
-    assert "is there already" in again.err
+    assert "already exists" in again.err
     assert run("signing-key", tmp_path / "no" / "where").status == 1
 
 
@@ -218,7 +218,7 @@ def test_a_service_whose_signing_key_is_none_does_not_start(
     monkeypatch.setenv("CELEUS_SIGNING_KEY_FILE", str(path))
     answer = run("serve", "--port", "0")
     assert answer.status == 1
-    assert f"{path} is no signing key" in answer.err.splitlines()[-1]
+    assert f"{path} is not a signing key" in answer.err.splitlines()[-1]
 
 
 def test_an_audit_of_an_empty_database_finds_nothing(

@@ -4,14 +4,17 @@ import json
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 
+import psycopg
 import pytest
 
-from app.main import create_app
-from app.settings import Settings
+from celeus.main import create_app
+from celeus.settings import Settings
 from tests.cli.calling import Answer
 
 Run = Callable[..., Answer]
@@ -19,7 +22,7 @@ Run = Callable[..., Answer]
 
 def test_help_names_every_command_and_loads_nothing_heavy() -> None:
     program = (
-        "import sys; from app.cli import cli; cli(['--help'], standalone_mode=False);"
+        "import sys; from celeus.cli import cli; cli(['--help'], standalone_mode=False);"
         "heavy = {'numpy', 'fastapi', 'sqlalchemy', 'uvicorn', 'pydantic', 'matplotlib'};"
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)"
     )
@@ -70,4 +73,149 @@ def test_migrate_brings_the_named_database_to_head(
     monkeypatch.setenv("CELEUS_DATABASE_URL", postgres_url)
     answer = run("migrate")
     assert answer.status == 0
-    assert "the database is at" in answer.out
+    assert "the database has schema" in answer.out
+
+
+@pytest.fixture
+def other_database(postgres_url: str, emptying: psycopg.Connection) -> Iterator[str]:
+    """An empty database beside the one of the tests."""
+    emptying.execute("CREATE DATABASE other")
+    yield postgres_url.replace("/celeus?", "/other?")
+    emptying.execute("DROP DATABASE other WITH (FORCE)")
+
+
+@contextmanager
+def stranger(reply: bytes) -> Iterator[int]:
+    """A port of loopback where something answers that is no PostgreSQL."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def answer() -> None:
+            with suppress(OSError):
+                while True:
+                    connection, _ = listening.accept()
+                    with connection:
+                        connection.recv(8)
+                        connection.sendall(reply)
+
+        threading.Thread(target=answer, daemon=True).start()
+        yield listening.getsockname()[1]
+        listening.shutdown(socket.SHUT_RDWR)
+
+
+def assert_one_line(answer: Answer, *parts: str) -> None:
+    assert (answer.status, answer.out) == (1, ""), answer
+    assert answer.err.startswith("celeus: "), answer.err
+    assert answer.err.count("\n") == 1, answer.err
+    for part in parts:
+        assert part in answer.err
+    assert "hunter2" not in answer.err
+
+
+ON_A_DATABASE = [("migrate",), ("serve", "--port", "0"), ("keys", "list"), ("audit",)]
+
+
+@pytest.mark.parametrize("command", ON_A_DATABASE, ids=lambda command: command[0])
+@pytest.mark.parametrize(
+    ("address", "cause"),
+    [
+        ("postgresql://me:hunter2@127.0.0.1:1/celeus", "Connection refused"),
+        ("postgresql://me:hunter2@nowhere.invalid/celeus", "resolve"),
+        ("postgresql://me:hunter2@127.0.0.1:{stranger}/celeus", "invalid response"),
+        ("postgresql://me:hunter2@127.0.0.1:{silent}/celeus?connect_timeout=2", "timeout"),
+        ("postgresql://me:hunter2@127.0.0.1:1/celeus?sslmode=hunter2", "sslmode"),
+    ],
+    ids=["nobody listens", "unknown host", "no PostgreSQL", "silence", "bad option"],
+)
+def test_a_database_that_is_away_or_something_else_is_told_in_one_line(
+    run: Run,
+    monkeypatch: pytest.MonkeyPatch,
+    command: tuple[str, ...],
+    address: str,
+    cause: str,
+) -> None:
+    with (
+        stranger(b"HTTP/1.1 400 Bad Request\r\n\r\n") as other,
+        socket.create_server(("127.0.0.1", 0)) as silent,
+    ):
+        url = address.format(stranger=other, silent=silent.getsockname()[1])
+        monkeypatch.setenv("CELEUS_DATABASE_URL", url)
+        host = url.split("@")[1].split("/")[0]
+        assert_one_line(run(*command), host, cause)
+
+
+@pytest.mark.parametrize("address", ["no address", "postgresql://me:hunter2@host:port/x"])
+def test_an_address_that_cannot_be_read_is_refused_without_its_password(
+    run: Run, monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    monkeypatch.setenv("CELEUS_DATABASE_URL", address)
+    assert_one_line(run("migrate"), "database_url is not an address")
+
+
+@pytest.mark.parametrize("command", ON_A_DATABASE, ids=lambda command: command[0])
+def test_a_database_that_does_not_exist_is_told_in_one_line(
+    run: Run, monkeypatch: pytest.MonkeyPatch, postgres_url: str, command: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("CELEUS_DATABASE_URL", postgres_url.replace("/celeus?", "/missing?"))
+    assert_one_line(run(*command), 'database "missing" does not exist')
+
+
+@pytest.mark.parametrize("command", ON_A_DATABASE[1:], ids=lambda command: command[0])
+def test_an_empty_database_is_to_be_migrated_first(
+    run: Run, monkeypatch: pytest.MonkeyPatch, other_database: str, command: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("CELEUS_DATABASE_URL", other_database)
+    assert_one_line(run(*command), "other", "is empty", "celeus migrate")
+
+
+def test_tables_of_another_program_are_not_migrated(
+    run: Run, monkeypatch: pytest.MonkeyPatch, other_database: str
+) -> None:
+    monkeypatch.setenv("CELEUS_DATABASE_URL", other_database)
+    with psycopg.connect(other_database) as db:
+        db.execute("CREATE TABLE sessions (a int)")
+        db.execute("CREATE TABLE pools (b text)")
+    assert_one_line(run("migrate"), "other", "already exists")
+
+
+def test_an_option_that_no_driver_knows_is_refused_without_the_password(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = "postgresql://127.0.0.1:1/x?password=hunter2&bogus=1"
+    monkeypatch.setenv("CELEUS_DATABASE_URL", url)
+    assert_one_line(run("migrate"), 'invalid connection option "bogus"')
+
+
+@pytest.mark.parametrize("command", ON_A_DATABASE, ids=lambda command: command[0])
+def test_a_schema_of_a_newer_version_is_named(
+    run: Run, monkeypatch: pytest.MonkeyPatch, other_database: str, command: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("CELEUS_DATABASE_URL", other_database)
+    with psycopg.connect(other_database) as db:
+        db.execute("CREATE TABLE alembic_version (version_num text)")
+        db.execute("INSERT INTO alembic_version VALUES ('9999')")
+    assert_one_line(run(*command), "'9999'", "newer version")
+
+
+def test_a_schema_of_an_older_version_is_to_be_migrated_first(
+    run: Run, monkeypatch: pytest.MonkeyPatch, other_database: str
+) -> None:
+    monkeypatch.setenv("CELEUS_DATABASE_URL", other_database)
+    assert run("migrate").status == 0
+    oldest = "097d15a9eef4"
+    with psycopg.connect(other_database) as db:
+        db.execute("UPDATE alembic_version SET version_num = %s", [oldest])
+    assert_one_line(run("serve", "--port", "0"), "at an older version", "celeus migrate")
+
+
+def test_a_role_that_may_not_make_tables_is_told_so(
+    run: Run, monkeypatch: pytest.MonkeyPatch, other_database: str
+) -> None:
+    with psycopg.connect(other_database, autocommit=True) as db:
+        db.execute("CREATE ROLE guest LOGIN")
+        try:
+            monkeypatch.setenv(
+                "CELEUS_DATABASE_URL", other_database.replace("postgres@", "guest@", 1)
+            )
+            assert_one_line(run("migrate"), "permission denied for schema public")
+        finally:
+            db.execute("DROP ROLE guest")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from app.store import embedded
+from celeus.store.embedded import server
 from tests.cli.calling import Answer
 from tests.servers import data_folder
 
@@ -20,7 +20,7 @@ def test_without_a_tool_it_says_where_the_database_and_the_tools_are(
     assert answer.status == 0
     address, tools = (line.split(maxsplit=1)[1] for line in answer.out.splitlines())
     assert address.startswith("postgresql://")
-    assert tools == str(embedded.programs_folder())
+    assert tools == str(server.programs_folder())
 
 
 def test_a_tool_finds_the_named_database_by_its_environment(
@@ -52,11 +52,11 @@ def test_a_tool_that_does_not_exist_is_refused(
 def test_the_private_database_is_joined_or_started(run: Run, tmp_path: Path) -> None:
     with data_folder() as folder:
         data = folder / "data"
-        with embedded.postgres(data, durable=False):
+        with server.postgres(data, durable=False):
             first = folder / "first"
             tool = ("database", "--data-dir", data, "pg_dump", "-f")
             assert run(*tool, first).status == 0
-            assert embedded.pid(data) is not None
+            assert server.pid(data) is not None
         assert run(*tool, folder / "second").status == 0
-        assert embedded.pid(data) is None
+        assert server.pid(data) is None
     assert run("database", "--data-dir", tmp_path / "none", "pg_dump").status == 1

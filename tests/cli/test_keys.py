@@ -1,18 +1,21 @@
 """`celeus keys`, on a named database and on the private one; and the key that `serve` shows."""
 
 import json
+import os
+import pty
 import re
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
 import psycopg
 import pytest
 
-from app.store import embedded
+from celeus.store.embedded import server as embedded
 from tests.cli.calling import Answer
 from tests.cli.test_serve import Serving, environment, serving
 from tests.keys import bearer
@@ -94,18 +97,18 @@ def test_a_key_is_rotated_and_revoked_by_its_id_or_by_itself(named: Run) -> None
         (("revoke", "0123456789abcdef"), "no key '0123456789abcdef'"),
         (("rotate", "0123456789abcdef"), "no key '0123456789abcdef'"),
         (("rotate", "0123456789abcdef", "--grace", "-1h"), "such as 90m"),
-        (("invite",), "--name or --key"),
+        (("invite",), "either --name"),
         (
-            ("invite", "--name", "a", "--key", "b", "--session", "ses_" + "0" * 32),
-            "--name or --key",
+            ("invite", "--name", "a", "--key-id", "b", "--session", "ses_" + "0" * 32),
+            "either --name",
         ),
-        (("invite", "--name", "a"), "leads to a session"),
+        (("invite", "--name", "a"), "needs a session to lead to"),
         (("invite", "--name", "a", "--session", "ses_1"), "no session of this id"),
         (("invite", "--name", "a", "--session", "ses_" + "0" * 32), "no such session"),
         (("invite", "--name", "a", "--scope", "root"), "admin, manage, label, read"),
         (("invite", "--name", "a", "--scope", "read", "--link-expires-in", "0d"), "above 0"),
         (("invite", "--name", "a", "--scope", "read", "--url", "example.org"), "public_url"),
-        (("invite", "--key", "0123456789abcdef"), "no key '0123456789abcdef'"),
+        (("invite", "--key-id", "0123456789abcdef"), "no key '0123456789abcdef'"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(
@@ -137,7 +140,7 @@ def test_a_database_that_does_not_answer_is_told(run: Run, monkeypatch: pytest.M
     monkeypatch.setenv("CELEUS_DATABASE_URL", f"postgresql://nobody@127.0.0.1:{free_port()}/none")
     answer = run("keys", "list")
     assert answer.status == 1
-    assert "does not answer" in answer.err
+    assert "Connection refused" in answer.err
 
 
 def test_a_named_database_gets_no_key_by_itself_and_none_into_a_log(
@@ -148,12 +151,12 @@ def test_a_named_database_gets_no_key_by_itself_and_none_into_a_log(
         with serving(command, folder) as server:
             assert httpx.get(f"{server.url}/v1/pools").status_code == 401
         told = server.log.read_text()
-        assert "no keys yet: celeus keys create" in told
+        assert "there is no key yet; make one: celeus keys create" in told
         assert not TOKEN.search(told)
         assert not LINK.search(told)
         made(named("keys", "create", "--name", "a", "--scope", "read"))
         with serving(command, folder) as server:
-            assert "no keys yet" not in server.log.read_text()
+            assert "there is no key yet" not in server.log.read_text()
         assert not TOKEN.search(server.log.read_text())
         assert not LINK.search(server.log.read_text())
 
@@ -168,11 +171,11 @@ def test_a_link_for_a_new_key_or_for_one_that_exists_is_printed_alone(named: Run
     [row] = json.loads(named("keys", "list", "--json").out)
     assert (row["name"], row["scopes"]) == ("Anna", ["read"])
     assert row["expires"] is not None, "a key that lives on in a browser ends by itself"
-    again = named("keys", "invite", "--key", row["id"])
+    again = named("keys", "invite", "--key-id", row["id"])
     assert LINK.findall(again.out)[0][0] == "http://127.0.0.1:8000"
     assert len(json.loads(named("keys", "list", "--json").out)) == 1
     assert named("keys", "revoke", row["id"]).status == 0
-    refused = named("keys", "invite", "--key", row["id"])
+    refused = named("keys", "invite", "--key-id", row["id"])
     assert (refused.status, refused.out) == (1, "")
     assert "revoked" in refused.err
 
@@ -183,7 +186,7 @@ def test_a_link_that_could_not_be_made_leaves_no_key(named: Run) -> None:
 
 
 def serve(*options: str) -> list[str]:
-    return [sys.executable, "-m", "app.cli", "serve", *options]
+    return [sys.executable, "-m", "celeus.cli", "serve", *options]
 
 
 @pytest.mark.timeout(240)
@@ -197,7 +200,9 @@ def test_a_private_database_shows_its_first_key_once_and_takes_commands_at_any_t
         assert (refused.status, "there is no database" in refused.err) == (1, True)
         assert not data.exists(), "an errand makes no database"
 
-        with serving(serve(*where, "--port", "0", "--workers", "2"), folder) as server:
+        with serving(
+            serve(*where, "--show-key", "--port", "0", "--workers", "2"), folder
+        ) as server:
             [first] = SHOWN.findall(server.log.read_text())
             assert signs_in_once(server)
             pools = f"{server.url}/v1/pools"
@@ -216,11 +221,61 @@ def test_a_private_database_shows_its_first_key_once_and_takes_commands_at_any_t
         assert third in run("keys", "list", *where).out
         assert embedded.pid(data) is None, "what a command started it stops"
 
-        with serving(serve(*where, "--port", "0"), folder) as server:
+        with serving(serve(*where, "--show-key", "--port", "0"), folder) as server:
             assert not SHOWN.search(server.log.read_text())
             assert signs_in_once(server), "by a key whose secret nobody knows any more"
             assert httpx.get(f"{server.url}/v1/pools", headers=bearer(first)).status_code == 401
         assert not TOKEN.search(server.log.read_text())
+
+
+@pytest.mark.timeout(240)
+def test_a_log_gets_no_key_and_no_link_unless_they_are_asked_for(run: Run) -> None:
+    with data_folder() as folder:
+        where = ("--data-dir", str(folder / "data"))
+        with serving(serve(*where, "--port", "0"), folder) as server:
+            log = server.log.read_text()
+            assert not TOKEN.search(log)
+            assert not LINK.search(log)
+            assert f"make one: celeus keys create --data-dir {folder / 'data'}" in log
+            assert run("keys", "list", *where).out == "", "a key that nobody sees is not made"
+            made(run("keys", "create", "--name", "me", "--scope", "admin", *where))
+
+
+@pytest.mark.timeout(240)
+def test_a_link_has_the_address_at_which_the_service_runs(run: Run) -> None:
+    with data_folder() as folder:
+        where = ("--data-dir", str(folder / "data"))
+        invite = ("keys", "invite", "--name", "Anna", "--scope", "read", *where)
+        with serving(serve(*where, "--port", "0"), folder) as server:
+            [(address, token)] = LINK.findall(run(*invite).out)
+            assert address == server.url
+            signed_in = httpx.post(f"{address}/login", data={"invite": token})
+            assert signed_in.status_code == 303
+        [(address, _)] = LINK.findall(run(*invite).out)
+        assert address == "http://127.0.0.1:8000", "no service runs there any more"
+
+
+@pytest.mark.timeout(240)
+def test_a_terminal_is_shown_the_first_key_and_a_link() -> None:
+    ours, its = pty.openpty()
+    with data_folder() as folder:
+        command = serve("--data-dir", str(folder / "data"), "--port", "0")
+        process = subprocess.Popen(command, cwd=folder, env=environment(), stdout=its, stderr=its)
+        os.close(its)
+        try:
+            shown = ""
+            while "keys invite" not in shown:
+                shown += os.read(ours, 4096).decode()
+        finally:
+            process.terminate()
+            with suppress(OSError):
+                # What it says at its end has to go somewhere
+                while os.read(ours, 4096):
+                    pass
+            process.wait(60)
+            os.close(ours)
+    assert re.search(r"^celeus key: ce_", shown, re.MULTILINE)
+    assert LINK.search(shown)
 
 
 def signs_in_once(server: Serving) -> bool:
@@ -259,7 +314,7 @@ def test_of_two_servers_at_once_on_one_folder_one_shows_one_key() -> None:
 def started(folder: Path, log: Path) -> subprocess.Popen[bytes]:
     with log.open("wb") as written:
         return subprocess.Popen(
-            serve("--data-dir", str(folder / "data"), "--port", str(free_port())),
+            serve("--show-key", "--data-dir", str(folder / "data"), "--port", str(free_port())),
             cwd=folder,
             env=environment(),
             stdout=written,

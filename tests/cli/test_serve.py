@@ -16,11 +16,11 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app.store import embedded
+from celeus.store.embedded import server as embedded
 from tests.keys import bearer
 from tests.servers import data_folder
+from tests.wheels import built
 
-CHECKOUT = Path(__file__).parents[2]
 START_SECONDS = 60
 
 
@@ -38,9 +38,7 @@ class Installed:
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     """The wheel, built and installed without a network; its dependencies are this run's."""
     folder = tmp_path_factory.mktemp("wheel")
-    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
-    subprocess.run(build, cwd=CHECKOUT, check=True, capture_output=True)
-    (wheel,) = folder.glob("*.whl")
+    wheel = built(folder)
     venv = folder / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True)
     install = ["install", "--quiet", "--no-deps", "--no-index", str(wheel)]
@@ -125,7 +123,11 @@ def judge_everything(server: Serving) -> dict[str, object]:
 
 def test_an_installed_wheel_migrates_serves_and_ends_on_sigterm(installed: Installed) -> None:
     with data_folder() as folder:
-        where = [str(installed.folder / "bin" / "python"), "-c", "import app; print(app.__file__)"]
+        where = [
+            str(installed.folder / "bin" / "python"),
+            "-c",
+            "import celeus; print(celeus.__file__)",
+        ]
         found = subprocess.run(
             where, cwd=folder, env=environment(), check=True, capture_output=True, text=True
         )
@@ -139,9 +141,9 @@ def test_an_installed_wheel_migrates_serves_and_ends_on_sigterm(installed: Insta
             capture_output=True,
             text=True,
         )
-        assert "the database is at" in migrated.stdout
+        assert "the database has schema" in migrated.stdout
         assert embedded.pid(data) is None
-        command = installed.command("serve", "--data-dir", str(data), "--port", "0")
+        command = installed.command("serve", "--show-key", "--data-dir", str(data), "--port", "0")
         with serving(command, folder) as server:
             assert embedded.pid(data) is not None
             status = judge_everything(server)
@@ -154,8 +156,8 @@ def test_an_installed_wheel_migrates_serves_and_ends_on_sigterm(installed: Insta
 def test_several_workers_share_sessions_and_metrics_and_end_together() -> None:
     with data_folder() as folder:
         data = folder / "data"
-        command = [sys.executable, "-m", "app.cli", "serve", "--data-dir", str(data)]
-        command += ["--port", "0", "--workers", "2"]
+        command = [sys.executable, "-m", "celeus.cli", "serve", "--data-dir", str(data)]
+        command += ["--port", "0", "--workers", "2", "--show-key"]
         with serving(command, folder) as server:
             judge_everything(server)
             metrics = httpx.get(f"{server.url}/metrics", headers=server.key, timeout=5).text

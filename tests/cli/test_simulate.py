@@ -113,6 +113,12 @@ def test_a_parameter_of_the_policy_can_be_set(run: Run, file: Path) -> None:
     assert json.loads(raw.out)["policy"]["recentred"] is False
 
 
+def test_the_form_without_recentring_says_that_it_promises_nothing(run: Run, file: Path) -> None:
+    plain = ("simulate", file, *QUICK, "--policy", "evalue")
+    assert "guarantee" not in run(*plain).out
+    assert "none: for comparison only" in run(*plain, "-p", "recentred=false").out
+
+
 def test_several_surrogates_a_proxy_groups_and_another_scale_are_read(
     run: Run, tmp_path: Path
 ) -> None:
@@ -246,7 +252,7 @@ def test_a_wrong_option_is_named_in_one_line(
 def test_a_bar_shows_the_progress_to_a_person_and_to_nobody_else(
     file: Path, *, watched: bool
 ) -> None:
-    command = [sys.executable, "-m", "app.cli", "simulate", str(file), "--runs", "2", "--json"]
+    command = [sys.executable, "-m", "celeus.cli", "simulate", str(file), "--runs", "2", "--json"]
     outer, inner = pty.openpty()
     ended = subprocess.run(
         command,

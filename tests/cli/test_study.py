@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.study import coverage
+from celeus.study.tables import coverage
 from tests.cli.calling import Answer
 from tests.study import broken
 
@@ -52,10 +52,9 @@ def test_without_matplotlib_only_the_self_test_runs(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    for name in [one for one in sys.modules if one.startswith(("matplotlib.", "app.study."))]:
-        if name.startswith("matplotlib.") or name in {"app.study.coveragepage", "app.study.figure"}:
-            monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setattr("app.study.checks.find_spec", lambda _: None)
+    for name in [one for one in sys.modules if one.startswith("matplotlib.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr("celeus.study.engine.checks.find_spec", lambda _: None)
     few = (*COVERAGE, "--seeds", 1, "--method", "wilson")
     assert run(*few, "--json").status == 0
     answer = run(*few, "--out", tmp_path / "new")

@@ -8,17 +8,18 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from numpy.typing import NDArray
 
-from app.core.certificate import Account, certificate, position_of
-from app.core.chain import record_of
-from app.core.ledger import Amendment, Change, Draw, Event, Observation, Unjudgeable
-from app.core.losses import LossScale
-from app.core.plan import Claim, Plan, PoolFacts, make_plan
-from app.core.policies import policy_named
-from app.core.pool import Pool
-from app.core.randomness import commitment
-from app.core.replaying import Evidence
-from app.core.session import PENDING, State, begin, enter, fold_ready, propose
-from app.core.surrogates import scores
+from celeus.core.certificates.chain import record_of
+from celeus.core.certificates.document import Account, certificate, position_of
+from celeus.core.certificates.replay import Evidence
+from celeus.core.ledger import Amendment, Change, Draw, Event, Observation, Unjudgeable
+from celeus.core.plans.plan import Claim, Plan, PoolFacts, make_plan
+from celeus.core.plans.policies import policy_named
+from celeus.core.pools.losses import LossScale
+from celeus.core.pools.pool import Pool
+from celeus.core.pools.surrogates import scores
+from celeus.core.randomness import commitment
+from celeus.core.sessions.rounds import PENDING
+from celeus.core.sessions.state import State, begin, enter, fold_ready, propose
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 OTHER_KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(1, 33)))

@@ -7,8 +7,8 @@ import rfc8785
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from app.core.jcs import canonical_json
-from app.core.stopping import StopReason
+from celeus.core.canonical import canonical_json
+from celeus.core.plans.stopping import StopReason
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(2**53) + 1, 2**53 - 1)
 TEXTS = st.text(st.characters(codec="utf-8")) | st.text(st.characters(codec="ascii"))
@@ -24,6 +24,7 @@ BITS = st.integers(0, 2**64 - 1).map(lambda bits: struct.unpack("<d", struct.pac
 @given(VALUES)
 @example({"\ue000": 1, "\U00010000": 2})
 @example({"é": [1e21, 1e-7, {}], "": -0.0})
+@example([1e-05, -1e-05, 9.99e-07, -1e-07, 1e16, 2.0**53, 1e20, 1.0, -3.0, 5e-324])
 @example('\x00\x1f\x7f\\"/\b\f\n\r\t\u2028')
 @example({"reason": StopReason.TARGET_REACHED, "flag": True})
 def test_a_value_is_spelled_as_the_library_spells_it(value: Any) -> None:  # noqa: ANN401 -- JSON

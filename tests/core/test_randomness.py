@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.randomness import commitment, uniforms
+from celeus.core.randomness import commitment, uniforms
 
 WORD = 2**64 - 1
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from app.core.ledger import Draw, Event, Observation, Unjudgeable
-from app.core.plan import Claim, Plan, make_plan
-from app.core.policies import Policy, policy_named
-from app.core.proposals import Mixture, draw_orders
-from app.core.randomness import commitment
-from app.core.session import State, apply, begin, propose
-from app.core.surrogates import Scores
-from app.study.simulation import Truth, oracle_scores
+from celeus.core.ledger import Draw, Event, Observation, Unjudgeable
+from celeus.core.plans.plan import Claim, Plan, make_plan
+from celeus.core.plans.policies import Policy, policy_named
+from celeus.core.pools.surrogates import Scores
+from celeus.core.randomness import commitment
+from celeus.core.sampling.proposals import MixtureProposal, draw_orders
+from celeus.core.sessions.state import State, apply, begin, propose
+from celeus.study.engine.simulation import Truth, oracle_scores
 
 Floats = NDArray[np.float64]
 
@@ -37,10 +37,10 @@ CONFIGURATIONS = {
 """Every policy with every kind of range."""
 
 
-def mixture(weight: list[float], seed: bytes = SEED, beta: float = 0.4) -> Mixture:
+def mixture(weight: list[float], seed: bytes = SEED, beta: float = 0.4) -> MixtureProposal:
     """The proposal of a session with these scores before its first draw."""
     scores = np.array(weight)
-    return Mixture(scores, draw_orders(scores, seed), beta)
+    return MixtureProposal(scores, draw_orders(scores, seed), beta)
 
 
 @dataclass(slots=True)
@@ -88,9 +88,9 @@ class Walk:
         return copy.deepcopy(self)
 
     @property
-    def mixture(self) -> Mixture:
+    def mixture(self) -> MixtureProposal:
         """The proposal of a published policy."""
-        assert isinstance(self.state.proposal, Mixture)
+        assert isinstance(self.state.proposal, MixtureProposal)
         return self.state.proposal
 
     def left(self) -> list[int]:

@@ -8,10 +8,10 @@ import pytest
 from matplotlib.image import imread
 from typer.testing import CliRunner
 
-from app.cli import cli
-from app.demo.byhand import ENLARGED, MARGIN, png, write_pool
-from app.demo.digits import digits
-from app.errors import InvalidValue
+from celeus.cli import cli
+from celeus.demo.by_hand import ENLARGED, MARGIN, png, write_pool
+from celeus.demo.digits import digits
+from celeus.errors import InvalidValue
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +19,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("pool") / "digits.jsonl"
     done = CliRunner().invoke(cli, ["demo", "--write-pool", str(path)])
     assert done.exit_code == 0, done.output
-    assert f"1737 digits to label by hand: {path}" in done.output
+    assert f"wrote 1737 digits to {path}" in done.output
     return path
 
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from app.core.policies import DEFAULT_POLICY
-from app.demo.digits import digits
-from app.demo.run import FIGURE_NAME, Options, Summary, run_demo
-from app.demo.screen import count
+from celeus.core.plans.policies import DEFAULT_POLICY
+from celeus.demo.digits import digits
+from celeus.demo.run import FIGURE_NAME, Options, Summary, run_demo
+from celeus.demo.screen import count
 from tests.servers import data_folder
 
 pytestmark = pytest.mark.timeout(300)
@@ -125,7 +125,7 @@ def _started(scratch: Path, here: Path, *options: str) -> subprocess.Popen[str]:
     root = Path(__file__).parents[2]
     environment = os.environ | {"TMPDIR": str(scratch), "PYTHONPATH": str(root)}
     return subprocess.Popen(
-        [sys.executable, "-m", "app.cli", "demo", *options],
+        [sys.executable, "-m", "celeus.cli", "demo", *options],
         cwd=here,
         env=environment,
         stdout=subprocess.PIPE,

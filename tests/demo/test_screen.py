@@ -5,7 +5,7 @@ from typing import Any
 
 from rich.console import Console
 
-from app.demo.screen import Progress, count, sparks, watched
+from celeus.demo.screen import Progress, count, sparks, watch
 
 
 def session(sequence: int, lower: float, upper: float, labels: int) -> dict[str, Any]:
@@ -18,7 +18,7 @@ def session(sequence: int, lower: float, upper: float, labels: int) -> dict[str,
         "precision": 0.05,
         "items": 1737,
         "round": labels,
-        "rounds": {"observed": labels},
+        "rounds": {"judged": labels},
         "forecast": None,
         "stopped": upper - lower <= 0.05,
     }
@@ -70,7 +70,7 @@ def test_sparks_fall_with_the_width() -> None:
 
 def test_elsewhere_a_line_tells_every_hundred_labels_and_the_end_once() -> None:
     console = Console(file=io.StringIO(), width=100)
-    with console.capture() as captured, watched(console, "title") as seen:
+    with console.capture() as captured, watch(console, "title") as seen:
         for labels in range(1, 251):
             seen(session(labels, 0.1, 0.2, labels))
         seen(session(251, 0.1, 0.14, 251))
@@ -82,7 +82,7 @@ def test_elsewhere_a_line_tells_every_hundred_labels_and_the_end_once() -> None:
 
 def test_a_terminal_is_drawn_in_place() -> None:
     console = Console(file=io.StringIO(), width=100, force_terminal=True)
-    with watched(console, "title") as seen:
+    with watch(console, "title") as seen:
         seen(session(1, 0.1, 0.2, 1))
     assert isinstance(console.file, io.StringIO)
     assert "error rate" in console.file.getvalue()

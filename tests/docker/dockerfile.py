@@ -1,6 +1,5 @@
 """Read a Dockerfile: its stages, and what each says."""
 
-import json
 import re
 import shlex
 from dataclasses import dataclass, field
@@ -22,13 +21,6 @@ class Stage:
         """What the only such instruction says."""
         [text] = self.all(instruction)
         return text
-
-    def command(self, instruction: str) -> list[str]:
-        """An instruction in exec form, as a list."""
-        text = self.one(instruction)
-        found = json.loads(text[text.index("[") :])
-        assert all(isinstance(part, str) for part in found)
-        return list(found)
 
     def environment(self) -> dict[str, str]:
         """Names and values of ENV."""

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 
-from app.settings import Settings
-from app.store.database import async_url
+from celeus.settings import Settings
+from celeus.store.database import async_url
 from tests.docker.dockerfile import stages
 
 DOCKER = Path(__file__).parents[2] / "docker"

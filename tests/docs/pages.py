@@ -25,7 +25,7 @@ def blocks(page: Path, *languages: str) -> list[Block]:
 
 def pages() -> list[Path]:
     """Every page of the documentation that stands in the repository."""
-    return [README, ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+    return [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def table_after(page: Path, marker: str) -> list[list[str]]:

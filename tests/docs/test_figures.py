@@ -4,11 +4,11 @@ import statistics
 
 import pytest
 
-from app.core.plan import Claim
-from app.core.policies import policy_named
-from app.demo.comparison import truth_of
-from app.demo.digits import Digits, digits
-from app.study.simulation import Truth, seed_of, simulate
+from celeus.core.plans.plan import Claim
+from celeus.core.plans.policies import policy_named
+from celeus.demo.comparison import truth_of
+from celeus.demo.digits import Digits, digits
+from celeus.study.engine.simulation import Truth, seed_of, simulate
 from tests.docs.pages import README, table_after
 
 POLICIES = ("sharp", "celeus", "uniform", "evalue")

@@ -11,7 +11,7 @@ import httpx
 import numpy as np
 import pytest
 
-from app.demo.server import running_server
+from celeus.demo.server import running_server
 from tests.docs.pages import ROOT, blocks
 from tests.keys import bearer
 

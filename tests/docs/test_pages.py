@@ -6,17 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from app import errors
-from app.api.problems import status_of
-from app.errors import Refusal
-from app.settings import Settings
+from celeus import errors
+from celeus.api.wire.problems import status_of
+from celeus.errors import Refusal
+from celeus.settings import Settings
 from tests.docs.pages import README, ROOT, pages, table_after
 
+_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$|^    ([^\n]*)$", re.MULTILINE | re.DOTALL)
+_USE = re.compile(r"\$([A-Z_]+)\b")
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)")
 
 
-def test_the_readme_lists_every_setting_with_its_default() -> None:
-    listed = {row[0].strip("`"): row[1].strip("`") for row in table_after(README, "## Settings")}
+def test_the_settings_page_lists_every_setting_with_its_default() -> None:
+    rows = table_after(ROOT / "docs" / "settings.md", "<!-- settings:")
+    listed = {row[0].strip("`"): row[1].strip("`") for row in rows}
     real = {
         f"CELEUS_{name.upper()}": "none" if field.default is None else str(field.default)
         for name, field in Settings.model_fields.items()
@@ -31,10 +34,35 @@ def test_the_interface_page_lists_every_problem_with_its_status() -> None:
     assert listed == problems_table(), f"the table should be:\n\n{problems_table()}\n"
 
 
+def test_the_readme_is_short() -> None:
+    assert len(README.read_text().split()) <= 900
+
+
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
 def test_links_between_pages_lead_somewhere(page: Path) -> None:
     links = LINK.findall(page.read_text())
     assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
+def test_commands_use_no_variable_before_it_is_set(page: Path) -> None:
+    assert unset_variables(page.read_text()) == []
+
+
+def test_a_variable_without_a_value_is_noticed() -> None:
+    text = "Type\n\n    curl $API/pools\n\nor\n\n```sh\nAPI=http://a\ncurl $API/a $KEY\n```\n"
+    assert unset_variables(text) == ["API", "KEY"]
+
+
+def unset_variables(text: str) -> list[str]:
+    """Names that blocks of commands read, and that nothing has set further up on the page."""
+    found = _BLOCK.findall(text)
+    commands = "\n".join(fenced or line for kind, fenced, line in found if kind in {"", "sh"})
+    return [
+        use[1]
+        for use in _USE.finditer(commands)
+        if not re.search(rf"\b{use[1]}=", commands[: use.start()])
+    ]
 
 
 def problems_table() -> str:
@@ -47,7 +75,7 @@ def problems_table() -> str:
 
 
 def _leaves(refusal: type[Refusal]) -> Iterator[type[Refusal]]:
-    """The refusals of `app.errors` that nothing grows on."""
+    """The refusals of `celeus.errors` that nothing grows on."""
     grown = [one for one in refusal.__subclasses__() if one.__module__ == errors.__name__]
     if not grown:
         yield refusal

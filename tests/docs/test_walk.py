@@ -1,17 +1,20 @@
 """The commands in the documentation are run as they stand, against a real server."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from app.demo.server import Server, running_server
+from celeus.demo.server import Server, running_server
 from tests.docs.pages import README, ROOT, blocks
 from tests.keys import bearer
 
@@ -31,34 +34,37 @@ def server() -> Iterator[Server]:
         yield server
 
 
-@pytest.mark.skipif(shutil.which("curl") is None, reason="it is typed with curl")
-def test_the_walk_with_curl_gives_the_answers_it_shows(server: Server, tmp_path: Path) -> None:
-    walk = blocks(README, "sh", "json")
+@dataclass(frozen=True)
+class Walk:
+    """What the commands of a page printed, block by block, and the answers it shows."""
+
+    printed: list[str]
+    shown: list[Any]
+    statuses: list[str]
+
+
+def walked(page: Path, server: Server, folder: Path) -> Walk:
+    """The commands of a page, typed in this folder; each answer shown is one that came."""
+    walk = blocks(page, "sh", "json")
     commands = [block.text for block in walk if block.language == "sh"]
     script = _PRELUDE + "".join(
         f"{text}\necho; echo '{_MARK}' | tee /dev/stderr\n" for text in commands
     )
     assert script.count("CELEUS_KEY=ce_…") == 1
     script = script.replace("CELEUS_KEY=ce_…", f"CELEUS_KEY={server.key}")
+    programs = Path(sys.executable).parent
     done = subprocess.run(
         [BASH, "-c", script.replace("http://127.0.0.1:8000", server.url)],
-        cwd=tmp_path,
+        cwd=folder,
+        env=os.environ | {"PATH": f"{programs}:{os.environ['PATH']}"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=100,
         check=False,
     )
     assert done.returncode == 0, done.stderr
     printed = done.stdout.split(_MARK)
-    told = done.stderr.split(_MARK)
     assert len(printed) == len(commands) + 1
-
-    refused = "".join(told).count("HTTP 422")
-    shown = [json.loads(block.text) for block in walk if block.language == "json"]
-    assert refused == sum(answer.get("status") == 422 for answer in shown)
-    statuses = re.findall(r"HTTP (\d+)", done.stderr)
-    assert set(statuses) <= {"200", "201", "422"}, statuses
-
     number = -1
     for block in walk:
         if block.language == "sh":
@@ -68,8 +74,37 @@ def test_the_walk_with_curl_gives_the_answers_it_shows(server: Server, tmp_path:
         assert any(_shows(json.loads(block.text), answer) for answer in answers), (
             f"no answer has all members of {block.text}: {answers}"
         )
-    assert "304" in "".join(printed)
-    assert printed[-2].count("id: ") >= 2, "the stream told nothing"
+    shown = [json.loads(block.text) for block in walk if block.language == "json"]
+    return Walk(printed, shown, re.findall(r"HTTP (\d+)", done.stderr))
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="it is typed with curl")
+@pytest.mark.timeout(150)
+def test_the_walk_of_the_readme_ends_in_a_narrow_interval_that_verifies(
+    server: Server, tmp_path: Path
+) -> None:
+    walk = walked(README, server, tmp_path)
+    assert set(walk.statuses) <= {"200", "201"}
+    [session] = _documents(walk.printed[1])
+    assert session["state"] == "target_reached"
+    assert session["width"] <= session["precision"]
+    [shown] = walk.shown
+    assert shown["rounds"]["judged"] / 2 <= session["rounds"]["judged"]
+    assert session["rounds"]["judged"] <= 2 * shown["rounds"]["judged"]
+    [line] = re.findall(
+        r"^    (valid final certificate of ses_)…$", README.read_text(), re.MULTILINE
+    )
+    assert line in walk.printed[2]
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="it is typed with curl")
+def test_the_requests_with_curl_give_the_answers_they_show(server: Server, tmp_path: Path) -> None:
+    walk = walked(ROOT / "docs" / "requests.md", server, tmp_path)
+    refused = sum(answer.get("status") == 422 for answer in walk.shown)
+    assert walk.statuses.count("422") == refused
+    assert set(walk.statuses) <= {"200", "201", "422"}
+    assert "304" in "".join(walk.printed)
+    assert walk.printed[-2].count("id: ") >= 2, "the stream told nothing"
 
 
 def test_the_judge_of_the_interface_page_ends_a_session(server: Server) -> None:

@@ -13,7 +13,7 @@ import httpx
 import orjson
 from httpx import AsyncClient
 
-from app.store.database import Database
+from celeus.store.database import Database
 from tests.factories import KnownPool, known_pool, opened
 from tests.keys import bearer
 from tests.operations.replays import Kept, assert_whole, kept
@@ -262,9 +262,9 @@ def _assert_status_of(status: dict[str, Any], found: Kept) -> None:
     assert len(events_then) == sequence, "a status of a moment that never was"
     assert status["id"] == found.session["status"]["id"]
     assert status["rounds"]["drawn"] == sum(row["kind"] == 1 for row in events_then)
-    assert status["rounds"]["observed"] == sum(row["kind"] == 2 for row in events_then)
+    assert status["rounds"]["judged"] == sum(row["kind"] == 2 for row in events_then)
     folded = [row for row in found.trajectory if row["sequence"] <= sequence]
-    assert status["rounds"]["folded"] == len(folded)
+    assert status["rounds"]["in_interval"] == len(folded)
     if folded:
         last = folded[-1]
         told = (status["estimate"], status["lower"], status["upper"])

@@ -12,7 +12,7 @@ from pathlib import Path
 import psycopg
 from httpx import AsyncClient
 
-from app.store import embedded
+from celeus.store.embedded import server
 from tests.factories import known_pool, opened
 from tests.faults.loads import Load, assert_nothing_lost, client_of, loaded
 from tests.faults.processes import serving
@@ -29,7 +29,7 @@ def celeus(*arguments: str | Path, **settings: str | Path) -> str:
     """Run a command as an operator does; what it prints."""
     own = {name: value for name, value in os.environ.items() if not name.startswith("CELEUS_")}
     chosen = {f"CELEUS_{name.upper()}": str(value) for name, value in settings.items()}
-    command = [sys.executable, "-m", "app.cli", *map(str, arguments)]
+    command = [sys.executable, "-m", "celeus.cli", *map(str, arguments)]
     done = subprocess.run(
         command, env=own | chosen, capture_output=True, text=True, timeout=120, check=False
     )
@@ -127,7 +127,7 @@ async def test_the_private_database_is_restored_into_a_new_folder(tally: Tally) 
         assert "1 sessions" in audit
         assert "0 differ" in audit
         async with private(new) as service:
-            url = embedded.running(new)
+            url = server.running(new)
             assert url is not None
             going_on = goes_on_from(load, kept(url, load.session), service.url)
             await going_on.judged(judges=4)
@@ -165,7 +165,7 @@ async def test_servers_that_ran_through_a_restore_follow_the_restored_ledger(
             audit = await run("audit", database_url=database_url)
             assert "1 sessions, 52 events" in audit
             status = (await other.get(path)).json()
-            assert status["rounds"]["observed"] == 26
+            assert status["rounds"]["judged"] == 26
     tally.count("older state restored under running servers", 1)
 
 

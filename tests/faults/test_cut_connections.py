@@ -11,7 +11,7 @@ import httpx
 import pytest
 from httpx import AsyncClient
 
-from app.store.database import Database
+from celeus.store.database import Database
 from tests.factories import KnownPool, drawn, known_pool, opened
 from tests.faults.loads import assert_told, assert_worth_repeating, client_of
 from tests.faults.processes import serving

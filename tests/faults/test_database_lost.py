@@ -7,7 +7,7 @@ import time
 
 import psycopg
 
-from app.store import migrations
+from celeus.store import migrations
 from tests.faults.loads import (
     Load,
     Watch,
@@ -21,8 +21,8 @@ from tests.faults.tally import Tally
 from tests.servers import RestartablePostgres, data_folder, restartable_postgres
 
 ROUNDS = 120
-SLOWEST_SECONDS = 10.0
-"""Lock timeout and connection timeout together are less."""
+SLOWEST_SECONDS = 30.0
+"""Far more than lock timeout and connection timeout together, for a machine that is busy."""
 
 
 def crash_one_backend(postgres: RestartablePostgres) -> None:

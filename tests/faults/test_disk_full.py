@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import psycopg
 
-from app.store import embedded
+from celeus.store.embedded import server
 from tests.faults.disks import small_disk
 from tests.faults.loads import assert_nothing_lost, client_of, loaded, until
 from tests.faults.processes import serving
@@ -36,13 +36,13 @@ async def test_a_full_disk_under_the_embedded_database_loses_nothing(tally: Tall
                 before = load.answers[503]
                 await until(lambda: load.answers[503] > before + 3)
                 disk.free()
-                if embedded.pid(disk.folder / "data") is None:
+                if server.pid(disk.folder / "data") is None:
                     await asyncio.to_thread(ended, service)
                     service = await asyncio.to_thread(started_service, None, None, environment)
                     load.urls[0] = service.url
                 await work
                 assert set(load.answers) <= {0, 200, 503}
-                url = embedded.running(disk.folder / "data")
+                url = server.running(disk.folder / "data")
                 assert url is not None
                 await assert_nothing_lost(load, url)
         finally:
@@ -58,7 +58,7 @@ def ended(service: Service) -> None:
 
 def fill_log(folder: Path) -> None:
     """Have PostgreSQL need a new file of its log, for which there is no room."""
-    url = embedded.running(folder)
+    url = server.running(folder)
     assert url is not None
     with suppress(psycopg.Error), psycopg.connect(url, autocommit=True) as db:
         for _ in range(3):

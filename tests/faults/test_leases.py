@@ -6,7 +6,7 @@ from typing import Any
 
 from httpx import AsyncClient
 
-from app.store.database import Database
+from celeus.store.database import Database
 from tests.factories import drawn, known_pool, opened
 from tests.faults.clocks import database_clock
 from tests.faults.loads import assert_told, client_of

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 from httpx import AsyncClient
 
-from app.store.database import Database
+from celeus.store.database import Database
 from tests.faults.loads import client_of
 from tests.faults.processes import serving
 from tests.faults.tally import Tally

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from app.api.items import archive_of
-from app.core.plan import Claim
-from app.core.stopping import Question
+from celeus.api.pools.items import archive_of
+from celeus.core.plans.plan import Claim
+from celeus.core.plans.stopping import Question
 from tests.core.certifying import Case, World, bare_world, graded_world, opened, zero_one_world
 
 FOLDER = Path(__file__).parent / "certificates"
@@ -60,6 +60,10 @@ CERTIFICATES: Mapping[str, tuple[str, Callable[[World], Case]]] = MappingProxyTy
             lambda world: _walked(opened(world, claim=Claim())),
         ),
         "sharp-asked": ("zero_one", lambda world: _walked(_asked(world))),
+        "sharp-sure": (
+            "zero_one",
+            lambda world: _walked(opened(world, claim=Claim(alpha=1e-5, precision=0.9))),
+        ),
         "sharp-exhausted": ("small", lambda world: _exhausted(opened(world))),
         "sharp-labels": ("zero_one", lambda world: _labelled(opened(world))),
         "pairs": (

@@ -1,13 +1,16 @@
 """Certificates issued by this version and earlier ones; they must verify for ever."""
 
+import json
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
+import rfc8785
 
-from app.core.report import Report
-from app.core.signing import public_of
-from app.core.verification import verify
-from app.operations.archives import read_archive
+from celeus.core.certificates.ed25519 import public_of
+from celeus.core.certificates.report import Report
+from celeus.core.certificates.verify import verify
+from celeus.operations.certificates.npz import read_archive
 from tests.core.certifying import KEY
 from tests.golden.make_certificates import CERTIFICATES, FOLDER, KINDS
 
@@ -20,6 +23,22 @@ def _with_pool(path: Path) -> Report:
     _, pool, _, _ = path.name.split(".")
     with (FOLDER / f"{pool}.npz").open("rb") as archive:
         return verify(path.read_bytes(), read_archive(archive), public_of(KEY))
+
+
+@pytest.mark.parametrize("name", ISSUED)
+def test_every_digest_is_taken_over_rfc_8785(name: str) -> None:
+    """By the library alone, as somebody else's verifier would."""
+    data = (FOLDER / name).read_bytes()
+    document = json.loads(data)
+    assert rfc8785.dumps(document) == data
+    for part in ("plan", "pool"):
+        assert document[f"{part}_digest"] == sha256(rfc8785.dumps(document[part])).hexdigest()
+    session = bytes.fromhex(document["session_id"].removeprefix("ses_"))
+    head = sha256(b"celeus-ledger-1" + session + bytes.fromhex(document["plan_digest"])).digest()
+    assert document["chain"]["start"] == head.hex()
+    for record in document["ledger"]:
+        head = sha256(head + rfc8785.dumps(record)).digest()
+    assert document["chain"]["head"] == head.hex()
 
 
 def test_every_certificate_that_was_made_is_kept() -> None:

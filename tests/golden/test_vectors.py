@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.core.folding import Point
-from app.core.ledger import Draw, Observation, Unjudgeable
-from app.core.plan import Plan
-from app.core.policies import POLICIES
-from app.core.population import PopulationBound
-from app.core.proposals import Mixture
-from app.core.session import State, apply, begin
-from app.core.surrogates import Scores
+from celeus.core.ledger import Draw, Observation, Unjudgeable
+from celeus.core.plans.bounds import PopulationBound
+from celeus.core.plans.plan import Plan
+from celeus.core.plans.policies import POLICIES
+from celeus.core.pools.surrogates import Scores
+from celeus.core.sampling.proposals import MixtureProposal
+from celeus.core.sessions.points import Point
+from celeus.core.sessions.state import State, apply, begin
 
 VECTORS = sorted((Path(__file__).parent / "vectors").glob("*.json"))
 AGREEMENT = 1e-9
@@ -62,7 +62,7 @@ def answers(state: State, point: Point) -> Iterator[tuple[str, Any]]:
     yield "estimate", point.estimate
     yield "plug_in", point.plus.plug_in
     yield "signal", point.plus.signal
-    yield "range", [point.plus.possible.lower, point.plus.possible.upper]
+    yield "range", [point.plus.signal_range.lower, point.plus.signal_range.upper]
     yield "signals", [point.plus.signal, point.minus.signal]
 
 
@@ -94,7 +94,7 @@ def test_the_fold_agrees_on_every_round(path: Path) -> None:
 def test_the_recorded_probabilities_are_those_of_the_proposal(path: Path) -> None:
     case = json.loads(path.read_text())
     proposal = begin_case(case, plan_of(case)).proposal
-    assert isinstance(proposal, Mixture)
+    assert isinstance(proposal, MixtureProposal)
     for number, drawn in enumerate(case["draws"], start=1):
         q = proposal.probability(drawn["item"])
         assert q == pytest.approx(drawn["q"], rel=AGREEMENT), number

@@ -1,17 +1,17 @@
-"""Operations are tested on rooms as `create_app` opens them."""
+"""Operations are tested in a context as `create_app` opens it."""
 
 from collections.abc import AsyncIterator
 
 import pytest
 
-from app.main import open_rooms
-from app.operations.rooms import Rooms
-from app.settings import Settings
+from celeus.main import open_context
+from celeus.operations.runtime.context import Context
+from celeus.settings import Settings
 
 
 @pytest.fixture
-async def rooms(database_url: str) -> AsyncIterator[Rooms]:
-    """Rooms on an empty database, without Redis."""
+async def context(database_url: str) -> AsyncIterator[Context]:
+    """A context on an empty database, without Redis."""
     settings = Settings(database_url=database_url, database_pool_size=8)
-    async with open_rooms(settings) as opened:
+    async with open_context(settings) as opened:
         yield opened

@@ -7,12 +7,12 @@ from uuid import UUID
 import psycopg
 from psycopg.rows import dict_row
 
-from app.core.plan import plan_from
-from app.core.session import State, begin, replay
-from app.core.surrogates import scores
-from app.operations.ledger import event_from
-from app.operations.pools import load_pool
-from app.store.database import Database
+from celeus.core.plans.plan import plan_from
+from celeus.core.pools.surrogates import scores
+from celeus.core.sessions.state import State, begin, replay
+from celeus.operations.pools.pools import load_pool
+from celeus.operations.sessions.ledger import event_from
+from celeus.store.database import Database
 
 
 @dataclass(frozen=True)
@@ -75,8 +75,8 @@ async def assert_whole(database: Database, found: Kept) -> State:
     ]
     assert served["rounds"] == {
         "drawn": state.drawn,
-        "observed": state.observed,
-        "folded": state.folded,
+        "judged": state.observed,
+        "in_interval": state.folded,
         "pending": state.pending,
         "waiting": state.waiting,
     }

@@ -5,14 +5,16 @@ import uuid
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
+from urllib.parse import quote
 
 import psycopg
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 from sqlalchemy import exc, insert, select, text
 
-from app.errors import Busy, DatabaseUnavailable, InvalidValue
-from app.store.database import Database, async_url
-from app.store.tables import pools, projects
+from celeus.errors import Busy, DatabaseUnavailable, InvalidValue
+from celeus.store.database import Database, async_url, plain_url
+from celeus.store.tables import pools, projects
 from tests.servers import free_port, running_postgres
 
 
@@ -248,3 +250,9 @@ async def test_a_connection_is_not_used_again_after_a_cancelled_transaction(
         assert await backend() != before
     finally:
         await database.close()
+
+
+def test_options_of_an_address_reach_the_tools_of_postgresql_as_they_are() -> None:
+    options = "-c synchronous_commit=on -c application_name=a+b"
+    url = plain_url(f"postgresql://me@/celeus?options={quote(options)}")
+    assert conninfo_to_dict(url)["options"] == options

@@ -10,9 +10,9 @@ import pytest
 from alembic import command
 from sqlalchemy import select
 
-from app.store import migrations
-from app.store.database import Database
-from app.store.tables import DEFAULT_PROJECT, metadata, projects
+from celeus.store import migrations
+from celeus.store.database import Database
+from celeus.store.tables import DEFAULT_PROJECT, metadata, projects
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def test_two_upgrades_at_once_both_succeed(empty_url: str) -> None:
 
 
 def _upgrade_elsewhere(url: str) -> int:
-    code = "import sys; from app.store import migrations; migrations.upgrade(sys.argv[1])"
+    code = "import sys; from celeus.store import migrations; migrations.upgrade(sys.argv[1])"
     return subprocess.run([sys.executable, "-c", code, url], check=False).returncode
 
 

@@ -1,14 +1,13 @@
-"""Counting by the minute: alone, together, and with a Redis gone, slow or full of nonsense."""
+"""Counting by the minute: alone, together, and with a Redis gone or slow."""
 
 import asyncio
-import time
 from collections.abc import AsyncIterator
 
 import pytest
 from redis.asyncio import Redis
 
-from app.store import rates
-from app.store.rates import Rates
+from celeus.store import rates
+from celeus.store.rates import Rates
 from tests.servers import free_port, running_redis
 
 
@@ -21,13 +20,6 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 async def alone() -> AsyncIterator[Rates]:
     found = Rates.connect(None)
-    yield found
-    await found.close()
-
-
-@pytest.fixture
-async def shared(redis_url: str) -> AsyncIterator[Rates]:
-    found = Rates.connect(redis_url)
     yield found
     await found.close()
 
@@ -61,20 +53,26 @@ async def test_without_its_redis_each_process_counts_for_itself() -> None:
     await counted.close()
 
 
-@pytest.mark.alone
-async def test_a_redis_that_hangs_costs_its_patience_once(
-    redis_url: str, monkeypatch: pytest.MonkeyPatch
+async def test_a_redis_that_hangs_is_tried_once_in_a_pause(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(rates, "_PATIENCE_SECONDS", 0.05)
-    counted = Rates.connect(redis_url)
-    await counted.count("n", 20)
-    async with Redis.from_url(redis_url) as admin:
-        await admin.client_pause(700, all=True)
-        began = time.perf_counter()
-        assert await passed(counted, 20, 50) == 20
-        assert time.perf_counter() - began < 0.5
-        await asyncio.sleep(0.8)
+    monkeypatch.setattr(rates, "_PAUSE_SECONDS", 3600.0)
+    tries = 0
+
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal tries
+        tries += 1
+        await reader.read()
+        writer.close()
+
+    server = await asyncio.start_server(silent, "127.0.0.1", 0)
+    counted = Rates.connect(f"redis://127.0.0.1:{server.sockets[0].getsockname()[1]}/0")
+    assert await passed(counted, 20, 50) == 20
+    assert tries == 1
     await counted.close()
+    server.close()
+    await server.wait_closed()
 
 
 async def test_a_redis_that_comes_back_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,21 +86,6 @@ async def test_a_redis_that_comes_back_is_asked_again(monkeypatch: pytest.Monkey
         async with Redis.from_url(server.url) as client:
             assert await client.keys("celeus:rate*")
     await counted.close()
-
-
-@pytest.mark.parametrize("nonsense", ["999999999", "soup", "-5", "1e400"])
-async def test_nonsense_in_redis_keeps_nobody_out(
-    shared: Rates, redis_url: str, nonsense: str
-) -> None:
-    await shared.count("n", 20)
-    async with Redis.from_url(redis_url) as client:
-        for key in await client.keys("celeus:rate*"):
-            await client.set(key, nonsense)
-        assert await passed(shared, 20, 25) >= 19
-        for key in await client.keys("celeus:rate*"):
-            await client.delete(key)
-            await client.lpush(key, nonsense)
-        assert await passed(shared, 20, 25) == 20
 
 
 async def test_a_large_limit_holds_and_is_hardly_asked_about(redis_url: str) -> None:
@@ -127,4 +110,4 @@ async def test_memory_stays_bounded_whatever_is_counted(
     assert len(alone._memory.storage) <= 102
     for number in range(1000):
         await alone.count(f"large-{number}", 60_000)
-    assert len(alone._taken) <= 100
+    assert len(alone._shares) <= 100

@@ -8,21 +8,24 @@ from dataclasses import replace
 
 import pytest
 
-from app.core import guesses, session
-from app.core.policies import Policy, policy_named
-from app.core.proposals import Mixture
-from app.core.session import PENDING, Round, State
-from app.core.signals import Extremes, Range, exact_range, floor_range
+from celeus.core.eprocess.signals import Extremes, Range, exact_range, floor_range
+from celeus.core.plans.plan import Plan
+from celeus.core.plans.policies import Policy, policy_named
+from celeus.core.sampling import predictors
+from celeus.core.sampling.proposals import MixtureProposal
+from celeus.core.sessions import state as session
+from celeus.core.sessions.fold import fold_round
+from celeus.core.sessions.state import State
 
 
 def draws_recorded_as_even(monkeypatch: pytest.MonkeyPatch) -> None:
     """Items drawn by their scores and recorded as drawn evenly: the mean signal is biased."""
 
-    def even(self: Mixture, item: int) -> float:
+    def even(self: MixtureProposal, item: int) -> float:
         del item
         return 1.0 / self.left
 
-    monkeypatch.setattr(Mixture, "probability", even)
+    monkeypatch.setattr(MixtureProposal, "probability", even)
 
 
 def narrow_floor(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -32,19 +35,19 @@ def narrow_floor(monkeypatch: pytest.MonkeyPatch) -> None:
         del beta
         return floor_range(plug_in, left, 1.0, pool)
 
-    monkeypatch.setattr(guesses, "floor_range", narrow)
+    monkeypatch.setattr(predictors, "floor_range", narrow)
 
 
 def narrow_exact(monkeypatch: pytest.MonkeyPatch) -> None:
     """The range of the strata without its outer tenths."""
 
     def narrow(
-        plug_in: float, surrogate: guesses.Floats, q: guesses.Floats, pool: Extremes
+        plug_in: float, surrogate: predictors.Floats, q: predictors.Floats, pool: Extremes
     ) -> Range:
         whole = exact_range(plug_in, surrogate, q, pool)
         return Range(whole.lower + 0.1 * whole.width, whole.upper - 0.1 * whole.width)
 
-    monkeypatch.setattr(guesses, "exact_range", narrow)
+    monkeypatch.setattr(predictors, "exact_range", narrow)
 
 
 def raw_losses(name: str) -> Policy:
@@ -55,12 +58,12 @@ def raw_losses(name: str) -> Policy:
 def folded_by_arrival(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rounds are folded as their losses come: fast judgements first."""
 
-    def judge(state: State, round_: int, loss: float | None) -> None:
-        at = next(i for i, one in enumerate(state.rounds) if one.draw.round == round_)
-        judged: Round = state.rounds.pop(at)
-        assert judged.loss is PENDING
-        judged.loss = judged.answer = loss
-        state.rounds.insert(state.observed, judged)
-        state.observed += 1
+    def fold_arrived(plan: Plan, state: State) -> State:
+        rounds = state.rounds
+        arrived = (place for place in range(len(rounds)) if rounds.is_judged(place))
+        places = sorted(arrived, key=rounds.answered_at.__getitem__)
+        for place in places[state.folded :]:
+            state.fold = fold_round(plan, state.fold, rounds.outcome(place))
+        return state
 
-    monkeypatch.setattr(session, "_judge", judge)
+    monkeypatch.setattr(session, "fold_ready", fold_arrived)

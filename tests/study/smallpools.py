@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.study.cells import VOTERS_IMAGENET
-from app.study.realpools import BILLIONS
+from celeus.study.pools.real import BILLIONS, VOTERS_IMAGENET
 
 ITEMS = 1200
 OPTIONS = 6

@@ -6,9 +6,9 @@ import re
 import pytest
 from fastapi import FastAPI
 
-from app.main import PAGES
-from app.operations.browsers import csrf_of
-from app.web.pages import PageRoute
+from celeus.main import PAGES
+from celeus.operations.access.browsers import csrf_of
+from celeus.web.pages import PageRoute
 from tests.api.contract import CLOSED, MISSING, client_with
 from tests.keys import ADMIN, bearer, key_in
 from tests.web.test_signing_in import Visiting, csrf, service

@@ -13,15 +13,21 @@ from fastapi import FastAPI
 from httpx import ASGITransport, AsyncClient, Response
 from sqlalchemy import text
 
-from app.errors import KeyNotFound, KeyRetired, SessionNotFound, Unauthenticated
-from app.main import create_app
-from app.operations.admission import admit
-from app.operations.browsers import MOST_BROWSERS, csrf_of, sign_in
-from app.operations.invitations import Wanted, accept, invite, invite_anew, invite_operator
-from app.operations.keys import NewKey, create_key, list_keys, revoke_key
-from app.operations.rooms import Rooms
-from app.settings import Settings
-from app.web.signin import local_path
+from celeus.errors import KeyNotFound, KeyRetired, SessionNotFound, Unauthenticated
+from celeus.main import create_app
+from celeus.operations.access.authentication import admit
+from celeus.operations.access.browsers import MOST_BROWSERS, csrf_of, sign_in
+from celeus.operations.access.invitations import (
+    LinkRequest,
+    accept,
+    invite,
+    invite_anew,
+    invite_operator,
+)
+from celeus.operations.access.keys import NewKey, create_key, list_keys, revoke_key
+from celeus.operations.runtime.context import Context
+from celeus.settings import Settings
+from celeus.web.signin import local_path
 from tests.factories import known_pool, opened
 from tests.keys import ADMIN, bearer, key_in
 
@@ -55,9 +61,9 @@ async def service(database_url: str, **chosen: object) -> AsyncIterator[AsyncCli
 
 
 @pytest.fixture
-def rooms(app: FastAPI) -> Rooms:
-    rooms: Rooms = app.state.rooms
-    return rooms
+def context(app: FastAPI) -> Context:
+    context: Context = app.state.context
+    return context
 
 
 async def test_a_page_leads_whoever_is_not_signed_in_to_the_login_and_back(
@@ -214,8 +220,8 @@ async def test_signing_out_ends_this_browser_and_no_other(
         assert (await another.get("/v1/pools")).status_code == 200
 
 
-async def revoke(rooms: Rooms, key: str) -> None:
-    await revoke_key(rooms, key)
+async def revoke(context: Context, key: str) -> None:
+    await revoke_key(context, key)
 
 
 ENDINGS = {
@@ -241,11 +247,11 @@ async def test_a_browser_is_signed_out_when(statement: str, database_url: str) -
 
 
 async def test_revoking_a_key_ends_the_browsers_signed_in_by_it_for_good(
-    rooms: Rooms, visiting: Visiting, database_url: str
+    context: Context, visiting: Visiting, database_url: str
 ) -> None:
     token, other = key_in(database_url, "read"), key_in(database_url, "read")
     async with visiting(token), visiting(other):
-        await revoke_key(rooms, key_id(token))
+        await revoke_key(context, key_id(token))
         with psycopg.connect(database_url) as db:
             left = db.execute("SELECT key_id FROM browser_sessions").fetchall()
     assert left == [(key_id(other),)]
@@ -281,29 +287,31 @@ async def test_use_is_noted_to_the_minute_and_keeps_a_browser_signed_in(
             assert db.execute(used, [key_id(token)]).fetchone() == (True,)
 
 
-async def test_browsers_of_one_key_and_what_is_over_take_bounded_room(rooms: Rooms) -> None:
-    caller = await admit(rooms, *ADMIN.split("_", 2)[1:])
+async def test_browsers_of_one_key_and_what_is_over_take_bounded_room(context: Context) -> None:
+    caller = await admit(context, *ADMIN.split("_", 2)[1:])
     for _ in range(MOST_BROWSERS + 5):
-        await sign_in(rooms, caller, "/")
-    async with rooms.transaction() as db:
+        await sign_in(context, caller, "/")
+    async with context.transaction() as db:
         count = text("SELECT count(*) FROM browser_sessions")
         assert await db.scalar(count) == MOST_BROWSERS
         await db.execute(text("UPDATE browser_sessions SET expires_at = now()"))
-    await sign_in(rooms, caller, "/")
-    async with rooms.transaction() as db:
+    await sign_in(context, caller, "/")
+    async with context.transaction() as db:
         assert await db.scalar(count) == 1
     for _ in range(3):
-        made = await invite(rooms, caller.key_id, Wanted("/", WEEK))
-        await accept(rooms, made.token)
-    await invite(rooms, caller.key_id, Wanted("/", WEEK))
-    async with rooms.transaction() as db:
+        made = await invite(context, caller.key_id, LinkRequest("/", WEEK))
+        await accept(context, made.token)
+    await invite(context, caller.key_id, LinkRequest("/", WEEK))
+    async with context.transaction() as db:
         assert await db.scalar(text("SELECT count(*) FROM invitations")) == 1
 
 
 async def test_a_link_used_at_once_by_many_signs_one_of_them_in(
-    rooms: Rooms, visiting: Visiting, database_url: str
+    context: Context, visiting: Visiting, database_url: str
 ) -> None:
-    made = await invite(rooms, key_id(key_in(database_url, "read")), Wanted("/label/x", WEEK))
+    made = await invite(
+        context, key_id(key_in(database_url, "read")), LinkRequest("/label/x", WEEK)
+    )
 
     async def use() -> Response:
         async with visiting() as browser:
@@ -319,8 +327,8 @@ async def test_a_link_used_at_once_by_many_signs_one_of_them_in(
         assert made.token not in str(db.execute("SELECT i::text FROM invitations i").fetchall())
 
 
-async def test_the_same_link_twice_signs_in_once(rooms: Rooms, visiting: Visiting) -> None:
-    made = await invite_operator(rooms, WEEK)
+async def test_the_same_link_twice_signs_in_once(context: Context, visiting: Visiting) -> None:
+    made = await invite_operator(context, WEEK)
     assert made is not None
     assert made.token not in repr(made)
     async with visiting() as browser:
@@ -332,7 +340,7 @@ async def test_the_same_link_twice_signs_in_once(rooms: Rooms, visiting: Visitin
 
 
 async def test_a_link_works_no_longer_when_it_or_its_key_is_over(
-    rooms: Rooms, database_url: str
+    context: Context, database_url: str
 ) -> None:
     token = key_in(database_url, "read")
     for statement in (
@@ -341,27 +349,27 @@ async def test_a_link_works_no_longer_when_it_or_its_key_is_over(
         "UPDATE keys SET revoked_at = now() WHERE key_id = %s",
     ):
         run(database_url, "UPDATE keys SET expires_at = NULL WHERE key_id = %s", key_id(token))
-        made = await invite(rooms, key_id(token), Wanted("/", WEEK))
+        made = await invite(context, key_id(token), LinkRequest("/", WEEK))
         run(database_url, statement, key_id(token))
         with pytest.raises(Unauthenticated):
-            await accept(rooms, made.token)
+            await accept(context, made.token)
     with pytest.raises(KeyRetired):
-        await invite(rooms, key_id(token), Wanted("/", WEEK))
+        await invite(context, key_id(token), LinkRequest("/", WEEK))
     with pytest.raises(KeyNotFound):
-        await invite(rooms, "0" * 16, Wanted("/", WEEK))
+        await invite(context, "0" * 16, LinkRequest("/", WEEK))
     for guess in ("", "x", "x" * 43, secrets.token_urlsafe(32)):
         with pytest.raises(Unauthenticated):
-            await accept(rooms, guess)
+            await accept(context, guess)
 
 
 async def test_a_link_for_a_session_needs_a_key_of_its_project(
-    rooms: Rooms, visiting: Visiting, database_url: str
+    context: Context, visiting: Visiting, database_url: str
 ) -> None:
     async with visiting() as client:
         client.headers.update(bearer())
         session = await opened(client, await known_pool(client, 30))
-    wanted = Wanted(f"/label/{session}", WEEK, UUID(session.removeprefix("ses_")))
-    made = await invite_anew(rooms, NewKey("Anna", ("label",)), wanted)
+    wanted = LinkRequest(f"/label/{session}", WEEK, UUID(session.removeprefix("ses_")))
+    made = await invite_anew(context, NewKey("Anna", ("label",)), wanted)
     async with visiting() as browser:
         answer = await browser.post("/login", data={"invite": made.token})
         assert answer.headers["Location"] == f"/label/{session}"
@@ -371,24 +379,24 @@ async def test_a_link_for_a_session_needs_a_key_of_its_project(
         assert len(drawn.json()["draws"]) == 1
     other = key_in(database_url, "label", project="other")
     with pytest.raises(SessionNotFound):
-        await invite(rooms, key_id(other), wanted)
-    before = len(await list_keys(rooms))
+        await invite(context, key_id(other), wanted)
+    before = len(await list_keys(context))
     with pytest.raises(SessionNotFound):
-        await invite_anew(rooms, NewKey("Otto", ("label",), "other"), wanted)
-    assert len(await list_keys(rooms)) == before
+        await invite_anew(context, NewKey("Otto", ("label",), "other"), wanted)
+    assert len(await list_keys(context)) == before
 
 
 async def test_the_operators_link_is_for_the_oldest_admin_key_of_the_default_project(
-    rooms: Rooms, database_url: str
+    context: Context, database_url: str
 ) -> None:
     run(database_url, "DELETE FROM keys")
-    assert await invite_operator(rooms, WEEK) is None
+    assert await invite_operator(context, WEEK) is None
     key_in(database_url, "admin", project="other")
     key_in(database_url, "manage")
-    assert await invite_operator(rooms, WEEK) is None
-    first = await create_key(rooms, NewKey("first", ("admin",)))
-    await create_key(rooms, NewKey("second", ("admin",)))
-    made = await invite_operator(rooms, WEEK)
+    assert await invite_operator(context, WEEK) is None
+    first = await create_key(context, NewKey("first", ("admin",)))
+    await create_key(context, NewKey("second", ("admin",)))
+    made = await invite_operator(context, WEEK)
     assert made is not None
     assert made.key_id == first.record.key_id
 

@@ -4,6 +4,7 @@ import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import IO, Annotated, Any, Literal
+from uuid import UUID
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse
@@ -12,13 +13,13 @@ from pydantic.config import JsonDict
 from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
-from app.api.dependencies import CallerOf, OpenRooms, Reads, SessionId
-from app.api.problems import responses
-from app.api.sessionschema import Time
-from app.api.tags import still_holds
-from app.api.uploads import spooled, too_large
-from app.core.signing import ALGORITHM, public_to_pem
-from app.errors import (
+from celeus.api.access.parameters import CallerOf, Manages, OpenContext, Reads, SessionId
+from celeus.api.sessions.schema import Time
+from celeus.api.wire.etags import KnownTags, still_holds
+from celeus.api.wire.problems import responses
+from celeus.api.wire.uploads import spooled, too_large
+from celeus.core.certificates.ed25519 import ALGORITHM, public_to_pem
+from celeus.errors import (
     Busy,
     InvalidValue,
     LedgerBroken,
@@ -29,8 +30,9 @@ from app.errors import (
     VerificationBusy,
     VerificationTooCostly,
 )
-from app.operations import certificates
-from app.operations.signers import public_key_in
+from celeus.operations.certificates import issue
+from celeus.operations.certificates.signing_keys import public_key_in
+from celeus.operations.runtime.verifications import bounds_of, report_on
 
 router = APIRouter(tags=["certificates"])
 
@@ -55,12 +57,12 @@ class Certificate(BaseModel):
 
     model_config = ConfigDict(extra="allow")
 
-    format: Literal["celeus-certificate-1"]
+    format: Literal["celeus-certificate-2"]
     kind: Literal["final", "interim"]
     final: bool
     session_id: str
-    issued_at: Time
-    supersedes: str | None = Field(description="Digest of the last one before a correction.")
+    issued_at: Time = Field(description="Time of its last event, or of the opening.")
+    supersedes: str | None = Field(description="Digest of the last one issued before a correction.")
     method_version: str
     claim: dict[str, Any]
     plan: dict[str, Any]
@@ -147,20 +149,48 @@ VERIFY_BODY: dict[str, Any] = {
     responses=responses(SessionNotFound, LedgerBroken, Busy, SigningKeyMissing)
     | {304: {"description": "The ETag still holds."}},
 )
-async def get_certificate(rooms: Reads, session_id: SessionId, request: Request) -> Response:
+async def get_certificate(
+    context: Reads, session_id: SessionId, known: KnownTags = None
+) -> Response:
     """Interim while the session is open, the final one with the seed once it is closed.
 
     The bytes are canonical JSON (RFC 8785) and the ETag is their SHA-256. While nothing happens in
-    the session they stay the same; those of the final certificate stay for ever.
+    the session they stay the same; those of the final certificate stay for ever. Reading keeps
+    nothing.
     """
-    issued = await certificates.issue(rooms, session_id)
-    etag = f'"{issued.digest}"'
-    headers = {"ETag": etag, "Cache-Control": "no-cache"}
-    if still_holds(request, etag):
+    certificate = await issue.current(context, session_id)
+    headers = _headers(session_id, certificate)
+    if still_holds(known, headers["ETag"]):
         return Response(status_code=304, headers=headers)
+    return Response(certificate.body, media_type="application/json", headers=headers)
+
+
+@router.post(
+    "/v1/sessions/{session_id}/certificate",
+    operation_id="issue_certificate",
+    summary="Issue the certificate of a session",
+    status_code=201,
+    response_model=Certificate,
+    responses=responses(SessionNotFound, LedgerBroken, Busy, SigningKeyMissing),
+)
+async def issue_certificate(context: Manages, session_id: SessionId, request: Request) -> Response:
+    """The same bytes as GET, and the service remembers that it issued them.
+
+    Certificates after the next correction name this one in `supersedes`. Closing a session issues
+    its final certificate; ask here where there was no signing key then.
+    """
+    issued = await issue.issue(context, session_id)
+    headers = _headers(session_id, issued) | {"Location": request.url.path}
+    return Response(issued.body, 201, headers, media_type="application/json")
+
+
+def _headers(session_id: UUID, issued: issue.Issued) -> dict[str, str]:
     name = f"ses_{session_id.hex}.certificate.json"
-    headers["Content-Disposition"] = f'attachment; filename="{name}"'
-    return Response(issued.body, media_type="application/json", headers=headers)
+    return {
+        "ETag": f'"{issued.digest}"',
+        "Cache-Control": "no-cache",
+        "Content-Disposition": f'attachment; filename="{name}"',
+    }
 
 
 @router.get(
@@ -169,10 +199,10 @@ async def get_certificate(rooms: Reads, session_id: SessionId, request: Request)
     summary="The public key certificates are signed with",
     responses=responses(SigningKeyMissing),
 )
-async def get_signing_key(rooms: OpenRooms, caller: CallerOf) -> PublicKey:
-    """Note it once, from a place you trust, and give it to `celeus verify --key`."""
+async def get_signing_key(context: OpenContext, caller: CallerOf) -> PublicKey:
+    """Note it once, from a place you trust, and give it to `celeus verify --public-key`."""
     del caller
-    public = certificates.public_key(rooms)
+    public = issue.public_key(context)
     return PublicKey(public_key=public.hex(), pem=public_to_pem(public).decode())
 
 
@@ -187,7 +217,7 @@ async def get_signing_key(rooms: OpenRooms, caller: CallerOf) -> PublicKey:
     ),
 )
 async def verify_certificate(
-    rooms: OpenRooms,
+    context: OpenContext,
     caller: CallerOf,
     request: Request,
     key: Annotated[
@@ -200,14 +230,14 @@ async def verify_certificate(
     of `columns.npz`) and `key` if you like. An answer 200 is a report; read its `valid`.
     """
     del caller
-    settings = rooms.settings
-    async with _received(request, settings.certificate_limit_bytes) as (certificate, pool, told):
+    settings = context.settings
+    async with _received(request, settings.certificate_limit_bytes) as (certificate, pool, own_key):
         trusted = None if key is None else bytes.fromhex(key)
-        if told is not None:
-            trusted = public_key_in(told, "the form's key")
-        report = await rooms.verifications.report_on(
-            certificate, pool, trusted, settings.verification_seconds
-        )
+        if own_key is not None:
+            trusted = public_key_in(own_key, "the form's key")
+        async with context.gates.verifications:
+            bounds = bounds_of(settings.verification_seconds)
+            report = await report_on(certificate, pool, trusted, bounds)
     return JSONResponse(report)
 
 
@@ -237,7 +267,7 @@ async def _received(request: Request, limit_bytes: int) -> AsyncIterator[Receive
             await form.close()
     else:
         raise UnsupportedFormat(
-            "The body is neither a certificate nor a form that holds one.",
+            "The body must be a certificate or a form that contains one.",
             field="Content-Type",
             rule="application/json or multipart/form-data",
             value=media,
@@ -257,7 +287,7 @@ async def _form(request: Request) -> FormData:
         return await parser.parse()
     except (MultiPartException, KeyError) as error:
         raise InvalidValue(
-            "The form cannot be read.",
+            "The form could not be parsed.",
             field="body",
             rule="multipart/form-data with the files certificate and pool, and the text key",
             value=str(error),
@@ -268,22 +298,22 @@ def _parts(form: FormData, limit_bytes: int) -> Received:
     for name in form:
         if name not in {"certificate", "pool", "key"}:
             raise InvalidValue(
-                "The form has a part that nothing is done with.",
+                "The form has an unknown part.",
                 field=name,
                 rule="certificate, pool or key",
             )
     certificate, pool, key = (form.get(name) for name in ("certificate", "pool", "key"))
     if not isinstance(certificate, UploadFile) or isinstance(pool, str):
         raise InvalidValue(
-            "The form lacks the file of a certificate, or its pool is no file.",
+            "The form needs the certificate as a file; a pool must be a file too.",
             field="certificate",
             rule="a part with a file name",
         )
     _check_size(certificate.size or 0, limit_bytes)
-    told = key.file.read(LARGEST_KEY_BYTES) if isinstance(key, UploadFile) else None
+    named = key.file.read(LARGEST_KEY_BYTES) if isinstance(key, UploadFile) else None
     if isinstance(key, str):
-        told = key.encode()
-    return _on_disk(certificate), None if pool is None else _on_disk(pool), told
+        named = key.encode()
+    return _on_disk(certificate), None if pool is None else _on_disk(pool), named
 
 
 def _on_disk(part: UploadFile) -> IO[bytes]:

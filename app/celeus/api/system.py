@@ -8,9 +8,9 @@ from fastapi.responses import JSONResponse
 from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import BaseModel
 
-from app.api.dependencies import Administers, CallerOf, OpenRooms
-from app.api.problems import responses
-from app.errors import DatabaseUnavailable, SchemaBehind
+from celeus.api.access.parameters import Administers, CallerOf, OpenContext
+from celeus.api.wire.problems import responses
+from celeus.errors import DatabaseUnavailable, SchemaBehind
 
 router = APIRouter(tags=["system"])
 
@@ -49,11 +49,11 @@ async def healthz() -> Health:
     summary="May it be sent requests?",
     responses=responses(DatabaseUnavailable, SchemaBehind),
 )
-async def readyz(rooms: OpenRooms) -> Health:
+async def readyz(context: OpenContext) -> Health:
     """The database is reachable and its schema is the one this version was written for."""
-    if await rooms.database.at_head():
+    if await context.database.at_head():
         return Health()
-    if await rooms.database.reachable():
+    if await context.database.reachable():
         raise SchemaBehind("The schema of the database is not that of this version.")
     raise DatabaseUnavailable("The database does not answer.")
 

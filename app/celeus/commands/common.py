@@ -1,35 +1,39 @@
-"""What commands have in common: the settings they run with, and the database they run on."""
+"""Shared parts of commands: settings, the database, and the address of the service."""
 
+import os
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app.errors import DataFolderBusy, DataFolderUnusable, InvalidValue
+from celeus.errors import DataFolderBusy, DataFolderUnusable, InvalidValue
 
 if TYPE_CHECKING:
     # Not even for annotations at run time: it takes most of a second.
-    from app.settings import Settings
+    from celeus.settings import Settings
 
 JOIN_SECONDS = 30.0
 """How long to wait for a database that another process is starting."""
+
+_ADDRESS = "address"
+"""File of the data folder that says where the running service is reached."""
 
 DataDir = Annotated[
     Path | None, typer.Option(help="Folder of the private PostgreSQL (CELEUS_DATA_DIR).")
 ]
 
 
-def settings_of(**given: Any) -> "Settings":  # noqa: ANN401 -- one type per setting
-    """Settings of the environment, with the options that were given in their place."""
+def settings_of(**values: Any) -> "Settings":  # noqa: ANN401 -- one type per setting
+    """Settings of the environment, overridden by command-line options."""
     from pydantic import ValidationError
 
-    from app.settings import Settings
+    from celeus.settings import Settings
 
     try:
-        return Settings(**{name: value for name, value in given.items() if value is not None})
+        return Settings(**{name: value for name, value in values.items() if value is not None})
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"])
@@ -39,7 +43,7 @@ def settings_of(**given: Any) -> "Settings":  # noqa: ANN401 -- one type per set
 
 
 def address_of(settings: "Settings", port: int | None = None) -> str:
-    """Where people reach the service: as the settings tell, else on this machine."""
+    """Where people reach a service with these settings: the public URL, else on this machine."""
     if settings.public_url is not None:
         return settings.public_url.rstrip("/")
     # Whoever listens on every address of a machine is reached on its own
@@ -48,27 +52,56 @@ def address_of(settings: "Settings", port: int | None = None) -> str:
 
 
 @contextmanager
+def published_address(settings: "Settings", address: str) -> Iterator[None]:
+    """Leave the service's address in the data folder for other commands, until the end.
+
+    On a named database there is no folder that they share; there CELEUS_PUBLIC_URL tells them.
+    """
+    if settings.database_url is not None:
+        yield
+        return
+    file = settings.data_dir / _ADDRESS
+    file.write_text(f"{os.getpid()} {address}\n", encoding="utf-8")
+    try:
+        yield
+    finally:
+        file.unlink(missing_ok=True)
+
+
+def service_address(settings: "Settings") -> str:
+    """Where the service is reached: the public URL, where the running one says, or the default."""
+    if settings.public_url is None and settings.database_url is None:
+        with suppress(OSError, ValueError):
+            text = (settings.data_dir / _ADDRESS).read_text(encoding="utf-8")
+            process, _, address = text.strip().partition(" ")
+            # Left by a service that was killed: another program may listen there now
+            os.kill(int(process), 0)
+            return address
+    return address_of(settings)
+
+
+@contextmanager
 def database(settings: "Settings") -> Iterator[str]:
     """Address of the database: the one named, else a private one, migrated, until the end."""
     if settings.database_url is not None:
         yield settings.database_url
         return
-    from app.store.embedded import postgres
-    from app.store.migrations import upgrade
+    from celeus.store.embedded.server import postgres
+    from celeus.store.schema import migrate
 
     with postgres(settings.data_dir) as url:
-        upgrade(url)
+        migrate(url)
         yield url
 
 
 @contextmanager
 def joined_database(settings: "Settings") -> Iterator[str]:
-    """Address of a database for an errand: the one named, else the private one, running or not.
+    """Address of a database: the one named, else the private one, started if need be.
 
     A server that runs it is joined; where none runs, the database is started for the errand. An
     errand makes no database: a folder without one is refused.
     """
-    from app.store.embedded import running
+    from celeus.store.embedded.server import running
 
     folder = settings.data_dir
     if settings.database_url is not None:
@@ -76,7 +109,8 @@ def joined_database(settings: "Settings") -> Iterator[str]:
         return
     if not (folder / "postgres").exists():
         raise DataFolderUnusable(
-            f"there is no database in {folder}; `celeus serve` makes one, --data-dir names another",
+            f"there is no database in {folder}; `celeus serve` creates one, --data-dir names"
+            " another folder",
             field="data_dir",
         )
     with ExitStack() as stack:
@@ -91,13 +125,13 @@ def joined_database(settings: "Settings") -> Iterator[str]:
 
 
 def _awaited(folder: Path) -> str:
-    from app.store.embedded import running
+    from celeus.store.embedded.server import running
 
     deadline = time.monotonic() + JOIN_SECONDS
     while (url := running(folder)) is None:
         if time.monotonic() > deadline:
             raise DataFolderBusy(
-                f"the database in {folder} is held by a process and does not answer",
+                f"another process holds the database in {folder}, which does not answer",
                 field="data_dir",
             )
         time.sleep(0.1)

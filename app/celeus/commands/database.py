@@ -9,32 +9,32 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app.commands.common import DataDir, joined_database, settings_of
-from app.errors import InvalidValue
+from celeus.commands.common import DataDir, joined_database, settings_of
+from celeus.errors import InvalidValue
 
 if TYPE_CHECKING:
-    from app.settings import Settings
+    from celeus.settings import Settings
 
 PASS_ON = {"ignore_unknown_options": True, "allow_interspersed_args": False}
-"""What follows the tool's name is the tool's business."""
+"""Arguments after the tool's name are passed on to the tool."""
 
 
 def database_tool(
     tool: Annotated[
-        list[str] | None, typer.Argument(help="A tool of PostgreSQL and its arguments.")
+        list[str] | None, typer.Argument(help="A PostgreSQL tool and its arguments.")
     ] = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Run a tool of PostgreSQL on the database; without one, print address and tools' folder.
+    """Run a PostgreSQL tool on the database; without one, print its address and the tools' folder.
 
-    Host, user and database are given to the tool by its environment. The private database is
-    joined where `celeus serve` runs it, and started for the tool where nobody does.
+    The tool gets host, user and database from its environment. The private database is started for
+    the tool unless `celeus serve` already runs it.
 
         celeus database pg_dump -Fc -f celeus.dump
     """
     settings = settings_of(data_dir=data_dir)
     with joined_database(settings) as url:
-        from app.store.database import plain_url
+        from celeus.store.database import plain_url
 
         folder = _tools(settings)
         if not tool:
@@ -46,19 +46,19 @@ def database_tool(
             raise InvalidValue(
                 f"there is no {tool[0]} in {' or '.join(_places(folder))}",
                 field="tool",
-                rule="pg_dump, pg_restore, psql and the like",
+                rule="a tool such as pg_dump, pg_restore or psql",
                 value=tool[0],
             )
-        done = subprocess.run(  # noqa: S603 -- what the operator asks for
+        result = subprocess.run(  # noqa: S603 -- what the operator asks for
             [program, *tool[1:]], env=os.environ | _environment(plain_url(url)), check=False
         )
-    raise SystemExit(done.returncode)
+    raise SystemExit(result.returncode)
 
 
 def _tools(settings: "Settings") -> Path | None:
     """Folder of the wheel's programs; a named database may do without them."""
-    from app.errors import DataFolderUnusable
-    from app.store.embedded import programs_folder
+    from celeus.errors import DataFolderUnusable
+    from celeus.store.embedded.server import programs_folder
 
     try:
         return programs_folder()

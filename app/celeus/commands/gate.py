@@ -1,23 +1,25 @@
 """`celeus gate`: the answer of a session as an exit status, for pipelines.
 
-0 when every answer is yes, 2 when one is no, 3 while one is undecided, 1 when nobody could tell.
+0 when every answer is yes, 2 when one is no, 3 while one is undecided, 1 on an error.
 """
 
 import json
 import math
+import os
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
-from app.errors import InvalidValue
+from celeus.errors import InvalidValue
 
 if TYPE_CHECKING:
     # Not even for annotations at run time: it takes a fifth of a second.
-    from app.commands.gateclient import Server
-    from app.core.stopping import Question
+    from celeus.commands.gate_client import Server
+    from celeus.core.plans.stopping import Question
 
 STATUS = {"yes": 0, "no": 2, "undecided": 3}
 """Exit status by answer; 1 is for errors."""
@@ -26,7 +28,7 @@ REQUEST_SECONDS = 10.0
 
 
 class GateCommand(TyperCommand):
-    """A command whose wrong usage exits 1: 2 means "no" here."""
+    """A command that exits 1 on wrong usage: 2 means "no" here."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 -- typer brings its own click
         """Read the options, or refuse them by name."""
@@ -40,7 +42,7 @@ class GateCommand(TyperCommand):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Outcome:
     """A session's document, and the answers asked for."""
 
     session: dict[str, Any]
@@ -56,17 +58,17 @@ class Found:
 
     @property
     def final(self) -> bool:
-        """Nothing that waiting could change."""
+        """Whether waiting cannot change the outcome."""
         return self.answer != "undecided" or self.session["state"] == "closed"
 
     def line(self) -> str:
         """Claim, interval and answers for a reader."""
         known = self.session
-        answers = ", ".join(_told(one) for one in self.answers)
+        answers = ", ".join(_line(one) for one in self.answers)
         return (
             f"{known['id']}: {known['target']} risk in [{known['lower']:.6g}, {known['upper']:.6g}]"
             f" with probability {1.0 - known['alpha']:g} at every moment, after {known['round']}"
-            f" rounds ({known['state']}); {answers}"
+            f" labels in the interval ({known['state']}); {answers}"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -80,7 +82,7 @@ class Found:
         }
 
 
-def _told(one: dict[str, Any]) -> str:
+def _line(one: dict[str, Any]) -> str:
     where = "" if one["round"] is None else f" (round {one['round']})"
     return f"{one['side'].replace('_', ' ')} {one['threshold']:g}: {one['answer']}{where}"
 
@@ -89,90 +91,109 @@ def gate(  # noqa: PLR0913 -- one parameter an option
     *,
     session: Annotated[str, typer.Option(help="Id of the session, `ses_…`.")],
     url: Annotated[
-        str, typer.Option(envvar="CELEUS_URL", help="Where the service is.")
+        str, typer.Option(envvar="CELEUS_URL", help="Address of the service.")
     ] = "http://127.0.0.1:8000",
-    key: Annotated[
-        str | None, typer.Option(envvar="CELEUS_KEY", help="A key with scope `read`.")
+    api_key_file: Annotated[
+        Path | None,
+        typer.Option(help="File with a key of scope `read`; default: the key in CELEUS_KEY."),
     ] = None,
     wait: Annotated[
-        float, typer.Option(min=0.0, max=604_800.0, help="Seconds to wait for an answer.")
+        float, typer.Option(min=0.0, max=604_800.0, help="How many seconds to wait for an answer.")
     ] = 0.0,
     at_most: Annotated[
-        float | None, typer.Option(help="Ask this instead: is the risk at most so much?")
+        float | None,
+        typer.Option(help="Ask whether the risk is at most this, not what the session asks."),
     ] = None,
     at_least: Annotated[
-        float | None, typer.Option(help="Ask this instead: is the risk at least so much?")
+        float | None,
+        typer.Option(help="Ask whether the risk is at least this, not what the session asks."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False,
 ) -> None:
     """Exit 0 when a session answers yes to its questions, 2 for no, 3 while undecided, 1 on errors.
 
-    With --at-most or --at-least the session need not have asked beforehand: its interval holds the
-    risk at every moment at once, hence on the right side of every threshold at once.
+    --at-most and --at-least are valid although the session did not ask them when it was opened: its
+    interval holds the risk, so it is right about every threshold at once.
     """
-    from app.commands.gateclient import Server, Unanswered
+    from celeus.commands.gate_client import Server, Unanswered
 
-    asked = _asked(at_most, at_least)
+    question = _question(at_most, at_least)
+    if math.isnan(wait):
+        # Neither above nor below any limit, so the option lets it pass
+        raise InvalidValue("--wait must be a number of seconds", field="--wait", rule="a number")
     try:
-        found = _awaited(Server(url, session, key), asked, wait)
+        outcome = _wait(Server(url, session, _key(api_key_file)), question, wait)
     except Unanswered as error:
         typer.echo(f"celeus: {error}", err=True)
         raise typer.Exit(1) from None
-    typer.echo(json.dumps(found.to_dict()) if as_json else found.line())
-    raise typer.Exit(STATUS[found.answer])
+    typer.echo(json.dumps(outcome.to_dict()) if as_json else outcome.line())
+    raise typer.Exit(STATUS[outcome.answer])
 
 
-def _asked(at_most: float | None, at_least: float | None) -> "Question | None":
-    from app.core.stopping import Question
+def _key(file: Path | None) -> str | None:
+    """The key of the file or the environment; an argument would show it to every user here."""
+    if file is None:
+        return os.environ.get("CELEUS_KEY") or None
+    try:
+        return file.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise InvalidValue(f"{file} cannot be read: {why}", field="api_key_file") from error
+
+
+def _question(at_most: float | None, at_least: float | None) -> "Question | None":
+    from celeus.core.plans.stopping import Question
 
     if at_most is not None and at_least is not None:
-        rule = "given without --at-least"
-        raise InvalidValue(f"--at-most is {rule}", field="at_most", rule=rule)
+        rule = "one of --at-most and --at-least"
+        raise InvalidValue(f"give only {rule}", field="at_most", rule=rule)
     for threshold in (at_most, at_least):
         if threshold is not None and not math.isfinite(threshold):
-            raise InvalidValue("a threshold is a finite number", field="threshold", value=threshold)
+            raise InvalidValue(
+                "the threshold must be a finite number", field="threshold", value=threshold
+            )
     if at_most is not None:
         return Question("at_most", at_most)
     return None if at_least is None else Question("at_least", at_least)
 
 
-def _awaited(server: "Server", asked: "Question | None", wait: float) -> Found:
+def _wait(server: "Server", question: "Question | None", wait: float) -> Outcome:
     """The session when it is decided or closed, else when the wait is over."""
-    from app.commands.gateclient import Unanswered
+    from celeus.commands.gate_client import Unanswered
 
     deadline = time.monotonic() + wait
     while True:
         pause = POLL_SECONDS
         try:
-            outcome: Found | Unanswered = _answered(server.document(REQUEST_SECONDS), asked)
+            outcome: Outcome | Unanswered = _outcome(server.document(REQUEST_SECONDS), question)
         except Unanswered as error:
             if not error.passing:
                 raise
             outcome = error
             pause = max(pause, error.retry_after)
-        left = deadline - time.monotonic()
+        remaining = deadline - time.monotonic()
         if isinstance(outcome, Unanswered):
             # Whoever asks to be left alone for longer than we wait is not asked again.
-            if left <= 0.0 or outcome.retry_after > left:
+            if remaining <= 0.0 or outcome.retry_after > remaining:
                 raise outcome
-        elif outcome.final or left <= 0.0:
+        elif outcome.final or remaining <= 0.0:
             return outcome
-        time.sleep(min(pause, left))
+        time.sleep(min(pause, remaining))
 
 
-def _answered(session: dict[str, Any], asked: "Question | None") -> Found:
-    from app.core.eprocess import Interval
-    from app.core.stopping import rounding
+def _outcome(session: dict[str, Any], question: "Question | None") -> Outcome:
+    from celeus.core.interval import Interval
+    from celeus.core.plans.stopping import rounding
 
-    if asked is None:
+    if question is None:
         if not session["decisions"]:
             raise InvalidValue(
-                f"{session['id']} asks no questions; ask one with --at-most or --at-least",
+                f"{session['id']} has no questions; ask one with --at-most or --at-least",
                 field="session",
             )
-        return Found(session, session["decisions"])
+        return Outcome(session, session["decisions"])
     interval = Interval(session["lower"], session["upper"])
-    slack = rounding(Interval(interval.lower, max(interval.upper, abs(asked.threshold))))
-    answer = asked.answer(interval, slack)
-    one = {"side": asked.side, "threshold": asked.threshold, "answer": answer, "round": None}
-    return Found(session, [one])
+    slack = rounding(Interval(interval.lower, max(interval.upper, abs(question.threshold))))
+    answer = question.answer(interval, slack)
+    one = {"side": question.side, "threshold": question.threshold, "answer": answer, "round": None}
+    return Outcome(session, [one])

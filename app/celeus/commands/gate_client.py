@@ -1,24 +1,22 @@
-"""One document of a service over HTTP, in bounded time, or a sentence why there is none."""
+"""HTTP client of the gate: one document of a service in bounded time, or the reason why not."""
 
-import http.client
+import asyncio
 import json
 import re
-import threading
 import time
-import urllib.error
-import urllib.request
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any
-from urllib.parse import urlsplit
 
-from app.errors import InvalidValue
-from app.quoting import printable
+import httpx2
+
+from celeus.errors import InvalidValue
+from celeus.quoting import printable
 
 MOST_BYTES = 4 * 1024 * 1024
 MOST_LETTERS = 300
 ASK_AGAIN = frozenset({429, 500, 502, 503, 504})
-"""Refusals that may be over in a moment; any other stays one."""
+"""Status codes worth a retry."""
 TEXTS = ("id", "target", "state", "policy", "method_version")
 NUMBERS = ("alpha", "lower", "upper", "estimate", "round", "revision")
 ANSWERS = ("yes", "no", "undecided")
@@ -41,15 +39,8 @@ class Unanswered(Exception):
 
     @property
     def passing(self) -> bool:
-        """It may be over in a moment."""
+        """Whether a retry may succeed."""
         return self.status is None or self.status in ASK_AGAIN
-
-
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """A key is for the server it was given for, and for no other it may point to."""
-
-    def redirect_request(self, *_: Any, **__: Any) -> None:  # noqa: ANN401 -- whatever urllib passes
-        """None: the redirection is the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +52,7 @@ class Server:
     key: str | None
 
     def __post_init__(self) -> None:
-        parts = urlsplit(self.url)
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
+        if not _is_address(self.url):
             rule = "an address such as http://127.0.0.1:8000"
             raise InvalidValue(f"url must be {rule}", field="url", rule=rule, value=self.url)
         if _SESSION.fullmatch(self.session) is None:
@@ -71,55 +61,44 @@ class Server:
                 f"session must be {rule}", field="session", rule=rule, value=self.session
             )
         if self.key is not None and _KEY.fullmatch(self.key) is None:
-            raise InvalidValue("the key is none: it has other than visible characters", field="key")
+            raise InvalidValue("the key holds characters that no key has", field="CELEUS_KEY")
 
     def document(self, seconds: float) -> dict[str, Any]:
         """Where the session stands, within ``seconds``; raises Unanswered."""
-        found: list[dict[str, Any] | Unanswered] = []
-
-        def ask() -> None:
-            try:
-                found.append(self._asked(seconds))
-            except Unanswered as error:
-                found.append(error)
-
-        # Timeouts of sockets start anew with every byte, and a name may take its own time to be
-        # found: only a thread that can be left behind is over when it should be.
-        thread = threading.Thread(target=ask, daemon=True)
-        thread.start()
-        thread.join(seconds)
-        if not found:
+        try:
+            # Of all requests: a timeout of the socket starts anew with every byte
+            answer, body = asyncio.run(asyncio.wait_for(self._request(), seconds))
+        except TimeoutError:
             message = f"{self.url} does not answer within {seconds:.3g} seconds"
-            raise Unanswered(message)
-        answer = found[0]
-        if isinstance(answer, Unanswered):
-            raise answer
-        return answer
+            raise Unanswered(message) from None
+        except httpx2.HTTPError as error:
+            raise Unanswered(f"{self.url} cannot be reached: {_reason(error)}") from None
+        if answer.status_code != httpx2.codes.OK:
+            raise _refusal(answer, body)
+        return self._session(body)
 
-    def _asked(self, seconds: float) -> dict[str, Any]:
+    async def _request(self) -> tuple[httpx2.Response, bytes]:
+        """The answer and the beginning of its body; redirections are not followed.
+
+        A key is for the server it was given for, and for no other one it points to.
+        """
         address = f"{self.url.rstrip('/')}/v1/sessions/{self.session}"
-        headers = {"Accept": "application/json", "Cache-Control": "no-cache"}
+        headers = {"Cache-Control": "no-cache", "Accept-Encoding": "identity"}
         if self.key is not None:
             headers["Authorization"] = f"Bearer {self.key}"
-        request = urllib.request.Request(address, headers=headers)  # noqa: S310 -- http or https
-        opener = urllib.request.build_opener(_NoRedirects)
-        try:
-            with opener.open(request, timeout=seconds) as answer:
-                body = answer.read(MOST_BYTES)
-        except urllib.error.HTTPError as error:
-            with error:
-                raise _refused(error) from None
-        except urllib.error.URLError as error:
-            raise Unanswered(f"{self.url} cannot be reached: {_reason(error.reason)}") from None
-        except (OSError, http.client.HTTPException, ValueError) as error:
-            raise Unanswered(f"{self.url} cannot be reached: {_reason(error)}") from None
-        return self._read(body)
+        body = b""
+        async with (
+            httpx2.AsyncClient(timeout=None) as client,
+            client.stream("GET", address, headers=headers) as answer,
+        ):
+            async for part in answer.aiter_raw():
+                body += part
+                if len(body) > MOST_BYTES:
+                    break
+        return answer, body
 
-    def _read(self, body: bytes) -> dict[str, Any]:
-        try:
-            document = json.loads(body)
-        except (ValueError, RecursionError):
-            document = None
+    def _session(self, body: bytes) -> dict[str, Any]:
+        document = _json(body)
         if isinstance(document, dict):
             # A session last written to by an older service says nothing of decisions.
             document.setdefault("decisions", [])
@@ -128,6 +107,21 @@ class Server:
             raise Unanswered(message, status=200)
         session: dict[str, Any] = document
         return session
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = httpx2.URL(url)
+    except httpx2.InvalidURL:
+        return False
+    return parts.scheme in {"http", "https"} and parts.host != ""
+
+
+def _json(body: bytes) -> Any:  # noqa: ANN401 -- JSON
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _is_session(document: object) -> bool:
@@ -155,16 +149,13 @@ def _is_decision(one: object) -> bool:
     )
 
 
-def _refused(error: urllib.error.HTTPError) -> Unanswered:
-    try:
-        problem = json.loads(error.read(MOST_BYTES))
-        detail = str(problem["detail"])
-    except (OSError, http.client.HTTPException, ValueError, RecursionError, KeyError, TypeError):
-        detail = error.reason
-    text = plain(detail)
-    after = _seconds(error.headers.get("Retry-After"))
+def _refusal(answer: httpx2.Response, body: bytes) -> Unanswered:
+    problem = _json(body)
+    detail = problem.get("detail") if isinstance(problem, dict) else None
     return Unanswered(
-        f"the service answers {error.code}: {text}", status=error.code, retry_after=after
+        f"the service answers {answer.status_code}: {plain(str(detail or answer.reason_phrase))}",
+        status=answer.status_code,
+        retry_after=_seconds(answer.headers.get("Retry-After")),
     )
 
 
@@ -180,11 +171,14 @@ def _seconds(retry_after: str | None) -> float:
         return 0.0
 
 
-def _reason(error: object) -> str:
+def _reason(error: BaseException) -> str:
+    """The operating system's message beneath those of libraries."""
+    while error.__cause__ is not None:
+        error = error.__cause__
     return plain(str(error)) or type(error).__name__
 
 
 def plain(text: str) -> str:
-    """What a stranger wrote, on one line that no terminal takes for an order."""
-    kept = "".join(letter if letter.isprintable() else " " for letter in printable(text))
-    return " ".join(kept.split())[:MOST_LETTERS]
+    """A stranger's text on one line, without control characters."""
+    text_only = "".join(letter if letter.isprintable() else " " for letter in printable(text))
+    return " ".join(text_only.split())[:MOST_LETTERS]

@@ -1,7 +1,7 @@
 """`celeus keys`: make, list, revoke and rotate keys, and make links that sign a browser in.
 
-They work on the database of CELEUS_DATABASE_URL, else on the private one of --data-dir, while
-`celeus serve` runs on it and while it does not.
+The database is that of CELEUS_DATABASE_URL, or the private one of --data-dir, whether
+`celeus serve` runs on it or not.
 """
 
 import asyncio
@@ -14,20 +14,20 @@ from uuid import UUID
 
 import typer
 
-from app.commands.common import DataDir, address_of, joined_database, settings_of
-from app.errors import InvalidValue, SchemaBehind
+from celeus.commands.common import DataDir, joined_database, service_address, settings_of
+from celeus.errors import InvalidValue
 
 if TYPE_CHECKING:
     # Not even for annotations at run time: these take most of a second.
-    from app.operations.invitations import Invitation
-    from app.operations.keys import KeyRecord, MadeKey
-    from app.operations.rooms import Rooms
-    from app.settings import Settings
+    from celeus.operations.access.invitations import Invitation
+    from celeus.operations.access.keys import KeyRecord, MadeKey
+    from celeus.operations.runtime.context import Context
+    from celeus.settings import Settings
 
 T = TypeVar("T")
 
 keys = typer.Typer(
-    help="Make, list, revoke and rotate keys, and links to sign in.", no_args_is_help=True
+    help="Make, list, revoke and rotate keys; make links to sign in.", no_args_is_help=True
 )
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -40,26 +40,29 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print the key and no
 @keys.command()
 def create(  # noqa: PLR0913 -- one parameter an option
     *,
-    name: Annotated[str, typer.Option(help="What the key is for, as lists show it.")],
-    scope: Annotated[list[str], typer.Option(help="admin, manage, label or read; repeatable.")],
-    project: Annotated[str, typer.Option(help="What the key belongs to.")] = "default",
-    new_project: Annotated[bool, typer.Option(help="Make the project with it.")] = False,
+    name: Annotated[str, typer.Option(help="Name of the key in lists: what it is for.")],
+    scope: Annotated[
+        list[str], typer.Option(help="admin, manage, label or read; may be repeated.")
+    ],
+    project: Annotated[str, typer.Option(help="Project of the key.")] = "default",
+    new_project: Annotated[bool, typer.Option(help="Make the project, too.")] = False,
     expires_in: Annotated[
-        str | None, typer.Option(help="Life of the key, such as 12h or 30d; else for ever.")
+        str | None,
+        typer.Option(help="How long the key works: 90m, 12h, 30d or 52w; default: no end."),
     ] = None,
     quiet: Quiet = False,
     data_dir: DataDir = None,
 ) -> None:
     """Make a key and print it; it is shown only once.
 
-    `label` alone is blind: a judge who is told no estimate cannot be swayed by it. `manage` implies
-    `read`, `admin` everything.
+    Scope `label` alone shows no estimate, so that nothing sways the judge. `manage` includes
+    `read`; `admin` includes everything.
     """
-    from app.operations.keys import NewKey, create_key
+    from celeus.operations.access.keys import NewKey, create_key
 
     life = None if expires_in is None else _length(expires_in, "expires-in")
-    wanted = NewKey(name, tuple(scope), project, new_project, life)
-    _tell(_run(data_dir, lambda rooms: create_key(rooms, wanted)), quiet=quiet)
+    new = NewKey(name, tuple(scope), project, new_project, life)
+    _tell(_run(data_dir, lambda context: create_key(context, new)), quiet=quiet)
 
 
 @keys.command("list")
@@ -68,73 +71,77 @@ def list_all(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     data_dir: DataDir = None,
 ) -> None:
-    """List the keys of all projects; secrets are kept nowhere and never shown."""
-    from app.operations.keys import list_keys
+    """List the keys of all projects. Their secrets are stored nowhere and cannot be shown."""
+    from celeus.operations.access.keys import list_keys
 
     rows = [_row(record) for record in _run(data_dir, list_keys)]
     if as_json:
         typer.echo(json.dumps(rows, indent=2))
         return
-    shown = [{name: _cell(value) for name, value in row.items()} for row in rows]
+    cells = [{name: _cell(value) for name, value in row.items()} for row in rows]
     widths = {
-        name: max(len(name), *(len(row[name]) for row in shown)) for name in (shown or [{}])[0]
+        name: max(len(name), *(len(row[name]) for row in cells)) for name in (cells or [{}])[0]
     }
-    for line in ({name: name for name in widths}, *shown) if shown else ():
+    for line in ({name: name for name in widths}, *cells) if cells else ():
         typer.echo("  ".join(line[name].ljust(widths[name]) for name in widths).rstrip())
 
 
 @keys.command()
 def invite(  # noqa: PLR0913 -- one parameter an option
     *,
-    name: Annotated[str | None, typer.Option(help="Whom a new key is for.")] = None,
-    session: Annotated[str | None, typer.Option(help="Session to label; ses_….")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the new key: whom it is for.")] = None,
+    session: Annotated[
+        str | None, typer.Option(help="Id of the session to label or look at, ses_….")
+    ] = None,
     scope: Annotated[
-        list[str] | None, typer.Option(help="Of the new key; repeatable; else label.")
+        list[str] | None,
+        typer.Option(help="Scope of the new key; may be repeated; default: label."),
     ] = None,
-    key: Annotated[
-        str | None, typer.Option(help="Id of a key to use, in place of a new one.")
+    key_id: Annotated[
+        str | None, typer.Option(help="Id of an existing key to sign in with, instead of --name.")
     ] = None,
-    project: Annotated[str, typer.Option(help="What a new key belongs to.")] = "default",
-    expires_in: Annotated[str, typer.Option(help="Life of a new key, such as 12h.")] = "30d",
-    link_expires_in: Annotated[str, typer.Option(help="Life of the link.")] = "7d",
+    project: Annotated[str, typer.Option(help="Project of the new key.")] = "default",
+    expires_in: Annotated[
+        str, typer.Option(help="How long the new key works: 90m, 12h, 30d or 52w.")
+    ] = "30d",
+    link_expires_in: Annotated[str, typer.Option(help="How long the link works.")] = "7d",
     url: Annotated[
-        str | None, typer.Option(help="Where people reach the service (CELEUS_PUBLIC_URL).")
+        str | None,
+        typer.Option(help="Address of the service in the link; default: CELEUS_PUBLIC_URL."),
     ] = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Print a link that signs a browser in, once.
+    """Print a link that signs one browser in, once.
 
-    With --name it makes a key, whose secret nobody is told: revoking the key signs the person out.
-    With --session the link leads to the page for labelling it.
+    --name makes a new key for the person, whose secret is never shown; `celeus keys revoke` signs
+    them out. With --session the link leads to the page where that session is labelled. Without
+    --url and CELEUS_PUBLIC_URL the link has the address of the service that runs on --data-dir.
     """
-    from app.operations.invitations import Wanted, invite, invite_anew
-    from app.operations.keys import NewKey
+    from celeus.operations.access.invitations import LinkRequest, invite, invite_anew
+    from celeus.operations.access.keys import NewKey
 
-    if (name is None) == (key is None):
-        raise InvalidValue(
-            "a link is for a new key or for one that exists: --name or --key",
-            field="name",
-            rule="--name or --key, and not both",
-        )
+    if (name is None) == (key_id is None):
+        rule = "either --name, for a new key, or --key-id, for an existing one"
+        raise InvalidValue(f"give {rule}", field="name", rule=rule)
     settings = settings_of(data_dir=data_dir, public_url=url)
-    path, session_id = _led_to(session, key, scope)
-    wanted = Wanted(path, _length(link_expires_in, "link-expires-in"), session_id)
-    if key is not None:
-        key_id = _id(key)
-        made = _run(data_dir, lambda rooms: invite(rooms, key_id, wanted))
+    path, session_id = _led_to(session, key_id, scope)
+    request = LinkRequest(path, _length(link_expires_in, "link-expires-in"), session_id)
+    if key_id is not None:
+        existing = _id(key_id)
+        invitation = _run(data_dir, lambda context: invite(context, existing, request))
     else:
         life = _length(expires_in, "expires-in")
         new = NewKey(str(name), tuple(scope or ("label",)), project, expires_in=life)
-        made = _run(data_dir, lambda rooms: invite_anew(rooms, new, wanted))
-    _tell_link(made, address_of(settings))
+        invitation = _run(data_dir, lambda context: invite_anew(context, new, request))
+    _tell_link(invitation, service_address(settings))
 
 
 @keys.command()
 def revoke(key_id: KeyId, *, data_dir: DataDir = None) -> None:
-    """End a key for good; servers notice within CELEUS_KEY_CACHE_SECONDS."""
-    from app.operations.keys import revoke_key
+    """Revoke a key for good; running services notice within CELEUS_KEY_CACHE_SECONDS."""
+    from celeus.operations.access.keys import revoke_key
 
-    record = _run(data_dir, lambda rooms: revoke_key(rooms, _id(key_id)))
+    record = _run(data_dir, lambda context: revoke_key(context, _id(key_id)))
     typer.echo(f"celeus: key {record.key_id} ({record.name}) is revoked", err=True)
 
 
@@ -142,74 +149,77 @@ def revoke(key_id: KeyId, *, data_dir: DataDir = None) -> None:
 def rotate(
     key_id: KeyId,
     *,
-    grace: Annotated[str, typer.Option(help="How long the old key still works.")] = "24h",
+    grace: Annotated[
+        str, typer.Option(help="How long the old key still works: 90m, 12h, 30d.")
+    ] = "24h",
     quiet: Quiet = False,
     data_dir: DataDir = None,
 ) -> None:
-    """Make a key like this one and print it; the old one ends after the grace period."""
-    from app.operations.keys import rotate_key
+    """Replace a key: print a new one like it; the old one works until the grace period ends."""
+    from celeus.operations.access.keys import rotate_key
 
     length = _length(grace, "grace")
-    _tell(_run(data_dir, lambda rooms: rotate_key(rooms, _id(key_id), length)), quiet=quiet)
+    _tell(_run(data_dir, lambda context: rotate_key(context, _id(key_id), length)), quiet=quiet)
     if not quiet:
-        typer.echo(f"  the old key {_id(key_id)} works for {grace} more at most", err=True)
+        typer.echo(f"  the old key {_id(key_id)} works for another {grace} at most", err=True)
 
 
-def _run(data_dir: Any, work: "Callable[[Rooms], Awaitable[T]]") -> T:  # noqa: ANN401 - an option
+def _run(data_dir: Any, work: "Callable[[Context], Awaitable[T]]") -> T:  # noqa: ANN401 - an option
     """What ``work`` returns on the database that the settings name."""
+    from celeus.store.schema import require_head
+
     settings = settings_of(data_dir=data_dir)
     with joined_database(settings) as url:
-        named = settings.model_copy(update={"database_url": url, "redis_url": None})
-        return asyncio.run(_in_rooms(named, work))
+        require_head(url)
+        own = settings.model_copy(update={"database_url": url, "redis_url": None})
+        return asyncio.run(_in_context(own, work))
 
 
-async def _in_rooms(settings: "Settings", work: "Callable[[Rooms], Awaitable[T]]") -> T:
-    from app.main import open_rooms
+async def _in_context(settings: "Settings", work: "Callable[[Context], Awaitable[T]]") -> T:
+    from celeus.main import open_context
 
-    async with open_rooms(settings) as rooms:
-        if not await rooms.database.at_head() and await rooms.database.reachable():
-            raise SchemaBehind("the database has another schema than this version: celeus migrate")
-        return await work(rooms)
+    async with open_context(settings) as context:
+        return await work(context)
 
 
-def _tell(made: "MadeKey", *, quiet: bool) -> None:
-    """The key on stdout, and what it is on stderr: it can be piped where it belongs."""
-    typer.echo(made.token)
+def _tell(key: "MadeKey", *, quiet: bool) -> None:
+    """Print the key to stdout, so that it can be piped, and what it is to stderr."""
+    typer.echo(key.token)
     if quiet:
         return
-    record = made.record
-    ending = "for ever" if record.expires_at is None else f"until {_cell(record.expires_at)}"
+    record = key.record
+    ending = "no end" if record.expires_at is None else f"until {_cell(record.expires_at)}"
     typer.echo(
         f"celeus: key {record.key_id} ({record.name}) of project {record.project},"
-        f" {', '.join(record.scopes)}, {ending}; it is shown only now",
+        f" {', '.join(record.scopes)}, {ending}; it is not shown again",
         err=True,
     )
 
 
 def _led_to(
-    session: str | None, key: str | None, scope: list[str] | None
+    session: str | None, key_id: str | None, scope: list[str] | None
 ) -> tuple[str, UUID | None]:
     """The page a link leads to, and the session it is about."""
-    from app.api.dependencies import session_id_of
+    from celeus.api.access.parameters import session_id_of
 
     judges = not scope or "label" in scope
     if session is not None:
         return f"/{'label' if judges else 'sessions'}/{session}", session_id_of(session)
-    if key is None and (not scope or set(scope) == {"label"}):
+    if key_id is None and (not scope or set(scope) == {"label"}):
         raise InvalidValue(
-            "a link for somebody who labels leads to a session: --session ses_…",
+            "a link with scope label needs a session to lead to",
             field="session",
-            rule="a session, or another --scope",
+            rule="given as --session ses_…, or give another --scope",
         )
     return "/", None
 
 
-def _tell_link(made: "Invitation", address: str) -> None:
-    """The link on stdout, and what it is on stderr: it can be piped to whoever it is for."""
-    typer.echo(made.link(address))
+def _tell_link(invitation: "Invitation", address: str) -> None:
+    """Print the link to stdout, so that it can be piped, and what it is to stderr."""
+    typer.echo(invitation.link(address))
     typer.echo(
-        f"celeus: signs in as {made.name} (key {made.key_id}), once,"
-        f" until {_cell(made.expires_at)}; it is shown only now",
+        f"celeus: signs in as {invitation.name} (key {invitation.key_id}), once,"
+        f" until {_cell(invitation.expires_at)}; it is not shown again",
         err=True,
     )
 
@@ -243,14 +253,14 @@ def _cell(value: object) -> str:
             return str(value)
 
 
-def _id(given: str) -> str:
+def _id(text: str) -> str:
     """The id of a key, also where the whole key was given."""
-    return given.removeprefix("ce_").partition("_")[0]
+    return text.removeprefix("ce_").partition("_")[0]
 
 
 def _length(text: str, field: str) -> timedelta:
-    found = _LENGTH.fullmatch(text)
-    if found is None:
+    match = _LENGTH.fullmatch(text)
+    if match is None:
         rule = "a whole number and a unit, such as 90m, 12h, 30d or 52w"
         raise InvalidValue(f"{field} must be {rule}", field=field, rule=rule, value=text)
-    return timedelta(**{_UNITS[found[2]]: int(found[1])})
+    return timedelta(**{_UNITS[match[2]]: int(match[1])})

@@ -1,5 +1,6 @@
 """`celeus serve`, and what goes with it: migrate and openapi."""
 
+import gc
 import json
 import os
 import socket
@@ -14,18 +15,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app.commands.common import DataDir, address_of, database, settings_of
-from app.errors import InvalidValue
+from celeus.commands.common import DataDir, address_of, database, published_address, settings_of
+from celeus.errors import InvalidValue
 
 if TYPE_CHECKING:
     # Not even for annotations at run time: these take most of a second.
     from fastapi import FastAPI
 
-    from app.operations.invitations import Invitation
-    from app.settings import Settings
+    from celeus.operations.access.invitations import Invitation
+    from celeus.settings import Settings
 
 LINK_LIFE = timedelta(minutes=15)
 """How long the link works that a start shows."""
+SWITCH_SECONDS = 0.001
+"""Seconds a thread may compute before another one gets its turn."""
 DRAIN_SECONDS = 10
 """How long open streams may hold up a stop."""
 IDLE_SECONDS = 65
@@ -34,37 +37,56 @@ IDLE_SECONDS = 65
 
 def serve(
     host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
-    port: Annotated[int | None, typer.Option(help="Port; 0 takes a free one.")] = None,
-    workers: Annotated[int | None, typer.Option(help="Processes that answer.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on; 0 for a free one.")] = None,
+    workers: Annotated[int | None, typer.Option(help="How many worker processes to run.")] = None,
     data_dir: DataDir = None,
+    *,
+    show_key: Annotated[
+        bool,
+        typer.Option(
+            "--show-key", help="Print sign-in link and first key even if stderr is no terminal."
+        ),
+    ] = False,
 ) -> None:
-    """Serve over HTTP; without CELEUS_DATABASE_URL on a private PostgreSQL in --data-dir.
+    """Serve over HTTP, on a private PostgreSQL unless CELEUS_DATABASE_URL names a database.
 
-    SIGTERM ends everything it started. What is left out comes from the environment
-    (CELEUS_HOST, CELEUS_PORT, CELEUS_WORKERS).
+    Options that are left out come from the environment (CELEUS_HOST, CELEUS_PORT, CELEUS_WORKERS,
+    CELEUS_DATA_DIR). SIGTERM stops the service and its private PostgreSQL. The exit status is 1
+    when the database cannot be reached or needs `celeus migrate`.
+
+    A private database's first key, and a link that signs a browser in, are printed to a terminal.
+    Anything else that standard error leads to may be kept, so there --show-key has to ask for them.
     """
     import uvicorn
 
-    from app.api.heads import most_connections
+    from celeus.api.wire.header_limits import most_connections
+    from celeus.api.wire.request_ids import log_config
+    from celeus.store.schema import require_head
 
     settings = settings_of(host=host, port=port, workers=workers, data_dir=data_dir)
     free = _free_port(settings.host, settings.port)
-    with database(settings) as url, _metrics_of(settings.workers):
+    address = address_of(settings, free)
+    with (
+        database(settings) as url,
+        published_address(settings, address),
+        _metrics_of(settings.workers),
+    ):
+        require_head(url)
         # A worker is a process of its own: what it needs to know travels by the environment.
         os.environ["CELEUS_DATABASE_URL"] = url
-        address = address_of(settings, free)
         typer.echo(f"celeus {_place(settings)}: {address}", err=True)
         _name_signing_key(settings)
-        _tell_keys(settings, url, address)
+        _tell_keys(settings, url, address, show=show_key or sys.stderr.isatty())
         uvicorn.run(
-            "app.commands.serving:application",
+            "celeus.commands.serve:application",
             factory=True,
             host=settings.host,
             port=free,
             workers=settings.workers,
             log_level=settings.log_level,
+            log_config=log_config(),
             timeout_graceful_shutdown=DRAIN_SECONDS,
-            http="app.api.heads:BoundedHeads",
+            http="celeus.api.wire.header_limits:BoundedHeads",
             limit_concurrency=most_connections(),
             timeout_keep_alive=IDLE_SECONDS,
         )
@@ -72,26 +94,33 @@ def serve(
 
 def application() -> "FastAPI":
     """The application for the settings of the environment: what a worker starts."""
-    from app.main import create_app
+    from celeus.main import create_app
 
-    return create_app(settings_of())
+    app = create_app(settings_of())
+    # Long folds run in threads; Python's own 5 ms would hold up every step of a request.
+    sys.setswitchinterval(SWITCH_SECONDS)
+    # What stays for ever is not searched for garbage again: that would take 0.1 s each time.
+    gc.collect()
+    gc.freeze()
+    return app
 
 
 def migrate(data_dir: DataDir = None) -> None:
-    """Bring the database to the schema of this version."""
-    from app.store.migrations import head, upgrade
+    """Bring the database to this version's schema; exit status 1 when that is not possible."""
+    from celeus.store import schema
+    from celeus.store.migrations import head
 
     settings = settings_of(data_dir=data_dir)
     with database(settings) as url:
-        # The private one has been migrated at its start; again is nothing.
-        upgrade(url)
-    typer.echo(f"celeus: the database is at {head()}")
+        # The private one is migrated at its start; once more changes nothing.
+        schema.migrate(url)
+    typer.echo(f"celeus: the database has schema {head()}")
 
 
 def openapi(
-    out: Annotated[Path | None, typer.Option(help="File to write instead of stdout.")] = None,
+    out: Annotated[Path | None, typer.Option(help="File to write to instead of stdout.")] = None,
 ) -> None:
-    """Print the contract on the wire."""
+    """Print the OpenAPI document of the HTTP API."""
     document = json.dumps(application().openapi(), indent=2, ensure_ascii=False) + "\n"
     if out is None:
         sys.stdout.write(document)
@@ -101,7 +130,7 @@ def openapi(
 
 def _name_signing_key(settings: "Settings") -> None:
     """Have every worker sign with one key: the file that was named, or the data folder's own."""
-    from app.operations.signers import key_of_folder, read_key
+    from celeus.operations.certificates.signing_keys import key_of_folder, read_key
 
     path = settings.signing_key_file
     if path is None:
@@ -112,39 +141,35 @@ def _name_signing_key(settings: "Settings") -> None:
     os.environ["CELEUS_SIGNING_KEY_FILE"] = str(path)
 
 
-def _tell_keys(settings: "Settings", url: str, address: str) -> None:
-    """Show how to come in: on a private database a link, and this once its first key.
-
-    Of a database that was named only the lack of a key is told: what is printed there is kept in
-    log files, where no key and no link belongs.
-    """
+def _tell_keys(settings: "Settings", url: str, address: str, *, show: bool) -> None:
+    """Print how to sign in; on a private database also a link and, once, the first key."""
     import asyncio
 
-    told = asyncio.run(_ways_in(settings, url))
-    if told.invitation is not None:
+    access = asyncio.run(_access(settings, url, show=show))
+    if access.invitation is not None:
         minutes = f"{LINK_LIFE.total_seconds() / 60:g}"
         typer.echo(
             f"celeus: open this link to sign in (once, within {minutes} minutes):\n"
-            f"  {told.invitation.link(address)}",
+            f"  {access.invitation.link(address)}",
             err=True,
         )
-    if told.first is not None:
-        typer.echo(f"celeus key: {told.first}", err=True)
+    if access.first is not None:
+        typer.echo(f"celeus key: {access.first}", err=True)
         typer.echo(
-            "  It is for programs, may do everything, and is shown only now. Keep it, and try it:\n"
+            "  This key is for programs, allows everything, and is not shown again. To try it:\n"
             "  export CELEUS_KEY=<the key above>\n"
             f'  curl -H "Authorization: Bearer $CELEUS_KEY" {address}/v1/pools',
             err=True,
         )
     folder = "" if settings.database_url else f" --data-dir {settings.data_dir}"
-    how = f"celeus keys create{folder} --name … --scope …"
-    typer.echo(f"celeus: {'other keys' if told.some else 'no keys yet'}: {how}", err=True)
-    if told.some:
-        typer.echo(f"celeus: other links: celeus keys invite{folder} --name …", err=True)
+    keys = "make another key" if access.some else "there is no key yet; make one"
+    typer.echo(f"celeus: {keys}: celeus keys create{folder} --name … --scope …", err=True)
+    links = f"celeus keys invite{folder} --name … --scope …"
+    typer.echo(f"celeus: make a link to sign in: {links}", err=True)
 
 
 @dataclass(frozen=True)
-class _WaysIn:
+class _Access:
     """A link and a first key to be shown; whether there are keys at all."""
 
     invitation: "Invitation | None" = None
@@ -152,24 +177,22 @@ class _WaysIn:
     some: bool = True
 
 
-async def _ways_in(settings: "Settings", url: str) -> _WaysIn:
-    """What may be shown: a link and a first key only where the database is private."""
-    from app.errors import Refusal
-    from app.main import open_rooms
-    from app.operations.invitations import invite_operator
-    from app.operations.keys import any_key, first_key
+async def _access(settings: "Settings", url: str, *, show: bool) -> _Access:
+    """Create the link and the first key to print, only where the database is private.
+
+    Where they are not shown they are not made either: nobody would know them.
+    """
+    from celeus.main import open_context
+    from celeus.operations.access.invitations import invite_operator
+    from celeus.operations.access.keys import any_key, first_key
 
     alone = settings.model_copy(update={"database_url": url, "redis_url": None})
-    async with open_rooms(alone) as rooms:
-        if settings.database_url is None:
-            made = await first_key(rooms)
-            invitation = await invite_operator(rooms, LINK_LIFE)
-            return _WaysIn(invitation, None if made is None else made.token)
-        try:
-            return _WaysIn(some=not await rooms.database.at_head() or await any_key(rooms))
-        except Refusal:
-            # It starts without its database too; readiness tells
-            return _WaysIn()
+    async with open_context(alone) as context:
+        if settings.database_url is not None or not show:
+            return _Access(some=await any_key(context))
+        key = await first_key(context)
+        invitation = await invite_operator(context, LINK_LIFE)
+        return _Access(invitation, None if key is None else key.token)
 
 
 def _free_port(host: str, port: int) -> int:

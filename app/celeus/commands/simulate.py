@@ -8,35 +8,41 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app.errors import InvalidValue
+from celeus.errors import InvalidValue
 
 if TYPE_CHECKING:
     # Not even for annotations at run time: --help has to answer at once.
-    from app.core.stopping import Question
+    from celeus.core.plans.stopping import Question
 
 PRECISION = 0.05
 
 
 def simulate(  # noqa: PLR0913 -- one parameter an option
-    file: Annotated[Path, typer.Argument(help="An .npz with loss, surrogate, proxy?, group?.")],
+    file: Annotated[
+        Path,
+        typer.Argument(help="An .npz with arrays loss and surrogate, optionally proxy and group."),
+    ],
     *,
-    policy: Annotated[str, typer.Option(help="Who is asked for, and how bets are made.")] = (
-        "sharp"
-    ),
+    policy: Annotated[str, typer.Option(help="Policy that chooses items and bets.")] = ("sharp"),
     target: Annotated[str, typer.Option(help="pool or population")] = "pool",
     precision: Annotated[
-        float | None, typer.Option(help="Interval width to stop at: 0.05, none with a question.")
+        float | None,
+        typer.Option(help="Interval width to stop at; default: 0.05, or none with a question."),
     ] = None,
     at_most: Annotated[
-        float | None, typer.Option(help="Ask whether the risk is at most so much; an answer stops.")
+        float | None,
+        typer.Option(help="Ask whether the risk is at most this, and stop at the answer."),
     ] = None,
     at_least: Annotated[
-        float | None, typer.Option(help="The same for at least; with both, both answers stop.")
+        float | None,
+        typer.Option(help="Ask whether it is at least this; with both, stop at both answers."),
     ] = None,
     alpha: Annotated[float, typer.Option(help="Probability of ever being wrong.")] = 0.05,
-    runs: Annotated[int, typer.Option(help="Sessions, each with a seed of its own.")] = 20,
-    seed: Annotated[int, typer.Option(help="Seed of the study.")] = 0,
-    lower: Annotated[float, typer.Option(help="Least possible loss.")] = 0.0,
+    runs: Annotated[
+        int, typer.Option(help="How many sessions to simulate, each with its own seed.")
+    ] = 20,
+    seed: Annotated[int, typer.Option(help="Seed of the simulation.")] = 0,
+    lower: Annotated[float, typer.Option(help="Smallest possible loss.")] = 0.0,
     upper: Annotated[float, typer.Option(help="Largest possible loss.")] = 1.0,
     population_bound: Annotated[
         str | None, typer.Option(help="pairs, hoeffding, kl or clopper_pearson")
@@ -47,18 +53,18 @@ def simulate(  # noqa: PLR0913 -- one parameter an option
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Judge a pool whose losses are known, without a server, and count the labels."""
+    """Simulate sessions on a pool whose losses are known, without a server; count labels."""
     from rich.console import Console
 
-    from app.core.plan import Claim
-    from app.study.files import read_truth
-    from app.study.report import Study
-    from app.study.simulation import seed_of
-    from app.study.simulation import simulate as run_session
+    from celeus.core.plans.plan import Claim
+    from celeus.study.engine.files import read_truth
+    from celeus.study.engine.report import Report
+    from celeus.study.engine.simulation import seed_of
+    from celeus.study.engine.simulation import simulate as run_session
 
     if runs < 1:
         raise InvalidValue("runs must be at least 1", field="runs", rule="at least 1", value=runs)
-    chosen = _policy(policy, parameter or [])
+    plan_policy = _policy(policy, parameter or [])
     questions = _questions(at_most, at_least)
     if precision is None and not questions:
         precision = PRECISION
@@ -70,27 +76,29 @@ def simulate(  # noqa: PLR0913 -- one parameter an option
         questions=questions,
     )
     truth = read_truth(file, lower, upper)
-    found = [run_session(truth, chosen, claim, seed_of(seed, run))[0] for run in _watched(runs)]
-    study = Study(str(file), truth, chosen, claim, seed, found)
+    certificates = [
+        run_session(truth, plan_policy, claim, seed_of(seed, run))[0] for run in _progress(runs)
+    ]
+    report = Report(str(file), truth, plan_policy, claim, seed, certificates)
     if as_json:
-        typer.echo(json.dumps(study.to_dict(), indent=2))
+        typer.echo(json.dumps(report.to_dict(), indent=2))
     else:
-        Console().print(study.to_table())
+        Console().print(report.to_table())
 
 
 def _questions(at_most: float | None, at_least: float | None) -> "tuple[Question, ...]":
-    from app.core.stopping import Question
+    from celeus.core.plans.stopping import Question
 
-    asked = []
+    questions = []
     if at_most is not None:
-        asked.append(Question("at_most", at_most))
+        questions.append(Question("at_most", at_most))
     if at_least is not None:
-        asked.append(Question("at_least", at_least))
-    return tuple(asked)
+        questions.append(Question("at_least", at_least))
+    return tuple(questions)
 
 
-def _policy(name: str, pairs: list[str]) -> Any:  # noqa: ANN401 -- app.core is imported late
-    from app.core.policies import POLICIES, policy_named
+def _policy(name: str, pairs: list[str]) -> Any:  # noqa: ANN401 -- celeus.core is imported late
+    from celeus.core.plans.policies import POLICIES, policy_named
 
     parameters: dict[str, Any] = {}
     for pair in pairs:
@@ -109,7 +117,7 @@ def _policy(name: str, pairs: list[str]) -> Any:  # noqa: ANN401 -- app.core is 
     return policy_named(name, **parameters)
 
 
-def _watched(runs: int) -> Iterator[int]:
+def _progress(runs: int) -> Iterator[int]:
     """The numbers of the runs; a bar shows them when a person watches."""
     if not sys.stderr.isatty():
         yield from range(runs)

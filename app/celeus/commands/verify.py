@@ -1,58 +1,63 @@
-"""`celeus verify`, `celeus audit` and `celeus signing-key`: what trust is checked with."""
+"""`celeus verify`, `celeus audit` and `celeus signing-key`: make and check certificates."""
 
 import json
+from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
-from app.commands.common import DataDir, joined_database, settings_of
-from app.errors import InvalidValue
+from celeus.commands.common import DataDir, joined_database, settings_of
+from celeus.errors import InvalidValue
 
 if TYPE_CHECKING:
     # Not even for annotations at run time: these take most of a second.
-    from app.core.report import Report
-    from app.operations.audits import Audit
-    from app.settings import Settings
+    from celeus.core.certificates.report import Report
+    from celeus.operations.certificates.audit import Audit
+    from celeus.settings import Settings
 
-LARGEST_CERTIFICATE_BYTES = 1 << 30
 MOST_MEMORY_BYTES = 16 << 30
 
 
 def verify(  # noqa: PLR0913 -- one parameter an option
-    file: Annotated[Path, typer.Argument(help="The certificate.")],
+    file: Annotated[Path, typer.Argument(help="The certificate, a JSON file.")],
     *,
     pool: Annotated[
-        Path | None, typer.Option(help="Its pool: the answer of GET /v1/pools/{id}/columns.npz.")
+        Path | None, typer.Option(help="Its pool, as GET /v1/pools/{id}/columns.npz answers.")
     ] = None,
-    key: Annotated[
-        str | None, typer.Option(help="The public key you trust: 64 hexadecimal digits or a file.")
+    public_key: Annotated[
+        str | None,
+        typer.Option(help="The issuer's public key: 64 hexadecimal digits, or a file of them."),
     ] = None,
     noted: Annotated[
         list[str] | None,
-        typer.Option(help="A head of the chain noted earlier, SEQUENCE:HEAD; 0 at the opening."),
+        typer.Option(
+            help="SEQUENCE:HEAD, the ledger head that a status showed at that sequence; repeatable."
+        ),
     ] = None,
-    seconds: Annotated[float, typer.Option(help="Processor time it may take.")] = 600.0,
+    seconds: Annotated[float, typer.Option(help="Most processor time to spend.")] = 600.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
     """Check a certificate without its service: exit status 0 when it holds, 1 when it does not.
 
-    With --pool also that the draws, their probabilities and the surrogates are those the pool and
-    the seed lead to; with --key who signed it; with --noted that its ledger begins as one did whose
-    `ledger_head` somebody noted from a status, `sequence` and all.
+    --pool also checks draws, probabilities and surrogates against the pool and the seed.
+    --public-key also checks who signed it. --noted also checks that the ledger starts with the
+    events it had when somebody noted `sequence` and `ledger_head` from the session's status.
     """
-    from app.operations.signers import trusted_key
-    from app.operations.verifying import limited, verified
+    import asyncio
 
-    trusted = None if key is None else trusted_key(key)
-    heads = dict(map(_noted, noted or []))
-    with limited(seconds, MOST_MEMORY_BYTES):
-        certificate = _bytes_of(file)
-        if pool is None:
-            report = verified(certificate, None, trusted, heads)
-        else:
-            with _opened(pool) as archive:
-                report = verified(certificate, archive, trusted, heads)
+    from celeus.core.certificates.report import Report
+    from celeus.operations.certificates.signing_keys import trusted_key
+    from celeus.operations.runtime.verifications import bounds_of, report_on
+
+    bounds = bounds_of(seconds, MOST_MEMORY_BYTES)
+    trusted = None if public_key is None else trusted_key(public_key)
+    heads = dict(map(_head, noted or []))
+    with ExitStack() as files:
+        certificate = files.enter_context(_open(file))
+        archive = None if pool is None else files.enter_context(_open(pool))
+        values = asyncio.run(report_on(certificate, archive, trusted, bounds, heads))
+    report = Report.from_dict(values)
     if as_json:
         typer.echo(json.dumps(report.to_dict(), indent=2, ensure_ascii=False))
     else:
@@ -63,53 +68,58 @@ def verify(  # noqa: PLR0913 -- one parameter an option
 
 
 def signing_key(
-    file: Annotated[Path, typer.Argument(help="The file to make; none may be there.")],
+    file: Annotated[Path, typer.Argument(help="The file to write; it must not exist.")],
 ) -> None:
-    """Make a key that certificates are signed with, for CELEUS_SIGNING_KEY_FILE.
+    """Make a key to sign certificates with, for CELEUS_SIGNING_KEY_FILE.
 
-    Prints its public key, which those who verify have to know.
+    Prints its public key, which `celeus verify --public-key` takes.
     """
-    from app.core.signing import public_of
-    from app.operations.signers import make_key
+    from celeus.core.certificates.ed25519 import public_of
+    from celeus.operations.certificates.signing_keys import make_key
 
     typer.echo(public_of(make_key(file)).hex())
 
 
 def audit(data_dir: DataDir = None) -> None:
-    """Fold every session of the database anew and compare; exit status 1 when something differs.
+    """Recompute every session of the database and compare; exit status 1 on a difference.
 
-    For after a restore: chains, states, trajectories and certificates have to follow from plans,
-    pools and ledgers.
+    Run it after a restore: hash chains, states, trajectories and certificates must follow from
+    plans, pools and ledgers.
     """
     import asyncio
 
+    from celeus.store.schema import require_head
+
     settings = settings_of(data_dir=data_dir)
     with joined_database(settings) as url:
-        done = asyncio.run(_audited(settings, url))
-    counts = f"{done.sessions} sessions, {done.events} events, {done.certificates} certificates"
-    older = f", {done.unchained} sessions older than chains" if done.unchained else ""
-    typer.echo(f"{counts}{older}: {len(done.findings)} differ")
-    for finding in done.findings:
+        require_head(url)
+        result = asyncio.run(_audited(settings, url))
+    counts = (
+        f"{result.sessions} sessions, {result.events} events, {result.certificates} certificates"
+    )
+    older = f", {result.unchained} sessions older than chains" if result.unchained else ""
+    typer.echo(f"{counts}{older}: {len(result.findings)} differ")
+    for finding in result.findings:
         typer.echo(finding.line)
-    if done.findings:
-        typer.echo(f"celeus: {done.findings[0].line}", err=True)
+    if result.findings:
+        typer.echo(f"celeus: {result.findings[0].line}", err=True)
         raise SystemExit(1)
 
 
 async def _audited(settings: "Settings", url: str) -> "Audit":
-    from app.operations.audits import audit as look
-    from app.store.database import Database
+    from celeus.operations.certificates.audit import audit as look
+    from celeus.store.database import Database
 
-    found = Database.connect(
+    database = Database.connect(
         url,
         pool_size=1,
         lock_timeout_ms=settings.lock_timeout_ms,
         statement_timeout_ms=settings.statement_timeout_ms,
     )
     try:
-        return await look(found)
+        return await look(database)
     finally:
-        await found.close()
+        await database.close()
 
 
 def _print(report: "Report") -> None:
@@ -134,29 +144,20 @@ def _claim(claim: dict[str, object]) -> str:
     )
 
 
-def _noted(text: str) -> tuple[int, bytes]:
+def _head(text: str) -> tuple[int, bytes]:
     sequence, _, head = text.partition(":")
     try:
-        found = int(sequence), bytes.fromhex(head)
+        noted = int(sequence), bytes.fromhex(head)
     except ValueError:
-        found = -1, b""
-    if found[0] < 0 or len(found[1]) != 32:
-        rule = "SEQUENCE:HEAD, a whole number and 64 hexadecimal digits"
-        raise InvalidValue("a head noted cannot be read", field="noted", rule=rule, value=text)
-    return found
+        noted = -1, b""
+    if noted[0] < 0 or len(noted[1]) != 32:
+        rule = "SEQUENCE:HEAD: a whole number and 64 hexadecimal digits"
+        raise InvalidValue("the noted head cannot be read", field="noted", rule=rule, value=text)
+    return noted
 
 
-def _opened(file: Path) -> IO[bytes]:
+def _open(file: Path) -> IO[bytes]:
     try:
         return file.open("rb")
     except OSError as error:
         raise InvalidValue(f"{file} cannot be read: {error.strerror}", field="file") from error
-
-
-def _bytes_of(file: Path) -> bytes:
-    with _opened(file) as opened:
-        found = opened.read(LARGEST_CERTIFICATE_BYTES + 1)
-    if len(found) > LARGEST_CERTIFICATE_BYTES:
-        rule = f"at most {LARGEST_CERTIFICATE_BYTES} bytes"
-        raise InvalidValue(f"{file} is too large for a certificate", field="file", rule=rule)
-    return found

@@ -1,12 +1,15 @@
-"""Canonical JSON by RFC 8785 (the JSON canonicalization scheme), fast for long ledgers.
+"""Canonical JSON by RFC 8785 (the JSON canonicalization scheme): what every digest is taken over.
 
 The library ``rfc8785`` has the last word on every spelling; it takes a microsecond or two for
 every value, and a certificate has a quarter of a million. Here texts and numbers are spelled by
 Python's own functions where those agree with the scheme, and all else is left to the library:
 
-    texts            escapes are the same; keys of ASCII sort by UTF-16 as they sort in Python
-    whole numbers    below 2^53 all digits, as those of an int
+    texts            escapes are the same
+    names            sorted by their UTF-16 code units, which for ASCII is Python's own order
+    whole numbers    below 2^53 in size all digits, as those of an int
     other numbers    the shortest digits that give the number back; exponents differ
+
+A float and an int of the same value have the same spelling, as they have in JSON.
 """
 
 import math
@@ -16,7 +19,8 @@ from typing import Any, Final
 import rfc8785
 
 EXACT = 2**53
-"""Below it every whole number is a float, and is spelled with all its digits."""
+"""Below it every whole number is a float, and is spelled with all its digits; an int that large has
+no spelling, since JSON readers would take it for another number."""
 ZEROS: Final = {"e-05": "0.0000", "e-06": "0.00000"}
 """Exponents that the scheme writes out: probabilities in large pools have them."""
 
@@ -40,20 +44,26 @@ def _spelled(value: Any) -> str:  # noqa: ANN401 -- JSON
         return str(value)
     if kind is list:
         return f"[{','.join([_spelled(one) for one in value])}]"
-    if kind is dict and "".join(value).isascii():
-        inner = [f"{encode_basestring(name)}:{_spelled(value[name])}" for name in sorted(value)]
+    if kind is dict:
+        names = sorted(value) if "".join(value).isascii() else sorted(value, key=_utf16)
+        inner = [f"{encode_basestring(name)}:{_spelled(value[name])}" for name in names]
         return f"{{{','.join(inner)}}}"
     return rfc8785.dumps(value).decode()
+
+
+def _utf16(name: str) -> bytes:
+    return name.encode("utf-16-be")
 
 
 def _number(value: float) -> str:
     if value.is_integer():
         return str(int(value)) if -EXACT < value < EXACT else rfc8785.dumps(value).decode()
     spelled = repr(value)
-    zeros = ZEROS.get(spelled[-4:])
-    if zeros is not None and value > 0.0:
-        return zeros + spelled[:-4].replace(".", "")
-    if "e" in spelled or not math.isfinite(value):
-        # Exponents are spelled in another way; infinities and NaN have no spelling.
-        return rfc8785.dumps(value).decode()
-    return spelled
+    if "e" in spelled:
+        zeros = ZEROS.get(spelled[-4:])
+        if zeros is None:
+            return spelled.replace("e-0", "e-")
+        digits = spelled[:-4].replace(".", "")
+        return zeros + digits if value > 0.0 else f"-{zeros}{digits[1:]}"
+    # Infinities and NaN have no spelling: the library says so.
+    return spelled if math.isfinite(value) else rfc8785.dumps(value).decode()

@@ -1,4 +1,4 @@
-"""The five kinds of event a session is made of.
+"""The ledger: the five kinds of event a session is made of.
 
 The ledger is the truth: the plan and these events, in order of their sequence, give the state.
 A round is one draw and what became of it; rounds count from 1 and items from 0.
@@ -36,7 +36,10 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Unjudgeable:
-    """No judge can tell the loss of this round; both completions are kept (METHOD 8)."""
+    """No judge can tell the loss of this round; both completions of the pool are kept.
+
+    See docs/method.md#8-rounds-that-nobody-can-judge.
+    """
 
     round: int
 

@@ -1,6 +1,6 @@
-"""The hazard of a z-test that is nearly won: how steeply a stake should be raised.
+"""The inverse Mills ratio of a stake: the factor of a bet with an information goal.
 
-    hazard(p) = phi(Phi^-1(p)) / p
+    inverse_mills(p) = phi(Phi^-1(p)) / p          (docs/method.md#5-the-bet)
 
 with phi, Phi the normal density and distribution. It is read from a table in the log stake, with
 straight lines between its entries, because it is needed for every candidate in every round; any
@@ -16,30 +16,30 @@ from scipy.special import ndtri_exp
 
 Floats = NDArray[np.float64]
 
-NEARLY = 0.9
+STAKE_FACTOR = 0.9
 """Keeps the stake of a candidate that is nearly out from falling to nothing."""
 STEPS = 64
-DEEPEST = 700
+LOWEST_LOG_STAKE = 700
 
 
 @cache
 def _table() -> tuple[Floats, Floats]:
-    """Hazard at log stakes 0, -1/STEPS, -2/STEPS, ... and its increase to the next entry."""
-    log_p = math.log(NEARLY) - np.arange(DEEPEST * STEPS + 2) / STEPS
+    """Inverse Mills ratio at log stakes 0, -1/STEPS, -2/STEPS, ..., and its first differences."""
+    log_p = math.log(STAKE_FACTOR) - np.arange(LOWEST_LOG_STAKE * STEPS + 2) / STEPS
     z = ndtri_exp(log_p)
     value = np.exp(-0.5 * z * z - log_p) / math.sqrt(2.0 * math.pi)
     return value[:-1], np.diff(value)
 
 
-def hazard(log_stake: Floats) -> Floats:
-    """Hazard at p = 0.9 min(1, e^lp) for every log stake lp; below -700 as at -700."""
+def inverse_mills(log_stake: Floats) -> Floats:
+    """Inverse Mills ratio at p = 0.9 min(1, e^lp) for every log stake lp; below -700 as at -700."""
     value, increase = _table()
     depth = log_stake * -float(STEPS)
     np.maximum(depth, 0.0, out=depth)
-    np.minimum(depth, float(DEEPEST * STEPS), out=depth)
+    np.minimum(depth, float(LOWEST_LOG_STAKE * STEPS), out=depth)
     whole = np.floor(depth)
     depth -= whole
-    at = whole.astype(np.intp)
-    depth *= increase.take(at)
-    depth += value.take(at)
+    index = whole.astype(np.intp)
+    depth *= increase.take(index)
+    depth += value.take(index)
     return depth

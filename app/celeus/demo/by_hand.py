@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import zoom
 
-from app.demo.digits import digits
-from app.errors import InvalidValue
+from celeus.demo.digits import digits
+from celeus.errors import InvalidValue
 
 ENLARGED = 14
 """Times the pixels of a side, eight and a margin; at their own size nobody could read them."""
@@ -39,10 +39,10 @@ def _lines(seed: int) -> Iterator[str]:
 
 
 def _payload(image: NDArray[np.float64]) -> dict[str, Any]:
-    shown = base64.b64encode(png(image)).decode()
+    encoded = base64.b64encode(png(image)).decode()
     return {
         "instructions": "Which digit is this?",
-        "image": {"src": f"data:image/png;base64,{shown}", "alt": "A handwritten digit"},
+        "image": {"src": f"data:image/png;base64,{encoded}", "alt": "A handwritten digit"},
         "choices": _DIGITS,
     }
 

@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from app.core.losses import LossScale
-from app.core.plan import Claim
-from app.core.policies import policy_named
-from app.core.pool import CHAIN_START, Pool
-from app.core.surrogates import from_probabilities, scores
-from app.demo.digits import Digits
-from app.demo.outcome import Certified, Point
-from app.study.simulation import Truth, simulate
+from celeus.core.plans.plan import Claim
+from celeus.core.plans.policies import policy_named
+from celeus.core.pools.losses import LossScale
+from celeus.core.pools.pool import CHAIN_START, Pool
+from celeus.core.pools.surrogates import from_probabilities, scores
+from celeus.demo.digits import Digits
+from celeus.demo.outcome import Certified, Point
+from celeus.study.engine.simulation import Truth, simulate
 
 
 def truth_of(digits: Digits) -> Truth:

@@ -1,4 +1,4 @@
-"""The picture that stays: all intervals by labels, the truth, and the precision asked for."""
+"""The demo's figure: all intervals by labels, the truth, and the requested precision."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from app.demo.outcome import Point
+from celeus.demo.outcome import Point
 
 _DOTS_PER_INCH = 150
 
@@ -22,7 +22,7 @@ class Course:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What all courses share: the true risk, the precision asked for, the size of the pool."""
+    """Shared by all courses: the true risk, the requested precision, the size of the pool."""
 
     risk: float
     precision: float

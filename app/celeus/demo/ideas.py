@@ -1,4 +1,4 @@
-"""The pictures of docs/concepts.md: `python -m app.demo.ideas docs/pictures` draws them anew."""
+"""The pictures of docs/concepts.md: `python -m celeus.demo.ideas docs/pictures` draws them anew."""
 
 import sys
 from pathlib import Path
@@ -8,11 +8,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from app.core.plan import Claim
-from app.core.policies import policy_named
-from app.demo.comparison import truth_of
-from app.demo.digits import digits
-from app.study.simulation import Truth, seed_of, simulate
+from celeus.core.plans.plan import Claim
+from celeus.core.plans.policies import policy_named
+from celeus.demo.comparison import truth_of
+from celeus.demo.digits import digits
+from celeus.study.engine.simulation import Truth, seed_of, simulate
 
 Floats = NDArray[np.float64]
 
@@ -39,8 +39,8 @@ def draw_all(folder: Path) -> None:
 def peeking(truth: Truth) -> Figure:
     """How many of those who look at every label were misled at some label."""
     labels = np.arange(1, LABELS + 1)
-    drawn = np.random.default_rng(0).random((LOOKERS, LABELS)) < RISK
-    mean = drawn.cumsum(axis=1) / labels
+    losses = np.random.default_rng(0).random((LOOKERS, LABELS)) < RISK
+    mean = losses.cumsum(axis=1) / labels
     half = NORMAL * np.sqrt(np.maximum(mean * (1.0 - mean), 1e-4) / labels)
     wrong = np.abs(mean - RISK) > half
     wrong[:, :LEAST_LABELS] = False
@@ -48,8 +48,8 @@ def peeking(truth: Truth) -> Figure:
     ours = np.zeros(LABELS)
     for run in range(SESSIONS):
         course = _course(truth, "sharp", run)
-        missed = (course[0] > truth.loss.mean()) | (course[1] < truth.loss.mean())
-        ours += np.logical_or.accumulate(missed)
+        misses = (course[0] > truth.loss.mean()) | (course[1] < truth.loss.mean())
+        ours += np.logical_or.accumulate(misses)
     figure, axes = _axes("labels, with a look at each", "misled so far (%)")
     axes.plot(labels, 100 * textbook, color="tab:red", label="textbook interval")
     axes.plot(labels, 100 * ours / SESSIONS, color="tab:blue", label="Celeus")
@@ -80,8 +80,8 @@ def gamblers() -> Figure:
 def surrogates(truth: Truth) -> Figure:
     """The width of the interval by labels, with the demo's surrogate and without."""
     figure, axes = _axes("labels", "width of the interval (points)")
-    shown = {"sharp": ("with a surrogate", "tab:blue"), "uniform": ("without", "tab:orange")}
-    for policy, (name, colour) in shown.items():
+    styles = {"sharp": ("with a surrogate", "tab:blue"), "uniform": ("without", "tab:orange")}
+    for policy, (name, colour) in styles.items():
         lower, upper = np.mean([_course(truth, policy, run) for run in range(8)], axis=0)
         axes.plot(np.arange(1, LABELS + 1), 100 * (upper - lower), color=colour, label=name)
     axes.set_ylim(0, 100)
@@ -94,8 +94,8 @@ def _course(truth: Truth, policy: str, run: int) -> tuple[Floats, Floats]:
     claim = Claim(precision=0.03, budget=LABELS)
     _, state = simulate(truth, policy_named(policy), claim, seed_of(0, run))
     ends = np.array([(one.interval.lower, one.interval.upper) for one in state.points])
-    kept = np.pad(ends, ((0, LABELS - len(ends)), (0, 0)), mode="edge")
-    return kept[:, 0], kept[:, 1]
+    padded = np.pad(ends, ((0, LABELS - len(ends)), (0, 0)), mode="edge")
+    return padded[:, 0], padded[:, 1]
 
 
 def _axes(across: str, up: str) -> tuple[Figure, Axes]:

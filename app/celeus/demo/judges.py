@@ -1,4 +1,4 @@
-"""The client's side: bring a pool, open a session, and let several judges work at once.
+"""Client of the demo: upload a pool, open a session, and run several judges at once.
 
 This is all a labelling tool has to do; everything goes through the public HTTP interface.
 """
@@ -8,17 +8,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import httpx
+import httpx2
 import orjson
 
-from app.demo.digits import Digits
-from app.demo.outcome import Point
-from app.errors import Unavailable
+from celeus.demo.digits import Digits
+from celeus.demo.outcome import Point
+from celeus.errors import Unavailable
 
 _PAGE = 10_000
 
 Session = dict[str, Any]
-Seen = Callable[[Session], object]
+OnSession = Callable[[Session], object]
 """Called with the session after every judgement."""
 
 
@@ -35,7 +35,7 @@ class Wish:
 class Service:
     """The HTTP interface, as far as the demo needs it."""
 
-    http: httpx.AsyncClient
+    http: httpx2.AsyncClient
 
     async def bring_pool(self, digits: Digits) -> str:
         """Create a pool, upload the items as NDJSON, seal it; its id."""
@@ -43,8 +43,8 @@ class Service:
         pool_id: str = (await self._post("/v1/pools", form))["id"]
         lines = b"\n".join(orjson.dumps(item) for item in digits.items)
         ndjson = {"Content-Type": "application/x-ndjson"}
-        await self._asked("POST", f"/v1/pools/{pool_id}/items", content=lines, headers=ndjson)
-        await self._asked("POST", f"/v1/pools/{pool_id}/seal")
+        await self._request("POST", f"/v1/pools/{pool_id}/items", content=lines, headers=ndjson)
+        await self._request("POST", f"/v1/pools/{pool_id}/seal")
         return pool_id
 
     async def open_session(self, pool_id: str, wish: Wish) -> Session:
@@ -60,17 +60,19 @@ class Service:
         return await self._post("/v1/sessions", form)
 
     async def judge(
-        self, session_id: str, workers: int, labels: Mapping[str, int], seen: Seen
+        self, session_id: str, workers: int, labels: Mapping[str, int], on_session: OnSession
     ) -> Session:
         """Let `workers` judges label until the session has stopped; the session afterwards."""
         try:
             async with asyncio.TaskGroup() as group:
                 for number in range(1, workers + 1):
-                    group.create_task(self._judge(session_id, f"judge-{number}", labels, seen))
-        except ExceptionGroup as failed:
+                    group.create_task(
+                        self._judge(session_id, f"judge-{number}", labels, on_session)
+                    )
+        except ExceptionGroup as failures:
             # What stopped one judge stops them all; it is told once
-            raise failed.exceptions[0] from failed
-        return await self._asked("GET", f"/v1/sessions/{session_id}")
+            raise failures.exceptions[0] from failures
+        return await self._request("GET", f"/v1/sessions/{session_id}")
 
     async def trajectory(self, session_id: str) -> list[Point]:
         """The interval after every round."""
@@ -78,7 +80,7 @@ class Service:
         after: int | None = 0
         while after is not None:
             path = f"/v1/sessions/{session_id}/trajectory?after={after}&limit={_PAGE}"
-            page = await self._asked("GET", path)
+            page = await self._request("GET", path)
             points += [
                 Point(one["round"], one["estimate"], one["lower"], one["upper"])
                 for one in page["data"]
@@ -87,7 +89,7 @@ class Service:
         return points
 
     async def _judge(
-        self, session_id: str, worker: str, labels: Mapping[str, int], seen: Seen
+        self, session_id: str, worker: str, labels: Mapping[str, int], on_session: OnSession
     ) -> None:
         """Ask once, then report each label and take the next item in the same request."""
         answer = await self._post(f"/v1/sessions/{session_id}/next", {"worker": worker})
@@ -105,16 +107,16 @@ class Service:
                 "next": 1,
             }
             answer = await self._post(f"/v1/sessions/{session_id}/observe", judgement)
-            seen(answer["session"])
+            on_session(answer["session"])
 
     async def _post(self, path: str, form: object) -> dict[str, Any]:
-        return await self._asked("POST", path, json=form)
+        return await self._request("POST", path, json=form)
 
-    async def _asked(self, method: str, path: str, **content: Any) -> dict[str, Any]:  # noqa: ANN401
+    async def _request(self, method: str, path: str, **content: Any) -> dict[str, Any]:  # noqa: ANN401
         """The answer to a request; refuses in the server's own words."""
         try:
             answer = await self.http.request(method, path, **content)
-        except httpx.TransportError as error:
+        except httpx2.TransportError as error:
             raise Unavailable(f"the server stopped answering: {error!r}") from error
         body: dict[str, Any] = answer.json()
         if not answer.is_success:

@@ -1,4 +1,4 @@
-"""What a session came to: its interval after every label, and where it ended."""
+"""The outcome of a session: its interval after every label, and where it ended."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

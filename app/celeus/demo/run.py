@@ -5,20 +5,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import httpx
+import httpx2
 from rich.console import Console
 from rich.text import Text
 
-from app.core.plan import Claim
-from app.demo.comparison import simulated, truth_of
-from app.demo.digits import TRAINING_IMAGES, Digits, digits
-from app.demo.figure import Course, Setting, draw
-from app.demo.judges import Service, Session, Wish
-from app.demo.outcome import Certified, Point
-from app.demo.screen import count, percent, watched
-from app.demo.server import Server, running_server
-from app.errors import InvalidValue
-from app.study.simulation import seed_of
+from celeus.core.plans.plan import Claim
+from celeus.demo.comparison import simulated, truth_of
+from celeus.demo.digits import TRAINING_IMAGES, Digits, digits
+from celeus.demo.figure import Course, Setting, draw
+from celeus.demo.judges import Service, Session, Wish
+from celeus.demo.outcome import Certified, Point
+from celeus.demo.screen import count, percent, watch
+from celeus.demo.server import Server, running_server
+from celeus.errors import InvalidValue
+from celeus.study.engine.simulation import seed_of
 
 MOST_WORKERS = 64
 FIGURE_NAME = "celeus-demo.png"
@@ -33,7 +33,7 @@ COMPARED = {
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What may be chosen; `out` is the folder of the picture, `keep` leaves the database there."""
+    """Options of the demo; `out` is the folder of the picture, `keep` leaves the database there."""
 
     seed: int = 0
     precision: float = 0.05
@@ -45,7 +45,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What the demo found; `risk` is the truth, which a user of the service would not know."""
+    """Results of the demo; `risk` is the truth, which a user of the service does not know."""
 
     items: int
     risk: float
@@ -69,7 +69,7 @@ def run_demo(options: Options, console: Console | None = None) -> Summary:
         material = digits(options.seed)
         server.await_ready()
         _introduce(console, material, options)
-        certified = asyncio.run(_judged(server, material, options, console))
+        certified = asyncio.run(_run_session(server, material, options, console))
         folder = server.folder
     summary = Summary(
         items=len(material.items),
@@ -81,25 +81,25 @@ def run_demo(options: Options, console: Console | None = None) -> Summary:
     draw(figure, _courses(summary), Setting(material.risk, options.precision, summary.items))
     _conclude(console, summary, options)
     if options.keep:
-        kept = f"The data stays; look at it with: celeus serve --data-dir {folder}"
-        console.print(Text(kept), soft_wrap=True)
+        hint = f"The data stays; look at it with: celeus serve --data-dir {folder}"
+        console.print(Text(hint), soft_wrap=True)
     return summary
 
 
-async def _judged(
+async def _run_session(
     server: Server, material: Digits, options: Options, console: Console
 ) -> Certified:
     """A session of the default policy, through the service."""
     key = {"Authorization": f"Bearer {server.key}"}
-    async with httpx.AsyncClient(base_url=server.url, headers=key, timeout=60) as http:
+    async with httpx2.AsyncClient(base_url=server.url, headers=key, timeout=60) as http:
         service = Service(http)
         pool_id = await service.bring_pool(material)
-        opened = await service.open_session(pool_id, Wish(None, options.precision, options.alpha))
+        session = await service.open_session(pool_id, Wish(None, options.precision, options.alpha))
         title = f"{options.workers} judges label what the service asks for:"
-        with watched(console, title) as seen:
-            ended = await service.judge(opened["id"], options.workers, material.labels, seen)
+        with watch(console, title) as on_session:
+            final = await service.judge(session["id"], options.workers, material.labels, on_session)
         console.print()
-        return _certified(ended, await service.trajectory(opened["id"]))
+        return _certified(final, await service.trajectory(session["id"]))
 
 
 def _compared(material: Digits, options: Options) -> list[Certified]:
@@ -116,16 +116,16 @@ def _courses(summary: Summary) -> list[Course]:
     return [*reversed(beside), Course(certified.policy, "tab:blue", certified.course)]
 
 
-def _certified(ended: Session, course: Sequence[Point]) -> Certified:
-    width = ended["precision"]
+def _certified(final: Session, course: Sequence[Point]) -> Certified:
+    width = final["precision"]
     narrow = (point.round for point in course if point.upper - point.lower <= width)
     return Certified(
-        policy=ended["policy"],
-        labels=ended["rounds"]["observed"],
-        sufficed=next(narrow, ended["round"]),
-        lower=ended["lower"],
-        upper=ended["upper"],
-        estimate=ended["estimate"],
+        policy=final["policy"],
+        labels=final["rounds"]["judged"],
+        sufficed=next(narrow, final["round"]),
+        lower=final["lower"],
+        upper=final["upper"],
+        estimate=final["estimate"],
         course=course,
     )
 

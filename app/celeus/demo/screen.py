@@ -1,4 +1,4 @@
-"""What a person sees: sentences, the interval as it narrows, and the summary.
+"""Console output of the demo: text, the narrowing interval, and the summary.
 
 On a terminal the interval is drawn in place; elsewhere a line tells it every hundred labels.
 """
@@ -11,7 +11,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from app.demo.judges import Seen, Session
+from celeus.demo.judges import OnSession, Session
 
 _COLUMNS = 60
 _AXIS = 0.5
@@ -47,15 +47,15 @@ class Progress:
             Text(self.title, style="bold"),
             Text.assemble("  error rate  ", _bar(session)),
             Text(f"              0 %{percent(_AXIS, digits=0):>{_COLUMNS - 3}}", style="dim"),
-            Text.assemble("  interval    ", (f"{label:<22}", "bold green"), _asked(session)),
+            Text.assemble("  interval    ", (f"{label:<22}", "bold green"), _target(session)),
             Text.assemble("  width       ", (sparks(self.widths), "cyan")),
-            Text(f"  labels      {used(session)}{_left(session)}"),
+            Text(f"  labels      {count_line(session)}{_remaining(session)}"),
         )
 
 
 @contextmanager
-def watched(console: Console, title: str) -> Iterator[Seen]:
-    """Show a session while it is judged; yields what has to be called with every answer."""
+def watch(console: Console, title: str) -> Iterator[OnSession]:
+    """Show a session while it is judged; yields the callback for each new status."""
     progress = Progress(title)
     if console.is_terminal and console.width >= _NARROWEST_TERMINAL:
         with Live(console=console, get_renderable=progress.drawing, refresh_per_second=12) as live:
@@ -65,16 +65,16 @@ def watched(console: Console, title: str) -> Iterator[Seen]:
     console.print(Text(title, style="bold"))
     last = 0
 
-    def told(session: Session) -> None:
+    def update(session: Session) -> None:
         nonlocal last
-        labels = session["rounds"]["observed"]
+        labels = session["rounds"]["judged"]
         if progress.take(session) and (labels >= last + _LINE_EVERY or session["stopped"]):
             if session["stopped"] and last < 0:
                 return
             last = -1 if session["stopped"] else labels - labels % _LINE_EVERY
             console.print(Text(_line(session)))
 
-    yield told
+    yield update
 
 
 def percent(value: float, *, digits: int = 1) -> str:
@@ -82,9 +82,9 @@ def percent(value: float, *, digits: int = 1) -> str:
     return f"{100 * value:.{digits}f} %"
 
 
-def used(session: Session) -> str:
-    """Labels used, of how many items."""
-    return f"{count(session['rounds']['observed'])} of {count(session['items'])}"
+def count_line(session: Session) -> str:
+    """Items judged, of how many."""
+    return f"{count(session['rounds']['judged'])} of {count(session['items'])}"
 
 
 def count(number: int) -> str:
@@ -94,10 +94,10 @@ def count(number: int) -> str:
 
 def sparks(widths: list[float]) -> str:
     """How the width came down from the whole scale: one block per equal share of the labels."""
-    shown = min(_COLUMNS, len(widths))
-    picked = [widths[(index + 1) * len(widths) // shown - 1] for index in range(shown)]
+    columns = min(_COLUMNS, len(widths))
+    sample = [widths[(index + 1) * len(widths) // columns - 1] for index in range(columns)]
     top = len(_SPARKS) - 1
-    return "".join(_SPARKS[min(top, round(width * top))] for width in picked)
+    return "".join(_SPARKS[min(top, round(width * top))] for width in sample)
 
 
 def _bar(session: Session) -> Text:
@@ -117,21 +117,21 @@ def _bar(session: Session) -> Text:
     return bar
 
 
-def _asked(session: dict[str, Any]) -> str:
+def _target(session: dict[str, Any]) -> str:
     width = 100 * session["width"]
-    wanted = 100 * session["precision"]
-    return f"  {width:.1f} points wide, {wanted:.1f} wanted"
+    target = 100 * session["precision"]
+    return f"  {width:.1f} points wide, {target:.1f} wanted"
 
 
-def _left(session: Session) -> str:
+def _remaining(session: Session) -> str:
     """The service's own forecast, once there is one."""
     forecast = session["forecast"]
     if forecast is None or session["stopped"]:
         return ""
-    left = forecast["labels_left"] + forecast["round"] - session["round"]
-    return f", about {count(left)} more" if left > 0 else ""
+    remaining = forecast["labels_left"] + forecast["round"] - session["round"]
+    return f", about {count(remaining)} more" if remaining > 0 else ""
 
 
 def _line(session: Session) -> str:
     interval = f"{percent(session['lower'])} to {percent(session['upper'])}"
-    return f"  {used(session)} labels: {interval}, {100 * session['width']:.1f} points wide"
+    return f"  {count_line(session)} labels: {interval}, {100 * session['width']:.1f} points wide"

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-import httpx
+import httpx2
 
-import app
-from app.errors import Unavailable
+import celeus
+from celeus.errors import Unavailable
 
 _START_SECONDS = 90
 _STOP_SECONDS = 60
@@ -29,7 +29,7 @@ _CELEUS = """\
 import sys
 # Last, for a checkout that was never installed: it must not hide what is
 sys.path.append(sys.argv.pop(1))
-from app.cli import main
+from celeus.cli import main
 main()
 """
 
@@ -45,19 +45,19 @@ class Server:
     @property
     def key(self) -> str:
         """The key the server shows on its first start."""
-        found = re.search(r"^celeus key: (ce_\S+)$", _log(self.folder).read_text(), re.MULTILINE)
-        if found is None:
+        match = re.search(r"^celeus key: (ce_\S+)$", _log(self.folder).read_text(), re.MULTILINE)
+        if match is None:
             raise Unavailable("the server showed no key")
-        return found[1]
+        return match[1]
 
     def await_ready(self) -> None:
         """Return once it takes requests; refuse, with the end of its log, when it does not."""
         deadline = time.monotonic() + _START_SECONDS
         while self.process.poll() is None and time.monotonic() < deadline:
             try:
-                if httpx.get(f"{self.url}/readyz", timeout=5).is_success:
+                if httpx2.get(f"{self.url}/readyz", timeout=5).is_success:
                     return
-            except httpx.TransportError:
+            except httpx2.TransportError:
                 pass
             time.sleep(0.1)
         lines = _log(self.folder).read_text(errors="replace").splitlines()
@@ -92,11 +92,11 @@ def _serve(folder: Path, port: int) -> subprocess.Popen[bytes]:
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith("CELEUS_")
     }
-    # -P: never another `app` that lies in the current folder
-    package = str(Path(app.__path__[0]).parent)
+    # -P: never another `celeus` that lies in the current folder
+    package = str(Path(celeus.__path__[0]).parent)
     command = [
         *(sys.executable, "-P", "-c", _CELEUS, package),
-        *("serve", "--data-dir", str(folder), "--port", str(port)),
+        *("serve", "--show-key", "--data-dir", str(folder), "--port", str(port)),
     ]
     # It holds the key: only for the eyes of whoever started the demo
     with os.fdopen(os.open(_log(folder), os.O_WRONLY | os.O_CREAT, 0o600), "wb") as log:

@@ -1,4 +1,4 @@
-"""Redis: the latest status of each session, and wakes for those who wait for the next one.
+"""Redis cache of the latest status of each session, with wakes for those who wait for news.
 
 Everything here may be lost at any moment. A Redis that does not answer costs `_PATIENCE_SECONDS`
 once in `_PAUSE_SECONDS` and is otherwise not asked; whoever reads the cache gets a miss and
@@ -14,7 +14,7 @@ from typing import Self, TypeVar
 from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import RedisError, ResponseError
+from redis.exceptions import RedisError
 
 # Longer than a fold holds up the process: an answer that waits for it did come in time
 _PATIENCE_SECONDS = 0.25
@@ -26,14 +26,8 @@ _CHANNEL = "celeus:wake:"
 _FAILURES = (RedisError, OSError, TimeoutError)
 
 # An older sequence never replaces a newer one, whoever comes last. The same sequence under the
-# same version only lives longer: a reader that fills the cache again has nothing to tell. What
-# somebody else left under the key gives way: another type, or a life longer than any of ours,
-# under which a wrong sequence would keep the true ones out.
+# same version only lives longer: a reader that fills the cache again has nothing to tell.
 _PUT = """
-local life = redis.call('TTL', KEYS[1])
-if redis.call('TYPE', KEYS[1]).ok ~= 'hash' or life == -1 or life > tonumber(ARGV[4]) then
-  redis.call('DEL', KEYS[1])
-end
 local kept = redis.call('HMGET', KEYS[1], 'sequence', 'version')
 if (tonumber(kept[1] or '') or -1) > tonumber(ARGV[1]) then
   return 0
@@ -49,22 +43,13 @@ end
 return 1
 """
 
-# What does not die as soon as ours was put there by somebody else, and would be told for ever.
-_GET = """
-local life = redis.call('TTL', KEYS[1])
-if life < 0 or life > tonumber(ARGV[1]) or redis.call('TYPE', KEYS[1]).ok ~= 'hash' then
-  return false
-end
-return redis.call('HGET', KEYS[1], 'body')
-"""
-
 _T = TypeVar("_T")
 
 _logger = logging.getLogger(__name__)
 
 
 class Wakes:
-    """Who in this process waits for news of which session."""
+    """Waiters of this process, by session."""
 
     def __init__(self) -> None:
         """Nobody waits yet."""
@@ -111,10 +96,8 @@ class Cache:
         self._redis = None if url is None else _client(url, _PATIENCE_SECONDS)
         self._listener = None if url is None else _client(url, _LISTENER_PATIENCE_SECONDS)
         self._put = None if self._redis is None else self._redis.register_script(_PUT)
-        self._get = None if self._redis is None else self._redis.register_script(_GET)
         self._failed = False
         self._next_attempt = 0.0
-        self._next_warning = 0.0
         self._outdated: set[str] = set()
         self._forgetting: asyncio.Task[None] | None = None
 
@@ -139,9 +122,9 @@ class Cache:
         process reaches Redis again, at most by the status's time to live.
         """
         key = _status_key(session_id)
-        if self._get is None or key in self._outdated or not self._may_ask():
+        if self._redis is None or key in self._outdated or not self._may_ask():
             return None
-        body = await self._ask(self._get(keys=[key], args=[self._ttl]))
+        body = await self._ask(self._redis.hget(key, "body"))
         return body if isinstance(body, bytes) else None
 
     async def put_status(self, session_id: str, sequence: int, version: str, body: bytes) -> None:
@@ -154,20 +137,17 @@ class Cache:
             self.wakes.wake(session_id)
             self._forget_later(key)
             return
-        kept = await self._ask(
+        reply = await self._ask(
             self._put(keys=[key], args=[sequence, version, body, self._ttl, _CHANNEL + session_id])
         )
-        if kept is not None:
+        if reply is not None:
             self._outdated.discard(key)
         else:
             self.wakes.wake(session_id)
             self._forget_later(key)
-            if self._redis is not None and not self._failed:
-                # Refused, as by a full Redis, which still forgets: better nothing than an old one
-                await self._ask(self._redis.delete(key))
 
     def _forget_later(self, key: str) -> None:
-        """Have the status under a key forgotten as soon as Redis answers again.
+        """Delete the status under a key as soon as Redis answers again.
 
         A newer one could not be put there, and other processes would go on reading the old one.
         """
@@ -203,7 +183,7 @@ class Cache:
                 await asyncio.wait([task], timeout=_PATIENCE_SECONDS)
 
     async def _pass_on(self, client: Redis) -> None:
-        """Listen for ever; when Redis is lost, try again after a pause."""
+        """Listen until cancelled; when Redis is lost, retry after a pause."""
         while True:
             try:
                 async with client.pubsub() as channels:
@@ -235,27 +215,17 @@ class Cache:
 
     async def _ask(self, answer: Awaitable[_T]) -> _T | None:
         """The answer, or nothing when Redis does not give it in time, or refuses."""
-        value = None
         try:
             async with asyncio.timeout(_PATIENCE_SECONDS):
                 value = await answer
-        except ResponseError as error:
-            # It answers, only not this: what lies under one key must not cost the others theirs
-            self._warn("redis: refused: %r", error)
         except _FAILURES as error:
+            if not self._failed:
+                _logger.warning("redis: not asked until it answers again: %r", error)
             self._failed = True
             self._next_attempt = asyncio.get_running_loop().time() + _PAUSE_SECONDS
-            self._warn("redis: not asked for a while: %r", error)
             return None
         self._failed = False
         return value
-
-    def _warn(self, message: str, error: Exception) -> None:
-        """Log what went wrong, once in each pause."""
-        now = asyncio.get_running_loop().time()
-        if now >= self._next_warning:
-            self._next_warning = now + _PAUSE_SECONDS
-            _logger.warning(message, error)
 
 
 def _status_key(session_id: str) -> str:

@@ -22,8 +22,8 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
 
-from app.errors import Busy, DatabaseUnavailable, InvalidValue
-from app.store import migrations
+from celeus.errors import Busy, DatabaseUnavailable, InvalidValue
+from celeus.store import migrations
 
 _CONTENDED = {
     "55P03",  # lock_not_available: lock_timeout ran out
@@ -51,24 +51,29 @@ def async_url(url: str) -> URL:
     """
     plain = "postgresql" + url.removeprefix("postgres") if url.startswith("postgres://") else url
     try:
-        parsed = make_url(plain)
-    except exc.ArgumentError as error:
+        address = make_url(plain)
+    except (exc.ArgumentError, ValueError) as error:
         raise InvalidValue(
-            "database_url is not an address", field="database_url", rule="postgresql://…"
-        ) from error
-    if parsed.get_backend_name() != "postgresql":
-        raise InvalidValue(
-            f"database_url speaks {parsed.drivername}; PostgreSQL is the only database",
+            "database_url is not an address",
             field="database_url",
-            rule="postgresql://…",
-            value=parsed.drivername,
+            rule="an address of the form postgresql://…",
+        ) from error
+    if address.get_backend_name() != "postgresql":
+        raise InvalidValue(
+            f"database_url names {address.drivername}; only PostgreSQL is supported",
+            field="database_url",
+            rule="an address of the form postgresql://…",
+            value=address.drivername,
         )
-    return parsed.set(drivername="postgresql+psycopg")
+    return address.set(drivername="postgresql+psycopg")
 
 
 def plain_url(url: str) -> str:
     """The address as PostgreSQL's own tools take it, password included."""
-    return async_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+    plain = async_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+    address, mark, options = plain.partition("?")
+    # PostgreSQL's own tools read a plus sign as one
+    return address + mark + options.replace("+", "%20")
 
 
 class Database:
@@ -104,7 +109,7 @@ class Database:
             # Seeds, losses and payloads do not belong in the log of a statement that failed
             hide_parameters=True,
             connect_args=_connect_args(address, lock_timeout_ms, statement_timeout_ms)
-            | {"async_creator_fn": partial(_Impatient.opened, patience_seconds)},
+            | {"async_creator_fn": partial(_ImpatientConnection.open_connection, patience_seconds)},
         )
         event.listen(engine.sync_engine, "checkout", _refuse_closed_connection)
         return cls(engine)
@@ -155,7 +160,7 @@ class Database:
         return bool(current == self._head)
 
 
-class _Impatient(psycopg.AsyncConnection[Any]):
+class _ImpatientConnection(psycopg.AsyncConnection[Any]):
     """A connection that counts as lost when the server says nothing for too long.
 
     A server that is stopped, or a network that swallows what it is given, tells nobody: without a
@@ -165,20 +170,20 @@ class _Impatient(psycopg.AsyncConnection[Any]):
     patience_seconds = math.inf
 
     @classmethod
-    async def opened(cls, patience_seconds: float, *address: Any, **more: Any) -> Self:  # noqa: ANN401 - the driver's own
+    async def open_connection(cls, patience_seconds: float, *address: Any, **more: Any) -> Self:  # noqa: ANN401 - the driver's own
         """Connect as the driver does."""
         connection = await cls.connect(*address, **more)
         connection.patience_seconds = patience_seconds
         return connection
 
-    async def wait(self, *asked: Any, **more: Any) -> Any:  # noqa: ANN401 - the driver's own
+    async def wait(self, *args: Any, **more: Any) -> Any:  # noqa: ANN401 - the driver's own
         """Every wait for the server passes here."""
         if math.isinf(self.patience_seconds):
-            return await super().wait(*asked, **more)
+            return await super().wait(*args, **more)
         loop = asyncio.get_running_loop()
         hanging_up = loop.call_later(self.patience_seconds, self._hang_up)
         try:
-            return await super().wait(*asked, **more)
+            return await super().wait(*args, **more)
         finally:
             hanging_up.cancel()
 
@@ -193,7 +198,7 @@ def _connect_args(
     address: URL, lock_timeout_ms: int, statement_timeout_ms: int
 ) -> dict[str, object]:
     """What each connection is opened with, so that no statement is spent on setting it."""
-    asked = address.query.get("options", "")
+    extra = address.query.get("options", "")
     own = {
         "lock_timeout": lock_timeout_ms,
         "statement_timeout": statement_timeout_ms,
@@ -204,7 +209,7 @@ def _connect_args(
     options = [f"-c {name}={value}" for name, value in own.items()]
     arguments: dict[str, object] = {
         # What the address itself says comes last and wins
-        "options": " ".join([*options, asked if isinstance(asked, str) else " ".join(asked)]),
+        "options": " ".join([*options, extra if isinstance(extra, str) else " ".join(extra)]),
     }
     if "application_name" not in address.query:
         arguments["application_name"] = "celeus"
@@ -234,7 +239,7 @@ def _refuse_closed_connection(
 
 @contextmanager
 def _refusals() -> Iterator[None]:
-    """Turn the failures nobody asked for into refusals; everything else passes unchanged."""
+    """Turn lost connections, locks and resources into refusals; other errors pass unchanged."""
     try:
         yield
     except exc.TimeoutError as error:

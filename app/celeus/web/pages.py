@@ -1,4 +1,4 @@
-"""What every page has in common: who may see it, how it is made, what is shown in its place.
+"""Routes of pages: who may see them, how they render, and what is shown when they are refused.
 
 A page lives in a module of its own:
 
@@ -6,9 +6,9 @@ A page lives in a module of its own:
 
     @router.get("/things/{thing_id}")
     async def thing(view: ReadsPage, thing_id: str) -> Response:
-        return view.page("thing.html", thing=await get_thing(view.rooms, thing_id))
+        return view.page("thing.html", thing=await get_thing(view.context, thing_id))
 
-and `app.main` names its router. Whoever is not signed in is led to `/login` and back; a refusal
+and `celeus.main` names its router. Whoever is not signed in is led to `/login` and back; a refusal
 is shown as a page.
 """
 
@@ -27,14 +27,14 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match
 from starlette.types import ASGIApp, Scope
 
-from app.api.auth import CallerOf, Pages, rooms_of
-from app.api.browsers import READING, cookie_of, headers_of, taken_cookie
-from app.api.problems import RETRY_SECONDS, status_of
-from app.errors import InvalidValue, NotFound, Refusal, Unauthenticated, Unavailable
-from app.operations.callers import Caller
-from app.operations.rooms import Rooms
-from app.web.assets import ICON
-from app.web.rendering import Templates
+from celeus.api.access.auth import CallerOf, Pages, context_of
+from celeus.api.access.cookies import READING, cookie_of, headers_of, taken_cookie
+from celeus.api.wire.problems import PROBLEMS_PAGE, RETRY_SECONDS, status_of
+from celeus.errors import InvalidValue, NotFound, Refusal, Unauthenticated, Unavailable
+from celeus.operations.runtime.callers import Caller
+from celeus.operations.runtime.context import Context
+from celeus.web.assets import ICON
+from celeus.web.rendering import Templates
 
 LOGIN = "/login"
 _STATIC = "/static/"
@@ -43,10 +43,10 @@ _INTERFACE = "/v1/"
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Somebody who looks at a page, and what the page is made with."""
+    """The view of a page: request, context and caller."""
 
     request: Request
-    rooms: Rooms
+    context: Context
     caller: Caller
 
     def page(
@@ -65,7 +65,7 @@ class View:
 async def _view(request: Request, needed: SecurityScopes, caller: CallerOf) -> View:
     for scope in needed.scopes:
         caller.require(scope)
-    return View(request, rooms_of(request, caller), caller)
+    return View(request, context_of(request, caller), caller)
 
 
 AnyonesPage = Annotated[View, Security(_view)]
@@ -79,7 +79,7 @@ class PageRoute(APIRoute):
     """A route whose refusals are pages too."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """What answers a request for the page."""
+        """The handler of the route, which renders refusals as pages."""
         handle = super().get_route_handler()
 
         async def shown(request: Request) -> Response:
@@ -96,36 +96,36 @@ class PageRoute(APIRoute):
 
 
 def page_router() -> APIRouter:
-    """A router for pages, which stand in no contract."""
+    """A router for pages, which are not part of the API contract."""
     return APIRouter(
         route_class=PageRoute, include_in_schema=False, default_response_class=HTMLResponse
     )
 
 
 def doors_pages(routers: Sequence[APIRouter]) -> Pages:
-    """What the door has to know of the pages of these routers."""
+    """The pages of these routers, for the authentication middleware."""
     routes = [route for router in routers for route in router.routes]
 
     def shows(scope: Scope) -> bool:
-        known = any(route.matches(scope)[0] is not Match.NONE for route in routes)
-        return known or _navigates(scope)
+        matches = any(route.matches(scope)[0] is not Match.NONE for route in routes)
+        return matches or _navigates(scope)
 
     def opened(path: str) -> bool:
-        return path in {LOGIN, ICON} or path.startswith(_STATIC)
+        return path in {LOGIN, ICON, PROBLEMS_PAGE} or path.startswith(_STATIC)
 
     return Pages(opened, shows, _refused_at_door)
 
 
 def show_refusals(app: FastAPI) -> None:
-    """Show people who came to an address where nothing is a page that says so."""
-    told = app.exception_handlers[HTTPException]
+    """Render refusals and unknown addresses as pages for people."""
+    handler = app.exception_handlers[HTTPException]
 
     async def missing(request: Request, error: Exception) -> Response:
         if getattr(error, "status_code", None) == HTTPStatus.NOT_FOUND and _navigates(
             request.scope
         ):
             return refused_page(request.scope, NotFound("there is nothing at this address"))
-        answer = told(request, error)
+        answer = handler(request, error)
         return await answer if isinstance(answer, Awaitable) else answer
 
     app.add_exception_handler(HTTPException, missing)
@@ -136,8 +136,8 @@ def refused_page(scope: Scope, refusal: Refusal) -> HTMLResponse:
     caller: Caller | None = scope.get("state", {}).get("caller")
     templates = cast("Templates", scope["app"].state.templates)
     status = status_of(type(refusal))
-    told = {"title": refusal.title(), "detail": sentence(refusal.detail), "status": int(status)}
-    answer = templates.page("refusal.html", caller, told, status=status)
+    problem = {"title": refusal.title(), "detail": sentence(refusal.detail), "status": int(status)}
+    answer = templates.page("refusal.html", caller, problem, status=status)
     tell_when(answer, refusal)
     return answer
 
@@ -155,23 +155,23 @@ def sentence(detail: str) -> str:
 
 
 def templates_of(request: Request) -> Templates:
-    """The templates `create_app` has made."""
+    """The templates that `create_app` loaded."""
     return cast("Templates", request.app.state.templates)
 
 
 def login_path(scope: Scope) -> str:
-    """Where somebody signs in who is then led to what they asked for."""
-    asked = quote(scope["path"])
+    """The sign-in page, with the requested address to return to."""
+    target = quote(scope["path"])
     if scope["query_string"]:
-        asked += "?" + scope["query_string"].decode("latin-1")
-    return f"{LOGIN}?next={quote(asked, safe='/')}"
+        target += "?" + scope["query_string"].decode("latin-1")
+    return f"{LOGIN}?next={quote(target, safe='/')}"
 
 
 def _navigates(scope: Scope) -> bool:
     """Whether somebody follows a link, or types an address, that is none of the interface."""
-    asked = "".join(headers_of(scope, b"accept"))
+    accept = "".join(headers_of(scope, b"accept"))
     reads = scope["method"] in READING
-    return reads and "text/html" in asked and not scope["path"].startswith(_INTERFACE)
+    return reads and "text/html" in accept and not scope["path"].startswith(_INTERFACE)
 
 
 def _refused_at_door(scope: Scope, refusal: Refusal) -> ASGIApp:

@@ -1,4 +1,4 @@
-"""Pages out of templates, with the headers that hold a browser to what a page needs."""
+"""Render templates, with a content security policy."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,11 +7,13 @@ from types import MappingProxyType
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from app.operations.callers import Caller
-from app.quoting import printable
-from app.web.assets import Assets
+from celeus.operations.runtime.callers import Caller
+from celeus.quoting import printable
+from celeus.web.assets import Assets
+from celeus.web.report.wording import count
 
 TEMPLATES = Path(__file__).parent / "templates"
+REPORT_TEMPLATES = Path(__file__).parent / "report" / "templates"
 
 POLICY: Mapping[str, str] = MappingProxyType(
     {
@@ -26,7 +28,7 @@ POLICY: Mapping[str, str] = MappingProxyType(
         "frame-ancestors": "'none'",
     }
 )
-"""What a page may load and do: what this service serves, and nothing written into the page."""
+"""Content security policy: a page loads only what this service serves, no inline script."""
 
 _HEADERS = {
     "Cache-Control": "no-store",
@@ -41,17 +43,22 @@ _HEADERS = {
 
 
 class Templates:
-    """The templates, in which every value is escaped and every name has to exist."""
+    """Jinja templates; every value is escaped and every name must exist."""
 
     def __init__(self, assets: Assets) -> None:
         self._pages = Environment(
-            loader=FileSystemLoader(TEMPLATES),
+            loader=FileSystemLoader([TEMPLATES, REPORT_TEMPLATES]),
             autoescape=True,
             undefined=StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,
         )
         self._pages.globals["static"] = assets.url
+        self._pages.filters["count"] = count
+
+    def text(self, template: str, **context: object) -> str:
+        """Render a template with these variables only."""
+        return self._pages.get_template(template).render(context)
 
     def page(
         self,
@@ -67,8 +74,12 @@ class Templates:
         Every template knows `caller`, which is None where nobody is signed in, and `csrf`.
         """
         browser = None if caller is None else caller.browser
-        known = {"caller": caller, "csrf": "" if browser is None else browser.csrf}
-        body = self._pages.get_template(template).render(known | dict(context))
+        shared = {"caller": caller, "csrf": "" if browser is None else browser.csrf}
+        body = self.text(template, **shared, **context)
         allowed = {**POLICY, **(policy or {})}
-        told = "; ".join(f"{directive} {sources}" for directive, sources in allowed.items())
-        return HTMLResponse(printable(body), status, _HEADERS | {"Content-Security-Policy": told})
+        policy_header = "; ".join(
+            f"{directive} {sources}" for directive, sources in allowed.items()
+        )
+        return HTMLResponse(
+            printable(body), status, _HEADERS | {"Content-Security-Policy": policy_header}
+        )

@@ -8,18 +8,18 @@ from urllib.parse import parse_qs
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
-from app.api.auth import key_parts
-from app.api.browsers import cookie_of, given_cookie, require_own_origin, taken_cookie
-from app.api.dependencies import OpenRooms
-from app.api.problems import status_of
-from app.api.rates import limit, limit_failures
-from app.errors import InvalidValue, Refusal, Unauthenticated, Unavailable
-from app.operations.admission import admit
-from app.operations.browsers import SignedIn, admit_browser, sign_in, sign_out
-from app.operations.callers import Caller
-from app.operations.invitations import accept
-from app.operations.rooms import Rooms
-from app.web.pages import LOGIN, AnyonesPage, PageRoute, sentence, tell_when, templates_of
+from celeus.api.access.auth import key_parts
+from celeus.api.access.cookies import cookie_of, given_cookie, require_own_origin, taken_cookie
+from celeus.api.access.parameters import OpenContext
+from celeus.api.access.rates import limit, limit_failures
+from celeus.api.wire.problems import status_of
+from celeus.errors import InvalidValue, Refusal, Unauthenticated, Unavailable
+from celeus.operations.access.authentication import admit
+from celeus.operations.access.browsers import SignedIn, admit_browser, sign_in, sign_out
+from celeus.operations.access.invitations import accept
+from celeus.operations.runtime.callers import Caller
+from celeus.operations.runtime.context import Context
+from celeus.web.pages import LOGIN, AnyonesPage, PageRoute, sentence, tell_when, templates_of
 
 MOST_FORM_BYTES = 16 << 10
 MOST_FIELDS = 10
@@ -41,10 +41,10 @@ class Attempt:
     path: str
 
 
-def local_path(asked: str) -> str:
+def local_path(target: str) -> str:
     """Where somebody is led who asked for this: to a path of this service, else to its start."""
-    local = len(asked) <= LONGEST_PATH and _LOCAL.fullmatch(asked) is not None
-    return asked if local and not asked.startswith(LOGIN) else "/"
+    local = len(target) <= LONGEST_PATH and _LOCAL.fullmatch(target) is not None
+    return target if local and not target.startswith(LOGIN) else "/"
 
 
 async def _attempt(request: Request) -> Attempt:
@@ -63,28 +63,28 @@ async def _attempt(request: Request) -> Attempt:
 
 @router.get(LOGIN)
 async def login(
-    request: Request, rooms: OpenRooms, path: Annotated[str, Query(alias="next")] = "/"
+    request: Request, context: OpenContext, path: Annotated[str, Query(alias="next")] = "/"
 ) -> Response:
     """The page on which somebody signs in, whoever is signed in already."""
-    caller = await _present(request, rooms)
+    caller = await _present(request, context)
     return templates_of(request).page("login.html", caller, {"next": local_path(path), "wrong": ""})
 
 
 @router.post(LOGIN)
 async def log_in(
-    request: Request, rooms: OpenRooms, attempt: Annotated[Attempt, Depends(_attempt)]
+    request: Request, context: OpenContext, attempt: Annotated[Attempt, Depends(_attempt)]
 ) -> Response:
     """Go on signed in, or be told what is wrong with the key or the link."""
     try:
-        require_own_origin(request.scope, rooms.settings.public_url)
-        signed_in = await _signed_in(rooms, attempt)
+        require_own_origin(request.scope, context.settings.public_url)
+        signed_in = await _signed_in(context, attempt)
     except Refusal as refusal:
-        told = await limit_failures(rooms, request.scope, refusal)
-        return _told_wrong(request, attempt, told)
+        wait = await limit_failures(context, request.scope, refusal)
+        return _told_wrong(request, attempt, wait)
     before = cookie_of(request.scope)
     if before is not None:
         # Nobody could end it any more: the browser forgets its cookie
-        await sign_out(rooms, before)
+        await sign_out(context, before)
     answer = RedirectResponse(signed_in.path, 303)
     answer.headers["Set-Cookie"] = given_cookie(request.scope, signed_in)
     answer.headers["Cache-Control"] = "no-store"
@@ -96,22 +96,22 @@ async def log_out(view: AnyonesPage) -> Response:
     """End this browser's session, and no other."""
     cookie = cookie_of(view.request.scope)
     if cookie is not None:
-        await sign_out(view.rooms, cookie)
+        await sign_out(view.context, cookie)
     return Response(status_code=204, headers={"Set-Cookie": taken_cookie(view.request.scope)})
 
 
-async def _signed_in(rooms: Rooms, attempt: Attempt) -> SignedIn:
+async def _signed_in(context: Context, attempt: Attempt) -> SignedIn:
     if attempt.invite:
-        return await accept(rooms, attempt.invite)
-    caller = await admit(rooms, *key_parts(attempt.key))
-    await limit(rooms, caller)
-    return await sign_in(rooms, caller, attempt.path)
+        return await accept(context, attempt.invite)
+    caller = await admit(context, *key_parts(attempt.key))
+    await limit(context, caller)
+    return await sign_in(context, caller, attempt.path)
 
 
-async def _present(request: Request, rooms: Rooms) -> Caller | None:
+async def _present(request: Request, context: Context) -> Caller | None:
     cookie = cookie_of(request.scope)
     try:
-        return None if cookie is None else await admit_browser(rooms, cookie)
+        return None if cookie is None else await admit_browser(context, cookie)
     except Refusal:
         # Whatever it is, the page that helps is this one
         return None

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from app.store.database import Database
-from app.store.tables import metadata
+from celeus.store.database import Database
+from celeus.store.tables import metadata
 from tests.keys import bearer, key_in
 
 CSV = b"id,surrogate,payload.question\na,0.25,Why?\nb,0.75,<b>How?</b>\n"

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from app.api.limits import INLINE_LIMIT_BYTES
-from app.settings import Settings
-from app.store.database import Database
-from app.store.tables import metadata
+from celeus.api.wire.limits import INLINE_LIMIT_BYTES
+from celeus.settings import Settings
+from celeus.store.database import Database
+from celeus.store.tables import metadata
 from tests.clients import serving
 
 NDJSON = {"Content-Type": "application/x-ndjson"}
@@ -137,7 +137,7 @@ async def test_skipped_rows_are_told_and_a_dry_run_keeps_nothing(
         "line": 2,
         "field": "surrogate",
         "rule": "",
-        "value": "nan",
+        "value": "NaN",
     }
 
 
@@ -179,7 +179,7 @@ async def test_a_bad_row_leaves_the_database_as_it_was(
     error = answer.json()["errors"][0]
     assert error["line"] >= 2
     assert error["rule"]
-    assert error["value"]
+    assert "value" in error
     assert await contents() == before
 
 

@@ -15,12 +15,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.api import rows
-from app.api.parquet import Limits
-from app.api.problems import status_of
-from app.api.rows import Format, Rows, read_rows
-from app.core.faults import Malformed
-from app.errors import InvalidValue, PoolTooLarge, UploadTooLarge
+from celeus.api.pools import rows
+from celeus.api.pools.parquet import Limits
+from celeus.api.pools.rows import Rows, read_rows
+from celeus.api.wire.problems import status_of
+from celeus.api.wire.uploads import Format
+from celeus.core.pools.validation import Malformed
+from celeus.errors import InvalidValue, PoolTooLarge, UploadTooLarge
 
 LIMITS = Limits(bytes=1 << 26, rows=100_000)
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from httpx import AsyncClient
 
-from app.store.database import Database
+from celeus.store.database import Database
 from tests.factories import KnownPool, drawn, judged, known_pool, labelled, opened
 from tests.keys import bearer, key_in
 from tests.operations.replays import assert_whole, kept, replayed

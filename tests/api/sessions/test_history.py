@@ -9,8 +9,8 @@ import pytest
 from fastapi import FastAPI
 from httpx import AsyncClient
 
-from app.operations import streams
-from app.settings import Settings
+from celeus.operations.runtime import concurrency
+from celeus.settings import Settings
 from tests.clients import serving
 from tests.factories import drawn, judged, known_pool, labelled, opened
 from tests.keys import ADMIN
@@ -62,14 +62,18 @@ async def test_a_stream_tells_every_round_once_and_ends_when_the_session_is_clos
     assert events[-1]["session"] == (await client.get(f"/v1/sessions/{session}")).json()
 
 
+def streams(app: FastAPI) -> int:
+    return sum(gate.taken for gate in app.state.context.gates.streams.values())
+
+
 async def test_a_key_has_so_many_streams_at_once_and_each_gives_its_place_back(
     client: AsyncClient, app: FastAPI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(streams, "MOST_OF_A_KEY", 2)
+    monkeypatch.setattr(concurrency, "STREAMS_OF_A_KEY", 2)
     session = await opened(client, await known_pool(client))
     watched = [asyncio.create_task(streamed(client, session)) for _ in range(2)]
     for _ in range(1_000):
-        if app.state.rooms.streaming.total() == 2:
+        if streams(app) == 2:
             break
         await asyncio.sleep(0.01)
     refused = await client.get(f"/v1/sessions/{session}/stream")
@@ -77,9 +81,9 @@ async def test_a_key_has_so_many_streams_at_once_and_each_gives_its_place_back(
     assert int(refused.headers["Retry-After"]) > 0
     await close(client, session)
     assert [len(await one) > 0 for one in watched] == [True, True]
-    assert app.state.rooms.streaming.total() == 0
+    assert streams(app) == 0
     missing = await client.get(f"/v1/sessions/ses_{0:032x}/stream")
-    assert (missing.status_code, app.state.rooms.streaming.total()) == (404, 0)
+    assert (missing.status_code, streams(app)) == (404, 0)
 
 
 async def test_a_stream_resumes_behind_the_last_event_seen(client: AsyncClient) -> None:
@@ -163,7 +167,7 @@ async def test_a_dead_redis_costs_time_and_nothing_else(database_url: str) -> No
             redis.end()
             await labelled(client, session, pool, 3)
             status = (await client.get(f"/v1/sessions/{session}")).json()
-            assert status["rounds"]["folded"] == 6
+            assert status["rounds"]["in_interval"] == 6
             watched = asyncio.create_task(streamed(client, session))
             await labelled(client, session, pool, 2)
             await close(client, session)

@@ -30,7 +30,7 @@ async def test_a_session_runs_to_its_precision_and_covers_the_pool_risk(
     assert last["state"] == "target_reached"
     assert last["session"]["width"] <= 0.2
     assert last["session"]["lower"] <= pool.risk <= last["session"]["upper"]
-    assert last["session"]["rounds"]["folded"] < 400
+    assert last["session"]["rounds"]["in_interval"] < 400
     assert (await drawn(client, session))["state"] == "target_reached"
 
 
@@ -102,8 +102,8 @@ async def test_losses_out_of_order_wait_and_fold_in_draw_order(client: AsyncClie
     for draw in reversed(draws):
         answer = await judged(client, in_order, pool, draw)
         waiting = answer["session"]["rounds"]
-        assert waiting["folded"] == (4 if draw["round"] == 1 else 0)
-        assert waiting["waiting"] == waiting["observed"] - waiting["folded"]
+        assert waiting["in_interval"] == (4 if draw["round"] == 1 else 0)
+        assert waiting["waiting"] == waiting["judged"] - waiting["in_interval"]
     points = (await client.get(f"/v1/sessions/{in_order}/trajectory")).json()["data"]
     assert [point["round"] for point in points] == [1, 2, 3, 4]
 
@@ -117,10 +117,10 @@ async def test_a_list_is_taken_all_or_not_at_all(client: AsyncClient) -> None:
     url = f"/v1/sessions/{session}/observe"
     refused = await client.post(url, json={"observations": bad, "worker": "ada"})
     assert (refused.status_code, refused.json()["code"]) == (404, "round_not_drawn")
-    assert (await status(client, session))["rounds"]["observed"] == 0
+    assert (await status(client, session))["rounds"]["judged"] == 0
     taken = await client.post(url, json={"observations": [*good, good[0]], "worker": "ada"})
     assert [it["replayed"] for it in taken.json()["receipts"]] == [False, False, False, True]
-    assert taken.json()["session"]["rounds"]["folded"] == 3
+    assert taken.json()["session"]["rounds"]["in_interval"] == 3
 
 
 async def test_an_unjudgeable_round_keeps_both_completions_and_widens_the_interval(
@@ -271,10 +271,8 @@ async def test_what_the_database_cannot_hold_is_refused(
     assert (answer.status_code, answer.json()["code"]) == (422, "invalid_value")
 
 
-async def test_a_payload_with_whole_numbers_of_any_size_reaches_its_judge(
-    client: AsyncClient,
-) -> None:
-    payload = {"account": 10**25, "size": 1e20}
+async def test_a_payload_with_large_numbers_reaches_its_judge(client: AsyncClient) -> None:
+    payload = {"account": 2**53 - 1, "size": 9e15}
     items = [{"id": "a", "payload": payload}]
     body = {"name": "big", "loss": {"kind": "zero_one"}, "items": items, "sealed": True}
     pool = (await client.post("/v1/pools", json=body)).json()["id"]

@@ -1,9 +1,12 @@
 """Opening, reading, listing and changing sessions."""
 
+import json
+import re
+from collections.abc import Iterator
 from typing import Any
 
+import psycopg
 import pytest
-import redis
 from httpx import AsyncClient
 
 from tests.factories import drawn, judged, known_pool, labelled, opened
@@ -47,6 +50,12 @@ async def test_two_sessions_have_two_seeds(client: AsyncClient) -> None:
         ({"parameters": {"beta": 1.5}}, 422, "invalid_value", "beta"),
         ({"parameters": {"gamma": 1}}, 422, "invalid_value", "gamma"),
         ({"policy": "oracle"}, 422, "invalid_value", "policy"),
+        (
+            {"policy": "evalue", "parameters": {"recentred": False}},
+            422,
+            "invalid_value",
+            "recentred",
+        ),
         ({"policy": "magic"}, 422, "invalid_value", "policy"),
         ({"policy": ""}, 422, "invalid_value", "policy"),
         (MARGIN | {"margin_assumption": "\0"}, 422, "invalid_value", "margin_assumption"),
@@ -206,16 +215,64 @@ async def test_a_thinned_trajectory_keeps_its_last_round(client: AsyncClient) ->
     assert [it["round"] for it in page["data"] + rest.json()["data"]] == list(range(1, 61))
 
 
-@pytest.mark.parametrize(
-    "body",
-    [b"", b"garbage", b"1.0\n", b"\xff\n{}", b"\xe2\x98\x83\n{}", b'1.0\n{"id":', b"1.0\n[]"],
-)
-async def test_garbage_in_redis_is_not_told(
-    client: AsyncClient, redis_url: str, body: bytes
+async def test_a_stopped_session_has_no_labels_left_to_forecast(
+    client: AsyncClient, database_url: str
 ) -> None:
-    session = await opened(client, await known_pool(client, 30))
-    key = f"celeus:status:{session.removeprefix('ses_')}"
-    with redis.Redis.from_url(redis_url) as server:
-        server.hset(key, "body", body)
-    answer = await client.get(f"/v1/sessions/{session}")
-    assert (answer.status_code, answer.json()["id"]) == (200, session)
+    pool = await known_pool(client)
+    session = await opened(client, pool, precision=0.2)
+    await labelled(client, session, pool, 4)
+    forecast = {"round": 4, "labels_left": 90, "low": 80, "high": 100}
+    with psycopg.connect(database_url) as db:
+        db.execute("UPDATE sessions SET forecast = %s", [json.dumps(forecast)])
+    before = (await labelled(client, session, pool, 1))["session"]
+    assert before["forecast"] == forecast
+    after = (await labelled(client, session, pool, 300))["session"]
+    assert (after["stop_reason"], after["forecast"]) == ("target_reached", None)
+
+
+@pytest.mark.parametrize(
+    ("aim", "warned"),
+    [
+        ({}, True),
+        ({"budget": 20}, True),
+        ({"precision": 0.2}, False),
+        ({"questions": [{"side": "at_most", "threshold": 0.5}]}, False),
+    ],
+)
+async def test_opening_warns_of_a_session_that_nothing_but_its_budget_ends(
+    client: AsyncClient, aim: dict[str, Any], *, warned: bool
+) -> None:
+    pool = await known_pool(client, 40)
+    opening = {"pool_id": pool.id, **aim}
+    for _ in range(2):
+        headers = {"Idempotency-Key": "same"}
+        answer = await client.post("/v1/sessions", json=opening, headers=headers)
+        said = [one for one in answer.json()["warnings"] if "neither a precision nor" in one]
+        assert len(said) == warned
+
+
+async def test_times_have_one_form(client: AsyncClient) -> None:
+    pool = await known_pool(client, 40)
+    session = await opened(client, pool)
+    await labelled(client, session, pool, 2)
+    await drawn(client, session, 2)
+    path = f"/v1/sessions/{session}"
+    addresses = [f"{path}{part}" for part in ("", "/ledger", "/workers", "/certificate")]
+    bodies = [(await client.get(one)).json() for one in (f"/v1/pools/{pool.id}", *addresses)]
+    bodies.append(await drawn(client, session, 2))
+    times = [one for body in bodies for one in _times(body)]
+    assert len(times) > 12
+    form = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00")
+    assert [one for one in times if form.fullmatch(one) is None] == []
+
+
+def _times(body: object) -> Iterator[str]:
+    """The times in an answer, wherever they are."""
+    if isinstance(body, dict):
+        for name, value in body.items():
+            if isinstance(value, str) and (name.endswith("_at") or name in {"at", "since"}):
+                yield value
+            yield from _times(value)
+    elif isinstance(body, list):
+        for value in body:
+            yield from _times(value)

@@ -6,8 +6,8 @@ import pytest
 from fastapi import FastAPI
 from httpx import AsyncClient
 
+from tests.api.access.test_blindness import assert_blind
 from tests.api.contract import client_with
-from tests.api.test_blindness import assert_blind
 from tests.factories import drawn, judged, known_pool, opened
 from tests.keys import key_in
 

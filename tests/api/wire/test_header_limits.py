@@ -8,8 +8,8 @@ from contextlib import suppress
 import httpx
 import pytest
 
-from app.api import heads
-from app.settings import Settings
+from celeus.api.wire import header_limits
+from celeus.settings import Settings
 from tests.api.serving import served
 from tests.keys import bearer
 
@@ -17,7 +17,7 @@ from tests.keys import bearer
 @pytest.fixture
 def port(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     """A server that waits half a second for a head, and a fifth of one for a body."""
-    monkeypatch.setattr(heads, "MOST_SECONDS", 0.5)
+    monkeypatch.setattr(header_limits, "MOST_SECONDS", 0.5)
     with served(settings.model_copy(update={"body_timeout_seconds": 0.2})) as port:
         yield port
 
@@ -118,4 +118,4 @@ async def test_connections_beyond_the_limit_are_told_so(settings: Settings) -> N
 
 def test_a_process_takes_no_more_connections_than_it_may_open_files() -> None:
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    assert 0 < heads.most_connections() <= max(64, min(4096, files))
+    assert 0 < header_limits.most_connections() <= max(64, min(4096, files))

@@ -9,12 +9,14 @@ import pytest
 from fastapi import APIRouter
 from fastapi.routing import APIRoute
 
-from app.api import bodies, items, pools, rounds, sessions
-from app.api.bodies import JsonRoute, parsed
-from app.api.limits import INLINE_LIMIT_BYTES
-from app.errors import InvalidValue
-from app.main import create_app
-from app.settings import Settings
+from celeus.api.pools import items, pools
+from celeus.api.sessions import rounds, sessions
+from celeus.api.wire import json_body
+from celeus.api.wire.json_body import JsonRoute, parsed
+from celeus.api.wire.limits import INLINE_LIMIT_BYTES
+from celeus.errors import InvalidValue
+from celeus.main import create_app
+from celeus.settings import Settings
 from tests.clients import serving
 from tests.factories import known_pool, opened
 from tests.keys import bearer, key_in
@@ -52,7 +54,7 @@ def test_no_schema_has_as_many_members_as_are_refused() -> None:
     widest = max(
         len(one.get("properties", ())) for one in contract["components"]["schemas"].values()
     )
-    assert widest < bodies.MOST_MEMBERS
+    assert widest < json_body.MOST_MEMBERS
 
 
 @pytest.mark.parametrize(("method", "path"), [*JSON_ROUTES, ("POST", UPLOAD)])
@@ -109,7 +111,7 @@ async def test_members_nobody_knows_cost_one_fault_and_not_one_each(
     client: httpx.AsyncClient, body: dict[str, Any]
 ) -> None:
     problem = (await client.post("/v1/pools", json=body)).json()
-    assert (problem["rule"], problem["value"]) == ("at most 32 members", "200000")
+    assert (problem["rule"], problem["value"]) == ("at most 32 members", 200_000)
     assert "errors" not in problem
 
 
@@ -120,7 +122,7 @@ async def test_of_a_list_of_junk_one_element_is_told(client: httpx.AsyncClient) 
 
 
 def test_a_body_of_too_many_values_is_not_even_read() -> None:
-    no_json = b"[" + b"{},{" * (bodies.MOST_VALUES // 3 + 1)
+    no_json = b"[" + b"{},{" * (json_body.MOST_VALUES // 3 + 1)
     with pytest.raises(InvalidValue, match="too many values"):
         parsed(no_json)
 
@@ -237,7 +239,7 @@ async def test_requests_go_on_when_their_count_cannot_be_kept(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gone = f"redis://127.0.0.1:{free_port()}/0"
-    monkeypatch.setattr("app.store.rates._PAUSE_SECONDS", 60.0)
+    monkeypatch.setattr("celeus.store.rates._PAUSE_SECONDS", 60.0)
     async with serving(settings, redis_url=gone, requests_per_minute=5) as client:
         answers = [await client.get("/v1/pools") for _ in range(8)]
         assert [answer.status_code for answer in answers] == [200] * 5 + [429] * 3

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from fastapi.openapi.models import OpenAPI
 
-from app.main import create_app
-from app.settings import Settings
+from celeus.main import create_app
+from celeus.settings import Settings
 
-CONTRACT = Path(__file__).parents[2] / "openapi" / "openapi.json"
+CONTRACT = Path(__file__).parents[3] / "openapi" / "openapi.json"
 VERBS = {"get", "post", "put", "patch", "delete"}
 
 
@@ -60,6 +60,13 @@ def test_every_declared_error_is_a_problem(contract: dict[str, Any]) -> None:
             if int(status) >= 400:
                 schema = response["content"]["application/problem+json"]["schema"]
                 assert schema == {"$ref": "#/components/schemas/Problem"}, operation["operationId"]
+
+
+def test_what_may_be_answered_304_takes_an_etag(contract: dict[str, Any]) -> None:
+    conditional = [one for one in operations(contract) if "304" in one["responses"]]
+    assert len(conditional) == 3
+    for operation in conditional:
+        assert "If-None-Match" in {one["name"] for one in operation["parameters"]}
 
 
 def test_every_body_and_answer_has_an_example(contract: dict[str, Any]) -> None:

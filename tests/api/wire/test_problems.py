@@ -1,3 +1,5 @@
+import html
+import json
 import math
 from collections.abc import Iterator
 
@@ -5,12 +7,13 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from app import errors
-from app.api import problems
-from app.errors import Refusal
-from app.quoting import shortened
+from celeus import errors
+from celeus.api.wire import problems
+from celeus.errors import Refusal
+from celeus.quoting import as_json, shortened
 from tests.keys import bearer
 
+SAID = {"NaN": "NaN", "Infinity": "Infinity", "-Infinity": "-Infinity", "1e999": "Infinity"}
 MEDIA_TYPE = "application/problem+json"
 
 
@@ -25,13 +28,35 @@ def test_every_refusal_has_its_status_code_and_title(refusal: type[Refusal]) -> 
     answer = problems.of_refusal(refusal("why", field="f", rule="r", value=math.nan))
     assert answer.status_code == problems.status_of(refusal)
     assert 400 <= answer.status_code < 600
-    assert b'"value":"nan"' in answer.body
+    assert b'"value":"NaN"' in answer.body
     assert refusal.title()
 
 
 def test_no_two_refusals_share_a_code() -> None:
     codes = [refusal.code for refusal in tree(Refusal)]
     assert len(set(codes)) == len(codes)
+
+
+def test_a_code_is_the_name_of_its_class_in_snake_case() -> None:
+    codes = {refusal.__name__: refusal.code for refusal in tree(Refusal)}
+    assert codes["Busy"] == "busy"
+    assert codes["IdempotencyKeyReused"] == "idempotency_key_reused"
+    assert Refusal.code == "refused"
+
+
+async def test_the_type_of_every_problem_leads_to_its_explanation_without_a_key(
+    client: httpx.AsyncClient,
+) -> None:
+    page = await client.get(problems.PROBLEMS_PAGE, headers={"Authorization": ""})
+    assert page.status_code == 200
+    for refusal in tree(Refusal):
+        body = json.loads(bytes(problems.of_refusal(refusal("why")).body))
+        address, _, anchor = body["type"].partition("#")
+        assert address == problems.PROBLEMS_PAGE
+        assert f'id="{anchor}"' in page.text
+        assert html.escape(refusal.title()).replace("&#x27;", "&#39;") in page.text
+    for answer in (await client.delete("/v1/pools"), await client.get("/v1/nothing")):
+        assert f'id="{answer.json()["type"].partition("#")[2]}"' in page.text
 
 
 def test_unavailable_says_when_to_try_again() -> None:
@@ -53,7 +78,7 @@ async def test_what_is_no_number_is_quoted_and_not_echoed(
     assert problem["code"] == "invalid_value"
     assert problem["field"] == "loss.lower"
     assert problem["rule"]
-    assert isinstance(problem["value"], str)
+    assert problem["value"] == SAID.get(literal, json.loads(literal))
 
 
 @pytest.mark.parametrize(
@@ -117,11 +142,38 @@ def test_a_value_is_told_by_its_beginning(value: object, text: str) -> None:
     assert shortened(value) == text
 
 
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        (None, None),
+        (True, True),
+        (1.5, 1.5),
+        (2**53, str(2**53)),
+        (math.nan, "NaN"),
+        ([1, -math.inf], [1, "-Infinity"]),
+        ("it's", "it's"),
+        ("a" * 101, "a" * 100 + "…"),
+        (b"\xff", "\\xff"),
+        ({"a": [1, None], "b": "x"}, {"a": [1, None], "b": "x"}),
+        ("\ud800", "\\ud800"),
+        (["x" * 50] * 10**6, json.dumps(["x" * 50] * 2)[:100] + "…"),
+    ],
+)
+def test_a_value_is_json_and_short(value: object, told: object) -> None:
+    assert as_json(value) == told
+    json.dumps(as_json(value), allow_nan=False)
+
+
+def test_a_whole_number_of_thousands_of_digits_is_a_value_too() -> None:
+    assert as_json(10**5000) == hex(10**5000)[:100] + "…"
+
+
 def test_a_value_of_a_thousand_levels_is_told_too() -> None:
     deep: list[object] = []
     for _ in range(100_000):
         deep = [deep]
     assert shortened(deep) == "[" * 100
+    assert as_json(deep) == "[" * 100 + "…"
 
 
 async def test_unknown_paths_and_methods_are_problems(client: httpx.AsyncClient) -> None:
@@ -155,3 +207,4 @@ async def test_an_error_of_ours_tells_nothing_of_the_inside(app: FastAPI) -> Non
     assert answer.status_code == 500
     assert answer.json()["code"] == "internal_error"
     assert "secret" not in answer.text
+    assert "may have taken effect" in answer.json()["detail"], "it may have failed after a commit"

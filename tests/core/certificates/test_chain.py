@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import rfc8785
 
-from app.core.chain import (
+from celeus.core.certificates.chain import (
     chain_head,
     chain_next,
     chain_start,
@@ -14,7 +14,7 @@ from app.core.chain import (
     strata_hex,
     strata_of_hex,
 )
-from app.core.ledger import Amendment, Change, Draw, Observation, Unjudgeable
+from celeus.core.ledger import Amendment, Change, Draw, Observation, Unjudgeable
 
 SESSION = bytes(range(16))
 DIGEST = bytes(range(32))

@@ -10,13 +10,12 @@ import numpy as np
 import pytest
 import rfc8785
 
-from app.core.chain import chain_head, chain_start
-from app.core.form import MEMBERS
-from app.core.plan import Claim
-from app.core.pool import canonical
-from app.core.signing import public_of, signed_by
-from app.core.stopping import Question
-from app.core.verification import verify
+from celeus.core.certificates.chain import chain_head, chain_start
+from celeus.core.certificates.ed25519 import public_of, signed_by
+from celeus.core.certificates.form import MEMBERS
+from celeus.core.certificates.verify import verify
+from celeus.core.plans.plan import Claim
+from celeus.core.plans.stopping import Question
 from tests.core.certifying import (
     KEY,
     OTHER_KEY,
@@ -171,7 +170,7 @@ def test_wherever_a_session_went_its_certificates_hold(seed: int) -> None:
             report = verify(data, evidence, PUBLIC)
             assert report.valid, report.difference
             assert report.claim is not None
-            assert report.claim["rounds"]["folded"] == case.state.folded
+            assert report.claim["rounds"]["in_interval"] == case.state.folded
 
 
 def test_a_certificate_is_canonical_json_signed_over_all_the_rest(case: Case) -> None:
@@ -187,8 +186,8 @@ def test_a_certificate_is_canonical_json_signed_over_all_the_rest(case: Case) ->
 
 def test_what_a_certificate_names_by_digest_can_be_computed_by_anybody(case: Case) -> None:
     document: dict[str, Any] = json.loads(case.certificate(final=False))
-    assert document["plan_digest"] == hashlib.sha256(canonical(document["plan"])).hexdigest()
-    assert document["pool_digest"] == hashlib.sha256(canonical(document["pool"])).hexdigest()
+    assert document["plan_digest"] == hashlib.sha256(rfc8785.dumps(document["plan"])).hexdigest()
+    assert document["pool_digest"] == hashlib.sha256(rfc8785.dumps(document["pool"])).hexdigest()
     start = chain_start(SESSION, bytes.fromhex(document["plan_digest"]))
     assert document["chain"]["start"] == start.hex()
     assert document["chain"]["head"] == chain_head(start, document["ledger"]).hex()
@@ -220,8 +219,8 @@ def test_a_claim_counts_labels_and_what_nobody_could_judge() -> None:
     assert (claim["labels"], claim["unjudgeable"]) == (8, 2)
     assert claim["rounds"] == {
         "drawn": 13,
-        "observed": 11,
-        "folded": 10,
+        "judged": 11,
+        "in_interval": 10,
         "pending": 2,
         "waiting": 1,
     }
@@ -250,7 +249,7 @@ def test_the_issuer_is_named_and_trusted_only_when_somebody_says_so() -> None:
     told = verify(data)
     assert told.valid
     assert told.signature.trusted is None
-    reason = f"signed by {public}, which nobody has told me to trust"
+    reason = f"signed by {public}; no trusted key was given"
     assert told.unchecked["issuer"] == reason
     assert verify(data, trusted=PUBLIC).signature.trusted
     foreign = verify(data, trusted=public_of(OTHER_KEY))

@@ -3,7 +3,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from app.core.signing import (
+from celeus.core.certificates.ed25519 import (
     NotAKey,
     private_from_pem,
     private_to_pem,

@@ -11,16 +11,16 @@ import rfc8785
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.core.certificate import signed
-from app.core.chain import chain_head, chain_start, strata_hex
-from app.core.ledger import Draw, Observation
-from app.core.plan import Claim
-from app.core.randomness import commitment
-from app.core.replaying import Evidence
-from app.core.report import CHECKS, Report
-from app.core.session import propose
-from app.core.signing import public_of
-from app.core.verification import verify
+from celeus.core.certificates.chain import chain_head, chain_start, strata_hex
+from celeus.core.certificates.document import signed
+from celeus.core.certificates.ed25519 import public_of
+from celeus.core.certificates.replay import Evidence
+from celeus.core.certificates.report import CHECKS, Report
+from celeus.core.certificates.verify import verify
+from celeus.core.ledger import Draw, Observation
+from celeus.core.plans.plan import Claim
+from celeus.core.randomness import commitment
+from celeus.core.sessions.state import propose
 from tests.core.certifying import (
     KEY,
     OTHER_KEY,
@@ -290,7 +290,7 @@ def test_a_cut_ledger_is_found(data: bytes) -> None:
     body |= {"final": False, "kind": "interim", "seed": None}
     assert verify(_resigned(body)).valid, "it is what an earlier interim certificate said"
     body["ledger"] = body["ledger"][:-1]
-    assert _where(verify(_resigned(body))) == "claim.rounds.observed"
+    assert _where(verify(_resigned(body))) == "claim.rounds.judged"
     body["ledger"] = body["ledger"][:-4]
     assert _where(verify(_resigned(body))) == "the length of rounds.q"
     body["ledger"] = [*body["ledger"][:3], *body["ledger"][4:]]

@@ -6,7 +6,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from app.core.estimators import Lure
+from celeus.core.eprocess.point_estimate import Lure
 from tests.core.worlds import mixture
 
 LOSS = [0.0, 1.0, 0.25, 0.5]

@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.betting import Bet, OwnVariance
-from app.core.eprocess import Interval, Side, Wealth, WealthLost
+from celeus.core.eprocess.base import WealthLost
+from celeus.core.eprocess.published import SideBet, Wealth
+from celeus.core.eprocess.published_bets import Bet, OwnVariance
+from celeus.core.interval import Interval
 
 UNIT = Interval(0.0, 1.0)
 
@@ -25,7 +27,7 @@ def state_of(found: Wealth) -> list[list[float]]:
 def play(found: Wealth, values: list[float], bet: Bet | None = None, start: int = 1) -> None:
     bettor = OwnVariance(0.0)
     for round_, value in enumerate(values, start=start):
-        side = Side(bettor, bet or Bet(0.0, 1.0), value)
+        side = SideBet(bettor, bet or Bet(0.0, 1.0), value)
         found.bet(round_, side, side)
         bettor.record(value, side.bet)
 
@@ -80,9 +82,9 @@ def test_one_memory_for_both_sides_bets_to_the_last_digit_like_two_alike() -> No
             # A gap between cells: they share their edges no longer.
             for found in (one, two):
                 found._keep(np.arange(found._lower.size) != found._lower.size // 2)
-        same = Side(shared, bet, value)
+        same = SideBet(shared, bet, value)
         one.bet(round_, same, same)
-        two.bet(round_, Side(plus, bet, value), Side(minus, bet, value))
+        two.bet(round_, SideBet(plus, bet, value), SideBet(minus, bet, value))
         for bettor in (shared, plus, minus):
             bettor.record(value, bet)
         assert state_of(one) == state_of(two)

@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.betting import Bet, CommonVariance, OwnVariance, stake_above, stake_below
+from celeus.core.eprocess.published_bets import (
+    Bet,
+    CommonVariance,
+    OwnVariance,
+    fraction_above,
+    fraction_below,
+)
 
 ALPHA1 = 0.025
 CANDIDATES = np.array([0.1, 0.35, 0.8])
@@ -23,7 +29,7 @@ def test_every_candidate_estimates_the_variance_about_its_own_centre(origin: flo
         expected = np.sqrt(
             2.0 * math.log(2.0 / ALPHA1) / (variance * round_ * math.log(round_ + 1.0))
         )
-        assert bettor.speed(CANDIDATES, ALPHA1, round_) == pytest.approx(expected)
+        assert bettor.fraction(CANDIDATES, ALPHA1, round_) == pytest.approx(expected)
         bettor.record(value, bet)
         deviations += ((value - bet.offset) / bet.scale - bet.centre(CANDIDATES)) ** 2
 
@@ -36,7 +42,7 @@ def test_evalue_has_one_variance_for_all_candidates() -> None:
         expected = math.sqrt(
             2.0 * math.log(2.0 / ALPHA1) / (variance * round_ * math.log(round_ + 1.0))
         )
-        assert bettor.speed(CANDIDATES, ALPHA1, round_) == pytest.approx(expected)
+        assert bettor.fraction(CANDIDATES, ALPHA1, round_) == pytest.approx(expected)
         bettor.record(value, bet)
         scaled = (value - bet.offset) / bet.scale
         total += scaled
@@ -48,8 +54,8 @@ def test_the_variance_keeps_its_digits_far_from_zero() -> None:
     for value, bet in ROUNDS * 100:
         near.record(value, bet)
         far.record(value + 1e6, Bet(bet.offset + 1e6, bet.scale))
-    assert far.speed(CANDIDATES + 1e6, ALPHA1, 301) == pytest.approx(
-        near.speed(CANDIDATES, ALPHA1, 301), rel=1e-8
+    assert far.fraction(CANDIDATES + 1e6, ALPHA1, 301) == pytest.approx(
+        near.fraction(CANDIDATES, ALPHA1, 301), rel=1e-8
     )
 
 
@@ -59,9 +65,9 @@ def test_the_variance_keeps_its_digits_far_from_zero() -> None:
     st.floats(0.01, 10.0),
     st.sampled_from([0.0, 0.3, 1.0, 1.0 + 1e-9, -1e-9]),
 )
-def test_no_stake_can_lose_everything(speed: float, centre: float, c: float, x: float) -> None:
+def test_no_stake_can_lose_everything(fraction: float, centre: float, c: float, x: float) -> None:
     """For every number in [0, 1], rounding included, and every centre a cell may still have."""
     centres = np.array([centre])
-    assert (1.0 + stake_above(speed, centres, c) * (x - centres) > 0.0).all()
+    assert (1.0 + fraction_above(fraction, centres, c) * (x - centres) > 0.0).all()
     mirrored = 1.0 - centres
-    assert (1.0 - stake_below(speed, mirrored, c) * (x - mirrored) > 0.0).all()
+    assert (1.0 - fraction_below(fraction, mirrored, c) * (x - mirrored) > 0.0).all()

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from app.core.goals import goals
-from app.core.hazard import hazard
-from app.core.ledger import Draw
-from app.core.pairplan import PairPlan
-from app.core.plan import Claim
-from app.core.policies import policy_named
-from app.core.pooled import PoolGame
-from app.core.proposals import Stratified
-from app.core.surrogates import Scores
-from app.study.simulation import Truth
+from celeus.core.eprocess.bets import goals_for
+from celeus.core.eprocess.pool_target import LatticeSequence
+from celeus.core.ledger import Draw
+from celeus.core.mills import inverse_mills
+from celeus.core.plans.pairs import PairPlan
+from celeus.core.plans.plan import Claim
+from celeus.core.plans.policies import policy_named
+from celeus.core.pools.surrogates import Scores
+from celeus.core.sampling.proposals import StratifiedProposal
+from celeus.study.engine.simulation import Truth
 from tests.core.worlds import Walk, open_walk
 
 SHARP = policy_named("sharp")
@@ -43,7 +43,7 @@ class Plain:
 
     def __init__(self, walk: Walk) -> None:
         proposal = walk.state.proposal
-        assert isinstance(proposal, Stratified)
+        assert isinstance(proposal, StratifiedProposal)
         self.code = proposal._strata.code
         self.base = proposal._strata.base
         self.size = proposal._strata.size
@@ -146,8 +146,8 @@ def test_a_run_is_what_a_plain_computation_from_its_history_gives(walk: Walk) ->
     for t, point in enumerate(walk.state.points):
         plug_in, a, b, signal, mu, s2 = plain.round(t)
         assert point.plus.plug_in == pytest.approx(plug_in, rel=NEAR)
-        assert point.plus.possible.lower == pytest.approx(a, rel=NEAR)
-        assert point.plus.possible.upper == pytest.approx(b, rel=NEAR)
+        assert point.plus.signal_range.lower == pytest.approx(a, rel=NEAR)
+        assert point.plus.signal_range.upper == pytest.approx(b, rel=NEAR)
         assert point.plus.signal == pytest.approx(signal, rel=NEAR)
         plus.play(a, mu, s2, signal)
         minus.play(b, mu, s2, signal)
@@ -165,23 +165,23 @@ def test_a_run_is_what_a_plain_computation_from_its_history_gives(walk: Walk) ->
 
 
 def test_stakes_are_those_of_a_plain_computation(walk: Walk) -> None:
-    game = walk.state.fold.game
-    assert isinstance(game, PoolGame)
-    for ladder in game._lattice.sides:
-        assert (ladder._stake < 0.0).all()
-        assert np.array_equal(ladder._value, ladder._rung / ladder._steps)
+    confidence_sequence = walk.state.fold.confidence_sequence
+    assert isinstance(confidence_sequence, LatticeSequence)
+    for lattice_side in confidence_sequence._lattice.sides:
+        assert (lattice_side._stake < 0.0).all()
+        assert np.array_equal(lattice_side._value, lattice_side._standing / lattice_side._steps)
 
 
 def test_the_hazard_table_is_the_hazard() -> None:
     log_stake = -np.random.default_rng(1).exponential(3.0, 500)
     p = 0.9 * np.exp(log_stake)
-    assert hazard(log_stake) == pytest.approx(norm.pdf(norm.ppf(p)) / p, rel=1e-3)
-    assert hazard(np.array([0.0, 3.0])) == pytest.approx([norm.pdf(norm.ppf(0.9)) / 0.9] * 2)
-    assert hazard(np.array([-1e4])) == pytest.approx(hazard(np.array([-700.0])))
+    assert inverse_mills(log_stake) == pytest.approx(norm.pdf(norm.ppf(p)) / p, rel=1e-3)
+    assert inverse_mills(np.array([0.0, 3.0])) == pytest.approx([norm.pdf(norm.ppf(0.9)) / 0.9] * 2)
+    assert inverse_mills(np.array([-1e4])) == pytest.approx(inverse_mills(np.array([-700.0])))
 
 
 def test_without_a_precision_there_are_six_goals_by_halves() -> None:
-    found = goals(None, 1.0 / 2000.0, 0.05)
+    found = goals_for(None, 1.0 / 2000.0, 0.05)
     assert [one.half for one in found] == [0.1, 0.05, 0.025, 0.0125, 0.00625, 0.003125]
     for one in found:
         z = norm.ppf(0.975)

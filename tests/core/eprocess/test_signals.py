@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from app.core.signals import (
+from celeus.core.eprocess.signals import (
     Extremes,
     Range,
     RangeLeft,

@@ -5,23 +5,23 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from app.core.eprocess import Interval
-from app.core.plan import Claim, Plan, PoolFacts, make_plan
-from app.core.planning import (
-    Assumed,
+from celeus.core.insights.planning import (
+    Assumption,
     Case,
     Losses,
-    Outcome,
     Scenario,
-    assumed,
+    SimulationOutcome,
+    assumption_of,
     check_risk,
     floor_of,
     summary,
 )
-from app.core.policies import policy_named
-from app.core.surrogates import Scores
-from app.errors import InvalidValue
-from app.study.simulation import Truth, seed_of, simulate
+from celeus.core.interval import Interval
+from celeus.core.plans.plan import Claim, Plan, PoolFacts, make_plan
+from celeus.core.plans.policies import policy_named
+from celeus.core.pools.surrogates import Scores
+from celeus.errors import InvalidValue
+from celeus.study.engine.simulation import Truth, seed_of, simulate
 
 UNIT = Interval(0.0, 1.0)
 ITEMS = 1500
@@ -42,16 +42,16 @@ def plan_of(policy: str = "sharp", items: int = ITEMS, **claim: object) -> Plan:
     return make_plan(Claim(**claim), facts, policy_named(policy), "0" * 64)  # type: ignore[arg-type]
 
 
-def assumed_of(scores: Scores, risk: float | None = None, *, whole: bool = True) -> Assumed:
-    return assumed(scores, UNIT, whole=whole, guessed=True, risk=risk)
+def assumed_of(scores: Scores, risk: float | None = None, *, whole: bool = True) -> Assumption:
+    return assumption_of(scores, UNIT, whole=whole, has_surrogate=True, risk=risk)
 
 
 def outcomes(
     plan: Plan, scores: Scores, scenario: Scenario = "right", runs: int = 12
-) -> list[Outcome]:
+) -> list[SimulationOutcome]:
     case = Case(plan, scores, assumed_of(scores), scenario)
     found = [list(case.run(number, 0))[-1] for number in range(runs)]
-    return [one for one in found if isinstance(one, Outcome)]
+    return [one for one in found if isinstance(one, SimulationOutcome)]
 
 
 @pytest.mark.parametrize("policy", ["sharp", "celeus"])
@@ -137,7 +137,7 @@ def test_whole_losses_are_the_surrogate_on_average_in_both_scenarios() -> None:
 def test_graded_losses_have_the_surrogate_as_mean_and_a_third_of_the_greatest_variance() -> None:
     scale = Interval(-1.0, 3.0)
     scores = scores_of(np.array([0.0, 0.5, 1.0]))
-    assumption = assumed(scores, scale, whole=False, guessed=True, risk=None)
+    assumption = assumption_of(scores, scale, whole=False, has_surrogate=True, risk=None)
     losses = Losses(assumption, scale, "right", b"seed")
     drawn = np.array([losses.of_item(0) for _ in range(4000)])
     unit = 0.25
@@ -162,11 +162,13 @@ def test_certain_guesses_stay_certain_whatever_the_risk() -> None:
 
 def test_without_a_surrogate_the_middle_of_the_scale_is_assumed() -> None:
     nothing = scores_of(np.zeros(10))
-    alone = assumed(nothing, UNIT, whole=True, guessed=False, risk=None)
+    alone = assumption_of(nothing, UNIT, whole=True, has_surrogate=False, risk=None)
     assert (alone.risk(UNIT), alone.informed) == (0.5, False)
-    told = assumed(nothing, UNIT, whole=True, guessed=False, risk=0.1)
+    told = assumption_of(nothing, UNIT, whole=True, has_surrogate=False, risk=0.1)
     assert told.risk(UNIT) == pytest.approx(0.1)
-    same = assumed(scores_of(np.full(10, 0.2)), UNIT, whole=True, guessed=True, risk=None)
+    same = assumption_of(
+        scores_of(np.full(10, 0.2)), UNIT, whole=True, has_surrogate=True, risk=None
+    )
     assert same.risk(UNIT) == pytest.approx(0.2)
     assert not told.informed
     assert not same.informed

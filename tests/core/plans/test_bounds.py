@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import beta, binom
 
-from app.core.eprocess import Interval
-from app.core.population import PopulationBound
+from celeus.core.interval import Interval
+from celeus.core.plans.bounds import PopulationBound
 
 UNIT = Interval(0.0, 1.0)
 OTHER = Interval(-1.0, 3.0)

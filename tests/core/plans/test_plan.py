@@ -1,14 +1,17 @@
 """The plan: frozen, readable again, and refused where nothing could be certified."""
 
+import hashlib
 import json
 import math
 from dataclasses import asdict, fields, replace
 from typing import Any
 
 import pytest
+import rfc8785
 
-from app.core.eprocess import Interval
-from app.core.plan import (
+from celeus.core.interval import Interval
+from celeus.core.plans.bounds import PopulationBound
+from celeus.core.plans.plan import (
     Claim,
     Plan,
     PoolFacts,
@@ -18,10 +21,9 @@ from app.core.plan import (
     plan_from,
     precision_warning,
 )
-from app.core.policies import Policy, policy_named
-from app.core.population import PopulationBound
-from app.core.stopping import Question
-from app.errors import InvalidValue, UnreachablePrecision
+from celeus.core.plans.policies import Policy, policy_named
+from celeus.core.plans.stopping import Question
+from celeus.errors import InvalidValue, UnreachablePrecision
 
 FACTS = PoolFacts("digest", 2000, 0.0, 1.0, whole_losses=True)
 GRADED = PoolFacts("digest", 2000, -1.0, 3.0, whole_losses=False)
@@ -55,11 +57,20 @@ def test_a_plan_survives_the_way_through_json(claim: Claim) -> None:
 
 
 def test_the_digest_does_not_ask_how_a_database_writes_a_number() -> None:
-    """PostgreSQL's jsonb writes 1e16 as a whole number."""
-    huge = plan(facts=PoolFacts("digest", 2000, -1e16, 1e22, whole_losses=False))
+    """PostgreSQL's jsonb writes 1e15 as a whole number."""
+    facts = PoolFacts("digest", 2000, -1e15, 1e15, whole_losses=False)
+    huge = plan(population(margin=1e300, margin_assumption="none at all"), facts=facts)
     values = json.loads(json.dumps(huge.to_dict()))
-    values["lower"], values["upper"] = -(10**16), 10**22
+    values["lower"], values["upper"] = -(10**15), 10**15
+    values["bound"]["half_width"] = 10**300
     assert plan_from(values).digest == huge.digest
+
+
+def test_the_digest_is_taken_over_rfc_8785() -> None:
+    facts = PoolFacts("digest", 2000, -1e-05, 1e-05, whole_losses=False)
+    tiny = plan(Claim(alpha=1e-05), facts=facts)
+    assert tiny.digest == hashlib.sha256(rfc8785.dumps(tiny.to_dict())).hexdigest()
+    assert b'"alpha":0.00001,' in rfc8785.dumps(tiny.to_dict())
 
 
 OTHER: dict[str, Any] = {

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from app.core.policies import DEFAULT_POLICY, POLICIES, SIMULATION_ONLY, policy_named
-from app.errors import InvalidValue
+from celeus.core.plans.policies import DEFAULT_POLICY, POLICIES, SIMULATION_ONLY, policy_named
+from celeus.errors import InvalidValue
 
 
 def test_the_published_constants_are_the_defaults() -> None:

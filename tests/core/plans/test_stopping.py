@@ -2,12 +2,12 @@
 
 import pytest
 
-from app.core.eprocess import Interval
-from app.core.ledger import Change
-from app.core.plan import Claim
-from app.core.policies import policy_named
-from app.core.session import can_draw, propose
-from app.core.stopping import StoppingRule, StopReason
+from celeus.core.interval import Interval
+from celeus.core.ledger import Change
+from celeus.core.plans.plan import Claim
+from celeus.core.plans.policies import policy_named
+from celeus.core.plans.stopping import StoppingRule, StopReason
+from celeus.core.sessions.state import can_draw, propose
 from tests.core.worlds import open_walk, zero_one_truth
 
 WIDE, NARROW = Interval(0.0, 1.0), Interval(0.3, 0.35)

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.losses import LossScale, cross_entropy_loss, zero_one_loss
-from app.errors import InvalidValue, LossOutsideScale
+from celeus.core.pools.losses import LossScale, cross_entropy_loss, zero_one_loss
+from celeus.errors import InvalidValue, LossOutsideScale
 
 FINITE = st.floats(min_value=-1e6, max_value=1e6)
 

@@ -1,15 +1,25 @@
 import copy
+import json
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
+import orjson
 import pytest
+import rfc8785
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.core.faults import MAX_PAYLOAD_BYTES, Malformed, Shape, row_faults
-from app.core.items import Assembled, assemble, encode_groups
-from app.core.losses import LossScale
+from celeus.core.pools.losses import LossScale
+from celeus.core.pools.rows import Assembled, assemble, encode_groups
+from celeus.core.pools.validation import (
+    MAX_PAYLOAD_BYTES,
+    Malformed,
+    Shape,
+    encode_payload,
+    row_faults,
+)
 
 ZERO_ONE = LossScale.of("zero_one")
 CROSS_ENTROPY = LossScale.of("cross_entropy", upper=4.0)
@@ -25,7 +35,7 @@ def assembled(*rows: object, scale: LossScale = ZERO_ONE, shape: Shape | None = 
     return assemble(range(1, len(rows) + 1), rows, scale, shape)
 
 
-def only_fault(*rows: object, scale: LossScale = ZERO_ONE) -> tuple[int, str, str, str]:
+def only_fault(*rows: object, scale: LossScale = ZERO_ONE) -> tuple[int, str, str, object]:
     (fault,) = assembled(*rows, scale=scale).faults
     return fault.line, fault.field, fault.rule, fault.value
 
@@ -64,51 +74,56 @@ def test_probabilities_within_the_tolerance_are_divided_by_their_sum() -> None:
 @pytest.mark.parametrize(
     ("row", "field", "value"),
     [
-        ({"surrogate": 0.5}, "id", "None"),
-        ({"id": "", "surrogate": 0.5}, "id", "''"),
-        ({"id": "x" * 257}, "id", repr("x" * 257)[:100]),
-        ({"id": 7}, "id", "7"),
-        ({"id": "a\0"}, "id", "'a\\x00'"),
-        ({"id": "\ud800"}, "id", "'\\ud800'"),
-        ({"id": "a", "surrogate": "0.5"}, "surrogate", "'0.5'"),
-        ({"id": "a", "surrogate": True}, "surrogate", "True"),
-        ({"id": "a", "surrogate": math.nan}, "surrogate", "nan"),
-        ({"id": "a", "surrogate": math.inf}, "surrogate", "inf"),
-        ({"id": "a", "surrogate": 10**400}, "surrogate", repr(10**400)[:100]),
-        ({"id": "a", "surrogate": 1.5}, "surrogate", "1.5"),
-        ({"id": "a", "proxy": -0.1}, "proxy", "-0.1"),
-        ({"id": "a", "surrogates": []}, "surrogates", "[]"),
-        ({"id": "a", "surrogates": [0.5, 2.0]}, "surrogates[1]", "2.0"),
-        ({"id": "a", "surrogates": [0.5], "surrogate": 0.5}, "surrogates", "[0.5]"),
-        ({"id": "a", "target_probs": [0.5, 0.4]}, "target_probs", "0.9"),
-        ({"id": "a", "target_probs": [1.0]}, "target_probs", "[1.0]"),
-        ({"id": "a", "target_probs": [1.5, -0.5]}, "target_probs[0]", "1.5"),
-        ({"id": "a", "target_probs": [False, 1]}, "target_probs[0]", "False"),
-        ({"id": "a", "target_probs": "half"}, "target_probs", "'half'"),
-        ({"id": "a", "surrogate_probs": [0.5, 0.5]}, "surrogate_probs", "[0.5, 0.5]"),
+        ({"surrogate": 0.5}, "id", None),
+        ({"id": "", "surrogate": 0.5}, "id", ""),
+        ({"id": "x" * 257}, "id", "x" * 100 + "…"),
+        ({"id": 7}, "id", 7),
+        ({"id": "a\0"}, "id", "a\0"),
+        ({"id": "\ud800"}, "id", "\\ud800"),
+        ({"id": "a", "surrogate": "0.5"}, "surrogate", "0.5"),
+        ({"id": "a", "surrogate": True}, "surrogate", True),
+        ({"id": "a", "surrogate": math.nan}, "surrogate", "NaN"),
+        ({"id": "a", "surrogate": math.inf}, "surrogate", "Infinity"),
+        ({"id": "a", "surrogate": 10**400}, "surrogate", str(10**400)[:100] + "…"),
+        ({"id": "a", "surrogate": 1.5}, "surrogate", 1.5),
+        ({"id": "a", "proxy": -0.1}, "proxy", -0.1),
+        ({"id": "a", "surrogates": []}, "surrogates", []),
+        ({"id": "a", "surrogates": [0.5, 2.0]}, "surrogates[1]", 2.0),
+        ({"id": "a", "surrogates": [0.5], "surrogate": 0.5}, "surrogates", [0.5]),
+        ({"id": "a", "target_probs": [0.5, 0.4]}, "target_probs", 0.9),
+        ({"id": "a", "target_probs": [1.0]}, "target_probs", [1.0]),
+        ({"id": "a", "target_probs": [1.5, -0.5]}, "target_probs[0]", 1.5),
+        ({"id": "a", "target_probs": [False, 1]}, "target_probs[0]", False),
+        ({"id": "a", "target_probs": "half"}, "target_probs", "half"),
+        ({"id": "a", "surrogate_probs": [0.5, 0.5]}, "surrogate_probs", [0.5, 0.5]),
         (
             {"id": "a", "target_probs": [0.5, 0.5], "surrogate_probs": [0.5, 0.25, 0.25]},
             "surrogate_probs",
-            "3",
+            3,
         ),
-        ({"id": "a", "prediction": 1.0}, "prediction", "1.0"),
-        ({"id": "a", "prediction": -1}, "prediction", "-1"),
-        ({"id": "a", "prediction": 2, "target_probs": [0.5, 0.5]}, "prediction", "2"),
-        ({"id": "a", "group": 3}, "group", "3"),
-        ({"id": "a", "payload": [1]}, "payload", "[1]"),
-        ({"id": "a", "payload": {"x": math.nan}}, "payload", "{'x': nan}"),
-        ({"id": "a", "payload": "\0"}, "payload", "'\\x00'"),
-        ({"id": "a", "payload": "x" * MAX_PAYLOAD_BYTES}, "payload", "'" + "x" * 99),
-        ({"id": "a", "payload": nested(101)}, "payload", "{'a': " * 16 + "{'a'"),
-        ({"id": "a", "\ud800": 3}, "\\ud800", "3"),
-        ({"id": "a", "x" * 10**6: 3}, "x" * 100, "3"),
-        ({"id": "a", "weight": 3}, "weight", "3"),
-        (["a"], "", "['a']"),
-        (None, "", "None"),
-        (Malformed("a JSON object", "{"), "", "'{'"),
+        ({"id": "a", "prediction": 1.0}, "prediction", 1.0),
+        ({"id": "a", "prediction": -1}, "prediction", -1),
+        ({"id": "a", "prediction": 2, "target_probs": [0.5, 0.5]}, "prediction", 2),
+        ({"id": "a", "group": 3}, "group", 3),
+        ({"id": "a", "payload": [1]}, "payload", [1]),
+        ({"id": "a", "payload": {"x": math.nan}}, "payload.x", "NaN"),
+        ({"id": "a", "payload": {"x": [0, {"y": 2**53}]}}, "payload.x[1].y", "9007199254740992"),
+        ({"id": "a", "payload": {"x": -(2.0**53)}}, "payload.x", -9007199254740992.0),
+        # What orjson makes of a whole number of more than 64 bits.
+        ({"id": "a", "payload": {"x": 2.0**64}}, "payload.x", 1.8446744073709552e19),
+        ({"id": "a", "payload": {"x": 1e300}}, "payload.x", 1e300),
+        ({"id": "a", "payload": "\0"}, "payload", "\0"),
+        ({"id": "a", "payload": "x" * MAX_PAYLOAD_BYTES}, "payload", "x" * 100 + "…"),
+        ({"id": "a", "payload": nested(101)}, "payload", ('{"a": ' * 17)[:100] + "…"),
+        ({"id": "a", "\ud800": 3}, "\\ud800", 3),
+        ({"id": "a", "x" * 10**6: 3}, "x" * 100, 3),
+        ({"id": "a", "weight": 3}, "weight", 3),
+        (["a"], "", ["a"]),
+        (None, "", None),
+        (Malformed("a JSON object", "{"), "", "{"),
     ],
 )
-def test_a_bad_row_is_told_by_line_field_and_value(row: object, field: str, value: str) -> None:
+def test_a_bad_row_is_told_by_line_field_and_value(row: object, field: str, value: object) -> None:
     line, found_field, rule, found_value = only_fault(row)
     assert (line, found_field, found_value) == (1, field, value)
     assert rule
@@ -123,6 +138,36 @@ def test_a_bounded_pool_takes_nothing_a_loss_could_be_computed_from(name: str) -
 
 def test_a_payload_may_be_a_hundred_levels_deep() -> None:
     assert assembled({"id": "a", "payload": nested(100)}).faults == []
+
+
+def test_long_digits_are_taken_as_text_and_short_numbers_as_they_are() -> None:
+    payload = {"id": "12345678901234567890", "n": [2**53 - 1, 1 - 2**53, 0.1234567890123456, 1e-9]}
+    assert assembled({"id": "a", "payload": payload}).faults == []
+
+
+PAYLOADS = st.dictionaries(
+    st.text(st.characters(codec="utf-8"), max_size=3),
+    st.recursive(
+        st.none()
+        | st.booleans()
+        | st.integers(-(2**53), 2**53)
+        | st.floats()
+        | st.text(st.characters(codec="utf-8")),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text("ab\ue000\U0001f600"), inner),
+        max_leaves=8,
+    ),
+)
+
+
+@given(PAYLOADS)
+def test_a_payload_that_is_taken_is_the_same_to_every_reader(payload: dict[str, Any]) -> None:
+    encoded = encode_payload(payload)
+    if encoded is None:
+        assert row_faults({"id": "a", "payload": payload}, ZERO_ONE, None)
+        return
+    assert encoded == rfc8785.dumps(payload)
+    for read in (orjson.loads, json.loads, partial(json.loads, parse_int=float)):
+        assert rfc8785.dumps(read(encoded)) == encoded
 
 
 def test_a_payload_may_speak_of_u0000_without_holding_it() -> None:
@@ -166,7 +211,7 @@ def test_the_shape_of_a_row_can_be_read_from_its_columns(scale: LossScale) -> No
 
 def test_a_duplicate_within_the_rows_is_told_and_the_first_one_stays() -> None:
     found = assembled({"id": "a"}, {"id": "b"}, {"id": "a"})
-    assert [(fault.line, fault.field, fault.value) for fault in found.faults] == [(3, "id", "'a'")]
+    assert [(fault.line, fault.field, fault.value) for fault in found.faults] == [(3, "id", "a")]
     assert found.batch.ids == ["a", "b"]
 
 
@@ -208,7 +253,9 @@ ROWS = st.fixed_dictionaries(
         "surrogate_probs": st.sampled_from([[0.5, 0.5], [0.25, 0.25, 0.5], [0.5, 0.6]]),
         "prediction": st.sampled_from([0, 1, 5, -1, True, 1.0, 2**31]),
         "group": st.sampled_from(["g", "h", "", 1]),
-        "payload": st.sampled_from(["text", {"a": [1.0, None]}, {"a": math.nan}, 3, "\0"]),
+        "payload": st.sampled_from(
+            ["text", {"a": [1.0, None]}, {"a": math.nan}, {"a": [2**53]}, {"a": 1e16}, 3, "\0"]
+        ),
         "other": st.just(1),
     },
 )

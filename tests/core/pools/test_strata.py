@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.eprocess import Interval
-from app.core.strata import MOST_STRATA, Strata, one_stratum, strata_of
-from app.core.surrogates import Scores
+from celeus.core.interval import Interval
+from celeus.core.pools.strata import MOST_STRATA, Strata, one_stratum, strata_of
+from celeus.core.pools.surrogates import Scores
 
 UNIT = Interval(0.0, 1.0)
 

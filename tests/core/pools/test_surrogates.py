@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 
-from app.core.losses import LossScale
-from app.core.pool import Pool
-from app.core.surrogates import Strategy, from_probabilities, scores, strategies
-from app.errors import InvalidValue
+from celeus.core.pools.losses import LossScale
+from celeus.core.pools.pool import Pool
+from celeus.core.pools.surrogates import Strategy, from_probabilities, scores, strategies
+from celeus.errors import InvalidValue
 
 ZERO_ONE = LossScale.of("zero_one")
 CROSS_ENTROPY = LossScale.of("cross_entropy", upper=3.0)

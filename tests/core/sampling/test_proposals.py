@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from app.core.proposals import RunningSum, draw_orders
-from app.core.randomness import uniforms
+from celeus.core.randomness import uniforms
+from celeus.core.sampling.proposals import draw_orders
+from celeus.core.sampling.sums import RunningSum
 from tests.core.worlds import mixture
 
 LEVEL = 1e-3

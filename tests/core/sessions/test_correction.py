@@ -4,15 +4,24 @@ import copy
 
 import pytest
 
-from app.core.correcting import corrected, refold
-from app.core.ledger import Amendment
-from app.core.plan import Claim
-from app.core.policies import policy_named
-from app.core.session import State, apply, propose
+from celeus.core.ledger import Amendment
+from celeus.core.plans.plan import Claim
+from celeus.core.plans.policies import policy_named
+from celeus.core.sessions.correction import Refold, corrected
+from celeus.core.sessions.state import State, apply, propose, replay
 from tests.core.worlds import Walk, open_walk, zero_one_truth
 
 POLICIES = ["celeus", "evalue", "sharp", "uniform"]
 CLAIMS = [Claim(precision=0.3), Claim(target="population", precision=0.3)]
+
+
+def refold(state: State, walk: Walk, event: Amendment, step: int = 13) -> Refold:
+    """What is folded of ``state`` now, folded with the correction in a few steps."""
+    ready = Refold(state.engine, event)
+    while ready.folded < state.folded:
+        stop = min(state.folded, ready.folded + step)
+        ready.follow(walk.plan, state.rounds[ready.folded : stop])
+    return ready
 
 
 def told(walk: Walk, state: State) -> object:
@@ -23,7 +32,7 @@ def told(walk: Walk, state: State) -> object:
         state.estimate,
         state.stop_reason,
         str(propose(walk.plan, state)),
-        str(state.points),
+        list(state.points),
     )
 
 
@@ -37,7 +46,7 @@ def test_it_leaves_what_folding_in_place_leaves(
     walk.go(40)
     event = Amendment(7, loss)
     before = told(walk, walk.state)
-    ready = refold(walk.plan, walk.state, event)
+    ready = refold(walk.state, walk, event)
     assert told(walk, walk.state) == before, "the state goes on as if nothing had been folded"
     # Meanwhile others judge, draw, and judge out of order.
     walk.go(5)
@@ -53,7 +62,7 @@ def test_a_fold_made_before_another_correction_is_not_taken() -> None:
     walk = open_walk(zero_one_truth(120, seed=3), policy_named("sharp"), CLAIMS[0])
     walk.go(40)
     event = Amendment(7, 1.0)
-    ready = refold(walk.plan, walk.state, event)
+    ready = refold(walk.state, walk, event)
     wrong = 1.0 - float(walk.truth.loss[walk.state.rounds[2].draw.item])
     walk.enter(Amendment(3, wrong))
     other = copy.deepcopy(walk.state)
@@ -69,3 +78,21 @@ def test_a_correction_of_a_round_not_folded_yet_folds_nothing_anew() -> None:
     walk.judge([42])
     fold = walk.state.fold
     assert corrected(walk.plan, walk.state, Amendment(42, 1.0), None).fold is fold
+
+
+@pytest.mark.parametrize("policy", ["celeus", "sharp"])
+def test_a_fold_of_a_state_that_was_rebuilt_since_is_not_taken(policy: str) -> None:
+    """It reads who was drawn from the state it was begun on, which learns of no draw any more."""
+    exact = policy_named(policy, range="exact") if policy == "celeus" else policy_named(policy)
+    walk = open_walk(zero_one_truth(120, seed=3), exact, CLAIMS[0])
+    walk.go(40)
+    event = Amendment(7, 1.0)
+    ready = refold(walk.state, walk, event)
+    begun = open_walk(zero_one_truth(120, seed=3), exact, CLAIMS[0])
+    rebuilt = replay(begun.plan, begun.state, walk.events)
+    other = copy.deepcopy(rebuilt)
+    one = Walk(walk.truth, walk.plan, corrected(walk.plan, rebuilt, event, ready))
+    two = Walk(walk.truth, walk.plan, apply(walk.plan, other, event))
+    for each in (one, two):
+        each.go(20)
+    assert told(walk, one.state) == told(walk, two.state)

@@ -11,13 +11,12 @@ import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
-from app.core.eprocess import Interval
-from app.core.forecast import continuations, snapshot
-from app.core.ledger import Amendment, Change
-from app.core.plan import Claim, PoolFacts, make_plan, plan_from
-from app.core.policies import policy_named
-from app.core.session import State, begin, replay
-from app.core.stopping import (
+from celeus.core.insights.forecast import continuations
+from celeus.core.interval import Interval
+from celeus.core.ledger import Amendment, Change
+from celeus.core.plans.plan import Claim, PoolFacts, make_plan, plan_from
+from celeus.core.plans.policies import policy_named
+from celeus.core.plans.stopping import (
     Answer,
     Decision,
     Question,
@@ -27,9 +26,10 @@ from app.core.stopping import (
     all_decided,
     rounding,
 )
-from app.core.surrogates import Scores
-from app.errors import InvalidValue, UnreachablePrecision
-from app.study.simulation import Truth
+from celeus.core.pools.surrogates import Scores
+from celeus.core.sessions.state import State, begin, replay
+from celeus.errors import InvalidValue, UnreachablePrecision
+from celeus.study.engine.simulation import Truth
 from tests.core.worlds import SEED, Walk, open_walk, zero_one_truth
 
 UNIT = Interval(0.0, 1.0)
@@ -324,9 +324,9 @@ class TestStopping:
         assert walk.state.stop_reason is StopReason.BUDGET_SPENT
 
     def test_a_rule_aims_at_a_precision_or_at_answers(self) -> None:
-        assert not StoppingRule(None, 10).aims
-        assert StoppingRule(0.1, 10).aims
-        assert StoppingRule(None, 10, stop_when_decided=True).aims
+        assert not StoppingRule(None, 10).can_stop_early
+        assert StoppingRule(0.1, 10).can_stop_early
+        assert StoppingRule(None, 10, stop_when_decided=True).can_stop_early
 
     def test_a_correction_folds_again_and_may_decide_otherwise(self) -> None:
         loss = np.zeros(40)
@@ -349,7 +349,7 @@ class TestStopping:
         claim = Claim(questions=(at_most(0.45),))
         walk = open_walk(truth, policy_named("sharp"), claim)
         walk.go(20)
-        found = continuations(walk.plan, snapshot(walk.state), truth.scores.surrogate, b"seed")
+        found = continuations(walk.plan, walk.state, truth.scores.surrogate, b"seed")
         labels = [left for left in (next(found) for _ in range(30)) if left is not None]
         walk_on = walk.branch()
         while walk_on.state.stop_reason is None:

@@ -10,14 +10,14 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from app.core.cells import Cells
-from app.core.folding import Point
-from app.core.ledger import Draw, Observation, Unjudgeable
-from app.core.plan import Claim
-from app.core.policies import Policy, policy_named
-from app.core.signals import Range
-from app.core.surrogates import Scores
-from app.study.simulation import Truth
+from celeus.core.eprocess.published import CellSequence
+from celeus.core.eprocess.signals import Range
+from celeus.core.ledger import Draw, Observation, Unjudgeable
+from celeus.core.plans.plan import Claim
+from celeus.core.plans.policies import Policy, policy_named
+from celeus.core.pools.surrogates import Scores
+from celeus.core.sessions.points import Point
+from celeus.study.engine.simulation import Truth
 from tests.core.worlds import CONFIGURATIONS, Walk, open_walk, small_truth
 
 EXACT = 1e-12
@@ -142,10 +142,14 @@ def test_no_item_and_no_loss_takes_the_signal_out_of_its_range(
             branch.enter(Draw(coming, item, q, branch.state.sequence))
             branch.enter(Unjudgeable(coming) if judged is None else Observation(coming, judged))
             point = branch.state.points[-1]
-            ranges.add(point.plus.possible)
+            ranges.add(point.plus.signal_range)
             for seen in (point.plus, point.minus):
                 slack = 1e-9 * (1.0 + abs(seen.signal))
-                assert seen.possible.lower - slack <= seen.signal <= seen.possible.upper + slack
+                assert (
+                    seen.signal_range.lower - slack
+                    <= seen.signal
+                    <= seen.signal_range.upper + slack
+                )
     # Neither the item nor its loss had a say in the range.
     assert len(ranges) <= 1
 
@@ -166,7 +170,7 @@ def test_an_exact_range_is_reached_at_both_ends_and_lies_in_the_others(stage: Pr
                 q = branch.mixture.probability(item)
                 branch.enter(Draw(coming, item, q, 0))
                 branch.enter(Observation(coming, loss))
-                possible = branch.state.points[-1].plus.possible
+                possible = branch.state.points[-1].plus.signal_range
                 signals.append(branch.state.points[-1].plus.signal)
         assert possible is not None
         ends[kind] = possible
@@ -180,9 +184,9 @@ def test_an_exact_range_is_reached_at_both_ends_and_lies_in_the_others(stage: Pr
 
 def mixed_wealth(walk: Walk, risk: float) -> float | None:
     """Mixture wealth of the cell that holds ``risk``, None when it is out."""
-    game = walk.state.fold.game
-    assert isinstance(game, Cells)
-    wealth = game.wealth
+    confidence_sequence = walk.state.fold.confidence_sequence
+    assert isinstance(confidence_sequence, CellSequence)
+    wealth = confidence_sequence.wealth
     holding = (wealth._lower <= risk) & (risk <= wealth._upper)
     if not holding.any():
         return None

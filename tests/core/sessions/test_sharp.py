@@ -5,21 +5,21 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from app.core.goals import goals
-from app.core.lattice import Ladder
-from app.core.ledger import Amendment, Change, Draw, Event, Observation
-from app.core.paircells import PairCells
-from app.core.paired import PairGame
-from app.core.pairplan import PairPlan
-from app.core.pairs import PairSide
-from app.core.plan import Claim, check_precision, make_plan, plan_from
-from app.core.policies import policy_named
-from app.core.session import State, begin, replay
-from app.core.sight import View
-from app.core.signals import RangeLeft
-from app.core.surrogates import Scores
-from app.errors import InvalidValue, UnreachablePrecision
-from app.study.simulation import Truth
+from celeus.core.eprocess.bets import goals_for
+from celeus.core.eprocess.lattice import LatticeSide
+from celeus.core.eprocess.moments import Prediction
+from celeus.core.eprocess.pair_cells import PairCells
+from celeus.core.eprocess.pair_rows import PairSide
+from celeus.core.eprocess.population_target import PairSequence
+from celeus.core.eprocess.signals import RangeLeft
+from celeus.core.ledger import Amendment, Change, Draw, Event, Observation
+from celeus.core.plans.pairs import PairPlan
+from celeus.core.plans.plan import Claim, check_precision, make_plan, plan_from
+from celeus.core.plans.policies import policy_named
+from celeus.core.pools.surrogates import Scores
+from celeus.core.sessions.state import State, begin, replay
+from celeus.errors import InvalidValue, UnreachablePrecision
+from celeus.study.engine.simulation import Truth
 from tests.core.worlds import SEED, Walk, open_walk, zero_one_truth
 
 SHARP = policy_named("sharp")
@@ -97,9 +97,9 @@ def test_the_order_in_which_losses_arrive_does_not_matter(claim: Claim) -> None:
 def test_a_draw_ahead_of_losses_has_its_probability_from_the_folded_ones() -> None:
     walk = opened(CLAIMS["pool"])
     walk.go(30)
-    spread = walk.state.fold.guesses.spread
+    spread = walk.state.fold.predictor.residual_moments
     first, second = walk.draw(2)
-    assert walk.state.fold.guesses.spread is spread
+    assert walk.state.fold.predictor.residual_moments is spread
     assert first.strata_q is not None
     assert second.strata_q is not None
     assert not np.array_equal(first.strata_q, second.strata_q)
@@ -137,32 +137,32 @@ def test_a_finer_precision_is_reached_after_the_first(
     assert walk.state.interval.width <= finer
 
 
-class TestLadder:
-    def test_a_finer_ladder_inherits_from_the_next_rung_above(self) -> None:
-        ladder = Ladder(10, 0.05, goals(0.1, 0.1, 0.05))
-        ladder._stake[0] = -np.arange(1.0, 12.0)
+class TestLatticeSide:
+    def test_a_finer_lattice_inherits_from_the_next_candidate_above(self) -> None:
+        side = LatticeSide(10, 0.05, goals_for(0.1, 0.1, 0.05))
+        side._stake[0] = -np.arange(1.0, 12.0)
         kept = np.array([3, 5, 6, 7, 8])
-        for name in ("_rung", "_value"):
-            setattr(ladder, name, getattr(ladder, name)[kept])
-        ladder._stake = ladder._stake[:, kept]
-        ladder.split(25)
+        for name in ("_standing", "_value"):
+            setattr(side, name, getattr(side, name)[kept])
+        side._stake = side._stake[:, kept]
+        side.refine(25)
         expected = {j: -(-j * 10 // 25) + 1.0 for j in range(26) if -(-j * 10 // 25) in set(kept)}
-        assert list(ladder._rung) == list(expected)
-        assert list(ladder._stake[0]) == [-value for value in expected.values()]
+        assert list(side._standing) == list(expected)
+        assert list(side._stake[0]) == [-value for value in expected.values()]
 
     def test_shared_out_stakes_keep_their_sum(self) -> None:
-        ladder = Ladder(10, 0.05, goals(0.1, 0.1, 0.05))
-        before = np.exp(ladder._stake).sum(axis=0)
-        ladder.aim(goals(None, 0.0005, 0.05))
-        assert np.exp(ladder._stake).sum(axis=0) == pytest.approx(before)
-        ladder.aim(goals(0.05, 0.0005, 0.05))
-        assert np.exp(ladder._stake).sum(axis=0) == pytest.approx(before)
+        side = LatticeSide(10, 0.05, goals_for(0.1, 0.1, 0.05))
+        before = np.exp(side._stake).sum(axis=0)
+        side.retarget(goals_for(None, 0.0005, 0.05))
+        assert np.exp(side._stake).sum(axis=0) == pytest.approx(before)
+        side.retarget(goals_for(0.05, 0.0005, 0.05))
+        assert np.exp(side._stake).sum(axis=0) == pytest.approx(before)
 
 
 class TestPairs:
     def side(self) -> tuple[PairSide, PairCells]:
         side = PairSide(PairPlan(1000, 0.05, 100), 0.2)
-        side.settle(0.3, 0.6, 1.0, betting=True)
+        side.advance(0.3, 0.6, 1.0, betting=True)
         assert side.cells is not None
         return side, side.cells
 
@@ -171,20 +171,20 @@ class TestPairs:
         least = int(cells.cell.min())
         edge = side._edge
         inside = (edge[least] + edge[least + 1]) / 2.0
-        side.play(View(inside, 0.5, 1e-4), 0.45, 0.2)
+        side.update(Prediction(inside, 0.5, 1e-4), 0.45, 0.2)
         assert int(cells.cell.min()) == least
-        side.play(View(edge[least + 1], 0.5, 1e-4), 0.45, 0.2)
+        side.update(Prediction(edge[least + 1], 0.5, 1e-4), 0.45, 0.2)
         assert int(cells.cell.min()) == least
-        side.play(View(edge[least + 1] + 1e-6, 0.5, 1e-4), 0.45, 0.2)
+        side.update(Prediction(edge[least + 1] + 1e-6, 0.5, 1e-4), 0.45, 0.2)
         assert int(cells.cell.min()) == least + 1
 
     def test_a_row_waits_for_pool_risks_below_its_cells(self) -> None:
         side, cells = self.side()
         row = int(np.flatnonzero(side._least > 30)[0])
         cells.drop(cells.row <= row)
-        side.settle(0.3, 0.6, 1.0, betting=True)
+        side.advance(0.3, 0.6, 1.0, betting=True)
         assert side.first == row
-        side.settle(0.31, 0.6, 1.0, betting=True)
+        side.advance(0.31, 0.6, 1.0, betting=True)
         assert side.first > row
 
     @pytest.mark.parametrize("window", [1, 7])
@@ -193,9 +193,9 @@ class TestPairs:
     ) -> None:
         claim = Claim("population", precision=0.2)
         late = opened(claim)
-        monkeypatch.setattr("app.core.pairs.WINDOW", window)
+        monkeypatch.setattr("celeus.core.eprocess.pair_rows.WINDOW", window)
         late.go(200)
-        monkeypatch.setattr("app.core.pairs.WINDOW", 10_000)
+        monkeypatch.setattr("celeus.core.eprocess.pair_rows.WINDOW", 10_000)
         assert afresh(late, late.events).points == late.state.points
 
     @pytest.mark.parametrize("hidden", [(), (5, 40)])
@@ -209,7 +209,7 @@ class TestPairs:
         while not started(late):
             late.go(1)
         late.go(100)
-        monkeypatch.setattr("app.core.paired.PRECISIONS_TO_START", 1e9)
+        monkeypatch.setattr("celeus.core.eprocess.population_target.PRECISIONS_TO_START", 1e9)
         early = open_walk(zero_one_truth(3000), SHARP, claim, hidden=hidden)
         state = replay(early.plan, early.state, late.events[:2])
         assert started(early)
@@ -228,9 +228,9 @@ class TestPairs:
 
 
 def started(walk: Walk) -> bool:
-    game = walk.state.fold.game
-    assert isinstance(game, PairGame)
-    return game._started
+    confidence_sequence = walk.state.fold.confidence_sequence
+    assert isinstance(confidence_sequence, PairSequence)
+    return confidence_sequence._started
 
 
 @pytest.mark.parametrize("claim", CLAIMS.values(), ids=CLAIMS)

@@ -13,16 +13,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from app.core.ledger import Draw
-from app.core.paired import PairGame
-from app.core.plan import Claim, make_plan
-from app.core.policies import policy_named
-from app.core.pooled import PoolGame
-from app.core.population import PopulationBound
-from app.core.proposals import Stratified
-from app.core.session import PENDING, begin
-from app.core.surrogates import Scores
-from app.study.simulation import Truth
+from celeus.core.eprocess.pool_target import LatticeSequence
+from celeus.core.eprocess.population_target import PairSequence
+from celeus.core.ledger import Draw
+from celeus.core.plans.bounds import PopulationBound
+from celeus.core.plans.plan import Claim, make_plan
+from celeus.core.plans.policies import policy_named
+from celeus.core.pools.surrogates import Scores
+from celeus.core.sampling.proposals import StratifiedProposal
+from celeus.core.sessions.rounds import PENDING
+from celeus.core.sessions.state import begin
+from celeus.study.engine.simulation import Truth
 from tests.core.worlds import SEED, Walk, open_walk
 
 EXACT = 1e-12
@@ -50,8 +51,8 @@ def opened(scale: tuple[float, float], hidden: tuple[int, ...] = (), policy: str
 def coming(walk: Walk) -> list[Draw]:
     """Every draw that may come next."""
     proposal = walk.state.proposal
-    assert isinstance(proposal, Stratified)
-    q = proposal.strata_q(walk.state.fold.guesses.spread)
+    assert isinstance(proposal, StratifiedProposal)
+    q = proposal.strata_q(walk.state.fold.predictor.residual_moments)
     round_, code = walk.state.drawn + 1, proposal._strata.code
     return [Draw(round_, item, float(q[code[item]]), 0, q) for item in walk.left()]
 
@@ -102,10 +103,10 @@ def test_the_mean_signal_is_the_pool_risk(
         point = after(walk, draw).state.points[-1]
         means[0] += draw.q * point.plus.signal
         means[1] += draw.q * point.minus.signal
-        assert point.plus.possible.lower <= point.plus.signal + EXACT
-        assert point.minus.signal <= point.minus.possible.upper + EXACT
-        ends["lower"].append(point.plus.possible.lower)
-        ends["upper"].append(point.plus.possible.upper)
+        assert point.plus.signal_range.lower <= point.plus.signal + EXACT
+        assert point.minus.signal <= point.minus.signal_range.upper + EXACT
+        ends["lower"].append(point.plus.signal_range.lower)
+        ends["upper"].append(point.plus.signal_range.upper)
     width = scale[1] - scale[0]
     assert means[0] == pytest.approx(low.mean(), abs=EXACT * width * 10)
     assert means[1] == pytest.approx(high.mean(), abs=EXACT * width * 10)
@@ -116,12 +117,12 @@ def test_the_mean_signal_is_the_pool_risk(
 
 def stake(walk: Walk, risk: float) -> float:
     """Sum of the + stakes of the lowest candidate at or above ``risk``, over its start."""
-    game = walk.state.fold.game
-    assert isinstance(game, PoolGame)
-    ladder = game._lattice.sides[0]
+    confidence_sequence = walk.state.fold.confidence_sequence
+    assert isinstance(confidence_sequence, LatticeSequence)
+    lattice_side = confidence_sequence._lattice.sides[0]
     unit = (risk - walk.plan.lower) / walk.plan.scale.width
-    at = int(np.flatnonzero(ladder._value >= unit)[0])
-    return float(np.exp(ladder._stake[:, at]).sum())
+    at = int(np.flatnonzero(lattice_side._value >= unit)[0])
+    return float(np.exp(lattice_side._stake[:, at]).sum())
 
 
 @pytest.mark.parametrize("precision", [0.2, None])
@@ -152,9 +153,9 @@ def pools(risk: float, items: int) -> list[tuple[float, np.ndarray]]:
     return found
 
 
-def pair_stake(game: PairGame, pool_risk: float, row: int) -> float:
+def pair_stake(confidence_sequence: PairSequence, pool_risk: float, row: int) -> float:
     """Least stake over the cell of ``row`` that holds the pool risk; 0 if it is out."""
-    side = game._sides[0]
+    side = confidence_sequence._sides[0]
     edge = side._edge
     cells = side.cells
     assert cells is not None
@@ -171,10 +172,10 @@ ITEMS = 4
 
 def continued(walk: Walk, pool_risk: float, row: int) -> float:
     """Mean over every sequence of draws to exhaustion of the pair's last stake."""
-    game = walk.state.fold.game
-    assert isinstance(game, PairGame)
+    confidence_sequence = walk.state.fold.confidence_sequence
+    assert isinstance(confidence_sequence, PairSequence)
     if not walk.left():
-        return pair_stake(game, pool_risk, row)
+        return pair_stake(confidence_sequence, pool_risk, row)
     total = 0.0
     for draw in coming(walk):
         total += draw.q * continued(after(walk, draw), pool_risk, row)
@@ -198,8 +199,10 @@ def test_over_pools_and_draws_a_true_pair_ends_below_its_start(risk: float) -> N
     expected = level = 0.0
     for chance, loss in pools(risk, ITEMS):
         walk = paired(loss)
-        game = walk.state.fold.game
-        assert isinstance(game, PairGame)
+        confidence_sequence = walk.state.fold.confidence_sequence
+        assert isinstance(confidence_sequence, PairSequence)
         level = walk.plan.alpha1
-        expected += chance * continued(walk, float(loss.mean()), math.ceil(risk * game._steps))
+        expected += chance * continued(
+            walk, float(loss.mean()), math.ceil(risk * confidence_sequence._steps)
+        )
     assert 0.01 * level < expected <= level / 2.0 * (1.0 + 1e-9)

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.cells import Cells
-from app.core.ledger import Amendment, Change, Draw, Event, Observation, Unjudgeable
-from app.core.plan import Claim, Plan
-from app.core.policies import Policy, policy_named
-from app.core.session import State, apply, begin, observe, propose, replay
-from app.core.surrogates import Scores
-from app.study.simulation import Truth
+from celeus.core.eprocess.published import CellSequence
+from celeus.core.ledger import Amendment, Change, Draw, Event, Observation, Unjudgeable
+from celeus.core.plans.plan import Claim, Plan
+from celeus.core.plans.policies import Policy, policy_named
+from celeus.core.pools.surrogates import Scores
+from celeus.core.sessions.state import State, apply, begin, observe, propose, replay, rounds
+from celeus.study.engine.simulation import Truth
 from tests.core.worlds import CONFIGURATIONS, SEED, Walk, open_walk, small_truth, zero_one_truth
 
 CELEUS = policy_named("celeus")
@@ -224,7 +224,7 @@ def test_another_seed_draws_other_items() -> None:
 @pytest.mark.parametrize("policy", CONFIGURATIONS.values(), ids=CONFIGURATIONS)
 def test_policies_without_scores_draw_evenly_and_ignore_the_surrogate(policy: Policy) -> None:
     walk = open_walk(small_truth(), policy)
-    guess = [walk.state.fold.guesses.of(Draw(1, item, 1.0, 0)) for item in range(7)]
+    guess = [walk.state.fold.predictor.surrogate(Draw(1, item, 1.0, 0)) for item in range(7)]
     if not policy.uses_scores:
         assert [walk.mixture.probability(item) for item in range(7)] == [1.0 / 7.0] * 7
         assert guess == [0.0] * 7
@@ -254,34 +254,6 @@ def test_an_event_that_no_ledger_could_hold_is_an_error(event: Event, message: s
         walk.enter(event)
 
 
-class TestUnjudgeable:
-    def test_the_interval_covers_both_completions(self) -> None:
-        truth = small_truth(40, seed=4)
-        walk = open_walk(truth, CELEUS, hidden=(3, 11, 20))
-        walk.go(40)
-        low, high = walk.completions()
-        assert walk.state.interval.lower == pytest.approx(low.mean())
-        assert walk.state.interval.upper == pytest.approx(high.mean())
-        assert walk.state.estimate == pytest.approx((low.mean() + high.mean()) / 2.0)
-
-    def test_each_side_sees_its_own_completion(self) -> None:
-        walk = open_walk(small_truth(), CELEUS, hidden=range(7))
-        walk.go(3)
-        first, last = walk.state.points[0], walk.state.points[2]
-        assert first.plus.plug_in == first.minus.plug_in
-        assert first.plus.signal < first.minus.signal
-        assert last.minus.plug_in - last.plus.plug_in == pytest.approx(2.0 / 7.0)
-
-    def test_skipping_never_narrows(self) -> None:
-        truth = zero_one_truth(60)
-        for item in range(0, 60, 7):
-            honest = open_walk(truth, CELEUS)
-            honest.go(60)
-            skipping = open_walk(truth, CELEUS, hidden=(item,))
-            skipping.go(60)
-            assert skipping.state.interval.width > honest.state.interval.width
-
-
 class TestChangeOfPrecision:
     COARSE, FINE = 0.5, 0.05
 
@@ -289,9 +261,9 @@ class TestChangeOfPrecision:
         return open_walk(zero_one_truth(300), CELEUS, Claim(precision=self.COARSE))
 
     def cell(self, walk: Walk) -> float:
-        game = walk.state.fold.game
-        assert isinstance(game, Cells)
-        wealth = game.wealth
+        confidence_sequence = walk.state.fold.confidence_sequence
+        assert isinstance(confidence_sequence, CellSequence)
+        wealth = confidence_sequence.wealth
         return float((wealth._upper - wealth._lower).max())
 
     def test_binds_from_the_first_draw_made_after_it(self) -> None:
@@ -304,10 +276,10 @@ class TestChangeOfPrecision:
             one.judge()
         assert walk.state.points == unchanged.state.points
         assert self.cell(walk) == pytest.approx(self.COARSE / 100.0)
-        assert [one.precision for one in walk.state.rounds] == [self.COARSE] * 15
+        assert [one.rule.precision for one in walk.state.rounds] == [self.COARSE] * 15
         walk.go(1)
         assert self.cell(walk) == pytest.approx(self.FINE / 100.0)
-        assert walk.state.rounds[15].precision == self.FINE
+        assert walk.state.rounds[15].rule.precision == self.FINE
 
     def test_splits_cells_and_never_widens_the_interval(self) -> None:
         walk = self.opened()
@@ -385,3 +357,18 @@ def test_a_scale_far_from_zero_ends_at_the_true_risk() -> None:
         state = observe(walk.plan, state, draw.round, float(loss[draw.item]))
     risk = math.fsum(loss) / items
     assert state.interval.lower == state.interval.upper == risk
+
+
+@pytest.mark.parametrize("past_stop", [False, True])
+def test_rounds_are_drawn_judged_and_folded_one_by_one(*, past_stop: bool) -> None:
+    truth = zero_one_truth(200)
+    policy, claim = policy_named("sharp"), Claim(precision=0.4)
+    walk, by_hand = (open_walk(truth, policy, claim) for _ in range(2))
+    for draw in rounds(walk.plan, walk.state, truth.loss_of, past_stop=past_stop):
+        assert by_hand.state.stop_reason is None or past_stop
+        by_hand.go(1)
+        assert draw.item == by_hand.state.rounds[-1].draw.item
+        assert walk.state.folded == draw.round
+    assert walk.state.points == by_hand.state.points
+    assert walk.state.stop_reason is not None
+    assert (walk.state.folded == truth.loss.size) == past_stop

@@ -12,9 +12,9 @@ import psycopg
 import pytest
 from sqlalchemy import event
 
-from app.core.losses import LossScale
-from app.core.plan import Claim
-from app.errors import (
+from celeus.core.plans.plan import Claim
+from celeus.core.pools.losses import LossScale
+from celeus.errors import (
     DatabaseUnavailable,
     InvalidValue,
     KeyNotFound,
@@ -24,11 +24,9 @@ from app.errors import (
     ScopeMissing,
     Unauthenticated,
 )
-from app.main import open_rooms
-from app.operations import pools, rounds, sessions, streams
-from app.operations.admission import admit
-from app.operations.callers import Caller, KnownCallers
-from app.operations.keys import (
+from celeus.main import open_context
+from celeus.operations.access.authentication import admit
+from celeus.operations.access.keys import (
     MadeKey,
     NewKey,
     any_key,
@@ -38,22 +36,25 @@ from app.operations.keys import (
     revoke_key,
     rotate_key,
 )
-from app.operations.rooms import Rooms
-from app.settings import Settings
-from app.store.tables import DEFAULT_PROJECT
-from tests.operations.test_roundtrips import Wire
+from celeus.operations.pools import pools
+from celeus.operations.runtime.callers import Caller, CallerCache
+from celeus.operations.runtime.context import Context
+from celeus.operations.sessions import rounds, sessions, stream
+from celeus.settings import Settings
+from celeus.store.tables import DEFAULT_PROJECT
+from tests.operations.sessions.test_roundtrips import Wire
 
 HOUR = timedelta(hours=1)
 NEW = NewKey("test", ("read",))
 
 
 @pytest.fixture
-async def rooms(database_url: str) -> AsyncIterator[Rooms]:
-    """Rooms that remember nobody, on a database where nobody has a key."""
+async def context(database_url: str) -> AsyncIterator[Context]:
+    """A context with no caller cached, on a database without keys."""
     with psycopg.connect(database_url) as db:
         db.execute("DELETE FROM keys")
     settings = Settings(database_url=database_url, key_cache_seconds=0)
-    async with open_rooms(settings) as opened:
+    async with open_context(settings) as opened:
         yield opened
 
 
@@ -63,21 +64,23 @@ def parts(made: MadeKey) -> tuple[str, str]:
     return key_id, secret
 
 
-async def test_a_key_lets_its_holder_into_its_project_with_its_scopes(rooms: Rooms) -> None:
-    made = await create_key(rooms, NewKey("ada's", ("label", "read"), "other", new_project=True))
-    caller = await admit(rooms, *parts(made))
+async def test_a_key_lets_its_holder_into_its_project_with_its_scopes(context: Context) -> None:
+    made = await create_key(context, NewKey("ada's", ("label", "read"), "other", new_project=True))
+    caller = await admit(context, *parts(made))
     assert caller.key_id == made.record.key_id
     assert caller.project_id != DEFAULT_PROJECT
     assert caller.scopes == {"label", "read"}
-    again = await create_key(rooms, NewKey("bob's", ("admin",), "other"))
-    assert (await admit(rooms, *parts(again))).project_id == caller.project_id
-    assert (await admit(rooms, *parts(await create_key(rooms, NEW)))).project_id == DEFAULT_PROJECT
+    again = await create_key(context, NewKey("bob's", ("admin",), "other"))
+    assert (await admit(context, *parts(again))).project_id == caller.project_id
+    assert (
+        await admit(context, *parts(await create_key(context, NEW)))
+    ).project_id == DEFAULT_PROJECT
 
 
-async def test_the_secret_is_kept_nowhere(rooms: Rooms, database_url: str) -> None:
-    made = await create_key(rooms, NEW)
-    await admit(rooms, *parts(made))
-    rotated = await rotate_key(rooms, made.record.key_id, HOUR)
+async def test_the_secret_is_kept_nowhere(context: Context, database_url: str) -> None:
+    made = await create_key(context, NEW)
+    await admit(context, *parts(made))
+    rotated = await rotate_key(context, made.record.key_id, HOUR)
     with psycopg.connect(database_url) as db:
         kept = str(db.execute("SELECT * FROM keys").fetchall())
     for one in (made, rotated):
@@ -102,56 +105,58 @@ async def test_the_secret_is_kept_nowhere(rooms: Rooms, database_url: str) -> No
         (NewKey("x", ("read",), expires_in=timedelta(days=10**6)), "expires_in"),
     ],
 )
-async def test_a_key_that_cannot_be_is_refused(rooms: Rooms, wanted: NewKey, field: str) -> None:
+async def test_a_key_that_cannot_be_is_refused(
+    context: Context, wanted: NewKey, field: str
+) -> None:
     with pytest.raises(InvalidValue) as refused:
-        await create_key(rooms, wanted)
+        await create_key(context, wanted)
     assert refused.value.field == field
-    assert await list_keys(rooms) == []
+    assert await list_keys(context) == []
 
 
-async def test_a_project_is_named_or_made_but_never_by_accident(rooms: Rooms) -> None:
+async def test_a_project_is_named_or_made_but_never_by_accident(context: Context) -> None:
     with pytest.raises(ProjectNotFound):
-        await create_key(rooms, NewKey("x", ("read",), "tpyo"))
+        await create_key(context, NewKey("x", ("read",), "tpyo"))
     with pytest.raises(ProjectExists):
-        await create_key(rooms, NewKey("x", ("read",), "default", new_project=True))
+        await create_key(context, NewKey("x", ("read",), "default", new_project=True))
     wanted = NewKey("x", ("read",), "new'; DROP TABLE keys; --", new_project=True)
     outcomes = await asyncio.gather(
-        *(create_key(rooms, wanted) for _ in range(4)), return_exceptions=True
+        *(create_key(context, wanted) for _ in range(4)), return_exceptions=True
     )
     assert sum(isinstance(one, ProjectExists) for one in outcomes) == 3
-    assert len(await list_keys(rooms)) == 1
+    assert len(await list_keys(context)) == 1
 
 
-async def test_a_key_ends_by_the_clock_of_the_database(rooms: Rooms, database_url: str) -> None:
-    made = await create_key(rooms, NewKey("x", ("read",), expires_in=HOUR))
+async def test_a_key_ends_by_the_clock_of_the_database(context: Context, database_url: str) -> None:
+    made = await create_key(context, NewKey("x", ("read",), expires_in=HOUR))
     assert made.record.expires_at is not None
     assert timedelta() <= made.record.created_at + HOUR - made.record.expires_at < HOUR / 60
-    await admit(rooms, *parts(made))
+    await admit(context, *parts(made))
     with psycopg.connect(database_url) as db:
         db.execute("UPDATE keys SET expires_at = now()")
     with pytest.raises(Unauthenticated):
-        await admit(rooms, *parts(made))
+        await admit(context, *parts(made))
 
 
-async def test_a_revoked_key_stays_revoked_since_the_first_time(rooms: Rooms) -> None:
-    made = await create_key(rooms, NEW)
-    revoked = await revoke_key(rooms, made.record.key_id)
+async def test_a_revoked_key_stays_revoked_since_the_first_time(context: Context) -> None:
+    made = await create_key(context, NEW)
+    revoked = await revoke_key(context, made.record.key_id)
     assert revoked.revoked_at is not None
-    assert await revoke_key(rooms, made.record.key_id) == revoked
+    assert await revoke_key(context, made.record.key_id) == revoked
     with pytest.raises(Unauthenticated):
-        await admit(rooms, *parts(made))
+        await admit(context, *parts(made))
     for missing in ("0" * 16, "", "' OR 1=1"):
         with pytest.raises(KeyNotFound):
-            await revoke_key(rooms, missing)
+            await revoke_key(context, missing)
 
 
 async def test_a_rotated_key_hands_over_everything_and_ends_after_the_grace(
-    rooms: Rooms, database_url: str
+    context: Context, database_url: str
 ) -> None:
     wanted = NewKey("x", ("label", "read"), "team", new_project=True, expires_in=24 * HOUR)
-    old = await create_key(rooms, wanted)
-    new = await rotate_key(rooms, old.record.key_id, HOUR)
-    told = {one.key_id: one for one in await list_keys(rooms)}[old.record.key_id]
+    old = await create_key(context, wanted)
+    new = await rotate_key(context, old.record.key_id, HOUR)
+    told = {one.key_id: one for one in await list_keys(context)}[old.record.key_id]
     assert told.replaced_by == new.record.key_id
     assert told.expires_at is not None
     assert told.expires_at - new.record.created_at == HOUR
@@ -159,78 +164,78 @@ async def test_a_rotated_key_hands_over_everything_and_ends_after_the_grace(
         assert getattr(new.record, name) == getattr(old.record, name)
     assert new.record.expires_at is not None
     assert new.record.expires_at - new.record.created_at == 24 * HOUR
-    callers = [await admit(rooms, *parts(one)) for one in (old, new)]
+    callers = [await admit(context, *parts(one)) for one in (old, new)]
     assert callers[0].project_id == callers[1].project_id
     with psycopg.connect(database_url) as db:
         db.execute("UPDATE keys SET expires_at = expires_at - interval '1 hour'")
     with pytest.raises(Unauthenticated):
-        await admit(rooms, *parts(old))
-    await admit(rooms, *parts(new))
+        await admit(context, *parts(old))
+    await admit(context, *parts(new))
 
 
-async def test_a_grace_never_lengthens_a_life(rooms: Rooms) -> None:
-    old = await create_key(rooms, NewKey("x", ("read",), expires_in=HOUR))
-    await rotate_key(rooms, old.record.key_id, 24 * HOUR)
-    assert (await list_keys(rooms))[0].expires_at == old.record.expires_at
+async def test_a_grace_never_lengthens_a_life(context: Context) -> None:
+    old = await create_key(context, NewKey("x", ("read",), expires_in=HOUR))
+    await rotate_key(context, old.record.key_id, 24 * HOUR)
+    assert (await list_keys(context))[0].expires_at == old.record.expires_at
 
 
-async def test_only_a_key_in_use_can_be_rotated_and_only_once(rooms: Rooms) -> None:
-    made = await create_key(rooms, NEW)
+async def test_only_a_key_in_use_can_be_rotated_and_only_once(context: Context) -> None:
+    made = await create_key(context, NEW)
     outcomes = await asyncio.gather(
-        *(rotate_key(rooms, made.record.key_id, HOUR) for _ in range(4)), return_exceptions=True
+        *(rotate_key(context, made.record.key_id, HOUR) for _ in range(4)), return_exceptions=True
     )
     assert sum(isinstance(one, KeyRetired) for one in outcomes) == 3
-    assert len(await list_keys(rooms)) == 2
-    revoked = await create_key(rooms, NEW)
-    await revoke_key(rooms, revoked.record.key_id)
+    assert len(await list_keys(context)) == 2
+    revoked = await create_key(context, NEW)
+    await revoke_key(context, revoked.record.key_id)
     with pytest.raises(KeyRetired):
-        await rotate_key(rooms, revoked.record.key_id, HOUR)
+        await rotate_key(context, revoked.record.key_id, HOUR)
     with pytest.raises(KeyNotFound):
-        await rotate_key(rooms, "0" * 16, HOUR)
+        await rotate_key(context, "0" * 16, HOUR)
     for grace in (-HOUR, timedelta(days=10**6)):
         with pytest.raises(InvalidValue):
-            await rotate_key(rooms, made.record.key_id, grace)
+            await rotate_key(context, made.record.key_id, grace)
 
 
-async def test_without_a_grace_the_old_key_ends_at_once(rooms: Rooms) -> None:
-    made = await create_key(rooms, NEW)
-    new = await rotate_key(rooms, made.record.key_id, timedelta(0))
+async def test_without_a_grace_the_old_key_ends_at_once(context: Context) -> None:
+    made = await create_key(context, NEW)
+    new = await rotate_key(context, made.record.key_id, timedelta(0))
     with pytest.raises(Unauthenticated):
-        await admit(rooms, *parts(made))
-    await admit(rooms, *parts(new))
+        await admit(context, *parts(made))
+    await admit(context, *parts(new))
 
 
 async def test_of_many_first_starts_at_once_one_makes_a_key(
-    rooms: Rooms, database_url: str
+    context: Context, database_url: str
 ) -> None:
-    assert not await any_key(rooms)
-    async with open_rooms(Settings(database_url=database_url)) as other:
-        made = await asyncio.gather(*(first_key(one) for one in (rooms, other) * 4))
+    assert not await any_key(context)
+    async with open_context(Settings(database_url=database_url)) as other:
+        made = await asyncio.gather(*(first_key(one) for one in (context, other) * 4))
     [one] = [key for key in made if key is not None]
-    assert (await admit(rooms, *parts(one))).scopes == {"admin", "manage", "label", "read"}
-    assert await any_key(rooms)
-    assert await first_key(rooms) is None
-    await revoke_key(rooms, one.record.key_id)
-    assert await first_key(rooms) is not None, "nobody could come in"
+    assert (await admit(context, *parts(one))).scopes == {"admin", "manage", "label", "read"}
+    assert await any_key(context)
+    assert await first_key(context) is None
+    await revoke_key(context, one.record.key_id)
+    assert await first_key(context) is not None, "nobody could come in"
 
 
 async def test_every_key_that_does_not_work_costs_the_same_work(
     database_url: str, tmp_path: Path
 ) -> None:
-    async with open_rooms(Settings(database_url=database_url)) as rooms:
+    async with open_context(Settings(database_url=database_url)) as context:
         wire = Wire(tmp_path / "wire")
-        engine = rooms.database._engine.sync_engine
+        engine = context.database._engine.sync_engine
         event.listen(engine, "connect", wire.listen)
         try:
-            good, ended, gone = [await create_key(rooms, NEW) for _ in range(3)]
-            await revoke_key(rooms, ended.record.key_id)
+            good, ended, gone = [await create_key(context, NEW) for _ in range(3)]
+            await revoke_key(context, ended.record.key_id)
             with psycopg.connect(database_url) as db:
                 ending = "UPDATE keys SET expires_at = now() WHERE key_id = %s"
                 db.execute(ending, [gone.record.key_id])
             for _ in range(2):
-                await admit(rooms, *parts(good))
+                await admit(context, *parts(good))
             wire.round_trips()
-            await admit(rooms, *parts(good))
+            await admit(context, *parts(good))
             assert wire.round_trips() == 0, "remembered"
             trips = []
             for key_id, secret in (
@@ -240,11 +245,11 @@ async def test_every_key_that_does_not_work_costs_the_same_work(
                 parts(gone),
             ):
                 with pytest.raises(Unauthenticated) as refused:
-                    await admit(rooms, key_id, secret)
+                    await admit(context, key_id, secret)
                 trips.append((wire.round_trips(), refused.value.detail, refused.value.rule))
             assert len(set(trips)) == 1
             assert trips[0][0] == 3, "begin, one statement, commit"
-            await admit(rooms, *parts(good))
+            await admit(context, *parts(good))
             assert wire.round_trips() == 0, "a guess makes nobody forgotten"
         finally:
             event.remove(engine, "connect", wire.listen)
@@ -252,21 +257,23 @@ async def test_every_key_that_does_not_work_costs_the_same_work(
 
 
 async def test_without_a_database_a_key_is_neither_right_nor_wrong() -> None:
-    async with open_rooms(Settings(database_url="postgresql://nobody@127.0.0.1:1/none")) as rooms:
+    async with open_context(
+        Settings(database_url="postgresql://nobody@127.0.0.1:1/none")
+    ) as context:
         with pytest.raises(DatabaseUnavailable):
-            await admit(rooms, "0" * 16, "x" * 43)
+            await admit(context, "0" * 16, "x" * 43)
 
 
 async def test_a_database_away_ends_no_memory_before_its_time(database_url: str) -> None:
     settings = Settings(database_url=database_url, key_cache_seconds=3600)
-    async with open_rooms(settings) as rooms:
-        made = await create_key(rooms, NEW)
+    async with open_context(settings) as context:
+        made = await create_key(context, NEW)
         key_id, secret = parts(made)
-        let_in = await admit(rooms, key_id, secret)
-        rooms.callers._known[key_id].refresh_at = 0
+        let_in = await admit(context, key_id, secret)
+        context.callers._known[key_id].refresh_at = 0
         gone = Settings(database_url="postgresql://nobody@127.0.0.1:1/none")
-        async with open_rooms(gone) as nowhere:
-            without = replace(nowhere, callers=rooms.callers)
+        async with open_context(gone) as nowhere:
+            without = replace(nowhere, callers=context.callers)
             assert await admit(without, key_id, secret) == let_in
             with pytest.raises(DatabaseUnavailable):
                 await admit(without, key_id, "x" * 43)
@@ -277,7 +284,7 @@ def caller(number: int) -> Caller:
 
 
 def test_those_let_in_are_remembered_up_to_a_number_and_guessers_never() -> None:
-    known = KnownCallers(60, most=3)
+    known = CallerCache(60, most=3)
     for number in range(4):
         known.keep(caller(number), bytes([number]), time.monotonic(), None)
         assert known.get(caller(0).key_id, bytes([9])) is None
@@ -287,7 +294,7 @@ def test_those_let_in_are_remembered_up_to_a_number_and_guessers_never() -> None
 
 
 def test_one_request_in_the_second_half_looks_again_and_the_others_go_on() -> None:
-    known = KnownCallers(60)
+    known = CallerCache(60)
     known.keep(caller(1), b"1", time.monotonic() - 31, None)
     found = [known.get(caller(1).key_id, b"1") for _ in range(4)]
     assert found == [None, caller(1), caller(1), caller(1)]
@@ -297,7 +304,7 @@ def test_one_request_in_the_second_half_looks_again_and_the_others_go_on() -> No
 def test_nobody_is_remembered_beyond_the_time_or_the_life_of_the_key(
     seconds: float, life: float | None, age: float
 ) -> None:
-    known = KnownCallers(seconds)
+    known = CallerCache(seconds)
     known.keep(caller(1), b"1", time.monotonic() - age, life)
     assert known.get(caller(1).key_id, b"1") is None
     assert len(known) == 0
@@ -326,25 +333,25 @@ def test_scopes_imply_what_they_must(granted: list[str], implied: set[str], *, b
                 who.require(scope)
 
 
-async def test_a_stream_ends_with_its_key(rooms: Rooms) -> None:
+async def test_a_stream_ends_with_its_key(context: Context) -> None:
     items: list[object] = [{"id": name, "surrogate": 0.5} for name in "ab"]
     rows = [1, 2], items
     scale = LossScale.of("zero_one", None, None)
-    pool = await pools.create_pool(rooms, pools.NewPool("two", scale, rows, sealed=True))
-    opened = await sessions.open_session(rooms, sessions.Opening(pool.pool_id, Claim()))
+    pool = await pools.create_pool(context, pools.NewPool("two", scale, rows, sealed=True))
+    opened = await sessions.open_session(context, sessions.Opening(pool.pool_id, Claim()))
     session_id = UUID(opened["id"].removeprefix("ses_"))
-    made = await create_key(rooms, NEW)
-    with_key = replace(rooms, key_id=made.record.key_id)
-    news = streams.follow(with_key, session_id, (0, None))
+    made = await create_key(context, NEW)
+    with_key = replace(context, key_id=made.record.key_id)
+    news = stream.follow(with_key, session_id, (0, None))
     assert (await anext(news)).session["sequence"] == 0
-    await rounds.next_draws(rooms, session_id, "ada", 1)
+    await rounds.next_draws(context, session_id, "ada", 1)
     assert (await anext(news)).session["sequence"] == 1
-    await revoke_key(rooms, made.record.key_id)
-    await rounds.next_draws(rooms, session_id, "bob", 1)
+    await revoke_key(context, made.record.key_id)
+    await rounds.next_draws(context, session_id, "bob", 1)
     with pytest.raises(StopAsyncIteration):
         await anext(news)
 
 
-async def test_times_are_told_with_their_zone(rooms: Rooms) -> None:
-    made = await create_key(rooms, NEW)
+async def test_times_are_told_with_their_zone(context: Context) -> None:
+    made = await create_key(context, NEW)
     assert abs(made.record.created_at - datetime.now(UTC)) < HOUR

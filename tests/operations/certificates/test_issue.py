@@ -9,30 +9,32 @@ import numpy as np
 import psycopg
 import pytest
 
-from app.core.losses import LossScale
-from app.core.plan import Claim
-from app.core.replaying import Evidence
-from app.core.verification import verify
-from app.errors import SigningKeyMissing
-from app.operations import amendments, certificates, pools, rounds, sessions
-from app.operations.amendments import Correction
-from app.operations.audits import audit
-from app.operations.pools import NewPool
-from app.operations.rooms import Rooms
-from app.operations.rounds import Judgement
-from app.operations.sessions import Opening, Settings
-from app.operations.signers import key_of_folder, read_key
+from celeus.core.certificates.replay import Evidence
+from celeus.core.certificates.verify import verify
+from celeus.core.plans.plan import Claim
+from celeus.core.pools.losses import LossScale
+from celeus.errors import SigningKeyMissing
+from celeus.operations.certificates import issue
+from celeus.operations.certificates.audit import audit
+from celeus.operations.certificates.signing_keys import key_of_folder, read_key
+from celeus.operations.pools import pools
+from celeus.operations.pools.pools import NewPool
+from celeus.operations.runtime.context import Context
+from celeus.operations.sessions import amendments, rounds, sessions
+from celeus.operations.sessions.amendments import Correction
+from celeus.operations.sessions.rounds import Judgement
+from celeus.operations.sessions.sessions import Opening, Settings
 
 ITEMS = 80
 
 
 @pytest.fixture
-def signing(rooms: Rooms, tmp_path: Path) -> Rooms:
-    """Rooms that can certify."""
-    return replace(rooms, signing_key=read_key(key_of_folder(tmp_path)))
+def signing(context: Context, tmp_path: Path) -> Context:
+    """A context with a signing key."""
+    return replace(context, signing_key=read_key(key_of_folder(tmp_path)))
 
 
-async def _session(rooms: Rooms, policy: str, claim: Claim) -> UUID:
+async def _session(context: Context, policy: str, claim: Claim) -> UUID:
     scale = LossScale.of("bounded", -1.0, 1e6)
     values = np.random.default_rng(1).random(ITEMS)
     items: list[object] = [
@@ -40,30 +42,30 @@ async def _session(rooms: Rooms, policy: str, claim: Claim) -> UUID:
         for i in range(ITEMS)
     ]
     rows = list(range(1, ITEMS + 1)), items
-    pool = await pools.create_pool(rooms, NewPool("known", scale, rows, sealed=True))
-    document = await sessions.open_session(rooms, Opening(pool.pool_id, claim, policy))
+    pool = await pools.create_pool(context, NewPool("known", scale, rows, sealed=True))
+    document = await sessions.open_session(context, Opening(pool.pool_id, claim, policy))
     return UUID(document["id"].removeprefix("ses_"))
 
 
-async def _walk(rooms: Rooms, session: UUID) -> None:
+async def _walk(context: Context, session: UUID) -> None:
     """Names in every script, losses with every digit, draws ahead, corrections, changes."""
     chance = np.random.default_rng(2)
     for worker in ("ada", "Łukasz", "日本語", '\U0001f600 \u2028\t"\\', "e\u0301"):
-        offer = await rounds.next_draws(rooms, session, worker, 4)
+        offer = await rounds.next_draws(context, session, worker, 4)
         loss = [-1.0, 1e6, float(chance.random()), 1.0 / 3.0]
         told = [
             Judgement(draw["round"], loss=loss[at])
             for at, draw in enumerate(offer.draws)
             if at != 2
         ]
-        await rounds.observe(rooms, session, told, worker, 0)
+        await rounds.observe(context, session, told, worker, 0)
     judged = Judgement(1, loss=-0.0)
-    await amendments.amend(rooms, session, Correction(judged, "böb", "a\nslip"))
+    await amendments.amend(context, session, Correction(judged, "böb", "a\nslip"))
     unjudged = Judgement(2, unjudgeable="\u0001\u001f\u007f")
-    await amendments.amend(rooms, session, Correction(unjudged, "bob", ""))
-    await sessions.change_session(rooms, session, Settings(precision=234_567.891))
-    await sessions.change_session(rooms, session, Settings(precision=None, lifecycle="paused"))
-    await sessions.change_session(rooms, session, Settings(lifecycle="active", budget=ITEMS - 1))
+    await amendments.amend(context, session, Correction(unjudged, "bob", ""))
+    await sessions.change_session(context, session, Settings(precision=234_567.891))
+    await sessions.change_session(context, session, Settings(precision=None, lifecycle="paused"))
+    await sessions.change_session(context, session, Settings(lifecycle="active", budget=ITEMS - 1))
 
 
 CLAIMS = {
@@ -75,20 +77,20 @@ CLAIMS = {
 
 @pytest.mark.parametrize("policy", CLAIMS)
 async def test_whatever_was_written_down_is_certified_and_audited(
-    signing: Rooms, policy: str
+    signing: Context, policy: str
 ) -> None:
     session = await _session(signing, policy, CLAIMS[policy])
     await _walk(signing, session)
-    interim = await certificates.issue(signing, session)
+    interim = await issue.issue(signing, session)
     await sessions.change_session(signing, session, Settings(lifecycle="closed"))
-    final = await certificates.issue(signing, session)
+    final = await issue.issue(signing, session)
     assert (interim.final, final.final) == (False, True)
     row = json.loads(final.body)
     pool = await pools.list_pools(signing, 1, None)
     _, loaded = await pools.columns(signing, pool[0].pool_id)
     evidence = Evidence(loaded.columns, loaded.groups, loaded.items_digest)
     for issued in (interim, final):
-        report = verify(issued.body, evidence, certificates.public_key(signing))
+        report = verify(issued.body, evidence, issue.public_key(signing))
         assert report.valid, report.difference
     assert row["supersedes"] is None
     done = await audit(signing.database)
@@ -97,29 +99,29 @@ async def test_whatever_was_written_down_is_certified_and_audited(
     assert done.findings == []
 
 
-async def test_a_state_rebuilt_from_the_ledger_is_certified_alike(signing: Rooms) -> None:
+async def test_a_state_rebuilt_from_the_ledger_is_certified_alike(signing: Context) -> None:
     session = await _session(signing, "sharp", CLAIMS["sharp"])
     await _walk(signing, session)
-    warm = await certificates.issue(signing, session)
-    signing.hot._slots.clear()
-    assert (await certificates.issue(signing, session)).body == warm.body
+    warm = await issue.issue(signing, session)
+    signing.states._slots.clear()
+    assert (await issue.issue(signing, session)).body == warm.body
 
 
 async def test_a_margin_the_database_writes_as_a_whole_number_is_certified(
-    signing: Rooms,
+    signing: Context,
 ) -> None:
     huge = Claim("population", margin=1e300, margin_assumption="none worth the name")
     session = await _session(signing, "sharp", huge)
-    warm = await certificates.issue(signing, session)
-    signing.hot._slots.clear()
-    assert (await certificates.issue(signing, session)).body == warm.body
+    warm = await issue.issue(signing, session)
+    signing.states._slots.clear()
+    assert (await issue.issue(signing, session)).body == warm.body
 
 
-async def test_rooms_without_a_key_certify_nothing(rooms: Rooms) -> None:
+async def test_a_context_without_a_key_certifies_nothing(context: Context) -> None:
     with pytest.raises(SigningKeyMissing):
-        await certificates.issue(rooms, UUID(int=0))
+        await issue.issue(context, UUID(int=0))
     with pytest.raises(SigningKeyMissing):
-        certificates.public_key(rooms)
+        issue.public_key(context)
 
 
 HARMS = {
@@ -139,13 +141,13 @@ HARMS = {
 
 @pytest.mark.parametrize("where", HARMS)
 async def test_an_audit_names_what_was_changed_behind_the_service(
-    signing: Rooms, database_url: str, where: str
+    signing: Context, database_url: str, where: str
 ) -> None:
     session = await _session(signing, "celeus", CLAIMS["celeus"])
     await _walk(signing, session)
     if where == "certificate":
         await sessions.change_session(signing, session, Settings(lifecycle="closed"))
-        await certificates.issue(signing, session)
+        await issue.issue(signing, session)
     with psycopg.connect(database_url) as db:
         db.execute(HARMS[where].encode())
     done = await audit(signing.database)

@@ -6,16 +6,17 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from app.core.losses import LossScale
-from app.core.plan import Claim
-from app.errors import BadRows, DatabaseUnavailable, PoolTooLarge
-from app.main import open_rooms
-from app.operations import imports, pools, rounds, sessions
-from app.operations.imports import ImportOptions, Rows
-from app.operations.pools import NewPool
-from app.operations.rooms import Rooms
-from app.operations.sessions import Opening
-from app.settings import Settings
+from celeus.core.plans.plan import Claim
+from celeus.core.pools.losses import LossScale
+from celeus.errors import BadRows, DatabaseUnavailable, PoolTooLarge
+from celeus.main import open_context
+from celeus.operations.pools import imports, pools
+from celeus.operations.pools.imports import ImportOptions, Rows
+from celeus.operations.pools.pools import NewPool
+from celeus.operations.runtime.context import Context
+from celeus.operations.sessions import rounds, sessions
+from celeus.operations.sessions.sessions import Opening
+from celeus.settings import Settings
 
 ZERO_ONE = LossScale("zero_one", 0.0, 1.0)
 ALL_OR_NOTHING = ImportOptions()
@@ -23,8 +24,8 @@ SKIP = ImportOptions(skip_bad_rows=True)
 
 
 @pytest.fixture
-async def tight(database_url: str) -> AsyncIterator[Rooms]:
-    """Rooms for small pools, with little patience and two connections."""
+async def tight(database_url: str) -> AsyncIterator[Context]:
+    """A context for small pools, with little patience and two connections."""
     settings = Settings(
         database_url=database_url,
         database_pool_size=2,
@@ -33,7 +34,7 @@ async def tight(database_url: str) -> AsyncIterator[Rooms]:
         max_draws_per_worker=3,
         max_draws_out=5,
     )
-    async with open_rooms(settings) as opened:
+    async with open_context(settings) as opened:
         yield opened
 
 
@@ -46,7 +47,7 @@ def bad(count: int) -> Rows:
     return list(range(1, count + 1)), [{"id": ""}] * count
 
 
-async def test_a_pool_takes_as_many_items_as_it_may_and_no_more(tight: Rooms) -> None:
+async def test_a_pool_takes_as_many_items_as_it_may_and_no_more(tight: Context) -> None:
     made = await pools.create_pool(tight, NewPool("p", ZERO_ONE, scored(0, 40)))
     await pools.add_items(tight, made.pool_id, iter([scored(40, 100)]), ALL_OR_NOTHING)
     with pytest.raises(PoolTooLarge):
@@ -54,14 +55,14 @@ async def test_a_pool_takes_as_many_items_as_it_may_and_no_more(tight: Rooms) ->
     assert (await pools.get_pool(tight, made.pool_id)).items == 100
 
 
-async def test_items_that_come_along_count_too(tight: Rooms) -> None:
+async def test_items_that_come_along_count_too(tight: Context) -> None:
     with pytest.raises(PoolTooLarge):
         await pools.create_pool(tight, NewPool("p", ZERO_ONE, scored(0, 101)))
 
 
 @pytest.mark.parametrize("options", [ALL_OR_NOTHING, SKIP])
 async def test_an_upload_is_read_no_further_than_a_pool_may_grow(
-    tight: Rooms, options: ImportOptions
+    tight: Context, options: ImportOptions
 ) -> None:
     made = await pools.create_pool(tight, NewPool("p", ZERO_ONE))
     read = 0
@@ -78,34 +79,34 @@ async def test_an_upload_is_read_no_further_than_a_pool_may_grow(
 
 
 async def test_a_pool_has_no_more_numbers_than_a_worker_can_hold(
-    rooms: Rooms, monkeypatch: pytest.MonkeyPatch
+    context: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(imports, "MOST_BYTES", 8 * 100)
-    made = await pools.create_pool(rooms, NewPool("p", ZERO_ONE, scored(0, 60)))
+    made = await pools.create_pool(context, NewPool("p", ZERO_ONE, scored(0, 60)))
     with pytest.raises(PoolTooLarge) as caught:
-        await pools.add_items(rooms, made.pool_id, iter([scored(60, 120)]), ALL_OR_NOTHING)
+        await pools.add_items(context, made.pool_id, iter([scored(60, 120)]), ALL_OR_NOTHING)
     assert caught.value.value == 8 * 120
 
 
 async def test_bad_rows_without_end_are_read_to_a_bound(
-    rooms: Rooms, monkeypatch: pytest.MonkeyPatch
+    context: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(imports, "MOST_FAULTY", 100)
-    made = await pools.create_pool(rooms, NewPool("p", ZERO_ONE))
+    made = await pools.create_pool(context, NewPool("p", ZERO_ONE))
 
     def endless() -> Iterator[Rows]:
         while True:
             yield bad(60)
 
     with pytest.raises(BadRows, match="At least 120") as caught:
-        await pools.add_items(rooms, made.pool_id, endless(), ALL_OR_NOTHING)
+        await pools.add_items(context, made.pool_id, endless(), ALL_OR_NOTHING)
     assert caught.value.more["total_errors"] == 120
 
 
-async def test_a_worker_holds_as_many_draws_as_it_may(tight: Rooms) -> None:
+async def test_a_worker_holds_as_many_draws_as_it_may(tight: Context) -> None:
     pool = await pools.create_pool(tight, NewPool("p", ZERO_ONE, scored(0, 50), sealed=True))
     document = await sessions.open_session(tight, Opening(pool.pool_id, Claim(precision=0.1)))
-    session = next(iter(tight.hot._slots))
+    session = next(iter(tight.states._slots))
     assert document["id"].endswith(session.hex)
     for _ in range(2):
         offer = await rounds.next_draws(tight, session, "ada", 200)
@@ -117,7 +118,7 @@ async def test_a_worker_holds_as_many_draws_as_it_may(tight: Rooms) -> None:
     assert [draw["round"] for draw in offer.draws] == [5, 6], "what may be out in all"
 
 
-async def test_imports_leave_connections_to_the_others(tight: Rooms) -> None:
+async def test_imports_leave_connections_to_the_others(tight: Context) -> None:
     """Of two connections one import holds one; a second import is told to try again."""
     made = [await pools.create_pool(tight, NewPool("p", ZERO_ONE)) for _ in range(2)]
     began, go_on = threading.Event(), threading.Event()

@@ -5,11 +5,12 @@ from uuid import UUID, uuid4
 
 import numpy as np
 import pytest
+import rfc8785
 from sqlalchemy import func, select
 
-from app.core.losses import LossScale
-from app.core.pool import CHAIN_START, canonical, chain
-from app.errors import (
+from celeus.core.pools.losses import LossScale
+from celeus.core.pools.pool import CHAIN_START, chain
+from celeus.errors import (
     BadRows,
     EmptyPool,
     InvalidValue,
@@ -18,12 +19,12 @@ from app.errors import (
     PoolNotSealed,
     PoolSealed,
 )
-from app.operations import imports, pools
-from app.operations.imports import ImportOptions, Rows
-from app.operations.poolrecord import PoolRecord
-from app.operations.pools import NewPool
-from app.operations.rooms import Rooms
-from app.store.tables import chunks
+from celeus.operations.pools import imports, pools
+from celeus.operations.pools.imports import ImportOptions, Rows
+from celeus.operations.pools.pools import NewPool
+from celeus.operations.pools.record import PoolRecord
+from celeus.operations.runtime.context import Context
+from celeus.store.tables import chunks
 
 ZERO_ONE = LossScale.of("zero_one")
 ALL_OR_NOTHING = ImportOptions()
@@ -38,11 +39,11 @@ def scored(start: int, stop: int) -> Rows:
     return rows(*({"id": f"i{index}", "surrogate": index / 1000} for index in range(start, stop)))
 
 
-async def filled(rooms: Rooms, count: int = 10) -> PoolRecord:
-    return await pools.create_pool(rooms, NewPool("pool", ZERO_ONE, scored(0, count)))
+async def filled(context: Context, count: int = 10) -> PoolRecord:
+    return await pools.create_pool(context, NewPool("pool", ZERO_ONE, scored(0, count)))
 
 
-async def test_a_pool_loads_as_it_was_uploaded(rooms: Rooms) -> None:
+async def test_a_pool_loads_as_it_was_uploaded(context: Context) -> None:
     items = [
         {
             "id": f"é\t\\{index}\n",
@@ -50,156 +51,158 @@ async def test_a_pool_loads_as_it_was_uploaded(rooms: Rooms) -> None:
             "surrogate_probs": [0.5, 0.5],
             "surrogates": [index / 10, 0.5],
             "group": "odd" if index % 2 else "even",
-            "payload": {"text": f'"\\n\t\\{index}', "n": 1e16},
+            "payload": {"text": f'"\\n\t\\{index}', "\ue000": 2.0**53 - 1.0, "\U00010000": -1e-05},
         }
         for index in range(10)
     ]
-    made = await pools.create_pool(rooms, NewPool("p", ZERO_ONE, rows(*items), sealed=True))
-    async with rooms.transaction() as db:
-        pool = await pools.load_pool(db, rooms.project_id, made.pool_id)
+    made = await pools.create_pool(context, NewPool("p", ZERO_ONE, rows(*items), sealed=True))
+    async with context.transaction() as db:
+        pool = await pools.load_pool(db, context.project_id, made.pool_id)
     assert (pool.items, pool.classes, pool.groups) == (10, 2, ("even", "odd"))
     assert pool.surrogates[0].tolist() == [index / 10 for index in range(10)]
     assert pool.columns["group"].tolist() == [0, 1] * 5
     assert pool.columns["target_probs"][1].tolist() == [0.25, 0.75]
     assert pool.digest == made.digest
     assert not any(column.flags.writeable for column in pool.columns.values())
-    listed = await pools.list_items(rooms, made.pool_id, 100, None)
+    listed = await pools.list_items(context, made.pool_id, 100, None)
     assert [(item.id, item.payload) for item in listed] == [
         (item["id"], item["payload"]) for item in items
     ]
-    records = [canonical([item.id, item.payload]) for item in listed]
+    records = [rfc8785.dumps([item.id, item.payload]) for item in listed]
     assert chain(CHAIN_START, records) == pool.items_digest
 
 
 async def test_a_pool_has_one_digest_however_it_came(
-    rooms: Rooms, monkeypatch: pytest.MonkeyPatch
+    context: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    at_once = await pools.create_pool(rooms, NewPool("a", ZERO_ONE, scored(0, 300), sealed=True))
+    at_once = await pools.create_pool(context, NewPool("a", ZERO_ONE, scored(0, 300), sealed=True))
     monkeypatch.setattr(imports, "CHUNK_BYTES", 256)
-    piecewise = await pools.create_pool(rooms, NewPool("b", ZERO_ONE))
+    piecewise = await pools.create_pool(context, NewPool("b", ZERO_ONE))
     for start in range(0, 300, 100):
         batches = iter([scored(start, start + 60), scored(start + 60, start + 100)])
-        await pools.add_items(rooms, piecewise.pool_id, batches, ALL_OR_NOTHING)
-    _, before = await pools.columns(rooms, piecewise.pool_id)
-    sealed = await pools.seal_pool(rooms, piecewise.pool_id)
+        await pools.add_items(context, piecewise.pool_id, batches, ALL_OR_NOTHING)
+    _, before = await pools.columns(context, piecewise.pool_id)
+    sealed = await pools.seal_pool(context, piecewise.pool_id)
     assert before.digest == at_once.digest == sealed.digest
-    async with rooms.transaction() as db:
+    async with context.transaction() as db:
         count = await db.scalar(select(func.count()).where(chunks.c.pool_id == piecewise.pool_id))
     assert count == 1, "small chunks are joined when the pool is sealed"
 
 
-async def test_an_item_the_pool_has_already_is_told_by_its_line(rooms: Rooms) -> None:
-    made = await filled(rooms)
+async def test_an_item_the_pool_has_already_is_told_by_its_line(context: Context) -> None:
+    made = await filled(context)
     again = rows({"id": "new", "surrogate": 0.5}, {"id": "i3", "surrogate": 0.5}, first_line=7)
     with pytest.raises(BadRows) as refused:
-        await pools.add_items(rooms, made.pool_id, iter([again]), ALL_OR_NOTHING)
+        await pools.add_items(context, made.pool_id, iter([again]), ALL_OR_NOTHING)
     assert refused.value.more["errors"] == [
-        {"line": 8, "field": "id", "rule": "an id no other item has", "value": "'i3'"}
+        {"line": 8, "field": "id", "rule": "an id no other item has", "value": "i3"}
     ]
-    assert await pools.get_pool(rooms, made.pool_id) == made
+    assert await pools.get_pool(context, made.pool_id) == made
 
 
-async def test_a_duplicate_in_a_later_batch_of_one_import_is_found_too(rooms: Rooms) -> None:
-    made = await pools.create_pool(rooms, NewPool("p", ZERO_ONE))
+async def test_a_duplicate_in_a_later_batch_of_one_import_is_found_too(context: Context) -> None:
+    made = await pools.create_pool(context, NewPool("p", ZERO_ONE))
     batches = iter([rows({"id": "a"}, {"id": "b"}), rows({"id": "b"}, {"id": "c"}, first_line=3)])
-    done = await pools.add_items(rooms, made.pool_id, batches, SKIP)
+    done = await pools.add_items(context, made.pool_id, batches, SKIP)
     assert (done.added, done.skipped, [fault.line for fault in done.faults]) == (3, 1, [3])
-    listed = await pools.list_items(rooms, made.pool_id, 10, None)
+    listed = await pools.list_items(context, made.pool_id, 10, None)
     assert [(item.index, item.id) for item in listed] == [(0, "a"), (1, "b"), (2, "c")]
 
 
-async def test_skipping_keeps_the_good_rows_and_tells_the_others(rooms: Rooms) -> None:
-    made = await filled(rooms, 2)
+async def test_skipping_keeps_the_good_rows_and_tells_the_others(context: Context) -> None:
+    made = await filled(context, 2)
     mixed = rows(
         {"id": "x", "surrogate": 0.5},
         {"id": "y", "surrogate": 7},
         {"id": "z"},
         {"id": "i0", "surrogate": 0.5},
     )
-    done = await pools.add_items(rooms, made.pool_id, iter([mixed]), SKIP)
+    done = await pools.add_items(context, made.pool_id, iter([mixed]), SKIP)
     assert (done.added, done.skipped, done.pool.items) == (1, 3, 3)
     assert [fault.line for fault in done.faults] == [2, 3, 4]
-    _, pool = await pools.columns(rooms, made.pool_id)
+    _, pool = await pools.columns(context, made.pool_id)
     assert pool.surrogates[0].tolist() == [0.0, 0.001, 0.5]
 
 
-async def test_faults_are_counted_beyond_those_that_are_told(rooms: Rooms) -> None:
-    made = await pools.create_pool(rooms, NewPool("p", ZERO_ONE))
+async def test_faults_are_counted_beyond_those_that_are_told(context: Context) -> None:
+    made = await pools.create_pool(context, NewPool("p", ZERO_ONE))
     bad = rows(*({"id": f"i{index}", "surrogate": 2} for index in range(250)))
     with pytest.raises(BadRows) as refused:
-        await pools.add_items(rooms, made.pool_id, iter([bad]), ALL_OR_NOTHING)
+        await pools.add_items(context, made.pool_id, iter([bad]), ALL_OR_NOTHING)
     assert refused.value.more["total_errors"] == 250
     assert len(refused.value.more["errors"]) == imports.FAULTS_TOLD  # type: ignore[arg-type]
 
 
-async def test_a_dry_run_tells_everything_and_keeps_nothing(rooms: Rooms) -> None:
-    made = await filled(rooms)
+async def test_a_dry_run_tells_everything_and_keeps_nothing(context: Context) -> None:
+    made = await filled(context)
     options = ImportOptions(dry_run=True)
-    done = await pools.add_items(rooms, made.pool_id, iter([scored(10, 15)]), options)
+    done = await pools.add_items(context, made.pool_id, iter([scored(10, 15)]), options)
     assert (done.added, done.pool.items) == (5, 15)
-    assert await pools.get_pool(rooms, made.pool_id) == made
-    assert len(await pools.list_items(rooms, made.pool_id, 100, None)) == 10
+    assert await pools.get_pool(context, made.pool_id) == made
+    assert len(await pools.list_items(context, made.pool_id, 100, None)) == 10
 
 
-async def test_too_many_groups_are_refused(rooms: Rooms, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_too_many_groups_are_refused(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(imports, "MAX_GROUPS", 2)
-    made = await pools.create_pool(rooms, NewPool("p", ZERO_ONE))
+    made = await pools.create_pool(context, NewPool("p", ZERO_ONE))
     named = rows(*({"id": name, "group": name} for name in "abc"))
     with pytest.raises(InvalidValue) as refused:
-        await pools.add_items(rooms, made.pool_id, iter([named]), ALL_OR_NOTHING)
+        await pools.add_items(context, made.pool_id, iter([named]), ALL_OR_NOTHING)
     assert refused.value.field == "group"
 
 
-async def test_an_empty_pool_cannot_be_sealed(rooms: Rooms) -> None:
-    made = await pools.create_pool(rooms, NewPool("p", ZERO_ONE))
+async def test_an_empty_pool_cannot_be_sealed(context: Context) -> None:
+    made = await pools.create_pool(context, NewPool("p", ZERO_ONE))
     with pytest.raises(EmptyPool):
-        await pools.seal_pool(rooms, made.pool_id)
+        await pools.seal_pool(context, made.pool_id)
     with pytest.raises(EmptyPool):
-        await pools.create_pool(rooms, NewPool("p", ZERO_ONE, sealed=True))
-    assert await pools.list_pools(rooms, 10, None) == [made]
+        await pools.create_pool(context, NewPool("p", ZERO_ONE, sealed=True))
+    assert await pools.list_pools(context, 10, None) == [made]
 
 
-async def test_sealing_again_changes_nothing(rooms: Rooms) -> None:
-    made = await filled(rooms)
-    sealed = await pools.seal_pool(rooms, made.pool_id)
-    assert await pools.seal_pool(rooms, made.pool_id) == sealed
+async def test_sealing_again_changes_nothing(context: Context) -> None:
+    made = await filled(context)
+    sealed = await pools.seal_pool(context, made.pool_id)
+    assert await pools.seal_pool(context, made.pool_id) == sealed
 
 
-async def test_a_sealed_pool_takes_no_items_and_an_open_one_is_not_loaded(rooms: Rooms) -> None:
-    made = await filled(rooms)
+async def test_a_sealed_pool_takes_no_items_and_an_open_one_is_not_loaded(context: Context) -> None:
+    made = await filled(context)
     with pytest.raises(PoolNotSealed):
-        async with rooms.transaction() as db:
-            await pools.load_pool(db, rooms.project_id, made.pool_id)
-    await pools.seal_pool(rooms, made.pool_id)
+        async with context.transaction() as db:
+            await pools.load_pool(db, context.project_id, made.pool_id)
+    await pools.seal_pool(context, made.pool_id)
     with pytest.raises(PoolSealed):
-        await pools.add_items(rooms, made.pool_id, iter([scored(10, 11)]), ALL_OR_NOTHING)
+        await pools.add_items(context, made.pool_id, iter([scored(10, 11)]), ALL_OR_NOTHING)
 
 
-async def test_an_unknown_pool_is_not_found(rooms: Rooms) -> None:
+async def test_an_unknown_pool_is_not_found(context: Context) -> None:
     nobody: UUID = uuid4()
     for asked in (
-        pools.get_pool(rooms, nobody),
-        pools.seal_pool(rooms, nobody),
-        pools.list_items(rooms, nobody, 10, None),
-        pools.columns(rooms, nobody),
-        pools.add_items(rooms, nobody, iter([]), ALL_OR_NOTHING),
+        pools.get_pool(context, nobody),
+        pools.seal_pool(context, nobody),
+        pools.list_items(context, nobody, 10, None),
+        pools.columns(context, nobody),
+        pools.add_items(context, nobody, iter([]), ALL_OR_NOTHING),
     ):
         with pytest.raises(PoolNotFound):
             await asked
 
 
-async def test_pools_are_listed_from_the_newest_on(rooms: Rooms) -> None:
-    made = [await pools.create_pool(rooms, NewPool(f"{number}", ZERO_ONE)) for number in range(5)]
-    first = await pools.list_pools(rooms, 3, None)
-    rest = await pools.list_pools(rooms, 3, first[-1].pool_id)
+async def test_pools_are_listed_from_the_newest_on(context: Context) -> None:
+    made = [await pools.create_pool(context, NewPool(f"{number}", ZERO_ONE)) for number in range(5)]
+    first = await pools.list_pools(context, 3, None)
+    rest = await pools.list_pools(context, 3, first[-1].pool_id)
     assert [record.name for record in first + rest] == ["4", "3", "2", "1", "0"]
     assert made[0] == rest[-1]
 
 
 async def test_of_two_imports_at_once_the_second_is_refused_and_the_first_is_whole(
-    rooms: Rooms,
+    context: Context,
 ) -> None:
-    made = await pools.create_pool(rooms, NewPool("p", ZERO_ONE))
+    made = await pools.create_pool(context, NewPool("p", ZERO_ONE))
     begun, go_on = Event(), Event()
 
     def slow() -> Iterator[Rows]:
@@ -208,46 +211,46 @@ async def test_of_two_imports_at_once_the_second_is_refused_and_the_first_is_who
         go_on.wait(10)
         yield scored(5, 10)
 
-    first = asyncio.create_task(pools.add_items(rooms, made.pool_id, slow(), ALL_OR_NOTHING))
+    first = asyncio.create_task(pools.add_items(context, made.pool_id, slow(), ALL_OR_NOTHING))
     await asyncio.to_thread(begun.wait, 10)
     for attempt in (
-        pools.add_items(rooms, made.pool_id, iter([scored(20, 25)]), ALL_OR_NOTHING),
-        pools.seal_pool(rooms, made.pool_id),
+        pools.add_items(context, made.pool_id, iter([scored(20, 25)]), ALL_OR_NOTHING),
+        pools.seal_pool(context, made.pool_id),
     ):
         with pytest.raises(PoolBusy):
             await attempt
     go_on.set()
     assert (await first).pool.items == 10
-    _, pool = await pools.columns(rooms, made.pool_id)
+    _, pool = await pools.columns(context, made.pool_id)
     assert pool.surrogates[0].tolist() == [index / 1000 for index in range(10)]
 
 
-async def test_the_same_import_twice_adds_its_items_once(rooms: Rooms) -> None:
-    made = await pools.create_pool(rooms, NewPool("p", ZERO_ONE))
-    first = await pools.add_items(rooms, made.pool_id, iter([scored(0, 10)]), ALL_OR_NOTHING)
+async def test_the_same_import_twice_adds_its_items_once(context: Context) -> None:
+    made = await pools.create_pool(context, NewPool("p", ZERO_ONE))
+    first = await pools.add_items(context, made.pool_id, iter([scored(0, 10)]), ALL_OR_NOTHING)
     with pytest.raises(BadRows):
-        await pools.add_items(rooms, made.pool_id, iter([scored(0, 10)]), ALL_OR_NOTHING)
-    assert await pools.get_pool(rooms, made.pool_id) == first.pool
+        await pools.add_items(context, made.pool_id, iter([scored(0, 10)]), ALL_OR_NOTHING)
+    assert await pools.get_pool(context, made.pool_id) == first.pool
 
 
-async def test_sixteen_imports_at_once_leave_whole_uploads_only(rooms: Rooms) -> None:
-    made = await pools.create_pool(rooms, NewPool("p", ZERO_ONE))
+async def test_sixteen_imports_at_once_leave_whole_uploads_only(context: Context) -> None:
+    made = await pools.create_pool(context, NewPool("p", ZERO_ONE))
 
     async def attempt(number: int) -> int:
         upload = scored(number * 10, number * 10 + 10)
         try:
-            done = await pools.add_items(rooms, made.pool_id, iter([upload]), ALL_OR_NOTHING)
+            done = await pools.add_items(context, made.pool_id, iter([upload]), ALL_OR_NOTHING)
         except PoolBusy:
             return 0
         return done.added
 
     added = await asyncio.gather(*(attempt(number) for number in range(16)))
-    record, pool = await pools.columns(rooms, made.pool_id)
+    record, pool = await pools.columns(context, made.pool_id)
     assert record.items == sum(added) > 0
-    listed = await pools.list_items(rooms, made.pool_id, 1000, None)
+    listed = await pools.list_items(context, made.pool_id, 1000, None)
     assert [item.index for item in listed] == list(range(record.items))
     told = [int(item.id[1:]) / 1000 for item in listed]
     assert np.array_equal(pool.surrogates[0], told)
-    assert chain(CHAIN_START, [canonical([item.id, None]) for item in listed]) == (
+    assert chain(CHAIN_START, [rfc8785.dumps([item.id, None]) for item in listed]) == (
         pool.items_digest
     )

@@ -1,13 +1,14 @@
 """Forecasts of labels left come by themselves and are about right."""
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 from httpx import AsyncClient
 
-from app.settings import Settings
+from celeus.settings import Settings
 from tests.clients import serving
 from tests.factories import drawn, known_pool, labelled, opened
 
@@ -23,7 +24,7 @@ async def test_a_forecast_appears_and_is_about_right(client: AsyncClient) -> Non
     pool = await known_pool(client, 3000)
     session = await opened(client, pool, precision=0.12)
     early = (await labelled(client, session, pool, 105))["session"]
-    assert early["rounds"]["folded"] == 105
+    assert early["rounds"]["in_interval"] == 105
     async with asyncio.timeout(60):
         while (status := await got(client, session))["forecast"] is None:  # noqa: ASYNC110 - as a caller polls
             await asyncio.sleep(0.1)
@@ -43,8 +44,23 @@ async def test_of_unjudgeable_rounds_alone_nothing_is_forecast(client: AsyncClie
     before = asyncio.all_tasks()
     body = {"observations": told, "worker": "ada"}
     answer = await client.post(f"/v1/sessions/{session}/observe", json=body)
-    assert answer.json()["session"]["rounds"]["folded"] == 105
+    assert answer.json()["session"]["rounds"]["in_interval"] == 105
     assert asyncio.all_tasks() == before
+
+
+async def test_a_forecast_that_fails_is_logged_and_labels_go_on(
+    client: AsyncClient, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    pool = await known_pool(client, 300)
+    session = await opened(client, pool, precision=0.12)
+    await labelled(client, session, pool, 105)
+    async with asyncio.timeout(60):
+        while "a forecast failed" not in caplog.text:  # noqa: ASYNC110 - a task of its own logs
+            await asyncio.sleep(0.05)
+    assert "/nowhere/python" in caplog.text
+    after = (await labelled(client, session, pool, 5))["session"]
+    assert after["rounds"]["in_interval"] == 110
 
 
 async def got(client: AsyncClient, session: str) -> dict[str, Any]:

@@ -9,19 +9,21 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import text
 
-from app.core.losses import LossScale
-from app.core.plan import Claim
-from app.errors import BadRows, Busy, IdempotencyKeyReused
-from app.main import open_rooms
-from app.operations import idempotency, pools, sessions
-from app.operations.idempotency import Once, Replay
-from app.operations.imports import Imported, ImportOptions, Rows
-from app.operations.poolrecord import PoolRecord
-from app.operations.pools import NewPool
-from app.operations.rooms import Rooms
-from app.operations.sessions import Opening
-from app.settings import Settings
-from app.store.database import Database
+from celeus.core.plans.plan import Claim
+from celeus.core.pools.losses import LossScale
+from celeus.errors import BadRows, Busy, IdempotencyKeyReused
+from celeus.main import open_context
+from celeus.operations.pools import pools
+from celeus.operations.pools.imports import ImportOptions, ImportResult, Rows
+from celeus.operations.pools.pools import NewPool
+from celeus.operations.pools.record import PoolRecord
+from celeus.operations.runtime import idempotency
+from celeus.operations.runtime.context import Context
+from celeus.operations.runtime.idempotency import Once, Replay
+from celeus.operations.sessions import sessions
+from celeus.operations.sessions.sessions import Opening
+from celeus.settings import Settings
+from celeus.store.database import Database
 
 ZERO_ONE = LossScale("zero_one", 0.0, 1.0)
 EMPTY = NewPool("p", ZERO_ONE)
@@ -36,10 +38,10 @@ def scored(begin: int, end: int) -> Rows:
     return lines, [{"id": f"i{number}", "surrogate": 0.5} for number in range(begin, end)]
 
 
-async def created(rooms: Rooms, request: Once[PoolRecord]) -> tuple[bytes, bool]:
+async def created(context: Context, request: Once[PoolRecord]) -> tuple[bytes, bool]:
     """The answer, and whether it was given before."""
     try:
-        return (await pools.create_pool(rooms, EMPTY, request)).pool_id.bytes, False
+        return (await pools.create_pool(context, EMPTY, request)).pool_id.bytes, False
     except Replay as replay:
         return replay.body, True
 
@@ -51,61 +53,63 @@ async def count(database: Database, table: str = "pools") -> int:
 
 
 @pytest.fixture
-async def hasty(database_url: str) -> AsyncIterator[Rooms]:
-    """Rooms that wait a fifth of a second for a lock."""
+async def hasty(database_url: str) -> AsyncIterator[Context]:
+    """A context that waits a fifth of a second for a lock."""
     settings = Settings(database_url=database_url, database_pool_size=8, lock_timeout_ms=200)
-    async with open_rooms(settings) as opened:
+    async with open_context(settings) as opened:
         yield opened
 
 
 async def test_the_same_request_again_gets_the_first_answer(
-    rooms: Rooms, database: Database
+    context: Context, database: Database
 ) -> None:
-    first, replayed = await created(rooms, once())
+    first, replayed = await created(context, once())
     assert not replayed
     for _ in range(3):
-        assert await created(rooms, once()) == (first, True)
+        assert await created(context, once()) == (first, True)
     assert await count(database) == 1
 
 
-async def test_another_request_under_the_key_is_refused(rooms: Rooms, database: Database) -> None:
-    await created(rooms, once())
+async def test_another_request_under_the_key_is_refused(
+    context: Context, database: Database
+) -> None:
+    await created(context, once())
     with pytest.raises(IdempotencyKeyReused) as caught:
-        await created(rooms, once(fingerprint=b"g"))
+        await created(context, once(fingerprint=b"g"))
     assert caught.value.value == "k"
     assert await count(database) == 1
 
 
 async def test_the_same_request_five_times_at_once_has_one_effect(
-    rooms: Rooms, database: Database
+    context: Context, database: Database
 ) -> None:
-    answers = await asyncio.gather(*(created(rooms, once()) for _ in range(5)))
+    answers = await asyncio.gather(*(created(context, once()) for _ in range(5)))
     assert len({body for body, _ in answers}) == 1
     assert sorted(replayed for _, replayed in answers) == [False] + [True] * 4
     assert await count(database) == 1
 
 
 async def test_two_requests_at_once_under_one_key_are_one_effect_and_one_refusal(
-    rooms: Rooms, database: Database
+    context: Context, database: Database
 ) -> None:
     answers = await asyncio.gather(
-        created(rooms, once()), created(rooms, once(fingerprint=b"g")), return_exceptions=True
+        created(context, once()), created(context, once(fingerprint=b"g")), return_exceptions=True
     )
     assert sum(isinstance(answer, IdempotencyKeyReused) for answer in answers) == 1
     assert await count(database) == 1
 
 
-async def test_what_was_refused_may_be_repeated(rooms: Rooms, database: Database) -> None:
+async def test_what_was_refused_may_be_repeated(context: Context, database: Database) -> None:
     bad = NewPool("p", ZERO_ONE, ([1], [{"id": ""}]))
     with pytest.raises(BadRows):
-        await pools.create_pool(rooms, bad, once())
+        await pools.create_pool(context, bad, once())
     assert await count(database, "idempotency") == 0
-    _, replayed = await created(rooms, once())
+    _, replayed = await created(context, once())
     assert not replayed
 
 
 async def test_a_second_request_past_the_lock_timeout_is_busy(
-    hasty: Rooms, database: Database
+    hasty: Context, database: Database
 ) -> None:
     async with idempotency.transaction_of(hasty, once()):
         with pytest.raises(Busy):
@@ -117,34 +121,34 @@ async def test_a_second_request_past_the_lock_timeout_is_busy(
 
 
 async def test_a_second_request_waits_for_a_first_that_fails_and_then_runs(
-    rooms: Rooms, database: Database
+    context: Context, database: Database
 ) -> None:
     began = asyncio.Event()
 
     async def fails() -> None:
-        async with idempotency.transaction_of(rooms, once()):
+        async with idempotency.transaction_of(context, once()):
             began.set()
             await asyncio.sleep(0.3)
             raise ZeroDivisionError
 
     first = asyncio.create_task(fails())
     await began.wait()
-    assert await created(rooms, once()) != (b"", True)
+    assert await created(context, once()) != (b"", True)
     with pytest.raises(ZeroDivisionError):
         await first
     assert await count(database) == 1
 
 
 @pytest.fixture
-async def neighbours(rooms: Rooms, database: Database) -> AsyncIterator[Rooms]:
-    """The same rooms, bound to another project."""
+async def neighbours(context: Context, database: Database) -> AsyncIterator[Context]:
+    """The same context, bound to another project."""
     project_id = uuid4()
     async with database.transaction() as db:
         await db.execute(
             text("INSERT INTO projects (project_id, name) VALUES (:id, 'neighbours')"),
             {"id": project_id},
         )
-    yield replace(rooms, project_id=project_id)
+    yield replace(context, project_id=project_id)
     async with database.transaction() as db:
         for table in ("idempotency", "pools"):
             await db.execute(
@@ -153,12 +157,14 @@ async def neighbours(rooms: Rooms, database: Database) -> AsyncIterator[Rooms]:
         await db.execute(text("DELETE FROM projects WHERE project_id = :id"), {"id": project_id})
 
 
-async def test_the_key_of_another_project_is_another_key(rooms: Rooms, neighbours: Rooms) -> None:
-    first, _ = await created(rooms, once())
+async def test_the_key_of_another_project_is_another_key(
+    context: Context, neighbours: Context
+) -> None:
+    first, _ = await created(context, once())
     second, replayed = await created(neighbours, once(fingerprint=b"g"))
     assert not replayed
     assert first != second
-    assert await created(rooms, once()) == (first, True)
+    assert await created(context, once()) == (first, True)
 
 
 async def aged(database: Database, hours: float) -> None:
@@ -169,43 +175,43 @@ async def aged(database: Database, hours: float) -> None:
         )
 
 
-async def test_a_day_later_the_key_is_free_again(rooms: Rooms, database: Database) -> None:
-    first, _ = await created(rooms, once())
+async def test_a_day_later_the_key_is_free_again(context: Context, database: Database) -> None:
+    first, _ = await created(context, once())
     await aged(database, 23.99)
-    assert await created(rooms, once()) == (first, True)
+    assert await created(context, once()) == (first, True)
     await aged(database, 24)
-    await idempotency.peek(rooms, once())
-    second, replayed = await created(rooms, once(fingerprint=b"g"))
+    await idempotency.peek(context, once())
+    second, replayed = await created(context, once(fingerprint=b"g"))
     assert not replayed
-    assert await created(rooms, once(fingerprint=b"g")) == (second, True)
+    assert await created(context, once(fingerprint=b"g")) == (second, True)
     assert await count(database) == 2
 
 
 async def test_a_day_later_five_at_once_still_have_one_effect(
-    rooms: Rooms, database: Database
+    context: Context, database: Database
 ) -> None:
-    await created(rooms, once())
+    await created(context, once())
     await aged(database, 25)
-    answers = await asyncio.gather(*(created(rooms, once()) for _ in range(5)))
+    answers = await asyncio.gather(*(created(context, once()) for _ in range(5)))
     assert sorted(replayed for _, replayed in answers) == [False] + [True] * 4
     assert await count(database) == 2
 
 
 async def test_outdated_answers_are_cleared_away_a_few_at_a_time(
-    rooms: Rooms, database: Database
+    context: Context, database: Database
 ) -> None:
     for number in range(idempotency.SWEPT + 5):
-        await created(rooms, once(f"old-{number}"))
+        await created(context, once(f"old-{number}"))
     await aged(database, 25)
-    await created(rooms, once("new"))
+    await created(context, once("new"))
     assert await count(database, "idempotency") == 6
-    await asyncio.gather(*(created(rooms, once(f"newer-{number}")) for number in range(4)))
+    await asyncio.gather(*(created(context, once(f"newer-{number}")) for number in range(4)))
     assert await count(database, "idempotency") == 5
 
 
-async def test_an_import_under_a_key_adds_its_rows_once(rooms: Rooms) -> None:
-    made = await pools.create_pool(rooms, EMPTY)
-    request: Once[Imported] = Once("i", b"f", 200, lambda done: str(done.added).encode())
+async def test_an_import_under_a_key_adds_its_rows_once(context: Context) -> None:
+    made = await pools.create_pool(context, EMPTY)
+    request: Once[ImportResult] = Once("i", b"f", 200, lambda done: str(done.added).encode())
     parsed = 0
 
     def rows() -> Iterator[Rows]:
@@ -214,25 +220,25 @@ async def test_an_import_under_a_key_adds_its_rows_once(rooms: Rooms) -> None:
         yield scored(0, 10)
 
     async def imported() -> object:
-        return await pools.add_items(rooms, made.pool_id, rows(), ImportOptions(), request)
+        return await pools.add_items(context, made.pool_id, rows(), ImportOptions(), request)
 
     await imported()
-    await pools.seal_pool(rooms, made.pool_id)
+    await pools.seal_pool(context, made.pool_id)
     with pytest.raises(Replay) as caught:
         await imported()
     assert (caught.value.body, parsed) == (b"10", 1)
-    assert (await pools.get_pool(rooms, made.pool_id)).items == 10
+    assert (await pools.get_pool(context, made.pool_id)).items == 10
 
 
-async def test_a_session_under_a_key_is_opened_once(rooms: Rooms, database: Database) -> None:
+async def test_a_session_under_a_key_is_opened_once(context: Context, database: Database) -> None:
     wanted = NewPool("p", ZERO_ONE, scored(0, 50), sealed=True)
-    pool = await pools.create_pool(rooms, wanted)
+    pool = await pools.create_pool(context, wanted)
     request: Once[dict[str, Any]] = Once("s", b"f", 201, lambda found: found["id"].encode())
     opening = Opening(pool.pool_id, Claim(precision=0.1))
 
     async def opened() -> bytes:
         try:
-            return str((await sessions.open_session(rooms, opening, request))["id"]).encode()
+            return str((await sessions.open_session(context, opening, request))["id"]).encode()
         except Replay as replay:
             return replay.body
 
@@ -241,4 +247,4 @@ async def test_a_session_under_a_key_is_opened_once(rooms: Rooms, database: Data
     assert len(set(found)) == 1
     assert await count(database, "sessions") == 1
     # What did not come to be holds no place among the warm states.
-    assert len(rooms.hot) == 1
+    assert len(context.states) == 1

@@ -11,9 +11,9 @@ import httpx
 import pytest
 from httpx import ASGITransport, AsyncClient
 
-from app.main import create_app
-from app.settings import Settings
-from app.store.database import Database
+from celeus.main import create_app
+from celeus.settings import Settings
+from celeus.store.database import Database
 from tests.factories import KnownPool, drawn, known_pool, opened
 from tests.keys import bearer
 from tests.operations.replays import assert_whole, kept

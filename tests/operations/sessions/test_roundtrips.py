@@ -13,19 +13,20 @@ from sqlalchemy import event
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from app.core.ledger import Observation
-from app.core.losses import LossScale
-from app.core.plan import Claim
-from app.errors import Busy, DatabaseUnavailable
-from app.main import open_rooms
-from app.operations import pools, rounds, sessions
-from app.operations.journal import locked
-from app.operations.pools import NewPool
-from app.operations.rooms import Rooms
-from app.operations.rounds import Judgement, Offer
-from app.operations.sessions import Opening
-from app.operations.writing import write
-from app.settings import Settings
+from celeus.core.ledger import Observation
+from celeus.core.plans.plan import Claim
+from celeus.core.pools.losses import LossScale
+from celeus.errors import Busy, DatabaseUnavailable
+from celeus.main import open_context
+from celeus.operations.pools import pools
+from celeus.operations.pools.pools import NewPool
+from celeus.operations.runtime.context import Context
+from celeus.operations.sessions import rounds, sessions
+from celeus.operations.sessions.append import write
+from celeus.operations.sessions.journal import locked
+from celeus.operations.sessions.rounds import Judgement, Offer
+from celeus.operations.sessions.sessions import Opening
+from celeus.settings import Settings
 
 PROMISED = 5
 ITEMS = 200
@@ -70,18 +71,18 @@ class Wire:
 
 
 @pytest.fixture
-async def rooms(database_url: str, redis_url: str) -> AsyncIterator[Rooms]:
-    """Rooms as in production: the status goes to Redis."""
+async def context(database_url: str, redis_url: str) -> AsyncIterator[Context]:
+    """A context as in production: the status goes to Redis."""
     settings = Settings(database_url=database_url, redis_url=redis_url, lock_timeout_ms=300)
-    async with open_rooms(settings) as opened:
+    async with open_context(settings) as opened:
         yield opened
 
 
 @pytest.fixture
-def wire(rooms: Rooms, tmp_path: Path) -> Iterator[Wire]:
-    """All connections of the rooms, listened to."""
+def wire(context: Context, tmp_path: Path) -> Iterator[Wire]:
+    """Record what every connection of the context executes."""
     listening = Wire(tmp_path / "wire")
-    engine = rooms.database._engine.sync_engine
+    engine = context.database._engine.sync_engine
     event.listen(engine, "connect", listening.listen)
     yield listening
     event.remove(engine, "connect", listening.listen)
@@ -89,13 +90,13 @@ def wire(rooms: Rooms, tmp_path: Path) -> Iterator[Wire]:
 
 
 @pytest.fixture
-async def session(rooms: Rooms) -> UUID:
+async def session(context: Context) -> UUID:
     """An open session."""
     scale = LossScale.of("zero_one", None, None)
     items: list[object] = [{"id": f"item-{i}", "surrogate": i / ITEMS} for i in range(ITEMS)]
     rows = list(range(1, ITEMS + 1)), items
-    pool = await pools.create_pool(rooms, NewPool("known", scale, rows, sealed=True))
-    document = await sessions.open_session(rooms, Opening(pool.pool_id, Claim(precision=0.1)))
+    pool = await pools.create_pool(context, NewPool("known", scale, rows, sealed=True))
+    document = await sessions.open_session(context, Opening(pool.pool_id, Claim(precision=0.1)))
     return UUID(document["id"].removeprefix("ses_"))
 
 
@@ -104,13 +105,13 @@ def _judgement(offer: Offer) -> list[Judgement]:
 
 
 async def test_an_observation_with_the_next_draw_takes_few_round_trips(
-    wire: Wire, rooms: Rooms, session: UUID
+    wire: Wire, context: Context, session: UUID
 ) -> None:
-    offer = await rounds.next_draws(rooms, session, "ada", 1)
+    offer = await rounds.next_draws(context, session, "ada", 1)
     counts = []
     for _ in range(12):
         wire.round_trips()
-        answer = await rounds.observe(rooms, session, _judgement(offer), "ada", 1)
+        answer = await rounds.observe(context, session, _judgement(offer), "ada", 1)
         counts.append(wire.round_trips())
         offer = answer.offer
     assert min(counts) >= 2, "nothing was heard"
@@ -119,21 +120,21 @@ async def test_an_observation_with_the_next_draw_takes_few_round_trips(
 
 
 async def test_a_session_locked_elsewhere_is_busy_and_then_goes_on(
-    rooms: Rooms, session: UUID, database_url: str
+    context: Context, session: UUID, database_url: str
 ) -> None:
-    offer = await rounds.next_draws(rooms, session, "ada", 1)
+    offer = await rounds.next_draws(context, session, "ada", 1)
     async with await psycopg.AsyncConnection.connect(database_url) as other:
         await other.execute("SELECT FROM sessions WHERE session_id = %s FOR UPDATE", [session])
         with pytest.raises(Busy):
-            await rounds.observe(rooms, session, _judgement(offer), "ada", 1)
-    answer = await rounds.observe(rooms, session, _judgement(offer), "ada", 1)
+            await rounds.observe(context, session, _judgement(offer), "ada", 1)
+    answer = await rounds.observe(context, session, _judgement(offer), "ada", 1)
     assert not answer.receipts[0].replayed
 
 
 async def test_connections_cut_are_unavailable_once_and_then_replaced(
-    rooms: Rooms, session: UUID, database_url: str
+    context: Context, session: UUID, database_url: str
 ) -> None:
-    offer = await rounds.next_draws(rooms, session, "ada", 1)
+    offer = await rounds.next_draws(context, session, "ada", 1)
     cutting = (
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
         " WHERE application_name = 'celeus' AND state = 'idle in transaction'"
@@ -141,12 +142,12 @@ async def test_connections_cut_are_unavailable_once_and_then_replaced(
     async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as other:
 
         async def observe_while_cut() -> None:
-            async with locked(rooms, session) as (journal, db):
+            async with locked(context, session) as (journal, db):
                 await other.execute(cutting)
                 journal.append(Observation(offer.draws[0]["round"], 1.0), {"worker": "ada"})
                 await write(db, journal, journal.status())
 
         with pytest.raises(DatabaseUnavailable):
             await observe_while_cut()
-    answer = await rounds.observe(rooms, session, _judgement(offer), "ada", 1)
+    answer = await rounds.observe(context, session, _judgement(offer), "ada", 1)
     assert not answer.receipts[0].replayed

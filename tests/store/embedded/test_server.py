@@ -11,15 +11,15 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from app.errors import DataFolderBusy, DataFolderUnusable
-from app.store import embedded
+from celeus.errors import DataFolderBusy, DataFolderUnusable
+from celeus.store.embedded import server
 from tests.servers import data_folder
 
 _SERVE = """
 import sys, time
 from pathlib import Path
-from app.store import embedded
-with embedded.postgres(Path(sys.argv[1]), durable=False) as url:
+from celeus.store.embedded.server import postgres
+with postgres(Path(sys.argv[1]), durable=False) as url:
     print(url, flush=True)
     time.sleep(600)
 """
@@ -28,11 +28,11 @@ with embedded.postgres(Path(sys.argv[1]), durable=False) as url:
 _AS_NOBODY = """
 import encodings.idna, os, sys
 from pathlib import Path
-from app.store import embedded
+from celeus.store.embedded.server import postgres
 os.setgroups([])
 os.setgid(65534)
 os.setuid(65534)
-with embedded.postgres(Path(sys.argv[1]) / "data", durable=False) as url:
+with postgres(Path(sys.argv[1]) / "data", durable=False) as url:
     print(url)
 """
 
@@ -55,7 +55,7 @@ def _serve(folder: Path) -> subprocess.Popen[str]:
 
 def _end(process: subprocess.Popen[str], number: signal.Signals) -> int:
     process.send_signal(number)
-    code = process.wait(30)
+    code = process.wait(60)
     assert process.stdout is not None
     process.stdout.close()
     return code
@@ -73,7 +73,7 @@ def _read(url: str) -> list[tuple[int]]:
 
 
 def _gone(process: int) -> bool:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         try:
             os.kill(process, 0)
@@ -84,19 +84,19 @@ def _gone(process: int) -> bool:
 
 
 def test_what_was_written_is_there_at_the_next_start(folder: Path) -> None:
-    with embedded.postgres(folder, durable=False) as url:
+    with server.postgres(folder, durable=False) as url:
         _write(url)
-        assert embedded.pid(folder) is not None
-    assert embedded.pid(folder) is None
-    with embedded.postgres(folder, durable=False) as url:
+        assert server.pid(folder) is not None
+    assert server.pid(folder) is None
+    with server.postgres(folder, durable=False) as url:
         assert _read(url) == [(7,)]
 
 
 def test_the_address_serves_other_programs(folder: Path) -> None:
-    with embedded.postgres(folder, durable=False) as url:
+    with server.postgres(folder, durable=False) as url:
         _write(url)
         dump = subprocess.run(
-            [embedded.programs_folder() / "pg_dump", url],
+            [server.programs_folder() / "pg_dump", url],
             capture_output=True,
             text=True,
             check=True,
@@ -108,8 +108,8 @@ def test_it_stops_when_the_block_raises(folder: Path) -> None:
     seen: list[int | None] = []
 
     def fail_inside() -> None:
-        with embedded.postgres(folder, durable=False):
-            seen.append(embedded.pid(folder))
+        with server.postgres(folder, durable=False):
+            seen.append(server.pid(folder))
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -121,7 +121,7 @@ def test_it_stops_when_the_block_raises(folder: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_it_stops_when_its_process_is_told_to_end(folder: Path, number: signal.Signals) -> None:
     process = _serve(folder)
-    running = embedded.pid(folder)
+    running = server.pid(folder)
     assert running is not None
     assert _end(process, number) != 0
     assert _gone(running)
@@ -132,60 +132,60 @@ def test_a_second_start_in_the_same_folder_is_refused_by_name(folder: Path) -> N
     try:
         with (
             pytest.raises(DataFolderBusy, match=f"process {process.pid} already serves"),
-            embedded.postgres(folder, durable=False),
+            server.postgres(folder, durable=False),
         ):
             pass
-        assert embedded.pid(folder) is not None
+        assert server.pid(folder) is not None
     finally:
         _end(process, signal.SIGTERM)
 
 
 def test_a_server_left_over_by_a_kill_is_adopted_and_then_stopped(folder: Path) -> None:
     process = _serve(folder)
-    left_over = embedded.pid(folder)
+    left_over = server.pid(folder)
     assert left_over is not None
     _end(process, signal.SIGKILL)
-    with embedded.postgres(folder, durable=False) as url:
-        assert embedded.pid(folder) == left_over
+    with server.postgres(folder, durable=False) as url:
+        assert server.pid(folder) == left_over
         _write(url)
     assert _gone(left_over)
 
 
 def test_a_server_killed_too_is_started_again(folder: Path) -> None:
-    with embedded.postgres(folder) as url:
+    with server.postgres(folder) as url:
         _write(url)
-        first = embedded.pid(folder)
+        first = server.pid(folder)
     process = _serve(folder)
-    running = embedded.pid(folder)
+    running = server.pid(folder)
     assert running is not None
     assert running != first
     _end(process, signal.SIGKILL)
     os.kill(running, signal.SIGKILL)
     assert _gone(running)
-    with embedded.postgres(folder) as url:
+    with server.postgres(folder) as url:
         assert _read(url) == [(7,)]
 
 
 def test_a_number_taken_over_by_another_program_is_no_server(folder: Path) -> None:
-    with embedded.postgres(folder, durable=False) as url:
+    with server.postgres(folder, durable=False) as url:
         _write(url)
     lines = [str(os.getpid()), str(folder), "1", "5432", str(folder), "", "", "ready"]
     (folder / "postgres" / "postmaster.pid").write_text("\n".join(lines) + "\n")
-    with embedded.postgres(folder, durable=False) as url:
-        assert embedded.pid(folder) != os.getpid()
+    with server.postgres(folder, durable=False) as url:
+        assert server.pid(folder) != os.getpid()
         assert _read(url) == [(7,)]
 
 
 def test_an_interrupted_making_of_the_cluster_is_done_again(folder: Path) -> None:
     (folder / "postgres.new").mkdir()
     (folder / "postgres.new" / "PG_VERSION").write_text("18\n")
-    with embedded.postgres(folder, durable=False) as url:
+    with server.postgres(folder, durable=False) as url:
         _write(url)
 
 
 def test_a_path_too_long_for_a_socket_gets_a_short_one(folder: Path) -> None:
     deep = folder / ("long" * 25)
-    with embedded.postgres(deep, durable=False) as url:
+    with server.postgres(deep, durable=False) as url:
         _write(url)
         short = Path(url.partition("host=")[2])
         assert short.is_dir()
@@ -194,18 +194,18 @@ def test_a_path_too_long_for_a_socket_gets_a_short_one(folder: Path) -> None:
 
 
 def test_a_folder_with_spaces_has_an_address_too(folder: Path) -> None:
-    with embedded.postgres(folder / "my data", durable=False) as url:
+    with server.postgres(folder / "my data", durable=False) as url:
         _write(url)
         assert " " not in url
 
 
 def test_a_cluster_of_another_version_is_refused(folder: Path) -> None:
-    with embedded.postgres(folder, durable=False):
+    with server.postgres(folder, durable=False):
         pass
     (folder / "postgres" / "PG_VERSION").write_text("16\n")
     with (
         pytest.raises(DataFolderUnusable, match="made by PostgreSQL 16"),
-        embedded.postgres(folder, durable=False),
+        server.postgres(folder, durable=False),
     ):
         pass
 
@@ -214,7 +214,7 @@ def test_a_file_in_the_folders_place_is_refused(folder: Path) -> None:
     (folder / "file").touch()
     with (
         pytest.raises(DataFolderUnusable),
-        embedded.postgres(folder / "file" / "data", durable=False),
+        server.postgres(folder / "file" / "data", durable=False),
     ):
         pass
 
@@ -224,8 +224,8 @@ def test_root_is_told_which_folder_cannot_be_passed_and_no_mode_changes(folder: 
     closed = folder / "closed"
     closed.mkdir(mode=0o700)
     with (
-        pytest.raises(DataFolderUnusable, match=f"may not pass {closed};"),
-        embedded.postgres(closed / "data", durable=False),
+        pytest.raises(DataFolderUnusable, match=f"who cannot enter {closed};"),
+        server.postgres(closed / "data", durable=False),
     ):
         pass
     assert closed.stat().st_mode & 0o777 == 0o700

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from app.study import cereval
-from app.study.cereval import Evaluation, Labels, Setting, bound, nearest
+from celeus.study.baselines import cer_eval as cereval
+from celeus.study.baselines.cer_eval import Evaluation, Labels, Setting, bound, nearest
 
 SETTING = Setting(items=1000, precision=0.2, delta=0.05)
 
@@ -31,7 +31,7 @@ def test_one_stratum_is_a_law_of_the_iterated_logarithm() -> None:
     assert found.density == 1.0
     assert found.mean == pytest.approx(0.4)
     assert found.eps == pytest.approx(0.219956, abs=2e-6)
-    assert found.worth == pytest.approx(0.002461, abs=1e-6)
+    assert found.gain == pytest.approx(0.002461, abs=1e-6)
 
 
 def test_a_stratum_borrows_the_variance_of_all_labels() -> None:
@@ -47,7 +47,7 @@ def test_a_stratum_borrows_the_variance_of_all_labels() -> None:
     assert found.density == 0.04
     assert found.eps == pytest.approx(0.852832, abs=2e-6)
     worth = 0.04 * (4.0 * 0.610925 / 3.0 + 2.0 * 0.494343) * 0.610925 / 10.0
-    assert found.worth == pytest.approx(worth, rel=1e-5)
+    assert found.gain == pytest.approx(worth, rel=1e-5)
 
 
 def test_an_empty_stratum_has_no_bound_and_no_half_width_is_below_hoeffdings() -> None:
@@ -112,5 +112,5 @@ def test_labels_that_lack_a_class_cut_no_stratum_for_it() -> None:
     """0-1 losses have the classes 0 and 2 of three: a third stratum would stay empty."""
     loss, embeddings = clusters()
     evaluation = Evaluation(loss, embeddings, Setting(600, 0.02, 0.05), b"s")
-    assert evaluation._told(3, "any") is None
-    assert evaluation._told(2, "any") is not None
+    assert evaluation._predicted_strata(3, "any") is None
+    assert evaluation._predicted_strata(2, "any") is not None

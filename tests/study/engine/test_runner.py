@@ -6,74 +6,87 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from app.errors import InvalidValue
-from app.study.runner import Series, measure, read
+from celeus.errors import InvalidValue
+from celeus.study.engine.rows import Rows, Values, grid
+from celeus.study.engine.runner import Series, measure, read
 
 HERE = Path(__file__)
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
-    number: int
-    parts: tuple[float, ...] = (0.5, 0.25)
+FIELDS = ("square", "seen")
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
-    job: Job
-    square: int
-    seen: tuple[tuple[int, float], ...]
+def squared(job: Values) -> Values:
+    return {"square": job["number"] ** 2, "seen": [[job["number"], 0.1]]}
 
 
-def squared(job: Job) -> Result:
-    return Result(job, job.number**2, ((job.number, 0.1),))
-
-
-def slowly(job: Job) -> Result:
+def slowly(job: Values) -> Values:
     time.sleep(0.05)
     return squared(job)
 
 
-def never(job: Job) -> Result:
+def never(job: Values) -> Values:
     raise AssertionError(job)
 
 
-def failing(limit: int, job: Job) -> Result:
-    if job.number == limit:
-        raise ArithmeticError(job.number)
+def failing(limit: int, job: Values) -> Values:
+    if job["number"] == limit:
+        raise ArithmeticError(job["number"])
     return squared(job)
 
 
-SQUARES = Series("squares", Job, Result, slowly, seed=3, parameters={"sizes": (1, 2)})
+SQUARES = Series("squares", slowly, FIELDS, seed=3, parameters={"sizes": (1, 2)})
 
 
-def jobs(count: int) -> list[Job]:
-    return [Job(number) for number in range(count)]
+def jobs(count: int) -> list[Values]:
+    return [{"number": number, "part": 0.25} for number in range(count)]
+
+
+def rows(count: int) -> Rows:
+    return Rows(job | squared(job) for job in jobs(count))
+
+
+def test_a_grid_is_every_combination_the_last_axis_fastest() -> None:
+    found = grid({"run": range(2), "policy, beta": [("celeus", 0.1), ("sharp", 0.2)]})
+    assert [tuple(job.values()) for job in found] == [
+        (0, "celeus", 0.1),
+        (0, "sharp", 0.2),
+        (1, "celeus", 0.1),
+        (1, "sharp", 0.2),
+    ]
+    assert list(found[0]) == ["run", "policy", "beta"]
+
+
+def test_rows_are_grouped_in_the_order_they_came() -> None:
+    found = Rows({"a": a, "b": b} for a, b in [(2, 1), (1, 1), (2, 2), (2, 1)])
+    assert list(found.by("a")) == [(2,), (1,)]
+    assert found.by("a", "b")[2, 1] == [{"a": 2, "b": 1}] * 2
+    assert found.where(a=2, b=2).of("b") == [2]
+    assert found.plus(lambda row: {"sum": row["a"] + row["b"]}).of("sum") == [3, 2, 4, 3]
 
 
 def test_results_come_in_the_order_of_the_jobs_and_are_kept_with_a_head(tmp_path: Path) -> None:
     kept = tmp_path / "new" / "squares.jsonl"
     found = measure(SQUARES, jobs(9), kept, 2)
-    assert found == [squared(job) for job in jobs(9)]
+    assert found == rows(9)
     lines = [json.loads(line) for line in kept.read_text().splitlines()]
     assert lines[0]["study"] == "squares"
     assert (lines[0]["seed"], lines[0]["parameters"]) == (3, {"sizes": [1, 2]})
     assert len(lines) == 1 + 9
-    assert sorted(read(SQUARES, kept), key=lambda one: one.square) == found
+    assert sorted(read(SQUARES, kept).values(), key=lambda one: one["square"]) == found
 
 
 def test_only_what_is_missing_is_run(tmp_path: Path) -> None:
     kept = tmp_path / "squares.jsonl"
     measure(SQUARES, jobs(3), kept, 1)
     untouched = kept.read_bytes()
-    again = Series("squares", Job, Result, never, seed=3, parameters={"sizes": (1, 2)})
-    assert measure(again, jobs(3), kept, 1) == [squared(job) for job in jobs(3)]
+    again = Series("squares", never, FIELDS, seed=3, parameters={"sizes": (1, 2)})
+    assert measure(again, jobs(3), kept, 1) == rows(3)
     assert kept.read_bytes() == untouched
     assert len(measure(SQUARES, jobs(5), kept, 1)) == 5
     assert len(kept.read_text().splitlines()) == 1 + 5
@@ -90,7 +103,7 @@ def test_a_line_cut_short_is_run_again_and_spoils_no_other(tmp_path: Path) -> No
 
 def test_what_came_before_a_failure_is_kept(tmp_path: Path) -> None:
     kept = tmp_path / "squares.jsonl"
-    broken = Series("squares", Job, Result, partial(failing, 6), seed=3)
+    broken = Series("squares", partial(failing, 6), FIELDS, seed=3)
     with pytest.raises(ArithmeticError):
         measure(broken, jobs(7), kept, 1)
     assert 1 <= len(read(broken, kept)) <= 6
@@ -99,13 +112,13 @@ def test_what_came_before_a_failure_is_kept(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("other", "named"),
     [
-        (Series("cubes", Job, Result, squared, 3, {"sizes": (1, 2)}), "study"),
-        (Series("squares", Job, Result, squared, 4, {"sizes": (1, 2)}), "seed"),
-        (Series("squares", Job, Result, squared, 3, {"sizes": (1, 3)}), "parameters"),
+        (Series("cubes", squared, FIELDS, 3, {"sizes": (1, 2)}), "study"),
+        (Series("squares", squared, FIELDS, 4, {"sizes": (1, 2)}), "seed"),
+        (Series("squares", squared, FIELDS, 3, {"sizes": (1, 3)}), "parameters"),
     ],
 )
 def test_a_file_of_another_run_is_refused_and_left_alone(
-    tmp_path: Path, other: Series[Job, Result], named: str
+    tmp_path: Path, other: Series, named: str
 ) -> None:
     kept = tmp_path / "squares.jsonl"
     measure(SQUARES, jobs(1), kept, 1)
@@ -150,7 +163,7 @@ def test_a_killed_run_leaves_its_results_and_no_workers(tmp_path: Path) -> None:
     while time.monotonic() < until and _group_lives(running.pid):
         time.sleep(0.05)
     assert not _group_lives(running.pid)
-    assert measure(SQUARES, jobs(before + 5), kept, 2) == [squared(job) for job in jobs(before + 5)]
+    assert measure(SQUARES, jobs(before + 5), kept, 2) == rows(before + 5)
 
 
 def _group_lives(group: int) -> bool:

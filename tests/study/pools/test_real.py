@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.errors import InvalidValue
-from app.study.realpools import (
+from celeus.errors import InvalidValue
+from celeus.study.pools.real import (
     BILLIONS,
     CROSS_ENTROPY_UPPER,
     LOSSES,

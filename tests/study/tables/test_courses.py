@@ -5,19 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from app.core.plan import Claim
-from app.core.surrogates import Scores
-from app.study.courses import (
-    BUDGETS,
-    RECENTRED,
-    REFUSED,
-    Course,
-    course,
-    policy_of,
-    seed_for,
-    width_at,
-)
-from app.study.simulation import Truth, simulate
+from celeus.core.plans.plan import Claim
+from celeus.core.pools.surrogates import Scores
+from celeus.study.engine.simulation import Truth, seed_of, simulate
+from celeus.study.tables.courses import BUDGETS, RECENTRED, REFUSED, policy_of, trajectory, width_at
+from tests.study.tables.ended import ended
 
 
 def made_up(items: int = 400, upper: float = 1.0) -> Truth:
@@ -29,18 +21,18 @@ def made_up(items: int = 400, upper: float = 1.0) -> Truth:
 
 
 def test_kept_widths_are_those_of_the_session() -> None:
-    truth, seed = made_up(), seed_for("a", 0)
-    found = course(truth, policy_of("celeus"), Claim("pool", 0.05, 0.3), seed)
+    truth, seed = made_up(), seed_of("a", 0)
+    found = trajectory(truth, policy_of("celeus"), Claim("pool", 0.05, 0.3), seed)
     run, state = simulate(truth, policy_of("celeus"), Claim("pool", 0.05, 0.3), seed)
-    assert (found.labels, found.stopped) == (run.labels, "target_reached")
-    for budget, width in zip(BUDGETS, found.widths, strict=False):
+    assert (found["labels"], found["stopped"]) == (run.labels, "target_reached")
+    for budget, width in zip(BUDGETS, found["widths"], strict=False):
         assert width == pytest.approx(state.points[budget - 1].interval.width, abs=1e-6)
         assert width_at(found, budget) == pytest.approx(width)
-    assert found.width == state.interval.width <= 0.3
+    assert found["width"] == state.interval.width <= 0.3
 
 
 def test_between_budgets_a_width_lies_between_theirs_and_after_the_stop_it_stays() -> None:
-    found = Course(20, "target_reached", missed=False, width=0.1, widths=(0.8, 0.4), seconds=0.0)
+    found = ended(20, 0.1, widths=(0.8, 0.4))
     assert width_at(found, 8) == pytest.approx(0.8)
     assert 0.4 < width_at(found, 8.5) < 0.8
     assert 0.1 < width_at(found, 15) < 0.4
@@ -48,26 +40,26 @@ def test_between_budgets_a_width_lies_between_theirs_and_after_the_stop_it_stays
 
 
 def test_a_wider_scale_changes_nothing_but_the_unit() -> None:
-    claim, seed = Claim("pool", 0.05, 0.3), seed_for("b", 1)
-    unit = course(made_up(), policy_of("celeus"), claim, seed)
-    wide = course(made_up(upper=4.0), policy_of("celeus"), claim, seed)
-    assert wide.labels == unit.labels
-    assert wide.widths == pytest.approx(unit.widths)
+    claim, seed = Claim("pool", 0.05, 0.3), seed_of("b", 1)
+    unit = trajectory(made_up(), policy_of("celeus"), claim, seed)
+    wide = trajectory(made_up(upper=4.0), policy_of("celeus"), claim, seed)
+    assert wide["labels"] == unit["labels"]
+    assert wide["widths"] == pytest.approx(unit["widths"])
 
 
 def test_for_the_population_every_session_has_a_pool_of_its_own() -> None:
     truth, claim = made_up(), Claim("population", 0.05, 0.4)
     exhausted = replace(claim, precision=None, alpha2=0.025)
-    runs = [course(truth, policy_of("evalue"), exhausted, seed_for("c", run)) for run in (0, 1)]
-    assert all(one.stopped == "exhausted" for one in runs)
-    assert runs[0].widths != runs[1].widths
-    assert runs[0].width > 0.1
+    runs = [trajectory(truth, policy_of("evalue"), exhausted, seed_of("c", run)) for run in (0, 1)]
+    assert all(one["stopped"] == "exhausted" for one in runs)
+    assert runs[0]["widths"] != runs[1]["widths"]
+    assert runs[0]["width"] > 0.1
 
 
 def test_a_precision_out_of_reach_is_a_result() -> None:
     claim = Claim("population", 0.05, 0.01)
-    found = course(made_up(), policy_of("celeus"), claim, seed_for("d", 0))
-    assert (found.stopped, found.labels, found.missed) == (REFUSED, 0, False)
+    found = trajectory(made_up(), policy_of("celeus"), claim, seed_of("d", 0))
+    assert (found["stopped"], found["labels"], found["missed"]) == (REFUSED, 0, False)
 
 
 def test_evalue_is_the_authors_unless_it_is_asked_for_recentred() -> None:
@@ -77,6 +69,6 @@ def test_evalue_is_the_authors_unless_it_is_asked_for_recentred() -> None:
 
 
 def test_seeds_differ_by_name_and_run() -> None:
-    seeds = {seed_for(name, run) for name in ("a", "b") for run in range(3)}
+    seeds = {seed_of(name, run) for name in ("a", "b") for run in range(3)}
     assert len(seeds) == 6
     assert all(len(seed) == 32 for seed in seeds)

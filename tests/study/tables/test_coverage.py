@@ -5,63 +5,73 @@ from pathlib import Path
 import pytest
 from scipy.stats import binom
 
-from app.errors import InvalidValue, UnreachablePrecision
-from app.study import coverage, coveragepage
-from app.study.coverage import CLAIMING, METHODS, QUICK, Job, Result, Setting, jobs, run, series
-from app.study.coveragerun import Found, Options
-from app.study.coveragerun import run as run_study
-from app.study.crowd import BROKEN, Asked, Crowd, session
-from app.study.runner import read
-from app.study.simulation import seed_of, simulate
-from app.study.synthetic import World
-from app.study.verdict import LEVEL, Count, rejected, rows, sentence
+from celeus.errors import InvalidValue, UnreachablePrecision
+from celeus.study.engine.judges import BROKEN, Crowd, SessionSetup, session
+from celeus.study.engine.rows import Rows, Values
+from celeus.study.engine.runner import measure, read
+from celeus.study.engine.simulation import seed_of, simulate
+from celeus.study.pools.synthetic import World
+from celeus.study.tables import coverage, coverage_page
+from celeus.study.tables.coverage import METHODS, QUICK, SCORED_ON_POOL, Options, Setting, jobs, run
+from celeus.study.tables.coverage_page import LEVEL, Count, Verdict
 from tests.study import broken
 
 SMALL = {"items": 200, "dimensions": 3}
 TRIALS = 20
 
 
-def quick(methods: list[str], targets: list[str], trials: int = TRIALS) -> Found:
-    options = Options(trials=trials, methods=methods, targets=targets, quick=True)
-    return run_study(options, None, processes=1)
+@pytest.fixture
+def kept(tmp_path: Path) -> Path:
+    return tmp_path / "coverage.jsonl"
+
+
+def quick(methods: list[str], targets: list[str], kept: Path) -> Verdict:
+    options = Options(trials=TRIALS, methods=methods, targets=targets, quick=True)
+    return Verdict.of(measure(options.series, options.jobs, kept, 1), QUICK.alpha)
 
 
 @pytest.mark.timeout(300)
-def test_the_engine_as_it_is_passes() -> None:
-    found = quick(["celeus", "no_surrogate", "evalue", "oracle", "sharp", "uniform"], ["pool"])
-    assert found.sound
-    assert not any(row.broken for row in found.rows)
-    assert "No policy misses significantly" in found.verdict
+def test_the_engine_as_it_is_passes(kept: Path) -> None:
+    found = quick(
+        ["celeus", "no_surrogate", "evalue", "oracle", "sharp", "uniform"], ["pool"], kept
+    )
+    assert not found.rejected
+    assert not any(line.broken for line in found.lines)
+    assert "No policy misses significantly" in str(found)
 
 
-def caught(found: Found) -> bool:
+def caught(found: Verdict) -> bool:
     """The study rejects the claim of every policy in it."""
-    return len(rejected(found.rows, found.setting.alpha)) == len(found.rows)
+    return found.rejected == found.lines
 
 
-def test_a_range_that_is_too_narrow_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_range_that_is_too_narrow_is_caught(monkeypatch: pytest.MonkeyPatch, kept: Path) -> None:
     broken.narrow_floor(monkeypatch)
-    found = quick(["celeus"], ["pool", "population"])
+    found = quick(["celeus"], ["pool", "population"], kept)
     assert caught(found)
-    assert all(row.broken for row in found.rows)
+    assert all(line.broken for line in found.lines)
 
 
-def test_a_range_that_is_too_narrow_is_caught_with_strata(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_range_that_is_too_narrow_is_caught_with_strata(
+    monkeypatch: pytest.MonkeyPatch, kept: Path
+) -> None:
     broken.narrow_exact(monkeypatch)
-    found = quick(["sharp", "uniform"], ["pool"])
+    found = quick(["sharp", "uniform"], ["pool"], kept)
     assert caught(found)
-    assert all(row.broken for row in found.rows)
+    assert all(line.broken for line in found.lines)
 
 
-def test_raw_losses_as_signal_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_raw_losses_as_signal_are_caught(monkeypatch: pytest.MonkeyPatch, kept: Path) -> None:
     monkeypatch.setattr(coverage, "policy_of", broken.raw_losses)
-    assert caught(quick(["celeus"], ["pool"]))
+    assert caught(quick(["celeus"], ["pool"], kept))
 
 
 @pytest.mark.parametrize("method", ["celeus", "no_surrogate", "evalue", "sharp", "uniform"])
-def test_labels_folded_by_arrival_are_caught(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_labels_folded_by_arrival_are_caught(
+    method: str, monkeypatch: pytest.MonkeyPatch, kept: Path
+) -> None:
     broken.folded_by_arrival(monkeypatch)
-    assert caught(quick([method], ["pool"]))
+    assert caught(quick([method], ["pool"], kept))
 
 
 def test_a_session_with_one_judge_is_what_simulate_runs() -> None:
@@ -70,7 +80,7 @@ def test_a_session_with_one_judge_is_what_simulate_runs() -> None:
     for method in ("sharp", "celeus"):
         claim = Setting(precision=0.2).claim("pool")
         policy = coverage.policy_of(method)
-        seen = session(Asked(policy, claim), truth, float(truth.loss.mean()), seed)
+        seen = session(SessionSetup(policy, claim), truth, float(truth.loss.mean()), seed)
         expected, _ = simulate(truth, policy, claim, seed)
         assert (seen.labels, seen.lower, seen.upper) == (
             expected.labels,
@@ -82,7 +92,9 @@ def test_a_session_with_one_judge_is_what_simulate_runs() -> None:
 
 def test_with_many_judges_the_slow_answers_change_nothing_but_the_draws() -> None:
     truth = World(items=300).pool(seed_of(0, 1))
-    asked = Asked(coverage.policy_of("sharp"), QUICK.claim("pool"), Crowd(judges=24, beyond=100.0))
+    asked = SessionSetup(
+        coverage.policy_of("sharp"), QUICK.claim("pool"), Crowd(judges=24, beyond=100.0)
+    )
     seen = session(asked, truth, float(truth.loss.mean()), seed_of(0, 1))
     assert seen.stopped == "target_reached"
     assert seen.upper - seen.lower <= QUICK.precision
@@ -109,24 +121,26 @@ def test_a_world_has_the_risk_it_says_and_embeddings_that_say_nothing() -> None:
 
 def test_all_methods_meet_the_same_pool_and_peeked_ones_have_one_target() -> None:
     found = jobs(2, METHODS, ("population", "pool"))
-    assert len(set(found)) == len(found) == 2 * (len(METHODS) + len(CLAIMING))
-    assert {job.method for job in found if job.target == "pool"} == set(CLAIMING)
-    assert [job.trial for job in found] == sorted(job.trial for job in found)
+    assert len({tuple(job.values()) for job in found}) == len(found)
+    assert len(found) == 2 * (len(METHODS) + len(SCORED_ON_POOL))
+    assert {job["method"] for job in found if job["target"] == "pool"} == set(SCORED_ON_POOL)
+    assert [job["trial"] for job in found] == sorted(job["trial"] for job in found)
 
 
 def test_the_form_that_makes_no_claim_may_run_in_fewer_trials() -> None:
     found = jobs(20, METHODS, compared=2)
-    counts = {method: sum(job.method == method for job in found) for method in METHODS}
+    counts = {method: sum(job["method"] == method for job in found) for method in METHODS}
     assert counts == dict.fromkeys(METHODS, 20) | {coverage.RAW: 2}
 
 
-def result(job: Job, *, missed: bool, ever: bool | None = None, stopped: str = "") -> Result:
-    ever = missed if ever is None else ever
-    return Result(job, 100, stopped or "target_reached", 0.2, 0.3, missed, ever, 0.5)
+def result(job: Values, *, missed: bool, stopped: str = "target_reached") -> Values:
+    values = (100, stopped, 0.2, 0.3, missed, missed, 0.5)
+    return job | dict(zip(coverage.FIELDS, values, strict=True))
 
 
-def trials(method: str, missed: int, of: int) -> list[Result]:
-    return [result(Job(n, method), missed=n < missed) for n in range(of)]
+def trials(method: str, missed: int, of: int) -> Rows:
+    job = {"method": method, "target": "population"}
+    return Rows(result(job | {"trial": n}, missed=n < missed) for n in range(of))
 
 
 def test_counts_carry_wilsons_interval_and_the_exact_test() -> None:
@@ -144,60 +158,69 @@ def test_counts_carry_wilsons_interval_and_the_exact_test() -> None:
 def test_a_claim_is_rejected_at_the_stated_error_and_only_claims_are() -> None:
     least = next(k for k in range(1000) if binom.sf(k - 1, 1000, 0.05) < LEVEL / 2)
     for missed, bad in ((least - 1, []), (least, ["celeus"])):
-        found = rows(trials("celeus", missed, 1000) + trials("sharp", 0, 1000))
-        assert [row.method for row in rejected(found, 0.05)] == bad
-    assert rejected(rows(trials("wilson", 1000, 1000)), 0.05) == []
+        found = Rows(trials("celeus", missed, 1000) + trials("sharp", 0, 1000))
+        assert [line.method for line in Verdict.of(found, 0.05).rejected] == bad
+    assert Verdict.of(trials("wilson", 1000, 1000), 0.05).rejected == []
 
 
 def test_the_page_shows_counts_beside_the_papers_and_the_verdict() -> None:
-    found = rows(
-        [
-            *trials("cer_eval", 161, 1000),
-            *trials("celeus", 25, 1000),
-            result(Job(1000, "celeus"), missed=True, stopped=BROKEN),
-        ]
-    )
-    text = coveragepage.page(found, Setting())
+    last = {"trial": 1000, "method": "celeus", "target": "population"}
+    broken_one = result(last, missed=True, stopped=BROKEN)
+    found = Rows([*trials("cer_eval", 161, 1000), *trials("celeus", 25, 1000), broken_one])
+    text = coverage_page.page(Setting(), found)
     assert "| Cer-Eval | population | 1000 | 0.161 (0.140 – 0.185) |" in text
     assert "| 0.161 | 100 | 100% |" in text
     assert "| `celeus` | population | 1001 | 0.026 (0.018 – 0.038), 1 broken |" in text
     lines = [line for line in text.splitlines() if line.startswith("|")]
     assert len({line.count("|") for line in lines}) == 1
     assert "No policy misses significantly" in text
-    bad = sentence(rows(trials("celeus", 500, 1000)), 0.05)
+    bad = str(Verdict.of(trials("celeus", 500, 1000), 0.05))
     assert bad.startswith("**Rejected: `celeus` for the population**")
 
 
 def test_the_picture_is_a_png(tmp_path: Path) -> None:
     path = tmp_path / "coverage.png"
-    coveragepage.draw(rows(trials("celeus", 3, 40) + trials("wilson", 3, 40)), 0.05, path)
+    coverage_page.draw(0.05, Rows(trials("celeus", 3, 40) + trials("wilson", 3, 40)), path)
     assert path.read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_run_that_was_ended_goes_on_to_the_same_page(tmp_path: Path) -> None:
     options = Options(world=SMALL, trials=3, methods=["wilson", "sharp", "cer_eval"], quick=True)
-    run_study(options, tmp_path / "whole", 1)
-    run_study(options, tmp_path / "ended", 1)
+    study = coverage_page.study(options)
+    study.perform(tmp_path / "whole", 1)
+    study.perform(tmp_path / "ended", 1)
     kept = tmp_path / "ended" / "coverage.jsonl"
     lines = kept.read_bytes().splitlines(keepends=True)
     kept.write_bytes(b"".join(lines[:5]) + lines[5][:20])
-    run_study(options, tmp_path / "ended", 1)
-    own = series(options.setting, 0)
-    whole, ended = (read(own, tmp_path / one / "coverage.jsonl") for one in ("whole", "ended"))
-    assert [timeless(one) for one in ended] == [timeless(one) for one in whole]
-
-
-def timeless(one: Result) -> Result:
-    return Result(
-        one.job, one.labels, one.stopped, one.lower, one.upper, one.missed, one.ever, seconds=0.0
+    study.perform(tmp_path / "ended", 1)
+    whole, ended = (
+        read(study.series, tmp_path / one / "coverage.jsonl") for one in ("whole", "ended")
     )
+    assert [timeless(one) for one in ended.values()] == [timeless(one) for one in whole.values()]
+
+
+def timeless(one: Values) -> Values:
+    return one | {"seconds": 0.0}
 
 
 def test_a_job_is_the_same_for_ever_and_trials_differ() -> None:
-    one, again = (run(QUICK, 0, Job(0, "sharp", "pool")) for _ in range(2))
+    job = {"trial": 0, "method": "sharp", "target": "pool"}
+    one, again = (run(QUICK, 0, job) for _ in range(2))
     assert timeless(one) == timeless(again)
-    assert run(QUICK, 0, Job(1, "sharp", "pool")).lower != one.lower
-    assert run(QUICK, 1, Job(0, "sharp", "pool")).lower != one.lower
+    assert run(QUICK, 0, job | {"trial": 1})["lower"] != one["lower"]
+    assert run(QUICK, 1, job)["lower"] != one["lower"]
+
+
+def test_cer_eval_is_scored_on_the_pool_too() -> None:
+    setting = Setting(World(items=300, dimensions=2), precision=0.3)
+    risks = {"population": 0.5, "pool": float(setting.world.pool(seed_of(0, 0)).loss.mean())}
+    found = {}
+    for target in risks:
+        found[target] = run(setting, 0, {"trial": 0, "method": "cer_eval", "target": target})
+    assert found["pool"]["labels"] == found["population"]["labels"]
+    for target, risk in risks.items():
+        one = found[target]
+        assert one["missed"] == (not one["lower"] <= risk <= one["upper"])
 
 
 @pytest.mark.parametrize(
@@ -218,11 +241,11 @@ def test_bad_options_are_refused_before_anything_is_written(
     options: Options, named: str, tmp_path: Path
 ) -> None:
     with pytest.raises(InvalidValue, match=named):
-        run_study(options, tmp_path / "out", 1)
+        coverage_page.study(options).perform(tmp_path / "out", 1)
     assert not (tmp_path / "out").exists()
 
 
 def test_a_precision_that_no_pool_reaches_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UnreachablePrecision):
-        run_study(Options(world={"items": 100}), tmp_path / "out", 1)
+        coverage_page.study(Options(world={"items": 100})).perform(tmp_path / "out", 1)
     assert not (tmp_path / "out").exists()

@@ -2,36 +2,32 @@
 
 import re
 from collections import Counter
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
-from app.study import efficiency
-from app.study.courses import RECENTRED, REFUSED, Course
-from app.study.efficiency import (
+from celeus.study.engine.rows import Rows, Values
+from celeus.study.pools.real import Source
+from celeus.study.tables.courses import RECENTRED, REFUSED, run
+from celeus.study.tables.efficiency import (
     POLICIES,
-    Claims,
-    Result,
-    claims,
+    Comparison,
+    comparisons,
+    draw,
     jobs,
+    page,
     quick_sources,
-    run,
+    session,
     sources,
 )
-from app.study.efficiencypage import draw, page
-from app.study.realpools import Source
 from tests.study.smallpools import write
+from tests.study.tables.ended import ended
 
 PAIR = Source("mmlu", "zero_one", "Qwen-72B", "Yi-34B")
 
 
-def ended(labels: int, width: float = 0.05, *, missed: bool = False) -> Course:
-    return Course(labels, "target_reached", missed, width, widths=(0.8, 0.7), seconds=0.0)
-
-
-def claims_of(**courses: list[Course]) -> Claims:
-    return Claims(PAIR, "pool", courses)
+def claims_of(**courses: list[Values]) -> Comparison:
+    return Comparison(PAIR, "pool", {policy: Rows(runs) for policy, runs in courses.items()})
 
 
 def test_every_pair_and_loss_is_there_and_both_vote_pools() -> None:
@@ -49,7 +45,7 @@ def test_every_pair_and_loss_is_there_and_both_vote_pools() -> None:
 
 def test_a_policy_that_does_not_look_at_the_surrogate_runs_once_for_a_target() -> None:
     pairs = [source for source in sources() if source.loss == "brier"]
-    counted = Counter(job.policy for job in jobs(pairs, seeds=3))
+    counted = Counter(job["policy"] for job in jobs(pairs, seeds=3))
     assert counted == {
         "sharp": 18 * 2 * 3,
         "celeus": 18 * 2 * 3,
@@ -63,11 +59,11 @@ def test_a_policy_that_does_not_look_at_the_surrogate_runs_once_for_a_target() -
 
 def test_the_run_of_a_target_serves_all_of_its_pairs() -> None:
     pairs = [source for source in sources() if source.loss == "brier"][:3]
-    results = [Result(job=job, **asdict(ended(100 + job.run))) for job in jobs(pairs, 2)]
-    found = claims(results, pairs)
+    results = Rows(job | ended(100 + job["run"]) for job in jobs(pairs, 2))
+    found = comparisons(results)
     assert len(found) == 3 * 2
     assert all(len(one.courses[policy]) == 2 for one in found for policy in POLICIES)
-    text = page(found)
+    text = page(results)
     # Three pairs of two sessions each, but the sessions without surrogate count once.
     assert re.search(r"\| sharp \| 3 \|.*\| 0/6 \(", text)
     assert re.search(r"\| evalue \| 3 \|.*\| 0/2 \(", text)
@@ -82,8 +78,7 @@ def test_savings_and_distance_are_of_medians() -> None:
 
 
 def test_the_gap_is_measured_at_the_stop_of_the_oracle() -> None:
-    wide = Course(4000, "exhausted", missed=False, width=0.25, widths=(), seconds=0.0)
-    half = Course(3000, "target_reached", missed=False, width=0.15, widths=(), seconds=0.0)
+    wide, half = ended(4000, 0.25, stopped="exhausted"), ended(3000, 0.15)
     one = claims_of(evalue=[wide], celeus=[half], sharp=[ended(100, 0.04)], oracle=[ended(400)])
     assert one.closed("celeus") == pytest.approx(0.5)
     assert one.closed("oracle") == pytest.approx(1.0)
@@ -97,26 +92,29 @@ def test_there_is_no_share_of_a_gap_that_is_nearly_nothing() -> None:
 
 
 def test_the_page_tells_misses_refusals_and_whole_pools(tmp_path: Path) -> None:
-    refused = Course(0, REFUSED, missed=False, width=1.0, widths=(), seconds=0.0)
-    whole = Course(1200, "exhausted", missed=False, width=0.1, widths=(), seconds=0.0)
-    courses = {policy: [ended(100), ended(120)] for policy in POLICIES}
-    courses |= {"sharp": [ended(90, missed=True)], "evalue": [whole], RECENTRED: [refused]}
-    found = [Claims(PAIR, target, courses) for target in efficiency.TARGETS]
-    text = page(found)
+    others = {
+        "sharp": ended(90, missed=True),
+        "evalue": ended(1200, 0.1, stopped="exhausted"),
+        RECENTRED: ended(0, 1.0, stopped=REFUSED),
+    }
+    rows = Rows(job | others.get(job["policy"], ended(100)) for job in jobs([PAIR], 1))
+    text = page(rows)
     assert "| 90 (90–90), 1 missed |" in text
     assert "| all | refused |" in text
     assert "1/1 (" in text
     heights = [line.count("|") for line in text.splitlines() if line.startswith("|")]
     assert set(heights) == {12}
-    draw(found, tmp_path / "one.png")
+    draw(rows, tmp_path / "one.png")
     assert (tmp_path / "one.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_runs_repeat_and_pairs_do_not_share_their_draws(tmp_path: Path) -> None:
     folder = write(tmp_path / "pools")
     chosen = [Source("mmlu", "doubt", "Qwen-72B", small) for small in ("Yi-34B", "Qwen-7B")]
-    first, second = (next(job for job in jobs([one], 1) if job.policy == "sharp") for one in chosen)
-    once, again = (run(folder, 0.2, first) for _ in range(2))
-    assert (once.labels, once.widths) == (again.labels, again.widths)
-    assert once.stopped == "target_reached"
-    assert once.widths != run(folder, 0.2, second).widths
+    first, second = (
+        next(job for job in jobs([one], 1) if job["policy"] == "sharp") for one in chosen
+    )
+    once, again = (run(session, folder, 0.2, first) for _ in range(2))
+    assert (once["labels"], once["widths"]) == (again["labels"], again["widths"])
+    assert once["stopped"] == "target_reached"
+    assert once["widths"] != run(session, folder, 0.2, second)["widths"]

@@ -1,18 +1,26 @@
 """The label benchmark: what it runs, keeps, and says."""
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from app.core.surrogates import Scores
-from app.study import labels
-from app.study.figure import draw
-from app.study.labels import NORMAL, POLICIES, Job, Result, jobs, normal_labels, run, table
-from app.study.runner import read
-from app.study.simulation import Truth, seed_of
+from celeus.core.pools.surrogates import Scores
+from celeus.study.engine.rows import Rows, Values
+from celeus.study.engine.runner import measure, read
+from celeus.study.engine.simulation import Truth, seed_of
+from celeus.study.tables import labels
+from celeus.study.tables.labels import (
+    FIELDS,
+    NORMAL,
+    POLICIES,
+    draw,
+    jobs,
+    normal_labels,
+    page,
+    run,
+)
 
 
 def constant(items: int, risk: float) -> Truth:
@@ -20,13 +28,13 @@ def constant(items: int, risk: float) -> Truth:
     return Truth(loss, Scores(np.zeros(items), np.zeros(items), None))
 
 
-def results() -> list[Result]:
-    return [
-        Result(job, 1000 * (1 + POLICIES.index(job.policy)), "target_reached", False, 1.0)
-        if job.policy != NORMAL
-        else Result(job, 800, NORMAL, False, 0.0)
-        for job in jobs(["mmlu-qwen"], 2)
-    ]
+def result(policy: str) -> Values:
+    labels = 800 if policy == NORMAL else 1000 * (1 + POLICIES.index(policy))
+    return dict(zip(FIELDS, (labels, "target_reached", False, 1.0), strict=True))
+
+
+def results() -> Rows:
+    return Rows(job | result(job["policy"]) for job in jobs(["mmlu-qwen"], 2))
 
 
 def test_the_normal_count_is_the_textbook_one_where_nothing_is_known() -> None:
@@ -43,7 +51,7 @@ def test_a_precision_the_pool_cannot_give_takes_all_of_it() -> None:
 
 
 def test_the_table_has_a_row_for_every_claim_and_its_ratios() -> None:
-    text = table(results())
+    text = page(results())
     lines = text.splitlines()
     assert len(lines) == 2 + 4
     assert all(line.count("|") == lines[0].count("|") for line in lines)
@@ -53,25 +61,28 @@ def test_the_table_has_a_row_for_every_claim_and_its_ratios() -> None:
 
 def test_what_is_kept_is_not_run_again(tmp_path: Path) -> None:
     kept = tmp_path / "labels.jsonl"
-    found = results()
-    lines = [json.dumps(asdict(one)) for one in found]
+    asked = jobs(["mmlu-qwen"], 2)
+    lines = [json.dumps({"job": job} | result(job["policy"])) for job in asked]
     head = json.dumps(labels.series(tmp_path).head)
     kept.write_text("\n".join([head, *lines]) + '\n{"job": {"cell"')
-    assert read(labels.series(tmp_path), kept) == found
+    assert [*read(labels.series(tmp_path), kept).values()] == results()
     # There is no pool in the folder: nothing could be run.
-    assert labels.measure(tmp_path, kept, cells=["mmlu-qwen"], seeds=2) == found
+    assert measure(labels.series(tmp_path), asked, kept) == results()
 
 
 def test_a_claim_that_is_refused_is_a_result(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(labels, "_truth", lambda *_: constant(200, 0.3))
-    job = Job("mmlu-qwen", "population", 0.02, "celeus", 0)
-    assert run(Path(), job).stopped == "refused"
-    reached = run(Path(), Job("mmlu-qwen", "pool", 0.4, "sharp", 0))
-    assert reached.stopped == "target_reached"
-    assert not reached.missed
+    job = {"cell": "mmlu-qwen", "target": "population", "precision": 0.02, "policy": "celeus"}
+    assert run(Path(), job | {"run": 0})["stopped"] == "refused"
+    reached = run(Path(), job | {"target": "pool", "precision": 0.4, "policy": "sharp", "run": 0})
+    assert reached["stopped"] == "target_reached"
+    assert not reached["missed"]
 
 
-def test_the_picture_is_a_png(tmp_path: Path) -> None:
+@pytest.mark.parametrize("labels_needed", [1.0, 0.0])
+def test_the_picture_is_a_png_also_where_all_were_refused(
+    tmp_path: Path, labels_needed: float
+) -> None:
     path = tmp_path / "labels.png"
-    draw(labels.summaries(results()), 0.05, path)
+    draw(results().plus(lambda row: {"labels": labels_needed * row["labels"]}), path)
     assert path.read_bytes().startswith(b"\x89PNG")

@@ -7,11 +7,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.core.estimators import Lure
-from app.core.surrogates import Scores
-from app.study.mechanism import NAMES, After, jobs, mixed, next_draw, run, series, sharpened
-from app.study.mechanismpage import draw, page
-from app.study.simulation import Truth
+from celeus.core.eprocess.point_estimate import Lure
+from celeus.core.pools.surrogates import Scores
+from celeus.study.engine.rows import Rows, Values
+from celeus.study.engine.simulation import Truth
+from celeus.study.tables.mechanism import (
+    NAMES,
+    draw,
+    jobs,
+    mixture_session,
+    next_draw,
+    page,
+    run,
+    series,
+    stratified_session,
+)
 from tests.study.smallpools import write
 
 BETA = 0.4
@@ -92,14 +102,15 @@ def test_the_least_variance_is_that_of_draws_by_the_true_residuals() -> None:
     assert variance == pytest.approx(least)
 
 
-def errors(walk: partial[list[After]], sessions: int) -> tuple[np.ndarray, np.ndarray]:
+def errors(walk: partial[list[Values]], sessions: int) -> tuple[np.ndarray, np.ndarray]:
     """Mean errors of the four estimates after 15 draws, and their standard errors."""
-    found = np.array([walk(f"{run}".encode(), (5, 15))[1].errors for run in range(sessions)])
+    last = [walk(f"{run}".encode(), (5, 15))[1] for run in range(sessions)]
+    found = np.array([[one[name] for name in NAMES] for one in last])
     return found.mean(axis=0), found.std(axis=0, ddof=1) / np.sqrt(sessions)
 
 
 def test_weighted_estimates_are_unbiased_to_simulation_error_and_others_are_not() -> None:
-    mean, error = errors(partial(mixed, "guided", small()), 1500)
+    mean, error = errors(partial(mixture_session, "guided", small()), 1500)
     found = dict(zip(NAMES, zip(mean, error, strict=True), strict=True))
     for name in ("lure", "signals"):
         assert abs(found[name][0]) < 4.0 * found[name][1]
@@ -108,27 +119,28 @@ def test_weighted_estimates_are_unbiased_to_simulation_error_and_others_are_not(
 
 
 def test_the_signals_of_sharp_are_unbiased_to_simulation_error() -> None:
-    mean, error = errors(partial(sharpened, small()), 400)
+    mean, error = errors(partial(stratified_session, small()), 400)
     assert abs(mean[1]) < 4.0 * error[1]
 
 
 def test_oracle_draws_have_less_variance_than_others_and_none_less_than_the_least() -> None:
     truth = small()
     first = {
-        design: mixed(design, truth, b"one", (1,))[0]
+        design: mixture_session(design, truth, b"one", (1,))[0]
         for design in ("plain", "uniform", "guided", "oracle")
     }
-    assert first["oracle"].variance < first["uniform"].variance < first["plain"].variance
-    assert all(one.least <= one.variance for one in first.values())
-    whole = mixed("guided", truth, b"one", (59,))[0]
-    assert whole.variance == pytest.approx(0.0, abs=1e-12)
+    variance = {design: one["variance"] for design, one in first.items()}
+    assert variance["oracle"] < variance["uniform"] < variance["plain"]
+    assert all(one["least"] <= one["variance"] for one in first.values())
+    whole = mixture_session("guided", truth, b"one", (59,))[0]
+    assert whole["variance"] == pytest.approx(0.0, abs=1e-12)
 
 
 def test_a_run_of_every_design_gives_a_page_and_a_picture(tmp_path: Path) -> None:
     folder = write(tmp_path / "pools", 300)
-    found = [run(folder, (10, 20), job) for job in jobs(4, ("mmlu-qwen",))]
-    assert {one.job.design for one in found} == {"plain", "uniform", "guided", "oracle", "sharp"}
-    assert series(folder).head["parameters"] == {"after": (50, 100, 200, 400, 800)}
+    found = Rows(job | run(folder, (10, 20), job) for job in jobs(4, ("mmlu-qwen",)))
+    assert set(found.of("design")) == {"plain", "uniform", "guided", "oracle", "sharp"}
+    assert series(folder).head["parameters"] == {"after": [50, 100, 200, 400, 800]}
     text = page(found)
     assert "| mmlu-qwen | 10 |" in text
     assert "nan" not in text

@@ -1,15 +1,19 @@
 """Free choices: each is really varied, one at a time."""
 
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
-from app.study.courses import Course
-from app.study.sensitivity import CHOICES, Job, Result, draw, jobs, page, run
+from celeus.study.engine.rows import Rows, Values
+from celeus.study.tables import courses
+from celeus.study.tables.sensitivity import CHOICES, RECIPE, draw, jobs, page, session
 from tests.study.smallpools import write
+from tests.study.tables.ended import ended
 
-POOL = "mmlu-qwen"
+
+def run(folder: Path, policy: str, choice: str, value: float) -> Values:
+    job = {"pool": "mmlu-qwen", "policy": policy, "choice": choice, "value": value, "run": 0}
+    return courses.run(session, folder, 0.25, job)
 
 
 @pytest.fixture(scope="module")
@@ -29,23 +33,17 @@ def test_the_values_of_the_appendix_are_there() -> None:
 @pytest.mark.parametrize("at", range(len(CHOICES)))
 def test_a_choice_changes_the_session(folder: Path, at: int) -> None:
     policy, choice, values = CHOICES[at]
-    first, last = (
-        run(folder, 0.25, Job(POOL, policy, choice, value, 0)) for value in (values[0], values[-1])
-    )
-    assert first.widths != last.widths
+    first, last = (run(folder, policy, choice, value) for value in (values[0], values[-1]))
+    assert first["widths"] != last["widths"]
 
 
 def test_all_alpha_spent_on_the_pool_beats_all_spent_on_the_population(folder: Path) -> None:
-    labels = [
-        run(folder, 0.25, Job(POOL, "celeus", "alpha2", value, 0)).labels
-        for value in (0.005, 0.045)
-    ]
+    labels = [run(folder, "celeus", "alpha2", value)["labels"] for value in (0.005, 0.045)]
     assert labels[0] < labels[1]
 
 
 def test_the_page_has_a_row_for_every_value_and_a_column_for_every_pool(tmp_path: Path) -> None:
-    found = Course(300, "target_reached", missed=True, width=0.05, widths=(), seconds=0.0)
-    results = [Result(job=job, **asdict(found)) for job in jobs(2)]
+    results = Rows(job | ended(300, missed=True) for job in jobs(RECIPE.whole, 2))
     text = page(results)
     rows = [line for line in text.splitlines() if line.startswith(("| celeus", "| sharp"))]
     assert len(rows) == sum(len(values) for _, _, values in CHOICES)

@@ -1,17 +1,27 @@
 """Strategies A, B and C: what is run on which scores, and what is said of it."""
 
-from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from app.study.courses import Course
-from app.study.realpools import LossName, Source, truth_of
-from app.study.strategies import NONE, PAIRS, Job, Result, draw, jobs, page, run
+from celeus.study.engine.rows import Rows, Values
+from celeus.study.pools.real import LossName, Source, truth_of
+from celeus.study.tables import courses
+from celeus.study.tables.strategies import NONE, PAIRS, RECIPE, draw, jobs, page, session
 from tests.study.smallpools import write
+from tests.study.tables.ended import ended
 
 F, G = PAIRS[0]
+
+
+def job(loss: LossName, strategy: str, policy: str) -> Values:
+    names = {"loss": loss, "model": F, "helper": G}
+    return names | {"strategy": strategy, "policy": policy, "run": 0}
+
+
+def run(folder: Path, strategy: str, policy: str) -> Values:
+    return courses.run(session, folder, 0.3, job("zero_one", strategy, policy))
 
 
 @pytest.fixture(scope="module")
@@ -53,16 +63,15 @@ def test_scores_are_those_of_the_paper(
     folder: Path, loss: LossName, strategy: str, proxy: str, surrogate: str
 ) -> None:
     known = columns(folder, loss)
-    found = truth_of(folder, Job(loss, F, G, strategy, "celeus", 0).source).scores
+    found = truth_of(folder, session(job(loss, strategy, "celeus")).source).scores
     assert found.surrogate == pytest.approx(known[surrogate], abs=1e-9)
     assert found.weight == pytest.approx(np.abs(known[proxy] - known[surrogate]), abs=1e-9)
 
 
 def test_without_a_strategy_the_same_engine_knows_nothing(folder: Path) -> None:
-    alone = [run(folder, 0.3, Job("zero_one", F, G, NONE, name, 0)) for name in ("celeus", "sharp")]
-    assert alone[0].labels != alone[1].labels
-    helped = run(folder, 0.3, Job("zero_one", F, G, "A", "celeus", 0))
-    assert helped.widths != alone[0].widths
+    alone = [run(folder, NONE, name) for name in ("celeus", "sharp")]
+    assert alone[0]["labels"] != alone[1]["labels"]
+    assert run(folder, "A", "celeus")["widths"] != alone[0]["widths"]
 
 
 def test_the_cross_entropy_of_strategy_a_asks_the_target_alone(folder: Path) -> None:
@@ -73,8 +82,8 @@ def test_the_cross_entropy_of_strategy_a_asks_the_target_alone(folder: Path) -> 
 
 
 def test_the_page_shows_widths_up_to_the_stop(tmp_path: Path) -> None:
-    found = Course(300, "target_reached", missed=False, width=0.05, widths=(0.5,) * 42, seconds=0.0)
-    results = [Result(job=job, **asdict(found)) for job in jobs(2, PAIRS[:1])]
+    found = ended(300, widths=[0.5] * 42)
+    results = Rows(job | found for job in jobs(RECIPE.quick, 2))
     text = page(results)
     row = next(line for line in text.splitlines() if line.startswith("| zero_one | celeus | A |"))
     cells = [cell.strip() for cell in row.split("|")[4:-1]]

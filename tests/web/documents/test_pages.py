@@ -8,13 +8,13 @@ import pytest
 from fastapi import FastAPI
 from httpx import ASGITransport, AsyncClient
 
-from app.main import create_app
-from app.settings import Settings
-from app.web.library import HOME, SHELVES, Library
-from app.web.markdown import rendered
+from celeus.main import create_app
+from celeus.settings import Settings
+from celeus.web.documents.library import HOME, Library
+from celeus.web.documents.markdown import rendered
 from tests.keys import bearer, key_in
 
-LIBRARY = Library.found()
+LIBRARY = Library.load()
 ADDRESSES = [document.address for document in LIBRARY.documents.values()]
 _LINK = re.compile(r'<a [^>]*href="([^"]*)"')
 _PICTURE = re.compile(r'<img [^>]*src="([^"]*)"')
@@ -73,10 +73,27 @@ async def test_every_page_stands_in_the_navigation_once(reader: AsyncClient) -> 
     assert shelves.count('aria-current="page"') == 1
 
 
-async def test_no_shelf_names_a_page_that_is_not_there() -> None:
-    named = {name for names in SHELVES.values() for name in names}
-    assert named <= LIBRARY.documents.keys()
+def test_the_index_says_of_every_page_what_it_holds() -> None:
+    listed = [one.name for shelf in LIBRARY.shelves.values() for one in shelf]
+    assert sorted(listed) == sorted(
+        name for name in LIBRARY.documents if "/" not in name and name != "index"
+    )
     assert all(document.text.title for document in LIBRARY.documents.values())
+    entries = re.findall(r"<li><a [^>]*>[^<]*</a>: [^<]+", LIBRARY.documents["index"].text.html)
+    assert len(entries) == len(listed) + 1, "and of the contract"
+
+
+async def test_every_title_and_heading_can_be_searched_for(reader: AsyncClient) -> None:
+    page = (await reader.get(HOME)).text
+    sections = page.partition('id="sections"')[2].partition("</ul>")[0]
+    headings = [
+        f"{one.address}#{heading.id}"
+        for one in LIBRARY.documents.values()
+        for heading in one.text.headings
+    ]
+    assert sorted(_LINK.findall(sections)) == sorted([*ADDRESSES, *headings])
+    other = (await reader.get(f"{HOME}/api")).text
+    assert 'role="search"' not in other
 
 
 async def test_headings_have_the_ids_links_in_the_repository_use(reader: AsyncClient) -> None:
@@ -100,6 +117,7 @@ async def test_the_pages_hold_no_comment_style_or_script(reader: AsyncClient) ->
 
 def test_html_in_a_page_stays_text() -> None:
     hostile = (
+        "# <script>alert(0)</script>\n\n## <script>alert(4)</script>\n\n"
         "<script>alert(1)</script>\n\n<img src=x onerror=alert(2)>\n\n[a](javascript:alert(3))"
     )
     found = rendered(hostile, lambda link: link).html
@@ -108,13 +126,14 @@ def test_html_in_a_page_stays_text() -> None:
     assert 'href="javascript' not in found
 
 
-def test_links_that_lead_nowhere_here_are_plain_text() -> None:
-    found = rendered("[the `code`](../app/main.py) and [more](x.md)", lambda _: None).html
-    assert found == "<p>the <code>code</code> and more</p>\n"
+def test_links_that_lead_nowhere_here_are_no_links() -> None:
+    found = rendered("[the `code`](../app/celeus/main.py) and [more](x.md)", lambda _: None).html
+    assert found == "<p><a>the <code>code</code></a> and <a>more</a></p>\n"
 
 
 @pytest.mark.parametrize(
-    "path", ["nothing", "../README.md", "%2e%2e/app/main.py", "index.md", "pictures", "a/" * 400]
+    "path",
+    ["nothing", "../README.md", "%2e%2e/app/celeus/main.py", "index.md", "pictures", "a/" * 400],
 )
 async def test_what_is_no_page_is_not_found(path: str, reader: AsyncClient) -> None:
     answer = await reader.get(f"http://celeus.test{HOME}/{path}")
@@ -148,12 +167,14 @@ async def test_the_reference_loads_nothing_from_elsewhere(reader: AsyncClient) -
 
 
 def test_a_wheel_carries_the_documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    package = tmp_path / "app"
-    (package / "web").mkdir(parents=True)
+    package = tmp_path / "celeus"
+    (package / "web" / "documents").mkdir(parents=True)
     (package / "_docs").mkdir()
     for name in ("index.md", "README.md", "CHANGELOG.md"):
         (package / "_docs" / name).write_text("# Title\n\n[one](../README.md#a) [two](index.md)\n")
-    monkeypatch.setattr("app.web.library.__file__", str(package / "web" / "library.py"))
-    carried = Library.found()
+    monkeypatch.setattr(
+        "celeus.web.documents.library.__file__", str(package / "web" / "documents" / "library.py")
+    )
+    carried = Library.load()
     assert set(carried.documents) == {"index", "readme", "changelog"}
     assert 'href="/docs/readme#a"' in carried.documents["index"].text.html

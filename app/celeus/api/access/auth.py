@@ -16,14 +16,14 @@ from fastapi.security import SecurityScopes
 from fastapi.security.base import SecurityBase
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from app.api.browsers import cookie_of, headers_of, kept_private, require_own_page
-from app.api.problems import of_refusal
-from app.api.rates import limit, limit_failures
-from app.errors import CsrfMissing, Refusal, Unauthenticated
-from app.operations.admission import admit, unauthenticated
-from app.operations.browsers import admit_browser
-from app.operations.callers import Caller
-from app.operations.rooms import Rooms
+from celeus.api.access.cookies import cookie_of, headers_of, kept_private, require_own_page
+from celeus.api.access.rates import limit, limit_failures
+from celeus.api.wire.problems import of_refusal
+from celeus.errors import CsrfMissing, Refusal, Unauthenticated
+from celeus.operations.access.authentication import admit, unauthenticated
+from celeus.operations.access.browsers import admit_browser
+from celeus.operations.runtime.callers import Caller
+from celeus.operations.runtime.context import Context
 
 OPEN = frozenset({"/healthz", "/readyz", "/version"})
 """Paths that need no key."""
@@ -55,23 +55,23 @@ class Door:
         if scope["type"] != "http" or scope["path"] in OPEN or self.pages.opened(scope["path"]):
             await self.app(scope, receive, send)
             return
-        rooms = cast("Rooms", scope["app"].state.rooms)
+        context = cast("Context", scope["app"].state.context)
         try:
-            caller = await _admitted(rooms, scope)
-            await limit(rooms, caller)
+            caller = await _admitted(context, scope)
+            await limit(context, caller)
         except Refusal as refusal:
-            answer = await self._refused(rooms, scope, refusal)
+            answer = await self._refused(context, scope, refusal)
             await answer(scope, receive, send)
             return
         scope.setdefault("state", {})["caller"] = caller
         await self.app(scope, receive, send if caller.browser is None else kept_private(send))
 
-    async def _refused(self, rooms: Rooms, scope: Scope, refusal: Refusal) -> ASGIApp:
+    async def _refused(self, context: Context, scope: Scope, refusal: Refusal) -> ASGIApp:
         page = self.pages.shows(scope)
         if page and isinstance(refusal, Unauthenticated) and not _shows_anything(scope):
             # Whoever comes for the first time has guessed nothing
             return self.pages.refused(scope, refusal)
-        told = await limit_failures(rooms, scope, refusal)
+        told = await limit_failures(context, scope, refusal)
         if page:
             return self.pages.refused(scope, told)
         answer = of_refusal(told)
@@ -81,13 +81,13 @@ class Door:
         return answer
 
 
-async def _admitted(rooms: Rooms, scope: Scope) -> Caller:
+async def _admitted(context: Context, scope: Scope) -> Caller:
     """Whoever sent the request; a header that shows a key is never passed over for a cookie."""
     cookie = cookie_of(scope)
     if cookie is None or headers_of(scope, b"authorization"):
-        return await admit(rooms, *_shown(scope))
-    caller = await admit_browser(rooms, cookie)
-    require_own_page(scope, caller, rooms.settings.public_url)
+        return await admit(context, *_shown(scope))
+    caller = await admit_browser(context, cookie)
+    require_own_page(scope, caller, context.settings.public_url)
     return caller
 
 
@@ -134,22 +134,22 @@ CallerOf = Annotated[Caller, Security(_Key())]
 """The caller, whatever its scopes."""
 
 
-def rooms_of(request: Request, caller: Caller) -> Rooms:
-    """The rooms as far as the caller's project goes."""
-    rooms = cast("Rooms", request.app.state.rooms)
+def context_of(request: Request, caller: Caller) -> Context:
+    """The context of the caller: bound to its project and key."""
+    context = cast("Context", request.app.state.context)
     return replace(
-        rooms, project_id=caller.project_id, key_id=caller.key_id, browser=caller.browser
+        context, project_id=caller.project_id, key_id=caller.key_id, browser=caller.browser
     )
 
 
-async def _rooms(request: Request, needed: SecurityScopes, caller: CallerOf) -> Rooms:
+async def _context(request: Request, needed: SecurityScopes, caller: CallerOf) -> Context:
     """The same, if the caller's scopes suffice."""
     for scope in needed.scopes:
         caller.require(scope)
-    return rooms_of(request, caller)
+    return context_of(request, caller)
 
 
-Reads = Annotated[Rooms, Security(_rooms, scopes=["read"])]
-Labels = Annotated[Rooms, Security(_rooms, scopes=["label"])]
-Manages = Annotated[Rooms, Security(_rooms, scopes=["manage"])]
-Administers = Annotated[Rooms, Security(_rooms, scopes=["admin"])]
+Reads = Annotated[Context, Security(_context, scopes=["read"])]
+Labels = Annotated[Context, Security(_context, scopes=["label"])]
+Manages = Annotated[Context, Security(_context, scopes=["manage"])]
+Administers = Annotated[Context, Security(_context, scopes=["admin"])]

@@ -7,9 +7,9 @@ from urllib.parse import urlsplit
 
 from starlette.types import Message, Scope, Send
 
-from app.errors import CsrfMissing
-from app.operations.browsers import SignedIn
-from app.operations.callers import Caller
+from celeus.errors import CsrfMissing
+from celeus.operations.access.browsers import SignedIn
+from celeus.operations.runtime.callers import Caller
 
 COOKIE = "celeus"
 CSRF_HEADER = "X-CSRF-Token"

@@ -1,14 +1,18 @@
-"""What routes ask for: the rooms, the scope they need, and ids taken from the path."""
+"""Parameters of routes: the context, the scope they need, ids in the path, known query names."""
 
+from collections.abc import Iterator
 from typing import Annotated, Any, cast
 from uuid import UUID
 
 from fastapi import Depends, Path, Query, Request
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import APIRoute
+from pydantic import BaseModel
 
-from app.api.auth import Administers, CallerOf, Labels, Manages, Reads
-from app.api.ids import parsed
-from app.errors import InvalidValue, PoolNotFound, SessionNotFound
-from app.operations.rooms import Rooms
+from celeus.api.access.auth import Administers, CallerOf, Labels, Manages, Reads
+from celeus.api.wire.ids import parsed
+from celeus.errors import InvalidValue, PoolNotFound, SessionNotFound
+from celeus.operations.runtime.context import Context
 
 __all__ = [
     "NO_NUL",
@@ -21,12 +25,13 @@ __all__ = [
     "Labels",
     "Limit",
     "Manages",
-    "OpenRooms",
+    "OpenContext",
     "PoolId",
     "Reads",
     "SessionId",
     "cursor_of",
     "form_of",
+    "only_known",
     "pool_id_of",
     "session_id_of",
 ]
@@ -39,9 +44,9 @@ NO_NUL = r"^[^\x00]*$"
 # Dependencies are `async def` although they wait for nothing: others would cost a thread each.
 
 
-async def _open_rooms(request: Request) -> Rooms:
-    """The rooms `create_app` has made, for a route that needs no key."""
-    return cast("Rooms", request.app.state.rooms)
+async def _open_context(request: Request) -> Context:
+    """The context `create_app` opened, for a route that needs no key."""
+    return cast("Context", request.app.state.context)
 
 
 def pool_id_of(wire: str) -> UUID:
@@ -90,33 +95,23 @@ def form_of(prefix: str) -> dict[str, Any]:
     return {"pattern": f"^{prefix}_[0-9a-f]{{32}}$"}
 
 
-async def _pool_of_path(
-    pool_id: Annotated[
-        str,
-        Path(
-            description="Id of the pool.",
-            examples=["pool_019aa3c4d5e67f8091a2b3c4d5e6f708"],
-            json_schema_extra=form_of("pool"),
-        ),
-    ],
-) -> UUID:
+def _in_path(noun: str, prefix: str) -> Any:  # noqa: ANN401 -- what FastAPI's Path returns
+    return Path(
+        description=f"Id of the {noun}.",
+        examples=[f"{prefix}_019aa3c4d5e67f8091a2b3c4d5e6f708"],
+        json_schema_extra=form_of(prefix),
+    )
+
+
+async def _pool_of_path(pool_id: Annotated[str, _in_path("pool", "pool")]) -> UUID:
     return pool_id_of(pool_id)
 
 
-async def _session_of_path(
-    session_id: Annotated[
-        str,
-        Path(
-            description="Id of the session.",
-            examples=["ses_019aa3c4d5e67f8091a2b3c4d5e6f708"],
-            json_schema_extra=form_of("ses"),
-        ),
-    ],
-) -> UUID:
+async def _session_of_path(session_id: Annotated[str, _in_path("session", "ses")]) -> UUID:
     return session_id_of(session_id)
 
 
-OpenRooms = Annotated[Rooms, Depends(_open_rooms)]
+OpenContext = Annotated[Context, Depends(_open_context)]
 PoolId = Annotated[UUID, Depends(_pool_of_path)]
 SessionId = Annotated[UUID, Depends(_session_of_path)]
 AfterPool = Annotated[
@@ -126,3 +121,34 @@ AfterSession = Annotated[
     str | None, Query(description="`next` of the page before.", json_schema_extra=form_of("ses"))
 ]
 Limit = Annotated[int, Query(ge=1, le=PAGE_MOST, description="Entries of a page.")]
+
+
+async def only_known(request: Request) -> None:
+    """Refuse a query with a parameter that the route does not have.
+
+    A misspelt one would otherwise have its default: `?dryrun=true` would not be a dry run.
+    """
+    if not request.query_params:
+        return
+    route = request.scope["route"]
+    known = set(_query_names(route.dependant)) if isinstance(route, APIRoute) else set()
+    for name in request.query_params:
+        if name not in known:
+            raise InvalidValue(
+                f"Unknown query parameter: {name[:100]}",
+                field="query",
+                rule=f"one of {', '.join(sorted(known))}" if known else "no query parameters",
+                value=name,
+            )
+
+
+def _query_names(dependant: Dependant) -> Iterator[str]:
+    """The parameters of a route and of all it depends on; a model stands for its fields."""
+    for field in dependant.query_params:
+        model = field.field_info.annotation
+        if isinstance(model, type) and issubclass(model, BaseModel):
+            yield from (inner.alias or name for name, inner in model.model_fields.items())
+        else:
+            yield field.alias
+    for inner in dependant.dependencies:
+        yield from _query_names(inner)

@@ -4,36 +4,38 @@ from ipaddress import IPv6Address, ip_address
 
 from starlette.types import Scope
 
-from app.errors import RateLimited, Refusal, Unauthenticated
-from app.operations.callers import Caller
-from app.operations.rooms import Rooms
+from celeus.errors import RateLimited, Refusal, Unauthenticated
+from celeus.operations.runtime.callers import Caller
+from celeus.operations.runtime.context import Context
 
 SUBSCRIBER_BITS = 64
 """Of an IPv6 address: whoever has one has all that begin alike."""
 
 
-async def limit(rooms: Rooms, caller: Caller) -> None:
+async def limit(context: Context, caller: Caller) -> None:
     """Count a request of the caller's key; refuse it beyond the limit."""
-    await _count(rooms, f"key/{caller.key_id}", rooms.settings.requests_per_minute, "of this key")
+    await _count(
+        context, f"key/{caller.key_id}", context.settings.requests_per_minute, "of this key"
+    )
 
 
-async def limit_failures(rooms: Rooms, scope: Scope, refusal: Refusal) -> Refusal:
+async def limit_failures(context: Context, scope: Scope, refusal: Refusal) -> Refusal:
     """What to tell somebody who was refused: beyond the limit no longer whether the key works.
 
     Only failures are counted and refused by it: whoever shares an address with a guesser, as
     behind a proxy, is let in by a key that works.
     """
     if isinstance(refusal, Unauthenticated):
-        most = rooms.settings.failed_keys_per_minute
+        most = context.settings.failed_keys_per_minute
         try:
-            await _count(rooms, f"address/{_origin(scope)}", most, "without a key that works")
+            await _count(context, f"address/{_origin(scope)}", most, "without a key that works")
         except RateLimited as limited:
             return limited
     return refusal
 
 
-async def _count(rooms: Rooms, name: str, most: int, what: str) -> None:
-    wait = await rooms.rates.count(name, most) if most else None
+async def _count(context: Context, name: str, most: int, what: str) -> None:
+    wait = await context.rates.count(name, most) if most else None
     if wait is not None:
         raise RateLimited(
             f"There were too many requests {what}.",

@@ -6,14 +6,14 @@ from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict
 
-from app import errors
-from app.api.bodies import JsonRoute
-from app.api.dependencies import Manages, PoolId
-from app.api.ids import pool_wire
-from app.api.problems import responses
-from app.api.sessionschema import AS_WHOLE, STRICT, ClaimIn
-from app.core import planning as simulated
-from app.operations import planning
+from celeus import errors
+from celeus.api.access.parameters import Manages, PoolId
+from celeus.api.sessions.schema import AS_WHOLE, STRICT, ClaimIn
+from celeus.api.wire.ids import pool_wire
+from celeus.api.wire.json_body import JsonRoute
+from celeus.api.wire.problems import responses
+from celeus.core.insights import planning as simulated
+from celeus.operations.insights import planning
 
 router = APIRouter(prefix="/v1/pools", tags=["pools"], route_class=JsonRoute)
 
@@ -180,13 +180,13 @@ class PlanningAnswer(BaseModel):
         errors.PlanningBusy,
     ),
 )
-async def plan_session(rooms: Manages, pool_id: PoolId, body: PlanningRequest) -> PlanningAnswer:
+async def plan_session(context: Manages, pool_id: PoolId, body: PlanningRequest) -> PlanningAnswer:
     """Sessions simulated on the pool's own scores, with losses drawn from the surrogate.
 
     Takes some seconds at most and keeps nothing. A surrogate that is off changes the numbers, and
     never what a session certifies.
     """
-    wanted = planning.Wanted(
+    wanted = planning.PlanRequest(
         claim=body.claim(),
         policies=tuple(body.policies),
         strategy=body.strategy,
@@ -194,7 +194,7 @@ async def plan_session(rooms: Manages, pool_id: PoolId, body: PlanningRequest) -
         runs=body.runs,
         seed=body.seed,
     )
-    found = await planning.plan_session(rooms, pool_id, wanted)
+    found = await planning.plan_session(context, pool_id, wanted)
     return PlanningAnswer(
         pool_id=pool_wire(pool_id),
         items=found.items,

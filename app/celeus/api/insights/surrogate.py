@@ -3,16 +3,16 @@
 from typing import Annotated, Any
 
 import orjson
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, Field
 
-from app.api.dependencies import NO_NUL, Reads, SessionId
-from app.api.problems import responses
-from app.api.sessionschema import Time
-from app.api.tags import still_holds, weak
-from app.errors import Busy, SessionNotFound
-from app.operations import insights
-from app.operations.ledger import moment
+from celeus.api.access.parameters import NO_NUL, Reads, SessionId
+from celeus.api.sessions.schema import Time
+from celeus.api.wire.etags import KnownTags, still_holds, weak
+from celeus.api.wire.problems import responses
+from celeus.errors import Busy, SessionNotFound
+from celeus.operations.insights import surrogate as insights
+from celeus.operations.sessions.ledger import moment
 
 router = APIRouter(prefix="/v1/sessions", tags=["insights"])
 
@@ -109,14 +109,16 @@ class WorkerPage(BaseModel):
     response_model=Surrogate,
     responses=responses(SessionNotFound, Busy) | {304: {"description": "The ETag still holds."}},
 )
-async def get_surrogate(rooms: Reads, session_id: SessionId, request: Request) -> Response:
+async def get_surrogate(context: Reads, session_id: SessionId, known: KnownTags = None) -> Response:
     """From the folded rounds. Send the ETag back as If-None-Match to ask for nothing new."""
-    if request.headers.get("if-none-match"):
-        known = f'"{await insights.surrogate_version(rooms, session_id)}"'
-        if still_holds(request, known):
-            return Response(status_code=304, headers=weak(known))
-    told, version = await insights.surrogate(rooms, session_id)
-    return Response(orjson.dumps(told), media_type="application/json", headers=weak(f'"{version}"'))
+    if known:
+        etag = f'"{await insights.surrogate_version(context, session_id)}"'
+        if still_holds(known, etag):
+            return Response(status_code=304, headers=weak(etag))
+    document, version = await insights.surrogate(context, session_id)
+    return Response(
+        orjson.dumps(document), media_type="application/json", headers=weak(f'"{version}"')
+    )
 
 
 @router.get(
@@ -127,16 +129,16 @@ async def get_surrogate(rooms: Reads, session_id: SessionId, request: Request) -
     responses=responses(SessionNotFound),
 )
 async def list_workers(
-    rooms: Reads,
+    context: Reads,
     session_id: SessionId,
     after: Annotated[str | None, Query(max_length=128, pattern=NO_NUL)] = None,
     limit: Annotated[int, Query(ge=1, le=1_000, description="Entries of a page.")] = 100,
 ) -> dict[str, Any]:
     """Workers are known by the name they give, whatever their keys."""
-    found = await insights.workers(rooms, session_id, after, limit)
-    data = found["data"]
-    return found | {
-        "at": moment(found["at"]),
-        "since": moment(found["since"]),
+    page = await insights.workers(context, session_id, after, limit)
+    data = page["data"]
+    return page | {
+        "at": moment(page["at"]),
+        "since": moment(page["since"]),
         "next": data[-1]["worker"] if len(data) == limit else None,
     }

@@ -7,8 +7,8 @@ Lists are spread over columns, `target_probs.0`, `target_probs.1`, and so is a p
 from dataclasses import dataclass
 from typing import Any, Self
 
-from app.core.faults import FIELDS
-from app.errors import InvalidValue
+from celeus.core.pools.validation import FIELDS
+from celeus.errors import InvalidValue
 
 MOST_COLUMNS = 20_000
 """Every batch costs some time for each."""

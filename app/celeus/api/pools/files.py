@@ -7,21 +7,21 @@ from typing import Annotated, Any, Literal, Self
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, Field
 
-from app import errors
-from app.api.dependencies import NO_NUL, Manages
-from app.api.itemschema import UPLOAD_BODY
-from app.api.once import StreamedAttempt
-from app.api.parquet import Limits
-from app.api.pools import PoolOut
-from app.api.problems import ProblemError, responses
-from app.api.rows import Rows, read_rows
-from app.api.uploads import format_of, spooled
-from app.core.faults import Malformed
-from app.core.losses import LossKind, LossScale
-from app.operations import pools
-from app.operations.imports import Imported, ImportOptions, fault_members
-from app.operations.pools import NewPool
-from app.quoting import printable, shortened
+from celeus import errors
+from celeus.api.access.parameters import NO_NUL, Manages
+from celeus.api.pools.parquet import Limits
+from celeus.api.pools.pools import PoolOut
+from celeus.api.pools.rows import Rows, read_rows
+from celeus.api.pools.schema import UPLOAD_BODY
+from celeus.api.wire.idempotency import StreamedAttempt
+from celeus.api.wire.problems import ProblemError, responses
+from celeus.api.wire.uploads import format_of, spooled
+from celeus.core.pools.losses import LossKind, LossScale
+from celeus.core.pools.validation import Malformed
+from celeus.operations.pools import pools
+from celeus.operations.pools.imports import ImportOptions, ImportResult, fault_members
+from celeus.operations.pools.pools import NewPool
+from celeus.quoting import printable, shortened
 
 CELL_CHARACTERS = 200
 MOST_SPREAD = 8
@@ -57,7 +57,7 @@ class PoolFileOut(BaseModel):
     dry_run: bool
 
     @classmethod
-    def of(cls, done: Imported, preview: list[RowOut], *, dry_run: bool) -> Self:
+    def of(cls, done: ImportResult, preview: list[RowOut], *, dry_run: bool) -> Self:
         """The import as it travels."""
         return cls(
             pool=None if dry_run else PoolOut.of(done.pool),
@@ -105,35 +105,36 @@ class PoolFileQuery(BaseModel):
     | {200: {"model": PoolFileOut, "description": "What a dry run found."}},
 )
 async def create_pool_from_file(
-    rooms: Manages,
+    context: Manages,
     request: Request,
     attempt: StreamedAttempt,
-    asked: Annotated[PoolFileQuery, Query()],
+    params: Annotated[PoolFileQuery, Query()],
 ) -> Response:
     """All or nothing: the pool is there with its items and sealed, or it is not.
 
     A dry run reads and checks the same, tells bad rows by line, and answers 200.
     """
-    dry_run = asked.dry_run
-    scale = LossScale.of(asked.kind, asked.lower, asked.upper)
-    wanted = NewPool(asked.name, scale, sealed=True)
+    dry_run = params.dry_run
+    scale = LossScale.of(params.kind, params.lower, params.upper)
+    wanted = NewPool(params.name, scale, sealed=True)
     form = format_of(request)
-    options = ImportOptions(skip_bad_rows=dry_run or asked.on_error == "skip", dry_run=dry_run)
-    limits = Limits(bytes=rooms.settings.upload_limit_bytes, rows=rooms.settings.max_items)
+    options = ImportOptions(skip_bad_rows=dry_run or params.on_error == "skip", dry_run=dry_run)
+    limits = Limits(bytes=context.settings.upload_limit_bytes, rows=context.settings.max_items)
     shown: list[RowOut] = []
 
-    def told(done: Imported) -> bytes:
+    def encode(done: ImportResult) -> bytes:
         return PoolFileOut.of(done, shown, dry_run=dry_run).model_dump_json().encode()
 
     async with spooled(request, attempt.hashed) as file:
         with closing(read_rows(file, form, limits)) as rows:
-            seen = _seen(rows, shown, asked.preview)
+            seen = _seen(rows, shown, params.preview)
             return await attempt.answer(
                 200 if dry_run else 201,
-                told,
+                encode,
                 lambda once: pools.pool_of_file(
-                    rooms, wanted, seen, options, None if dry_run else once
+                    context, wanted, seen, options, None if dry_run else once
                 ),
+                lambda body: f"/v1/pools/{body['pool']['id']}",
             )
 
 

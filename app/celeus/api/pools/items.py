@@ -11,20 +11,20 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
-from app import errors
-from app.api.bodies import JsonRoute
-from app.api.dependencies import PAGE_DEFAULT, Limit, Manages, PoolId, Reads
-from app.api.ids import pool_wire
-from app.api.itemschema import UPLOAD_BODY
-from app.api.once import StreamedAttempt
-from app.api.parquet import Limits
-from app.api.pools import PoolOut
-from app.api.problems import ProblemError, responses
-from app.api.rows import read_rows
-from app.api.uploads import format_of, spooled
-from app.core.pool import Pool
-from app.operations import pools
-from app.operations.imports import Imported, ImportOptions, fault_members
+from celeus import errors
+from celeus.api.access.parameters import PAGE_DEFAULT, Limit, Manages, PoolId, Reads
+from celeus.api.pools.parquet import Limits
+from celeus.api.pools.pools import PoolOut
+from celeus.api.pools.rows import read_rows
+from celeus.api.pools.schema import UPLOAD_BODY
+from celeus.api.wire.idempotency import StreamedAttempt
+from celeus.api.wire.ids import pool_wire
+from celeus.api.wire.json_body import JsonRoute
+from celeus.api.wire.problems import ProblemError, responses
+from celeus.api.wire.uploads import format_of, spooled
+from celeus.core.pools.pool import Pool
+from celeus.operations.pools import pools
+from celeus.operations.pools.imports import ImportOptions, ImportResult, fault_members
 
 PART_BYTES = 1 << 18
 
@@ -56,7 +56,7 @@ class ImportOut(BaseModel):
     dry_run: bool
 
     @classmethod
-    def of(cls, done: Imported, *, dry_run: bool) -> Self:
+    def of(cls, done: ImportResult, *, dry_run: bool) -> Self:
         """The import as it travels."""
         return cls(
             pool=PoolOut.of(done.pool),
@@ -85,7 +85,7 @@ class ImportOut(BaseModel):
     response_model=ImportOut,
 )
 async def add_items(  # noqa: PLR0913 - one parameter each of the request
-    rooms: Manages,
+    context: Manages,
     pool_id: PoolId,
     request: Request,
     attempt: StreamedAttempt,
@@ -97,19 +97,19 @@ async def add_items(  # noqa: PLR0913 - one parameter each of the request
 ) -> Response:
     """All rows or none, unless bad ones are skipped; up to 100 faults are told by line."""
     form = format_of(request)
-    record = await pools.get_pool(rooms, pool_id)
+    record = await pools.get_pool(context, pool_id)
     if attempt.key is None:
         # Before the upload comes in; one that came in before the seal may be asked for again.
         pools.check_open(record)
     options = ImportOptions(skip_bad_rows=on_error == "skip", dry_run=dry_run)
-    limits = Limits(bytes=rooms.settings.upload_limit_bytes, rows=rooms.settings.max_items)
+    limits = Limits(bytes=context.settings.upload_limit_bytes, rows=context.settings.max_items)
     async with spooled(request, attempt.hashed) as file:
         with closing(read_rows(file, form, limits)) as rows:
             return await attempt.answer(
                 200,
                 lambda done: ImportOut.of(done, dry_run=dry_run).model_dump_json().encode(),
                 lambda once: pools.add_items(
-                    rooms, pool_id, rows, options, None if dry_run else once
+                    context, pool_id, rows, options, None if dry_run else once
                 ),
             )
 
@@ -121,7 +121,7 @@ async def add_items(  # noqa: PLR0913 - one parameter each of the request
     responses=responses(errors.PoolNotFound),
 )
 async def list_items(
-    rooms: Reads,
+    context: Reads,
     pool_id: PoolId,
     limit: Limit = PAGE_DEFAULT,
     after: Annotated[
@@ -129,7 +129,7 @@ async def list_items(
     ] = None,
 ) -> ItemPage:
     """In upload order, with their payloads."""
-    found = await pools.list_items(rooms, pool_id, limit, after)
+    found = await pools.list_items(context, pool_id, limit, after)
     return ItemPage(
         data=[ItemOut(index=item.index, id=item.id, payload=item.payload) for item in found],
         next=found[-1].index if len(found) == limit else None,
@@ -144,9 +144,9 @@ async def list_items(
     responses=responses(errors.PoolNotFound)
     | {200: {"content": {"application/octet-stream": {}}, "description": "A NumPy archive."}},
 )
-async def get_columns(rooms: Reads, pool_id: PoolId) -> StreamingResponse:
+async def get_columns(context: Reads, pool_id: PoolId) -> StreamingResponse:
     """What a verifier needs: every column, `groups`, and the digests as text."""
-    record, pool = await pools.columns(rooms, pool_id)
+    record, pool = await pools.columns(context, pool_id)
     file = await to_thread.run_sync(archive_of, pool)
     name = f"{pool_wire(record.pool_id)}.npz"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}

@@ -1,116 +1,104 @@
-"""The process that reads a Parquet file: the file on its standard input, batches on its output.
+"""The child process that reads a Parquet file and answers with batches of rows as JSON.
 
-Started by `app.api.parquet`, never imported by the server, which thereby need not hold Arrow.
+Started by `celeus.api.pools.parquet`, never imported by the server, which thereby need not hold
+Arrow.
 """
 
 import json
-import os
-import pickle
-import resource
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import IO, Any
 
-import orjson
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from app.api.columns import Layout
-from app.api.parquet import CPU_SECONDS, EXHAUSTED, REFUSALS, Limits, Rows, unreadable
-from app.errors import InvalidValue, PoolTooLarge, UploadTooLarge
+from celeus.api.pools.columns import Layout
+from celeus.api.pools.parquet import BATCH_BYTES, MAX_ROW_BYTES, Limits, unreadable
+from celeus.errors import InvalidValue, PoolTooLarge, UploadTooLarge
+from celeus.operations.runtime.workers import Files, Frame, serve
 
-MAX_ROW_BYTES = 4 << 20
-BATCH_BYTES = 4 << 20
 BATCH_ROWS = 2048
 SLICE_ROWS = 64
+JSON_RULE = "values that JSON has: text, numbers, true and false, lists and structs"
 
 
-def main() -> None:
-    """Read the Parquet file on the standard input; write batches to the standard output."""
-    limits = Limits(**json.loads(sys.argv[1]))
-    with os.fdopen(os.dup(0), "rb") as file, os.fdopen(os.dup(1), "wb") as out:
-        try:
-            for rows in _read(file, limits):
-                pickle.dump(("rows", rows), out, protocol=pickle.HIGHEST_PROTOCOL)
-            pickle.dump(("end", None), out)
-        except REFUSALS as refusal:
-            told = {name: getattr(refusal, name) for name in ("detail", "field", "rule", "value")}
-            pickle.dump((type(refusal).__name__, told), out)
-        except MemoryError:
-            # Nothing that needs memory, such as ending in good order
-            os._exit(EXHAUSTED)
+def work(job: Frame, files: Files) -> Iterator[Frame]:
+    """The rows of the one file, batch by batch."""
+    for lines in read(files[0], Limits(**job.values)):
+        text = b"[" + b",".join(lines) + b"]"
+        yield Frame({}, {"rows": np.frombuffer(text, np.uint8)})
 
 
-def _read(file: IO[bytes], limits: Limits) -> Iterator[Rows]:
-    _bound_myself(limits.memory)
+def read(file: IO[bytes], limits: Limits) -> Iterator[list[bytes]]:
+    """Batches of rows, each as JSON; refuses what is no Parquet or too much."""
     try:
         source = pq.ParquetFile(file, buffer_size=1 << 20)
         _check_declared(source.metadata, limits)
         layout = Layout.of(source.schema_arrow.names)
         batch = _Batch(limits.bytes)
-        number = 0
         size = _rows_at_once(source.metadata)
-        for read in source.iter_batches(batch_size=size, use_threads=False):
-            for begin in range(0, read.num_rows, SLICE_ROWS):
-                part = read.slice(begin, SLICE_ROWS)
-                cells = [column.to_pylist() for column in part.columns]
+        for part in source.iter_batches(batch_size=size, use_threads=False):
+            for begin in range(0, part.num_rows, SLICE_ROWS):
+                cells = [column.to_pylist() for column in part.slice(begin, SLICE_ROWS).columns]
                 for values in zip(*cells, strict=True):
-                    number += 1
-                    row = layout.row(list(values))
-                    batch.add(number, row, _size(row))
+                    batch.add(_encoded(layout.row(list(values))))
                     if batch.full:
-                        yield batch.taken()
-        if batch.rows:
-            yield batch.taken()
+                        yield batch.lines
+                        batch.clear()
+        if batch.lines:
+            yield batch.lines
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
         # Years beyond 9999 are no dates of Python's: an overflow.
         # Arrow's own error for too little memory is Python's, too.
         raise unreadable(str(error)) from error
 
 
-def _size(row: object) -> int:
-    """About how long the row is as JSON."""
+def _encoded(row: dict[str, Any]) -> bytes:
+    """The row as JSON; a rule and what breaks it where JSON has no such values."""
     try:
-        return len(orjson.dumps(row, default=str))
-    except TypeError:
-        return len(repr(row))
+        return _json(row)
+    except (TypeError, RecursionError) as error:
+        return _json([JSON_RULE, str(error)])
+
+
+def _json(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 class _Batch:
     """Rows on their way out, and how much has gone before."""
 
     def __init__(self, most_bytes: int) -> None:
-        self.numbers: list[int] = []
-        self.rows: list[object] = []
+        self.lines: list[bytes] = []
         self._most_bytes = most_bytes
         self._bytes = 0
         self._total = 0
+        self._rows = 0
 
-    def add(self, number: int, row: object, size: int) -> None:
-        """Add a row of so many bytes as JSON; refused when it, or all together, are too large."""
+    def add(self, line: bytes) -> None:
+        """Add a row; refused when it, or all together, are too large."""
+        size = len(line)
+        self._rows += 1
         self._total += size
         if size > MAX_ROW_BYTES:
             raise InvalidValue(
                 "A row of the upload is too long.",
-                field=f"line {number}",
+                field=f"line {self._rows}",
                 rule=f"at most {MAX_ROW_BYTES} bytes as JSON",
                 value=size,
             )
         if self._total > self._most_bytes:
             raise _too_large(self._most_bytes, f"more than {self._most_bytes}")
         self._bytes += size
-        self.numbers.append(number)
-        self.rows.append(row)
+        self.lines.append(line)
 
     @property
     def full(self) -> bool:
-        return self._bytes >= BATCH_BYTES or len(self.rows) >= BATCH_ROWS
+        return self._bytes >= BATCH_BYTES or len(self.lines) >= BATCH_ROWS
 
-    def taken(self) -> Rows:
-        rows = self.numbers, self.rows
-        self.numbers, self.rows, self._bytes = [], [], 0
-        return rows
+    def clear(self) -> None:
+        """Begin the next batch."""
+        self.lines, self._bytes = [], 0
 
 
 def _check_declared(metadata: Any, limits: Limits) -> None:  # noqa: ANN401 - pyarrow has no types
@@ -145,18 +133,5 @@ def _rows_at_once(metadata: Any) -> int:  # noqa: ANN401 - pyarrow has no types
     return max(SLICE_ROWS, min(BATCH_ROWS, int(BATCH_BYTES / max(1, most))))
 
 
-def _bound_myself(memory: int) -> None:
-    """Take no more memory than this beside what the libraries have, and only so much time."""
-    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    try:
-        pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[0]
-    except FileNotFoundError:
-        # Elsewhere than on Linux only what the file declares is bounded.
-        return
-    most = int(pages) * resource.getpagesize() + memory
-    resource.setrlimit(resource.RLIMIT_AS, (most, most))
-
-
 if __name__ == "__main__":
-    main()
+    serve(work)

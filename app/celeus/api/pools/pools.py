@@ -1,14 +1,12 @@
 """Routes of pools and their schemas."""
 
-from datetime import datetime
 from typing import Annotated, Any, Self
 
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
-from app import errors
-from app.api.bodies import JsonRoute
-from app.api.dependencies import (
+from celeus import errors
+from celeus.api.access.parameters import (
     NO_NUL,
     PAGE_DEFAULT,
     AfterPool,
@@ -18,15 +16,18 @@ from app.api.dependencies import (
     Reads,
     cursor_of,
 )
-from app.api.ids import pool_wire
-from app.api.itemschema import ITEM_EXAMPLE, ITEM_SCHEMA
-from app.api.once import AttemptOf
-from app.api.problems import responses
-from app.core.losses import LossKind, LossScale
-from app.operations import pools
-from app.operations.imports import Rows
-from app.operations.poolrecord import PoolRecord
-from app.operations.pools import NewPool
+from celeus.api.pools.schema import ITEM_EXAMPLE, ITEM_SCHEMA
+from celeus.api.sessions.schema import Time
+from celeus.api.wire.idempotency import AttemptOf
+from celeus.api.wire.ids import pool_wire
+from celeus.api.wire.json_body import JsonRoute
+from celeus.api.wire.problems import responses
+from celeus.core.pools.losses import LossKind, LossScale
+from celeus.operations.pools import pools
+from celeus.operations.pools.imports import Rows
+from celeus.operations.pools.pools import NewPool
+from celeus.operations.pools.record import PoolRecord
+from celeus.operations.sessions.ledger import moment
 
 router = APIRouter(prefix="/v1/pools", tags=["pools"], route_class=JsonRoute)
 
@@ -91,8 +92,8 @@ class PoolOut(BaseModel):
     columns: list[str] = Field(description="Names of the numeric columns.")
     groups: list[str] = Field(description="Names of the groups, in order of their codes.")
     digest: str | None = Field(description="SHA-256 that names the sealed pool.")
-    created_at: datetime
-    sealed_at: datetime | None
+    created_at: Time
+    sealed_at: Time | None
 
     @classmethod
     def of(cls, record: PoolRecord) -> Self:
@@ -109,8 +110,8 @@ class PoolOut(BaseModel):
             columns=list(record.columns),
             groups=list(record.groups),
             digest=record.digest,
-            created_at=record.created_at,
-            sealed_at=record.sealed_at,
+            created_at=moment(record.created_at),
+            sealed_at=None if record.sealed_at is None else moment(record.sealed_at),
         )
 
 
@@ -136,7 +137,7 @@ class PoolPage(BaseModel):
         errors.PoolTooLarge,
     ),
 )
-async def create_pool(rooms: Manages, body: PoolIn, attempt: AttemptOf) -> Response:
+async def create_pool(context: Manages, body: PoolIn, attempt: AttemptOf) -> Response:
     """Nothing is kept when one of the items is bad."""
     scale = LossScale.of(body.loss.kind, body.loss.lower, body.loss.upper)
     rows: Rows | None = None
@@ -146,18 +147,19 @@ async def create_pool(rooms: Manages, body: PoolIn, attempt: AttemptOf) -> Respo
     return await attempt.answer(
         201,
         lambda record: PoolOut.of(record).model_dump_json().encode(),
-        lambda once: pools.create_pool(rooms, wanted, once),
+        lambda once: pools.create_pool(context, wanted, once),
+        lambda body: f"{router.prefix}/{body['id']}",
     )
 
 
 @router.get("", operation_id="list_pools", summary="List pools")
 async def list_pools(
-    rooms: Reads,
+    context: Reads,
     limit: Limit = PAGE_DEFAULT,
     after: AfterPool = None,
 ) -> PoolPage:
     """From the newest on."""
-    found = await pools.list_pools(rooms, limit, cursor_of("pool", after))
+    found = await pools.list_pools(context, limit, cursor_of("pool", after))
     more = len(found) == limit
     return PoolPage(
         data=[PoolOut.of(record) for record in found],
@@ -171,9 +173,9 @@ async def list_pools(
     summary="Get a pool",
     responses=responses(errors.PoolNotFound),
 )
-async def get_pool(rooms: Reads, pool_id: PoolId) -> PoolOut:
+async def get_pool(context: Reads, pool_id: PoolId) -> PoolOut:
     """The pool without its items."""
-    return PoolOut.of(await pools.get_pool(rooms, pool_id))
+    return PoolOut.of(await pools.get_pool(context, pool_id))
 
 
 @router.post(
@@ -182,6 +184,6 @@ async def get_pool(rooms: Reads, pool_id: PoolId) -> PoolOut:
     summary="Seal a pool",
     responses=responses(errors.PoolNotFound, errors.EmptyPool, errors.PoolBusy),
 )
-async def seal_pool(rooms: Manages, pool_id: PoolId) -> PoolOut:
+async def seal_pool(context: Manages, pool_id: PoolId) -> PoolOut:
     """Freeze the items; sealing again changes nothing."""
-    return PoolOut.of(await pools.seal_pool(rooms, pool_id))
+    return PoolOut.of(await pools.seal_pool(context, pool_id))

@@ -1,23 +1,23 @@
 """Uploaded files to batches of rows with line numbers: NDJSON and CSV here, Parquet next door.
 
-Only the form is looked at here, what a row means is `core.items`. Memory stays bounded whatever is
-sent: lines and rows have a greatest length, batches a greatest size. A line that cannot be read
-stands in its batch as `Malformed`, so that it is reported with the others.
+Only the form is looked at here, what a row means is `core.pools.rows`. Memory stays bounded
+whatever is sent: lines and rows have a greatest length, batches a greatest size. A line that cannot
+be read stands in its batch as `Malformed`, so that it is reported with the others.
 """
 
 import csv
 import json
 from collections.abc import Generator, Iterator
-from typing import IO, Literal, Self
+from typing import IO, Self
 
 import orjson
 
-from app.api.columns import Layout, cell_number, cell_whole
-from app.api.parquet import Limits, parquet_rows
-from app.core.faults import Malformed
-from app.errors import InvalidValue
+from celeus.api.pools.columns import Layout, cell_number, cell_whole
+from celeus.api.pools.parquet import Limits, parquet_rows
+from celeus.api.wire.uploads import Format
+from celeus.core.pools.validation import Malformed
+from celeus.errors import InvalidValue
 
-Format = Literal["ndjson", "csv", "parquet"]
 Rows = tuple[list[int], list[object]]
 """Line numbers, counted from 1, and as many rows."""
 

@@ -1,8 +1,8 @@
-"""The item as the contract shows it; what it must mean is checked by `core.items`."""
+"""The item as the contract shows it; what it must mean is checked by `core.pools.rows`."""
 
 from typing import Any
 
-from app.core.faults import MAX_SURROGATES, MAX_TEXT, SUM_TOLERANCE
+from celeus.core.pools.validation import MAX_SURROGATES, MAX_TEXT, SUM_TOLERANCE
 
 ITEM_EXAMPLE: dict[str, Any] = {
     "id": "question-17",
@@ -31,7 +31,10 @@ ITEM_SCHEMA: dict[str, Any] = {
     "properties": {
         "id": {"type": "string", "minLength": 1, "maxLength": MAX_TEXT},
         "payload": {
-            "description": "What the judge is shown: any JSON object or string, at most 1 MiB.",
+            "description": (
+                "What the judge is shown: any JSON object or string, at most 1 MiB. Numbers in it"
+                " are smaller than 2^53 in size; longer ones, such as 64-bit ids, go as strings."
+            ),
             "type": ["object", "string", "null"],
         },
         "surrogate": {"type": ["number", "null"], "description": f"A guess of the loss, {_SCORE}."},

@@ -8,11 +8,9 @@ from typing import Annotated, Any
 import orjson
 from fastapi import APIRouter, Request, Response, Security
 
-from app.api.auth import rooms_of
-from app.api.bodies import JsonRoute
-from app.api.dependencies import CallerOf, Labels, SessionId
-from app.api.problems import responses
-from app.api.roundschema import (
+from celeus.api.access.auth import context_of
+from celeus.api.access.parameters import CallerOf, Labels, SessionId
+from celeus.api.sessions.rounds_schema import (
     AmendmentRequest,
     NextAnswer,
     NextRequest,
@@ -20,8 +18,10 @@ from app.api.roundschema import (
     Observed,
     OneObservation,
 )
-from app.api.sessionschema import BlindSession
-from app.errors import (
+from celeus.api.sessions.schema import BlindSession
+from celeus.api.wire.json_body import JsonRoute
+from celeus.api.wire.problems import responses
+from celeus.errors import (
     InvalidValue,
     LossOutsideScale,
     NotLastLabel,
@@ -32,10 +32,10 @@ from app.errors import (
     SessionNotFound,
     SessionStopped,
 )
-from app.operations import amendments, rounds
-from app.operations.amendments import Correction
-from app.operations.rooms import Rooms
-from app.operations.rounds import Answer, Offer
+from celeus.operations.runtime.context import Context
+from celeus.operations.sessions import amendments, rounds
+from celeus.operations.sessions.amendments import Correction
+from celeus.operations.sessions.rounds import Answer, Offer
 
 router = APIRouter(prefix="/v1/sessions", tags=["rounds"], route_class=JsonRoute)
 
@@ -47,9 +47,9 @@ router = APIRouter(prefix="/v1/sessions", tags=["rounds"], route_class=JsonRoute
     response_model=NextAnswer,
     responses=responses(SessionNotFound),
 )
-async def next_draws(rooms: Labels, session_id: SessionId, body: NextRequest) -> Response:
+async def next_draws(context: Labels, session_id: SessionId, body: NextRequest) -> Response:
     """Own unexpired draws first (their lease is renewed), then expired ones, then new ones."""
-    offer = await rounds.next_draws(rooms, session_id, body.worker, body.count)
+    offer = await rounds.next_draws(context, session_id, body.worker, body.count)
     return _answer(_offered(offer))
 
 
@@ -68,24 +68,26 @@ async def next_draws(rooms: Labels, session_id: SessionId, body: NextRequest) ->
     ),
 )
 async def observe(
-    rooms: Labels, caller: CallerOf, session_id: SessionId, body: Observed
+    context: Labels, caller: CallerOf, session_id: SessionId, body: Observed
 ) -> Response:
     """The same judgement again gets the first one's receipt; another is a conflict."""
     if isinstance(body, OneObservation):
-        answer = await rounds.observe(rooms, session_id, [body.judgement()], body.worker, body.next)
+        answer = await rounds.observe(
+            context, session_id, [body.judgement()], body.worker, body.next
+        )
         receipts: dict[str, Any] = {"receipt": asdict(answer.receipts[0])}
     else:
         judgements = [one.judgement() for one in body.observations]
-        answer = await rounds.observe(rooms, session_id, judgements, body.worker, body.next)
+        answer = await rounds.observe(context, session_id, judgements, body.worker, body.next)
         receipts = {"receipts": _receipts(answer.receipts)}
     return _answer(receipts | _shown(answer, blind=caller.blind))
 
 
-async def _corrects(request: Request, caller: CallerOf) -> Rooms:
-    """The rooms of who may correct: anything with `manage`, one's own last label with `label`."""
+async def _corrects(request: Request, caller: CallerOf) -> Context:
+    """The context of a caller who may correct: with `label` only the own last label."""
     if "manage" not in caller.scopes:
         caller.require("label")
-    return rooms_of(request, caller)
+    return context_of(request, caller)
 
 
 @router.post(
@@ -106,7 +108,7 @@ async def _corrects(request: Request, caller: CallerOf) -> Rooms:
     openapi_extra={"security": [{"key": ["manage"]}]},
 )
 async def amend(
-    rooms: Annotated[Rooms, Security(_corrects, scopes=["label"])],
+    context: Annotated[Context, Security(_corrects, scopes=["label"])],
     caller: CallerOf,
     session_id: SessionId,
     body: AmendmentRequest,
@@ -118,7 +120,7 @@ async def amend(
     """
     correction = Correction(body.judgement(), body.author, body.reason)
     own_only = "manage" not in caller.scopes
-    answer = await amendments.amend(rooms, session_id, correction, own_only=own_only)
+    answer = await amendments.amend(context, session_id, correction, own_only=own_only)
     receipt = {"receipt": asdict(answer.receipts[0])}
     return _answer(receipt | _shown(answer, blind=caller.blind))
 

@@ -5,8 +5,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 from pydantic.config import JsonDict
 
-from app.api.dependencies import NO_NUL
-from app.api.sessionschema import (
+from celeus.api.access.parameters import NO_NUL
+from celeus.api.sessions.schema import (
     AS_WHOLE,
     SESSION,
     STRICT,
@@ -15,14 +15,14 @@ from app.api.sessionschema import (
     SessionState,
     Time,
 )
-from app.operations.rounds import Judgement
+from celeus.operations.sessions.rounds import Judgement
 
 MOST_OBSERVATIONS = 1000
 MOST_HELD = 256
 DRAW: JsonDict = {
     "round": 413,
     "item": {"index": 88, "id": "digit-0148", "payload": {"text": "Which digit is this?"}},
-    "expires_at": "2026-11-21T09:35:00+00:00",
+    "expires_at": "2026-11-21T09:35:00.000000+00:00",
 }
 
 EXACTLY_ONE: JsonDict = {

@@ -5,9 +5,9 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.config import JsonDict
 
-from app.api.dependencies import NO_NUL, form_of
-from app.core.plan import Claim
-from app.core.stopping import Question
+from celeus.api.access.parameters import NO_NUL, form_of
+from celeus.core.plans.plan import Claim
+from celeus.core.plans.stopping import Question
 
 STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 SessionState = Literal[
@@ -56,7 +56,7 @@ SESSION: JsonDict = {
     "stop_reason": None,
     "stop_when_decided": True,
     "decisions": [DECISION],
-    "rounds": {"drawn": 415, "observed": 413, "folded": 412, "pending": 2, "waiting": 1},
+    "rounds": {"drawn": 415, "judged": 413, "in_interval": 412, "pending": 2, "waiting": 1},
     "forecast": {"round": 400, "labels_left": 310, "low": 250, "high": 380},
     "warnings": [],
     "sequence": 828,
@@ -64,12 +64,12 @@ SESSION: JsonDict = {
     "lease_seconds": 300,
     "commitment": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
     "ledger_head": "60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752",
-    "created_at": "2026-11-21T09:30:00+00:00",
+    "created_at": "2026-11-21T09:30:00.000000+00:00",
 }
 
 
 class Parameters(BaseModel):
-    """Parameters of the policy; each has a default, and none can make an interval wrong."""
+    """Parameters of the policy, each with a default; no accepted value makes an interval wrong."""
 
     model_config = STRICT
 
@@ -80,7 +80,9 @@ class Parameters(BaseModel):
     theta: float | None = Field(None, description="Weight of the upward bet, between 0 and 1.")
     c: float | None = Field(None, description="Softness of the cap on the bets.")
     recentred: bool | None = Field(
-        None, description="`evalue` only: false ignores drawing without replacement; not a claim."
+        None,
+        description="`evalue` only. False, its authors' form, ignores that items are drawn without"
+        " replacement and guarantees nothing: it is refused here and exists in simulation only.",
     )
 
 
@@ -179,13 +181,19 @@ class Scale(BaseModel):
 
 
 class Rounds(BaseModel):
-    """Counts of rounds. ``waiting`` ones are judged but follow one that is not."""
+    """Counts of rounds: drawn = judged + pending, and judged = in_interval + waiting."""
 
-    drawn: int
-    observed: int
-    folded: int
-    pending: int
-    waiting: int
+    drawn: int = Field(description="Rounds that were given out, each to be judged once.")
+    judged: int = Field(
+        description="Rounds whose judgement has arrived, also those reported as unjudgeable."
+    )
+    in_interval: int = Field(
+        description="Judged rounds that the interval speaks for: all before the first open one."
+    )
+    pending: int = Field(description="Rounds drawn and not judged.")
+    waiting: int = Field(
+        description="Rounds judged and not in the interval, because an earlier one is open."
+    )
 
 
 class Forecast(BaseModel):
@@ -198,7 +206,7 @@ class Forecast(BaseModel):
 
 
 class Session(BaseModel):
-    """Where a session stands. The interval speaks for the folded rounds."""
+    """Where a session stands. The interval speaks for `rounds.in_interval` of its rounds."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [SESSION]})
 
@@ -211,11 +219,11 @@ class Session(BaseModel):
     policy: str
     strategy: str | None
     method_version: str
-    round: int
-    estimate: float
-    lower: float
-    upper: float
-    width: float
+    round: int = Field(description="The last round in the interval; equals `rounds.in_interval`.")
+    estimate: float = Field(description="Of the mean loss, after that round.")
+    lower: float = Field(description="Lower end of the interval after that round.")
+    upper: float = Field(description="Upper end of the interval after that round.")
+    width: float = Field(description="`upper` less `lower`.")
     precision: float | None
     budget: int
     items: int

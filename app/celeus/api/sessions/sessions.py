@@ -3,10 +3,9 @@
 from typing import Annotated, Any
 
 import orjson
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Query, Response
 
-from app.api.bodies import JsonRoute
-from app.api.dependencies import (
+from celeus.api.access.parameters import (
     AfterSession,
     Manages,
     Reads,
@@ -15,17 +14,18 @@ from app.api.dependencies import (
     form_of,
     pool_id_of,
 )
-from app.api.once import AttemptOf
-from app.api.problems import responses
-from app.api.sessionschema import (
+from celeus.api.sessions.schema import (
     Session,
     SessionChange,
     SessionOpening,
     SessionPage,
     SessionState,
 )
-from app.api.tags import still_holds, weak
-from app.errors import (
+from celeus.api.wire.etags import KnownTags, still_holds, weak
+from celeus.api.wire.idempotency import AttemptOf
+from celeus.api.wire.json_body import JsonRoute
+from celeus.api.wire.problems import responses
+from celeus.errors import (
     Busy,
     IdempotencyKeyReused,
     InvalidValue,
@@ -35,7 +35,7 @@ from app.errors import (
     SessionNotFound,
     UnreachablePrecision,
 )
-from app.operations import sessions
+from celeus.operations.sessions import sessions
 
 router = APIRouter(prefix="/v1/sessions", tags=["sessions"], route_class=JsonRoute)
 
@@ -55,7 +55,7 @@ router = APIRouter(prefix="/v1/sessions", tags=["sessions"], route_class=JsonRou
         Busy,
     ),
 )
-async def open_session(rooms: Manages, body: SessionOpening, attempt: AttemptOf) -> Response:
+async def open_session(context: Manages, body: SessionOpening, attempt: AttemptOf) -> Response:
     """Freeze the plan and publish the commitment to the secret seed."""
     opening = sessions.Opening(
         pool_id=pool_id_of(body.pool_id),
@@ -67,7 +67,10 @@ async def open_session(rooms: Manages, body: SessionOpening, attempt: AttemptOf)
         name=body.name,
     )
     return await attempt.answer(
-        201, orjson.dumps, lambda once: sessions.open_session(rooms, opening, once)
+        201,
+        orjson.dumps,
+        lambda once: sessions.open_session(context, opening, once),
+        lambda body: f"{router.prefix}/{body['id']}",
     )
 
 
@@ -79,7 +82,7 @@ async def open_session(rooms: Manages, body: SessionOpening, attempt: AttemptOf)
     responses=responses(InvalidValue, PoolNotFound),
 )
 async def list_sessions(
-    rooms: Reads,
+    context: Reads,
     pool_id: Annotated[str | None, Query(json_schema_extra=form_of("pool"))] = None,
     state: SessionState | None = None,
     after: AfterSession = None,
@@ -92,8 +95,8 @@ async def list_sessions(
         before=cursor_of("ses", after),
         limit=limit,
     )
-    found = await sessions.list_sessions(rooms, wanted)
-    return {"data": found, "next": found[-1]["id"] if len(found) == limit else None}
+    page = await sessions.list_sessions(context, wanted)
+    return {"data": page, "next": page[-1]["id"] if len(page) == limit else None}
 
 
 @router.get(
@@ -103,12 +106,12 @@ async def list_sessions(
     response_model=Session,
     responses=responses(SessionNotFound) | {304: {"description": "The ETag still holds."}},
 )
-async def get_session(rooms: Reads, session_id: SessionId, request: Request) -> Response:
+async def get_session(context: Reads, session_id: SessionId, known: KnownTags = None) -> Response:
     """The interval now. Send the ETag back as If-None-Match to poll for nothing."""
-    body, version = await sessions.get_session(rooms, session_id)
+    body, version = await sessions.get_session(context, session_id)
     etag = f'"{version}"'
     headers = weak(etag)
-    if still_holds(request, etag):
+    if still_holds(known, etag):
         return Response(status_code=304, headers=headers)
     return Response(body, media_type="application/json", headers=headers)
 
@@ -121,7 +124,7 @@ async def get_session(rooms: Reads, session_id: SessionId, request: Request) -> 
     responses=responses(SessionNotFound, InvalidValue, UnreachablePrecision, SessionClosed),
 )
 async def change_session(
-    rooms: Manages, session_id: SessionId, body: SessionChange
+    context: Manages, session_id: SessionId, body: SessionChange
 ) -> dict[str, Any]:
     """Going on with another precision keeps the guarantee; closing is irrevocable."""
     wanted = sessions.Settings(
@@ -130,4 +133,4 @@ async def change_session(
         stop_when_decided=body.stop_when_decided,
         lifecycle=body.state,
     )
-    return await sessions.change_session(rooms, session_id, wanted)
+    return await sessions.change_session(context, session_id, wanted)

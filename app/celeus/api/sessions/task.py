@@ -5,13 +5,13 @@ from typing import Literal, Self
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.api.bodies import JsonRoute
-from app.api.dependencies import Labels, SessionId
-from app.api.problems import responses
-from app.api.sessionschema import BlindSession
-from app.errors import SessionNotFound
-from app.operations import tasks
-from app.operations.tasks import Task
+from celeus.api.access.parameters import Labels, SessionId
+from celeus.api.sessions.schema import BlindSession
+from celeus.api.wire.json_body import JsonRoute
+from celeus.api.wire.problems import responses
+from celeus.errors import SessionNotFound
+from celeus.operations.sessions import task as tasks
+from celeus.operations.sessions.task import Task
 
 router = APIRouter(prefix="/v1/sessions", tags=["rounds"], route_class=JsonRoute)
 
@@ -82,6 +82,6 @@ class TaskAnswer(BaseModel):
     summary="What a judge has to know",
     responses=responses(SessionNotFound),
 )
-async def get_task(rooms: Labels, session_id: SessionId) -> TaskAnswer:
+async def get_task(context: Labels, session_id: SessionId) -> TaskAnswer:
     """The form of a judgement, and how many items this key has judged."""
-    return TaskAnswer.of(await tasks.get_task(rooms, session_id))
+    return TaskAnswer.of(await tasks.get_task(context, session_id))

@@ -1,13 +1,22 @@
 """ETags: what a caller has already is not sent again."""
 
-from starlette.requests import Request
+from typing import Annotated
+
+from fastapi import Header
+
+KnownTags = Annotated[
+    str | None,
+    Header(
+        alias="If-None-Match",
+        description="ETag of an answer you have: 304 if there is no newer one.",
+    ),
+]
 
 
-def still_holds(request: Request, etag: str) -> bool:
+def still_holds(known: str | None, etag: str) -> bool:
     """The caller has the answer of this ETag already; weak or strong makes no difference."""
-    given = request.headers.get("if-none-match", "")
-    known = [tag.strip().removeprefix("W/") for tag in given.split(",")]
-    return etag.removeprefix("W/") in known or "*" in known
+    tags = [tag.strip().removeprefix("W/") for tag in (known or "").split(",")]
+    return etag.removeprefix("W/") in tags or "*" in tags
 
 
 def weak(etag: str) -> dict[str, str]:

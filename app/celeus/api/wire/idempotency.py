@@ -3,11 +3,13 @@
 import hashlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
+import orjson
 from fastapi import Depends, Header, Request, Response
 
-from app.operations.idempotency import Once, Replay
+from celeus.operations.runtime.idempotency import Once, Replay
 
 if TYPE_CHECKING:
     # Only a name for what hashlib makes.
@@ -32,33 +34,43 @@ class Attempt:
     """A request, and the key under which it may have been made before."""
 
     key: str | None
-    asked: "_Hash" = field(default_factory=hashlib.sha256)
+    request: "_Hash" = field(default_factory=hashlib.sha256)
 
     @property
     def hashed(self) -> Callable[[bytes], object] | None:
         """What has to see the body on its way, if anybody wants to know."""
-        return None if self.key is None else self.asked.update
+        return None if self.key is None else self.request.update
 
     async def answer(
-        self, status: int, told: Callable[[T], bytes], run: Callable[[Once[T] | None], Awaitable[T]]
+        self,
+        status: int,
+        encode: Callable[[T], bytes],
+        run: Callable[[Once[T] | None], Awaitable[T]],
+        location: Callable[[Any], str] | None = None,
     ) -> Response:
-        """The answer that `run` comes to, or the one it came to before: the same bytes."""
+        """The answer that `run` comes to, or the one it came to before: the same bytes.
+
+        ``location`` gives the address of what was created, from the answer's JSON.
+        """
         once = None
         if self.key is not None:
-            once = Once(self.key, self.asked.digest(), status, told)
+            once = Once(self.key, self.request.digest(), status, encode)
+        headers: dict[str, str] = {}
         try:
-            body = told(await run(once))
+            body = encode(await run(once))
         except Replay as replay:
-            headers = {"Idempotency-Replayed": "true"}
-            return Response(replay.body, replay.status, headers, "application/json")
-        return Response(body, status, media_type="application/json")
+            headers["Idempotency-Replayed"] = "true"
+            body, status = replay.body, replay.status
+        if location is not None and status == HTTPStatus.CREATED:
+            headers["Location"] = location(orjson.loads(body))
+        return Response(body, status, headers, "application/json")
 
 
 async def _attempt(request: Request, key: KeyHeader = None) -> Attempt:
     """A request whose body is still on its way."""
     attempt = Attempt(key)
     for part in (request.method, request.url.path, request.url.query):
-        attempt.asked.update(f"{len(part)} {part}".encode())
+        attempt.request.update(f"{len(part)} {part}".encode())
     return attempt
 
 

@@ -14,7 +14,7 @@ from anyio import to_thread
 from fastapi import Request, Response, params
 from fastapi.routing import APIRoute
 
-from app.errors import InvalidValue, UnsupportedFormat
+from celeus.errors import InvalidValue, UnsupportedFormat
 
 MOST_VALUES = 1_000_000
 """Members and elements of a body, all levels together; each costs memory once it is read."""

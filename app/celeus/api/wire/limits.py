@@ -5,10 +5,10 @@ import re
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.api.problems import RefusedBody, of_refusal
-from app.api.uploads import check_encoding, too_large
-from app.errors import BodyTooSlow, Refusal
-from app.settings import Settings
+from celeus.api.wire.problems import RefusedBody, of_refusal
+from celeus.api.wire.uploads import check_encoding, too_large
+from celeus.errors import BodyTooSlow, Refusal
+from celeus.settings import Settings
 
 INLINE_LIMIT_BYTES = 16 << 20
 """A pool that comes with its items, all in memory."""

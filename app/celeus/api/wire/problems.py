@@ -1,10 +1,10 @@
 """The one table from refusals to HTTP, and every error as an RFC 9457 problem."""
 
 import errno
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -12,9 +12,9 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
-from app import errors
-from app.errors import Refusal
-from app.quoting import shortened
+from celeus import errors
+from celeus.errors import Refusal
+from celeus.quoting import as_json
 
 STATUS: Mapping[type[Refusal], HTTPStatus] = MappingProxyType(
     {
@@ -33,6 +33,8 @@ STATUS: Mapping[type[Refusal], HTTPStatus] = MappingProxyType(
 """Status of every branch of the tree; a refusal has that of the branch it grows on."""
 
 MEDIA_TYPE = "application/problem+json"
+PROBLEMS_PAGE = "/docs/problems"
+"""Explains every problem, to everybody; the `type` of a problem leads there."""
 MOST_TOLD = 100
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 RETRY_SECONDS = 1
@@ -43,12 +45,24 @@ _BODY_LEFT = {
 }
 
 
+LOCATION: Mapping[str, Any] = MappingProxyType(
+    {"description": "Where what was created is found.", "schema": {"type": "string"}}
+)
+
+
 class RefusedBody(HTTPException):
     """A refusal while a body is read, in the one form the framework lets through there."""
 
     def __init__(self, refusal: Refusal) -> None:
         super().__init__(status_of(type(refusal)), refusal.detail)
         self.refusal = refusal
+
+
+VALUE = Field(
+    None,
+    description="What was sent, as JSON; beyond 100 characters the beginning of its text and `…`."
+    " NaN and infinities are told by name.",
+)
 
 
 class ProblemError(BaseModel):
@@ -58,7 +72,7 @@ class ProblemError(BaseModel):
 
     field: str
     rule: str
-    value: str
+    value: Any = VALUE
     line: int | None = None
 
 
@@ -70,14 +84,14 @@ class Problem(BaseModel):
         json_schema_extra={
             "examples": [
                 {
-                    "type": "/problems/loss_outside_scale",
+                    "type": "/docs/problems#loss_outside_scale",
                     "title": errors.LossOutsideScale.title(),
                     "status": 422,
                     "detail": "The loss is not on the scale of its pool.",
                     "code": "loss_outside_scale",
                     "field": "loss",
                     "rule": "a number from 0 to 1",
-                    "value": "1.5",
+                    "value": 1.5,
                 }
             ]
         },
@@ -90,7 +104,7 @@ class Problem(BaseModel):
     code: str
     field: str | None = None
     rule: str | None = None
-    value: str | None = None
+    value: Any = VALUE
     errors: list[ProblemError] | None = Field(None, description="The first 100 faults.")
     total_errors: int | None = None
 
@@ -98,6 +112,32 @@ class Problem(BaseModel):
 def status_of(refusal: type[Refusal]) -> HTTPStatus:
     """Status of a refusal: that of the nearest branch in the table."""
     return next(STATUS[branch] for branch in refusal.__mro__ if branch in STATUS)
+
+
+class Explained(NamedTuple):
+    """A problem in words."""
+
+    code: str
+    status: int
+    meaning: str
+
+
+def explained() -> list[Explained]:
+    """Every problem there is, by status and code: each refusal, and what no refusal stands for."""
+    others = [
+        Explained("internal_error", 500, "The service failed. The request may have taken effect."),
+        Explained("method_not_allowed", 405, "The path does not take this method; see `Allow`."),
+    ]
+    return sorted(
+        [Explained(one.code, status_of(one), one.title() + ".") for one in _tree(Refusal)] + others,
+        key=lambda one: (one.status, one.code),
+    )
+
+
+def _tree(root: type[Refusal]) -> Iterator[type[Refusal]]:
+    for branch in root.__subclasses__():
+        yield branch
+        yield from _tree(branch)
 
 
 def responses(*refusals: type[Refusal]) -> dict[int | str, dict[str, Any]]:
@@ -124,7 +164,7 @@ def problem(
     A member `retry_after` is sent as a header too.
     """
     body = {
-        "type": f"/problems/{code}",
+        "type": f"{PROBLEMS_PAGE}#{code}",
         "title": title,
         "status": status,
         "detail": detail,
@@ -143,7 +183,7 @@ def problem(
 
 def of_refusal(refusal: Refusal) -> JSONResponse:
     """The answer to a refused request."""
-    value = None if refusal.field is None else shortened(refusal.value)
+    value = None if refusal.field is None else as_json(refusal.value)
     return problem(
         refusal.code,
         refusal.title(),
@@ -162,7 +202,7 @@ def of_validation(found: Sequence[Any]) -> JSONResponse:
         {
             "field": _place(one["loc"]),
             "rule": one["msg"],
-            "value": shortened(one.get("input")),
+            "value": as_json(one.get("input")),
         }
         for one in found[:MOST_TOLD]
     ]
@@ -195,6 +235,8 @@ def described(contract: dict[str, Any]) -> dict[str, Any]:
                 _also(answers, errors.RateLimited, errors.DatabaseUnavailable)
             if "requestBody" in operation:
                 _also(answers, errors.BodyTooSlow, errors.UploadTooLarge, errors.UnsupportedFormat)
+            if created := answers.get("201"):
+                created["headers"] = {"Location": dict(LOCATION)}
             if MEDIA_TYPE not in answers.get("422", {}).get("content", {MEDIA_TYPE: None}):
                 answers["422"] = invalid
     return contract
@@ -293,7 +335,8 @@ def _of_http(error: HTTPException) -> JSONResponse:
 def _methods(request: Request) -> list[str]:
     """What may be asked at the path of a request, as the contract tells it."""
     path = getattr(request.scope.get("route"), "path", None)
-    return sorted(method.upper() for method in request.app.openapi()["paths"].get(path, ()))
+    known = {method.upper() for method in request.app.openapi()["paths"].get(path, ())}
+    return sorted(known | {"HEAD"} if "GET" in known else known)
 
 
 def _unexpected() -> JSONResponse:
@@ -301,6 +344,7 @@ def _unexpected() -> JSONResponse:
         "internal_error",
         "The service failed.",
         HTTPStatus.INTERNAL_SERVER_ERROR,
-        "The request could not be answered; nothing of it was kept.",
+        "An error of this service kept it from answering. The request may have taken effect: look"
+        " before you send it again.",
         {},
     )

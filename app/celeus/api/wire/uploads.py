@@ -1,20 +1,21 @@
 """Receiving an upload: what it may be, and how it reaches the disk.
 
 The body is written to a temporary file as it arrives, with its limit enforced on the way
-(`app.api.limits`), so that a gigabyte costs neither memory nor disk beyond the limit. Only then
-does a transaction begin: a slow client never holds a lock.
+(`celeus.api.wire.limits`), so that a gigabyte costs neither memory nor disk beyond the limit. Only
+then does a transaction begin: a slow client never holds a lock.
 """
 
 import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import IO
+from typing import IO, Literal
 
 from anyio import to_thread
 from starlette.requests import Request
 
-from app.api.rows import Format
-from app.errors import UnsupportedFormat, UploadTooLarge
+from celeus.errors import UnsupportedFormat, UploadTooLarge
+
+Format = Literal["ndjson", "csv", "parquet"]
 
 FORMATS: Mapping[str, Format] = {
     "application/x-ndjson": "ndjson",

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from app.core.jcs import canonical_json
-from app.core.ledger import Amendment, Change, Draw, Event, Observation, Unjudgeable
+from celeus.core.canonical import canonical_json
+from celeus.core.ledger import Amendment, Change, Draw, Event, Observation, Unjudgeable
 
 KINDS: Mapping[type, str] = MappingProxyType(
     {

@@ -14,15 +14,16 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from app.core.chain import Record, chain_head, chain_start
-from app.core.folding import Point
-from app.core.jcs import canonical_json
-from app.core.ledger import Draw
-from app.core.plan import Plan
-from app.core.session import State
-from app.core.signing import ALGORITHM, public_of, sign
+from celeus.core.canonical import canonical_json
+from celeus.core.certificates.chain import Record, chain_head, chain_start
+from celeus.core.certificates.ed25519 import ALGORITHM, public_of, sign
+from celeus.core.ledger import Draw
+from celeus.core.plans.plan import Plan
+from celeus.core.sessions.points import Point, Points
+from celeus.core.sessions.rounds import Rounds
+from celeus.core.sessions.state import State
 
-FORMAT = "celeus-certificate-1"
+FORMAT = "celeus-certificate-2"
 
 ASSUMPTIONS: Mapping[str, str] = MappingProxyType(
     {
@@ -47,22 +48,22 @@ ASSUMPTIONS: Mapping[str, str] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where a session stands: what a certificate takes from a state, which will move on.
+    """What a certificate takes from a session's state, which later events change.
 
-    ``points`` are the folded rounds, ``draws`` all of them, ``surrogates`` is the sum over the pool
-    before the first round.
+    ``points`` are the folded rounds, ``rounds`` all of them, ``surrogates`` is the sum over the
+    pool before the first round.
     """
 
     plan: Plan
     claim: Mapping[str, Any]
-    points: Sequence[Point]
-    draws: Sequence[Draw]
+    points: Points
+    rounds: Rounds
     surrogates: float
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What a certificate tells of a session.
+    """What a certificate says of a session.
 
     ``session`` are the bytes of its UUID and ``header`` is that of its pool; ``records`` are the
     events up to the position. ``seed`` is None for an interim certificate, ``supersedes`` the
@@ -79,14 +80,14 @@ class Account:
 
 
 def position_of(plan: Plan, state: State, *, amended: bool) -> Position:
-    """Where ``state`` stands now; ``amended`` when one of its events is a correction."""
-    points = list(state.points)
+    """The position of ``state`` now; ``amended`` when one of its events is a correction."""
+    points = state.points[:]
     return Position(
         plan=plan,
         claim=claim_of(plan, state, amended=amended),
         points=points,
-        draws=[judged.draw for judged in state.rounds],
-        surrogates=points[0].left if points else state.fold.guesses.left,
+        rounds=state.rounds[:],
+        surrogates=points[0].surrogates_left if points else state.fold.predictor.surrogates_left,
     )
 
 
@@ -158,14 +159,14 @@ def document(account: Account) -> dict[str, Any]:
         "ledger": [dict(record) for record in account.records],
         "chain": {"start": start.hex(), "head": chain_head(start, account.records).hex()},
         "surrogates": position.surrogates,
-        "rounds": rounds_of(position.points, position.draws),
+        "rounds": rounds_of(position.points, (one.draw for one in position.rounds)),
     }
 
 
 def claim_of(plan: Plan, state: State, *, amended: bool) -> dict[str, Any]:
     """What is claimed after the events of ``state``; ``amended`` when one is a correction."""
     interval, pool = state.interval, state.fold.pool_interval
-    unjudgeable = sum(judged.loss is None for judged in state.rounds[: state.folded])
+    unjudgeable = state.rounds.unjudgeable(state.folded)
     claim: dict[str, Any] = {
         "target": plan.target,
         "alpha": plan.alpha,
@@ -176,13 +177,7 @@ def claim_of(plan: Plan, state: State, *, amended: bool) -> dict[str, Any]:
         "estimate": state.estimate,
         "labels": state.folded - unjudgeable,
         "unjudgeable": unjudgeable,
-        "rounds": {
-            "drawn": state.drawn,
-            "observed": state.observed,
-            "folded": state.folded,
-            "pending": state.pending,
-            "waiting": state.waiting,
-        },
+        "rounds": state.counts,
         "stop_reason": state.stop_reason,
         "emptied": state.fold.emptied,
         "assumptions": assumptions_of(plan, amended=amended),
@@ -201,11 +196,11 @@ def assumptions_of(plan: Plan, *, amended: bool) -> list[dict[str, str]]:
         codes.append("without_recentring")
     if amended:
         codes += ["one_version", "independent_corrections"]
-    found = [{"code": code, "text": ASSUMPTIONS[code]} for code in codes]
-    for one in found:
+    assumptions = [{"code": code, "text": ASSUMPTIONS[code]} for code in codes]
+    for one in assumptions:
         if one["code"] == "margin":
             one["text"] += f" The reason given: {plan.bound.assumption}"
-    return found
+    return assumptions
 
 
 def rounds_of(points: Iterable[Point], draws: Iterable[Draw]) -> dict[str, Any]:
@@ -213,26 +208,26 @@ def rounds_of(points: Iterable[Point], draws: Iterable[Draw]) -> dict[str, Any]:
 
     ``other`` holds the second completion where its plug-in part is another one.
     """
-    known = list(points)
-    kept = [draw for draw, _ in zip(draws, known, strict=False)]
-    apart = [point for point in known if point.minus.plug_in != point.plus.plug_in]
-    predicted = bool(known) and known[0].variance is not None
+    folded = list(points)
+    folded_draws = [draw for draw, _ in zip(draws, folded, strict=False)]
+    apart = [point for point in folded if point.minus.plug_in != point.plus.plug_in]
+    predicted = bool(folded) and folded[0].variance is not None
     return {
-        "q": [draw.q for draw in kept],
-        "seen": [draw.seen for draw in kept],
-        "guess": [point.plus.guess for point in known],
-        "left": [point.left for point in known],
-        "plug_in": [point.plus.plug_in for point in known],
-        "range_lower": [point.plus.possible.lower for point in known],
-        "range_upper": [point.plus.possible.upper for point in known],
-        "variance": [point.variance for point in known] if predicted else None,
-        "estimate": [point.estimate for point in known],
-        "lower": [point.interval.lower for point in known],
-        "upper": [point.interval.upper for point in known],
+        "q": [draw.q for draw in folded_draws],
+        "seen": [draw.seen for draw in folded_draws],
+        "guess": [point.plus.surrogate for point in folded],
+        "left": [point.surrogates_left for point in folded],
+        "plug_in": [point.plus.plug_in for point in folded],
+        "range_lower": [point.plus.signal_range.lower for point in folded],
+        "range_upper": [point.plus.signal_range.upper for point in folded],
+        "variance": [point.variance for point in folded] if predicted else None,
+        "estimate": [point.estimate for point in folded],
+        "lower": [point.interval.lower for point in folded],
+        "upper": [point.interval.upper for point in folded],
         "other": {
             "round": [point.round for point in apart],
             "plug_in": [point.minus.plug_in for point in apart],
-            "range_lower": [point.minus.possible.lower for point in apart],
-            "range_upper": [point.minus.possible.upper for point in apart],
+            "range_lower": [point.minus.signal_range.lower for point in apart],
+            "range_upper": [point.minus.signal_range.upper for point in apart],
         },
     }

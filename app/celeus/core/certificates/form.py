@@ -3,9 +3,19 @@
 import re
 from typing import Final
 
-from app.core.certificate import FORMAT
-from app.core.reading import DIGEST, HEX, MOMENT, Object, equal, flag, members, parse, text
-from app.core.signing import ALGORITHM
+from celeus.core.certificates.document import FORMAT
+from celeus.core.certificates.ed25519 import ALGORITHM
+from celeus.core.certificates.parsing import (
+    DIGEST,
+    HEX,
+    MOMENT,
+    Object,
+    equal,
+    flag,
+    members,
+    parse,
+    text,
+)
 
 MEMBERS = (
     "chain",
@@ -33,7 +43,7 @@ SIGNATURE: Final = re.compile(r"[0-9a-f]{128}")
 
 
 def form_of(data: bytes) -> Object:
-    """The document in a certificate's bytes; Differs unless it is canonical and has this form."""
+    """The document in a certificate's bytes; Mismatch unless it is canonical and has this form."""
     document = members(parse(data), "", MEMBERS)
     equal("format", document["format"], FORMAT)
     text(document["issued_at"], "issued_at", MOMENT)

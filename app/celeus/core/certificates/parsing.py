@@ -2,7 +2,7 @@
 
 JSON is read with every number as a float, since canonical JSON writes 1.0 as 1; a field that holds
 whole numbers asks for them by ``whole``. The first value that is not as it has to be raises
-``Differs`` with its place.
+``Mismatch`` with its place.
 """
 
 import json
@@ -14,8 +14,8 @@ from typing import Any, Final, Never
 import numpy as np
 from numpy.typing import NDArray
 
-from app.core.jcs import canonical_json
-from app.quoting import shortened
+from celeus.core.canonical import canonical_json
+from celeus.quoting import shortened
 
 MOST_WHOLE = 2**31 - 1
 EXCERPT = 24
@@ -27,17 +27,17 @@ DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00")
 
 
-class Differs(Exception):
+class Mismatch(Exception):
     """A document claims at ``where`` something else than what was found."""
 
     def __init__(self, where: str, claimed: object, found: object) -> None:
         super().__init__(where)
         self.where = where
-        self.claimed = told(claimed)
-        self.found = told(found)
+        self.claimed = report_value(claimed)
+        self.found = report_value(found)
 
 
-def told(value: object) -> str | float | int | bool | None:
+def report_value(value: object) -> str | float | int | bool | None:
     """A value for a report: numbers and short texts as they are, others by their beginning."""
     if value is None or isinstance(value, bool | int):
         return value
@@ -56,11 +56,11 @@ def parse(data: bytes) -> Object:
         canonical = canonical_json(value)
     except (ValueError, RecursionError) as error:
         place = f"byte {error.pos}" if isinstance(error, json.JSONDecodeError) else "the document"
-        raise Differs(place, data[:EXCERPT], f"no canonical JSON: {error}") from error
+        raise Mismatch(place, _excerpt(data[:EXCERPT]), f"canonical JSON ({error})") from error
     if canonical != data:
         at = _first_difference(data, canonical)
-        here = slice(at, at + EXCERPT)
-        raise Differs(f"byte {at}", _excerpt(data[here]), _excerpt(canonical[here]))
+        excerpt = slice(at, at + EXCERPT)
+        raise Mismatch(f"byte {at}", _excerpt(data[excerpt]), _excerpt(canonical[excerpt]))
     return members(value, "the document", value if isinstance(value, dict) else ())
 
 
@@ -69,27 +69,27 @@ def members(
 ) -> Object:
     """An object with exactly these members; the optional ones may be missing."""
     if not isinstance(value, dict):
-        raise Differs(where, value, "an object")
+        raise Mismatch(where, value, "an object")
     for name in sorted(set(value) | set(required)):
         place = name if where == "" else f"{where}.{name}"
         if name not in value:
-            raise Differs(place, None, "a member that is missing")
+            raise Mismatch(place, None, "a member of this name")
         if name not in required and name not in optional:
-            raise Differs(place, value[name], "no member of this name")
+            raise Mismatch(place, value[name], "no member of this name")
     return value
 
 
 def text(value: object, where: str, form: re.Pattern[str] | None = None) -> str:
     """A text of this form."""
     if not isinstance(value, str) or (form is not None and form.fullmatch(value) is None):
-        raise Differs(where, value, "a text" if form is None else f"a text like {form.pattern}")
+        raise Mismatch(where, value, "a text" if form is None else f"a text like {form.pattern}")
     return value
 
 
 def flag(value: object, where: str) -> bool:
     """True or false."""
     if not isinstance(value, bool):
-        raise Differs(where, value, "true or false")
+        raise Mismatch(where, value, "true or false")
     return value
 
 
@@ -98,25 +98,25 @@ def number(
 ) -> float:
     """A finite number within the limits."""
     if not isinstance(value, float) or not math.isfinite(value):
-        raise Differs(where, value, "a number")
+        raise Mismatch(where, value, "a number")
     if not lowest <= value <= highest:
-        raise Differs(where, value, f"a number from {lowest:g} to {highest:g}")
+        raise Mismatch(where, value, f"a number from {lowest:g} to {highest:g}")
     return value
 
 
 def whole(value: object, where: str, lowest: int = 0, highest: int = MOST_WHOLE) -> int:
     """A whole number within the limits."""
     if not isinstance(value, float) or not value.is_integer() or not lowest <= value <= highest:
-        raise Differs(where, value, f"a whole number from {lowest} to {highest}")
+        raise Mismatch(where, value, f"a whole number from {lowest} to {highest}")
     return int(value)
 
 
 def listed(value: object, where: str, length: int | None = None) -> list[Any]:
     """A list, of this length if one is given."""
     if not isinstance(value, list):
-        raise Differs(where, value, "a list")
+        raise Mismatch(where, value, "a list")
     if length is not None and len(value) != length:
-        raise Differs(f"the length of {where}", len(value), length)
+        raise Mismatch(f"the length of {where}", len(value), length)
     return value
 
 
@@ -124,7 +124,7 @@ def numbers(value: object, where: str, length: int | None = None) -> NDArray[np.
     """A list of finite numbers, as an array."""
     values = listed(value, where, length)
     if not set(map(type, values)) <= {float}:
-        raise Differs(where, value, "a list of numbers")
+        raise Mismatch(where, value, "a list of numbers")
     # Numbers too large for a float are no canonical JSON: all of these are finite.
     return np.array(values, dtype=np.float64)
 
@@ -132,7 +132,7 @@ def numbers(value: object, where: str, length: int | None = None) -> NDArray[np.
 def equal(where: str, claimed: object, found: object) -> None:
     """Raise unless the two are the same, numbers to the last digit and whole or not."""
     if isinstance(claimed, bool) is not isinstance(found, bool) or claimed != found:
-        raise Differs(where, claimed, found)
+        raise Mismatch(where, claimed, found)
 
 
 def same(where: str, claimed: object, found: object) -> None:

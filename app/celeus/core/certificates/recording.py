@@ -1,6 +1,6 @@
-"""A fold without the pool: surrogates, ranges and variances as somebody wrote them down.
+"""A fold without the pool, from the surrogates, ranges and variances that a certificate records.
 
-What is written down takes the place of the pool in the same fold that the service runs. Any
+The record takes the place of the pool in the same fold that the service runs. Any
 surrogate and variance fixed before the draw keep the interval valid, and whether these were cannot
 be seen from them alone; what can be seen is checked on the way: that a round's range holds the
 signal for whatever loss the item might have had.
@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from app.core.folding import Fold
-from app.core.ledger import Draw
-from app.core.opening import game_of
-from app.core.plan import Plan
-from app.core.proposals import Chosen
-from app.core.reading import Differs
-from app.core.signals import Range, RangeLeft, check, signal
+from celeus.core.certificates.parsing import Mismatch
+from celeus.core.eprocess.signals import Range, RangeLeft, check, signal
+from celeus.core.ledger import Draw
+from celeus.core.plans.plan import Plan
+from celeus.core.sampling.proposals import ProposedDraw
+from celeus.core.sessions.engine import confidence_sequence_of
+from celeus.core.sessions.fold import Fold
 
 Floats = NDArray[np.float64]
 Items = NDArray[np.int32]
@@ -26,7 +26,7 @@ Items = NDArray[np.int32]
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What every folded round was told before its loss; arrays have one number a round.
+    """What was fixed before the loss of every folded round; arrays have one number a round.
 
     ``sum`` is that of the surrogates of the whole pool. ``variance`` is None where the policy
     predicts none, ``other`` holds the range of the second completion for rounds where its plug-in
@@ -34,15 +34,15 @@ class Recorded:
     """
 
     sum: float
-    guess: Floats
-    left: Floats
+    surrogate: Floats
+    surrogates_left: Floats
     lower: Floats
     upper: Floats
     variance: Floats | None
     other: Mapping[int, Range]
 
 
-class RecordedGuesses:
+class RecordedPredictor:
     """Surrogates as recorded, in the order of the rounds."""
 
     __slots__ = ("_asked", "_plan", "_recorded", "_round")
@@ -54,43 +54,43 @@ class RecordedGuesses:
         self._asked = 0
 
     @property
-    def left(self) -> float:
+    def surrogates_left(self) -> float:
         """Sum of the surrogates of the items not folded."""
-        known = self._recorded.left
-        return float(known[self._round - 1]) if known.size else self._recorded.sum
+        sums = self._recorded.surrogates_left
+        return float(sums[self._round - 1]) if sums.size else self._recorded.sum
 
     @property
-    def spread(self) -> Floats:
-        """Nothing: who may be drawn is not asked of a record."""
+    def residual_moments(self) -> Floats:
+        """Empty: a record proposes no draws."""
         return np.empty(0)
 
-    def of(self, draw: Draw) -> float:
+    def surrogate(self, draw: Draw) -> float:
         """Surrogate of the drawn item."""
-        return float(self._recorded.guess[draw.round - 1])
+        return float(self._recorded.surrogate[draw.round - 1])
 
-    def possible(self, draw: Draw, plug_in: float) -> Range:
-        """The recorded range: asked again in a round, that of the second completion."""
+    def signal_range(self, draw: Draw, plug_in: float) -> Range:
+        """The recorded range; a second call in a round gives that of the second completion."""
         at, recorded, plan = draw.round - 1, self._recorded, self._plan
         where = "rounds.range"
-        found = Range(float(recorded.lower[at]), float(recorded.upper[at]))
+        recorded_range = Range(float(recorded.lower[at]), float(recorded.upper[at]))
         if self._asked:
             where = "rounds.other.range"
             second = recorded.other.get(draw.round)
             if second is None:
-                raise Differs(f"rounds.other, round {draw.round}", None, "a second plug-in part")
-            found = second
+                raise Mismatch(f"rounds.other, round {draw.round}", None, "a second plug-in part")
+            recorded_range = second
         self._asked += 1
-        guess = self.of(draw)
+        surrogate = self.surrogate(draw)
         for loss in (plan.lower, plan.upper):
-            value = signal(plug_in, loss - guess, plan.items, draw.q)
+            value = signal(plug_in, loss - surrogate, plan.items, draw.q)
             try:
-                check(value, found)
+                check(value, recorded_range)
             except RangeLeft:
                 place = f"{where}, round {draw.round}"
-                claimed = f"{found.lower:.17g} to {found.upper:.17g}"
+                claimed = f"{recorded_range.lower:.17g} to {recorded_range.upper:.17g}"
                 rule = f"a range with {value:.17g}, the signal of a loss of {loss:g}"
-                raise Differs(place, claimed, rule) from None
-        return found
+                raise Mismatch(place, claimed, rule) from None
+        return recorded_range
 
     def variance(self, draw: Draw) -> float:
         """Predicted variance of the draw's signal, NaN when none was."""
@@ -105,18 +105,18 @@ class RecordedGuesses:
 
 
 @dataclass(slots=True)
-class RecordedDraws:
-    """Draws as recorded: nothing can be drawn from a record, and nobody may be drawn twice."""
+class RecordedProposal:
+    """The proposal of a record: it proposes no draw, and refuses an item drawn twice."""
 
     drawn_in: Items = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
     _taken: set[int] = field(default_factory=set)
 
-    def choose(self, coin: float, spread: Floats) -> Chosen:
-        """Nobody knows: the seed alone does not tell without the pool."""
+    def choose(self, coin: float, residual_moments: Floats) -> ProposedDraw:
+        """Not possible: the seed does not determine the draws without the pool."""
         raise NotImplementedError
 
-    def chance(self, item: int, spread: Floats) -> Chosen:
-        """Nobody knows."""
+    def chance(self, item: int, residual_moments: Floats) -> ProposedDraw:
+        """Not possible without the pool."""
         raise NotImplementedError
 
     def take(self, item: int, round_: int) -> None:
@@ -128,15 +128,16 @@ class RecordedDraws:
 
 
 @dataclass(frozen=True, slots=True)
-class RecordedOpening:
-    """The opening of a session whose pool is not at hand."""
+class RecordedEngine:
+    """The engine of a session whose pool is not at hand."""
 
     plan: Plan
     recorded: Recorded
-    proposal: RecordedDraws = field(default_factory=RecordedDraws)
+    proposal: RecordedProposal = field(default_factory=RecordedProposal)
 
     def fold(self) -> Fold:
         """The fold before its first round."""
         return Fold(
-            RecordedGuesses(self.plan, self.recorded), game_of(self.plan, self.recorded.sum)
+            RecordedPredictor(self.plan, self.recorded),
+            confidence_sequence_of(self.plan, self.recorded.sum),
         )

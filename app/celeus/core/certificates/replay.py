@@ -1,6 +1,6 @@
-"""Replaying a certificate's ledger with the scores at hand: who could be drawn, and who was.
+"""Replay of a certificate's ledger with the pool's scores: every draw is checked.
 
-With the seed every draw is proposed again; without it the item is taken as drawn, and its
+With the seed every draw is proposed again; without it the item is the recorded one, and its
 probability is computed again. Rounds are folded as late as the next draw allows, so that a row of
 corrections costs one fold.
 """
@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from app.core.ledger import Draw
-from app.core.losses import LossScale
-from app.core.plan import Plan
-from app.core.pool import Pool
-from app.core.reading import Differs, Object, equal, same
-from app.core.session import State, begin, enter, fold_ready, propose
-from app.core.surrogates import Scores, scores
-from app.core.transcript import Transcript
-from app.errors import Refusal
+from celeus.core.certificates.parsing import Mismatch, Object, equal, same
+from celeus.core.certificates.transcript import Transcript
+from celeus.core.ledger import Draw
+from celeus.core.plans.plan import Plan
+from celeus.core.pools.losses import LossScale
+from celeus.core.pools.pool import Pool
+from celeus.core.pools.surrogates import Scores, scores
+from celeus.core.sessions.state import State, begin, enter, fold_ready, propose
+from celeus.errors import Refusal
 
 MOST_ITEMS_UNSEEN = 2_000_000
 """Largest pool that is set up from the number of its items alone."""
@@ -41,9 +41,9 @@ def pool_of(evidence: Evidence, header: Object, scale: LossScale) -> Pool:
     items = int(header["items"])
     for name, column in evidence.columns.items():
         if len(column) != items:
-            raise Differs("pool.items", items, f"a column {name} of {len(column)} items")
+            raise Mismatch("pool.items", items, f"a column {name} of {len(column)} items")
         if column.dtype.kind == "f" and not np.isfinite(column).all():
-            raise Differs("pool.columns", name, "finite numbers")
+            raise Mismatch("pool.columns", name, "finite numbers")
     pool = Pool(items, scale, evidence.columns, evidence.groups, evidence.items_digest)
     same("pool", header, pool.header())
     return pool
@@ -55,19 +55,21 @@ def scores_for(plan: Plan, pool: Pool | None) -> Scores | None:
         try:
             return scores(pool, plan.strategy)
         except Refusal as refusal:
-            raise Differs(f"plan.{refusal.field}", refusal.value, refusal.rule) from refusal
+            raise Mismatch(f"plan.{refusal.field}", refusal.value, refusal.rule) from refusal
     if plan.policy.uses_scores or plan.items > MOST_ITEMS_UNSEEN:
         return None
     return Scores(np.full(plan.items, plan.lower), np.zeros(plan.items), None)
 
 
-def replayed(plan: Plan, known: Scores, seed: bytes | None, transcript: Transcript) -> State:
+def replay_transcript(
+    plan: Plan, item_scores: Scores, seed: bytes | None, transcript: Transcript
+) -> State:
     """The state after the ledger, every draw being the one that was due, or one that could be."""
-    state = begin(plan, known, seed or b"")
+    state = begin(plan, item_scores, seed or b"")
     for at, event in enumerate(transcript.events):
         if isinstance(event, Draw):
             if plan.policy.has_goal:
-                # Only then does who may be drawn depend on the losses.
+                # Only with a goal do the draws depend on the losses.
                 state = fold_ready(plan, state)
             _compare(f"ledger[{at}]", event, _due(plan, state, event, seed))
         state = enter(state, event)
@@ -81,17 +83,17 @@ def check_labels(pool: Pool, transcript: Transcript) -> None:
         where = f"ledger[{at}].loss"
         round_, loss = getattr(event, "round", 0), getattr(event, "loss", None)
         try:
-            found = pool.loss_of_label(transcript.draws[round_ - 1].item, label)
+            expected = pool.loss_of_label(transcript.draws[round_ - 1].item, label)
         except Refusal as refusal:
-            raise Differs(f"ledger[{at}].detail.label", label, refusal.rule) from refusal
-        if loss is None or abs(loss - found) > SLACK * max(1.0, abs(found)):
-            raise Differs(where, loss, found)
+            raise Mismatch(f"ledger[{at}].detail.label", label, refusal.rule) from refusal
+        if loss is None or abs(loss - expected) > SLACK * max(1.0, abs(expected)):
+            raise Mismatch(where, loss, expected)
 
 
 def _due(plan: Plan, state: State, event: Draw, seed: bytes | None) -> Draw:
     if seed is not None:
         return propose(plan, state)
-    item, q, strata_q = state.proposal.chance(event.item, state.fold.guesses.spread)
+    item, q, strata_q = state.proposal.chance(event.item, state.fold.predictor.residual_moments)
     return Draw(event.round, item, q, state.sequence, strata_q)
 
 
@@ -99,7 +101,7 @@ def _compare(where: str, claimed: Draw, due: Draw) -> None:
     equal(f"{where}.item", claimed.item, due.item)
     equal(f"{where}.seen", claimed.seen, due.seen)
     if abs(claimed.q - due.q) > SLACK * due.q:
-        raise Differs(f"{where}.q", claimed.q, due.q)
+        raise Mismatch(f"{where}.q", claimed.q, due.q)
     if claimed.strata_q is None or due.strata_q is None:
         return
     equal(f"the strata of {where}.strata_q", claimed.strata_q.size, due.strata_q.size)
@@ -107,4 +109,4 @@ def _compare(where: str, claimed: Draw, due: Draw) -> None:
     if apart.size:
         k = int(apart[0])
         place = f"{where}.strata_q, stratum {k}"
-        raise Differs(place, float(claimed.strata_q[k]), float(due.strata_q[k]))
+        raise Mismatch(place, float(claimed.strata_q[k]), float(due.strata_q[k]))

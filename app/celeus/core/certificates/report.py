@@ -1,7 +1,7 @@
-"""What a verification found."""
+"""The report of a verification: checks made, checks skipped, and the first difference."""
 
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Self
 
 CHECKS = (
     "form",
@@ -36,11 +36,18 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """Who signed; ``trusted`` is None when no key to be trusted was given."""
+    """The signature; ``trusted`` is None when no trusted key was given."""
 
     public_key: str | None = None
     valid: bool = False
     trusted: bool | None = None
+
+
+def shown(value: object) -> str:
+    """A value, or the description of one, as a sentence holds it."""
+    if value is None:
+        return "missing"
+    return value if isinstance(value, str) and value else repr(value)
 
 
 @dataclass(slots=True)
@@ -72,10 +79,21 @@ class Report:
         """Plain values."""
         return asdict(self)
 
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """The report whose ``to_dict`` gave ``values``."""
+        difference = values["difference"]
+        inner = {
+            "signature": Signature(**values["signature"]),
+            "difference": None if difference is None else Difference(**difference),
+        }
+        return cls(**(values | inner))
+
     @property
     def line(self) -> str:
         """The verdict in one line."""
-        found = self.difference
-        if found is None:
+        difference = self.difference
+        if difference is None:
             return f"valid {self.kind} certificate of {self.session_id}"
-        return f"not valid: {found.where} is {found.claimed!r}, should be {found.found!r}"
+        claimed, expected = shown(difference.claimed), shown(difference.found)
+        return f"not valid: {difference.where} is {claimed}, expected {expected}"

@@ -1,7 +1,7 @@
 """A certificate read back: its plan made again from its own claim, its pool's header, its rounds.
 
 Nothing here asks whether the claim is true, only whether the document is one that a session could
-have led to. ``verification`` asks the rest.
+have led to. ``verify`` asks the rest.
 """
 
 import hashlib
@@ -11,13 +11,10 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from app.core.losses import KINDS, LossScale
-from app.core.plan import METHOD_VERSION, Claim, Plan, PoolFacts, make_plan
-from app.core.policies import POLICIES, SIMULATION_ONLY, Policy, policy_named
-from app.core.pool import canonical
-from app.core.reading import (
+from celeus.core.canonical import canonical_json
+from celeus.core.certificates.parsing import (
     DIGEST,
-    Differs,
+    Mismatch,
     Object,
     equal,
     flag,
@@ -29,11 +26,14 @@ from app.core.reading import (
     text,
     whole,
 )
-from app.core.recorded import Recorded
-from app.core.signals import Range
-from app.core.stopping import Question, Side
-from app.core.surrogates import Strategy
-from app.errors import Refusal
+from celeus.core.certificates.recording import Recorded
+from celeus.core.eprocess.signals import Range
+from celeus.core.plans.plan import METHOD_VERSION, Claim, Plan, PoolFacts, make_plan
+from celeus.core.plans.policies import POLICIES, SIMULATION_ONLY, Policy, policy_named
+from celeus.core.plans.stopping import Question, Side
+from celeus.core.pools.losses import KINDS, LossScale
+from celeus.core.pools.surrogates import Strategy
+from celeus.errors import Refusal
 
 Floats = NDArray[np.float64]
 
@@ -64,13 +64,13 @@ def header_of(value: object) -> tuple[Object, LossScale]:
     kind = text(loss["kind"], "pool.loss.kind")
     lower = number(loss["lower"], "pool.loss.lower")
     upper = number(loss["upper"], "pool.loss.upper")
-    found = next((known for known in KINDS if known == kind), None)
-    if found is None:
-        raise Differs("pool.loss.kind", kind, "one of " + ", ".join(KINDS))
+    loss_kind = next((choice for choice in KINDS if choice == kind), None)
+    if loss_kind is None:
+        raise Mismatch("pool.loss.kind", kind, "one of " + ", ".join(KINDS))
     try:
-        scale = LossScale(found, lower, upper)
+        scale = LossScale(loss_kind, lower, upper)
     except Refusal as refusal:
-        raise Differs(f"pool.{refusal.field}", refusal.value, refusal.rule) from refusal
+        raise Mismatch(f"pool.{refusal.field}", refusal.value, refusal.rule) from refusal
     for at, name in enumerate(listed(header["groups"], "pool.groups")):
         text(name, f"pool.groups[{at}]")
     for at, one in enumerate(listed(header["columns"], "pool.columns")):
@@ -85,11 +85,11 @@ def header_of(value: object) -> tuple[Object, LossScale]:
 
 def header_digest(header: Mapping[str, Any]) -> str:
     """The digest of the pool with this header."""
-    return hashlib.sha256(canonical(dict(header))).hexdigest()
+    return hashlib.sha256(canonical_json(dict(header))).hexdigest()
 
 
 def plan_of(value: object, header: Object, scale: LossScale) -> Plan:
-    """The plan that the claim in ``value`` leads to; Differs where ``value`` is another one."""
+    """The plan that the claim in ``value`` leads to; Mismatch where ``value`` is another one."""
     values = members(value, "plan", value if isinstance(value, dict) else ())
     equal("plan.method_version", values.get("method_version"), METHOD_VERSION)
     items = whole(header["items"], "pool.items", 1)
@@ -110,7 +110,7 @@ def plan_of(value: object, header: Object, scale: LossScale) -> Plan:
             _strategy_of(values.get("strategy")),
         )
     except Refusal as refusal:
-        raise Differs(f"plan.{refusal.field}", refusal.value, refusal.rule) from refusal
+        raise Mismatch(f"plan.{refusal.field}", refusal.value, refusal.rule) from refusal
     same("plan", values, plan.to_dict())
     return plan
 
@@ -133,15 +133,15 @@ def recorded_of(value: object, surrogates: object, plan: Plan, folded: int) -> R
     slack = SLACK * width + ROUNDING * max(abs(plan.lower), abs(plan.upper))
     scale = np.full(folded, plan.lower - slack), np.full(folded, plan.upper + slack)
     _within("rounds.guess", arrays["guess"], *scale)
-    left = items - np.arange(folded)
-    _within("rounds.left", arrays["left"], left * scale[0], left * scale[1])
+    items_left = items - np.arange(folded)
+    _within("rounds.left", arrays["left"], items_left * scale[0], items_left * scale[1])
     whole_pool = number(
         surrogates, "surrogates", items * (plan.lower - slack), items * (plan.upper + slack)
     )
     return Recorded(
         sum=whole_pool,
-        guess=arrays["guess"],
-        left=arrays["left"],
+        surrogate=arrays["guess"],
+        surrogates_left=arrays["left"],
         lower=arrays["range_lower"],
         upper=arrays["range_upper"],
         variance=variance,
@@ -150,11 +150,11 @@ def recorded_of(value: object, surrogates: object, plan: Plan, folded: int) -> R
 
 
 def compare_rounds(claimed: Object, found: Mapping[str, Any], plan: Plan) -> None:
-    """Raise Differs at the first round that does not say what was ``found``.
+    """Raise Mismatch at the first round that does not say what was ``found``.
 
     Numbers may differ by SLACK: logarithms and exponentials are not the same on all processors.
     """
-    first: tuple[int, Differs] | None = None
+    first: tuple[int, Mismatch] | None = None
     for name in COLUMNS:
         if found[name] is None:
             continue
@@ -162,7 +162,7 @@ def compare_rounds(claimed: Object, found: Mapping[str, Any], plan: Plan) -> Non
         at = _first_apart(one, other, _slack(name, one, other, plan))
         if at is not None and (first is None or at < first[0]):
             where = f"rounds.{name}, round {at + 1}"
-            first = at, Differs(where, float(one[at]), float(other[at]))
+            first = at, Mismatch(where, float(one[at]), float(other[at]))
     if first is not None:
         raise first[1]
     same("rounds.other.round", claimed["other"]["round"], found["other"]["round"])
@@ -171,18 +171,18 @@ def compare_rounds(claimed: Object, found: Mapping[str, Any], plan: Plan) -> Non
         at = _first_apart(one, other, _slack(name, one, other, plan))
         if at is not None:
             where = f"rounds.other.{name}, round {found['other']['round'][at]}"
-            raise Differs(where, float(one[at]), float(other[at]))
+            raise Mismatch(where, float(one[at]), float(other[at]))
 
 
 def close(where: str, claimed: object, found: float, plan: Plan, *, column: str = "lower") -> None:
     """Raise unless a number is the one found, but for the slack that ``column`` has."""
     one, other = np.array([number(claimed, where)]), np.array([found])
     if _first_apart(one, other, _slack(column, one, other, plan)) is not None:
-        raise Differs(where, claimed, found)
+        raise Mismatch(where, claimed, found)
 
 
 def _claim_of(values: Object) -> Claim:
-    """What the session was asked to certify, every default said."""
+    """The claim the session certifies, with every default filled in."""
     bound = members(
         values.get("bound"), "plan.bound", ("kind", "alpha2", "half_width", "assumption")
     )
@@ -213,35 +213,35 @@ def _questions_of(value: object) -> tuple[Question, ...]:
     questions: list[Question] = []
     for at, one in enumerate([] if value is None else listed(value, "plan.questions")):
         where = f"plan.questions[{at}]"
-        asked = members(one, where, ("side", "threshold"))
-        side = next((known for known in get_args(Side) if known == asked["side"]), None)
+        values = members(one, where, ("side", "threshold"))
+        side = next((choice for choice in get_args(Side) if choice == values["side"]), None)
         if side is None:
-            raise Differs(f"{where}.side", asked["side"], "one of " + ", ".join(get_args(Side)))
-        questions.append(Question(side, number(asked["threshold"], f"{where}.threshold")))
+            raise Mismatch(f"{where}.side", values["side"], "one of " + ", ".join(get_args(Side)))
+        questions.append(Question(side, number(values["threshold"], f"{where}.threshold")))
     return tuple(questions)
 
 
 def _policy_of(value: object) -> Policy:
     name = text(value.get("name") if isinstance(value, dict) else None, "plan.policy.name")
     if name not in POLICIES or name in SIMULATION_ONLY:
-        known = ", ".join(sorted(set(POLICIES) - SIMULATION_ONLY))
-        raise Differs("plan.policy.name", name, f"one of {known}")
-    usual = POLICIES[name].parameters()
-    given = members(value, "plan.policy", usual)
-    for field, default in usual.items():
-        if type(given[field]) is not type(default):
-            raise Differs(f"plan.policy.{field}", given[field], f"a value like {default!r}")
-    chosen = {field: value for field, value in given.items() if value != usual[field]}
+        names = ", ".join(sorted(set(POLICIES) - SIMULATION_ONLY))
+        raise Mismatch("plan.policy.name", name, f"one of {names}")
+    defaults = POLICIES[name].parameters()
+    parameters = members(value, "plan.policy", defaults)
+    for field, default in defaults.items():
+        if type(parameters[field]) is not type(default):
+            raise Mismatch(f"plan.policy.{field}", parameters[field], f"a value like {default!r}")
+    changes = {field: value for field, value in parameters.items() if value != defaults[field]}
     try:
-        return policy_named(name, **chosen)
+        return policy_named(name, **changes)
     except Refusal as refusal:
-        raise Differs(f"plan.policy.{refusal.field}", refusal.value, refusal.rule) from refusal
+        raise Mismatch(f"plan.policy.{refusal.field}", refusal.value, refusal.rule) from refusal
 
 
 def _strategy_of(value: object) -> Strategy | None:
-    found = next((known for known in get_args(Strategy) if known == value), None)
-    equal("plan.strategy", value, found)
-    return found
+    strategy = next((choice for choice in get_args(Strategy) if choice == value), None)
+    equal("plan.strategy", value, strategy)
+    return strategy
 
 
 def _other_of(value: object, folded: int) -> dict[int, Range]:
@@ -252,7 +252,7 @@ def _other_of(value: object, folded: int) -> dict[int, Range]:
     if rounds.size:
         steps = np.diff(rounds, prepend=0.0)
         if (steps < 1.0).any() or (rounds % 1.0).any() or rounds[-1] > folded:
-            raise Differs("rounds.other.round", other["round"], f"rounds 1 to {folded} in order")
+            raise Mismatch("rounds.other.round", other["round"], f"rounds 1 to {folded} in order")
     return {
         int(round_): Range(float(lower), float(upper))
         for round_, _, lower, upper in zip(*arrays, strict=True)
@@ -264,7 +264,7 @@ def _within(where: str, values: Floats, lowest: Floats, highest: Floats) -> None
     if outside.size:
         at = int(outside[0])
         rule = f"a number from {lowest[at]:g} to {highest[at]:g}"
-        raise Differs(f"{where}, round {at + 1}", float(values[at]), rule)
+        raise Mismatch(f"{where}, round {at + 1}", float(values[at]), rule)
 
 
 def _first_apart(one: Floats, other: Floats, slack: Floats) -> int | None:

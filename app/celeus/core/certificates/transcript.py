@@ -12,14 +12,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from app.core.chain import Record, strata_of_hex
-from app.core.ledger import Amendment, Change, Draw, Event, Observation, Unjudgeable
-from app.core.losses import LossScale
-from app.core.plan import Plan, check_budget, check_precision
-from app.core.reading import HEX, MOMENT, Differs, Object, equal, flag, members, number, text, whole
-from app.core.stopping import StoppingRule
-from app.core.strata import MOST_STRATA
-from app.errors import Refusal
+from celeus.core.certificates.chain import Record, strata_of_hex
+from celeus.core.certificates.parsing import (
+    HEX,
+    MOMENT,
+    Mismatch,
+    Object,
+    equal,
+    flag,
+    members,
+    number,
+    text,
+    whole,
+)
+from celeus.core.ledger import Amendment, Change, Draw, Event, Observation, Unjudgeable
+from celeus.core.plans.plan import Plan, check_budget, check_precision
+from celeus.core.plans.stopping import StoppingRule
+from celeus.core.pools.losses import LossScale
+from celeus.core.pools.strata import MOST_STRATA
+from celeus.errors import Refusal
 
 STATES = ("active", "paused", "closed")
 SLACK = 1e-9
@@ -70,17 +81,17 @@ class Transcript:
         return self._rule or self.plan.stopping
 
     def read(self, value: object) -> None:
-        """Take in the next record; Differs when it cannot be the next one."""
+        """Read the next record; Mismatch when it cannot be the next one."""
         where = f"ledger[{len(self.records)}]"
         kind = text(value.get("kind") if isinstance(value, dict) else None, f"{where}.kind")
         if kind not in FORMS:
-            raise Differs(f"{where}.kind", kind, "one of " + ", ".join(FORMS))
+            raise Mismatch(f"{where}.kind", kind, "one of " + ", ".join(FORMS))
         record = members(value, where, EVERY + FORMS[kind], OPTIONAL.get(kind, ("detail",)))
         sequence = whole(record["sequence"], f"{where}.sequence")
         equal(f"{where}.sequence", sequence, len(self.records) + 1)
         text(record["at"], f"{where}.at", MOMENT)
         if self.closed:
-            raise Differs(where, kind, "no event after the session was closed")
+            raise Mismatch(where, kind, "no event after the session was closed")
         detail = _detail(record.get("detail"), f"{where}.detail")
         if "label" in detail:
             self.labels[len(self.records)] = whole(detail["label"], f"{where}.detail.label")
@@ -101,10 +112,10 @@ class Transcript:
         equal(f"{where}.round", whole(record["round"], f"{where}.round"), round_)
         most = min(plan.items, self.rule.budget)
         if round_ > most:
-            raise Differs(f"{where}.round", round_, f"at most {most} draws")
+            raise Mismatch(f"{where}.round", round_, f"at most {most} draws")
         item = whole(record["item"], f"{where}.item", 0, plan.items - 1)
         if item in self._items:
-            raise Differs(f"{where}.item", item, "an item not drawn before")
+            raise Mismatch(f"{where}.item", item, "an item not drawn before")
         self._items.add(item)
         # Whatever the policy, uniform draws leave every item this much.
         least = plan.policy.beta / (plan.items - round_ + 1) * (1.0 - SLACK)
@@ -120,19 +131,19 @@ class Transcript:
     def _strata(self, value: object, q: float, where: str) -> NDArray[np.float64] | None:
         if not self.plan.policy.has_goal:
             if value is not None:
-                raise Differs(where, value, "nothing: the policy has no strata")
+                raise Mismatch(where, value, "nothing: the policy has no strata")
             return None
         packed = text(value, where, HEX)
         if len(packed) % 16 or len(packed) > 16 * MOST_STRATA:
-            raise Differs(where, value, f"the bytes of 1 to {MOST_STRATA} numbers")
-        found = strata_of_hex(packed)
-        if not (np.isfinite(found) & (found > 0.0)).all():
-            raise Differs(where, value, "probabilities above 0")
+            raise Mismatch(where, value, f"the bytes of 1 to {MOST_STRATA} numbers")
+        strata_q = strata_of_hex(packed)
+        if not (np.isfinite(strata_q) & (strata_q > 0.0)).all():
+            raise Mismatch(where, value, "probabilities above 0")
         if self.draws and (before := self.draws[0].strata_q) is not None:
-            equal(f"the strata of {where}", found.size, before.size)
-        if not (found == q).any():
-            raise Differs(where, f"none of {found.size} is {q!r}", f"q = {q!r} of one stratum")
-        return found
+            equal(f"the strata of {where}", strata_q.size, before.size)
+        if not (strata_q == q).any():
+            raise Mismatch(where, f"none of {strata_q.size} is {q!r}", f"q = {q!r} of one stratum")
+        return strata_q
 
     def _observation(self, record: Object, where: str) -> Observation:
         round_ = self._judge(record, where)
@@ -144,31 +155,31 @@ class Transcript:
     def _amendment(self, record: Object, where: str) -> Amendment:
         round_ = self._drawn(record, where)
         if not self._judged[round_ - 1]:
-            raise Differs(f"{where}.round", round_, "a round that was judged")
+            raise Mismatch(f"{where}.round", round_, "a round that was judged")
         self.amendments += 1
-        given = "loss" in record
-        return Amendment(round_, self._loss(record["loss"], f"{where}.loss") if given else None)
+        has_loss = "loss" in record
+        return Amendment(round_, self._loss(record["loss"], f"{where}.loss") if has_loss else None)
 
     def _change(self, record: Object, where: str) -> Change:
         where += ".detail"
-        told = record["detail"]
-        detail = members(told, where, ("precision", "budget", "state"), told)
+        content = record["detail"]
+        detail = members(content, where, ("precision", "budget", "state"), content)
         precision = detail["precision"]
         if precision is not None:
             precision = number(precision, f"{where}.precision")
         budget = whole(detail["budget"], f"{where}.budget")
         if budget < len(self.draws):
-            raise Differs(f"{where}.budget", budget, f"at least the {len(self.draws)} draws made")
+            raise Mismatch(f"{where}.budget", budget, f"at least the {len(self.draws)} draws made")
         try:
-            # What stays is not asked for again.
+            # An unchanged precision was checked before.
             if precision != self.rule.precision:
                 check_precision(self.plan, precision)
             check_budget(budget, self.plan.items)
         except Refusal as refusal:
-            raise Differs(f"{where}.{refusal.field}", refusal.value, refusal.rule) from refusal
+            raise Mismatch(f"{where}.{refusal.field}", refusal.value, refusal.rule) from refusal
         state = text(detail["state"], f"{where}.state")
         if state not in STATES:
-            raise Differs(f"{where}.state", state, "one of " + ", ".join(STATES))
+            raise Mismatch(f"{where}.state", state, "one of " + ", ".join(STATES))
         stop = detail.get("stop_when_decided")
         if stop is not None:
             flag(stop, f"{where}.stop_when_decided")
@@ -179,13 +190,13 @@ class Transcript:
     def _drawn(self, record: Object, where: str) -> int:
         round_ = whole(record["round"], f"{where}.round", 1)
         if round_ > len(self.draws):
-            raise Differs(f"{where}.round", round_, f"a round drawn: 1 to {len(self.draws)}")
+            raise Mismatch(f"{where}.round", round_, f"a round drawn: 1 to {len(self.draws)}")
         return round_
 
     def _judge(self, record: Object, where: str) -> int:
         round_ = self._drawn(record, where)
         if self._judged[round_ - 1]:
-            raise Differs(f"{where}.round", round_, "a round that was not judged")
+            raise Mismatch(f"{where}.round", round_, "a round that was not judged")
         self._judged[round_ - 1] = True
         return round_
 
@@ -194,7 +205,7 @@ class Transcript:
         try:
             return self.scale.check(loss)
         except Refusal as refusal:
-            raise Differs(where, loss, refusal.rule) from refusal
+            raise Mismatch(where, loss, refusal.rule) from refusal
 
 
 def _detail(value: object, where: str) -> Mapping[str, Any]:
@@ -202,8 +213,8 @@ def _detail(value: object, where: str) -> Mapping[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise Differs(where, value, "an object")
+        raise Mismatch(where, value, "an object")
     for name, inner in value.items():
         if isinstance(inner, dict | list):
-            raise Differs(f"{where}.{name}", inner, "a text or a number")
+            raise Mismatch(f"{where}.{name}", inner, "a text or a number")
     return value

@@ -1,8 +1,8 @@
-"""Whether a certificate is true to itself, to its pool and to its key.
+"""Verification of a certificate: against itself, its pool and its signing key.
 
 Everything is computed again from the document alone, by the fold that the service runs; with the
-pool's columns also what the recorded surrogates, probabilities and draws rest on. What could not
-be checked is named with its reason, and of what does not hold the first place.
+pool's columns also what the recorded surrogates, probabilities and draws rest on. The report names
+the checks that could not be made, each with its reason, and the first difference.
 """
 
 import json
@@ -13,8 +13,22 @@ from typing import Final
 
 import numpy as np
 
-from app.core.certificate import claim_of, digest_of, message_of, rounds_of
-from app.core.certified import (
+from celeus.core.canonical import canonical_json
+from celeus.core.certificates.chain import chain_heads, chain_start
+from celeus.core.certificates.document import claim_of, digest_of, message_of, rounds_of
+from celeus.core.certificates.ed25519 import signed_by
+from celeus.core.certificates.form import form_of
+from celeus.core.certificates.parsing import Mismatch, Object, equal, listed, members, same
+from celeus.core.certificates.recording import Recorded, RecordedEngine
+from celeus.core.certificates.replay import (
+    Evidence,
+    check_labels,
+    pool_of,
+    replay_transcript,
+    scores_for,
+)
+from celeus.core.certificates.report import Difference, Report, Signature
+from celeus.core.certificates.schema import (
     close,
     compare_rounds,
     header_digest,
@@ -22,27 +36,12 @@ from app.core.certified import (
     plan_of,
     recorded_of,
 )
-from app.core.chain import chain_heads, chain_start
-from app.core.form import form_of
-from app.core.jcs import canonical_json
-from app.core.losses import LossScale
-from app.core.plan import Plan
-from app.core.pool import Pool
-from app.core.randomness import commitment
-from app.core.reading import (
-    Differs,
-    Object,
-    equal,
-    listed,
-    members,
-    same,
-)
-from app.core.recorded import Recorded, RecordedOpening
-from app.core.replaying import Evidence, check_labels, pool_of, replayed, scores_for
-from app.core.report import Difference, Report, Signature
-from app.core.session import Coins, State, replay
-from app.core.signing import signed_by
-from app.core.transcript import Transcript
+from celeus.core.certificates.transcript import Transcript
+from celeus.core.plans.plan import Plan
+from celeus.core.pools.losses import LossScale
+from celeus.core.pools.pool import Pool
+from celeus.core.randomness import commitment
+from celeus.core.sessions.state import Coins, State, replay
 
 LARGEST_CLAIM = 1 << 16
 
@@ -92,11 +91,13 @@ class _Inspection:
         """Check until something differs."""
         try:
             self._check()
-        except Differs as found:
+        except Mismatch as found:
             self.report.difference = Difference(found.where, found.claimed, found.found)
         except (ArithmeticError, ValueError) as error:
             # Numbers that no session leads to break the arithmetic: there is no finer place.
-            self.report.difference = Difference(self._place, None, str(error)[:200])
+            self.report.difference = Difference(
+                self._place, None, f"numbers that a session leads to ({str(error)[:200]})"
+            )
         self.report.close()
 
     @contextmanager
@@ -108,7 +109,7 @@ class _Inspection:
     def _check(self) -> None:
         with self._checking("form"):
             self._document = document = form_of(self._data)
-            self._told()
+            self._describe()
         header, scale = header_of(document["pool"])
         with self._checking("plan"):
             plan = self._plan(header, scale)
@@ -127,7 +128,7 @@ class _Inspection:
             equal("signature", self.report.signature.valid, found=True)
         self._issuer()
 
-    def _told(self) -> None:
+    def _describe(self) -> None:
         """What the report says whether it holds or not."""
         report, document = self.report, self._document
         report.kind = document["kind"]
@@ -139,12 +140,12 @@ class _Inspection:
             report.claim = json.loads(claim)
         if document["supersedes"] is not None:
             report.unchecked["supersedes"] = NO_OLDER
-        given = document["signature"]
-        public = bytes.fromhex(given["public_key"])
+        signature = document["signature"]
+        public = bytes.fromhex(signature["public_key"])
         message = message_of(self._data, document)
-        valid = signed_by(message, bytes.fromhex(given["value"]), public)
+        valid = signed_by(message, bytes.fromhex(signature["value"]), public)
         trusted = None if self._trusted is None else public == self._trusted
-        report.signature = Signature(given["public_key"], valid, trusted)
+        report.signature = Signature(signature["public_key"], valid, trusted)
 
     def _plan(self, header: Object, scale: LossScale) -> Plan:
         document = self._document
@@ -171,7 +172,7 @@ class _Inspection:
             with self._checking("noted"):
                 if sequence >= len(heads):
                     rule = f"at least the {sequence} events that were noted"
-                    raise Differs("the length of ledger", len(transcript.records), rule)
+                    raise Mismatch("the length of ledger", len(transcript.records), rule)
                 where = "chain.start" if sequence == 0 else f"ledger[{sequence - 1}]"
                 claimed, found = (head.hex() for head in (heads[sequence], noted))
                 equal(f"the head after {where}", claimed, found)
@@ -200,8 +201,8 @@ class _Inspection:
         plan, document = transcript.plan, self._document
         self._place = "rounds"
         recorded = recorded_of(document["rounds"], document["surrogates"], plan, transcript.folded)
-        known = scores_for(plan, pool)
-        if known is None:
+        item_scores = scores_for(plan, pool)
+        if item_scores is None:
             missing = dict.fromkeys(("draws", "probabilities", "surrogates"), NO_POOL)
             self.report.unchecked |= missing
             with self._checking("rounds"):
@@ -209,7 +210,7 @@ class _Inspection:
                 self._rounds(plan, state, transcript)
             return state
         with self._checking("probabilities", *(["draws"] if seed is not None else [])):
-            state = replayed(plan, known, seed, transcript)
+            state = replay_transcript(plan, item_scores, seed, transcript)
         if seed is None:
             self.report.unchecked["draws"] = NO_SEED
         with self._checking("surrogates", "rounds"):
@@ -219,7 +220,7 @@ class _Inspection:
     def _rounds(self, plan: Plan, state: State, transcript: Transcript) -> None:
         document, points = self._document, state.points
         compare_rounds(document["rounds"], rounds_of(points, transcript.draws), plan)
-        start = points[0].left if points else state.fold.guesses.left
+        start = points[0].surrogates_left if points else state.fold.predictor.surrogates_left
         close("surrogates", document["surrogates"], start, plan, column="left")
 
     def _claim(self, plan: Plan, state: State, *, amended: bool) -> None:
@@ -238,7 +239,7 @@ class _Inspection:
     def _issuer(self) -> None:
         key = self.report.signature.public_key
         if self._trusted is None:
-            self.report.unchecked["issuer"] = f"signed by {key}, which nobody has told me to trust"
+            self.report.unchecked["issuer"] = f"signed by {key}; no trusted key was given"
             return
         with self._checking("issuer"):
             equal("signature.public_key", key, self._trusted.hex())
@@ -246,13 +247,13 @@ class _Inspection:
 
 def _begun(plan: Plan, recorded: Recorded) -> State:
     """The state before the first draw of a session whose pool is not at hand."""
-    opening = RecordedOpening(plan, recorded)
+    engine = RecordedEngine(plan, recorded)
     return State(
         items=plan.items,
         scale=plan.scale,
         coins=Coins(b""),
-        opening=opening,
-        fold=opening.fold(),
+        engine=engine,
+        fold=engine.fold(),
         stopping=plan.stopping,
         questions=plan.questions,
     )

@@ -1,4 +1,4 @@
-"""Cells of pairs in flat arrays, and the round that all of them bet on (see ``pairs``).
+"""Cells of pairs in flat arrays, and the bets of all cells on a round (see ``pair_rows``).
 
 A cell is [v, v + step] in a row, and carries the log stakes of both edges, each below 0 until the
 cell is out. Cells are many and rounds too: what a round needs of a cell is kept beside it, and
@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from app.core.eprocess import WealthLost
-from app.core.goals import Pace, RowGoals, bet, cap, padded
-from app.core.sight import View
+from celeus.core.eprocess.base import WealthLost
+from celeus.core.eprocess.bets import BetScale, RowGoals, bet, cap, padded
+from celeus.core.eprocess.moments import Prediction
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -22,36 +22,37 @@ BLOCK = 8192
 """Cells that bet together: their arrays stay in the processor's cache."""
 
 
-class Places(NamedTuple):
-    """Of every cell: its row and itself, counted from the first ones there are, and its v."""
+class CellIndex(NamedTuple):
+    """Row, cell and v of every cell; rows and cells count from the first ones present."""
 
     row: Indices
     cell: Indices
     edge: Floats
 
-    def part(self, of: slice) -> "Places":
+    def part(self, of: slice) -> "CellIndex":
         """Some of them."""
-        return Places(self.row[of], self.cell[of], self.edge[of])
+        return CellIndex(self.row[of], self.cell[of], self.edge[of])
 
 
-class Board(NamedTuple):
-    """A round as cells see it; rows and cells count from the first ones there are.
+class CellRound(NamedTuple):
+    """The bets of cells on one round; rows and cells count from the first ones present.
 
-    ``most`` is the largest bet by cell, None where the pace's own largest binds every cell before.
+    ``caps`` is the largest bet by cell, None where ``bet_scale.largest`` is
+    smaller for every cell.
     """
 
     signal: float
-    pace: Pace
-    most: Floats | None
+    bet_scale: BetScale
+    caps: Floats | None
     step: float
 
-    def play(self, places: Places, below: Floats, above: Floats) -> tuple[float, bool]:
-        """Bet with cells and change their stakes: the worst gain of all, and whether one is out."""
+    def update(self, index: CellIndex, below: Floats, above: Floats) -> tuple[float, bool]:
+        """Update the stakes of cells; returns the least gain, and whether any cell is out."""
         stake = below + above
         stake *= 0.5
-        pace = self.pace.take(places.row)
-        lam = bet(stake, pace, None if self.most is None else self.most.take(places.cell))
-        low = self.signal - places.edge
+        bet_scale = self.bet_scale.take(index.row)
+        lam = bet(stake, bet_scale, None if self.caps is None else self.caps.take(index.cell))
+        low = self.signal - index.edge
         low *= lam
         lam *= self.step
         high = low - lam
@@ -71,13 +72,13 @@ class PairCells:
     """Cells in flat arrays ordered by row; one that is out has infinite stakes until it leaves."""
 
     __slots__ = (
+        "_accrued",
         "_edge",
         "_first",
+        "_index",
         "_last",
         "_out",
-        "_places",
-        "_played",
-        "_spent",
+        "_updates",
         "above",
         "below",
         "cell",
@@ -88,13 +89,13 @@ class PairCells:
         self, row: Indices, cell: Indices, stakes: tuple[Floats, Floats], edge: Floats
     ) -> None:
         self._edge = edge
-        self._played = 0
-        self._spent = 0.0
+        self._updates = 0
+        self._accrued = 0.0
         self._set(row, cell, *stakes)
 
     @property
     def lowest_row(self) -> int | None:
-        """The lowest row with a cell that stands."""
+        """The lowest row with a cell that is not out."""
         if not self.row.size:
             return None
         if not self._out:
@@ -111,24 +112,24 @@ class PairCells:
             return False
         return bool(self.row[0] >= rows[0] and self.row[-1] <= rows[1])
 
-    def play(self, view: View, signal: float, half: float, goals: RowGoals) -> None:
+    def update(self, prediction: Prediction, signal: float, half: float, goals: RowGoals) -> None:
         """Bet on a signal with every cell; ``goals`` are those of the half-width ``half``."""
-        if self.row.size and self._edge[self._first + 1] < view.lower:
-            self.drop(self._edge[self.cell + 1] < view.lower)
-        variance = padded(view, half)
+        if self.row.size and self._edge[self._first + 1] < prediction.lower:
+            self.drop(self._edge[self.cell + 1] < prediction.lower)
+        variance = padded(prediction, half)
         if self.row.size:
-            needed = goals.part(int(self.row[0]), int(self.row[-1]) + 1)
-            self._bet(view, signal, needed.pace(self._spent, half, variance))
-        self._spent += 1.0 / variance
+            row_goals = goals.part(int(self.row[0]), int(self.row[-1]) + 1)
+            self._bet(prediction, signal, row_goals.bet_scale(self._accrued, half, variance))
+        self._accrued += 1.0 / variance
 
     def drop(self, out: NDArray[np.bool_]) -> None:
-        """Leave these cells, and those with infinite stakes, for good."""
-        kept = ~out
-        kept &= self.below < np.inf
-        self._set(self.row[kept], self.cell[kept], self.below[kept], self.above[kept])
+        """Drop these cells, and those with infinite stakes."""
+        keep = ~out
+        keep &= self.below < np.inf
+        self._set(self.row[keep], self.cell[keep], self.below[keep], self.above[keep])
 
     def join(self, higher: "PairCells") -> None:
-        """Take in cells of higher rows that have played the same rounds."""
+        """Append cells of higher rows that have bet on the same rounds."""
         self._set(
             np.concatenate([self.row, higher.row]),
             np.concatenate([self.cell, higher.cell]),
@@ -141,22 +142,22 @@ class PairCells:
         self._out = bool((below == np.inf).any())
         if row.size:
             self._first, self._last = int(cell.min()), int(cell.max())
-            self._places = Places(row - row[0], cell - self._first, self._edge.take(cell))
+            self._index = CellIndex(row - row[0], cell - self._first, self._edge.take(cell))
 
-    def _bet(self, view: View, signal: float, pace: Pace) -> None:
+    def _bet(self, prediction: Prediction, signal: float, bet_scale: BetScale) -> None:
         upper = self._edge[self._first + 1 : self._last + 2]
-        most = cap(upper, view.lower, pace.fastest)
-        board = Board(signal, pace, most, float(self._edge[1]))
+        caps = cap(upper, prediction.lower, bet_scale.largest_bet)
+        cell_round = CellRound(signal, bet_scale, caps, float(self._edge[1]))
         least = 0.0
         for start in range(0, self.row.size, BLOCK):
             part = slice(start, start + BLOCK)
             stakes = self.below[part], self.above[part]
-            worst, out = board.play(self._places.part(part), *stakes)
+            worst, out = cell_round.update(self._index.part(part), *stakes)
             least = min(least, worst)
             self._out |= out
         if least <= -1.0:
-            message = f"a signal {signal!r} below its range {view.lower!r} took a whole stake"
+            message = f"a signal {signal!r} below its range {prediction.lower!r} took a whole stake"
             raise WealthLost(message)
-        self._played += 1
-        if self._out and self._played % COMPRESS_EVERY == 0:
+        self._updates += 1
+        if self._out and self._updates % COMPRESS_EVERY == 0:
             self.drop(np.zeros(self.row.size, dtype=np.bool_))

@@ -1,8 +1,10 @@
-"""Pairs (v, r) of pool risk and population risk: the bets for target population (METHOD 10).
+"""Pairs (v, r) of pool risk and population risk: the bets for target population.
+
+See docs/method.md#7-target-population-pairs.
 
 A row is a population risk r_i = i / M of a side's frame, tested as "the population risk is at most
 r_i". It is out when every pair (v, r_i) is out whose v lies in a loose interval C for the pool
-risk. A pair starts with what the pool is worth as evidence (``pairplan``) and bets against
+risk. A pair starts with what the pool says of the population (``plans.pairs``) and bets against
 R_N = v. Cells [v, v + 1/M] carry the log stakes of both edges with one bet: for a fixed bet the
 log stake is concave in v, so its least value over the cell is at an edge. A cell is out
 
@@ -18,10 +20,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from app.core.goals import RowGoals
-from app.core.paircells import PairCells
-from app.core.pairplan import PairPlan
-from app.core.sight import View
+from celeus.core.eprocess.bets import RowGoals
+from celeus.core.eprocess.moments import Prediction
+from celeus.core.eprocess.pair_cells import PairCells
+from celeus.core.growing_array import Table
+from celeus.core.plans.pairs import PairPlan
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -30,10 +33,12 @@ ROUNDING = 1e-6
 WINDOW = 64
 
 
-class Record(NamedTuple):
-    """What a side needs of a round to play it later."""
+class ReplayRound(NamedTuple):
+    """A round as a side replays it: the prediction, the signal and the half-width."""
 
-    view: View
+    lower: float
+    centre: float
+    variance: float
     signal: float
     half: float
 
@@ -42,7 +47,7 @@ class PairSide:
     """The rows of one side; ``first`` is the first row that is not out.
 
     Only rows up to a window above ``first`` have cells: the rows above cannot move the end of the
-    interval yet. When the window is out the next one is set up and plays all rounds so far, so
+    interval yet. When the window is out the next one is set up and bets on all rounds so far, so
     that every row is as if it had bet from round 1.
     """
 
@@ -72,7 +77,7 @@ class PairSide:
         reach = np.floor((self._edge - 2.0 * sigma) * plan.steps)
         self._least: Indices = np.maximum(reach, 0.0).astype(np.intp)
         self._goals = {half: RowGoals.of(1.0 / sigma**2)}
-        self._records: list[Record] = []
+        self._records = Table(len(ReplayRound._fields))
         self._next = 0
         self._lower = math.nan
         self._covered = 0
@@ -80,25 +85,30 @@ class PairSide:
         self.cells: PairCells | None = None
 
     @property
-    def floor(self) -> float | None:
-        """The population risk is at least this; None when no row is left."""
+    def lower_bound(self) -> float | None:
+        """Lower confidence bound in this side's frame; None when no row is left."""
         if self.first > self._plan.steps:
             return None
         return max(self.first - 1, 0) / self._plan.steps
 
-    def play(self, view: View, signal: float, half: float) -> None:
-        """Bet on a signal with the cells there are, and keep it for the others."""
-        self._records.append(Record(view, signal, half))
-        if self.cells is not None:
-            self.cells.play(view, signal, half, self._goals_of(half))
+    @property
+    def rounds(self) -> int:
+        """Rounds kept for replay by rows that have no cells yet."""
+        return len(self._records)
 
-    def settle(self, lower: float, upper: float, most: float, *, betting: bool) -> None:
-        """Find the first row not out, given C = [lower, upper] and the largest risk ``most``.
+    def update(self, prediction: Prediction, signal: float, half: float) -> None:
+        """Bet on a signal with the present cells, and keep it for rows set up later."""
+        self._records.append(ReplayRound(*prediction, signal, half))
+        if self.cells is not None:
+            self.cells.update(prediction, signal, half, self._goals_of(half))
+
+    def advance(self, lower: float, upper: float, most: float, *, betting: bool) -> None:
+        """Advance to the first row not out, for C = [lower, upper] and the largest risk ``most``.
 
         Unless ``betting``, the starting stakes alone decide.
         """
         if lower != self._lower:
-            self._raise(lower)
+            self._reject_by_start(lower)
         if not betting:
             return
         steps = self._plan.steps
@@ -113,7 +123,7 @@ class PairSide:
             standing = self._next if self._next <= last else steps + 1
         self.first = max(self.first, min(standing, self._covered))
 
-    def _raise(self, lower: float) -> None:
+    def _reject_by_start(self, lower: float) -> None:
         """Rows that are out by their start, and those whose cells reach down to ``lower``."""
         self._lower = lower
         out = self._start + self._kappa * lower >= 0.0
@@ -142,17 +152,18 @@ class PairSide:
             cells.drop(unneeded)
 
     def _extend(self, lower: float, upper: float, stop: int) -> None:
-        """Set up the rows before ``stop`` and let them play all rounds so far."""
-        cells = self._set_up(lower, upper, np.arange(self._next, stop))
-        for view, signal, half in self._records:
-            cells.play(view, signal, half, self._goals_of(half))
+        """Set up the rows before ``stop`` and have them bet on all rounds so far."""
+        cells = self._cells_of(lower, upper, np.arange(self._next, stop))
+        for at in range(len(self._records)):
+            lower, centre, variance, signal, half = self._records[at]
+            cells.update(Prediction(lower, centre, variance), signal, half, self._goals_of(half))
         if self.cells is None:
             self.cells = cells
         else:
             self.cells.join(cells)
         self._next = stop
 
-    def _set_up(self, lower: float, upper: float, row: Indices) -> PairCells:
+    def _cells_of(self, lower: float, upper: float, row: Indices) -> PairCells:
         """Cells of these rows that meet C, with their starting stakes."""
         steps = self._plan.steps
         # From here on the start alone is a stake of 1.

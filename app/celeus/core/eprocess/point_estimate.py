@@ -18,16 +18,16 @@ class Lure:
     items: int
     mean_surrogate: float
     rounds: int = 0
-    plain: float = 0.0
-    levelled: float = 0.0
+    residual_sum: float = 0.0
+    correction_sum: float = 0.0
 
     def record(self, residual: float, q: float) -> None:
-        """Take in the next round."""
+        """Record the next round."""
         self.rounds += 1
-        self.plain += residual
+        self.residual_sum += residual
         after = self.items - self.rounds
         if after > 0:
-            self.levelled += residual * (1.0 / ((after + 1) * q) - 1.0) / after
+            self.correction_sum += residual * (1.0 / ((after + 1) * q) - 1.0) / after
 
     @property
     def value(self) -> float:
@@ -35,4 +35,4 @@ class Lure:
         if self.rounds == 0:
             return self.mean_surrogate
         after = self.items - self.rounds
-        return self.mean_surrogate + (self.plain + after * self.levelled) / self.rounds
+        return self.mean_surrogate + (self.residual_sum + after * self.correction_sum) / self.rounds

@@ -1,4 +1,4 @@
-"""The game for target population: pairs that wait until a loose pool interval is narrow.
+"""The confidence sequence for target population: pairs within a loose interval for the pool.
 
 Pairs are costly while the pool risk may lie anywhere, so their rounds are kept and replayed once
 the loose interval is at most 5 precisions wide, or when the run ends, for the rows that are then
@@ -7,27 +7,28 @@ starting stakes alone leave.
 kappa, starts and lattice are those of the opening precision; a change moves only later goals.
 """
 
-from app.core.eprocess import Interval, Standing
-from app.core.folding import Turn
-from app.core.lattice import Lattice
-from app.core.pairplan import PairPlan
-from app.core.pairs import PairSide
-from app.core.plan import Plan
-from app.core.pooled import Watch, ends, keep
-from app.core.sight import frames
+from celeus.core.eprocess.base import BettingRound
+from celeus.core.eprocess.lattice import Lattice
+from celeus.core.eprocess.moments import TwoSidedMoments, frames
+from celeus.core.eprocess.pair_rows import PairSide
+from celeus.core.eprocess.pool_target import lattice_interval, restrict
+from celeus.core.interval import Interval, RunningIntersection
+from celeus.core.plans.pairs import PairPlan
+from celeus.core.plans.plan import Plan
 
 LOOSE = 4.0
 """Half-width that the loose pool sequence has as its goal, in those of the precision."""
 PRECISIONS_TO_START = 5.0
 
 
-class PairGame:
+class PairSequence:
     """A loose sequence for the pool risk, and pairs for the population risk within it."""
 
     __slots__ = (
         "_frame",
         "_half",
         "_loose",
+        "_moments",
         "_pool",
         "_precision",
         "_scale",
@@ -35,7 +36,6 @@ class PairGame:
         "_started",
         "_steps",
         "_target",
-        "_watch",
     )
 
     def __init__(self, plan: Plan, start: float) -> None:
@@ -44,7 +44,7 @@ class PairGame:
             raise ValueError(message)
         self._scale = plan.scale
         self._frame = frames(plan.scale)[0]
-        self._watch = Watch(plan.scale, start)
+        self._moments = TwoSidedMoments(plan.scale, start)
         self._precision: float | None = plan.precision
         self._half = plan.precision / plan.scale.width / 2.0
         self._steps = round(plan.scale.width / plan.cell)
@@ -52,9 +52,9 @@ class PairGame:
         pairs = PairPlan(plan.items, plan.alpha1, self._steps)
         self._sides = [PairSide(pairs, self._half) for _ in range(2)]
         self._started = False
-        self._pool = Standing(plan.scale)
-        self._target = Standing(plan.scale)
-        self._settle()
+        self._pool = RunningIntersection(plan.scale)
+        self._target = RunningIntersection(plan.scale)
+        self._advance()
 
     @property
     def pool_interval(self) -> Interval:
@@ -72,48 +72,56 @@ class PairGame:
         return self._target.emptied or self._pool.emptied
 
     @property
-    def middle(self) -> float:
-        """Midpoint of the two completions' centres."""
-        return self._watch.middle
+    def rounds_to_replay(self) -> int:
+        """All rounds so far: whenever a window of rows is set up, and nobody knows when."""
+        return self._sides[0].rounds
 
-    def play(self, turn: Turn) -> None:
-        """Bet on the round, or keep it for later."""
-        if turn.precision != self._precision:
-            self._aim(turn.precision)
-        views, signals = self._watch.before(turn), self._watch.signals(turn)
-        self._loose.play(views, signals)
-        for side, view, signal in zip(self._sides, views, signals, strict=True):
-            side.play(view, signal, self._half)
-        self._watch.record(views, signals, turn.variance)
+    @property
+    def estimate(self) -> float:
+        """Midpoint of the two completions' centres."""
+        return self._moments.estimate
+
+    def update(self, betting_round: BettingRound) -> None:
+        """Bet on the round, or keep its signals for a later replay."""
+        if betting_round.precision != self._precision:
+            self._retarget(betting_round.precision)
+        predictions, signals = (
+            self._moments.predict(betting_round),
+            self._moments.signals(betting_round),
+        )
+        self._loose.update(predictions, signals)
+        for side, prediction, signal in zip(self._sides, predictions, signals, strict=True):
+            side.update(prediction, signal, self._half)
+        self._moments.record(predictions, signals, betting_round.variance)
 
     def narrow(self, limits: Interval, *, last: bool) -> None:
         """Narrow the loose interval, start the pairs when it is time, and find the rows left."""
-        changed = self._pool.narrow(ends(self._loose, self._frame), limits)
+        changed = self._pool.narrow(lattice_interval(self._loose, self._frame), limits)
         if changed:
-            keep(self._loose, self._frame, self.pool_interval)
+            restrict(self._loose, self._frame, self.pool_interval)
         wide = 2.0 * PRECISIONS_TO_START * self._half * self._scale.width
         self._started |= last or self._pool.interval.width <= wide
         if changed or self._started:
-            self._settle()
+            self._advance()
 
-    def _aim(self, precision: float | None) -> None:
+    def _retarget(self, precision: float | None) -> None:
         """A new precision binds later bets; without one the old goals stay."""
         self._precision = precision
         if precision is not None:
             self._half = precision / self._scale.width / 2.0
-            self._loose.aim(self._half, self._steps)
+            self._loose.retarget(self._half, self._steps)
 
-    def _settle(self) -> None:
+    def _advance(self) -> None:
         for side, (lower, upper, most) in zip(self._sides, self._bounds(), strict=True):
-            side.settle(lower, upper, most, betting=self._started)
-        floor, mirrored = (side.floor for side in self._sides)
+            side.advance(lower, upper, most, betting=self._started)
+        floor, mirrored = (side.lower_bound for side in self._sides)
         hull = None
         if floor is not None and mirrored is not None and floor <= 1.0 - mirrored:
             hull = Interval(self._frame.value(floor), self._frame.value(1.0 - mirrored))
         self._target.narrow(hull, self._scale)
 
     def _bounds(self) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
-        """For each side in its frame: C, and the largest population risk that still stands."""
+        """For each side in its frame: C, and the largest population risk not rejected."""
         pool, target = self._pool.interval, self._target.interval
         lower, upper = self._frame.unit(pool.lower), self._frame.unit(pool.upper)
         least, most = self._frame.unit(target.lower), self._frame.unit(target.upper)

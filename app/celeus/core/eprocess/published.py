@@ -1,4 +1,4 @@
-"""Wealth on cells: which candidates still stand, and the interval they leave.
+"""E-processes of the published policies: wealth on cells of candidates, and their interval.
 
 Candidates are cells [v_k, v_k + h] that tile [L, U], the last one cut at U. Wealth+ of a cell runs
 at its upper edge and wealth- at its lower edge, each with the fraction of that edge: for every v
@@ -8,76 +8,37 @@ inequality; CELEUS, Eqs. 2-3 give the wealth of a point). A cell is out once
 
     theta wealth+ + (1 - theta) wealth- >= 1 / alpha1.
 
-The two sides may see two completions of the pool (METHOD 8): the ``plus`` side a risk that is at
-most the true one, the ``minus`` side one that is at least the true one.
+The two sides may see two completions of the pool: the ``plus`` side a risk that is at most the true
+one, the ``minus`` side one that is at least the true one
+(docs/method.md#8-rounds-that-nobody-can-judge).
 """
 
 import math
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from app.core.betting import Bet, Bettor, stake_above, stake_below
+from celeus.core.eprocess.base import BettingRound, CompletionSignal, PoolRiskSequence, WealthLost
+from celeus.core.eprocess.point_estimate import Lure
+from celeus.core.eprocess.published_bets import (
+    Bet,
+    Bettor,
+    CommonVariance,
+    OwnVariance,
+    fraction_above,
+    fraction_below,
+)
+from celeus.core.interval import Interval
+from celeus.core.plans.plan import Plan, cell_width
 
 Floats = NDArray[np.float64]
 
 
-class WealthLost(ArithmeticError):
-    """A wealth factor was not positive: the range of the round was wrong."""
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """A closed interval of losses."""
-
-    lower: float
-    upper: float
-
-    @property
-    def width(self) -> float:
-        """Upper less lower end."""
-        return self.upper - self.lower
-
-    def cut(self, limits: "Interval") -> "Interval":
-        """The part inside ``limits``; an interval beside them shrinks to their nearest end."""
-        if limits.lower <= self.lower and self.upper <= limits.upper:
-            return self
-        return Interval(
-            lower=min(max(self.lower, limits.lower), limits.upper),
-            upper=max(min(self.upper, limits.upper), limits.lower),
-        )
-
-    def meets(self, other: "Interval") -> bool:
-        """The two share at least one point."""
-        return self.lower <= other.upper and other.lower <= self.upper
-
-
-@dataclass(slots=True)
-class Standing:
-    """The running intersection of an interval with what still stands."""
-
-    interval: Interval
-    emptied: bool = False
-
-    def narrow(self, hull: Interval | None, limits: Interval) -> bool:
-        """Cut by the hull of the candidates and by the logical limits; says whether it changed.
-
-        When nothing stands within the limits, an event of probability at most alpha has happened
-        or the limits are narrower than a cell: the last interval stays, cut by the limits alone.
-        """
-        before = self.interval
-        if hull is None or not hull.meets(limits):
-            self.emptied = True
-        else:
-            self.interval = self.interval.cut(hull)
-        self.interval = self.interval.cut(limits)
-        return self.interval is not before and self.interval != before
-
-
-class Side(NamedTuple):
-    """One completion's bettor with the bet of the coming round, and then its signal."""
+class SideBet(NamedTuple):
+    """One completion's bettor, its bet of the coming round, and the signal it bets on."""
 
     bettor: Bettor
     bet: Bet
@@ -90,23 +51,23 @@ class Side(NamedTuple):
 
 
 class Edges(NamedTuple):
-    """Some edges of cells as a bet sees them: their centres, and how fast to stake on them."""
+    """Edges of cells as numbers of a bet: their centres, and the uncapped fractions at them."""
 
     centre: Floats
-    speed: Floats | float
+    fraction: Floats | float
 
 
 class Wealth:
-    """Log wealth of the cells still standing. Cells leave for good, and only leave or split."""
+    """Log wealth of the cells not rejected. Cells are only ever dropped or split."""
 
     __slots__ = (
         "_above",
         "_below",
+        "_c",
         "_edges",
         "_hull",
         "_level",
         "_lower",
-        "_softness",
         "_theta",
         "_upper",
     )
@@ -126,32 +87,32 @@ class Wealth:
         self._below: Floats = np.zeros(count)
         self._level = alpha1
         self._theta = theta
-        self._softness = c
+        self._c = c
 
     @property
     def hull(self) -> Interval | None:
-        """Hull of the cells still standing, or None when none is."""
+        """Hull of the cells not rejected, or None when none is left."""
         if not self._lower.size:
             return None
         if self._hull is None:
             self._hull = Interval(float(self._lower[0]), float(self._upper[-1]))
         return self._hull
 
-    def bet(self, round_: int, plus: Side, minus: Side) -> None:
-        """Play round ``round_`` on every cell and drop those that are out."""
+    def bet(self, round_: int, plus: SideBet, minus: SideBet) -> None:
+        """Bet on round ``round_`` with every cell and drop those that are rejected."""
         if not self._lower.size:
             return
-        up, low = self._stakes(round_, plus, minus)
-        # Cells stand in ascending order, and so do their centres.
+        up, low = self._fractions(round_, plus, minus)
+        # Cells are in ascending order, and so are their centres.
         if not (up.centre[0] > 0.0 and low.centre[-1] < 1.0):
             self._keep((up.centre > 0.0) & (low.centre < 1.0))
             if not self._lower.size:
                 return
-            up, low = self._stakes(round_, plus, minus)
-        above = stake_above(up.speed, up.centre, self._softness)
+            up, low = self._fractions(round_, plus, minus)
+        above = fraction_above(up.fraction, up.centre, self._c)
         above *= plus.scaled - up.centre
         above += 1.0
-        below = stake_below(low.speed, low.centre, self._softness)
+        below = fraction_below(low.fraction, low.centre, self._c)
         below *= low.centre - minus.scaled
         below += 1.0
         if not (above.min() > 0.0 and below.min() > 0.0):
@@ -161,21 +122,21 @@ class Wealth:
         self._below += np.log(below, out=below)
         self._drop_rejected()
 
-    def _stakes(self, round_: int, plus: Side, minus: Side) -> tuple[Edges, Edges]:
-        """Centres and speeds at the upper edges and at the lower ones."""
+    def _fractions(self, round_: int, plus: SideBet, minus: SideBet) -> tuple[Edges, Edges]:
+        """Centres and fractions at the upper edges and at the lower ones."""
         if plus is not minus or self._edges is None:
             return self._at(self._upper, round_, plus), self._at(self._lower, round_, minus)
         both = self._at(self._edges, round_, plus)
-        centre, speed = both.centre, both.speed
-        if isinstance(speed, float):
-            return Edges(centre[1:], speed), Edges(centre[:-1], speed)
-        return Edges(centre[1:], speed[1:]), Edges(centre[:-1], speed[:-1])
+        centre, fraction = both.centre, both.fraction
+        if isinstance(fraction, float):
+            return Edges(centre[1:], fraction), Edges(centre[:-1], fraction)
+        return Edges(centre[1:], fraction[1:]), Edges(centre[:-1], fraction[:-1])
 
-    def _at(self, edge: Floats, round_: int, side: Side) -> Edges:
-        return Edges(side.bet.centre(edge), side.bettor.speed(edge, self._level, round_))
+    def _at(self, edge: Floats, round_: int, side: SideBet) -> Edges:
+        return Edges(side.bet.centre(edge), side.bettor.fraction(edge, self._level, round_))
 
     def split(self, cell: float) -> None:
-        """Cut every standing cell into equal parts of at most ``cell``; parts inherit wealth."""
+        """Split every cell into equal parts of at most ``cell``; parts inherit its wealth."""
         if not self._lower.size:
             return
         widest = float((self._upper - self._lower).max())
@@ -203,13 +164,84 @@ class Wealth:
 
     def _keep(self, standing: NDArray[np.bool_]) -> None:
         self._hull = None
-        kept = np.flatnonzero(standing)
-        if self._edges is not None and kept.size and kept[-1] - kept[0] == kept.size - 1:
-            start, stop = int(kept[0]), int(kept[-1]) + 1
+        index = np.flatnonzero(standing)
+        if self._edges is not None and index.size and index[-1] - index[0] == index.size - 1:
+            start, stop = int(index[0]), int(index[-1]) + 1
             self._edges = self._edges[start : stop + 1]
             self._lower, self._upper = self._edges[:-1], self._edges[1:]
             self._above, self._below = self._above[start:stop], self._below[start:stop]
             return
         self._edges = None
-        self._lower, self._upper = self._lower[kept], self._upper[kept]
-        self._above, self._below = self._above[kept], self._below[kept]
+        self._lower, self._upper = self._lower[index], self._upper[index]
+        self._above, self._below = self._above[index], self._below[index]
+
+
+@dataclass(slots=True)
+class Completion:
+    """Bettor and estimate of one completion of the pool."""
+
+    bettor: Bettor
+    lure: Lure
+
+
+class CellSequence(PoolRiskSequence):
+    """The confidence sequence of the published policies: wealth on cells of candidates."""
+
+    __slots__ = ("_cell", "_minus", "_plus", "wealth")
+
+    def __init__(self, plan: Plan, mean_surrogate: float) -> None:
+        super().__init__(plan)
+        policy = plan.policy
+        own = policy.fraction == "own"
+        self._plus = Completion(
+            OwnVariance(plan.lower) if own else CommonVariance(),
+            Lure(plan.items, mean_surrogate),
+        )
+        # One object serves both completions until their signals differ.
+        self._minus = self._plus
+        self.wealth = Wealth(plan.scale, plan.cell, plan.alpha1, theta=policy.theta, c=policy.c)
+        self._cell = plan.cell
+
+    @property
+    def estimate(self) -> float:
+        """LURE's midpoint of the two completions."""
+        return (self._plus.lure.value + self._minus.lure.value) / 2.0
+
+    def update(self, betting_round: BettingRound) -> None:
+        """Bet on the round, then record its signals."""
+        self._refine(betting_round.precision)
+        if self._minus is self._plus and betting_round.minus is not betting_round.plus:
+            self._minus = deepcopy(self._plus)
+        plus = minus = self._side(self._plus, betting_round.plus)
+        if self._minus is not self._plus:
+            minus = self._side(self._minus, betting_round.minus)
+        self.wealth.bet(betting_round.draw.round, plus, minus)
+        self._record(self._plus, plus, betting_round.plus, betting_round.draw.q)
+        if self._minus is not self._plus:
+            self._record(self._minus, minus, betting_round.minus, betting_round.draw.q)
+
+    def narrow(self, limits: Interval, *, last: bool) -> None:
+        """Intersect with the cells not rejected and with the logical limits."""
+        del last
+        self.cut(self.wealth.hull, limits)
+
+    def _refine(self, precision: float | None) -> None:
+        """Split the cells when the round was drawn under a finer precision than theirs."""
+        if precision == self._plan.precision:
+            return
+        cell = cell_width(precision, self._plan.scale)
+        if cell < self._cell:
+            self.wealth.split(cell)
+            self._cell = cell
+
+    @staticmethod
+    def _record(side: Completion, side_bet: SideBet, signal: CompletionSignal, q: float) -> None:
+        side.bettor.record(side_bet.value, side_bet.bet)
+        side.lure.record(signal.loss - signal.surrogate, q)
+
+    def _side(self, side: Completion, signal: CompletionSignal) -> SideBet:
+        """The bet: on the signal, or in the authors' form of ``evalue`` on the raw loss."""
+        if self._plan.policy.recentred:
+            bet = Bet(signal.signal_range.lower, signal.signal_range.width)
+            return SideBet(side.bettor, bet, signal.signal)
+        return SideBet(side.bettor, Bet(self._plan.lower, self._plan.scale.width), signal.loss)

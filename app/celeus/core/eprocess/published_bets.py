@@ -1,4 +1,4 @@
-"""Betting fractions: how much the gambler stakes in the coming round.
+"""Betting fractions of the published policies.
 
 Notation: a bet is on a number x in [0, 1] (the signal scaled by its range) against its centre
 m(v), which is x's mean if the candidate v is true. Wealth+ multiplies by 1 + lam+ (x - m), wealth-
@@ -34,13 +34,13 @@ class Bet(NamedTuple):
 
 
 class Bettor(Protocol):
-    """Remembers past rounds and stakes on the next one."""
+    """A betting strategy: fractions for the coming round from the rounds before it."""
 
-    def speed(self, candidates: Floats, alpha1: float, round_: int) -> Floats | float:
+    def fraction(self, candidates: Floats, alpha1: float, round_: int) -> Floats | float:
         """Uncapped fraction for every candidate in round ``round_``, from rounds before it."""
 
     def record(self, value: float, bet: Bet) -> None:
-        """Take in the signal of a round, after its bet."""
+        """Record the signal of a round, after its bet."""
 
 
 class OwnVariance:
@@ -61,17 +61,17 @@ class OwnVariance:
         self._linear = 0.0
         self._square = 0.0
 
-    def speed(self, candidates: Floats, alpha1: float, round_: int) -> Floats:
+    def fraction(self, candidates: Floats, alpha1: float, round_: int) -> Floats:
         """Fractions from the sums of rounds before ``round_``."""
         v = candidates - self._origin
         spread: Floats = self._square * v
         spread -= 2.0 * self._linear
         spread *= v
         spread += self._constant
-        pace = 2.0 * math.log(2.0 / alpha1) / math.log(round_ + 1.0)
+        scale = 2.0 * math.log(2.0 / alpha1) / math.log(round_ + 1.0)
         # Squares add nothing negative; the three sums may, by rounding.
         np.maximum(spread, 0.25, out=spread)
-        np.divide(pace, spread, out=spread)
+        np.divide(scale, spread, out=spread)
         return np.sqrt(spread, out=spread)
 
     def record(self, value: float, bet: Bet) -> None:
@@ -93,7 +93,7 @@ class CommonVariance:
         self._rounds = 0
         self._total = 0.0
 
-    def speed(self, candidates: Floats, alpha1: float, round_: int) -> float:
+    def fraction(self, candidates: Floats, alpha1: float, round_: int) -> float:
         """One fraction for all candidates, from rounds before ``round_``."""
         del candidates
         variance = max((0.25 + self._deviation) / round_, LEAST_VARIANCE)
@@ -108,16 +108,16 @@ class CommonVariance:
         self._deviation += (scaled - mean) ** 2
 
 
-def stake_above(speed: Floats | float, centre: Floats, softness: float) -> Floats:
+def fraction_above(fraction: Floats | float, centre: Floats, c: float) -> Floats:
     """lam+: bets that the mean lies above the candidate."""
-    most: Floats = centre + softness
+    most: Floats = centre + c
     np.divide(1.0, most, out=most)
-    return np.minimum(speed, most, out=most)
+    return np.minimum(fraction, most, out=most)
 
 
-def stake_below(speed: Floats | float, centre: Floats, softness: float) -> Floats:
+def fraction_below(fraction: Floats | float, centre: Floats, c: float) -> Floats:
     """lam-: bets that the mean lies below the candidate."""
     most: Floats = 1.0 - centre
-    most += softness
+    most += c
     np.divide(1.0, most, out=most)
-    return np.minimum(speed, most, out=most)
+    return np.minimum(fraction, most, out=most)

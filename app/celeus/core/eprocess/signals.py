@@ -56,9 +56,9 @@ def signal(plug_in: float, residual: float, items: int, q: float) -> float:
     return plug_in + residual / (items * q)
 
 
-def floor_range(plug_in: float, left: int, beta: float, pool: Extremes) -> Range:
+def floor_range(plug_in: float, items_left: int, beta: float, pool: Extremes) -> Range:
     """Range from the floor ``q >= beta / left`` alone."""
-    reach = left / (pool.items * beta)
+    reach = items_left / (pool.items * beta)
     return Range(
         lower=plug_in + (pool.lower - pool.largest_surrogate) * reach,
         upper=plug_in + (pool.upper - pool.least_surrogate) * reach,
@@ -83,9 +83,9 @@ def exact_range(
     )
 
 
-def check(value: float, possible: Range) -> None:
-    """Raise RangeLeft unless ``value`` lies in ``possible``, up to rounding."""
-    slack = 1e-9 * (1.0 + abs(value) + possible.width)
-    if not possible.lower - slack <= value <= possible.upper + slack:
-        message = f"signal {value!r} outside [{possible.lower!r}, {possible.upper!r}]"
+def check(value: float, signal_range: Range) -> None:
+    """Raise RangeLeft unless ``value`` lies in ``signal_range``, up to rounding."""
+    slack = 1e-9 * (1.0 + abs(value) + signal_range.width)
+    if not signal_range.lower - slack <= value <= signal_range.upper + slack:
+        message = f"signal {value!r} outside [{signal_range.lower!r}, {signal_range.upper!r}]"
         raise RangeLeft(message)

@@ -1,15 +1,15 @@
-"""Labels saved so far, against plain uniform draws without surrogate.
+"""Efficiency: labels saved against simple random sampling without a surrogate.
 
 An estimate, for looking at; nothing certified rests on it. Notation, on the unit scale: N items,
 n left before a round, f = n / N, q the probability of the item drawn, l its loss, r = l - m with
-the surrogate m that its signal was told, u the weight of a round (``hindsight``), D half the
+the surrogate m that its signal used, u the weight of a round (``weights``), D half the
 precision.
 
     V(l)   variance of l over the pool, by u             what a label by uniform draws leaves open
     V(r)   variance of r over the pool, by u             the same with the surrogate plugged in
     V(X)   variance of X = r / (n q) over rounds, by 1/f^2     the surrogate plugged in, draws by q
     s2     f^2 V + (D/3) f p                             variance of a signal with its padding
-    I      sum of 1 / s2 over rounds                     information (``goals``)
+    I      sum of 1 / s2 over rounds                     information (``eprocess.bets``)
 
 p is the distance from the centre to the end of a signal's range, in units of f: for uniform draws
 without surrogate the mean loss on one side and its complement on the other, for strata the largest
@@ -27,13 +27,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from app.core.hindsight import Fit, Judged
-from app.core.strata import Strata
+from celeus.core.insights.weights import Fit, JudgedRounds
+from celeus.core.pools.strata import Strata
 
 Floats = NDArray[np.float64]
 
 FEWEST_LABELS = 30
-"""Below these a variance is not worth telling."""
+"""With fewer a variance is too uncertain to report."""
 DECILE = 1.2815515655446004
 """Normal quantile of 90 %: savings have their 10 and 90 %, as forecasts do."""
 
@@ -49,7 +49,7 @@ class Padding:
 
 @dataclass(frozen=True, slots=True)
 class Savings:
-    """``labels`` have told what uniform draws would have with ``uniform_labels``.
+    """``labels`` gave the information that uniform draws give with ``uniform_labels``.
 
     ``low`` and ``high`` are the 10 and 90 % of that number; the variances are V(l), V(r) and V(X)
     on the unit scale.
@@ -64,53 +64,59 @@ class Savings:
     signal_variance: float
 
 
-def savings(judged: Judged, used: Floats, padding: Padding) -> Savings | None:
+def savings(judged: JudgedRounds, surrogates: Floats, padding: Padding) -> Savings | None:
     """What was saved; None while labels are too few or all alike. O(N)."""
     labels = judged.loss.size
     if labels < FEWEST_LABELS:
         return None
-    weight, left = judged.weight, judged.left.astype(np.float64)
-    residual = judged.loss - used
+    weight, items_left = judged.weight, judged.left.astype(np.float64)
+    residual = judged.loss - surrogates
     loss, of_loss = _variance(judged.loss, weight)
     plugged, _ = _variance(residual, weight)
-    signal, of_signal = _variance(residual / (left * judged.q), (judged.items / left) ** 2)
+    signal, of_signal = _variance(
+        residual / (items_left * judged.q), (judged.items / items_left) ** 2
+    )
     if loss <= 0.0 or signal <= 0.0:
         return None
     influence = of_loss / loss - of_signal / signal
     error = DECILE * math.sqrt(float(influence @ influence)) / labels
     mean = float(np.average(judged.loss, weights=weight))
-    needed = [
-        _as_many(judged, padding, mean, (signal, loss * math.exp(step)))
+    uniform_labels = [
+        _uniform_labels(judged, padding, mean, (signal, loss * math.exp(step)))
         for step in (0.0, -error, error)
     ]
-    return Savings(labels, needed[0], needed[1], needed[2], loss, plugged, signal)
+    return Savings(
+        labels, uniform_labels[0], uniform_labels[1], uniform_labels[2], loss, plugged, signal
+    )
 
 
-def padding_of(strata: Strata, judged: Judged, fit: Fit, beta: float, half: float) -> Padding:
+def padding_of(strata: Strata, judged: JudgedRounds, fit: Fit, beta: float, half: float) -> Padding:
     """The padding of the draw that follows the last folded round, for draws by strata."""
-    drawn = np.bincount(strata.code[judged.item], minlength=strata.count)
-    left = np.maximum(strata.size - drawn, 0)
-    if not left.any():
-        left = strata.size
+    draws = np.bincount(strata.code[judged.item], minlength=strata.count)
+    items_left = np.maximum(strata.size - draws, 0)
+    if not items_left.any():
+        items_left = strata.size
     root = np.sqrt(fit.moment)
-    chance = (1.0 - beta) * root * left.sum() / (left @ root) + beta
-    here = left > 0
-    plus, minus = ((end / chance)[here].max() for end in (fit.mean, 1.0 - fit.mean))
+    chance = (1.0 - beta) * root * items_left.sum() / (items_left @ root) + beta
+    mask = items_left > 0
+    plus, minus = ((end / chance)[mask].max() for end in (fit.mean, 1.0 - fit.mean))
     return Padding(half, float(plus), float(minus))
 
 
-def _as_many(judged: Judged, padding: Padding, mean: float, variances: tuple[float, float]) -> int:
+def _uniform_labels(
+    judged: JudgedRounds, padding: Padding, mean: float, variances: tuple[float, float]
+) -> int:
     """Uniform draws with the information of the session's; ``variances`` are V(X) and V(l)."""
     signal, loss = variances
     session = judged.left / judged.items
     uniform = np.arange(judged.items, 0, -1) / judged.items
     third = padding.half / 3.0
-    found = 0
+    labels = 0
     for own, other in ((padding.plus, mean), (padding.minus, 1.0 - mean)):
         gathered = (1.0 / (session**2 * signal + third * session * own)).sum()
         running = np.cumsum(1.0 / (uniform**2 * loss + third * uniform * other))
-        found += min(int(np.searchsorted(running, gathered)) + 1, judged.items)
-    return round(found / 2)
+        labels += min(int(np.searchsorted(running, gathered)) + 1, judged.items)
+    return round(labels / 2)
 
 
 def _variance(value: Floats, weight: Floats) -> tuple[float, Floats]:

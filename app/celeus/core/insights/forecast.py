@@ -1,4 +1,4 @@
-"""How many labels are left: the fold continued with losses drawn from what was seen so far.
+"""Forecast of the labels left: the fold continued with losses resampled from those observed.
 
 Notation: s surrogate of an item, q its probability when drawn with n items left. The loss of an
 item yet to be judged is one of the observed losses, drawn with weight 1/(n q) among those whose
@@ -6,17 +6,29 @@ items had a surrogate of the same fifth, or with probability 4/(4 + c) among all
 how many the fifth holds. A forecast is a convenience: nothing that is certified rests on it.
 """
 
-import pickle
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from copy import deepcopy
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from app.core.plan import Plan
-from app.core.randomness import Numbers
-from app.core.session import PENDING, Coins, State, apply, can_draw, observe, propose
+from celeus.core.plans.plan import Plan
+from celeus.core.plans.stopping import StoppingRule
+from celeus.core.pools.surrogates import Scores
+from celeus.core.randomness import Numbers
+from celeus.core.sessions.rounds import PENDING, Rounds
+from celeus.core.sessions.state import (
+    Coins,
+    State,
+    apply,
+    begin,
+    can_draw,
+    fold_ready,
+    observe,
+    propose,
+)
 
 Floats = NDArray[np.float64]
 
@@ -41,14 +53,14 @@ class Losses:
     def __init__(self, surrogate: Floats, state: State, seed: bytes) -> None:
         judged = [it for it in state.rounds if isinstance(it.loss, float)]
         items = np.array([it.draw.item for it in judged], dtype=np.int64)
-        left = np.array([surrogate.size - it.draw.round + 1 for it in judged])
-        weight = 1.0 / (left * np.array([it.draw.q for it in judged]))
+        items_left = np.array([surrogate.size - it.draw.round + 1 for it in judged])
+        weight = 1.0 / (items_left * np.array([it.draw.q for it in judged]))
         self._loss = np.array([it.loss for it in judged], dtype=np.float64)
         self._surrogate = surrogate
         self._edges = np.quantile(surrogate[items], np.arange(1, FIFTHS) / FIFTHS)
-        self._everything = self._ladder(weight)
+        self._everything = self._cumulative(weight)
         fifth = np.searchsorted(self._edges, surrogate[items], side="right")
-        self._ladders = [self._ladder(weight * (fifth == k)) for k in range(FIFTHS)]
+        self._cumulatives = [self._cumulative(weight * (fifth == k)) for k in range(FIFTHS)]
         self._counts = np.bincount(fifth, minlength=FIFTHS)
         self._numbers = Numbers(seed, "losses")
 
@@ -57,43 +69,45 @@ class Losses:
         fifth = int(np.searchsorted(self._edges, self._surrogate[item], side="right"))
         count = float(self._counts[fifth])
         own = self._numbers.next() * (count + BORROWED) < count
-        ladder = self._ladders[fifth] if own else self._everything
-        at = int(np.searchsorted(ladder, self._numbers.next() * ladder[-1], side="right"))
+        cumulative = self._cumulatives[fifth] if own else self._everything
+        at = int(np.searchsorted(cumulative, self._numbers.next() * cumulative[-1], side="right"))
         return float(self._loss[min(at, self._loss.size - 1)])
 
     @staticmethod
-    def _ladder(weight: Floats) -> Floats:
+    def _cumulative(weight: Floats) -> Floats:
         return np.cumsum(weight)
 
 
-def snapshot(state: State) -> bytes:
-    """The state as bytes, so that many continuations can start from it.
+def resumed(plan: Plan, scores: Scores, rounds: Rounds, stopping: StoppingRule) -> State:
+    """The state of a session with these rounds and this rule in force.
 
-    Past answers are only counted: what was answered in a round decides nothing later.
+    Its draws to come are those of another seed: a forecast is not told the session's own.
     """
-    points = state.points[-1:] * state.folded
-    light = replace(state, fold=replace(state.fold, points=points))
-    return pickle.dumps(light, protocol=pickle.HIGHEST_PROTOCOL)
+    state = begin(plan, scores, plan.digest.encode())
+    for place, item in enumerate(rounds.item):
+        state.proposal.take(item, place + 1)
+    state.rounds, state.stopping = rounds, stopping
+    state.observed = sum(map(rounds.is_judged, range(len(rounds))))
+    return fold_ready(plan, state)
 
 
-def continuations(plan: Plan, kept: bytes, surrogate: Floats, seed: bytes) -> Iterator[int | None]:
+def continuations(plan: Plan, state: State, surrogate: Floats, seed: bytes) -> Iterator[int | None]:
     """Labels left in one simulated future after the other, without end.
 
-    None comes in between, so that a caller may stop in the middle of a long one. ``kept`` is a
-    snapshot with at least one judged round, ``surrogate`` one score an item.
+    None comes in between, so that a caller may stop in the middle of a long one. The ``state``,
+    which stays as it is, has at least one judged round; ``surrogate`` is one score an item.
     """
     number = 0
     while True:
-        state: State = pickle.loads(kept)  # noqa: S301 - our own snapshot, made a moment ago
         own = seed + number.to_bytes(4, "big")
-        yield from _continued(plan, state, Losses(surrogate, state, own), own)
+        yield from _continued(plan, deepcopy(state), Losses(surrogate, state, own), own)
         number += 1
 
 
 def forecast_of(round_: int, labels: list[int]) -> Forecast:
     """Median, 10 and 90 % of simulated labels left."""
-    low, middle, high = np.quantile(labels, (0.1, 0.5, 0.9), method="nearest")
-    return Forecast(round_, int(middle), int(low), int(high))
+    low, median, high = np.quantile(labels, (0.1, 0.5, 0.9), method="nearest")
+    return Forecast(round_, int(median), int(low), int(high))
 
 
 def _continued(plan: Plan, state: State, losses: Losses, seed: bytes) -> Iterator[int | None]:

@@ -1,4 +1,4 @@
-"""How many labels a session would need: the fold run on losses drawn from what is known beforehand.
+"""Planning: how many labels a session would need, by simulation with assumed losses.
 
 Notation, on the unit scale: x_i surrogate of item i, m_i its assumed mean loss. A simulated
 session draws items as a real one does; the loss of item i is then
@@ -22,14 +22,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
-from app.core.claim import require
-from app.core.eprocess import Interval
-from app.core.pairplan import narrowest
-from app.core.plan import FINEST_PRECISION, Plan
-from app.core.randomness import Numbers
-from app.core.session import apply, begin, can_draw, observe, propose
-from app.core.stopping import StopReason
-from app.core.surrogates import Scores
+from celeus.core.interval import Interval
+from celeus.core.plans.claim import require
+from celeus.core.plans.pairs import narrowest
+from celeus.core.plans.plan import FINEST_PRECISION, Plan
+from celeus.core.plans.stopping import StopReason
+from celeus.core.pools.surrogates import Scores
+from celeus.core.randomness import Numbers
+from celeus.core.sessions.state import begin, rounds
 
 Floats = NDArray[np.float64]
 Scenario = Literal["right", "useless"]
@@ -45,8 +45,8 @@ REACHED = frozenset({StopReason.TARGET_REACHED, StopReason.DECIDED})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Assumed:
-    """What the losses of a pool are taken to be before any is known.
+class Assumption:
+    """Assumed losses of a pool, before any is known.
 
     ``mean`` (shape [N], on the unit scale) is what each item's loss is drawn around; ``whole``
     says that losses are 0 or 1. Where not ``informed`` all means are the same and the two
@@ -68,20 +68,20 @@ def check_risk(risk: float | None, scale: Interval) -> None:
     require("risk", rule, risk, holds=risk is None or scale.lower < risk < scale.upper)
 
 
-def assumed(
-    scores: Scores, scale: Interval, *, whole: bool, guessed: bool, risk: float | None
-) -> Assumed:
+def assumption_of(
+    scores: Scores, scale: Interval, *, whole: bool, has_surrogate: bool, risk: float | None
+) -> Assumption:
     """What the surrogate says of the losses, moved to the mean loss ``risk`` where one is given.
 
-    ``guessed`` is false for a pool whose surrogate only stands in for none.
+    ``has_surrogate`` is false for a pool whose surrogate only stands in for none.
     """
-    wanted = None if risk is None else (risk - scale.lower) / scale.width
+    unit_risk = None if risk is None else (risk - scale.lower) / scale.width
     unit = np.clip((scores.surrogate - scale.lower) / scale.width, 0.0, 1.0)
-    if not guessed or not np.ptp(unit):
-        known = float(unit[0]) if guessed else MIDDLE
-        mean = np.full(unit.size, known if wanted is None else wanted)
-        return Assumed(mean, whole, informed=False)
-    return Assumed(unit if wanted is None else _tilted(unit, wanted), whole, informed=True)
+    if not has_surrogate or not np.ptp(unit):
+        constant = float(unit[0]) if has_surrogate else MIDDLE
+        mean = np.full(unit.size, constant if unit_risk is None else unit_risk)
+        return Assumption(mean, whole, informed=False)
+    return Assumption(unit if unit_risk is None else _tilted(unit, unit_risk), whole, informed=True)
 
 
 def _tilted(unit: Floats, risk: float) -> Floats:
@@ -93,11 +93,11 @@ def _tilted(unit: Floats, risk: float) -> Floats:
     ordered = np.sort(unit)[:: max(1, unit.size // MOST_TILTED)]
     low, high = -LARGEST_TILT, LARGEST_TILT
     for _ in range(TILT_BISECTIONS):
-        middle = (low + high) / 2.0
-        if _with_odds(ordered, middle).mean() < risk:
-            low = middle
+        midpoint = (low + high) / 2.0
+        if _with_odds(ordered, midpoint).mean() < risk:
+            low = midpoint
         else:
-            high = middle
+            high = midpoint
     return _with_odds(unit, (low + high) / 2.0)
 
 
@@ -112,7 +112,7 @@ class Losses:
     __slots__ = ("_assumed", "_numbers", "_scale", "_scenario")
 
     def __init__(
-        self, assumption: Assumed, scale: Interval, scenario: Scenario, seed: bytes
+        self, assumption: Assumption, scale: Interval, scenario: Scenario, seed: bytes
     ) -> None:
         self._assumed = assumption
         self._scale = scale
@@ -134,12 +134,12 @@ class Losses:
         if not 0.0 < mean < 1.0:
             return mean
         shape = CONCENTRATION * mean, CONCENTRATION * (1.0 - mean)
-        found = float(betaincinv(*shape, number))
-        return min(max(found, 0.0), 1.0)
+        loss = float(betaincinv(*shape, number))
+        return min(max(loss, 0.0), 1.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SimulationOutcome:
     """Where a simulated session stopped; ``reached`` unless budget or pool ended it."""
 
     labels: int
@@ -153,10 +153,10 @@ class Case:
 
     plan: Plan
     scores: Scores
-    assumption: Assumed
+    assumption: Assumption
     scenario: Scenario
 
-    def run(self, number: int, seed: int) -> Iterator[int | Outcome]:
+    def run(self, number: int, seed: int) -> Iterator[int | SimulationOutcome]:
         """Simulate session ``number``: its labels so far now and then, at last its outcome.
 
         Equal numbers and seeds give equal sessions; a caller may stop listening at any time.
@@ -164,13 +164,10 @@ class Case:
         own = f"planning {seed} run {number}".encode()
         losses = Losses(self.assumption, self.plan.scale, self.scenario, own)
         plan, state = self.plan, begin(self.plan, self.scores, own)
-        while state.stop_reason is None and can_draw(plan, state):
-            draw = propose(plan, state)
-            state = apply(plan, state, draw)
-            state = observe(plan, state, draw.round, losses.of_item(draw.item))
+        for _ in rounds(plan, state, losses.of_item):
             if state.folded % ROUNDS_BETWEEN_LOOKS == 0:
                 yield state.folded
-        yield Outcome(state.folded, state.stop_reason in REACHED, state.interval.width)
+        yield SimulationOutcome(state.folded, state.stop_reason in REACHED, state.interval.width)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +191,7 @@ class Summary:
 
     ``labels`` are those asked for until the stop, also of sessions that ended with their budget or
     pool; ``reached`` is the share that did not. ``more_than`` labels had been asked for in a
-    session that was not brought to its end; it is told only when none was.
+    session that did not end; it is given only when none did.
     """
 
     runs: int
@@ -204,7 +201,7 @@ class Summary:
     more_than: int | None
 
 
-def summary(outcomes: Sequence[Outcome], labels_so_far: int) -> Summary:
+def summary(outcomes: Sequence[SimulationOutcome], labels_so_far: int) -> Summary:
     """Sum up the sessions that ended; ``labels_so_far`` is the longest way one came."""
     if not outcomes:
         return Summary(0, None, None, None, labels_so_far)

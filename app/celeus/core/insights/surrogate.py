@@ -1,8 +1,8 @@
-"""What a surrogate is worth: how its scores and the losses seen agree, and the labels it saves.
+"""Surrogate diagnostics: calibration of the scores against the losses, and labels saved.
 
 A surrogate decides how fast an interval narrows, never whether it is valid; nothing certified rests
 on this module. Only folded rounds count: labels that wait for an earlier one came early, and early
-labels are easy ones. Losses are weighted as ``hindsight`` says.
+labels are easy ones. Losses are weighted as ``weights`` says.
 """
 
 import math
@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from app.core.hindsight import Judged, refit
-from app.core.plan import Plan
-from app.core.savings import Padding, Savings, padding_of, savings
-from app.core.strata import one_stratum, strata_of
-from app.core.surrogates import Scores
+from celeus.core.insights.efficiency import Padding, Savings, padding_of, savings
+from celeus.core.insights.weights import JudgedRounds, refit
+from celeus.core.plans.plan import Plan
+from celeus.core.pools.strata import one_stratum, strata_of
+from celeus.core.pools.surrogates import Scores
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -45,7 +45,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Worth:
+class SurrogateDiagnostics:
     """The calibration curve by bins of the surrogate and by strata, and what it saves.
 
     ``surrogate`` and ``loss`` are means over the pool, the second one estimated. ``correlation``
@@ -62,31 +62,33 @@ class Worth:
     savings: Savings | None
 
 
-def worth(plan: Plan, scores: Scores, judged: Judged, width: float) -> Worth:
-    """All of it; ``width`` is the precision asked for, or the width there is. O(N log N)."""
+def diagnose(
+    plan: Plan, scores: Scores, judged: JudgedRounds, width: float
+) -> SurrogateDiagnostics:
+    """The diagnostics; ``width`` is the precision, or without one the current width. O(N log N)."""
     unit = np.clip((scores.surrogate - plan.lower) / plan.scale.width, 0.0, 1.0)
-    kept = unit if plan.policy.uses_scores else np.zeros(unit.size)
-    used, present, padding = kept[judged.item], kept, Padding()
+    prior = unit if plan.policy.uses_scores else np.zeros(unit.size)
+    at_draw, current, padding = prior[judged.item], prior, Padding()
     strata: Counts | None = None
     if plan.policy.has_goal:
-        grouped = (
+        groups = (
             strata_of(scores, plan.scale) if plan.policy.uses_scores else one_stratum(plan.items)
         )
-        fit = refit(grouped, judged)
-        used, present = fit.used, fit.mean[grouped.code]
+        fit = refit(groups, judged)
+        at_draw, current = fit.used, fit.mean[groups.code]
         half = width / plan.scale.width / 2.0
-        padding = padding_of(grouped, judged, fit, plan.policy.beta, half)
-        strata = grouped.code.astype(np.int64)
-    scored = np.stack((unit, present))
+        padding = padding_of(groups, judged, fit, plan.policy.beta, half)
+        strata = groups.code.astype(np.int64)
+    scored = np.stack((unit, current))
     weight, labels = judged.weight, judged.loss.size
-    return Worth(
+    return SurrogateDiagnostics(
         labels=labels,
         surrogate=_value(plan, float(unit.mean())),
         loss=_value(plan, float(np.average(judged.loss, weights=weight))) if labels else None,
         correlation=_correlation(unit[judged.item], judged.loss, weight),
         curve=_parts(plan, judged, scored, _bins(unit)),
         strata=() if strata is None else _parts(plan, judged, scored, strata),
-        savings=savings(judged, used, padding),
+        savings=savings(judged, at_draw, padding),
     )
 
 
@@ -100,7 +102,7 @@ def _bins(surrogate: Floats) -> Counts:
     return np.asarray(code, dtype=np.int64)
 
 
-def _parts(plan: Plan, judged: Judged, scored: Floats, code: Counts) -> tuple[Part, ...]:
+def _parts(plan: Plan, judged: JudgedRounds, scored: Floats, code: Counts) -> tuple[Part, ...]:
     """Every part of the pool; ``scored`` holds surrogates as they came and as they are used."""
     count = int(code.max()) + 1
     items = np.bincount(code, minlength=count)
@@ -108,16 +110,16 @@ def _parts(plan: Plan, judged: Judged, scored: Floats, code: Counts) -> tuple[Pa
     least, largest = np.full(count, np.inf), np.full(count, -np.inf)
     np.minimum.at(least, code, scored[0])
     np.maximum.at(largest, code, scored[0])
-    drawn, weight = code[judged.item], judged.weight
-    found = []
+    part_of_round, weight = code[judged.item], judged.weight
+    parts = []
     for part in range(count):
-        here = drawn == part
-        told = _mean_loss(judged.loss[here], weight[here], int(items[part]))
-        loss, low, high = (None if one is None else _value(plan, one) for one in told)
-        found.append(
+        mask = part_of_round == part
+        estimates = _mean_loss(judged.loss[mask], weight[mask], int(items[part]))
+        loss, low, high = (None if one is None else _value(plan, one) for one in estimates)
+        parts.append(
             Part(
                 items=int(items[part]),
-                labels=int(here.sum()),
+                labels=int(mask.sum()),
                 least=_value(plan, float(least[part])),
                 largest=_value(plan, float(largest[part])),
                 surrogate=_value(plan, float(surrogate[part])),
@@ -127,7 +129,7 @@ def _parts(plan: Plan, judged: Judged, scored: Floats, code: Counts) -> tuple[Pa
                 high=high,
             )
         )
-    return tuple(found)
+    return tuple(parts)
 
 
 def _mean_loss(
@@ -142,9 +144,9 @@ def _mean_loss(
         return p, p, p
     number = total * total / float(weight @ weight) / (1.0 - loss.size / items)
     widened = LIMIT * LIMIT / number
-    middle = p + widened / 2.0
+    centre = p + widened / 2.0
     reach = LIMIT * math.sqrt(max(p * (1.0 - p), 0.0) / number + widened / (4.0 * number))
-    low, high = (middle - reach) / (1.0 + widened), (middle + reach) / (1.0 + widened)
+    low, high = (centre - reach) / (1.0 + widened), (centre + reach) / (1.0 + widened)
     return p, max(low, 0.0), min(high, 1.0)
 
 

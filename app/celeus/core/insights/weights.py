@@ -1,4 +1,4 @@
-"""The folded rounds looked at all at once: what every round was told, and how much it counts.
+"""LURE weights of the folded rounds, and the calibration of all rounds at once.
 
 Notation: N items, t rounds folded; round m drew its item with probability q among n = N - m + 1.
 
@@ -6,8 +6,8 @@ Notation: N items, t rounds folded; round m drew its item with probability q amo
 
 Items are drawn with unequal probabilities, so plain means of what was drawn would speak of what is
 drawn often. The mean of u f over rounds is unbiased for the pool's mean of any f fixed beforehand,
-and exact once the pool is exhausted (Farquhar et al. 2021; ``estimators``). Nothing certified rests
-on this module.
+and exact once the pool is exhausted (Farquhar et al. 2021; ``eprocess.lure``). Nothing certified
+rests on this module.
 """
 
 from dataclasses import dataclass
@@ -15,23 +15,23 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from app.core.calibration import (
-    LEAST_GUESS,
+from celeus.core.pools.strata import Strata
+from celeus.core.sampling.calibration import (
     LEAST_MEAN,
     LEAST_MOMENT,
+    LEAST_SURROGATE,
     LINE_LABELS,
     PRIOR_SPREAD,
     RIDGE,
     SPREAD_LABELS,
 )
-from app.core.strata import Strata
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Judged:
+class JudgedRounds:
     """The folded rounds that have a loss, in order: arrays of one length.
 
     ``loss`` is on the unit scale, 0 for the smallest loss and 1 for the largest. ``folded`` is the
@@ -61,14 +61,14 @@ class Judged:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fit:
-    """``calibration`` after the last round, and ``used``: what each round's signal was told."""
+    """``calibration`` after the last round, and ``used``: the surrogate each signal used."""
 
     used: Floats
     mean: Floats
     moment: Floats
 
 
-def refit(strata: Strata, judged: Judged) -> Fit:
+def refit(strata: Strata, judged: JudgedRounds) -> Fit:
     """The fits of ``calibration`` for all rounds by running sums; the unit scale. O(t log t)."""
     stratum = strata.code[judged.item].astype(np.int64)
     x, loss, count = strata.base[stratum], judged.loss, strata.count
@@ -112,5 +112,5 @@ def _before(stratum: Counts, loss: Floats) -> tuple[Floats, Floats]:
 
 
 def _shrunk(line: Floats, labels: Floats, losses: Floats) -> Floats:
-    guess = np.clip(line, LEAST_GUESS, 1.0 - LEAST_GUESS)
+    guess = np.clip(line, LEAST_SURROGATE, 1.0 - LEAST_SURROGATE)
     return np.asarray((LINE_LABELS * guess + losses) / (LINE_LABELS + labels))

@@ -9,8 +9,8 @@ fails with probability at most alpha2; both hold at once with probability 1 - al
                      than hoeffding
     clopper_pearson  exact for 0-1 losses: N R_N is a whole number
     margin           a half-width given by the user for a dependent pool, with its assumption
-    pairs            no widening: the bets speak of the population themselves (``pairs``); alpha2 is
-                     the level of the loose interval for the pool risk they rest on
+    pairs            no widening: the bets speak of the population themselves (``plans.pairs``);
+                     alpha2 is the level of the loose interval for the pool risk they rest on
 """
 
 import math
@@ -19,7 +19,7 @@ from typing import Literal
 
 from scipy.special import betaincinv
 
-from app.core.eprocess import Interval
+from celeus.core.interval import Interval
 
 BoundKind = Literal["none", "hoeffding", "kl", "clopper_pearson", "margin", "pairs"]
 
@@ -76,8 +76,8 @@ class PopulationBound:
 
     def at_centre(self, items: int, scale: Interval) -> float:
         """Width reached when the whole pool is judged and its risk is half-way."""
-        middle = scale.lower + scale.width / 2.0
-        return self.widen(Interval(middle, middle), items, scale).width
+        midpoint = scale.lower + scale.width / 2.0
+        return self.widen(Interval(midpoint, midpoint), items, scale).width
 
 
 def _kl(p: float, r: float) -> float:
@@ -94,11 +94,11 @@ def _kl_upper(p: float, budget: float) -> float:
     """Largest r in [p, 1] with kl(p, r) <= budget, rounded outwards."""
     inside, outside = p, 1.0
     for _ in range(BISECTIONS):
-        middle = (inside + outside) / 2.0
-        if middle >= 1.0 or _kl(p, middle) > budget:
-            outside = middle
+        midpoint = (inside + outside) / 2.0
+        if midpoint >= 1.0 or _kl(p, midpoint) > budget:
+            outside = midpoint
         else:
-            inside = middle
+            inside = midpoint
     return outside
 
 

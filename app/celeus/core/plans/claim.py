@@ -1,14 +1,14 @@
-"""What a session is asked to certify, and how its interval reaches the target."""
+"""The claim of a session, and the bound that takes its interval to the target."""
 
 import math
 from dataclasses import dataclass
 from typing import Literal
 
-from app.core.eprocess import Interval
-from app.core.policies import Policy
-from app.core.population import PopulationBound
-from app.core.stopping import Question
-from app.errors import InvalidValue
+from celeus.core.interval import Interval
+from celeus.core.plans.bounds import PopulationBound
+from celeus.core.plans.policies import Policy
+from celeus.core.plans.stopping import Question
+from celeus.errors import InvalidValue
 
 Target = Literal["pool", "population"]
 
@@ -24,7 +24,7 @@ LEAST_DISTANCE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a session is asked to certify; defaults where a field is None.
+    """What a session certifies; None stands for a field's default.
 
     ``alpha2`` is the share of alpha spent on the step to the population (default: half), by
     ``population_bound`` (default: hoeffding). ``stop_when_decided`` is true by default where there
@@ -83,8 +83,8 @@ def bound_of(claim: Claim, pool: PoolFacts, policy: Policy) -> PopulationBound:
         return PopulationBound("hoeffding", alpha2)
     if kind == "kl":
         return PopulationBound("kl", alpha2)
-    known = "hoeffding, kl, clopper_pearson, margin or pairs"
-    require("population_bound", known, kind, holds=kind == "clopper_pearson")
+    kinds = "hoeffding, kl, clopper_pearson, margin or pairs"
+    require("population_bound", kinds, kind, holds=kind == "clopper_pearson")
     rule = "kl or hoeffding unless the loss is zero_one"
     require("population_bound", rule, kind, holds=pool.whole_losses)
     return PopulationBound("clopper_pearson", alpha2)
@@ -114,21 +114,21 @@ def _pairs(claim: Claim, policy: Policy) -> PopulationBound:
 
 
 def check_stop_when_decided(questions: tuple[Question, ...], *, stop: bool | None) -> None:
-    """Refuse to wait for answers where nothing is asked."""
+    """Refuse ``stop_when_decided`` without questions."""
     rule = "false or absent without questions"
     require("stop_when_decided", rule, stop, holds=bool(questions) or not stop)
 
 
 def check_questions(questions: tuple[Question, ...], scale: Interval) -> None:
-    """Refuse questions that are too many, off the scale, or asked twice."""
+    """Refuse questions that are too many, off the scale, or repeated."""
     count = len(questions)
     require("questions", f"at most {MOST_QUESTIONS}", count, holds=count <= MOST_QUESTIONS)
     least = LEAST_DISTANCE * scale.width
     rule = f"inside the scale, above {scale.lower:g} and below {scale.upper:g}"
     for at, question in enumerate(questions):
         field = f"questions.{at}"
-        known = question.side in {"at_most", "at_least"}
-        require(f"{field}.side", "at_most or at_least", question.side, holds=known)
+        valid_side = question.side in {"at_most", "at_least"}
+        require(f"{field}.side", "at_most or at_least", question.side, holds=valid_side)
         threshold = question.threshold
         inside = scale.lower + least <= threshold <= scale.upper - least
         require(f"{field}.threshold", rule, threshold, holds=inside)

@@ -1,4 +1,7 @@
-"""The plan of the pairs (v, r), fixed at opening: what the pool itself says of the population.
+"""The plan of the pairs (v, r), fixed at opening: starting stakes and information goals.
+
+The starting stake is the evidence that the pool itself is about the population
+(docs/method.md#7-target-population-pairs).
 
 Notation, on the unit scale: R_N pool risk, r population risk, N items, D half the precision, h the
 step of the lattice, level two-sided, z' the normal quantile at 1 - level / 2, phi, Phi the normal
@@ -54,12 +57,12 @@ class PairPlan:
         """sigma* of every population risk, for a half-width D = ``half``."""
         least = np.full(risk.shape, LEAST_SIGMA * half)
         inside, outside = least.copy(), np.full(risk.shape, WIDEST_SIGMA * half)
-        asked = half - 0.5 / self.steps
+        width = half - 0.5 / self.steps
         for _ in range(BISECTIONS):
-            middle = (inside + outside) / 2.0
-            within = self._reach(middle, risk) <= asked
-            inside = np.where(within, middle, inside)
-            outside = np.where(within, outside, middle)
+            midpoint = (inside + outside) / 2.0
+            within = self._required_width(midpoint, risk) <= width
+            inside = np.where(within, midpoint, inside)
+            outside = np.where(within, outside, midpoint)
         return inside
 
     def kappa(self, sigma: Floats, risk: Floats) -> Floats:
@@ -82,13 +85,13 @@ class PairPlan:
         kappa = self.kappa(self.sigma(mirrored, half), mirrored)
         return bool((self.start(kappa, mirrored) + kappa * (1.0 - risk))[0] >= 0.0)
 
-    def _reach(self, sigma: Floats, risk: Floats) -> Floats:
+    def _required_width(self, sigma: Floats, risk: Floats) -> Floats:
         _, log_level = self._constants()
         kappa = self.kappa(sigma, risk)
         tau2 = risk * (1.0 - risk) / self.items
-        z1 = _inverse_mills(kappa * sigma, self.level)
-        spent = log_ndtr(-z1) + log_level + kappa * kappa * tau2 / 2.0
-        return np.asarray(sigma * z1 + spent / kappa)
+        z1 = _inverse_mills_argument(kappa * sigma, self.level)
+        log_term = log_ndtr(-z1) + log_level + kappa * kappa * tau2 / 2.0
+        return np.asarray(sigma * z1 + log_term / kappa)
 
     def _constants(self) -> tuple[float, float]:
         """h0 and L'."""
@@ -119,21 +122,21 @@ def narrowest(
         return precision
     inside, outside = 1.0, precision
     for _ in range(NARROWEST_BISECTIONS):
-        middle = math.sqrt(inside * outside)
-        if reached(middle):
-            inside = middle
+        midpoint = math.sqrt(inside * outside)
+        if reached(midpoint):
+            inside = midpoint
         else:
-            outside = middle
+            outside = midpoint
     return inside
 
 
-def _inverse_mills(ratio: Floats, level: float) -> Floats:
+def _inverse_mills_argument(ratio: Floats, level: float) -> Floats:
     """Where phi(z) / Phi(-z) = ratio, from a table; it ends at the ratio of ``level``."""
-    return np.asarray(np.interp(np.log(ratio), *_mills(level)))
+    return np.asarray(np.interp(np.log(ratio), *_inverse_mills_table(level)))
 
 
 @lru_cache(maxsize=16)
-def _mills(level: float) -> tuple[Floats, Floats]:
+def _inverse_mills_table(level: float) -> tuple[Floats, Floats]:
     """log(phi(z) / Phi(-z)) and z, ascending."""
     highest = float(ndtri(1.0 - level / 2.0)) + 2.0 * MILLS_STEP
     z = np.arange(MILLS_LOWEST, highest, MILLS_STEP)

@@ -5,7 +5,10 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from app.core.claim import (
+from celeus.core.canonical import canonical_json
+from celeus.core.interval import Interval
+from celeus.core.plans.bounds import PopulationBound
+from celeus.core.plans.claim import (
     Claim,
     PoolFacts,
     Target,
@@ -14,14 +17,11 @@ from app.core.claim import (
     check_stop_when_decided,
     require,
 )
-from app.core.eprocess import Interval
-from app.core.pairplan import narrowest, pair_steps
-from app.core.policies import Policy
-from app.core.pool import canonical
-from app.core.population import PopulationBound
-from app.core.stopping import Question, StoppingRule
-from app.core.surrogates import Strategy
-from app.errors import UnreachablePrecision
+from celeus.core.plans.pairs import narrowest, pair_steps
+from celeus.core.plans.policies import Policy
+from celeus.core.plans.stopping import Question, StoppingRule
+from celeus.core.pools.surrogates import Strategy
+from celeus.errors import UnreachablePrecision
 
 __all__ = [
     "METHOD_VERSION",
@@ -101,8 +101,8 @@ class Plan:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the plan's values as canonical JSON, in hexadecimal."""
-        return hashlib.sha256(canonical(self.to_dict())).hexdigest()
+        """SHA-256 of the plan's values as canonical JSON (RFC 8785), in hexadecimal."""
+        return hashlib.sha256(canonical_json(self.to_dict())).hexdigest()
 
 
 def plan_from(values: dict[str, Any]) -> Plan:

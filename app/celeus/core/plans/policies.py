@@ -1,6 +1,6 @@
 """Named, frozen configurations of the fold.
 
-    sharp         strata, recalibrated surrogates, bets that aim at an amount of information
+    sharp         strata, recalibrated surrogates, bets with an information goal
     uniform       ``sharp`` without surrogate and with uniform draws
     celeus        scores mixed with uniform draws, fractions with own variance, floor range
     no_surrogate  the same without scores: surrogate L, uniform draws
@@ -13,7 +13,7 @@ A policy never decides whether an interval is valid, only how fast it narrows.
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
-from app.errors import InvalidValue
+from celeus.errors import InvalidValue
 
 RangeKind = Literal["floor", "exact", "global"]
 FractionKind = Literal["own", "common", "goal"]
@@ -25,8 +25,8 @@ class Policy:
 
     ``uses_scores`` false means surrogate L and uniform draws. ``recentred`` false (``evalue``
     only) takes the authors' form, which ignores that items are drawn without replacement: for
-    comparisons, not for claims. ``fraction`` "goal" is the engine of METHOD 10; ``theta`` and ``c``
-    belong to the published fractions.
+    comparisons, not for claims. ``fraction`` "goal" takes the bets of docs/method.md#5-the-bet;
+    ``theta`` and ``c`` belong to the published fractions.
     """
 
     name: str
@@ -76,9 +76,9 @@ def policy_named(name: str, **parameters: Any) -> Policy:  # noqa: ANN401 -- one
     Refuses unknown names, parameters the policy does not have, and values outside their ranges.
     """
     if name not in POLICIES:
-        known = ", ".join(sorted(POLICIES))
+        names = ", ".join(sorted(POLICIES))
         raise InvalidValue(
-            f"policy {name!r} is not known", field="policy", rule=f"one of {known}", value=name
+            f"policy {name!r} is not known", field="policy", rule=f"one of {names}", value=name
         )
     for field, value in parameters.items():
         if field not in _TUNABLE[name]:
@@ -86,9 +86,9 @@ def policy_named(name: str, **parameters: Any) -> Policy:  # noqa: ANN401 -- one
             raise InvalidValue(
                 f"policy {name} has no parameter {field}", field=field, rule=rule, value=value
             )
-    chosen = replace(POLICIES[name], **parameters)
-    _check(chosen)
-    return chosen
+    policy = replace(POLICIES[name], **parameters)
+    _check(policy)
+    return policy
 
 
 def _check(policy: Policy) -> None:

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, Literal
 
-from app.core.eprocess import Interval
+from celeus.core.interval import Interval
 
 Side = Literal["at_most", "at_least"]
 Answer = Literal["yes", "no", "undecided"]
@@ -39,12 +39,12 @@ class Question:
         """What ``interval`` says; ends count as the threshold up to ``slack`` beyond it."""
         if self.side == "at_most":
             most = self.threshold + slack
-            return _told(yes=interval.upper <= most, no=interval.lower > most)
+            return _answer(yes=interval.upper <= most, no=interval.lower > most)
         least = self.threshold - slack
-        return _told(yes=interval.lower >= least, no=interval.upper < least)
+        return _answer(yes=interval.lower >= least, no=interval.upper < least)
 
 
-def _told(*, yes: bool, no: bool) -> Answer:
+def _answer(*, yes: bool, no: bool) -> Answer:
     if yes:
         return "yes"
     return "no" if no else "undecided"
@@ -89,7 +89,7 @@ def all_decided(decisions: Decisions) -> bool:
 
 
 class StopReason(StrEnum):
-    """Why no further labels are asked for."""
+    """Why a session stops."""
 
     TARGET_REACHED = "target_reached"
     DECIDED = "decided"
@@ -106,8 +106,8 @@ class StoppingRule:
     stop_when_decided: bool = False
 
     @property
-    def aims(self) -> bool:
-        """There is something to reach before budget and pool end."""
+    def can_stop_early(self) -> bool:
+        """A precision or the questions may end the session before budget and pool do."""
         return self.precision is not None or self.stop_when_decided
 
     def reason(

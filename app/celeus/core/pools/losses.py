@@ -14,7 +14,7 @@ from typing import Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from app.errors import InvalidValue, LossOutsideScale
+from celeus.errors import InvalidValue, LossOutsideScale
 
 LossKind = Literal["zero_one", "cross_entropy", "bounded"]
 KINDS: tuple[LossKind, ...] = ("zero_one", "cross_entropy", "bounded")

@@ -10,36 +10,28 @@ A pool of N items is a set of columns of length N, in the order of upload:
     prediction                      int32     the target's predicted class
     group                           int32     code of the group's name, in order of appearance
 
-The digest is SHA-256 over a header: canonical JSON of the number of items, the scale, the group
-names, name, type and SHA-256 of every column (little-endian bytes), and the items digest. That
-one is a chain over ids and payloads, h_0 = 32 zero bytes and h_i = SHA-256(h_{i-1} + record_i),
-where record_i is canonical JSON of [id, payload].
-
-Canonical JSON: UTF-8, keys sorted, no spaces, whole numbers without fraction or exponent, other
-numbers in their shortest form.
+The digest is SHA-256 over a header: canonical JSON (RFC 8785) of the number of items, the scale,
+the group names, name, type and SHA-256 of every column (little-endian bytes), and the items digest.
+That one is a chain over ids and payloads, h_0 = 32 zero bytes and h_i = SHA-256(h_{i-1} +
+record_i), where record_i is canonical JSON of [id, payload].
 """
 
 import hashlib
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from app.core.losses import LossScale, cross_entropy_loss, zero_one_loss
-from app.errors import InvalidValue
+from celeus.core.canonical import canonical_json
+from celeus.core.pools.losses import LossScale, cross_entropy_loss, zero_one_loss
+from celeus.errors import InvalidValue
 
 CHAIN_START = bytes(32)
 DTYPES: Mapping[str, str] = {"target_probs": "<f4", "prediction": "<i4", "group": "<i4"}
 """Types of the columns that are not little-endian float64."""
-
-_ENCODER = json.JSONEncoder(
-    ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +50,7 @@ class Pool:
     @cached_property
     def digest(self) -> str:
         """SHA-256 in hex of the header: two pools with one digest are the same pool."""
-        return hashlib.sha256(canonical(self.header())).hexdigest()
+        return hashlib.sha256(canonical_json(self.header())).hexdigest()
 
     def header(self) -> dict[str, object]:
         """What the digest is taken over."""
@@ -123,22 +115,3 @@ def chain(digest: bytes, records: Iterable[bytes]) -> bytes:
     for record in records:
         digest = hashlib.sha256(digest + record).digest()
     return digest
-
-
-def canonical(value: object) -> bytes:
-    """Canonical JSON of a value; ValueError or TypeError when it has none.
-
-    Whole floats become integers, because a database and a JSON reader may turn one into the other.
-    """
-    return _ENCODER.encode(_plain(value)).encode()
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, float) and value.is_integer():
-        # The shortest decimal, not int(value): 1e23 is written as 1 and 23 zeros.
-        return int(Decimal(repr(value)))
-    if isinstance(value, dict):
-        return {key: _plain(inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_plain(inner) for inner in value]
-    return value

@@ -18,7 +18,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from app.core.faults import (
+from celeus.core.canonical import canonical_json
+from celeus.core.pools.losses import LossScale
+from celeus.core.pools.pool import dtype_of
+from celeus.core.pools.surrogates import from_probabilities
+from celeus.core.pools.validation import (
     MAX_INT,
     MAX_SURROGATES,
     MAX_TEXT,
@@ -28,9 +32,6 @@ from app.core.faults import (
     encode_payload,
     row_faults,
 )
-from app.core.losses import LossScale
-from app.core.pool import canonical, dtype_of
-from app.core.surrogates import from_probabilities
 
 Row = dict[str, Any]
 Floats = NDArray[np.float64]
@@ -53,7 +54,7 @@ class Batch:
     def records(self) -> Iterable[bytes]:
         """The records the items digest is chained over."""
         for name, payload in zip(self.ids, self.payloads, strict=True):
-            yield b"[" + canonical(name) + b"," + (payload or b"null") + b"]"
+            yield b"[" + canonical_json(name) + b"," + (payload or b"null") + b"]"
 
     def without(self, dropped: set[str]) -> "Batch":
         """The same batch without the items of these ids."""
@@ -96,9 +97,9 @@ def assemble(
         return _assemble_one_by_one(lines, present, scale, shape)
 
 
-def encode_groups(names: Sequence[str], known: Mapping[str, int]) -> dict[str, int]:
+def encode_groups(names: Sequence[str], existing: Mapping[str, int]) -> dict[str, int]:
     """Codes of all names, new ones after the known ones in order of appearance."""
-    codes = dict(known)
+    codes = dict(existing)
     for name in names:
         codes.setdefault(name, len(codes))
     return codes
@@ -132,18 +133,18 @@ def _assemble_one_by_one(
     faults: list[Fault] = []
     good: list[Row] = []
     good_lines: list[int] = []
-    seen: set[str] = set()
+    ids: set[str] = set()
     for line, row in zip(lines, rows, strict=True):
-        found = row_faults(row, scale, shape)
-        if not found and isinstance(row, dict):
-            if row["id"] in seen:
-                found = [("id", "an id no other item has", row["id"])]
+        violations = row_faults(row, scale, shape)
+        if not violations and isinstance(row, dict):
+            if row["id"] in ids:
+                violations = [("id", "an id no other item has", row["id"])]
             else:
                 shape = shape or Shape.of_row(row)
-                seen.add(row["id"])
+                ids.add(row["id"])
                 good.append(_with_surrogates(row))
                 good_lines.append(line)
-        faults += [Fault.of(line, *one) for one in found]
+        faults += [Fault.of(line, *one) for one in violations]
     if not good:
         return Assembled(_empty(), faults, shape)
     return replace(_assemble_regular(good_lines, good, scale, shape), faults=faults)

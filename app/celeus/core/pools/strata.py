@@ -1,4 +1,6 @@
-"""Strata: items grouped before the first draw, by what is known without a label (METHOD 10).
+"""Strata: items grouped before the first draw, by what is known without a label.
+
+See docs/method.md#4-what-may-be-relearnt-strata-calibration-proposal.
 
 Items are split by the distinct values of the target-loss proxy where there are at most 8 of them,
 and within each part by the surrogate: by its distinct values when they are few (votes), else into
@@ -15,8 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from app.core.eprocess import Interval
-from app.core.surrogates import Scores
+from celeus.core.interval import Interval
+from celeus.core.pools.surrogates import Scores
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int16]
@@ -60,8 +62,8 @@ def strata_of(scores: Scores, scale: Interval) -> Strata:
     share = MOST_STRATA // (int(parts.max()) + 1)
     code = np.zeros(unit.size, dtype=np.int64)
     for part in range(int(parts.max()) + 1):
-        here = parts == part
-        code[here] = part * MOST_STRATA + _bins(unit[here], min(MOST_BINS, share))
+        mask = parts == part
+        code[mask] = part * MOST_STRATA + _bins(unit[mask], min(MOST_BINS, share))
     if scores.columns is not None and scores.columns.shape[1] > 1:
         code = _by_spread(code, scores.columns.std(axis=1) / scale.width)
     return _numbered(code, unit)
@@ -100,8 +102,8 @@ def _by_spread(code: Counts, spread: Floats) -> Counts:
         return np.asarray(code, dtype=np.int64)
     finer = np.empty(code.size, dtype=np.int64)
     for one in range(present.size):
-        here = code == one
-        finer[here] = one * parts + _bins(spread[here], parts)
+        mask = code == one
+        finer[mask] = one * parts + _bins(spread[mask], parts)
     return finer
 
 

@@ -15,16 +15,16 @@ With a proxy w = |proxy - s|; without one w = sqrt(x (1 - x)) (U - L), x = (s - 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from app.core.losses import LossScale
-from app.core.pool import Pool
-from app.errors import InvalidValue
+from celeus.core.pools.losses import LossScale
+from celeus.core.pools.pool import Pool
+from celeus.errors import InvalidValue
 
 Strategy = Literal["A", "B", "C"]
 Floats = NDArray[np.float64]
@@ -56,9 +56,15 @@ class Scores:
 
     surrogate: Floats
     weight: Floats
-    proxy: Floats | None
+    proxy: Floats | None = None
     columns: Floats | None = None
     group: NDArray[np.int32] | None = None
+
+    @property
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The arrays there are, by name: ``Scores(**arrays)`` makes the same scores."""
+        arrays = {one.name: getattr(self, one.name) for one in fields(self)}
+        return {name: array for name, array in arrays.items() if array is not None}
 
 
 def scores(pool: Pool, strategy: Strategy | None = None) -> Scores:
@@ -68,10 +74,10 @@ def scores(pool: Pool, strategy: Strategy | None = None) -> Scores:
     (several: their mean) comes first, then strategy A, then the dispersion or entropy of the
     target alone; a pool with nothing of it gets s = L and weight 0, hence uniform draws.
     """
-    found = _scores(pool, strategy)
+    result = _scores(pool, strategy)
     several = strategy is None and len(pool.surrogates) > 1
     return replace(
-        found,
+        result,
         columns=np.stack(pool.surrogates, axis=1) if several else None,
         group=pool.columns.get("group"),
     )
@@ -115,8 +121,8 @@ def _for_zero_one(target: Floats, surrogate: Floats | None) -> dict[str, Floats]
     if surrogate is not None:
         guess = surrogate.argmax(axis=1)
         columns["hard"] = (target.argmax(axis=1) != guess).astype(np.float64)
-        given = np.take_along_axis(target, guess[:, None], axis=1)[:, 0]
-        columns["soft"] = np.clip(1.0 - given, 0.0, 1.0)
+        probability = np.take_along_axis(target, guess[:, None], axis=1)[:, 0]
+        columns["soft"] = np.clip(1.0 - probability, 0.0, 1.0)
     return columns
 
 

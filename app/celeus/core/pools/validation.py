@@ -1,7 +1,7 @@
 """The rules of a single row, spelled out: which field breaks which rule with which value.
 
-This is the slow and exact half of the import; `core.items` decides with array operations whether
-it is needed at all. The two must agree on what is good, which a property test checks.
+This is the slow and exact half of the import; `core.pools.rows` decides with array operations
+whether it is needed at all. The two must agree on what is good, which a property test checks.
 """
 
 import re
@@ -11,9 +11,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from app.core.losses import LossScale
-from app.core.pool import canonical
-from app.quoting import VALUE_LENGTH, printable, shortened
+from celeus.core.canonical import EXACT, canonical_json
+from celeus.core.pools.losses import LossScale
+from celeus.quoting import VALUE_LENGTH, as_json, printable
 
 MAX_TEXT = 256
 """Longest id and group name, in characters."""
@@ -45,26 +45,29 @@ PAYLOAD_RULE = (
     f"a string or JSON object of finite numbers, at most {MAX_PAYLOAD_BYTES} bytes and"
     f" {MAX_PAYLOAD_DEPTH} levels, without U+0000"
 )
+NUMBER_RULE = f"a number below {EXACT} in size; longer ones, such as ids, as text"
 SUM_RULE = f"probabilities that sum to 1 within {SUM_TOLERANCE:g}"
+_DIGITS = len(str(EXACT))
+_NO_DIGITS = bytes(set(range(256)) - set(b"0123456789"))
 _NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 
-Found = tuple[str, str, object]
+Violation = tuple[str, str, object]
 """Field, rule and value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Why a line cannot become an item; ``value`` is shortened text, safe in any answer."""
+    """Why a line cannot become an item; ``value`` is short JSON, safe in any answer."""
 
     line: int
     field: str
     rule: str
-    value: str
+    value: object
 
     @classmethod
     def of(cls, line: int, field: str, rule: str, value: object) -> Self:
-        """The fault with its value shortened to text; the field may be any key of a row."""
-        return cls(line, printable(field[:VALUE_LENGTH]), rule, shortened(value))
+        """The fault with its value as short JSON; the field may be any key of a row."""
+        return cls(line, printable(field[:VALUE_LENGTH]), rule, as_json(value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,26 +124,26 @@ class Malformed:
     text: str
 
 
-def row_faults(row: object, scale: LossScale, shape: Shape | None) -> list[Found]:
+def row_faults(row: object, scale: LossScale, shape: Shape | None) -> list[Violation]:
     """Everything wrong with a row (nulls taken out); empty when it can become an item."""
     if isinstance(row, Malformed):
         return [("", row.rule, row.text)]
     if not isinstance(row, dict):
         return [("", "a JSON object", row)]
-    found: list[Found] = [
+    violations: list[Violation] = [
         (name, "one of " + ", ".join(sorted(FIELDS)), row[name])
         for name in row
         if name not in FIELDS
     ]
     if not is_text(row.get("id")):
-        found.append(("id", TEXT_RULE, row.get("id")))
+        violations.append(("id", TEXT_RULE, row.get("id")))
     if "payload" in row and encode_payload(row["payload"]) is None:
-        found.append(("payload", PAYLOAD_RULE, row["payload"]))
+        violations.append(_payload_fault(row["payload"]))
     if "group" in row and not is_text(row["group"]):
-        found.append(("group", TEXT_RULE, row["group"]))
-    found += _score_faults(row, scale)
-    found += _probability_faults(row, scale)
-    return found or list(_shape_faults(Shape.of_row(row), shape, row))
+        violations.append(("group", TEXT_RULE, row["group"]))
+    violations += _score_faults(row, scale)
+    violations += _probability_faults(row, scale)
+    return violations or list(_shape_faults(Shape.of_row(row), shape, row))
 
 
 def is_text(value: object) -> bool:
@@ -155,14 +158,18 @@ def encode_payload(payload: object) -> bytes | None:
     if not isinstance(payload, (dict, str)):
         return None
     try:
-        encoded = canonical(payload)
+        encoded = canonical_json(payload)
     except (ValueError, TypeError, RecursionError):
         return None
     # The database's JSON type cannot hold U+0000.
     if len(encoded) > MAX_PAYLOAD_BYTES or (b"\\u0000" in encoded and _NUL.search(encoded)):
         return None
     opened = encoded.count(b"{") + encoded.count(b"[")
-    return None if opened > MAX_PAYLOAD_DEPTH and _is_deep(payload) else encoded
+    if opened > MAX_PAYLOAD_DEPTH and _is_deep(payload):
+        return None
+    # A large number has this many digits or an exponent; few payloads have to be searched for it.
+    suspect = b"e+" in encoded or len(encoded.translate(None, _NO_DIGITS)) >= _DIGITS
+    return None if suspect and any(_large_numbers("", payload)) else encoded
 
 
 def _is_deep(value: object, levels: int = MAX_PAYLOAD_DEPTH) -> bool:
@@ -173,7 +180,32 @@ def _is_deep(value: object, levels: int = MAX_PAYLOAD_DEPTH) -> bool:
     return levels == 0 or any(_is_deep(one, levels - 1) for one in inner)
 
 
-def _score_faults(row: dict[str, Any], scale: LossScale) -> Iterator[Found]:
+def _payload_fault(payload: object) -> Violation:
+    """What is wrong with a payload that cannot be encoded, at the number where it is one."""
+    if isinstance(payload, dict) and not _is_deep(payload):
+        large = next(_large_numbers("payload", payload), None)
+        if large is not None:
+            return large[0], NUMBER_RULE, large[1]
+    return "payload", PAYLOAD_RULE, payload
+
+
+def _large_numbers(place: str, value: object) -> Iterator[tuple[str, float]]:
+    """Numbers that another reader of JSON may take for others, each with its place.
+
+    From 2^53 on a whole number may lie between two doubles, which is what RFC 8785 takes numbers
+    for; NaN and the infinities are none.
+    """
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _large_numbers(f"{place}.{name}", inner)
+    elif isinstance(value, list):
+        for position, inner in enumerate(value):
+            yield from _large_numbers(f"{place}[{position}]", inner)
+    elif isinstance(value, int | float) and not abs(value) < EXACT:
+        yield place, value
+
+
+def _score_faults(row: dict[str, Any], scale: LossScale) -> Iterator[Violation]:
     rule = f"a number from {scale.lower:g} to {scale.upper:g}"
     for name in ("surrogate", "proxy"):
         if name in row and not _is_number(row[name], scale.lower, scale.upper):
@@ -191,7 +223,7 @@ def _score_faults(row: dict[str, Any], scale: LossScale) -> Iterator[Found]:
                 yield f"surrogates[{position}]", rule, value
 
 
-def _probability_faults(row: dict[str, Any], scale: LossScale) -> Iterator[Found]:
+def _probability_faults(row: dict[str, Any], scale: LossScale) -> Iterator[Violation]:
     for name in ("target_probs", "surrogate_probs"):
         if name not in row:
             continue
@@ -208,7 +240,7 @@ def _probability_faults(row: dict[str, Any], scale: LossScale) -> Iterator[Found
         yield from _prediction_faults(row["prediction"], target, scale)
 
 
-def _distribution_faults(name: str, values: object) -> Iterator[Found]:
+def _distribution_faults(name: str, values: object) -> Iterator[Violation]:
     if not isinstance(values, list) or len(values) < 2:
         yield name, "a list of at least 2 probabilities", values
         return
@@ -222,7 +254,7 @@ def _distribution_faults(name: str, values: object) -> Iterator[Found]:
         yield name, SUM_RULE, total
 
 
-def _prediction_faults(prediction: object, target: object, scale: LossScale) -> Iterator[Found]:
+def _prediction_faults(prediction: object, target: object, scale: LossScale) -> Iterator[Violation]:
     last = len(target) - 1 if isinstance(target, list) else MAX_INT
     if scale.kind != "zero_one":
         yield "prediction", "left out: only a zero_one loss follows from it", prediction
@@ -230,7 +262,7 @@ def _prediction_faults(prediction: object, target: object, scale: LossScale) -> 
         yield "prediction", f"a whole number from 0 to {last}", prediction
 
 
-def _shape_faults(own: Shape, pool: Shape | None, row: dict[str, Any]) -> Iterator[Found]:
+def _shape_faults(own: Shape, pool: Shape | None, row: dict[str, Any]) -> Iterator[Violation]:
     """Differences from the items before; ``own`` is of a row that is good in itself."""
     if pool is None or own == pool:
         return

@@ -1,4 +1,6 @@
-"""Surrogates recalibrated from the labels seen so far, stratum by stratum (METHOD 10, steps 1-2).
+"""Calibration: surrogates refitted to the labels seen so far, stratum by stratum.
+
+See docs/method.md#4-what-may-be-relearnt-strata-calibration-proposal.
 
 Notation, on the unit scale: x_k mean surrogate of stratum k, c_k its labels folded so far, l a
 loss, m the surrogate that its signal used, n items left before the draw, q its probability.
@@ -23,7 +25,7 @@ Floats = NDArray[np.float64]
 RIDGE = 10.0
 LINE_LABELS = 16.0
 """The line counts as that many labels of a stratum."""
-LEAST_GUESS = 0.005
+LEAST_SURROGATE = 0.005
 SPREAD_LABELS = 40.0
 PRIOR_SPREAD = 10.0
 LEAST_MEAN = 0.04
@@ -42,7 +44,7 @@ class Line:
     xy: float = RIDGE
 
     def add(self, x: float, y: float, weight: float) -> None:
-        """Take in one point."""
+        """Add a point."""
         self.weight += weight
         self.x += weight * x
         self.xx += weight * x * x
@@ -78,22 +80,22 @@ class Calibration:
         self._fit()
 
     def record(self, stratum: int, loss: float, weight: float) -> None:
-        """Take in a judged round of weight 1 / (n q); ``mean`` still holds what it was bet with."""
-        used = float(self.mean[stratum])
-        square = (loss - used) ** 2
+        """Record a judged round of weight 1 / (n q); ``mean`` still holds the surrogate it used."""
+        surrogate = float(self.mean[stratum])
+        square = (loss - surrogate) ** 2
         self.line.add(float(self.base[stratum]), loss, weight)
         self.labels[stratum] += 1.0
         self.losses[stratum] += loss
         self.squares[stratum] += square
         self.all_squares += square
-        self.all_spread += used * (1.0 - used)
+        self.all_spread += surrogate * (1.0 - surrogate)
         self._fit()
 
     def _fit(self) -> None:
-        guess = self.line.at(self.base)
-        np.maximum(guess, LEAST_GUESS, out=guess)
-        np.minimum(guess, 1.0 - LEAST_GUESS, out=guess)
-        mean = (LINE_LABELS * guess + self.losses) / (LINE_LABELS + self.labels)
+        line = self.line.at(self.base)
+        np.maximum(line, LEAST_SURROGATE, out=line)
+        np.minimum(line, 1.0 - LEAST_SURROGATE, out=line)
+        mean = (LINE_LABELS * line + self.losses) / (LINE_LABELS + self.labels)
         inner = np.minimum(np.maximum(mean, LEAST_MEAN), 1.0 - LEAST_MEAN)
         factor = (self.all_squares + PRIOR_SPREAD) / (self.all_spread + PRIOR_SPREAD)
         prior = SPREAD_LABELS * factor * inner * (1.0 - inner)

@@ -1,7 +1,7 @@
-"""Surrogates of the items left, as the fold uses them: fixed at opening, or recalibrated.
+"""Predictors: surrogate, range and variance of a draw, fixed at opening or recalibrated.
 
-Whatever a round is told here comes from rounds before it; its loss is a parameter of ``record``
-only.
+Everything is predictable, computed from the rounds before; a round's loss is a parameter of
+``record`` only.
 """
 
 from typing import Protocol
@@ -9,33 +9,34 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from app.core.calibration import Calibration
-from app.core.ledger import Draw
-from app.core.plan import Plan
-from app.core.proposals import Mixture, RunningSum
-from app.core.signals import Extremes, Range, exact_range, floor_range, global_range
-from app.core.strata import Strata
+from celeus.core.eprocess.signals import Extremes, Range, exact_range, floor_range, global_range
+from celeus.core.ledger import Draw
+from celeus.core.plans.plan import Plan
+from celeus.core.pools.strata import Strata
+from celeus.core.sampling.calibration import Calibration
+from celeus.core.sampling.proposals import MixtureProposal
+from celeus.core.sampling.sums import RunningSum
 
 Floats = NDArray[np.float64]
 
 LEAST_MOMENT = 0.001
 
 
-class Guesses(Protocol):
+class Predictor(Protocol):
     """Surrogates after the folded prefix; all values on the loss scale."""
 
     @property
-    def left(self) -> float:
+    def surrogates_left(self) -> float:
         """Sum of the surrogates of the items not folded."""
 
     @property
-    def spread(self) -> Floats:
+    def residual_moments(self) -> Floats:
         """Residual second moment of every stratum on the unit scale; empty without strata."""
 
-    def of(self, draw: Draw) -> float:
+    def surrogate(self, draw: Draw) -> float:
         """Surrogate of the drawn item."""
 
-    def possible(self, draw: Draw, plug_in: float) -> Range:
+    def signal_range(self, draw: Draw, plug_in: float) -> Range:
         """Range of the draw's signal."""
 
     def variance(self, draw: Draw) -> float:
@@ -45,12 +46,12 @@ class Guesses(Protocol):
         """The round is folded; ``loss`` is None when no judge could tell it."""
 
 
-class FixedGuesses:
+class FixedPredictor:
     """Surrogates as they came with the pool."""
 
     __slots__ = ("_extremes", "_left", "_plan", "_proposal", "_rounds", "_surrogate")
 
-    def __init__(self, plan: Plan, surrogate: Floats, proposal: Mixture) -> None:
+    def __init__(self, plan: Plan, surrogate: Floats, proposal: MixtureProposal) -> None:
         self._plan = plan
         self._surrogate = surrogate
         self._proposal = proposal
@@ -61,30 +62,30 @@ class FixedGuesses:
         )
 
     @property
-    def left(self) -> float:
+    def surrogates_left(self) -> float:
         """Sum of the surrogates of the items not folded."""
         return self._left.value
 
     @property
-    def spread(self) -> Floats:
-        """Nothing: scores decide who is drawn."""
+    def residual_moments(self) -> Floats:
+        """Empty: draws depend on scores alone."""
         return np.empty(0)
 
-    def of(self, draw: Draw) -> float:
+    def surrogate(self, draw: Draw) -> float:
         """Surrogate of the drawn item."""
         return float(self._surrogate[draw.item])
 
-    def possible(self, draw: Draw, plug_in: float) -> Range:
+    def signal_range(self, draw: Draw, plug_in: float) -> Range:
         """The range the policy names."""
         policy = self._plan.policy
         if policy.range == "global":
             return global_range(policy.beta, self._extremes)
         if policy.range == "exact":
             q = self._proposal.probabilities(draw.round)
-            here = q > 0.0
-            return exact_range(plug_in, self._surrogate[here], q[here], self._extremes)
-        left = self._plan.items - self._rounds
-        return floor_range(plug_in, left, policy.beta, self._extremes)
+            mask = q > 0.0
+            return exact_range(plug_in, self._surrogate[mask], q[mask], self._extremes)
+        items_left = self._plan.items - self._rounds
+        return floor_range(plug_in, items_left, policy.beta, self._extremes)
 
     def variance(self, draw: Draw) -> float:
         """Unknown: the published bets estimate it from the signals."""
@@ -95,10 +96,10 @@ class FixedGuesses:
         """One item less; its loss changes no surrogate."""
         del loss
         self._rounds += 1
-        self._left.add(-self.of(draw))
+        self._left.add(-self.surrogate(draw))
 
 
-class CalibratedGuesses:
+class CalibratedPredictor:
     """One surrogate for every item of a stratum, fitted to the labels of rounds before.
 
     Probabilities are those recorded at the draw; the items left are those before the draw, which
@@ -114,17 +115,17 @@ class CalibratedGuesses:
         self._strata = strata
         self._left: Floats = strata.size.astype(np.float64)
         self._calibration = Calibration(strata.base)
-        # The surrogates' extremes are not asked for by an exact range.
+        # An exact range does not use the extreme surrogates.
         self._extremes = Extremes(plan.items, plan.lower, plan.upper, plan.lower, plan.upper)
 
     @property
-    def left(self) -> float:
+    def surrogates_left(self) -> float:
         """Sum of the surrogates of the items not folded."""
         sums = self._left.sum(), self._left @ self._calibration.mean
         return float(self._lower * sums[0] + self._width * sums[1])
 
     @property
-    def spread(self) -> Floats:
+    def residual_moments(self) -> Floats:
         """Residual second moment of every stratum."""
         return self._calibration.moment
 
@@ -133,18 +134,18 @@ class CalibratedGuesses:
         """Surrogate of every stratum, on the unit scale."""
         return self._calibration.mean
 
-    def of(self, draw: Draw) -> float:
+    def surrogate(self, draw: Draw) -> float:
         """Surrogate of the drawn item's stratum."""
         mean = self._calibration.mean[self._strata.code[draw.item]]
         return self._lower + self._width * float(mean)
 
-    def possible(self, draw: Draw, plug_in: float) -> Range:
+    def signal_range(self, draw: Draw, plug_in: float) -> Range:
         """The exact range over strata with items left."""
         surrogate = self._lower + self._width * self._calibration.mean
         q = _strata_q(draw)
-        here = self._left > 0.0
-        if not here.all():
-            surrogate, q = surrogate[here], q[here]
+        mask = self._left > 0.0
+        if not mask.all():
+            surrogate, q = surrogate[mask], q[mask]
         return exact_range(plug_in, surrogate, q, self._extremes)
 
     def variance(self, draw: Draw) -> float:

@@ -1,4 +1,4 @@
-"""Who may be drawn, with which probability, and how to draw without touching every item.
+"""Proposals: draw probabilities, and draws without replacement in O(1) a draw.
 
 Notation: ``n`` items not yet drawn (J), ``w`` scores, ``beta`` the share of uniform draws.
 
@@ -10,23 +10,24 @@ Spirakis 2006), so a mixture is a coin and two orders fixed at opening: by weigh
 Each order is walked past what the other took; by memorylessness the next item it still holds has
 exactly the conditional law. A draw costs O(1) amortised, whatever the size of the pool.
 
-With strata (METHOD 10) every item of stratum k, rem_k of them left, has the same probability
+With strata every item of stratum k, rem_k of them left, has the same probability
 
     q_k = (1 - beta) sqrt(v_k) / (sum of rem_i sqrt(v_i)) + beta / n
 
-with v the residual second moments predicted from folded losses: the coin chooses the stratum, and
-the item is the next one of that stratum's own random order. A draw costs O(K).
+with v the residual second moments predicted from folded losses (Neyman's allocation;
+docs/method.md#4-what-may-be-relearnt-strata-calibration-proposal): the coin chooses the
+stratum, and the item is the next one of that stratum's own random order. A draw costs O(K).
 """
 
-import math
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, Self
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from app.core.randomness import uniforms
-from app.core.strata import Strata
+from celeus.core.pools.strata import Strata
+from celeus.core.randomness import uniforms
+from celeus.core.sampling.sums import RunningSum
 
 Floats = NDArray[np.float64]
 Items = NDArray[np.int32]
@@ -35,8 +36,8 @@ Items = NDArray[np.int32]
 LOST_DIGITS = 1e-9
 
 
-class Chosen(NamedTuple):
-    """The next item, its probability, and that of a single item in every stratum."""
+class ProposedDraw(NamedTuple):
+    """The proposed item, its probability, and that of a single item in every stratum."""
 
     item: int
     q: float
@@ -44,54 +45,24 @@ class Chosen(NamedTuple):
 
 
 class Proposal(Protocol):
-    """Who may be drawn next. It sees scores and draws; of losses only ``spread``.
+    """The distribution of the next draw, from scores and draws, and of losses the moments alone.
 
     ``drawn_in`` holds the round of every item drawn, 0 for those left; shape [N].
     """
 
     drawn_in: Items
 
-    def choose(self, coin: float, spread: Floats) -> Chosen:
+    def choose(self, coin: float, residual_moments: Floats) -> ProposedDraw:
         """The next item; ``coin`` is uniform on (0, 1). Takes nothing.
 
-        ``spread`` is the residual second moment of every stratum after the folded rounds.
+        ``residual_moments`` is the residual second moment of every stratum after the folded rounds.
         """
 
-    def chance(self, item: int, spread: Floats) -> Chosen:
+    def chance(self, item: int, residual_moments: Floats) -> ProposedDraw:
         """An item left, with the probabilities it would be drawn with now."""
 
     def take(self, item: int, round_: int) -> None:
-        """Item ``item`` is drawn in round ``round_`` and left from now on."""
-
-
-class RunningSum:
-    """A sum that loses terms one by one without losing digits (Neumaier's compensation)."""
-
-    __slots__ = ("_high", "_low")
-
-    def __init__(self, total: float, rest: float = 0.0) -> None:
-        self._high = total
-        self._low = rest
-
-    @classmethod
-    def of(cls, terms: Floats) -> Self:
-        """The sum of ``terms`` to twice a float's digits."""
-        total = math.fsum(terms)
-        return cls(total, math.fsum((-total, *terms)))
-
-    def add(self, term: float) -> None:
-        """Add one term (negative: take it away)."""
-        high = self._high + term
-        if abs(self._high) >= abs(term):
-            self._low += (self._high - high) + term
-        else:
-            self._low += (term - high) + self._high
-        self._high = high
-
-    @property
-    def value(self) -> float:
-        """The sum, rounded once."""
-        return self._high + self._low
+        """Mark ``item`` as drawn in round ``round_``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +88,7 @@ def draw_orders(weight: Floats, seed: bytes) -> Orders:
     return Orders(by_weight=by_weight, uniform=uniform.astype(np.int32))
 
 
-class Mixture:
+class MixtureProposal:
     """Scores mixed with uniform draws, over the items still left.
 
     It sees scores and draws, never a loss: the probabilities are fixed before a loss is seen.
@@ -145,15 +116,15 @@ class Mixture:
         self._positive = int(orders.by_weight.size)
         self._walked = [0, 0]
 
-    def choose(self, coin: float, spread: Floats) -> Chosen:
+    def choose(self, coin: float, residual_moments: Floats) -> ProposedDraw:
         """The next item and its probability; scores alone decide."""
-        del spread
-        return Chosen(*self.draw(coin))
+        del residual_moments
+        return ProposedDraw(*self.draw(coin))
 
-    def chance(self, item: int, spread: Floats) -> Chosen:
+    def chance(self, item: int, residual_moments: Floats) -> ProposedDraw:
         """An item left, with the probability it would be drawn with now."""
-        del spread
-        return Chosen(item, self.probability(item))
+        del residual_moments
+        return ProposedDraw(item, self.probability(item))
 
     def draw(self, coin: float) -> tuple[int, float]:
         """The next item and its probability; ``coin`` is uniform on (0, 1). Takes nothing."""
@@ -167,7 +138,7 @@ class Mixture:
         return item, self.probability(item)
 
     def take(self, item: int, round_: int) -> None:
-        """Item ``item`` is drawn in round ``round_`` and left from now on."""
+        """Mark ``item`` as drawn in round ``round_``."""
         self.drawn_in[item] = round_
         self.left -= 1
         score = float(self.weight[item])
@@ -197,19 +168,19 @@ class Mixture:
 
         Shape [N]; O(N), for exact ranges and tests.
         """
-        here = self.drawn_in == 0
+        mask = self.drawn_in == 0
         if round_ is not None:
-            here |= self.drawn_in >= round_
-        left = int(here.sum())
-        weight = np.where(here, self.weight, 0.0)
+            mask |= self.drawn_in >= round_
+        items_left = int(mask.sum())
+        weight = np.where(mask, self.weight, 0.0)
         if not weight.any():
-            return np.asarray(here / left, dtype=np.float64)
+            return np.asarray(mask / items_left, dtype=np.float64)
         share = weight / weight.sum()
-        q = here * ((1.0 - self._beta) * share + self._beta / left)
+        q = mask * ((1.0 - self._beta) * share + self._beta / items_left)
         return np.asarray(q, dtype=np.float64)
 
 
-class Stratified:
+class StratifiedProposal:
     """Strata drawn by their predicted residuals, mixed with uniform draws."""
 
     __slots__ = ("_beta", "_left", "_order", "_strata", "_walked", "drawn_in")
@@ -224,9 +195,9 @@ class Stratified:
         self._left: Floats = strata.size.astype(np.float64)
         self.drawn_in: Items = np.zeros(strata.code.size, dtype=np.int32)
 
-    def choose(self, coin: float, spread: Floats) -> Chosen:
+    def choose(self, coin: float, residual_moments: Floats) -> ProposedDraw:
         """The next item of the stratum that the coin falls on. Takes nothing."""
-        q = self.strata_q(spread)
+        q = self.strata_q(residual_moments)
         reach = np.cumsum(self._left * q)
         stratum = int(np.searchsorted(reach, coin * reach[-1], side="right"))
         if stratum == q.size or not self._left[stratum]:
@@ -236,23 +207,23 @@ class Stratified:
         while self.drawn_in[self._order[at]]:
             at += 1
         self._walked[stratum] = at
-        return Chosen(int(self._order[at]), float(q[stratum]), q)
+        return ProposedDraw(int(self._order[at]), float(q[stratum]), q)
 
-    def chance(self, item: int, spread: Floats) -> Chosen:
+    def chance(self, item: int, residual_moments: Floats) -> ProposedDraw:
         """An item left, with the probabilities it would be drawn with now."""
-        q = self.strata_q(spread)
-        return Chosen(item, float(q[self._strata.code[item]]), q)
+        q = self.strata_q(residual_moments)
+        return ProposedDraw(item, float(q[self._strata.code[item]]), q)
 
     def take(self, item: int, round_: int) -> None:
-        """Item ``item`` is drawn in round ``round_`` and left from now on."""
+        """Mark ``item`` as drawn in round ``round_``."""
         if self.drawn_in[item]:
             message = f"item {item} of round {round_} was drawn before"
             raise ValueError(message)
         self.drawn_in[item] = round_
         self._left[self._strata.code[item]] -= 1.0
 
-    def strata_q(self, spread: Floats) -> Floats:
+    def strata_q(self, residual_moments: Floats) -> Floats:
         """Probability of a single item left in every stratum, shape [K]."""
-        root = np.sqrt(spread)
+        root = np.sqrt(residual_moments)
         share = (1.0 - self._beta) / float(self._left @ root)
         return np.asarray(share * root + self._beta / float(self._left.sum()), dtype=np.float64)

@@ -1,76 +1,76 @@
-"""Let in whoever shows a key that works."""
+"""Authenticate callers by their key."""
 
 import hmac
 import time
 
 from sqlalchemy import RowMapping, text
 
-from app.errors import Unauthenticated, Unavailable
-from app.operations.browsers import browser_still_admitted, schema_known
-from app.operations.callers import Caller
-from app.operations.keys import secret_hash
-from app.operations.rooms import Rooms
+from celeus.errors import Unauthenticated, Unavailable
+from celeus.operations.access.browsers import browser_still_admitted, require_schema
+from celeus.operations.access.keys import secret_hash
+from celeus.operations.runtime.callers import Caller
+from celeus.operations.runtime.context import Context
 
 _NOBODYS = bytes(32)
 
 
-async def admit(rooms: Rooms, key_id: str, secret: str) -> Caller:
-    """The caller of this key.
+async def admit(context: Context, key_id: str, secret: str) -> Caller:
+    """Authenticate a key and its secret.
 
     An unknown key, a wrong secret, an expired and a revoked key are refused in the same words,
     after the same work.
     """
-    shown = secret_hash(secret)
-    known = rooms.callers.get(key_id, shown)
-    if known is not None:
-        return known
+    digest = secret_hash(secret)
+    caller = context.callers.get(key_id, digest)
+    if caller is not None:
+        return caller
     asked_at = time.monotonic()
     try:
-        row = await _looked_up(rooms, key_id, shown)
+        row = await _look_up(context, key_id, digest)
     except Unavailable:
         # Looked up before its time was over: what was known a moment ago is known still
-        known = rooms.callers.get(key_id, shown)
-        if known is None:
+        caller = context.callers.get(key_id, digest)
+        if caller is None:
             raise
-        return known
-    right = hmac.compare_digest(_NOBODYS if row is None else bytes(row["secret_hash"]), shown)
+        return caller
+    right = hmac.compare_digest(_NOBODYS if row is None else bytes(row["secret_hash"]), digest)
     if row is None or not row["usable"]:
-        rooms.callers.forget(key_id)
+        context.callers.forget(key_id)
         raise unauthenticated()
     if not right:
         # Whoever remembers the right secret is not forgotten for somebody's guess
         raise unauthenticated()
     caller = Caller.of(key_id, row["project_id"], row["scopes"])
-    rooms.callers.keep(caller, shown, asked_at, row["life"])
+    context.callers.keep(caller, digest, asked_at, row["life"])
     return caller
 
 
-async def still_admitted(rooms: Rooms) -> bool:
-    """Whether what came with a long request works still; looked up as often as any."""
-    if rooms.browser is not None:
-        return await browser_still_admitted(rooms, rooms.browser)
-    key_id = rooms.key_id
-    if key_id is None or rooms.callers.remembers(key_id):
+async def still_admitted(context: Context) -> bool:
+    """Whether the caller of a long request is still authenticated."""
+    if context.browser is not None:
+        return await browser_still_admitted(context, context.browser)
+    key_id = context.key_id
+    if key_id is None or context.callers.remembers(key_id):
         return True
     asked_at = time.monotonic()
-    row = await _looked_up(rooms, key_id, None)
+    row = await _look_up(context, key_id, None)
     if row is None or not row["usable"]:
-        rooms.callers.forget(key_id)
+        context.callers.forget(key_id)
         return False
     caller = Caller.of(key_id, row["project_id"], row["scopes"])
-    rooms.callers.keep(caller, bytes(row["secret_hash"]), asked_at, row["life"])
+    context.callers.keep(caller, bytes(row["secret_hash"]), asked_at, row["life"])
     return True
 
 
-async def _looked_up(rooms: Rooms, key_id: str, shown: bytes | None) -> RowMapping | None:
-    with schema_known("keys"):
-        async with rooms.transaction() as db:
-            found = await db.execute(_LOOKUP, {"key_id": key_id, "shown": shown})
-            return found.mappings().one_or_none()
+async def _look_up(context: Context, key_id: str, digest: bytes | None) -> RowMapping | None:
+    with require_schema("keys"):
+        async with context.transaction() as db:
+            result = await db.execute(_LOOKUP, {"key_id": key_id, "shown": digest})
+            return result.mappings().one_or_none()
 
 
 def unauthenticated() -> Unauthenticated:
-    """The one refusal of every key that does not work."""
+    """The refusal of every invalid key."""
     return Unauthenticated(
         "this needs a key that works",
         rule="one header `Authorization: Bearer ce_…`, neither expired nor revoked",

@@ -1,4 +1,4 @@
-"""Browsers that are signed in: a person shows a key once, or a link, and the browser a cookie.
+"""Browser sessions: a person signs in once with a key or a link, the browser sends a cookie.
 
 A cookie is a secret of 256 random bits, as that of a key is; only its SHA-256 is kept. It opens
 what its key opens, for as long as the key works. What its pages have to show with every write
@@ -20,19 +20,19 @@ from sqlalchemy import RowMapping, text
 from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.errors import SchemaBehind, Unauthenticated, Unavailable
-from app.operations.callers import Browser, Caller
-from app.operations.keys import secret_hash
-from app.operations.rooms import Rooms
+from celeus.errors import SchemaBehind, Unauthenticated, Unavailable
+from celeus.operations.access.keys import secret_hash
+from celeus.operations.runtime.callers import Browser, Caller
+from celeus.operations.runtime.context import Context
 
 MOST_BROWSERS = 100
-"""Signed in by one key at once; the one signed in first gives way."""
+"""Browsers signed in with one key at a time; the oldest is signed out."""
 MOST_CLEARED = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class SignedIn:
-    """A browser just signed in; ``token`` is its cookie, and exists nowhere else."""
+    """A new browser session; ``token`` is its cookie and is stored nowhere."""
 
     path: str
     seconds: int
@@ -40,84 +40,84 @@ class SignedIn:
     token: str = field(repr=False)
 
 
-async def sign_in(rooms: Rooms, caller: Caller, path: str) -> SignedIn:
-    """Have a browser go on as this caller, who has shown a key that works."""
-    with schema_known("signing in"):
-        async with rooms.transaction() as db:
-            token = await begin(rooms, db, caller.key_id)
-    return SignedIn(path, longest_seconds(rooms), token)
+async def sign_in(context: Context, caller: Caller, path: str) -> SignedIn:
+    """Sign a browser in as this caller, whose key is valid."""
+    with require_schema("signing in"):
+        async with context.transaction() as db:
+            token = await begin(context, db, caller.key_id)
+    return SignedIn(path, longest_seconds(context), token)
 
 
-async def begin(rooms: Rooms, db: AsyncConnection, key_id: str) -> str:
-    """The cookie of one more browser, kept in the caller's transaction.
+async def begin(context: Context, db: AsyncConnection, key_id: str) -> str:
+    """Insert a browser session in the caller's transaction; returns its cookie.
 
     What has expired is cleared away, and of too many browsers of one key those signed in first.
     """
     token = secrets.token_urlsafe(32)
-    await db.execute(_CLEAR, {"idle": _idle(rooms), "most": MOST_CLEARED})
+    await db.execute(_CLEAR, {"idle": _idle(context), "most": MOST_CLEARED})
     await db.execute(_CROWDED_OUT, {"key_id": key_id, "most": MOST_BROWSERS - 1})
-    life = timedelta(seconds=longest_seconds(rooms))
-    kept = {"hash": secret_hash(token), "key_id": key_id, "life": life}
-    await db.execute(_BEGIN, kept)
+    life = timedelta(seconds=longest_seconds(context))
+    params = {"hash": secret_hash(token), "key_id": key_id, "life": life}
+    await db.execute(_BEGIN, params)
     return token
 
 
-async def sign_out(rooms: Rooms, token: str) -> None:
+async def sign_out(context: Context, token: str) -> None:
     """End a browser's session; other processes may let it in for `key_cache_seconds` more."""
-    ended = secret_hash(token)
-    async with rooms.transaction() as db:
-        await db.execute(_END, {"hash": ended})
-    rooms.callers.forget(_name(ended))
+    digest = secret_hash(token)
+    async with context.transaction() as db:
+        await db.execute(_END, {"hash": digest})
+    context.callers.forget(_name(digest))
 
 
-async def admit_browser(rooms: Rooms, token: str) -> Caller:
-    """The caller whose browser has this cookie.
+async def admit_browser(context: Context, token: str) -> Caller:
+    """Authenticate a browser by its cookie.
 
     Unknown, expired, too long unused, and one whose key works no longer are refused alike.
     """
-    shown = secret_hash(token)
-    known = rooms.callers.get(_name(shown), shown)
-    if known is not None:
-        return known
+    digest = secret_hash(token)
+    cached = context.callers.get(_name(digest), digest)
+    if cached is not None:
+        return cached
     try:
-        caller = await _looked_up(rooms, shown, csrf_of(token))
+        caller = await _look_up(context, digest, csrf_of(token))
     except Unavailable:
         # Looked up before its time was over: what was known a moment ago is known still
-        known = rooms.callers.get(_name(shown), shown)
-        if known is None:
+        cached = context.callers.get(_name(digest), digest)
+        if cached is None:
             raise
-        return known
+        return cached
     if caller is None:
         raise signed_out()
     return caller
 
 
-async def browser_still_admitted(rooms: Rooms, browser: Browser) -> bool:
-    """Whether a browser is signed in still; looked up as often as any caller."""
-    if rooms.callers.remembers(browser.known_as):
+async def browser_still_admitted(context: Context, browser: Browser) -> bool:
+    """Whether a browser is still signed in; looked up as often as any caller."""
+    if context.callers.remembers(browser.cache_name):
         return True
-    return await _looked_up(rooms, browser.token_hash, browser.csrf) is not None
+    return await _look_up(context, browser.token_hash, browser.csrf) is not None
 
 
 def csrf_of(token: str) -> str:
-    """What the pages of a browser with this cookie show with every write.
+    """The CSRF token that pages send with every write.
 
     It tells nothing of the cookie, and nobody without the cookie can make it.
     """
-    made = hmac.digest(token.encode(), b"celeus: written by a page", hashlib.sha256)
-    return base64.urlsafe_b64encode(made).rstrip(b"=").decode()
+    digest = hmac.digest(token.encode(), b"celeus: written by a page", hashlib.sha256)
+    return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
 
 
 def signed_out() -> Unauthenticated:
-    """The one refusal of every cookie that does not work."""
+    """The refusal of every invalid cookie."""
     return Unauthenticated(
         "this browser is not signed in", rule="sign in at /login, with a key or a link"
     )
 
 
 @contextmanager
-def schema_known(what: str) -> Iterator[None]:
-    """Refuse by name where the database is older than what it is asked for."""
+def require_schema(what: str) -> Iterator[None]:
+    """Refuse with `SchemaBehind` where the database lacks a table."""
     try:
         yield
     except ProgrammingError as error:
@@ -126,32 +126,32 @@ def schema_known(what: str) -> Iterator[None]:
         raise
 
 
-async def _looked_up(rooms: Rooms, shown: bytes, csrf: str) -> Caller | None:
+async def _look_up(context: Context, digest: bytes, csrf: str) -> Caller | None:
     asked_at = time.monotonic()
-    with schema_known("signing in"):
-        async with rooms.transaction() as db:
-            found = await db.execute(_LOOKUP, {"shown": shown, "idle": _idle(rooms)})
-            row: RowMapping | None = found.mappings().one_or_none()
+    with require_schema("signing in"):
+        async with context.transaction() as db:
+            result = await db.execute(_LOOKUP, {"shown": digest, "idle": _idle(context)})
+            row: RowMapping | None = result.mappings().one_or_none()
     if row is None or not row["usable"]:
-        rooms.callers.forget(_name(shown))
+        context.callers.forget(_name(digest))
         return None
-    browser = Browser(shown, row["key_name"], row["project"], csrf)
+    browser = Browser(digest, row["key_name"], row["project"], csrf)
     caller = Caller.of(row["key_id"], row["project_id"], row["scopes"], browser)
-    rooms.callers.keep(caller, shown, asked_at, row["life"])
+    context.callers.keep(caller, digest, asked_at, row["life"])
     return caller
 
 
 def _name(token_hash: bytes) -> str:
-    return Browser(token_hash, "", "", "").known_as
+    return Browser(token_hash, "", "", "").cache_name
 
 
-def _idle(rooms: Rooms) -> timedelta:
-    return timedelta(hours=rooms.settings.browser_idle_hours)
+def _idle(context: Context) -> timedelta:
+    return timedelta(hours=context.settings.browser_idle_hours)
 
 
-def longest_seconds(rooms: Rooms) -> int:
+def longest_seconds(context: Context) -> int:
     """How long a browser stays signed in at most."""
-    return max(1, round(rooms.settings.browser_hours * 3600))
+    return max(1, round(context.settings.browser_hours * 3600))
 
 
 # Use is noted to the minute, of the browser and of its key, and never waited for.

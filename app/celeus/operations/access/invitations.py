@@ -1,4 +1,4 @@
-"""Links that sign a browser in, once.
+"""Invitations: links that sign a browser in, once.
 
 A link carries a secret of 256 random bits behind its `#`, where no server and no log sees it; only
 its SHA-256 is kept. The secret of its key need not be known to anybody: `invite_anew` makes a key
@@ -13,18 +13,25 @@ from uuid import UUID
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.errors import InvalidValue, KeyRetired, SessionNotFound, Unauthenticated
-from app.operations.browsers import SignedIn, begin, longest_seconds, schema_known
-from app.operations.keys import LONGEST_LIFE, USABLE, NewKey, key_record, made_key, secret_hash
-from app.operations.rooms import Rooms
-from app.store.tables import DEFAULT_PROJECT, keys, sessions
+from celeus.errors import InvalidValue, KeyRetired, SessionNotFound, Unauthenticated
+from celeus.operations.access.browsers import SignedIn, begin, longest_seconds, require_schema
+from celeus.operations.access.keys import (
+    LONGEST_LIFE,
+    USABLE,
+    NewKey,
+    add_key,
+    key_record,
+    secret_hash,
+)
+from celeus.operations.runtime.context import Context
+from celeus.store.tables import DEFAULT_PROJECT, keys, sessions
 
 MOST_CLEARED = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """Where a link leads, and for how long; the key has to be one of the session's project."""
+class LinkRequest:
+    """Where a link leads, and how long it works; the key must belong to the session's project."""
 
     path: str
     life: timedelta
@@ -33,7 +40,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Invitation:
-    """A link to be given to one person; ``token`` exists nowhere else."""
+    """A link for one person; ``token`` is stored nowhere."""
 
     key_id: str
     name: str
@@ -42,28 +49,28 @@ class Invitation:
     token: str = field(repr=False)
 
     def link(self, address: str) -> str:
-        """The link, where people reach the service at this address."""
+        """The link for a service at this address."""
         return f"{address.rstrip('/')}/login#invite={self.token}"
 
 
-async def invite(rooms: Rooms, key_id: str, wanted: Wanted) -> Invitation:
-    """A link that signs in by a key which exists; refuses one that works no longer."""
-    _check(wanted)
-    async with rooms.transaction() as db:
+async def invite(context: Context, key_id: str, request: LinkRequest) -> Invitation:
+    """Create a link for an existing key; refuses a revoked or expired one."""
+    _check(request)
+    async with context.transaction() as db:
         await key_record(db, key_id)
-        return await _insert(db, key_id, wanted)
+        return await _insert(db, key_id, request)
 
 
-async def invite_anew(rooms: Rooms, key: NewKey, wanted: Wanted) -> Invitation:
-    """A link that signs in by a new key, made with it, whose secret nobody is told."""
-    _check(wanted)
-    async with rooms.transaction() as db:
-        made = await made_key(db, key)
-        return await _insert(db, made.record.key_id, wanted)
+async def invite_anew(context: Context, key: NewKey, request: LinkRequest) -> Invitation:
+    """Create a link together with a new key, whose secret is shown to nobody."""
+    _check(request)
+    async with context.transaction() as db:
+        created = await add_key(db, key)
+        return await _insert(db, created.record.key_id, request)
 
 
-async def invite_operator(rooms: Rooms, life: timedelta) -> Invitation | None:
-    """A link that signs in by the default project's oldest key that may do everything.
+async def invite_operator(context: Context, life: timedelta) -> Invitation | None:
+    """Create a link for the default project's oldest admin key.
 
     None where no such key works. It is for whoever starts the service on its own database, and
     could make any key.
@@ -73,65 +80,65 @@ async def invite_operator(rooms: Rooms, life: timedelta) -> Invitation | None:
         keys.c.scopes.contains(["admin"]),
         USABLE,
     )
-    async with rooms.transaction() as db:
-        found = await db.scalar(oldest.order_by(keys.c.created_at, keys.c.key_id).limit(1))
-        return None if found is None else await _insert(db, found, Wanted("/", life))
+    async with context.transaction() as db:
+        key_id = await db.scalar(oldest.order_by(keys.c.created_at, keys.c.key_id).limit(1))
+        return None if key_id is None else await _insert(db, key_id, LinkRequest("/", life))
 
 
-async def accept(rooms: Rooms, token: str) -> SignedIn:
-    """Have a browser go on as the one a link was made for; of several at once only one.
+async def accept(context: Context, token: str) -> SignedIn:
+    """Sign a browser in with a link; of several attempts at once only one succeeds.
 
     Unknown, used and expired links, and those of a key that works no longer, are refused alike.
     """
-    with schema_known("signing in"):
-        async with rooms.transaction() as db:
-            used = await db.execute(_USE, {"hash": secret_hash(token)})
-            row = used.one_or_none()
+    with require_schema("signing in"):
+        async with context.transaction() as db:
+            result = await db.execute(_USE, {"hash": secret_hash(token)})
+            row = result.one_or_none()
             if row is None:
                 raise Unauthenticated(
                     "this link works no longer: each works once, and for a time only",
                     rule="a new link, or a key",
                 )
-            cookie = await begin(rooms, db, row.key_id)
-            return SignedIn(row.path, longest_seconds(rooms), cookie)
+            cookie = await begin(context, db, row.key_id)
+            return SignedIn(row.path, longest_seconds(context), cookie)
 
 
-def _check(wanted: Wanted) -> None:
-    if not timedelta(0) < wanted.life <= LONGEST_LIFE:
+def _check(request: LinkRequest) -> None:
+    if not timedelta(0) < request.life <= LONGEST_LIFE:
         raise InvalidValue(
-            "a link works longer than no time and at most a hundred years",
+            "a link must work for a time above 0 and for at most 100 years",
             field="link_expires_in",
             rule="above 0, at most 36500 days",
-            value=str(wanted.life),
+            value=str(request.life),
         )
 
 
-async def _insert(db: AsyncConnection, key_id: str, wanted: Wanted) -> Invitation:
+async def _insert(db: AsyncConnection, key_id: str, request: LinkRequest) -> Invitation:
     key = (
         await db.execute(select(keys, USABLE.label("usable")).where(keys.c.key_id == key_id))
     ).one()
     if not key.usable:
         raise KeyRetired(f"key {key_id!r} is revoked or expired", field="key_id", value=key_id)
-    if wanted.session_id is not None:
+    if request.session_id is not None:
         there = select(sessions.c.session_id).where(
-            sessions.c.session_id == wanted.session_id, sessions.c.project_id == key.project_id
+            sessions.c.session_id == request.session_id, sessions.c.project_id == key.project_id
         )
         if await db.scalar(there) is None:
             raise SessionNotFound(
                 "there is no such session in the project of the key",
                 field="session",
-                value=wanted.session_id,
+                value=request.session_id,
             )
     await db.execute(_CLEAR, {"most": MOST_CLEARED})
     token = secrets.token_urlsafe(32)
-    kept = {
+    params = {
         "hash": secret_hash(token),
         "key_id": key_id,
         "project_id": key.project_id,
-        "path": wanted.path,
-        "life": wanted.life,
+        "path": request.path,
+        "life": request.life,
     }
-    expires_at = await db.scalar(_KEEP, kept)
+    expires_at = await db.scalar(_KEEP, params)
     return Invitation(key_id, key.name, expires_at, token)
 
 

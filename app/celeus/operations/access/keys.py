@@ -1,4 +1,4 @@
-"""Keys: who may come in, to which project, and what for.
+"""API keys: create, list, revoke and rotate them.
 
 A key travels as `ce_<id>_<secret>`. The id is no secret: it names the key in lists and ledgers.
 Of the secret only its SHA-256 is kept. A secret of 256 random bits leaves nothing to guess, so
@@ -19,17 +19,11 @@ from sqlalchemy import RowMapping, and_, delete, exists, func, or_, select, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.errors import (
-    InvalidValue,
-    KeyNotFound,
-    KeyRetired,
-    ProjectExists,
-    ProjectNotFound,
-)
-from app.operations.callers import SCOPES
-from app.operations.rooms import Rooms
-from app.quoting import shortened
-from app.store.tables import browser_sessions, keys, projects
+from celeus.errors import InvalidValue, KeyNotFound, KeyRetired, ProjectExists, ProjectNotFound
+from celeus.operations.runtime.callers import SCOPES
+from celeus.operations.runtime.context import Context
+from celeus.quoting import shortened
+from celeus.store.tables import browser_sessions, keys, projects
 
 DEFAULT_PROJECT_NAME = "default"
 LONGEST_LIFE = timedelta(days=36_500)
@@ -40,7 +34,7 @@ _FIRST_KEY_LOCK = 7_306_513_218
 
 @dataclass(frozen=True, slots=True)
 class KeyRecord:
-    """A key as it is kept, without its secret."""
+    """A key as stored, without its secret."""
 
     key_id: str
     name: str
@@ -61,7 +55,7 @@ class KeyRecord:
 
 @dataclass(frozen=True, slots=True)
 class NewKey:
-    """What a key is made with; ``expires_in`` None: it lives until it is revoked."""
+    """A key to create; ``expires_in`` None: valid until revoked."""
 
     name: str
     scopes: tuple[str, ...]
@@ -72,62 +66,62 @@ class NewKey:
 
 @dataclass(frozen=True, slots=True)
 class MadeKey:
-    """A new key; ``token`` is what its holder sends, and exists nowhere else."""
+    """A new key; ``token`` is what its holder sends and is stored nowhere."""
 
     record: KeyRecord
     # Never told by accident, in a log or a traceback
     token: str = field(repr=False)
 
 
-async def create_key(rooms: Rooms, wanted: NewKey) -> MadeKey:
-    """A new key in a project that exists, or in a new one if so asked.
+async def create_key(context: Context, new: NewKey) -> MadeKey:
+    """Create a key in an existing project, or in a new one on request.
 
-    Refuses unknown scopes, names that cannot be told in a list, and lives that are not positive.
+    Refuses unknown scopes, names that cannot be printed, and lifetimes that are not positive.
     """
-    async with rooms.transaction() as db:
-        return await made_key(db, wanted)
+    async with context.transaction() as db:
+        return await add_key(db, new)
 
 
-async def made_key(db: AsyncConnection, wanted: NewKey) -> MadeKey:
+async def add_key(db: AsyncConnection, new: NewKey) -> MadeKey:
     """The same in the caller's transaction."""
-    _check(wanted)
-    return await _insert(db, await _project(db, wanted), wanted)
+    _check(new)
+    return await _insert(db, await _project(db, new), new)
 
 
-async def list_keys(rooms: Rooms) -> list[KeyRecord]:
-    """Every key that ever was, oldest first."""
-    async with rooms.transaction() as db:
-        found = await db.execute(_TOLD.order_by(keys.c.created_at, keys.c.key_id))
-        return [KeyRecord.of(row) for row in found.mappings()]
+async def list_keys(context: Context) -> list[KeyRecord]:
+    """All keys, revoked and expired ones included, oldest first."""
+    async with context.transaction() as db:
+        result = await db.execute(_TOLD.order_by(keys.c.created_at, keys.c.key_id))
+        return [KeyRecord.of(row) for row in result.mappings()]
 
 
-async def revoke_key(rooms: Rooms, key_id: str) -> KeyRecord:
-    """End a key for good, and with it every browser signed in by it; again changes nothing.
+async def revoke_key(context: Context, key_id: str) -> KeyRecord:
+    """Revoke a key for good and sign out its browsers; repeating it changes nothing.
 
     A process that saw it used may let it in for `key_cache_seconds` more.
     """
     standing = update(keys).where(keys.c.key_id == key_id, keys.c.revoked_at.is_(None))
-    async with rooms.transaction() as db:
+    async with context.transaction() as db:
         await db.execute(standing.values(revoked_at=func.now()))
         await db.execute(delete(browser_sessions).where(browser_sessions.c.key_id == key_id))
         return await key_record(db, key_id)
 
 
-async def rotate_key(rooms: Rooms, key_id: str, grace: timedelta) -> MadeKey:
-    """A new key with the name, scopes, project and length of life of this one.
+async def rotate_key(context: Context, key_id: str, grace: timedelta) -> MadeKey:
+    """Create a successor with the name, scopes, project and lifetime of this key.
 
     The old one goes on for ``grace`` at most. Refuses one that is revoked, expired or rotated.
     """
     if not timedelta(0) <= grace <= LONGEST_LIFE:
         raise InvalidValue(
-            "the grace period cannot be negative or longer than a hundred years",
+            "the grace period must be from 0 to 100 years",
             field="grace",
             rule="0 to 36500 days",
             value=str(grace),
         )
     life = (keys.c.expires_at - keys.c.created_at).label("life")
     query = select(keys, life, USABLE.label("usable")).where(keys.c.key_id == key_id)
-    async with rooms.transaction() as db:
+    async with context.transaction() as db:
         old = (await db.execute(query.with_for_update())).one_or_none()
         if old is None:
             raise _not_found(key_id)
@@ -138,83 +132,84 @@ async def rotate_key(rooms: Rooms, key_id: str, grace: timedelta) -> MadeKey:
                 value=key_id,
             )
         again = NewKey(old.name, tuple(old.scopes), expires_in=old.life)
-        made = await _insert(db, old.project_id, again)
+        successor = await _insert(db, old.project_id, again)
         ending = func.least(keys.c.expires_at, func.now() + grace)
-        replaced = {"expires_at": ending, "replaced_by": made.record.key_id}
-        await db.execute(update(keys).where(keys.c.key_id == key_id).values(**replaced))
-        return made
+        changes = {"expires_at": ending, "replaced_by": successor.record.key_id}
+        await db.execute(update(keys).where(keys.c.key_id == key_id).values(**changes))
+        return successor
 
 
-async def first_key(rooms: Rooms) -> MadeKey | None:
-    """A key that may do everything, if the database has none that works; else None.
+async def first_key(context: Context) -> MadeKey | None:
+    """Create an admin key if the database has no valid key; else None.
 
     Of several callers at once only one gets a key.
     """
-    async with rooms.transaction() as db:
+    async with context.transaction() as db:
         await db.execute(text("SELECT pg_advisory_xact_lock(:it)"), {"it": _FIRST_KEY_LOCK})
         if (await db.execute(_ANY)).scalar_one():
             return None
-        wanted = NewKey("first", ("admin",))
-        return await _insert(db, await _project(db, wanted), wanted)
+        new = NewKey("first", ("admin",))
+        return await _insert(db, await _project(db, new), new)
 
 
-async def any_key(rooms: Rooms) -> bool:
-    """Whether anybody could come in."""
-    async with rooms.transaction() as db:
+async def any_key(context: Context) -> bool:
+    """Whether any valid key exists."""
+    async with context.transaction() as db:
         return bool((await db.execute(_ANY)).scalar_one())
 
 
 def secret_hash(secret: str) -> bytes:
-    """What is kept of a secret."""
+    """The SHA-256 of a secret, which is all that is stored of it."""
     return hashlib.sha256(secret.encode()).digest()
 
 
-def _check(wanted: NewKey) -> None:
-    for place, name in (("name", wanted.name), ("project", wanted.project)):
+def _check(new: NewKey) -> None:
+    for place, name in (("name", new.name), ("project", new.project)):
         if not 1 <= len(name) <= LONGEST_NAME or not name.isprintable():
             rule = f"1 to {LONGEST_NAME} characters that can be printed"
             raise InvalidValue(f"{place} must have {rule}", field=place, rule=rule, value=name)
-    unknown = [scope for scope in wanted.scopes if scope not in SCOPES]
-    if unknown or not wanted.scopes:
+    unknown = [scope for scope in new.scopes if scope not in SCOPES]
+    if unknown or not new.scopes:
         rule = "some of " + ", ".join(SCOPES)
         raise InvalidValue(
             f"scopes must be {rule}", field="scope", rule=rule, value=", ".join(unknown)
         )
-    if wanted.expires_in is not None and not timedelta(0) < wanted.expires_in <= LONGEST_LIFE:
+    if new.expires_in is not None and not timedelta(0) < new.expires_in <= LONGEST_LIFE:
         raise InvalidValue(
-            "a key lives longer than no time and at most a hundred years",
+            "a key must work for a time above 0 and for at most 100 years",
             field="expires_in",
             rule="above 0, at most 36500 days",
-            value=str(wanted.expires_in),
+            value=str(new.expires_in),
         )
 
 
-async def _project(db: AsyncConnection, wanted: NewKey) -> UUID:
-    name = wanted.project
-    if wanted.new_project:
+async def _project(db: AsyncConnection, new: NewKey) -> UUID:
+    name = new.project
+    if new.new_project:
         project_id = UUID(bytes=uuid_utils.uuid7().bytes)
-        adding = insert(projects).values(project_id=project_id, name=name)
-        added = adding.on_conflict_do_nothing().returning(projects.c.project_id)
-        if await db.scalar(added) is None:
+        insertion = (
+            insert(projects).values(project_id=project_id, name=name).on_conflict_do_nothing()
+        )
+        if await db.scalar(insertion.returning(projects.c.project_id)) is None:
             raise ProjectExists(f"there is a project {name!r} already", field="project", value=name)
         return project_id
-    found: UUID | None = await db.scalar(
+    existing: UUID | None = await db.scalar(
         select(projects.c.project_id).where(projects.c.name == name)
     )
-    if found is None:
+    if existing is None:
         raise ProjectNotFound(f"there is no project {name!r}", field="project", value=name)
-    return found
+    return existing
 
 
-async def _insert(db: AsyncConnection, project_id: UUID, wanted: NewKey) -> MadeKey:
+async def _insert(db: AsyncConnection, project_id: UUID, new: NewKey) -> MadeKey:
     key_id, secret = secrets.token_hex(8), secrets.token_urlsafe(32)
-    life = wanted.expires_in
+    life = new.expires_in
     await db.execute(
         insert(keys).values(
             key_id=key_id,
             project_id=project_id,
-            name=wanted.name,
-            scopes=[scope for scope in SCOPES if scope in wanted.scopes],
+            name=new.name,
+            scopes=[scope for scope in SCOPES if scope in new.scopes],
             secret_hash=secret_hash(secret),
             expires_at=None if life is None else func.now() + life,
         )

@@ -1,6 +1,6 @@
-"""Whether a database still says what was written: every ledger, its chain, and what follows.
+"""Audit a database: recompute every ledger's hash chain, state, trajectory and certificates.
 
-For whoever restores a backup, moves a database, or wonders. Pools and sessions are read one by one,
+For use after restoring a backup or moving a database. Pools and sessions are read one by one,
 each at one moment, and folded anew; nothing is locked and nothing is changed.
 """
 
@@ -15,42 +15,46 @@ import orjson
 from sqlalchemy import RowMapping, TextClause, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.core.certificate import digest_of
-from app.core.chain import chain_head, chain_start, record_of
-from app.core.plan import plan_from
-from app.core.pool import Pool
-from app.core.randomness import commitment
-from app.core.session import State, begin, replay
-from app.core.surrogates import scores
-from app.errors import Refusal
-from app.operations.history import one_snapshot
-from app.operations.ledger import event_from, moment
-from app.operations.pools import load_pool
-from app.operations.status import Known, status_document
-from app.store.database import Database
+from celeus.core.certificates.chain import chain_head, chain_start, record_of
+from celeus.core.certificates.document import digest_of
+from celeus.core.certificates.report import shown
+from celeus.core.plans.plan import plan_from
+from celeus.core.pools.pool import Pool
+from celeus.core.pools.surrogates import scores
+from celeus.core.randomness import commitment
+from celeus.core.sessions.state import State, begin, replay
+from celeus.errors import Refusal
+from celeus.operations.pools.pools import load_pool
+from celeus.operations.runtime.context import one_snapshot
+from celeus.operations.runtime.status import SessionRecord, status_document
+from celeus.operations.sessions.ledger import event_from, moment
+from celeus.store.database import Database
 
 CLOSE = 1e-9
-"""Logarithms and exponentials are not the same on all processors."""
+"""Tolerance: logarithms and exponentials differ between processors."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something kept in a session that does not follow from its plan, pool and ledger."""
+    """A stored value that does not follow from the session's plan, pool and ledger."""
 
     session_id: UUID
     where: str
-    kept: object
-    found: object
+    actual: object
+    expected: object
 
     @property
     def line(self) -> str:
         """The finding in one line."""
-        return f"ses_{self.session_id.hex}: {self.where} is {self.kept!r}, should be {self.found!r}"
+        return (
+            f"ses_{self.session_id.hex}: {self.where} is {shown(self.actual)},"
+            f" expected {shown(self.expected)}"
+        )
 
 
 @dataclass(slots=True)
 class Audit:
-    """What was looked at, and what does not hold; ``unchained`` sessions are older than chains."""
+    """Counts and findings of an audit; ``unchained`` sessions predate the hash chain."""
 
     sessions: int = 0
     events: int = 0
@@ -60,8 +64,8 @@ class Audit:
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
-    """Everything the database keeps of a session."""
+class _Record:
+    """Everything the database stores about a session."""
 
     row: RowMapping
     events: list[RowMapping]
@@ -71,37 +75,39 @@ class _Kept:
 
 
 class _Differs(Exception):
-    def __init__(self, where: str, kept: object, found: object) -> None:
+    def __init__(self, where: str, actual: object, expected: object) -> None:
         super().__init__(where)
-        self.where, self.kept, self.found = where, kept, found
+        self.where, self.actual, self.expected = where, actual, expected
 
 
 async def audit(database: Database) -> Audit:
-    """Look at every session of every project; of each the first thing that does not hold."""
-    done = Audit()
-    async for session_id, kept in _sessions(database):
-        done.sessions += 1
-        if isinstance(kept, Refusal):
-            done.findings.append(Finding(session_id, "pool", kept.detail, "a pool that is whole"))
+    """Audit every session of every project; reports the first finding of each."""
+    result = Audit()
+    async for session_id, record in _sessions(database):
+        result.sessions += 1
+        if isinstance(record, Refusal):
+            result.findings.append(
+                Finding(session_id, "pool", record.detail, "a pool that is whole")
+            )
             continue
-        done.events += len(kept.events)
-        done.unchained += kept.row["ledger_head"] is None
-        done.certificates += len(kept.certificates)
+        result.events += len(record.events)
+        result.unchained += record.row["ledger_head"] is None
+        result.certificates += len(record.certificates)
         try:
-            await asyncio.to_thread(_check, kept)
-        except _Differs as found:
-            finding = Finding(session_id, found.where, found.kept, found.found)
-            done.findings.append(finding)
+            await asyncio.to_thread(_check, record)
+        except _Differs as error:
+            finding = Finding(session_id, error.where, error.actual, error.expected)
+            result.findings.append(finding)
         except (ArithmeticError, ValueError, KeyError, TypeError) as error:
             # What was put there from outside can break the fold in any way.
-            done.findings.append(
+            result.findings.append(
                 Finding(session_id, "ledger", repr(error), "one that can be folded")
             )
-    return done
+    return result
 
 
-async def _sessions(database: Database) -> AsyncIterator[tuple[UUID, "_Kept | Refusal"]]:
-    """Session by session in the order of their pools, each of which is loaded once."""
+async def _sessions(database: Database) -> AsyncIterator[tuple[UUID, "_Record | Refusal"]]:
+    """Sessions in the order of their pools, so that each pool is loaded once."""
     async with database.transaction() as db:
         names = [(row.pool_id, row.session_id) for row in await db.execute(_NAMES)]
     pool: tuple[UUID, Pool] | None = None
@@ -116,78 +122,80 @@ async def _sessions(database: Database) -> AsyncIterator[tuple[UUID, "_Kept | Re
                 refusal = error if isinstance(error, Refusal) else Refusal(str(error))
                 yield session_id, refusal
                 continue
-            asked = {"session_id": session_id, "revision": row["revision"]}
-            kept = _Kept(
+            params = {"session_id": session_id, "revision": row["revision"]}
+            record = _Record(
                 row=row,
-                events=await _rows(db, _EVENTS, asked),
-                trajectory=await _rows(db, _TRAJECTORY, asked),
-                certificates=await _rows(db, _FINAL, asked),
+                events=await _rows(db, _EVENTS, params),
+                trajectory=await _rows(db, _TRAJECTORY, params),
+                certificates=await _rows(db, _FINAL, params),
                 pool=pool[1],
             )
-        yield session_id, kept
+        yield session_id, record
 
 
 async def _rows(
-    db: AsyncConnection, query: TextClause, asked: Mapping[str, Any]
+    db: AsyncConnection, query: TextClause, params: Mapping[str, Any]
 ) -> list[RowMapping]:
-    return list((await db.execute(query, asked)).mappings())
+    return list((await db.execute(query, params)).mappings())
 
 
-def _check(kept: _Kept) -> None:
-    row = kept.row
+def _check(record: _Record) -> None:
+    row = record.row
     plan = plan_from(row["plan"])
     _same("plan_digest", bytes(row["plan_digest"]).hex(), plan.digest)
-    _same("pool", plan.pool_digest, kept.pool.digest)
+    _same("pool", plan.pool_digest, record.pool.digest)
     seed = bytes(row["seed"])
     for promised in (plan.commitment, bytes(row["commitment"]).hex()):
         _same("commitment", promised, commitment(seed))
-    _same("events", [one["sequence"] for one in kept.events], range(1, row["sequence"] + 1))
-    _chain(kept, plan.digest)
-    state = begin(plan, scores(kept.pool, plan.strategy), seed)
-    state = replay(plan, state, map(event_from, kept.events))
-    _status(kept, state)
-    _trajectory(kept, state)
-    for issued in kept.certificates:
-        _same("certificate", bytes(issued["digest"]).hex(), digest_of(bytes(issued["body"])))
+    _same("events", [one["sequence"] for one in record.events], range(1, row["sequence"] + 1))
+    _chain(record, plan.digest)
+    state = begin(plan, scores(record.pool, plan.strategy), seed)
+    state = replay(plan, state, map(event_from, record.events))
+    _status(record, state)
+    _trajectory(record, state)
+    for certificate in record.certificates:
+        _same(
+            "certificate", bytes(certificate["digest"]).hex(), digest_of(bytes(certificate["body"]))
+        )
 
 
-def _chain(kept: _Kept, plan_digest: str) -> None:
-    head = kept.row["ledger_head"]
+def _chain(record: _Record, plan_digest: str) -> None:
+    head = record.row["ledger_head"]
     if head is None:
         return
-    start = chain_start(kept.row["session_id"].bytes, bytes.fromhex(plan_digest))
+    start = chain_start(record.row["session_id"].bytes, bytes.fromhex(plan_digest))
     records = (
         record_of(one["sequence"], event_from(one), one["detail"], moment(one["at"]))
-        for one in kept.events
+        for one in record.events
     )
     _same("ledger_head", bytes(head).hex(), chain_head(start, records).hex())
 
 
-def _status(kept: _Kept, state: State) -> None:
-    """The document as it would be written now, as far as it was written then."""
-    row, document = kept.row, kept.row["status"]
-    known = Known(
-        **{name: row[name] for name in Known.__dataclass_fields__ if name != "ledger_head"},
+def _status(record: _Record, state: State) -> None:
+    """Compare the status document with a recomputed one, for the members stored then."""
+    row, document = record.row, record.row["status"]
+    session = SessionRecord(
+        **{name: row[name] for name in SessionRecord.__dataclass_fields__ if name != "ledger_head"},
         ledger_head=None if row["ledger_head"] is None else bytes(row["ledger_head"]),
     )
-    found = orjson.loads(orjson.dumps(status_document(known, plan_from(row["plan"]), state)))
+    expected = orjson.loads(orjson.dumps(status_document(session, plan_from(row["plan"]), state)))
     for name, value in document.items():
-        _same(f"status.{name}", value, found.get(name))
+        _same(f"status.{name}", value, expected.get(name))
     for name in ("sequence", "state"):
         _same(name, row[name], document[name])
     _same("drawn", row["drawn"], state.drawn)
 
 
-def _trajectory(kept: _Kept, state: State) -> None:
-    _same("trajectory", len(kept.trajectory), len(state.points))
-    for row, point in zip(kept.trajectory, state.points, strict=True):
-        found = (point.round, point.estimate, point.interval.lower, point.interval.upper)
-        _same(f"trajectory, round {point.round}", list(row.values()), list(found))
+def _trajectory(record: _Record, state: State) -> None:
+    _same("trajectory", len(record.trajectory), len(state.points))
+    for row, point in zip(record.trajectory, state.points, strict=True):
+        expected = (point.round, point.estimate, point.interval.lower, point.interval.upper)
+        _same(f"trajectory, round {point.round}", list(row.values()), list(expected))
 
 
-def _same(where: str, kept: object, found: object) -> None:
-    if not _equal(kept, found):
-        raise _Differs(where, kept, found)
+def _same(where: str, actual: object, expected: object) -> None:
+    if not _equal(actual, expected):
+        raise _Differs(where, actual, expected)
 
 
 def _equal(one: object, other: object) -> bool:

@@ -1,4 +1,4 @@
-"""A pool's columns read back from the archive that `columns.npz` gives, trusting nothing in it.
+"""Read a pool's columns from a `columns.npz` archive without trusting its contents.
 
 The archive is a zip of stored (never packed) arrays. Whatever it claims is compared with its real
 size before anything is read, and nothing in it is ever executed: an array of objects is refused.
@@ -13,13 +13,13 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from app.core.pool import dtype_of
-from app.core.replaying import Evidence
-from app.errors import InvalidValue
+from celeus.core.certificates.replay import Evidence
+from celeus.core.pools.pool import dtype_of
+from celeus.errors import InvalidValue
 
 MOST_ARRAYS = 10_000
 NAMES = ("groups", "items_digest", "digest")
-"""Arrays that are no columns."""
+"""Arrays that are not columns."""
 ENCRYPTED = 1
 BEFORE_HEADER = 10
 """Bytes of an array's file before its header: name, version and the header's length."""
@@ -33,7 +33,7 @@ _HEADER = re.compile(
 
 
 def read_archive(file: IO[bytes]) -> Evidence:
-    """The columns in an archive; refused when it is not one as the service sends it."""
+    """Read the columns of an archive; refuses one that the service would not send."""
     try:
         with zipfile.ZipFile(file) as archive:
             arrays = _arrays(archive)
@@ -61,13 +61,13 @@ def _arrays(archive: zipfile.ZipFile) -> Mapping[str, NDArray[Any]]:
     size = archive.fp.seek(0, 2) if archive.fp is not None else 0
     if sum(entry.file_size for entry in entries) > size:
         raise _refused("its arrays are larger than the archive")
-    found: dict[str, NDArray[Any]] = {}
+    arrays: dict[str, NDArray[Any]] = {}
     for entry in entries:
         name = entry.filename.removesuffix(".npy")
-        if name == entry.filename or name in found:
+        if name == entry.filename or name in arrays:
             raise _refused(f"{entry.filename!r} is no array, or there twice")
-        found[name] = _array(archive, entry, name)
-    return found
+        arrays[name] = _array(archive, entry, name)
+    return arrays
 
 
 def _array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str) -> NDArray[Any]:
@@ -80,10 +80,10 @@ def _array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str) -> NDArr
     right = dtype.kind == "U" if name in NAMES else dtype == dtype_of(name)
     if not right or len(shape) > (2 if name == "target_probs" else 1):
         raise _refused(f"{name} is an array of {dtype.str} of shape {shape}")
-    told = int.from_bytes(header["length"], "little") + BEFORE_HEADER
-    if header.end() != told or len(data) - told != prod(shape) * dtype.itemsize:
+    start = int.from_bytes(header["length"], "little") + BEFORE_HEADER
+    if header.end() != start or len(data) - start != prod(shape) * dtype.itemsize:
         raise _refused(f"{name} has another size than its header says")
-    return np.frombuffer(data, dtype=dtype, offset=told).reshape(shape)
+    return np.frombuffer(data, dtype=dtype, offset=start).reshape(shape)
 
 
 def _refused(why: str) -> InvalidValue:

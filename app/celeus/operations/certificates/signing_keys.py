@@ -1,4 +1,4 @@
-"""The key that signs certificates: a file in PEM that nobody but its owner may read."""
+"""The signing key: a PEM file that only its owner can read."""
 
 import os
 import secrets
@@ -6,21 +6,21 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from app.core.signing import (
+from celeus.core.certificates.ed25519 import (
     NotAKey,
     private_from_pem,
     private_to_pem,
     public_from_pem,
     public_of,
 )
-from app.errors import InvalidValue
+from celeus.errors import InvalidValue
 
 OWNER_ALONE = 0o600
 LARGEST_PEM = 1 << 16
 
 
 def read_key(path: Path) -> Ed25519PrivateKey:
-    """The private key in this file; refused when there is none."""
+    """Read the private key in this file; refuses a file without one."""
     try:
         return private_from_pem(_beginning(path))
     except NotAKey as error:
@@ -28,7 +28,7 @@ def read_key(path: Path) -> Ed25519PrivateKey:
 
 
 def make_key(path: Path) -> Ed25519PrivateKey:
-    """A new key in a new file, readable by its owner alone; a file that is there is left alone.
+    """Create a private key in a new file that only its owner can read; never overwrites a file.
 
     The file is there with the whole key or not at all, whatever ends the process.
     """
@@ -43,7 +43,7 @@ def make_key(path: Path) -> Ed25519PrivateKey:
             draft.unlink(missing_ok=True)
     except FileExistsError as error:
         raise InvalidValue(
-            f"{path} is there already: whoever trusts the key in it would not trust another one",
+            f"{path} already exists, and the key in it may already be trusted by others",
             field="file",
             rule="a file that does not exist",
         ) from error
@@ -53,7 +53,7 @@ def make_key(path: Path) -> Ed25519PrivateKey:
 
 
 def key_of_folder(folder: Path) -> Path:
-    """The key of a private database's service, made at its first start."""
+    """The signing key in the data folder, created at the first start."""
     path = folder / "signing.pem"
     if not path.exists():
         make_key(path)
@@ -61,14 +61,14 @@ def key_of_folder(folder: Path) -> Path:
 
 
 def trusted_key(text: str) -> bytes:
-    """The public key somebody trusts: 64 hexadecimal digits, or a file with them or with PEM."""
-    found = _from_digits(text)
-    if found is not None:
-        return found
+    """Parse a trusted public key: 64 hexadecimal digits, or a file with them or with PEM."""
+    key = _from_digits(text)
+    if key is not None:
+        return key
     path = Path(text)
     if not path.is_file():
         raise InvalidValue(
-            "the trusted key is neither a key nor a file",
+            "the public key is neither a key nor a readable file",
             field="key",
             rule="64 hexadecimal digits, or a file that holds them or a public key in PEM",
             value=text,
@@ -90,7 +90,7 @@ def public_key_in(data: bytes, name: str) -> bytes:
         return public_of(private_from_pem(data))
     except NotAKey as error:
         raise InvalidValue(
-            f"{name} holds no public key of Ed25519",
+            f"{name} holds no Ed25519 public key",
             field="key",
             rule="64 hexadecimal digits, or a public key in PEM",
         ) from error
@@ -108,10 +108,10 @@ def _write(path: Path, data: bytes) -> None:
 
 def _from_digits(text: str) -> bytes | None:
     try:
-        found = bytes.fromhex(text) if len(text) == 64 else b""
+        key = bytes.fromhex(text) if len(text) == 64 else b""
     except ValueError:
         return None
-    return found if len(found) == 32 else None
+    return key if len(key) == 32 else None
 
 
 def _beginning(path: Path) -> bytes:
@@ -124,7 +124,7 @@ def _beginning(path: Path) -> bytes:
 
 def _unusable(path: Path, why: str) -> InvalidValue:
     return InvalidValue(
-        f"{path} is no signing key: {why}",
+        f"{path} is not a signing key: {why}",
         field="CELEUS_SIGNING_KEY_FILE",
         rule="an Ed25519 private key in PEM, as `celeus signing-key FILE` makes it",
     )

@@ -1,33 +1,39 @@
 """Plan a session before it is opened: what each policy would need on this pool."""
 
 import asyncio
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from app.core.eprocess import Interval
-from app.core.plan import Claim, Plan, make_plan, precision_warning
-from app.core.planning import Floor, Outcome, Summary, check_risk, summary
-from app.core.policies import POLICIES, SIMULATION_ONLY, policy_named
-from app.core.pool import Pool
-from app.core.randomness import commitment
-from app.core.surrogates import Scores, Strategy, scores
-from app.errors import InvalidValue, PlanningBusy, Refusal
-from app.operations.planningjob import Job, scenarios
-from app.operations.plannings import told
-from app.operations.rooms import Rooms
-from app.operations.sessions import default_strategy, facts_of, sealed_pool
+from celeus.core.insights.planning import Floor, SimulationOutcome, Summary, check_risk, summary
+from celeus.core.interval import Interval
+from celeus.core.plans.plan import Claim, Plan, make_plan, precision_warning
+from celeus.core.plans.policies import policy_named
+from celeus.core.pools.pool import Pool
+from celeus.core.pools.surrogates import Scores, Strategy, scores
+from celeus.core.randomness import commitment
+from celeus.errors import InvalidValue, PlanningBusy, Refusal
+from celeus.operations.insights.planning_worker import Job, scenarios
+from celeus.operations.runtime.context import Context
+from celeus.operations.runtime.workers import Bounds, Frame, gather
+from celeus.operations.sessions.sessions import default_strategy, facts_of, sealed_pool
 
 GUESSES = ("surrogate.", "dispersion_f", "entropy_f")
 """Columns a surrogate comes from."""
+MODULE = "celeus.operations.insights.planning_worker"
+GRACE_SECONDS = 1.0
+"""What the process may take beyond its deadline to answer with what it has."""
+NICENESS = 5
+"""Somebody waits for the answer; those who judge still come first."""
 NO_COMMITMENT = commitment(b"")
-"""Of a plan that nothing is drawn by."""
+"""The seed's commitment in a plan that draws nothing."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What is to be planned, and how much is simulated for it.
+class PlanRequest:
+    """A planning request: the claim, and how much to simulate for it.
 
     ``risk`` is the mean loss expected, None for what the surrogate says; ``runs`` are simulated of
     each policy and scenario, as far as time allows.
@@ -43,7 +49,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class PolicyPlan:
-    """What one policy would need; with a ``refusal`` it could not be opened and nothing else is.
+    """The plan of one policy; with a ``refusal`` it cannot be opened and the rest is None.
 
     ``right`` and ``useless`` say it for a surrogate that means what it says and for one that knows
     nothing; ``right`` is None where no surrogate tells items apart.
@@ -59,7 +65,7 @@ class PolicyPlan:
 
 @dataclass(frozen=True, slots=True)
 class Planning:
-    """What all policies would need, and the mean loss that was assumed for it."""
+    """The plans of all policies, and the mean loss they assume."""
 
     items: int
     budget: int
@@ -69,61 +75,60 @@ class Planning:
     policies: list[PolicyPlan]
 
 
-def plannable() -> tuple[str, ...]:
-    """Policies that can run where losses are not known beforehand, the default first."""
-    return tuple(name for name in POLICIES if name not in SIMULATION_ONLY)
-
-
-async def plan_session(rooms: Rooms, pool_id: UUID, wanted: Wanted) -> Planning:
+async def plan_session(context: Context, pool_id: UUID, request: PlanRequest) -> Planning:
     """Simulate sessions on a sealed pool with losses drawn from its surrogate.
 
     Refuses what opening would refuse to every policy asked for, and a claim with no end to plan
     for. Takes `planning_seconds` at most and answers with what was simulated until then.
     """
-    if wanted.claim.precision is None and not wanted.claim.questions:
+    if request.claim.precision is None and not request.claim.questions:
         raise InvalidValue(
-            "Without a precision or a question a session has no end that could be planned.",
+            "Without a precision or a question a session has no end to plan for.",
             field="precision",
-            rule="a width, or questions in its place",
+            rule="a precision or questions",
             value=None,
         )
-    seconds = rooms.settings.planning_seconds
-    with rooms.plannings.place(seconds):
-        pool = await sealed_pool(rooms, pool_id)
-        prepared = await asyncio.to_thread(_prepared, pool, wanted)
+    seconds = context.settings.planning_seconds
+    async with context.gates.plannings:
+        pool = await sealed_pool(context, pool_id)
+        prepared = await asyncio.to_thread(_prepare, pool, request)
         plans = prepared.plans
+        deadline = time.monotonic() + seconds
+        bounds = Bounds(seconds + GRACE_SECONDS, seconds + GRACE_SECONDS, niceness=NICENESS)
 
-        def job(deadline: float) -> Job:
+        def job() -> Frame:
             return Job(
                 plans=list(plans.values()),
                 scores=prepared.scores,
                 whole=pool.scale.kind == "zero_one",
                 guessed=any(name.startswith(GUESSES) for name in pool.columns),
-                risk=wanted.risk,
-                runs=wanted.runs,
-                seed=wanted.seed,
+                risk=request.risk,
+                runs=request.runs,
+                seed=request.seed,
                 deadline=deadline,
-            )
+            ).frame()
 
-        lines = await told(job, seconds)
-    if not lines:
+        frames, failure = await gather(MODULE, job, bounds)
+    if failure is not None and failure.reason in {"answer", "status"}:
+        raise failure
+    if not frames:
         raise PlanningBusy("The machine is too busy to simulate anything in time; try again.")
-    head, found = lines[0], lines[1:]
-    made = _summed_up(plans, head, found)
-    refused = {name: PolicyPlan(name, refusal=one) for name, one in prepared.refused.items()}
+    head, *results = (frame.values for frame in frames)
+    planned = _summarise(plans, head, results)
+    refusals = {name: PolicyPlan(name, refusal=one) for name, one in prepared.refused.items()}
     return Planning(
         items=pool.items,
         budget=next(iter(plans.values())).budget,
         strategy=prepared.strategy,
         risk=head["risk"],
         informed=head["informed"],
-        policies=[(made | refused)[name] for name in dict.fromkeys(wanted.policies)],
+        policies=[(planned | refusals)[name] for name in dict.fromkeys(request.policies)],
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """Plans by policy, refusals of the others, and what all of them know of the items."""
+    """Plans by policy, refusals of the others, and the surrogate scores they share."""
 
     plans: dict[str, Plan]
     refused: dict[str, Refusal]
@@ -131,36 +136,36 @@ class _Prepared:
     scores: Scores
 
 
-def _prepared(pool: Pool, wanted: Wanted) -> _Prepared:
-    """What opening would make of the claim; refuses what it would refuse to every policy."""
-    check_risk(wanted.risk, Interval(pool.scale.lower, pool.scale.upper))
-    strategy = wanted.strategy or default_strategy(pool)
-    known = scores(pool, strategy)
+def _prepare(pool: Pool, request: PlanRequest) -> _Prepared:
+    """Plan the claim for every policy; refuses a claim that every policy refuses."""
+    check_risk(request.risk, Interval(pool.scale.lower, pool.scale.upper))
+    strategy = request.strategy or default_strategy(pool)
+    surrogates = scores(pool, strategy)
     facts = facts_of(pool)
     plans: dict[str, Plan] = {}
-    refused: dict[str, Refusal] = {}
-    for name in wanted.policies:
+    refusals: dict[str, Refusal] = {}
+    for name in request.policies:
         policy = policy_named(name)
         try:
-            plans[name] = make_plan(wanted.claim, facts, policy, NO_COMMITMENT, strategy)
+            plans[name] = make_plan(request.claim, facts, policy, NO_COMMITMENT, strategy)
         except Refusal as refusal:
-            refused[name] = refusal
+            refusals[name] = refusal
     if not plans:
-        raise next(iter(refused.values()))
-    return _Prepared(plans, refused, strategy, known)
+        raise next(iter(refusals.values()))
+    return _Prepared(plans, refusals, strategy, surrogates)
 
 
-def _summed_up(
-    plans: Mapping[str, Plan], head: dict[str, Any], found: Sequence[dict[str, Any]]
+def _summarise(
+    plans: Mapping[str, Plan], head: dict[str, Any], results: Sequence[dict[str, Any]]
 ) -> dict[str, PolicyPlan]:
     """The lines of the simulation, by policy."""
-    made: dict[str, PolicyPlan] = {}
+    summaries: dict[str, PolicyPlan] = {}
     for at, (name, plan) in enumerate(plans.items()):
         by_scenario = {
-            scenario: _summary(found, at, scenario)
+            scenario: _summary(results, at, scenario)
             for scenario in scenarios(plan, informed=head["informed"])
         }
-        made[name] = PolicyPlan(
+        summaries[name] = PolicyPlan(
             name,
             warning=precision_warning(plan, plan.precision),
             floor=Floor(*head["floors"][at]),
@@ -168,10 +173,10 @@ def _summed_up(
             right=by_scenario.get("right", by_scenario["useless"]) if head["informed"] else None,
             useless=by_scenario["useless"],
         )
-    return made
+    return summaries
 
 
-def _summary(found: Sequence[dict[str, Any]], plan: int, scenario: str) -> Summary:
-    own = [line for line in found if (line["plan"], line["scenario"]) == (plan, scenario)]
-    outcomes = [Outcome(*line["outcome"]) for line in own if "outcome" in line]
+def _summary(results: Sequence[dict[str, Any]], plan: int, scenario: str) -> Summary:
+    own = [line for line in results if (line["plan"], line["scenario"]) == (plan, scenario)]
+    outcomes = [SimulationOutcome(*line["outcome"]) for line in own if "outcome" in line]
     return summary(outcomes, max((line["labels"] for line in own if "labels" in line), default=0))

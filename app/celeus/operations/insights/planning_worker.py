@@ -1,30 +1,32 @@
-"""The process that simulates sessions: a job on its standard input, what came of it line by line.
+"""The child process that simulates sessions and answers with what came of each.
 
-    python -m app.operations.planningjob
-
-A process of its own, so that planning takes nothing from the server but idle time: it can be
-killed at any moment, and what it has told until then still counts.
+A process of its own, so that planning takes nothing from the server but idle time: it is ended at
+its deadline, and what it has answered until then still counts.
 """
 
-import json
-import os
-import pickle
-import sys
 import time
 from collections.abc import Iterator, Sequence
-from typing import IO, Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Self
 
-from app.core.plan import Plan
-from app.core.planning import Assumed, Case, Outcome, Scenario, assumed, floor_of
-from app.core.surrogates import Scores
+from celeus.core.insights.planning import (
+    Assumption,
+    Case,
+    Scenario,
+    SimulationOutcome,
+    assumption_of,
+    floor_of,
+)
+from celeus.core.plans.plan import Plan, plan_from
+from celeus.core.pools.surrogates import Scores
+from celeus.operations.runtime.workers import Files, Frame, serve
 
-NICENESS = 5
-"""Somebody waits for the answer; those who judge still come first."""
 FIRST_SHARE = 4.0
 """What the first plan gets of the time, in shares of another."""
 
 
-class Job(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Job:
     """What is to be simulated: sessions of these plans on one pool, until ``deadline``.
 
     The deadline is one of the machine's monotonic clock, which all its processes share.
@@ -39,6 +41,22 @@ class Job(NamedTuple):
     runs: int
     seed: int
     deadline: float
+
+    def frame(self) -> Frame:
+        """The job as it travels."""
+        values = {name: getattr(self, name) for name in _VALUES}
+        return Frame(
+            values | {"plans": [plan.to_dict() for plan in self.plans]}, self.scores.arrays
+        )
+
+    @classmethod
+    def of(cls, frame: Frame) -> Self:
+        """The job whose ``frame`` this is."""
+        plans = [plan_from(values) for values in frame.values["plans"]]
+        return cls(**(frame.values | {"plans": plans, "scores": Scores(**frame.arrays)}))
+
+
+_VALUES = ("whole", "guessed", "risk", "runs", "seed", "deadline")
 
 
 class _Course:
@@ -62,10 +80,10 @@ def scenarios(plan: Plan, *, informed: bool) -> tuple[Scenario, ...]:
     return ("right", "useless") if informed and plan.policy.uses_scores else ("useless",)
 
 
-def told(job: Job) -> Iterator[dict[str, Any]]:
-    """What is found, as it is found: the assumption, then outcomes by number of plan."""
-    assumption = assumed(
-        job.scores, job.plans[0].scale, whole=job.whole, guessed=job.guessed, risk=job.risk
+def simulated(job: Job) -> Iterator[dict[str, Any]]:
+    """The assumption, then each outcome as it comes, by number of plan."""
+    assumption = assumption_of(
+        job.scores, job.plans[0].scale, whole=job.whole, has_surrogate=job.guessed, risk=job.risk
     )
     risk = assumption.risk(job.plans[0].scale)
     floors = [floor_of(plan, risk) for plan in job.plans]
@@ -74,10 +92,10 @@ def told(job: Job) -> Iterator[dict[str, Any]]:
         "informed": assumption.informed,
         "floors": [[floor.assumed, floor.middle] for floor in floors],
     }
-    yield from _simulated(job, assumption)
+    yield from _outcomes(job, assumption)
 
 
-def _simulated(job: Job, assumption: Assumed) -> Iterator[dict[str, Any]]:
+def _outcomes(job: Job, assumption: Assumption) -> Iterator[dict[str, Any]]:
     """Every case once, then always the one that took least of its share, as far as time allows."""
     courses = {
         (at, scenario): _Course(
@@ -101,37 +119,29 @@ def _simulated(job: Job, assumption: Assumed) -> Iterator[dict[str, Any]]:
         if not course.runs:
             # A slow one leaves time for those behind it; the policy asked for first comes first.
             until = time.monotonic() + left / 2.0
-        for found in _once(course, job.seed, until):
-            yield {"plan": name[0], "scenario": name[1]} | found
+        for values in _once(course, job.seed, until):
+            yield {"plan": name[0], "scenario": name[1]} | values
 
 
 def _once(course: _Course, seed: int, until: float) -> Iterator[dict[str, Any]]:
     """One session, given up at ``until``."""
     began = time.monotonic()
-    for found in course.case.run(course.runs, seed):
-        if isinstance(found, Outcome):
+    for step in course.case.run(course.runs, seed):
+        if isinstance(step, SimulationOutcome):
             course.runs += 1
-            yield {"outcome": [found.labels, found.reached, found.width]}
+            yield {"outcome": [step.labels, step.reached, step.width]}
         elif time.monotonic() > until:
             course.given_up = True
-            yield {"labels": found}
+            yield {"labels": step}
             return
     course.seconds += time.monotonic() - began
 
 
-def run(source: IO[bytes], sink: IO[str]) -> None:
-    """Read a job and tell what comes of it, a line of JSON each."""
-    job: Job = pickle.load(source)  # noqa: S301 - written by the server that started us
-    for line in told(job):
-        sink.write(json.dumps(line) + "\n")
-        sink.flush()
-
-
-def main() -> None:
-    """Give way to everybody else, then run."""
-    os.nice(NICENESS)
-    run(sys.stdin.buffer, sys.stdout)
+def work(job: Frame, files: Files) -> Iterator[Frame]:
+    """A frame each of what ``simulated`` yields."""
+    del files
+    yield from map(Frame, simulated(Job.of(job)))
 
 
 if __name__ == "__main__":
-    main()
+    serve(work)

@@ -1,10 +1,10 @@
 """What a report tells of a session: its document, its plan, its course, and its certificate.
 
-All of it is read at one moment, so that no figure contradicts another one.
+All of it is of one moment, so that no figure contradicts another one.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -12,15 +12,16 @@ from uuid import UUID
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.core.certificate import assumptions_of
-from app.core.plan import Plan, plan_from
-from app.core.signing import public_of
-from app.errors import Busy
-from app.operations.certificates import issue
-from app.operations.history import document_of, one_snapshot
-from app.operations.poolrecord import PoolRecord
-from app.operations.pools import get_pool
-from app.operations.rooms import Rooms
+from celeus.core.certificates.document import assumptions_of
+from celeus.core.certificates.ed25519 import public_of
+from celeus.core.plans.plan import Plan, plan_from
+from celeus.errors import Busy
+from celeus.operations.certificates.issue import Place, current
+from celeus.operations.pools.pools import get_pool
+from celeus.operations.pools.record import PoolRecord
+from celeus.operations.runtime.context import Context, one_snapshot
+from celeus.operations.sessions.history import document_of
+from celeus.operations.sessions.ledger import with_kinds
 
 ATTEMPTS = 3
 MOST_EVENTS_INTERIM = 20_000
@@ -40,7 +41,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Certified:
-    """A certificate that was issued of the session as it stands."""
+    """The certificate of the session as it stands."""
 
     digest: str
     final: bool
@@ -71,40 +72,49 @@ class Account:
     at: datetime
 
     @property
+    def place(self) -> Place:
+        """Where in its history the session stood."""
+        return Place(self.document["sequence"], self.document["revision"])
+
+    @property
     def assumptions(self) -> list[str]:
         """What the claim rests on beside the draws, in sentences."""
         return [one["text"] for one in assumptions_of(self.plan, amended=self.amendments > 0)]
 
 
-async def report(rooms: Rooms, session_id: UUID, points: int) -> tuple[Account, PoolRecord]:
-    """The session as it stands and its pool, with a certificate where one can be had.
+async def report(context: Context, session_id: UUID, points: int) -> tuple[Account, PoolRecord]:
+    """The session as it stands and its pool, with its certificate where one can be had.
 
-    The final certificate of a closed session is issued if need be, the interim one of an open
-    session unless its ledger is long.
+    Nothing is written: a certificate that was not issued is made to learn its digest, the interim
+    one unless the ledger is long.
     """
-    told = await _read(rooms, session_id, points)
+    account = await _read(context, session_id, points)
     for _ in range(ATTEMPTS):
-        if told.certified is not None or not _worth_issuing(rooms, told):
+        if account.certified is not None or not _worth_making(context, account):
             break
         try:
-            await issue(rooms, session_id)
+            made = await current(context, session_id)
         except Busy:
             break
-        told = await _read(rooms, session_id, points)
-    # A sealed pool never changes, so it needs no part in the moment.
-    return told, await get_pool(rooms, told.pool_id)
+        if made.place == account.place:
+            certified = Certified(made.digest, made.final, made.issued_at)
+            account = replace(account, certified=certified, uncertified=None)
+        else:
+            account = await _read(context, session_id, points)
+    # A sealed pool never changes, so it needs no part in the snapshot.
+    return account, await get_pool(context, account.pool_id)
 
 
-def _worth_issuing(rooms: Rooms, told: Account) -> bool:
-    short = told.document["sequence"] <= MOST_EVENTS_INTERIM
-    return rooms.signing_key is not None and (told.closed or short)
+def _worth_making(context: Context, account: Account) -> bool:
+    short = account.document["sequence"] <= MOST_EVENTS_INTERIM
+    return context.signing_key is not None and (account.closed or short)
 
 
-async def _read(rooms: Rooms, session_id: UUID, points: int) -> Account:
-    async with rooms.transaction() as db:
+async def _read(context: Context, session_id: UUID, points: int) -> Account:
+    async with context.transaction() as db:
         await one_snapshot(db)
-        document = await document_of(db, rooms.project_id, session_id)
-        asked = {
+        document = await document_of(db, context.project_id, session_id)
+        params = {
             "session_id": session_id,
             "sequence": document["sequence"],
             "revision": document["revision"],
@@ -112,42 +122,44 @@ async def _read(rooms: Rooms, session_id: UUID, points: int) -> Account:
             "step": max(1, -(-document["round"] // points)),
             "precision": document["precision"],
         }
-        row = (await db.execute(_SESSION, asked)).one()
-        counted = (await db.execute(_COUNTED, asked)).one()
-        course = await db.execute(_COURSE, asked)
+        row = (await db.execute(_SESSION, params)).one()
+        counted = (await db.execute(_COUNTED, params)).one()
+        course = await db.execute(_COURSE, params)
         closed = row.lifecycle == "closed"
-        certified = await _certified(db, asked, final=closed)
+        certified = await _certified(db, params, final=closed)
         return Account(
             document=document,
             plan=plan_from(row.plan),
             pool_id=row.pool_id,
             closed=closed,
             points=[Point(**one) for one in course.mappings()],
-            reached=(await db.execute(_REACHED, asked)).scalar_one(),
+            reached=(await db.execute(_REACHED, params)).scalar_one(),
             unjudgeable=counted.unjudgeable,
             amendments=counted.amendments,
             changes=counted.changes,
             certified=certified,
-            uncertified=None if certified is not None else _why_not(rooms, document),
-            public_key=None if rooms.signing_key is None else public_of(rooms.signing_key).hex(),
+            uncertified=None if certified is not None else _why_not(context, document),
+            public_key=None
+            if context.signing_key is None
+            else public_of(context.signing_key).hex(),
             at=row.now,
         )
 
 
 async def _certified(
-    db: AsyncConnection, asked: dict[str, Any], *, final: bool
+    db: AsyncConnection, params: dict[str, Any], *, final: bool
 ) -> Certified | None:
-    row = (await db.execute(_CERTIFIED, asked | {"final": final})).one_or_none()
+    row = (await db.execute(_CERTIFIED, params | {"final": final})).one_or_none()
     return None if row is None else Certified(bytes(row.digest).hex(), final, row.issued_at)
 
 
-def _why_not(rooms: Rooms, document: dict[str, Any]) -> str:
-    if rooms.signing_key is None:
+def _why_not(context: Context, document: dict[str, Any]) -> str:
+    if context.signing_key is None:
         return "The service has no key to sign certificates with."
     if document["sequence"] > MOST_EVENTS_INTERIM:
         return (
-            "No interim certificate was issued at this point of a long session; fetching one makes"
-            " it, and a report made after that names it."
+            "The report of a long open session names no certificate unless one was issued at this"
+            " point."
         )
     return "The session went on while the certificate was being made."
 
@@ -155,16 +167,19 @@ def _why_not(rooms: Rooms, document: dict[str, Any]) -> str:
 _SESSION = text(
     "SELECT pool_id, plan, lifecycle, now() AS now FROM sessions WHERE session_id = :session_id"
 )
-_COUNTED = text(
+_COUNTED = with_kinds(
     """
     SELECT
         (SELECT count(*) FROM (
             SELECT DISTINCT ON (round) loss FROM events
-            WHERE session_id = :session_id AND kind IN (2, 3, 4) AND round <= :last
+            WHERE session_id = :session_id AND round <= :last
+              AND kind IN (:observation, :unjudgeable, :amendment)
             ORDER BY round, sequence DESC
         ) AS latest WHERE loss IS NULL) AS unjudgeable,
-        (SELECT count(*) FROM events WHERE session_id = :session_id AND kind = 4) AS amendments,
-        (SELECT count(*) FROM events WHERE session_id = :session_id AND kind = 5) AS changes
+        (SELECT count(*) FROM events
+         WHERE session_id = :session_id AND kind = :amendment) AS amendments,
+        (SELECT count(*) FROM events
+         WHERE session_id = :session_id AND kind = :change) AS changes
     """
 )
 _COURSE = text(

@@ -1,4 +1,4 @@
-"""What people want to see of a running session beside its interval: its surrogate, its workers."""
+"""Diagnostics of a running session: its surrogate and its workers."""
 
 import asyncio
 from dataclasses import asdict
@@ -10,15 +10,16 @@ import orjson
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.core.hindsight import Judged
-from app.core.plan import Plan, plan_from
-from app.core.pool import Pool
-from app.core.surrogates import scores
-from app.core.worth import worth
-from app.operations.history import document_of, one_snapshot
-from app.operations.pools import load_pool
-from app.operations.rooms import Rooms
-from app.operations.sessions import get_session
+from celeus.core.insights.surrogate import diagnose
+from celeus.core.insights.weights import JudgedRounds
+from celeus.core.plans.plan import Plan, plan_from
+from celeus.core.pools.pool import Pool
+from celeus.core.pools.surrogates import scores
+from celeus.operations.pools.pools import load_pool
+from celeus.operations.runtime.context import Context, one_snapshot
+from celeus.operations.sessions.history import document_of
+from celeus.operations.sessions.ledger import with_kinds
+from celeus.operations.sessions.sessions import get_session
 
 MOST_EVENTS = 200_000
 """Events of the last hour that are counted; of more, the latest."""
@@ -26,84 +27,92 @@ MOST_EVENTS = 200_000
 _ROUND = np.dtype([("round", ">i4"), ("item", ">i4"), ("q", ">f8"), ("loss", ">f8")])
 
 
-async def surrogate(rooms: Rooms, session_id: UUID) -> tuple[dict[str, Any], str]:
-    """What the session's surrogate is worth after its folded rounds, and the version of that.
+async def surrogate(context: Context, session_id: UUID) -> tuple[dict[str, Any], str]:
+    """Surrogate diagnostics after the folded rounds, and their version.
 
     Read from the ledger by one statement and computed in a thread; takes no lock on the session.
     """
-    body, _ = await get_session(rooms, session_id)
+    body, _ = await get_session(context, session_id)
     version = _version(orjson.loads(body))
-    told = rooms.worths.known(session_id, version)
-    if told is not None:
-        return told, version
-    async with rooms.worths.turn():
-        told = rooms.worths.known(session_id, version)
-        if told is None:
-            told, version = await _told(rooms, session_id)
-            rooms.worths.keep(session_id, version, told)
-    return told, version
+    result = context.worths.known(session_id, version)
+    if result is not None:
+        return result, version
+    async with context.worths.gate:
+        result = context.worths.known(session_id, version)
+        if result is None:
+            result, version = await _compute(context, session_id)
+            context.worths.keep(session_id, version, result)
+    return result, version
 
 
-async def surrogate_version(rooms: Rooms, session_id: UUID) -> str:
-    """The version alone, for those who may have it already."""
-    body, _ = await get_session(rooms, session_id)
+async def surrogate_version(context: Context, session_id: UUID) -> str:
+    """The version of the surrogate diagnostics, without computing them."""
+    body, _ = await get_session(context, session_id)
     return _version(orjson.loads(body))
 
 
-async def workers(rooms: Rooms, session_id: UUID, after: str | None, limit: int) -> dict[str, Any]:
+async def workers(
+    context: Context, session_id: UUID, after: str | None, limit: int
+) -> dict[str, Any]:
     """Labels of the last minute and hour by worker, with the draws each holds.
 
     Sorted by name, from the one after ``after``.
     """
-    async with rooms.transaction() as db:
+    async with context.transaction() as db:
         await one_snapshot(db)
-        document = await document_of(db, rooms.project_id, session_id)
-        asked = {
+        document = await document_of(db, context.project_id, session_id)
+        params = {
             "session_id": session_id,
             "sequence": document["sequence"],
             "most": MOST_EVENTS,
             "after": after,
             "limit": limit,
         }
-        row = (await db.execute(_WORKERS, asked)).mappings().one()
+        row = (await db.execute(_WORKERS, params)).mappings().one()
     return dict(row)
 
 
-async def opened(rooms: Rooms, session_id: UUID) -> dict[str, Any]:
-    """What the session's opening fixed: its plan with its digest, and the pool's name."""
-    async with rooms.transaction() as db:
-        await document_of(db, rooms.project_id, session_id)
-        row = (await db.execute(_OPENED, {"session_id": session_id})).one()
+async def get_opening(context: Context, session_id: UUID) -> dict[str, Any]:
+    """The session's frozen plan with its digest, and the pool's name."""
+    async with context.transaction() as db:
+        await document_of(db, context.project_id, session_id)
+        row = (await db.execute(_OPENING, {"session_id": session_id})).one()
     return {"plan": row.plan, "plan_digest": bytes(row.plan_digest).hex(), "pool": row.pool}
 
 
-async def _told(rooms: Rooms, session_id: UUID) -> tuple[dict[str, Any], str]:
-    async with rooms.transaction() as db:
+async def _compute(context: Context, session_id: UUID) -> tuple[dict[str, Any], str]:
+    async with context.transaction() as db:
         await one_snapshot(db)
-        document = await document_of(db, rooms.project_id, session_id)
+        document = await document_of(db, context.project_id, session_id)
         row = (await db.execute(_PLAN, {"session_id": session_id})).one()
         plan = plan_from(row.plan)
-        pool = rooms.hot.pool(rooms.project_id, row.pool_id)
+        pool = context.states.pool(context.project_id, row.pool_id)
         if pool is None:
-            pool = await load_pool(db, rooms.project_id, row.pool_id)
-            rooms.hot.keep_pool(rooms.project_id, row.pool_id, pool)
-        judged = await _judged(db, session_id, plan, document["round"])
-    return await asyncio.to_thread(_computed, document, plan, pool, judged), _version(document)
+            pool = await load_pool(db, context.project_id, row.pool_id)
+            context.states.keep_pool(context.project_id, row.pool_id, pool)
+        judgements = await _judgements(db, session_id, plan, document["round"])
+    return await asyncio.to_thread(_diagnostics, document, plan, pool, judgements), _version(
+        document
+    )
 
 
-def _computed(document: dict[str, Any], plan: Plan, pool: Pool, judged: Judged) -> dict[str, Any]:
+def _diagnostics(
+    document: dict[str, Any], plan: Plan, pool: Pool, judgements: JudgedRounds
+) -> dict[str, Any]:
     width = document["precision"] or document["width"]
-    found = asdict(worth(plan, scores(pool, plan.strategy), judged, width))
-    named = ("policy", "strategy", "round", "revision", "width")
-    used = {"used": plan.policy.uses_scores}
-    return {name: document[name] for name in named} | used | found
+    diagnostics = asdict(diagnose(plan, scores(pool, plan.strategy), judgements, width))
+    names = ("policy", "strategy", "round", "revision", "width")
+    uses = {"used": plan.policy.uses_scores}
+    return {name: document[name] for name in names} | uses | diagnostics
 
 
-async def _judged(db: AsyncConnection, session_id: UUID, plan: Plan, folded: int) -> Judged:
-    asked = {"session_id": session_id, "folded": folded}
-    packed = (await db.execute(_JUDGED, asked)).scalar_one_or_none()
-    rounds = np.frombuffer(packed or b"", dtype=_ROUND)
-    return Judged(
+async def _judgements(
+    db: AsyncConnection, session_id: UUID, plan: Plan, folded: int
+) -> JudgedRounds:
+    params = {"session_id": session_id, "folded": folded}
+    rows = (await db.execute(_JUDGEMENTS, params)).scalar_one_or_none()
+    rounds = np.frombuffer(rows or b"", dtype=_ROUND)
+    return JudgedRounds(
         items=plan.items,
         folded=folded,
         round=rounds["round"].astype(np.int64),
@@ -117,7 +126,7 @@ def _version(document: dict[str, Any]) -> str:
     return f"{document['round']}.{document['revision']}.{document['precision']}"
 
 
-_OPENED = text(
+_OPENING = text(
     """
     SELECT plan, plan_digest, pools.name AS pool FROM sessions JOIN pools USING (pool_id)
     WHERE session_id = :session_id
@@ -125,11 +134,12 @@ _OPENED = text(
 )
 _PLAN = text("SELECT plan, pool_id FROM sessions WHERE session_id = :session_id")
 # Packed, because a hundred thousand rows would cost more to read than to compute with.
-_JUDGED = text(
+_JUDGEMENTS = with_kinds(
     """
     WITH judged AS (
         SELECT DISTINCT ON (round) round, loss FROM events
-        WHERE session_id = :session_id AND kind IN (2, 3, 4) AND round <= :folded
+        WHERE session_id = :session_id AND round <= :folded
+          AND kind IN (:observation, :unjudgeable, :amendment)
         ORDER BY round, sequence DESC
     )
     SELECT string_agg(
@@ -137,12 +147,12 @@ _JUDGED = text(
             || float8send(judged.loss),
         ''::bytea ORDER BY draw.round)
     FROM judged JOIN events AS draw
-        ON draw.session_id = :session_id AND draw.kind = 1 AND draw.round = judged.round
+        ON draw.session_id = :session_id AND draw.kind = :draw AND draw.round = judged.round
     WHERE judged.loss IS NOT NULL
     """
 )
 # Times grow with the sequence, which has no gaps: where the hour begins is found by halving.
-_WORKERS = text(
+_WORKERS = with_kinds(
     """
     WITH RECURSIVE clock AS MATERIALIZED (
         SELECT clock_timestamp() AS at
@@ -165,16 +175,20 @@ _WORKERS = text(
                count(*) AS hour,
                max(event.at) AS last
         FROM events AS event CROSS JOIN clock CROSS JOIN counted
-        WHERE session_id = :session_id AND sequence > counted.before AND kind IN (2, 3)
+        WHERE session_id = :session_id AND sequence > counted.before
+          AND kind IN (:observation, :unjudgeable)
         GROUP BY 1
     ), held AS (
         SELECT worker COLLATE "C" AS worker,
-               json_agg(json_build_object('round', round, 'expires_at', expires_at)
-                        ORDER BY round) AS draws
+               json_agg(json_build_object('round', round, 'expires_at',
+                    to_char(expires_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"'))
+                    ORDER BY round) AS draws
         FROM leases WHERE session_id = :session_id GROUP BY 1
     ), page AS (
         SELECT worker, coalesce(minute, 0) AS labels_minute, coalesce(hour, 0) AS labels_hour,
-               last AS last_label_at, coalesce(draws, '[]') AS draws
+               to_char(last AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"')
+                   AS last_label_at,
+               coalesce(draws, '[]') AS draws
         FROM recent FULL JOIN held USING (worker)
         WHERE CAST(:after AS text) IS NULL OR worker > CAST(:after AS text)
         ORDER BY worker LIMIT :limit

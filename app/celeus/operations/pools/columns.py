@@ -1,4 +1,4 @@
-"""The numbers of a pool, kept as little-endian bytes beside its items.
+"""Numeric columns of a pool, stored as little-endian bytes beside its items.
 
 One row of `chunks` holds some hundred thousand items of one column, so that a million scores come
 back in one read.
@@ -16,7 +16,7 @@ from psycopg import AsyncConnection as RawConnection
 from sqlalchemy import delete, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.store.tables import chunks
+from celeus.store.tables import chunks
 
 CHUNK_BYTES = 1 << 20
 SMALL_CHUNK_ITEMS = 4096
@@ -50,13 +50,13 @@ async def read_chunks(db: AsyncConnection, pool_id: UUID, items: int) -> Columns
             (pool_id,),
         )
         rows = await cursor.fetchall()
-    return await to_thread.run_sync(_joined, rows, items)
+    return await to_thread.run_sync(_join, rows, items)
 
 
 async def gather_small_chunks(
     db: AsyncConnection, project_id: UUID, pool_id: UUID, columns: Columns, items: int
 ) -> None:
-    """Write the columns anew where many small uploads have left many small chunks."""
+    """Rewrite the columns where many small uploads have left many small chunks."""
     count = select(func.count()).select_from(chunks).where(chunks.c.pool_id == pool_id)
     pieces = (await db.execute(count)).scalar_one() / max(1, len(columns))
     if pieces <= 1 or items / pieces >= SMALL_CHUNK_ITEMS:
@@ -77,7 +77,7 @@ def _pieces(column: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
         yield start, column[start : start + step]
 
 
-def _joined(rows: Sequence[tuple[str, str, bytes]], items: int) -> Columns:
+def _join(rows: Sequence[tuple[str, str, bytes]], items: int) -> Columns:
     parts: dict[str, list[bytes]] = {}
     dtypes: dict[str, str] = {}
     for name, dtype, data in rows:

@@ -1,11 +1,9 @@
-"""Writing batches of rows into a pool, within the transaction of whoever holds its lock.
+"""Import batches of rows into a pool, in the transaction that holds its lock.
 
 Items go in by COPY, their numbers as chunks of columns.
 """
 
-import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -17,24 +15,24 @@ from psycopg.errors import UniqueViolation
 from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.core.faults import MAX_INT, Fault, Shape
-from app.core.items import Batch, assemble, encode_groups
-from app.core.losses import LossScale
-from app.core.pool import chain, dtype_of
-from app.errors import BadRows, DatabaseUnavailable, InvalidValue, PoolTooLarge
-from app.operations.chunks import CHUNK_BYTES, raw_connection, write_chunks
-from app.operations.poolrecord import PoolRecord
-from app.operations.rooms import Rooms
-from app.store.tables import items, pools
+from celeus.core.pools.losses import LossScale
+from celeus.core.pools.pool import chain, dtype_of
+from celeus.core.pools.rows import Batch, assemble, encode_groups
+from celeus.core.pools.validation import MAX_INT, Fault, Shape
+from celeus.errors import BadRows, InvalidValue, PoolTooLarge
+from celeus.operations.pools.columns import CHUNK_BYTES, raw_connection, write_chunks
+from celeus.operations.pools.record import PoolRecord
+from celeus.operations.runtime.context import Context
+from celeus.store.tables import items, pools
 
 FAULTS_TOLD = 100
 """Faults an answer lists; the others are only counted."""
 MAX_GROUPS = 10_000
 
 MOST_BYTES = 4 << 30
-"""Numbers of a pool: a worker that serves it holds them all."""
+"""Bytes of a pool's columns: a worker that serves it holds them all in memory."""
 MOST_FAULTY = 10_000
-"""Bad rows after which an upload that takes none is read no further."""
+"""Bad rows after which an upload that must have none is read no further."""
 
 Rows = tuple[list[int], list[object]]
 
@@ -42,8 +40,8 @@ _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
-    """What an import did, or would have done: the pool afterwards and the lines left out."""
+class ImportResult:
+    """The result of an import or a dry run: the pool afterwards and the skipped lines."""
 
     pool: PoolRecord
     added: int
@@ -53,7 +51,7 @@ class Imported:
 
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
-    """How an import treats bad rows, and whether it keeps anything at all."""
+    """How an import treats bad rows, and whether it stores anything."""
 
     skip_bad_rows: bool = False
     dry_run: bool = False
@@ -61,7 +59,7 @@ class ImportOptions:
 
 @dataclass(slots=True)
 class Growth:
-    """A pool while rows are added: its end so far, and what was wrong on the way."""
+    """A pool while rows are added: its size so far, and the faults of its rows."""
 
     project_id: UUID
     pool_id: UUID
@@ -79,36 +77,19 @@ class Growth:
     waiting_from: int = 0
 
     def blame(self, faults: list[Fault]) -> None:
-        """Count lines that cannot be items and keep the first faults to tell."""
+        """Count faulty lines and keep the first faults for the answer."""
         self.faulty += len({fault.line for fault in faults})
         self.faults += faults[: max(0, FAULTS_TOLD - len(self.faults))]
 
 
-@asynccontextmanager
-async def turn(rooms: Rooms) -> AsyncIterator[None]:
-    """A place among the imports of this process: each holds a connection as long as it lasts.
-
-    Others need connections too; whoever finds no place in time is refused.
-    """
-    try:
-        async with asyncio.timeout(rooms.settings.lock_timeout_ms / 1000):
-            await rooms.imports.acquire()
-    except TimeoutError as error:
-        raise DatabaseUnavailable("other imports have every place; try again") from error
-    try:
-        yield
-    finally:
-        rooms.imports.release()
-
-
 async def import_rows(
-    rooms: Rooms,
+    context: Context,
     db: AsyncConnection,
     record: PoolRecord,
     batches: Iterator[Rows],
     options: ImportOptions,
-) -> Imported:
-    """Add the rows to the pool whose row is locked, and say so in that row."""
+) -> ImportResult:
+    """Add the rows to the pool whose row is locked, and update that row."""
     growth = Growth(
         project_id=record.project_id,
         pool_id=record.pool_id,
@@ -118,7 +99,7 @@ async def import_rows(
         shape=Shape.of_columns(record.columns, record.classes) if record.items else None,
         groups={name: code for code, name in enumerate(record.groups)},
         columns=list(record.columns),
-        most_items=rooms.settings.max_items,
+        most_items=context.settings.max_items,
     )
     if not options.skip_bad_rows:
         growth.most_faulty = MOST_FAULTY
@@ -143,11 +124,11 @@ async def import_rows(
         .returning(pools)
     )
     after = PoolRecord.of(updated.one())
-    return Imported(after, after.items - record.items, growth.faulty, growth.faults)
+    return ImportResult(after, after.items - record.items, growth.faulty, growth.faults)
 
 
 def fault_members(fault: Fault) -> dict[str, object]:
-    """A fault as it stands in an answer."""
+    """The members of a fault in an answer."""
     return {"line": fault.line, "field": fault.field, "rule": fault.rule, "value": fault.value}
 
 
@@ -158,10 +139,10 @@ async def grow(db: AsyncConnection, pool: Growth, batches: Iterator[Rows]) -> No
     together, than it may have items.
     """
     pool.waiting_from = pool.items
-    seen = pool.items
+    total = pool.items
     while (rows := await to_thread.run_sync(next, batches, None)) is not None:
-        seen += len(rows[0])
-        check_count(seen, pool.most_items)
+        total += len(rows[0])
+        check_count(total, pool.most_items)
         assembled = await to_thread.run_sync(assemble, *rows, pool.scale, pool.shape)
         pool.shape = assembled.shape
         pool.blame(assembled.faults)
@@ -181,13 +162,13 @@ def check_count(items: int, most: int) -> None:
         raise PoolTooLarge(
             "The pool would have too many items.",
             field="items",
-            rule=f"at most {most} items, rows that are left out included",
+            rule=f"at most {most} items, skipped rows included",
             value=items,
         )
 
 
 def _check_bytes(items: int, batch: Batch) -> None:
-    """Refuse a pool whose numbers no worker should have to hold."""
+    """Refuse a pool whose columns would exceed MOST_BYTES."""
     numbers = sum(column.nbytes for column in batch.columns.values()) / max(1, len(batch.ids))
     size = int(numbers * (items + len(batch.ids)))
     if size > MOST_BYTES:
@@ -210,19 +191,19 @@ async def _insert_items(db: AsyncConnection, pool: Growth, batch: Batch) -> Batc
     try:
         await _copy(db, pool, batch)
     except UniqueViolation:
-        found = await db.execute(
+        result = await db.execute(
             select(items.c.id).where(items.c.pool_id == pool.pool_id, items.c.id.in_(batch.ids))
         )
-        known = set(found.scalars())
+        duplicates = set(result.scalars())
         rule = "an id no other item has"
         pool.blame(
             [
                 Fault.of(line, "id", rule, name)
                 for line, name in zip(batch.lines, batch.ids, strict=True)
-                if name in known
+                if name in duplicates
             ]
         )
-        batch = batch.without(known)
+        batch = batch.without(duplicates)
         if batch.ids:
             await _copy(db, pool, batch)
     return batch

@@ -1,4 +1,4 @@
-"""Pools: made, filled, sealed, listed, and read back as numbers."""
+"""Create, fill, seal, list and load pools."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -12,22 +12,15 @@ from sqlalchemy.exc import OperationalError
 from sqlalchemy.ext.asyncio import AsyncConnection
 from uuid_utils.compat import uuid7
 
-from app.core.losses import LossScale
-from app.core.pool import CHAIN_START, Pool
-from app.errors import (
-    EmptyPool,
-    PoolBusy,
-    PoolNotFound,
-    PoolNotSealed,
-    PoolSealed,
-)
-from app.operations.chunks import gather_small_chunks, read_chunks
-from app.operations.history import one_snapshot
-from app.operations.idempotency import Once, keep, peek, transaction_of
-from app.operations.imports import Imported, ImportOptions, Rows, import_rows, turn
-from app.operations.poolrecord import PoolRecord
-from app.operations.rooms import Rooms
-from app.store.tables import items, pools
+from celeus.core.pools.losses import LossScale
+from celeus.core.pools.pool import CHAIN_START, Pool
+from celeus.errors import EmptyPool, PoolBusy, PoolNotFound, PoolNotSealed, PoolSealed
+from celeus.operations.pools.columns import gather_small_chunks, read_chunks
+from celeus.operations.pools.imports import ImportOptions, ImportResult, Rows, import_rows
+from celeus.operations.pools.record import PoolRecord
+from celeus.operations.runtime.context import Context, one_snapshot
+from celeus.operations.runtime.idempotency import Once, keep, peek, transaction_of
+from celeus.store.tables import items, pools
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +34,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class NewPool:
-    """A pool to be made, with its items where they are few enough to come along."""
+    """A pool to create, with its items where they are few."""
 
     name: str
     scale: LossScale
@@ -50,64 +43,64 @@ class NewPool:
 
 
 async def create_pool(
-    rooms: Rooms, wanted: NewPool, once: Once[PoolRecord] | None = None
+    context: Context, new: NewPool, once: Once[PoolRecord] | None = None
 ) -> PoolRecord:
-    """A new pool, sealed at once if asked. Nothing is kept when a row is bad."""
-    async with transaction_of(rooms, once) as db:
-        record = await _created(db, rooms, wanted)
-        if wanted.rows is not None and wanted.rows[0]:
-            imported = await import_rows(rooms, db, record, iter([wanted.rows]), ImportOptions())
-            record = imported.pool
-        if wanted.sealed:
+    """Create a pool, sealed at once on request. Stores nothing if a row is bad."""
+    async with transaction_of(context, once) as db:
+        record = await _create(db, context, new)
+        if new.rows is not None and new.rows[0]:
+            result = await import_rows(context, db, record, iter([new.rows]), ImportOptions())
+            record = result.pool
+        if new.sealed:
             record = await _seal(db, record)
-        return await keep(db, rooms, once, record)
+        return await keep(db, context, once, record)
 
 
 async def pool_of_file(
-    rooms: Rooms,
-    wanted: NewPool,
+    context: Context,
+    new: NewPool,
     batches: Iterator[Rows],
     options: ImportOptions,
-    once: Once[Imported] | None = None,
-) -> Imported:
-    """A new sealed pool with the rows of a file; of a dry run nothing is kept, nor of a bad row."""
-    await peek(rooms, once)
-    async with turn(rooms), transaction_of(rooms, once) as db:
+    once: Once[ImportResult] | None = None,
+) -> ImportResult:
+    """Create a sealed pool from the rows of a file; a dry run stores nothing."""
+    await peek(context, once)
+    async with context.gates.imports, transaction_of(context, once) as db:
         savepoint = await db.begin_nested()
-        record = await _created(db, rooms, wanted)
-        imported = await import_rows(rooms, db, record, batches, options)
+        record = await _create(db, context, new)
+        result = await import_rows(context, db, record, batches, options)
         if options.dry_run:
             await savepoint.rollback()
-            return imported
-        imported = replace(imported, pool=await _seal(db, imported.pool))
+            return result
+        result = replace(result, pool=await _seal(db, result.pool))
         await savepoint.commit()
-        return await keep(db, rooms, once, imported)
+        return await keep(db, context, once, result)
 
 
 async def add_items(
-    rooms: Rooms,
+    context: Context,
     pool_id: UUID,
     batches: Iterator[Rows],
     options: ImportOptions,
-    once: Once[Imported] | None = None,
-) -> Imported:
+    once: Once[ImportResult] | None = None,
+) -> ImportResult:
     """Add rows at the end of an open pool.
 
     All or nothing: a bad row refuses the upload with `bad_rows`, unless bad rows are to be
     skipped. Two imports at once into one pool are not possible: the second is refused as
     `pool_busy`.
     """
-    await peek(rooms, once)
-    async with turn(rooms), transaction_of(rooms, once) as db:
-        record = await _locked(db, rooms.project_id, pool_id)
+    await peek(context, once)
+    async with context.gates.imports, transaction_of(context, once) as db:
+        record = await _lock(db, context.project_id, pool_id)
         check_open(record)
         savepoint = await db.begin_nested()
-        imported = await import_rows(rooms, db, record, batches, options)
+        result = await import_rows(context, db, record, batches, options)
         if options.dry_run:
             await savepoint.rollback()
         else:
             await savepoint.commit()
-        return await keep(db, rooms, once, imported)
+        return await keep(db, context, once, result)
 
 
 def check_open(record: PoolRecord) -> None:
@@ -121,66 +114,66 @@ def check_open(record: PoolRecord) -> None:
         )
 
 
-async def seal_pool(rooms: Rooms, pool_id: UUID) -> PoolRecord:
+async def seal_pool(context: Context, pool_id: UUID) -> PoolRecord:
     """Freeze the pool and name it by its digest; sealing again changes nothing."""
-    async with rooms.transaction() as db:
-        return await _seal(db, await _locked(db, rooms.project_id, pool_id))
+    async with context.transaction() as db:
+        return await _seal(db, await _lock(db, context.project_id, pool_id))
 
 
-async def get_pool(rooms: Rooms, pool_id: UUID) -> PoolRecord:
+async def get_pool(context: Context, pool_id: UUID) -> PoolRecord:
     """The pool without its items."""
-    async with rooms.transaction() as db:
-        return await _record(db, rooms.project_id, pool_id)
+    async with context.transaction() as db:
+        return await _record(db, context.project_id, pool_id)
 
 
-async def list_pools(rooms: Rooms, limit: int, after: UUID | None) -> list[PoolRecord]:
+async def list_pools(context: Context, limit: int, after: UUID | None) -> list[PoolRecord]:
     """Pools from the newest on; ``after`` is the last one already seen."""
-    query = select(pools).where(pools.c.project_id == rooms.project_id)
+    query = select(pools).where(pools.c.project_id == context.project_id)
     if after is not None:
         query = query.where(pools.c.pool_id < after)
-    async with rooms.transaction() as db:
-        found = await db.execute(query.order_by(pools.c.pool_id.desc()).limit(limit))
-        return [PoolRecord.of(row) for row in found]
+    async with context.transaction() as db:
+        result = await db.execute(query.order_by(pools.c.pool_id.desc()).limit(limit))
+        return [PoolRecord.of(row) for row in result]
 
 
-async def list_items(rooms: Rooms, pool_id: UUID, limit: int, after: int | None) -> list[Item]:
+async def list_items(context: Context, pool_id: UUID, limit: int, after: int | None) -> list[Item]:
     """Items in upload order; ``after`` is the last index already seen."""
     query = select(items.c.index, items.c.id, items.c.payload).where(items.c.pool_id == pool_id)
     if after is not None:
         query = query.where(items.c.index > after)
-    async with rooms.transaction() as db:
-        await _record(db, rooms.project_id, pool_id)
-        found = await db.execute(query.order_by(items.c.index).limit(limit))
-        return [Item(*row) for row in found]
+    async with context.transaction() as db:
+        await _record(db, context.project_id, pool_id)
+        result = await db.execute(query.order_by(items.c.index).limit(limit))
+        return [Item(*row) for row in result]
 
 
-async def columns(rooms: Rooms, pool_id: UUID) -> tuple[PoolRecord, Pool]:
+async def columns(context: Context, pool_id: UUID) -> tuple[PoolRecord, Pool]:
     """The pool with all its numbers, sealed or not."""
-    async with rooms.transaction() as db:
+    async with context.transaction() as db:
         await one_snapshot(db)
-        record = await _record(db, rooms.project_id, pool_id)
+        record = await _record(db, context.project_id, pool_id)
         return record, await _load(db, record)
 
 
 async def load_pool(db: AsyncConnection, project_id: UUID, pool_id: UUID) -> Pool:
-    """The numbers of a sealed pool, in one read; refuses one that may still grow."""
+    """Load the columns of a sealed pool in one read; refuses one that is not sealed."""
     record = await _record(db, project_id, pool_id)
     if not record.sealed:
         raise PoolNotSealed("The pool is not sealed: its items may still change.", field="pool_id")
     return await _load(db, record)
 
 
-async def _created(db: AsyncConnection, rooms: Rooms, wanted: NewPool) -> PoolRecord:
+async def _create(db: AsyncConnection, context: Context, new: NewPool) -> PoolRecord:
     """A new pool without items, locked."""
     pool_id = uuid7()
     await db.execute(
         insert(pools).values(
             pool_id=pool_id,
-            project_id=rooms.project_id,
-            name=wanted.name,
-            loss_kind=wanted.scale.kind,
-            loss_lower=wanted.scale.lower,
-            loss_upper=wanted.scale.upper,
+            project_id=context.project_id,
+            name=new.name,
+            loss_kind=new.scale.kind,
+            loss_lower=new.scale.lower,
+            loss_upper=new.scale.upper,
             sealed=False,
             items=0,
             columns=[],
@@ -188,7 +181,7 @@ async def _created(db: AsyncConnection, rooms: Rooms, wanted: NewPool) -> PoolRe
             items_digest=CHAIN_START,
         )
     )
-    return await _locked(db, rooms.project_id, pool_id)
+    return await _lock(db, context.project_id, pool_id)
 
 
 async def _record(
@@ -206,7 +199,7 @@ async def _record(
     return PoolRecord.of(row)
 
 
-async def _locked(db: AsyncConnection, project_id: UUID, pool_id: UUID) -> PoolRecord:
+async def _lock(db: AsyncConnection, project_id: UUID, pool_id: UUID) -> PoolRecord:
     try:
         return await _record(db, project_id, pool_id, lock=True)
     except OperationalError as error:
@@ -233,13 +226,13 @@ async def _seal(db: AsyncConnection, record: PoolRecord) -> PoolRecord:
     pool = await _load(db, record)
     digest = await to_thread.run_sync(lambda: pool.digest)
     await gather_small_chunks(db, record.project_id, record.pool_id, pool.columns, pool.items)
-    sealed = await db.execute(
+    result = await db.execute(
         update(pools)
         .where(pools.c.pool_id == record.pool_id)
         .values(sealed=True, digest=bytes.fromhex(digest), sealed_at=func.now())
         .returning(pools)
     )
-    return PoolRecord.of(sealed.one())
+    return PoolRecord.of(result.one())
 
 
 async def _load(db: AsyncConnection, record: PoolRecord) -> Pool:

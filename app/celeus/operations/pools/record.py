@@ -1,4 +1,4 @@
-"""What the row of a pool says of it."""
+"""The record of a pool."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,12 +7,12 @@ from uuid import UUID
 
 from sqlalchemy import Row
 
-from app.core.losses import LossScale
+from celeus.core.pools.losses import LossScale
 
 
 @dataclass(frozen=True, slots=True)
 class PoolRecord:
-    """A pool as it is kept, without its items."""
+    """A pool as stored, without its items."""
 
     project_id: UUID
     pool_id: UUID

@@ -1,4 +1,4 @@
-"""Who calls, and a memory of those let in a moment ago."""
+"""Callers and their scopes, and a cache of those recently authenticated."""
 
 import hmac
 import time
@@ -8,19 +8,19 @@ from types import MappingProxyType
 from typing import Literal, get_args
 from uuid import UUID
 
-from app.errors import ScopeMissing
+from celeus.errors import ScopeMissing
 
 Scope = Literal["admin", "manage", "label", "read"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 _IMPLIED = MappingProxyType({"admin": frozenset(SCOPES), "manage": frozenset({"manage", "read"})})
 MOST_KNOWN = 10_000
 REFRESHED_AT = 0.5
-"""The part of its life after which somebody remembered is looked up again."""
+"""Fraction of its lifetime after which a cached caller is looked up again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Browser:
-    """A browser that is signed in: what its pages tell, and what their writes have to show."""
+    """A signed-in browser: what its pages display, and the CSRF token of their writes."""
 
     token_hash: bytes
     key_name: str
@@ -28,14 +28,14 @@ class Browser:
     csrf: str = field(repr=False)
 
     @property
-    def known_as(self) -> str:
-        """The name it is remembered by, which no key has."""
+    def cache_name(self) -> str:
+        """Its name in the caller cache, which no key has."""
         return f"browser/{self.token_hash.hex()}"
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The holder of a key: which project it is bound to, and what it may do there.
+    """An authenticated caller: key, project and scopes.
 
     ``browser`` is where somebody is signed in with the key; None for whoever sends it along.
     """
@@ -58,13 +58,13 @@ class Caller:
         return cls(key_id, project_id, scopes, browser)
 
     @property
-    def known_as(self) -> str:
-        """What this caller has shown, a key or the cookie of a browser, without its secret."""
-        return self.key_id if self.browser is None else self.browser.known_as
+    def cache_name(self) -> str:
+        """The name in the caller cache: the key's id, or the browser's."""
+        return self.key_id if self.browser is None else self.browser.cache_name
 
     @property
     def blind(self) -> bool:
-        """May not see where a session stands."""
+        """Whether the caller may not see the status of a session."""
         return "read" not in self.scopes
 
     def require(self, scope: str) -> None:
@@ -76,63 +76,63 @@ class Caller:
 
 
 @dataclass(slots=True)
-class _Known:
+class _CachedCaller:
     caller: Caller
     secret_hash: bytes
     until: float
     refresh_at: float
 
 
-class KnownCallers:
-    """Callers let in during the last seconds; bounded, least recently used out first.
+class CallerCache:
+    """LRU cache of callers authenticated during the last seconds.
 
-    Only those let in are remembered: whoever guesses keys can push nobody out. The clock is the
-    process's monotonic one, which no one can set back.
+    Only authenticated callers are cached: guessing keys evicts nobody. The clock is the
+    process's monotonic one, which cannot be set back.
     """
 
     def __init__(self, seconds: float, most: int = MOST_KNOWN) -> None:
         self._seconds = seconds
         self._most = most
-        self._known: OrderedDict[str, _Known] = OrderedDict()
+        self._known: OrderedDict[str, _CachedCaller] = OrderedDict()
 
     def get(self, name: str, secret_hash: bytes) -> Caller | None:
-        """The caller, if it was let in with this very secret a moment ago.
+        """The cached caller, if it was authenticated with this very secret.
 
         In the second half of its time it is forgotten for one request, which looks it up anew
         while the others go on: else all would ask the database at the same moment.
         """
-        known = self._known.get(name)
+        entry = self._known.get(name)
         now = time.monotonic()
-        if known is None or not hmac.compare_digest(known.secret_hash, secret_hash):
+        if entry is None or not hmac.compare_digest(entry.secret_hash, secret_hash):
             return None
-        if now >= known.until:
+        if now >= entry.until:
             del self._known[name]
             return None
         self._known.move_to_end(name)
-        if now >= known.refresh_at:
-            known.refresh_at = known.until
+        if now >= entry.refresh_at:
+            entry.refresh_at = entry.until
             return None
-        return known.caller
+        return entry.caller
 
     def remembers(self, name: str) -> bool:
-        """Whether it worked a moment ago, whoever showed it."""
-        known = self._known.get(name)
-        return known is not None and time.monotonic() < known.until
+        """Whether this key or browser is cached, whatever secret comes with it."""
+        entry = self._known.get(name)
+        return entry is not None and time.monotonic() < entry.until
 
     def keep(self, caller: Caller, secret_hash: bytes, asked_at: float, life: float | None) -> None:
-        """Remember a caller as of ``asked_at``, never beyond the ``life`` its key had left."""
+        """Cache a caller as of ``asked_at``, at most for the ``life`` left to its key."""
         seconds = self._seconds if life is None else min(self._seconds, life)
         if seconds <= 0:
             return
-        self._known[caller.known_as] = _Known(
+        self._known[caller.cache_name] = _CachedCaller(
             caller, secret_hash, asked_at + seconds, asked_at + REFRESHED_AT * seconds
         )
-        self._known.move_to_end(caller.known_as)
+        self._known.move_to_end(caller.cache_name)
         while len(self._known) > self._most:
             self._known.popitem(last=False)
 
     def forget(self, name: str) -> None:
-        """Have it looked up at its next use."""
+        """Evict a key or browser, so that its next use looks it up."""
         self._known.pop(name, None)
 
     def __len__(self) -> int:

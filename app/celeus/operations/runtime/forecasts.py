@@ -3,29 +3,34 @@
 import asyncio
 import json
 import logging
-import pickle
-import sys
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 from uuid import UUID
 
 from sqlalchemy import text
 
-from app.core.forecast import forecast_of, snapshot
-from app.core.surrogates import scores
-from app.errors import Refusal
-from app.operations.continuing import Job
-from app.operations.hot import Warm
-from app.operations.status import announce
-from app.store.cache import Cache
-from app.store.database import Database
+from celeus.core.insights.forecast import forecast_of
+from celeus.core.plans.stopping import StoppingRule
+from celeus.core.pools.surrogates import scores
+from celeus.core.sessions.rounds import Rounds
+from celeus.errors import Refusal
+from celeus.operations.runtime.forecast_worker import job_of
+from celeus.operations.runtime.state_cache import CachedSession
+from celeus.operations.runtime.status import announce
+from celeus.operations.runtime.workers import Bounds, Frame, gather
+from celeus.store.cache import Cache
+from celeus.store.database import Database
 
 FEWEST_CONTINUATIONS = 10
 MOST_REMEMBERED = 1024
 REST = 4.0
 """Rests after a forecast, in times it took: forecasts get a fifth of one processor at most."""
-PATIENCE_SECONDS = 60.0
+MODULE = "celeus.operations.runtime.forecast_worker"
+BOUNDS = Bounds(seconds=180.0, processor_seconds=120.0, niceness=19)
+"""Replaying 40 000 rounds takes most of a minute."""
 
 _logger = logging.getLogger(__name__)
 
@@ -41,13 +46,15 @@ class Forecasts:
         self._task: asyncio.Task[None] | None = None
         self._rested_at = 0.0
 
-    def consider(self, session_id: UUID, warm: Warm, known: dict[str, Any] | None) -> None:
+    def consider(
+        self, session_id: UUID, session: CachedSession, known: dict[str, Any] | None
+    ) -> None:
         """Begin a forecast when one is due and none is under way; never waits.
 
-        The caller holds the session: its state is copied before this returns.
+        The caller holds the session: its rounds are copied before this returns.
         """
-        state = warm.state
-        if self._every == 0 or not state.stopping.aims or state.stop_reason is not None:
+        state = session.state
+        if self._every == 0 or not state.stopping.can_stop_early or state.stop_reason is not None:
             return
         last = max(self._attempts.get(session_id, 0), 0 if known is None else known["round"])
         if 0 <= state.folded - last < self._every:
@@ -55,7 +62,7 @@ class Forecasts:
         busy = self._task is not None and not self._task.done()
         if busy or asyncio.get_running_loop().time() < self._rested_at:
             return
-        if not any(isinstance(judged.loss, float) for judged in state.rounds):
+        if state.observed == state.rounds.unjudgeable(state.drawn):
             # Losses are continued from those seen: of unjudgeable rounds alone nothing follows.
             return
         # A forecast that does not get ready in time is not tried again at the next label.
@@ -63,8 +70,9 @@ class Forecasts:
         self._attempts.move_to_end(session_id)
         while len(self._attempts) > MOST_REMEMBERED:
             self._attempts.popitem(last=False)
-        kept, round_ = snapshot(state), state.folded
-        self._task = asyncio.create_task(self._make(session_id, warm, kept, round_))
+        job = partial(_job, session, state.rounds[:], state.stopping)
+        self._task = asyncio.create_task(self._make(session_id, job, state.folded))
+        self._task.add_done_callback(_report)
 
     async def close(self) -> None:
         """Give up what is under way."""
@@ -72,12 +80,15 @@ class Forecasts:
             self._task.cancel()
             await asyncio.wait([self._task])
 
-    async def _make(self, session_id: UUID, warm: Warm, kept: bytes, round_: int) -> None:
+    async def _make(self, session_id: UUID, job: Callable[[], Frame], round_: int) -> None:
         clock = asyncio.get_running_loop().time
         began = clock()
-        job = await asyncio.to_thread(_packed, warm, kept)
-        labels = await _continued(job)
+        frames, failure = await gather(MODULE, job, BOUNDS)
         self._rested_at = clock() + REST * (clock() - began)
+        if failure is not None:
+            _logger.warning("no forecast of %s: %s", session_id, failure)
+            return
+        labels = frames[0].values["labels"]
         if len(labels) < FEWEST_CONTINUATIONS:
             _logger.info("no forecast of %s: %d futures in time", session_id, len(labels))
             return
@@ -97,34 +108,13 @@ class Forecasts:
             await announce(self._cache, row.project_id, session_id, row.status)
 
 
-def _packed(warm: Warm, kept: bytes) -> bytes:
-    surrogate = scores(warm.pool, warm.plan.strategy).surrogate
-    return pickle.dumps(Job(warm.plan, kept, surrogate), protocol=pickle.HIGHEST_PROTOCOL)
+def _job(session: CachedSession, rounds: Rounds, stopping: StoppingRule) -> Frame:
+    return job_of(session.plan, scores(session.pool, session.plan.strategy), rounds, stopping)
 
 
-async def _continued(job: bytes) -> list[int]:
-    """Run the job in a process of its own; killed when it is late or nobody waits any more."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "app.operations.continuing"),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        # A Ctrl-C is for the server, which then ends this process
-        start_new_session=True,
-    )
-    try:
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            answer, _ = await process.communicate(job)
-    except TimeoutError:
-        return []
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    if process.returncode != 0:
-        _logger.warning("the process of a forecast ended with %d", process.returncode)
-        return []
-    labels: list[int] = json.loads(answer)
-    return labels
+def _report(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and (error := task.exception()) is not None:
+        _logger.error("a forecast failed", exc_info=error)
 
 
 _KEEP = text(
@@ -132,6 +122,7 @@ _KEEP = text(
     UPDATE sessions SET forecast = CAST(:forecast AS jsonb),
         status = jsonb_set(status, '{forecast}', CAST(:forecast AS jsonb))
     WHERE session_id = :session_id AND lifecycle <> 'closed'
+      AND status->>'stop_reason' IS NULL
     RETURNING project_id, status
     """
 )

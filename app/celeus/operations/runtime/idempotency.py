@@ -1,4 +1,4 @@
-"""Requests that take effect once, however often they are sent.
+"""Idempotency keys: a request takes effect once, however often it is sent.
 
 The caller names its request by a key. The first statement of the request's transaction claims the
 key, the last one keeps what was answered: both are there with what the request made, or neither
@@ -14,24 +14,24 @@ from typing import Generic, TypeVar
 from sqlalchemy import RowMapping, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.errors import Busy, IdempotencyKeyReused
-from app.operations.rooms import Rooms
+from celeus.errors import Busy, IdempotencyKeyReused
+from celeus.operations.runtime.context import Context
 
 KEPT_HOURS = 24
 SWEPT = 20
-"""Outdated answers that every claim clears away: more than it adds."""
+"""Expired answers that each claim deletes: more than it adds."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Once(Generic[T]):
-    """A request's key, what it asks (as a digest), and how its result is answered."""
+    """A request's idempotency key, its fingerprint, and how to render its result."""
 
     key: str
     fingerprint: bytes
     status: int
-    told: Callable[[T], bytes]
+    render: Callable[[T], bytes]
 
 
 class Replay(Exception):
@@ -44,28 +44,28 @@ class Replay(Exception):
 
 
 @asynccontextmanager
-async def transaction_of(rooms: Rooms, once: Once[T] | None) -> AsyncIterator[AsyncConnection]:
-    """One transaction that begins by claiming the request's key, where it has one.
+async def transaction_of(context: Context, once: Once[T] | None) -> AsyncIterator[AsyncConnection]:
+    """Open a transaction that first claims the request's idempotency key, if it has one.
 
     Raises Replay when the request has been answered, and refuses another request's key. While the
     same request is under way this waits, and refuses as `Busy` past the lock timeout.
     """
-    async with rooms.transaction() as db:
+    async with context.transaction() as db:
         if once is not None:
-            await _claim(db, rooms, once)
+            await _claim(db, context, once)
         yield db
 
 
-async def keep(db: AsyncConnection, rooms: Rooms, once: Once[T] | None, result: T) -> T:
-    """Keep the answer to the request in the transaction that claimed its key; gives it back."""
+async def keep(db: AsyncConnection, context: Context, once: Once[T] | None, result: T) -> T:
+    """Store the answer in the transaction that claimed the key; returns ``result``."""
     if once is not None:
         await db.execute(
             _KEEP,
             {
-                "project_id": rooms.project_id,
+                "project_id": context.project_id,
                 "key": once.key,
                 "status": once.status,
-                "answer": once.told(result),
+                "answer": once.render(result),
                 "hours": KEPT_HOURS,
                 "swept": SWEPT,
             },
@@ -73,45 +73,45 @@ async def keep(db: AsyncConnection, rooms: Rooms, once: Once[T] | None, result: 
     return result
 
 
-async def peek(rooms: Rooms, once: Once[T] | None) -> None:
-    """Raise Replay when the request has been answered: before work that would be for nothing."""
+async def peek(context: Context, once: Once[T] | None) -> None:
+    """Raise Replay if the request has been answered, before doing work in vain."""
     if once is not None:
-        async with rooms.transaction() as db:
-            found = await _kept(db, rooms, once)
-        if found is not None:
-            _replay(found, once)
+        async with context.transaction() as db:
+            row = await _find(db, context, once)
+        if row is not None:
+            _replay(row, once)
 
 
-async def _claim(db: AsyncConnection, rooms: Rooms, once: Once[T]) -> None:
-    asked = {
-        "project_id": rooms.project_id,
+async def _claim(db: AsyncConnection, context: Context, once: Once[T]) -> None:
+    params = {
+        "project_id": context.project_id,
         "key": once.key,
         "fingerprint": once.fingerprint,
         "hours": KEPT_HOURS,
     }
-    if (await db.execute(_CLAIM, asked)).scalar_one_or_none():
+    if (await db.execute(_CLAIM, params)).scalar_one_or_none():
         return
-    found = await _kept(db, rooms, once)
-    if found is None:
+    row = await _find(db, context, once)
+    if row is None:
         # It came of age between the two statements.
         raise Busy("the answer under this idempotency key has just expired; try again")
-    _replay(found, once)
+    _replay(row, once)
 
 
-async def _kept(db: AsyncConnection, rooms: Rooms, once: Once[T]) -> RowMapping | None:
-    asked = {"project_id": rooms.project_id, "key": once.key, "hours": KEPT_HOURS}
-    return (await db.execute(_KEPT, asked)).mappings().one_or_none()
+async def _find(db: AsyncConnection, context: Context, once: Once[T]) -> RowMapping | None:
+    params = {"project_id": context.project_id, "key": once.key, "hours": KEPT_HOURS}
+    return (await db.execute(_FIND, params)).mappings().one_or_none()
 
 
-def _replay(found: RowMapping, once: Once[T]) -> None:
-    if bytes(found["fingerprint"]) != once.fingerprint:
+def _replay(row: RowMapping, once: Once[T]) -> None:
+    if bytes(row["fingerprint"]) != once.fingerprint:
         raise IdempotencyKeyReused(
-            "The idempotency key came with another request before.",
+            "The idempotency key was used for another request.",
             field="Idempotency-Key",
             rule=f"one key, one request, for {KEPT_HOURS} hours",
             value=once.key,
         )
-    raise Replay(found["status"], bytes(found["answer"]))
+    raise Replay(row["status"], bytes(row["answer"]))
 
 
 _CLAIM = text(
@@ -124,7 +124,7 @@ _CLAIM = text(
     RETURNING true
     """
 )
-_KEPT = text(
+_FIND = text(
     """
     SELECT fingerprint, status, answer FROM idempotency
     WHERE project_id = :project_id AND key = :key AND status IS NOT NULL

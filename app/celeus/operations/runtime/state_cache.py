@@ -1,4 +1,4 @@
-"""States kept warm, so that a request folds only what is new.
+"""Cache of session states and pools, so that a request folds only new events.
 
 A state belongs to the one who holds its slot. The slot's lock serialises a session's writers
 within the process before they take a database connection; the row lock serialises processes.
@@ -12,16 +12,20 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from uuid import UUID
+from weakref import WeakValueDictionary
 
-from app.core.plan import Plan
-from app.core.pool import Pool
-from app.core.session import State
-from app.errors import Busy
+from celeus.core.plans.plan import Plan
+from celeus.core.pools.pool import Pool
+from celeus.core.sessions.state import State
+from celeus.errors import Busy
+from celeus.operations.runtime.sizes import nbytes
+
+EVENTS_BETWEEN_COUNTS = 64
 
 
 @dataclass(slots=True)
-class Warm:
-    """A session as of ``state.sequence``: everything a step needs.
+class CachedSession:
+    """A session as of ``state.sequence``: plan, pool, state and the head of its hash chain.
 
     ``head`` is that of the ledger's chain then; None until the ledger has been seen under its lock.
     """
@@ -30,28 +34,38 @@ class Warm:
     pool: Pool
     state: State
     head: bytes | None = None
+    _bytes: int = 0
+    _counted_at: int = -EVENTS_BETWEEN_COUNTS
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the state, recounted every EVENTS_BETWEEN_COUNTS events."""
+        if self.state.sequence - self._counted_at >= EVENTS_BETWEEN_COUNTS:
+            self._bytes = nbytes(self.state)
+            self._counted_at = self.state.sequence
+        return self._bytes
 
 
 @dataclass(slots=True)
 class Slot:
-    """The place of one session; ``warm`` is None when its state must be rebuilt.
+    """The cache slot of one session; ``session`` is None when its state must be rebuilt.
 
     ``ahead`` from the moment the state holds, or is about to hold, what is not known to be
     committed, until it is.
     """
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    warm: Warm | None = None
+    session: CachedSession | None = None
     ahead: bool = False
     holders: int = 0
-    counted: int = 0
+    size: int = 0
 
 
-class HotStates:
-    """A bounded, least-recently-used set of session states and pools.
+class StateCache:
+    """LRU cache of session states and pools, bounded by number and bytes.
 
-    ``items`` bounds the sum of the pool sizes over the states kept, since a state holds arrays as
-    long as its pool; ``pool_bytes`` the numbers of the pools kept, but for the one used last.
+    ``state_bytes`` bounds the arrays of the states kept, ``pool_bytes`` those of the pools, both
+    but for the one used last.
     """
 
     def __init__(
@@ -59,23 +73,24 @@ class HotStates:
         sessions: int,
         pools: int,
         *,
-        items: int = 50_000_000,
+        state_bytes: int = 1 << 30,
         pool_bytes: int = 2 << 30,
         patience_seconds: float = 5.0,
     ) -> None:
         self._patience = patience_seconds
         self._sessions = sessions
-        self._items = items
+        self._most_state_bytes = state_bytes
         self._slots: OrderedDict[UUID, Slot] = OrderedDict()
-        self._counted = 0
+        self._turns: WeakValueDictionary[UUID, asyncio.Lock] = WeakValueDictionary()
+        self._state_bytes = 0
         self._most_pools = pools
-        self._most_bytes = pool_bytes
+        self._most_pool_bytes = pool_bytes
         self._pool_bytes = 0
         self._pools: OrderedDict[tuple[UUID, UUID], Pool] = OrderedDict()
 
     @asynccontextmanager
     async def hold(self, session_id: UUID) -> AsyncIterator[Slot]:
-        """The session's slot, alone in this process; refused when others hold it for too long.
+        """Hold the session's slot exclusively in this process; refuses after waiting too long.
 
         Left by an error while the state is ahead of the ledger, the state is forgotten; a refusal
         that came before anything was appended costs nothing.
@@ -84,12 +99,12 @@ class HotStates:
         self._slots.move_to_end(session_id)
         slot.holders += 1
         try:
-            await self._locked(slot)
+            await self._acquire(slot.lock)
             try:
                 yield slot
             except BaseException:
                 if slot.ahead:
-                    slot.warm = None
+                    slot.session = None
                 raise
             finally:
                 slot.ahead = False
@@ -97,54 +112,68 @@ class HotStates:
         finally:
             slot.holders -= 1
             self._count(slot)
-            if slot.warm is None and slot.holders == 0:
-                # Nobody's session, or one to be rebuilt anyway: it must not push out a warm one.
+            if slot.session is None and slot.holders == 0:
+                # An unknown session, or one to be rebuilt anyway, must not evict a cached one.
                 self._slots.pop(session_id, None)
             self._evict()
 
+    @asynccontextmanager
+    async def turn(self, session_id: UUID) -> AsyncIterator[None]:
+        """One correction of a session at a time; labels continue meanwhile."""
+        lock = self._turns.setdefault(session_id, asyncio.Lock())
+        await self._acquire(lock)
+        try:
+            yield
+        finally:
+            lock.release()
+
     def pool(self, project_id: UUID, pool_id: UUID) -> Pool | None:
-        """A sealed pool of this project loaded before, or None."""
-        known = self._pools.get((project_id, pool_id))
-        if known is not None:
+        """The cached pool of this project, or None."""
+        pool = self._pools.get((project_id, pool_id))
+        if pool is not None:
             self._pools.move_to_end((project_id, pool_id))
-        return known
+        return pool
 
     def keep_pool(self, project_id: UUID, pool_id: UUID, pool: Pool) -> None:
-        """Keep a sealed pool for the next session on it."""
-        replaced = self._pools.pop((project_id, pool_id), None)
+        """Cache a sealed pool for the next session on it."""
+        previous = self._pools.pop((project_id, pool_id), None)
         self._pools[project_id, pool_id] = pool
-        self._pool_bytes += _bytes(pool) - (0 if replaced is None else _bytes(replaced))
+        self._pool_bytes += _bytes(pool) - (0 if previous is None else _bytes(previous))
         while len(self._pools) > self._most_pools or (
-            self._pool_bytes > self._most_bytes and len(self._pools) > 1
+            self._pool_bytes > self._most_pool_bytes and len(self._pools) > 1
         ):
-            _, forgotten = self._pools.popitem(last=False)
-            self._pool_bytes -= _bytes(forgotten)
+            _, evicted = self._pools.popitem(last=False)
+            self._pool_bytes -= _bytes(evicted)
 
     def __len__(self) -> int:
-        return sum(slot.warm is not None for slot in self._slots.values())
+        return sum(slot.session is not None for slot in self._slots.values())
 
-    async def _locked(self, slot: Slot) -> None:
+    async def _acquire(self, lock: asyncio.Lock) -> None:
         try:
             async with asyncio.timeout(self._patience):
-                await slot.lock.acquire()
+                await lock.acquire()
         except TimeoutError as error:
             raise Busy("other requests to this session have not ended yet; try again") from error
 
     def _count(self, slot: Slot) -> None:
-        """Have the running total agree with what the slot holds now."""
-        items = 0 if slot.warm is None else slot.warm.pool.items
-        self._counted += items - slot.counted
-        slot.counted = items
+        """Update the running total to the slot's current size."""
+        size = 0 if slot.session is None else slot.session.nbytes
+        self._state_bytes += size - slot.size
+        slot.size = size
 
     def _evict(self) -> None:
-        """Forget the longest unused, never one that somebody holds or waits for."""
-        if len(self._slots) <= self._sessions and self._counted <= self._items:
+        """Evict least recently used slots, never one that is held or waited for."""
+        if not self._crowded():
             return
         for key in list(self._slots):
-            if len(self._slots) <= self._sessions and self._counted <= self._items:
-                return
             if self._slots[key].holders == 0:
-                self._counted -= self._slots.pop(key).counted
+                self._state_bytes -= self._slots.pop(key).size
+                if not self._crowded():
+                    return
+
+    def _crowded(self) -> bool:
+        full = self._state_bytes > self._most_state_bytes and len(self._slots) > 1
+        return full or len(self._slots) > self._sessions
 
 
 def _bytes(pool: Pool) -> int:

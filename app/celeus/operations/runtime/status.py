@@ -1,22 +1,21 @@
-"""The document that says where a session stands: kept in its row, copied to the cache."""
+"""The status document of a session: stored in its row, copied to the cache."""
 
-import re
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
 import orjson
 
-from app.core.plan import Plan, precision_warning
-from app.core.session import State
-from app.core.stopping import rounding
-from app.store.cache import Cache
+from celeus.core.plans.plan import Plan, precision_warning
+from celeus.core.plans.stopping import rounding
+from celeus.core.sessions.state import State
+from celeus.store.cache import Cache
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """What the session's row knows and its state does not."""
+class SessionRecord:
+    """Fields of the session's row that its state does not contain."""
 
     project_id: UUID
     session_id: UUID
@@ -31,21 +30,22 @@ class Known:
 
 
 def session_state(lifecycle: str, state: State) -> str:
-    """One word for a session: its lifecycle, or why it stopped, or ``active``."""
+    """The session's state in one word: its lifecycle, its stop reason, or ``active``."""
     if lifecycle != "active":
         return lifecycle
     return state.stop_reason or "active"
 
 
-def status_document(known: Known, plan: Plan, state: State) -> dict[str, Any]:
-    """Plain JSON values; never holds the seed."""
+def status_document(session: SessionRecord, plan: Plan, state: State) -> dict[str, Any]:
+    """The status document as plain JSON values; never contains the seed."""
     interval = state.interval
     reason = state.stop_reason
+    stopped = reason is not None or session.lifecycle == "closed"
     return {
-        "id": f"ses_{known.session_id.hex}",
-        "name": known.name,
-        "pool_id": f"pool_{known.pool_id.hex}",
-        "state": session_state(known.lifecycle, state),
+        "id": f"ses_{session.session_id.hex}",
+        "name": session.name,
+        "pool_id": f"pool_{session.pool_id.hex}",
+        "state": session_state(session.lifecycle, state),
         "target": plan.target,
         "alpha": plan.alpha,
         "policy": plan.policy.name,
@@ -60,82 +60,62 @@ def status_document(known: Known, plan: Plan, state: State) -> dict[str, Any]:
         "budget": state.stopping.budget,
         "items": plan.items,
         "scale": {"lower": plan.lower, "upper": plan.upper},
-        "stopped": reason is not None or known.lifecycle == "closed",
+        "stopped": stopped,
         "stop_reason": reason,
         "stop_when_decided": state.stopping.stop_when_decided,
         "decisions": [one.to_dict() for one in state.decisions],
-        "rounds": {
-            "drawn": state.drawn,
-            "observed": state.observed,
-            "folded": state.folded,
-            "pending": state.pending,
-            "waiting": state.waiting,
-        },
-        "forecast": known.forecast,
+        "rounds": state.counts,
+        "forecast": None if stopped else session.forecast,
         "warnings": _warnings(plan, state),
         "sequence": state.sequence,
-        "revision": known.revision,
-        "lease_seconds": known.lease_seconds,
+        "revision": session.revision,
+        "lease_seconds": session.lease_seconds,
         "commitment": plan.commitment,
-        "ledger_head": None if known.ledger_head is None else known.ledger_head.hex(),
-        "created_at": known.created_at.isoformat(),
+        "ledger_head": None if session.ledger_head is None else session.ledger_head.hex(),
+        "created_at": session.created_at.astimezone(UTC).isoformat(timespec="microseconds"),
     }
 
 
 def version_of(document: dict[str, Any]) -> str:
-    """Changes whenever the document does: its ETag."""
+    """The document's ETag; changes whenever the document does."""
     forecast = document["forecast"]
     return f"{document['sequence']}.{0 if forecast is None else forecast['round']}"
-
-
-_ANNOUNCED = re.compile(
-    rb"(?P<project>[0-9a-f]{32}) (?P<version>\d+\.\d+)\n(?P<body>\{.*\})", re.DOTALL
-)
 
 
 async def announce(
     cache: Cache, project_id: UUID, session_id: UUID, document: dict[str, Any]
 ) -> None:
-    """Tell the cache and the streams where the session stands now; both may be gone."""
+    """Publish the status document to the cache and the streams; either may be unavailable."""
     version = version_of(document)
     body = f"{project_id.hex} {version}\n".encode() + orjson.dumps(document)
     await cache.put_status(session_id.hex, document["sequence"], version, body)
 
 
 async def cached(cache: Cache, project_id: UUID, session_id: UUID) -> tuple[bytes, str] | None:
-    """The announced document as JSON with its version.
-
-    None for another project's session, and for what this session's `announce` has not written:
-    whoever can write to the cache may have put anything there.
-    """
-    kept = await cache.get_status(session_id.hex)
-    found = None if kept is None else _ANNOUNCED.fullmatch(kept)
-    if found is None or found["project"] != project_id.hex.encode():
+    """The cached status document as JSON with its version; None for another project's session."""
+    value = await cache.get_status(session_id.hex)
+    if value is None:
         return None
-    body, version = found["body"], found["version"].decode()
-    try:
-        document = orjson.loads(body)
-        ours = (document["id"], version_of(document)) == (f"ses_{session_id.hex}", version)
-    except (orjson.JSONDecodeError, KeyError, TypeError):
-        return None
-    return (body, version) if ours else None
+    head, _, body = value.partition(b"\n")
+    project, version = head.decode().split(" ")
+    return (body, version) if project == project_id.hex else None
 
 
 def _warnings(plan: Plan, state: State) -> list[str]:
-    found = []
+    warnings = []
     if (reach := precision_warning(plan, state.stopping.precision)) is not None:
-        found.append(reach)
+        warnings.append(reach)
     if state.fold.emptied:
-        found.append(
+        warnings.append(
             "no candidate is left: an event of probability at most alpha has happened, or the"
             " logical limits are narrower than a cell; the last interval stays"
         )
     slack = rounding(plan.scale)
-    found += [
+    warnings += [
         f"{one.question.side} {one.question.threshold:g} was answered {one.answer} in round"
         f" {one.round} and later losses say otherwise: an event of probability at most alpha has"
         " happened; the answer stays as it was given"
         for one in state.decisions
         if one.contradicted(state.interval, slack)
     ]
-    return found
+    return warnings

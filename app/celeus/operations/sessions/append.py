@@ -4,16 +4,20 @@ It goes past SQLAlchemy, straight to the driver: an observation is mostly the pr
 statements.
 """
 
+import asyncio
 from typing import Any
 
 import orjson
 from psycopg.rows import dict_row
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.core.ledger import Observation, Unjudgeable
-from app.operations.chunks import raw_connection
-from app.operations.journal import Journal
-from app.operations.ledger import row_of
+from celeus.core.ledger import Observation, Unjudgeable
+from celeus.core.sessions.points import Points
+from celeus.operations.pools.columns import raw_connection
+from celeus.operations.sessions.journal import Journal
+from celeus.operations.sessions.ledger import row_of
+
+POINTS_AT_ONCE = 500
 
 
 async def write(
@@ -25,6 +29,10 @@ async def write(
     """
     state = journal.state
     points = state.points[journal.folded_before :]
+    if len(points) > POINTS_AT_ONCE:
+        rows = await asyncio.to_thread(_points, points)
+    else:
+        rows = _points(points)
     raw = await raw_connection(db)
     cursor = await raw.cursor(row_factory=dict_row).execute(
         _APPEND,
@@ -43,28 +51,35 @@ async def write(
             "head": journal.head,
             "status": _json(status),
             "entries": _json([row_of(entry) for entry in journal.entries]),
-            "points": _json(
-                [
-                    {
-                        "round": point.round,
-                        "estimate": point.estimate,
-                        "lower": point.interval.lower,
-                        "upper": point.interval.upper,
-                    }
-                    for point in points
-                ]
-            ),
-            "leases": _json(journal.leased),
+            "points": rows,
+            "leases": _json(journal.new_leases),
             "judged": journal.judged,
-            "wanted": journal.wanted,
-            "tallied": _json(_tallied(journal)),
+            "wanted": journal.item_indices,
+            "tallied": _json(_tallies(journal)),
         },
     )
     return {row["index"]: row for row in await cursor.fetchall()}
 
 
-def _tallied(journal: Journal) -> list[dict[str, Any]]:
-    """What each worker of the asking key has judged here; its last round is the one it may undo."""
+def _points(points: Points) -> str:
+    """Trajectory rows as JSON, encoded in parts to keep other requests going."""
+    parts = []
+    for start in range(0, len(points), POINTS_AT_ONCE):
+        rows = [
+            {
+                "round": point.round,
+                "estimate": point.estimate,
+                "lower": point.interval.lower,
+                "upper": point.interval.upper,
+            }
+            for point in points[start : start + POINTS_AT_ONCE]
+        ]
+        parts.append(_json(rows).strip("[]"))
+    return f"[{','.join(parts)}]"
+
+
+def _tallies(journal: Journal) -> list[dict[str, Any]]:
+    """Labels and last round of each worker of the caller's key; only the last may be undone."""
     counts: dict[str, dict[str, Any]] = {}
     for entry in journal.entries:
         if journal.key_id is not None and isinstance(entry.event, Observation | Unjudgeable):

@@ -1,4 +1,4 @@
-"""A session's past: its document, its trajectory, its ledger."""
+"""A session's history: status document, trajectory and ledger."""
 
 from typing import Any
 from uuid import UUID
@@ -6,17 +6,17 @@ from uuid import UUID
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.errors import SessionNotFound
-from app.operations.rooms import Rooms
+from celeus.errors import SessionNotFound
+from celeus.operations.runtime.context import Context, one_snapshot
 
 
 async def trajectory(
-    rooms: Rooms, session_id: UUID, after: int, limit: int, points: int | None
+    context: Context, session_id: UUID, after: int, limit: int, points: int | None
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The session's document and its interval after round ``after``; ``points`` thins evenly."""
-    async with rooms.transaction() as db:
+    async with context.transaction() as db:
         await one_snapshot(db)
-        document = await document_of(db, rooms.project_id, session_id)
+        document = await document_of(db, context.project_id, session_id)
         step = 1 if points is None else max(1, -(-(document["round"] - after) // points))
         rows = await db.execute(
             _TRAJECTORY,
@@ -32,25 +32,27 @@ async def trajectory(
         return document, [dict(row) for row in rows.mappings()]
 
 
-async def ledger(rooms: Rooms, session_id: UUID, after: int, limit: int) -> list[dict[str, Any]]:
+async def ledger(
+    context: Context, session_id: UUID, after: int, limit: int
+) -> list[dict[str, Any]]:
     """Events after sequence ``after``, in order."""
-    async with rooms.transaction() as db:
-        await document_of(db, rooms.project_id, session_id)
-        asked = {"session_id": session_id, "after": after, "limit": limit}
-        return [dict(row) for row in (await db.execute(_LEDGER, asked)).mappings()]
+    async with context.transaction() as db:
+        await document_of(db, context.project_id, session_id)
+        params = {"session_id": session_id, "after": after, "limit": limit}
+        return [dict(row) for row in (await db.execute(_LEDGER, params)).mappings()]
 
 
 async def news(
-    rooms: Rooms, session_id: UUID, sequence: int, revision: int | None, most: int
+    context: Context, session_id: UUID, sequence: int, revision: int | None, most: int
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The session's document and the trajectory rows written after ``sequence``.
 
     Another ``revision`` than the session's means that an amendment replaced every row: then all
     of them are news. At most about ``most`` rows, thinned evenly, the last one always among them.
     """
-    async with rooms.transaction() as db:
+    async with context.transaction() as db:
         await one_snapshot(db)
-        document = await document_of(db, rooms.project_id, session_id)
+        document = await document_of(db, context.project_id, session_id)
         same = revision == document["revision"]
         rows = await db.execute(
             _NEWS,
@@ -64,19 +66,14 @@ async def news(
         return document, [dict(row) for row in rows.mappings()]
 
 
-async def one_snapshot(db: AsyncConnection) -> None:
-    """Have all statements of this transaction see the database at one moment."""
-    await db.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"))
-
-
 async def document_of(db: AsyncConnection, project_id: UUID, session_id: UUID) -> dict[str, Any]:
     """The status document in the row of a session of this project."""
-    asked = {"project_id": project_id, "session_id": session_id}
-    found = (await db.execute(_STATUS, asked)).scalar_one_or_none()
-    if found is None:
+    params = {"project_id": project_id, "session_id": session_id}
+    status = (await db.execute(_STATUS, params)).scalar_one_or_none()
+    if status is None:
         name = f"ses_{session_id.hex}"
         raise SessionNotFound(f"no session {name}", field="session_id", value=name)
-    document: dict[str, Any] = found
+    document: dict[str, Any] = status
     return document
 
 

@@ -1,6 +1,6 @@
 """One session's ledger: lock it, catch up with it, append to it.
 
-Every writing operation on a session goes through ``locked``: it holds the session's slot, warms
+Every writing operation on a session goes through ``locked``: it holds the session's slot, loads
 its state outside the transaction, locks the row, folds what other processes wrote meanwhile, and
 appends everything the operation did in one statement. Round trips to PostgreSQL: begin, lock and
 look together, append, commit. These statements go past SQLAlchemy, straight to the driver: it can
@@ -8,24 +8,27 @@ send two at once, and an observation is mostly the price of sending statements.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.core.chain import chain_head, chain_next
-from app.core.correcting import Refold, corrected
-from app.core.ledger import Amendment, Event, Observation, Unjudgeable
-from app.core.plan import Plan, plan_from
-from app.core.session import State, apply, begin, replay
-from app.core.surrogates import scores
-from app.errors import Busy
-from app.operations.hot import Slot, Warm
-from app.operations.ledger import (
+from celeus.core.certificates.chain import chain_head, chain_next
+from celeus.core.ledger import Amendment, Event, Observation, Unjudgeable
+from celeus.core.plans.plan import Plan, plan_from
+from celeus.core.pools.surrogates import scores
+from celeus.core.sessions.correction import Refold, corrected
+from celeus.core.sessions.state import State, apply, begin, replay
+from celeus.errors import Busy
+from celeus.operations.pools.pools import load_pool
+from celeus.operations.runtime.context import Context, one_snapshot
+from celeus.operations.runtime.state_cache import CachedSession, Slot
+from celeus.operations.runtime.status import SessionRecord, status_document
+from celeus.operations.sessions.ledger import (
     Entry,
     Lease,
     event_from,
@@ -33,12 +36,13 @@ from app.operations.ledger import (
     locked_rows,
     opening_row,
     record_from,
+    rows_since,
 )
-from app.operations.pools import load_pool
-from app.operations.rooms import Rooms
-from app.operations.status import Known, status_document
 
-ROUNDS_FOLDED_INLINE = 200
+T = TypeVar("T")
+
+ROUNDS_FOLDED_INLINE = 20
+"""Rounds folded where every other request of the process waits for them; more take a thread."""
 ROUNDS_FOLDED_LOCKED = 2_000
 """Events folded while the session is locked; of more, only those that come meanwhile."""
 ATTEMPTS = 3
@@ -53,7 +57,7 @@ class Journal:
     session_id: UUID
     pool_id: UUID
     slot: Slot
-    warm: Warm
+    session: CachedSession
     lifecycle: str
     revision: int
     lease_seconds: int
@@ -65,24 +69,24 @@ class Journal:
     head: bytes | None
     name: str | None
     entries: list[Entry] = field(default_factory=list)
-    leased: list[Lease] = field(default_factory=list)
+    new_leases: list[Lease] = field(default_factory=list)
     judged: list[int] = field(default_factory=list)
-    wanted: list[int] = field(default_factory=list)
+    item_indices: list[int] = field(default_factory=list)
 
     @property
     def plan(self) -> Plan:
         """The frozen choices of the session."""
-        return self.warm.plan
+        return self.session.plan
 
     @property
     def state(self) -> State:
         """The session after the last event, appended ones included."""
-        return self.warm.state
+        return self.session.state
 
     def append(
         self, event: Event, detail: dict[str, Any] | None = None, ready: Refold | None = None
     ) -> Entry:
-        """Apply an event to the state and have it written, with the key it came by.
+        """Apply an event to the state and queue it for writing, with the caller's key.
 
         ``ready`` spares a correction its fold.
         """
@@ -90,13 +94,13 @@ class Journal:
             detail = (detail or {}) | {"key": self.key_id}
         self.slot.ahead = True
         if isinstance(event, Amendment):
-            self.warm.state = corrected(self.plan, self.state, event, ready)
+            self.session.state = corrected(self.plan, self.state, event, ready)
         else:
-            self.warm.state = apply(self.plan, self.state, event)
+            self.session.state = apply(self.plan, self.state, event)
         entry = Entry(self.state.sequence, event, self.now, detail)
         self.entries.append(entry)
         if self.head is not None:
-            self.head = self.warm.head = chain_next(self.head, entry.record)
+            self.head = self.session.head = chain_next(self.head, entry.record)
         if isinstance(event, Amendment):
             self.revision += 1
             self.folded_before = 0
@@ -105,21 +109,31 @@ class Journal:
             self.leases.pop(event.round, None)
         return entry
 
+    async def step(self, rounds: int, append: Callable[[], T]) -> T:
+        """What ``append`` returns; it appends events that have ``rounds`` rounds drawn or played.
+
+        Many are played in a thread, which goes on changing the state if we are cancelled.
+        """
+        if rounds <= ROUNDS_FOLDED_INLINE:
+            return append()
+        self.slot.ahead = True
+        return await asyncio.to_thread(append)
+
     def lease(self, round_: int, worker: str) -> Lease:
-        """Hand the draw of ``round_`` to ``worker`` from now on."""
-        granted = Lease(round_, worker, self.now + timedelta(seconds=self.lease_seconds))
-        self.leases[round_] = granted
-        self.leased.append(granted)
-        return granted
+        """Lease the draw of ``round_`` to ``worker`` from now on."""
+        lease = Lease(round_, worker, self.now + timedelta(seconds=self.lease_seconds))
+        self.leases[round_] = lease
+        self.new_leases.append(lease)
+        return lease
 
     @property
     def changed(self) -> bool:
-        """There is something to write."""
-        return bool(self.entries or self.leased)
+        """Whether there is something to write."""
+        return bool(self.entries or self.new_leases)
 
     def status(self) -> dict[str, Any]:
-        """The document GET returns, as of now."""
-        known = Known(
+        """The status document as of now."""
+        session = SessionRecord(
             project_id=self.project_id,
             session_id=self.session_id,
             pool_id=self.pool_id,
@@ -131,80 +145,106 @@ class Journal:
             ledger_head=self.head,
             name=self.name,
         )
-        return status_document(known, self.plan, self.state)
+        return status_document(session, self.plan, self.state)
 
 
 @asynccontextmanager
-async def locked(rooms: Rooms, session_id: UUID) -> AsyncIterator[tuple[Journal, AsyncConnection]]:
+async def locked(
+    context: Context, session_id: UUID
+) -> AsyncIterator[tuple[Journal, AsyncConnection]]:
     """The session's journal under its row lock; committed when the block ends without an error."""
-    async with rooms.hot.hold(session_id) as slot:
+    async with context.states.hold(session_id) as slot:
         for attempt in range(ATTEMPTS):
-            slot.warm = slot.warm or await rebuild(rooms, session_id)
-            async with rooms.transaction() as db:
-                row, looked = await locked_rows(
-                    db, rooms.project_id, session_id, slot.warm.state.sequence
+            slot.session = slot.session or await rebuild(context, session_id)
+            async with context.transaction() as db:
+                row, rows = await locked_rows(
+                    db, context.project_id, session_id, slot.session.state.sequence
                 )
-                news = [seen for seen in looked if seen["kind"] > 0]
-                missed = [event_from(seen) for seen in news]
-                restored = not await _continued(slot.warm, news, row)
+                news = [event for event in rows if event["kind"] > 0]
+                missed = [event_from(event) for event in news]
+                restored = not await _continued(slot.session, news, row)
                 long = len(missed) > ROUNDS_FOLDED_LOCKED and attempt < ATTEMPTS - 1
                 if not restored and not long:
                     await _catch_up(slot, missed, row["ledger_head"])
-                    yield _journal(rooms, session_id, slot, row, looked), db
+                    yield _journal(context, session_id, slot, row, rows), db
                     return
             if restored:
                 # The database was restored to an earlier moment: only the ledger counts.
-                slot.warm = None
+                slot.session = None
             else:
                 await _catch_up(slot, missed, row["ledger_head"])
-        raise Busy("the session's ledger is not what it was a moment ago; try again")
+        raise Busy("the session's ledger changed during the request; try again")
 
 
-async def rebuild(rooms: Rooms, session_id: UUID) -> Warm:
-    """Plan, pool and ledger as they are now, folded in a thread: long work, no lock held."""
-    async with rooms.transaction() as db:
-        row = await opening_row(db, rooms.project_id, session_id)
+@asynccontextmanager
+async def unlocked(
+    context: Context, session_id: UUID
+) -> AsyncIterator[tuple[CachedSession, dict[str, Any]]]:
+    """The session's state as its ledger is now, and its row, for who only reads: no row lock.
+
+    Within the process nobody else has the state meanwhile; others may write to the ledger.
+    """
+    async with context.states.hold(session_id) as slot:
+        for _ in range(ATTEMPTS):
+            slot.session = slot.session or await rebuild(context, session_id)
+            async with context.transaction() as db:
+                await one_snapshot(db)
+                after = slot.session.state.sequence
+                row, rows = await rows_since(db, context.project_id, session_id, after)
+            news = [event for event in rows if event["kind"] > 0]
+            if await _continued(slot.session, news, row):
+                await _catch_up(slot, [event_from(event) for event in news], row["ledger_head"])
+                yield slot.session, row
+                return
+            slot.session = None
+        raise Busy("the session's ledger changed during the request; try again")
+
+
+async def rebuild(context: Context, session_id: UUID) -> CachedSession:
+    """Rebuild a session from plan, pool and ledger in a thread; holds no lock."""
+    async with context.transaction() as db:
+        row = await opening_row(db, context.project_id, session_id)
         events = await events_of(db, session_id)
-        pool = rooms.hot.pool(rooms.project_id, row["pool_id"])
+        pool = context.states.pool(context.project_id, row["pool_id"])
         if pool is None:
-            pool = await load_pool(db, rooms.project_id, row["pool_id"])
-            rooms.hot.keep_pool(rooms.project_id, row["pool_id"], pool)
+            pool = await load_pool(db, context.project_id, row["pool_id"])
+            context.states.keep_pool(context.project_id, row["pool_id"], pool)
     plan = plan_from(row["plan"])
-    loaded = pool
+    whole_pool = pool
 
     def fold() -> State:
-        state = begin(plan, scores(loaded, plan.strategy), bytes(row["seed"]))
+        state = begin(plan, scores(whole_pool, plan.strategy), bytes(row["seed"]))
         return replay(plan, state, events)
 
-    return Warm(plan, loaded, await asyncio.to_thread(fold))
+    return CachedSession(plan, whole_pool, await asyncio.to_thread(fold))
 
 
 def _journal(
-    rooms: Rooms,
+    context: Context,
     session_id: UUID,
     slot: Slot,
     row: dict[str, Any],
-    looked: list[dict[str, Any]],
+    rows: list[dict[str, Any]],
 ) -> Journal:
     """The journal of a locked session whose state has every event of the ledger."""
-    warm = slot.warm
-    if warm is None:
+    session = slot.session
+    if session is None:
         message = "a journal needs a state"
         raise ValueError(message)
     now = row["created_at"]
     leases: dict[int, Lease] = {}
-    for seen in looked:
-        if seen["kind"] == 0:
-            now = seen["at"]
-        elif seen["kind"] == -1:
-            leases[seen["round"]] = Lease(seen["round"], seen["worker"], seen["at"])
+    for event in rows:
+        if event["kind"] == 0:
+            now = event["at"]
+        elif event["kind"] == -1:
+            leases[event["round"]] = Lease(event["round"], event["worker"], event["at"])
     return Journal(
-        project_id=rooms.project_id,
-        key_id=rooms.key_id,
+        project_id=context.project_id,
+        key_id=context.key_id,
         session_id=session_id,
         pool_id=row["pool_id"],
         slot=slot,
-        warm=warm,
+        session=session,
         lifecycle=row["lifecycle"],
         revision=row["revision"],
         lease_seconds=row["lease_seconds"],
@@ -212,25 +252,27 @@ def _journal(
         created_at=row["created_at"],
         now=now,
         leases=leases,
-        folded_before=warm.state.folded,
+        folded_before=session.state.folded,
         head=row["ledger_head"],
         name=row["name"],
     )
 
 
-async def _continued(warm: Warm, news: list[dict[str, Any]], row: dict[str, Any]) -> bool:
-    """Whether the ledger still begins with the events the state was folded from.
+async def _continued(
+    session: CachedSession, news: list[dict[str, Any]], row: dict[str, Any]
+) -> bool:
+    """Whether the ledger still continues the events that the state was folded from.
 
     After a restore it may be shorter, or have grown again with other events than those.
     """
-    if warm.state.sequence > row["sequence"]:
+    if session.state.sequence > row["sequence"]:
         return False
-    if warm.head is None or row["ledger_head"] is None:
+    if session.head is None or row["ledger_head"] is None:
         return True
     if len(news) > ROUNDS_FOLDED_INLINE:
-        head = await asyncio.to_thread(chain_head, warm.head, map(record_from, news))
+        head = await asyncio.to_thread(chain_head, session.head, map(record_from, news))
     else:
-        head = chain_head(warm.head, map(record_from, news))
+        head = chain_head(session.head, map(record_from, news))
     return bool(head == row["ledger_head"])
 
 
@@ -239,15 +281,15 @@ async def _catch_up(slot: Slot, missed: list[Event], head: bytes | None) -> None
 
     A long fold would hold up every other request of the process; a short one is cheaper here.
     """
-    warm = slot.warm
-    if warm is None:
+    session = slot.session
+    if session is None:
         return
-    warm.head = head
+    session.head = head
     if not missed:
         return
     slot.ahead = True
     if len(missed) > ROUNDS_FOLDED_INLINE:
-        await asyncio.to_thread(replay, warm.plan, warm.state, missed)
+        await asyncio.to_thread(replay, session.plan, session.state, missed)
     else:
-        replay(warm.plan, warm.state, missed)
+        replay(session.plan, session.state, missed)
     slot.ahead = False

@@ -1,6 +1,7 @@
-"""A session's ledger as rows: read it under the lock, and turn rows and events into each other."""
+"""Ledger rows: read them under the lock, convert rows to events and back."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -8,22 +9,27 @@ from uuid import UUID
 
 import numpy as np
 from psycopg.rows import dict_row
-from sqlalchemy import RowMapping, text
+from sqlalchemy import RowMapping, TextClause, bindparam, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.core import chain
-from app.core.ledger import Amendment, Change, Draw, Event, Observation, Unjudgeable
-from app.errors import SessionNotFound
-from app.operations.chunks import raw_connection
+from celeus.core.certificates import chain
+from celeus.core.ledger import Amendment, Change, Draw, Event, Observation, Unjudgeable
+from celeus.errors import SessionNotFound
+from celeus.operations.pools.columns import raw_connection
 
 KINDS: dict[type, int] = {Draw: 1, Observation: 2, Unjudgeable: 3, Amendment: 4, Change: 5}
 KIND_NAMES = {number: chain.KINDS[kind] for kind, number in KINDS.items()}
-"""What the numbers kept in rows are called on the wire."""
+"""Names of the event kinds on the wire."""
+_TYPES = {number: kind for kind, number in KINDS.items()}
+
+PAGE = 500
+"""Events read from the database at a time."""
+MOST_EVENTS = 2**31 - 1
 
 
 @dataclass(slots=True)
 class Lease:
-    """Who holds a draw that nobody has judged, and until when (the database's clock)."""
+    """A lease: which worker holds an unjudged draw, and until when (the database's clock)."""
 
     round: int
     worker: str
@@ -32,7 +38,7 @@ class Lease:
 
 @dataclass(slots=True)
 class Entry:
-    """An event with what the core does not need: who, why, when, and the label behind a loss."""
+    """An event with its metadata: who, why, when, and the label behind a loss."""
 
     sequence: int
     event: Event
@@ -41,40 +47,71 @@ class Entry:
 
     @property
     def record(self) -> dict[str, Any]:
-        """The event as the hash chain takes it."""
+        """The event's record in the hash chain."""
         return chain.record_of(self.sequence, self.event, self.detail, moment(self.at))
 
 
+def with_kinds(statement: str) -> TextClause:
+    """The statement, where `:draw`, `:observation` and so on stand for kinds of event.
+
+    They are sent as literals: an index on some kinds only is not used for a parameter.
+    """
+    names = set(re.findall(r":(\w+)", statement))
+    return text(statement).bindparams(
+        *(
+            bindparam(name, number, literal_execute=True)
+            for number, name in KIND_NAMES.items()
+            if name in names
+        )
+    )
+
+
 def moment(at: datetime) -> str:
-    """A time as chain and certificate write it: UTC, to the microsecond the database keeps."""
+    """Format a time as in chain and certificate: UTC, in microseconds."""
     return at.astimezone(UTC).isoformat(timespec="microseconds")
 
 
 async def locked_rows(
     db: AsyncConnection, project_id: UUID, session_id: UUID, after: int
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The row of a session of this project, locked, and what is there since, in one round trip.
+    """Lock the session's row and read what was appended since, in one round trip.
 
     The statements are sent together and run one after the other. The second sees what others
     committed while the first waited for the lock; a single statement would not.
     """
     raw = await raw_connection(db)
-    asked = {"project_id": project_id, "session_id": session_id, "after": after}
+    params = {"project_id": project_id, "session_id": session_id, "after": after}
     locking, looking = raw.cursor(row_factory=dict_row), raw.cursor(row_factory=dict_row)
     async with raw.pipeline():
-        await locking.execute(_LOCK, asked)
-        await looking.execute(_LOOK, asked)
+        await locking.execute(_LOCK, params)
+        await looking.execute(_LOOK, params)
     row = await locking.fetchone()
-    looked = await looking.fetchall()
+    rows = await looking.fetchall()
     if row is None:
         raise _not_found(session_id)
-    return row, looked
+    return row, rows
+
+
+async def rows_since(
+    db: AsyncConnection, project_id: UUID, session_id: UUID, after: int
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The row of a session of this project and the events since, unlocked: ``db`` sees one moment.
+
+    The events stand among rows of kind 0 and below, as in ``locked_rows``.
+    """
+    raw = await raw_connection(db)
+    params = {"project_id": project_id, "session_id": session_id, "after": after}
+    row = await (await raw.cursor(row_factory=dict_row).execute(_ROW, params)).fetchone()
+    if row is None:
+        raise _not_found(session_id)
+    rows = await raw.cursor(row_factory=dict_row).execute(_LOOK, params)
+    return row, await rows.fetchall()
 
 
 async def opening_row(db: AsyncConnection, project_id: UUID, session_id: UUID) -> RowMapping:
-    """Pool, plan and seed of a session of this project: what its opening fixed."""
-    asked = {"project_id": project_id, "session_id": session_id}
-    row = (await db.execute(_PEEK, asked)).mappings().one_or_none()
+    """Pool, plan and seed of a session of this project, fixed when it was opened."""
+    params = {"project_id": project_id, "session_id": session_id}
+    row = (await db.execute(_PEEK, params)).mappings().one_or_none()
     if row is None:
         raise _not_found(session_id)
     return row
@@ -82,23 +119,39 @@ async def opening_row(db: AsyncConnection, project_id: UUID, session_id: UUID) -
 
 async def events_of(db: AsyncConnection, session_id: UUID) -> list[Event]:
     """Every event so far, in order."""
-    rows = await db.execute(_EVENTS, {"session_id": session_id})
-    return [event_from(row) for row in rows.mappings()]
+    return [event_from(row) async for row in _rows(db, session_id, MOST_EVENTS)]
 
 
 async def records_of(db: AsyncConnection, session_id: UUID, until: int) -> list[dict[str, Any]]:
     """The events up to sequence ``until`` as the hash chain takes them."""
-    rows = await db.execute(_RECORDS, {"session_id": session_id, "until": until})
-    return [record_from(row) for row in rows.mappings()]
+    return [record_from(row) async for row in _rows(db, session_id, until)]
+
+
+async def _rows(db: AsyncConnection, session_id: UUID, until: int) -> AsyncIterator[dict[str, Any]]:
+    """The ledger's rows up to sequence ``until``, read in pages to keep other requests going.
+
+    Events are only ever added, so that pages read one after the other are one ledger.
+    """
+    raw = await raw_connection(db)
+    after = 0
+    while after < until:
+        params = {"session_id": session_id, "after": after, "until": min(after + PAGE, until)}
+        cursor = await raw.cursor(row_factory=dict_row).execute(_PAGE, params)
+        rows = await cursor.fetchall()
+        for row in rows:
+            yield row
+        if len(rows) < PAGE:
+            return
+        after += PAGE
 
 
 def record_from(row: Mapping[Any, Any]) -> dict[str, Any]:
-    """A row of the ledger as the hash chain takes it."""
+    """The record of a ledger row in the hash chain."""
     return chain.record_of(row["sequence"], event_from(row), row["detail"], moment(row["at"]))
 
 
 def row_of(entry: Entry) -> dict[str, Any]:
-    """The row of an event; what it does not have is left out, and null in the table."""
+    """Convert an event to a row; absent members are null in the table."""
     event = entry.event
     row: dict[str, Any] = {
         "sequence": entry.sequence,
@@ -119,20 +172,19 @@ def row_of(entry: Entry) -> dict[str, Any]:
 
 def event_from(row: Mapping[Any, Any]) -> Event:
     """The event a row of the ledger keeps."""
-    match row["kind"]:
-        case 1:
-            kept = row["strata_q"]
-            strata_q = None if kept is None else np.frombuffer(kept, dtype="<f8")
-            return Draw(row["round"], row["item"], row["q"], row["seen"], strata_q)
-        case 2:
-            return Observation(row["round"], row["loss"])
-        case 3:
-            return Unjudgeable(row["round"])
-        case 4:
-            return Amendment(row["round"], row["loss"])
-        case _:
-            detail = row["detail"]
-            return Change(detail["precision"], detail["budget"], detail.get("stop_when_decided"))
+    kind = _TYPES[row["kind"]]
+    if kind is Draw:
+        packed = row["strata_q"]
+        strata_q = None if packed is None else np.frombuffer(packed, dtype="<f8")
+        return Draw(row["round"], row["item"], row["q"], row["seen"], strata_q)
+    if kind is Observation:
+        return Observation(row["round"], row["loss"])
+    if kind is Unjudgeable:
+        return Unjudgeable(row["round"])
+    if kind is Amendment:
+        return Amendment(row["round"], row["loss"])
+    detail = row["detail"]
+    return Change(detail["precision"], detail["budget"], detail.get("stop_when_decided"))
 
 
 def _not_found(session_id: UUID) -> SessionNotFound:
@@ -150,6 +202,10 @@ _LOCK = """
         pool_id, name, sequence, revision, lifecycle, lease_seconds, forecast, created_at,
         ledger_head
     FROM sessions WHERE session_id = %(session_id)s AND project_id = %(project_id)s FOR UPDATE
+    """
+_ROW = """
+    SELECT sequence, revision, lifecycle, created_at, ledger_head
+    FROM sessions WHERE session_id = %(session_id)s AND project_id = %(project_id)s
     """
 _PEEK = text(
     """
@@ -169,15 +225,9 @@ _LOOK = """
     FROM events WHERE session_id = %(session_id)s AND sequence > %(after)s
     ORDER BY 3
     """
-_EVENTS = text(
-    """
-    SELECT kind, sequence, round, item, q, strata_q, seen, loss, detail
-    FROM events WHERE session_id = :session_id ORDER BY sequence
-    """
-)
-_RECORDS = text(
-    """
+_PAGE = """
     SELECT kind, sequence, round, item, q, strata_q, seen, loss, detail, at
-    FROM events WHERE session_id = :session_id AND sequence <= :until ORDER BY sequence
+    FROM events
+    WHERE session_id = %(session_id)s AND sequence > %(after)s AND sequence <= %(until)s
+    ORDER BY sequence
     """
-)

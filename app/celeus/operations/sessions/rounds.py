@@ -1,33 +1,29 @@
-"""The two verbs of a session: next (what to judge) and observe (what the judge said)."""
+"""Draw the next items of a session, and observe their judgements."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.core.ledger import Observation, Unjudgeable
-from app.core.session import PENDING, can_draw, propose
-from app.errors import (
-    InvalidValue,
-    ObservationConflict,
-    RoundNotDrawn,
-    SessionClosed,
-)
-from app.operations.hot import Warm
-from app.operations.journal import Journal, locked
-from app.operations.ledger import Lease
-from app.operations.rooms import Rooms
-from app.operations.status import announce, session_state
-from app.operations.writing import write
-from app.settings import Settings
+from celeus.core.ledger import Observation, Unjudgeable
+from celeus.core.sessions.rounds import PENDING
+from celeus.core.sessions.state import can_draw, propose, rounds_to_fold
+from celeus.errors import InvalidValue, ObservationConflict, RoundNotDrawn, SessionClosed
+from celeus.operations.runtime.context import Context
+from celeus.operations.runtime.state_cache import CachedSession
+from celeus.operations.runtime.status import announce, session_state
+from celeus.operations.sessions.append import write
+from celeus.operations.sessions.journal import Journal, locked
+from celeus.operations.sessions.ledger import Lease, moment
+from celeus.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What a judge says of a round: a loss, a true label, or a reason why neither can be told."""
+    """A judgement of a round: a loss, a true label, or a reason why there is none."""
 
     round: int
     loss: float | None = None
@@ -37,7 +33,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """A judgement is in the ledger at ``sequence``; ``replayed`` when it was there before."""
+    """The judgement's place in the ledger; ``replayed`` if it was there before."""
 
     round: int
     sequence: int
@@ -46,7 +42,7 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What a worker may judge now: draws it holds, with their items, or why there are none."""
+    """Draws a worker holds, with their items, or the reason why there are none."""
 
     state: str
     draws: list[dict[str, Any]]
@@ -62,43 +58,51 @@ class Answer:
     offer: Offer
 
 
-async def next_draws(rooms: Rooms, session_id: UUID, worker: str, count: int) -> Offer:
-    """Draws for ``worker`` to hold: its own, then expired ones, then new ones.
+async def next_draws(context: Context, session_id: UUID, worker: str, count: int) -> Offer:
+    """Lease draws to ``worker``: its own, then expired ones, then new ones.
 
     Asking again gives the same draws and renews their lease.
     """
-    async with locked(rooms, session_id) as (journal, db):
-        held = _hand_out(journal, worker, count, rooms.settings)
-        document, offer = await settled(db, journal, held, asked=True)
-    await announced(rooms, journal, document)
+    async with locked(context, session_id) as (journal, db):
+        leases = await journal.step(
+            count, lambda: _hand_out(journal, worker, count, context.settings)
+        )
+        document, offer = await finish(db, journal, leases, want_draws=True)
+    await publish(context, journal, document)
     return offer
 
 
 async def observe(
-    rooms: Rooms, session_id: UUID, judgements: Sequence[Judgement], worker: str, count: int
+    context: Context, session_id: UUID, judgements: Sequence[Judgement], worker: str, count: int
 ) -> Answer:
-    """Take judgements, all or none, and hand out ``count`` next draws in the same transaction.
+    """Append judgements, all or none, and lease ``count`` next draws in the same transaction.
 
     The same judgement again gets the receipt of the first. Refuses rounds never drawn, another
     judgement than the first, losses outside the scale, and a closed session.
     """
-    async with locked(rooms, session_id) as (journal, db):
-        receipts = _take(journal, judgements, worker)
-        held = _hand_out(journal, worker, count, rooms.settings) if count else []
-        document, offer = await settled(db, journal, held, asked=count > 0)
+    async with locked(context, session_id) as (journal, db):
+        fresh = _fresh(journal, judgements)
+        rounds = rounds_to_fold(journal.state, fresh) + count
+
+        def step() -> tuple[list[Receipt], list[Lease]]:
+            receipts = _take(journal, judgements, fresh, worker)
+            return receipts, _hand_out(journal, worker, count, context.settings) if count else []
+
+        receipts, leases = await journal.step(rounds, step)
+        document, offer = await finish(db, journal, leases, want_draws=count > 0)
     # Nothing was awaited since the slot was left: the state is still as committed.
-    rooms.forecasts.consider(session_id, journal.warm, journal.forecast)
-    await announced(rooms, journal, document)
+    context.forecasts.consider(session_id, journal.session, journal.forecast)
+    await publish(context, journal, document)
     return Answer(receipts, document, offer)
 
 
-def _take(journal: Journal, judgements: Sequence[Judgement], worker: str) -> list[Receipt]:
-    """Append what is new; everything is checked before anything is appended."""
-    checked = [loss_of(journal.warm, judgement) for judgement in judgements]
+def _fresh(journal: Journal, judgements: Sequence[Judgement]) -> dict[int, float | None]:
+    """The losses of rounds not judged before; every judgement is checked."""
+    losses = [loss_of(journal.session, judgement) for judgement in judgements]
     fresh: dict[int, float | None] = {}
-    for judgement, loss in zip(judgements, checked, strict=True):
-        known = journal.state.rounds[judgement.round - 1].answer
-        earlier = fresh.get(judgement.round, PENDING) if known is PENDING else known
+    for judgement, loss in zip(judgements, losses, strict=True):
+        earlier = journal.state.rounds[judgement.round - 1].answer
+        earlier = fresh.get(judgement.round, PENDING) if earlier is PENDING else earlier
         if earlier is PENDING:
             must_be_open(journal)
             fresh[judgement.round] = loss
@@ -110,14 +114,25 @@ def _take(journal: Journal, judgements: Sequence[Judgement], worker: str) -> lis
                 rule="one judgement per round",
                 value=judgement.round,
             )
+    return fresh
+
+
+def _take(
+    journal: Journal,
+    judgements: Sequence[Judgement],
+    fresh: Mapping[int, float | None],
+    worker: str,
+) -> list[Receipt]:
+    """Append the judgements of rounds in ``fresh``, each once."""
     receipts = []
-    for judgement, loss in zip(judgements, checked, strict=True):
-        replayed = judgement.round not in fresh
+    remaining = dict(fresh)
+    for judgement in judgements:
+        replayed = judgement.round not in remaining
         if not replayed:
-            del fresh[judgement.round]
+            loss = remaining.pop(judgement.round)
             detail = detail_of(judgement) | {"worker": worker}
             journal.append(_event(judgement.round, loss), detail)
-        answered_at = journal.state.rounds[judgement.round - 1].answered_at
+        answered_at = journal.state.rounds.answered_at[judgement.round - 1]
         receipts.append(Receipt(judgement.round, answered_at, replayed=replayed))
     return receipts
 
@@ -126,21 +141,21 @@ def _event(round_: int, loss: float | None) -> Observation | Unjudgeable:
     return Unjudgeable(round_) if loss is None else Observation(round_, loss)
 
 
-def loss_of(warm: Warm, judgement: Judgement) -> float | None:
+def loss_of(session: CachedSession, judgement: Judgement) -> float | None:
     """The loss a judgement states or implies, checked against the scale; None: unjudgeable."""
-    drawn = warm.state.drawn
+    drawn = session.state.drawn
     if not 1 <= judgement.round <= drawn:
         raise RoundNotDrawn(
-            f"round {judgement.round} was not drawn; {drawn} rounds were",
+            f"round {judgement.round} is not drawn; {drawn} rounds are",
             field="round",
-            rule=f"1 to {drawn}",
+            rule=f"a round from 1 to {drawn}" if drawn else "a round that was drawn",
             value=judgement.round,
         )
     if judgement.unjudgeable is not None:
         return None
-    pool = warm.pool
+    pool = session.pool
     if judgement.label is not None:
-        item = warm.state.rounds[judgement.round - 1].draw.item
+        item = session.state.rounds.draw(judgement.round - 1).item
         return pool.loss_of_label(item, judgement.label)
     if judgement.loss is None:
         rule = "exactly one of loss, label and unjudgeable"
@@ -149,7 +164,7 @@ def loss_of(warm: Warm, judgement: Judgement) -> float | None:
 
 
 def detail_of(judgement: Judgement) -> dict[str, Any]:
-    """What the ledger keeps of a judgement beside its loss."""
+    """The ledger's detail of a judgement, besides its loss."""
     detail: dict[str, Any] = {}
     if judgement.label is not None:
         detail["label"] = judgement.label
@@ -164,65 +179,65 @@ def must_be_open(journal: Journal) -> None:
         raise SessionClosed(
             "the session is closed for good",
             field="session_id",
-            rule="a session that is not closed",
+            rule="an open session",
             value=f"ses_{journal.session_id.hex}",
         )
 
 
 def _hand_out(journal: Journal, worker: str, count: int, settings: Settings) -> list[Lease]:
-    """Up to ``count`` draws for ``worker`` to hold, in order of their rounds."""
+    """Lease up to ``count`` draws to ``worker``, in order of their rounds."""
     count = min(count, settings.max_draws_per_worker)
     if session_state(journal.lifecycle, journal.state) != "active":
         return []
     standing = sorted(journal.leases.values(), key=lambda lease: lease.round)
     own = [it for it in standing if it.worker == worker and it.expires_at > journal.now]
     expired = [it for it in standing if it.expires_at <= journal.now]
-    held = [journal.lease(it.round, worker) for it in (own + expired)[:count]]
+    leases = [journal.lease(it.round, worker) for it in (own + expired)[:count]]
     while (
-        len(held) < count
+        len(leases) < count
         and journal.state.pending < settings.max_draws_out
         and can_draw(journal.plan, journal.state)
     ):
         draw = propose(journal.plan, journal.state)
         journal.append(draw, {"worker": worker})
-        held.append(journal.lease(draw.round, worker))
-    held.sort(key=lambda lease: lease.round)
-    journal.wanted = [journal.state.rounds[it.round - 1].draw.item for it in held]
-    return held
+        leases.append(journal.lease(draw.round, worker))
+    leases.sort(key=lambda lease: lease.round)
+    journal.item_indices = [journal.state.rounds[it.round - 1].draw.item for it in leases]
+    return leases
 
 
-async def settled(
-    db: AsyncConnection, journal: Journal, held: list[Lease], *, asked: bool
+async def finish(
+    db: AsyncConnection, journal: Journal, leases: list[Lease], *, want_draws: bool
 ) -> tuple[dict[str, Any], Offer]:
-    """Write what the operation did; returns the session's document and what is offered.
+    """Write what the operation appended; returns the status document and the offer.
 
     Both are taken while the session is held: a moment later the state may already be ahead, by
     what another request has yet to commit.
     """
     document = journal.status()
     items = await write(db, journal, document) if journal.changed else {}
-    return document, _offer(journal, held, items, asked=asked)
+    return document, _offer(journal, leases, items, want_draws=want_draws)
 
 
-async def announced(rooms: Rooms, journal: Journal, document: dict[str, Any]) -> None:
-    """Tell the cache and the streams; both may be gone."""
+async def publish(context: Context, journal: Journal, document: dict[str, Any]) -> None:
+    """Publish the status document to the cache and the streams, if anything was appended."""
     if journal.entries:
-        await announce(rooms.cache, rooms.project_id, journal.session_id, document)
+        await announce(context.cache, context.project_id, journal.session_id, document)
 
 
 def _offer(
-    journal: Journal, held: list[Lease], items: dict[int, dict[str, Any]], *, asked: bool
+    journal: Journal, leases: list[Lease], items: dict[int, dict[str, Any]], *, want_draws: bool
 ) -> Offer:
     state = session_state(journal.lifecycle, journal.state)
     draws = [
         {
             "round": lease.round,
             "item": items[journal.state.rounds[lease.round - 1].draw.item],
-            "expires_at": lease.expires_at.isoformat(),
+            "expires_at": moment(lease.expires_at),
         }
-        for lease in held
+        for lease in leases
     ]
-    if draws or state != "active" or not asked:
+    if draws or state != "active" or not want_draws:
         return Offer(state, draws, None)
     waits = [(it.expires_at - journal.now).total_seconds() for it in journal.leases.values()]
     return Offer("all_leased", [], max(1.0, math.ceil(min(waits, default=1.0))))

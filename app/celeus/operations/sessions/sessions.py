@@ -14,9 +14,9 @@ import uuid_utils
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.core.chain import chain_start
-from app.core.ledger import Change
-from app.core.plan import (
+from celeus.core.certificates.chain import chain_start
+from celeus.core.ledger import Change
+from celeus.core.plans.plan import (
     Claim,
     Plan,
     PoolFacts,
@@ -25,27 +25,39 @@ from app.core.plan import (
     check_stop_when_decided,
     make_plan,
 )
-from app.core.policies import DEFAULT_POLICY, SIMULATION_ONLY, policy_named
-from app.core.pool import Pool
-from app.core.randomness import commitment
-from app.core.session import State, begin
-from app.core.surrogates import Strategy, scores, strategies
-from app.errors import InvalidValue, SessionClosed
-from app.operations.history import document_of
-from app.operations.hot import Warm
-from app.operations.idempotency import Once, keep, peek, transaction_of
-from app.operations.journal import Journal, locked
-from app.operations.pools import load_pool
-from app.operations.rooms import Rooms
-from app.operations.status import Known, announce, cached, status_document, version_of
-from app.operations.writing import write
+from celeus.core.plans.policies import DEFAULT_POLICY, SIMULATION_ONLY, policy_named
+from celeus.core.pools.pool import Pool
+from celeus.core.pools.surrogates import Strategy, scores, strategies
+from celeus.core.randomness import commitment
+from celeus.core.sessions.state import State, begin
+from celeus.errors import InvalidValue, Refusal
+from celeus.operations.certificates.issue import issue
+from celeus.operations.pools.pools import load_pool
+from celeus.operations.runtime.context import Context
+from celeus.operations.runtime.idempotency import Once, keep, peek, transaction_of
+from celeus.operations.runtime.state_cache import CachedSession
+from celeus.operations.runtime.status import (
+    SessionRecord,
+    announce,
+    cached,
+    status_document,
+    version_of,
+)
+from celeus.operations.sessions.append import write
+from celeus.operations.sessions.history import document_of
+from celeus.operations.sessions.journal import Journal, locked
+from celeus.operations.sessions.rounds import must_be_open
 
 SEED_BYTES = 32
+ENDLESS = (
+    "The session has neither a precision nor a question: it goes on until its budget is spent, by"
+    " default until every item of the pool is judged."
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """What a session is opened with; None where the default is wanted."""
+    """The request to open a session; None selects the default."""
 
     pool_id: UUID
     claim: Claim
@@ -58,7 +70,7 @@ class Opening:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """A change asked for; None leaves budget, stop and lifecycle as they are."""
+    """A requested change; None leaves budget, stop and lifecycle as they are."""
 
     precision: float | Literal["unchanged"] | None = "unchanged"
     budget: int | None = None
@@ -68,7 +80,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which sessions a list holds, and where its page starts (before this session, if any)."""
+    """Filter and cursor of a list of sessions: those before this session, if any."""
 
     pool_id: UUID | None = None
     state: str | None = None
@@ -77,14 +89,14 @@ class Filter:
 
 
 async def open_session(
-    rooms: Rooms, opening: Opening, once: Once[dict[str, Any]] | None = None
+    context: Context, opening: Opening, once: Once[dict[str, Any]] | None = None
 ) -> dict[str, Any]:
     """Freeze a plan on a sealed pool, with a fresh secret seed whose commitment is published.
 
-    Refuses what cannot be certified: an unsealed pool, unknown policies, values outside their
-    ranges, a precision no pool risk could reach.
+    Refuses what cannot be certified: an unsealed pool, policies that are unknown or guarantee
+    nothing, values outside their ranges, a precision no pool risk could reach.
     """
-    await peek(rooms, once)
+    await peek(context, once)
     policy_name = opening.policy or DEFAULT_POLICY
     if policy_name in SIMULATION_ONLY:
         raise InvalidValue(
@@ -94,7 +106,15 @@ async def open_session(
             value=policy_name,
         )
     policy = policy_named(policy_name, **opening.parameters)
-    pool = await sealed_pool(rooms, opening.pool_id)
+    if not policy.recentred:
+        raise InvalidValue(
+            "recentred false ignores that items are drawn without replacement: its interval"
+            " guarantees nothing, and it exists in simulation only",
+            field="recentred",
+            rule="true, or left out",
+            value=False,
+        )
+    pool = await sealed_pool(context, opening.pool_id)
     seed = secrets.token_bytes(SEED_BYTES)
     strategy = opening.strategy or default_strategy(pool)
     plan = make_plan(opening.claim, facts_of(pool), policy, commitment(seed), strategy)
@@ -104,12 +124,12 @@ async def open_session(
 
     state = await asyncio.to_thread(start)
     session_id = UUID(bytes=uuid_utils.uuid7().bytes)
-    lease_seconds = opening.lease_seconds or rooms.settings.lease_seconds_default
-    async with rooms.hot.hold(session_id) as slot:
-        async with transaction_of(rooms, once) as db:
+    lease_seconds = opening.lease_seconds or context.settings.lease_seconds_default
+    async with context.states.hold(session_id) as slot:
+        async with transaction_of(context, once) as db:
             now: datetime = (await db.execute(text("SELECT now()"))).scalar_one()
-            known = Known(
-                project_id=rooms.project_id,
+            record = SessionRecord(
+                project_id=context.project_id,
                 session_id=session_id,
                 pool_id=opening.pool_id,
                 lifecycle="active",
@@ -120,93 +140,101 @@ async def open_session(
                 ledger_head=chain_start(session_id.bytes, bytes.fromhex(plan.digest)),
                 name=opening.name,
             )
-            document = status_document(known, plan, state)
-            await _insert(db, known, plan, seed, document)
-            await keep(db, rooms, once, document)
-        slot.warm = Warm(plan, pool, state)
+            document = status_document(record, plan, state)
+            await _insert(db, record, plan, seed, document)
+            if plan.precision is None and not plan.questions:
+                document = document | {"warnings": [*document["warnings"], ENDLESS]}
+            await keep(db, context, once, document)
+        slot.session = CachedSession(plan, pool, state)
     return document
 
 
-async def get_session(rooms: Rooms, session_id: UUID) -> tuple[bytes, str]:
-    """Where the session stands, as JSON, and the version of that document.
+async def get_session(context: Context, session_id: UUID) -> tuple[bytes, str]:
+    """The status document as JSON, and its version.
 
     From the cache, else from the session's row; never computed.
     """
-    known = await cached(rooms.cache, rooms.project_id, session_id)
-    if known is not None:
-        return known
-    async with rooms.transaction() as db:
-        document = await document_of(db, rooms.project_id, session_id)
-    await announce(rooms.cache, rooms.project_id, session_id, document)
+    cached_status = await cached(context.cache, context.project_id, session_id)
+    if cached_status is not None:
+        return cached_status
+    async with context.transaction() as db:
+        document = await document_of(db, context.project_id, session_id)
+    await announce(context.cache, context.project_id, session_id, document)
     return orjson.dumps(document), version_of(document)
 
 
-async def get_version(rooms: Rooms, session_id: UUID) -> str:
-    """The version of the session's document, for those who wait for another one."""
-    _, version = await get_session(rooms, session_id)
+async def get_version(context: Context, session_id: UUID) -> str:
+    """The version of the status document."""
+    _, version = await get_session(context, session_id)
     return version
 
 
-async def list_sessions(rooms: Rooms, wanted: Filter) -> list[dict[str, Any]]:
+async def list_sessions(context: Context, page: Filter) -> list[dict[str, Any]]:
     """Sessions, newest first, at most ``wanted.limit``."""
-    async with rooms.transaction() as db:
+    async with context.transaction() as db:
         rows = await db.execute(
             _LIST,
             {
-                "project_id": rooms.project_id,
-                "pool_id": wanted.pool_id,
-                "state": wanted.state,
-                "before": wanted.before,
-                "limit": wanted.limit,
+                "project_id": context.project_id,
+                "pool_id": page.pool_id,
+                "state": page.state,
+                "before": page.before,
+                "limit": page.limit,
             },
         )
         return [row.status for row in rows]
 
 
-async def change_session(rooms: Rooms, session_id: UUID, wanted: Settings) -> dict[str, Any]:
-    """Change precision, budget, stop or lifecycle; asking for what is so already changes nothing.
+async def change_session(context: Context, session_id: UUID, changes: Settings) -> dict[str, Any]:
+    """Change precision, budget, stop or lifecycle; repeating a change has no effect.
 
-    A precision or budget binds from the first draw made after it. ``closed`` is irrevocable.
+    A precision or budget binds from the first draw made after it. ``closed`` is irrevocable; the
+    final certificate is issued with it, and where that fails the answer's warnings say why.
     """
-    async with locked(rooms, session_id) as (journal, db):
-        _change(journal, wanted)
+    async with locked(context, session_id) as (journal, db):
+        _change(journal, changes)
         document = journal.status()
         if journal.changed:
             await write(db, journal, document)
     if journal.changed:
-        await announce(rooms.cache, rooms.project_id, session_id, document)
-    return document
+        await announce(context.cache, context.project_id, session_id, document)
+    if journal.lifecycle != "closed":
+        return document
+    return document | {"warnings": document["warnings"] + await _uncertified(context, session_id)}
 
 
-def _change(journal: Journal, wanted: Settings) -> None:
-    if wanted.lifecycle == journal.lifecycle and wanted.lifecycle == "closed":
+async def _uncertified(context: Context, session_id: UUID) -> list[str]:
+    """Issue the final certificate of a session that is closed already, or say why there is none."""
+    try:
+        await issue(context, session_id)
+    except Refusal as refusal:
+        return [f"The final certificate was not issued. {refusal.detail}"]
+    return []
+
+
+def _change(journal: Journal, changes: Settings) -> None:
+    if changes.lifecycle == journal.lifecycle and changes.lifecycle == "closed":
         return
-    if journal.lifecycle == "closed":
-        raise SessionClosed(
-            "the session is closed for good",
-            field="session_id",
-            rule="a session that is not closed",
-            value=f"ses_{journal.session_id.hex}",
-        )
+    must_be_open(journal)
     now = journal.state.stopping
     precision, budget, stop = now.precision, now.budget, now.stop_when_decided
-    if not isinstance(wanted.precision, str) and wanted.precision != precision:
-        check_precision(journal.plan, wanted.precision)
-        precision = wanted.precision
-    if wanted.budget is not None and wanted.budget != budget:
-        check_budget(wanted.budget, journal.plan.items)
-        if wanted.budget < journal.state.drawn:
+    if not isinstance(changes.precision, str) and changes.precision != precision:
+        check_precision(journal.plan, changes.precision)
+        precision = changes.precision
+    if changes.budget is not None and changes.budget != budget:
+        check_budget(changes.budget, journal.plan.items)
+        if changes.budget < journal.state.drawn:
             raise InvalidValue(
-                f"budget {wanted.budget} is below the {journal.state.drawn} draws already made",
+                f"budget {changes.budget} is below the {journal.state.drawn} draws already made",
                 field="budget",
                 rule=f"at least {journal.state.drawn}",
-                value=wanted.budget,
+                value=changes.budget,
             )
-        budget = wanted.budget
-    if wanted.stop_when_decided is not None:
-        check_stop_when_decided(journal.plan.questions, stop=wanted.stop_when_decided)
-        stop = wanted.stop_when_decided
-    lifecycle = wanted.lifecycle or journal.lifecycle
+        budget = changes.budget
+    if changes.stop_when_decided is not None:
+        check_stop_when_decided(journal.plan.questions, stop=changes.stop_when_decided)
+        stop = changes.stop_when_decided
+    lifecycle = changes.lifecycle or journal.lifecycle
     rule = replace(now, precision=precision, budget=budget, stop_when_decided=stop)
     if (rule, lifecycle) == (now, journal.lifecycle):
         return
@@ -233,38 +261,38 @@ def default_strategy(pool: Pool) -> Strategy | None:
     return "A" if not pool.surrogates and "A" in strategies(pool) else None
 
 
-async def sealed_pool(rooms: Rooms, pool_id: UUID) -> Pool:
-    """The numbers of a sealed pool, kept warm; refuses one that may still grow."""
-    known = rooms.hot.pool(rooms.project_id, pool_id)
-    if known is not None:
-        return known
-    async with rooms.transaction() as db:
-        pool = await load_pool(db, rooms.project_id, pool_id)
-    rooms.hot.keep_pool(rooms.project_id, pool_id, pool)
+async def sealed_pool(context: Context, pool_id: UUID) -> Pool:
+    """Load a sealed pool into the cache; refuses one that is not sealed."""
+    cached_pool = context.states.pool(context.project_id, pool_id)
+    if cached_pool is not None:
+        return cached_pool
+    async with context.transaction() as db:
+        pool = await load_pool(db, context.project_id, pool_id)
+    context.states.keep_pool(context.project_id, pool_id, pool)
     return pool
 
 
 async def _insert(
-    db: AsyncConnection, known: Known, plan: Plan, seed: bytes, document: dict[str, Any]
+    db: AsyncConnection, record: SessionRecord, plan: Plan, seed: bytes, document: dict[str, Any]
 ) -> None:
     await db.execute(
         _INSERT,
         {
-            "session_id": known.session_id,
-            "project_id": known.project_id,
-            "pool_id": known.pool_id,
-            "name": known.name,
+            "session_id": record.session_id,
+            "project_id": record.project_id,
+            "pool_id": record.pool_id,
+            "name": record.name,
             "plan": json.dumps(plan.to_dict()),
             "plan_digest": bytes.fromhex(plan.digest),
             "seed": seed,
             "commitment": bytes.fromhex(plan.commitment),
-            "ledger_head": known.ledger_head,
-            "lease_seconds": known.lease_seconds,
+            "ledger_head": record.ledger_head,
+            "lease_seconds": record.lease_seconds,
             "state": document["state"],
             "precision": plan.precision,
             "budget": plan.budget,
             "status": json.dumps(document),
-            "now": known.created_at,
+            "now": record.created_at,
         },
     )
 

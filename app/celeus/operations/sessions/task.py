@@ -1,4 +1,4 @@
-"""What a judge of a session has to know, and nothing that could sway one."""
+"""The labelling task: what a judge must know, and nothing that could bias one."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,14 +6,14 @@ from uuid import UUID
 
 from sqlalchemy import text
 
-from app.core.losses import LossScale
-from app.errors import SessionNotFound
-from app.operations.rooms import Rooms
+from celeus.core.pools.losses import LossScale
+from celeus.errors import SessionNotFound
+from celeus.operations.runtime.context import Context
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What is judged in a session and how, and how much the asking key has judged.
+    """What a session judges and how, and how much the caller's key has judged.
 
     ``takes_labels``: a loss follows from a label, the true class, of which there are ``classes``
     (None where their number is not known).
@@ -30,15 +30,15 @@ class Task:
     labels: int
 
 
-async def get_task(rooms: Rooms, session_id: UUID) -> Task:
+async def get_task(context: Context, session_id: UUID) -> Task:
     """The task of a session of the caller's project."""
-    asked: dict[str, Any] = {
+    params: dict[str, Any] = {
         "session_id": session_id,
-        "project_id": rooms.project_id,
-        "key_id": rooms.key_id,
+        "project_id": context.project_id,
+        "key_id": context.key_id,
     }
-    async with rooms.transaction() as db:
-        row = (await db.execute(_TASK, asked)).one_or_none()
+    async with context.transaction() as db:
+        row = (await db.execute(_TASK, params)).one_or_none()
     if row is None:
         name = f"ses_{session_id.hex}"
         raise SessionNotFound(f"no session {name}", field="session_id", value=name)

@@ -1,4 +1,4 @@
-"""Under whose name the private PostgreSQL runs, and where that name may go.
+"""The system account of the private PostgreSQL, and which folders it may pass.
 
 PostgreSQL refuses to run as root. As root it therefore runs under a system user of its own,
 made on the first start; otherwise it runs as whoever started the service.
@@ -11,8 +11,9 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from app.errors import DataFolderUnusable
+from celeus.errors import DataFolderUnusable
 
 SYSTEM_USER = "celeus-postgres"
 
@@ -35,32 +36,24 @@ class Account:
         connections to close. It inherits no PG* variables, which would change its settings.
         """
         return subprocess.Popen(  # noqa: S603 -- the program is the wheel's, by its full path
-            command,
-            cwd=folder,
-            env={"PATH": os.defpath, "LC_ALL": "C"},
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-            user=self.uid if self.switch else None,
-            group=self.gid if self.switch else None,
-            extra_groups=[] if self.switch else None,
+            command, stdout=log, stderr=log, start_new_session=True, **self._terms(folder)
         )
 
     def run(self, command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
         """Run a command to its end under this account."""
         return subprocess.run(  # noqa: S603 -- the program is the wheel's, by its full path
-            command,
-            cwd=folder,
-            env={"PATH": os.defpath, "LC_ALL": "C"},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-            user=self.uid if self.switch else None,
-            group=self.gid if self.switch else None,
-            extra_groups=[] if self.switch else None,
+            command, capture_output=True, text=True, check=False, **self._terms(folder)
         )
+
+    def _terms(self, folder: Path) -> dict[str, Any]:
+        """In which folder, with which variables and as whom a command runs."""
+        switched = {"user": self.uid, "group": self.gid, "extra_groups": []}
+        return {
+            "cwd": folder,
+            "env": {"PATH": os.defpath, "LC_ALL": "C"},
+            "stdin": subprocess.DEVNULL,
+            **(switched if self.switch else {}),
+        }
 
     def owns(self, folder: Path) -> bool:
         """Whether the folder belongs to this account."""
@@ -76,15 +69,15 @@ class Account:
         steps: list[str] = []
         for place in places:
             steps += [str(step) for step in (*reversed(place.parents), place)]
-        found = self.run(["/bin/sh", "-c", _FIRST_IMPASSABLE, "sh", *steps], Path("/"))
-        if found.returncode:
+        result = self.run(["/bin/sh", "-c", _FIRST_IMPASSABLE, "sh", *steps], Path("/"))
+        if result.returncode:
             raise DataFolderUnusable(
-                f"the user {self.name}, under whose name PostgreSQL runs, may not pass "
-                f"{found.stdout.strip()}; choose a data folder elsewhere (CELEUS_DATA_DIR, "
-                "for example /var/lib/celeus), or let others pass there (chmod o+x)",
+                f"PostgreSQL runs as user {self.name}, who cannot enter {result.stdout.strip()}; "
+                "choose another data folder (CELEUS_DATA_DIR, such as /var/lib/celeus), or let "
+                "others enter (chmod o+x)",
                 field="data_dir",
-                rule="every folder on the way can be passed by the database's user",
-                value=found.stdout.strip(),
+                rule="a path that the user of the database can enter",
+                value=result.stdout.strip(),
             )
 
 
@@ -102,7 +95,7 @@ def _name(uid: int) -> str:
         return pwd.getpwuid(uid).pw_name
     except KeyError as error:
         raise DataFolderUnusable(
-            f"the user id {uid} has no name on this machine, and PostgreSQL asks for one; "
+            f"user id {uid} has no name on this machine, and PostgreSQL needs one; "
             "run under a named user, or set CELEUS_DATABASE_URL",
             field="data_dir",
             value=uid,
@@ -130,10 +123,10 @@ def _make() -> pwd.struct_passwd:
     reason = ""
     for _attempt in range(5):
         try:
-            made = subprocess.run(  # noqa: S603 -- fixed arguments
+            result = subprocess.run(  # noqa: S603 -- fixed arguments
                 command, capture_output=True, text=True, check=False
             )
-            reason = made.stderr.strip()
+            reason = result.stderr.strip()
         except OSError as error:
             reason = str(error)
         entry = _find()
@@ -141,7 +134,7 @@ def _make() -> pwd.struct_passwd:
             return entry
         time.sleep(0.2)
     raise DataFolderUnusable(
-        f"PostgreSQL does not run as root, and its user {SYSTEM_USER} could not be made: "
-        f"{reason}; make it, run under another user, or set CELEUS_DATABASE_URL",
+        f"PostgreSQL does not run as root, and user {SYSTEM_USER} cannot be created for it: "
+        f"{reason}; create it, run under another user, or set CELEUS_DATABASE_URL",
         field="data_dir",
     )

@@ -1,4 +1,4 @@
-"""A PostgreSQL server as its data folder tells of it: found again, told apart, waited for."""
+"""Detect a running PostgreSQL server by the `postmaster.pid` of its data folder."""
 
 import logging
 import os
@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import psycopg
 
-from app.errors import DataFolderBusy, DataFolderUnusable
+from celeus.errors import DataFolderBusy, DataFolderUnusable
 
 DATABASE = "celeus"
 
@@ -24,7 +24,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Postmaster:
-    """What a running server writes into its data folder."""
+    """The contents of `postmaster.pid`."""
 
     pid: int
     socket_folder: Path
@@ -32,7 +32,7 @@ class Postmaster:
 
     @classmethod
     def read(cls, cluster: Path) -> "Postmaster | None":
-        """The server of this cluster, as its `postmaster.pid` tells it; it may be long gone."""
+        """Read the `postmaster.pid` of this cluster; its server may be long gone."""
         try:
             lines = (cluster / "postmaster.pid").read_text().splitlines()
             return cls(
@@ -51,37 +51,41 @@ class Postmaster:
 
 def left_over(cluster: Path) -> Postmaster | None:
     """The server that a killed process left running, once it answers; or none."""
-    found = Postmaster.read(cluster)
-    if found is None or not alive(found.pid):
+    postmaster = Postmaster.read(cluster)
+    if postmaster is None or not alive(postmaster.pid):
         return None
-    if _elsewhere(found.pid, cluster):
+    if _elsewhere(postmaster.pid, cluster):
         # The machine or container restarted and another program got the number
         (cluster / "postmaster.pid").unlink(missing_ok=True)
         return None
     deadline = time.monotonic() + _ANSWER_SECONDS
     while time.monotonic() < deadline:
-        found = Postmaster.read(cluster)
-        if found is None or not alive(found.pid):
+        postmaster = Postmaster.read(cluster)
+        if postmaster is None or not alive(postmaster.pid):
             return None
-        if found.ready and _answers(found, cluster):
-            _logger.info("adopting the PostgreSQL left over in %s (process %d)", cluster, found.pid)
-            return found
+        if postmaster.ready and _answers(postmaster, cluster):
+            _logger.info(
+                "adopting the PostgreSQL left over in %s (process %d)", cluster, postmaster.pid
+            )
+            return postmaster
         time.sleep(_LOOK_SECONDS)
     raise DataFolderBusy(
-        f"process {found.pid} holds {cluster} and does not answer; end it, or remove "
+        f"process {postmaster.pid} holds {cluster} and does not answer; end it, or remove "
         "postmaster.pid there if that process is not PostgreSQL",
         field="data_dir",
         value=str(cluster),
-        pid=str(found.pid),
+        pid=str(postmaster.pid),
     )
 
 
 def answering(cluster: Path) -> Postmaster | None:
     """The server of this cluster, if one answers at this moment."""
-    found = Postmaster.read(cluster)
-    if found is None or not (found.ready and alive(found.pid) and _answers(found, cluster)):
+    postmaster = Postmaster.read(cluster)
+    if postmaster is None or not (
+        postmaster.ready and alive(postmaster.pid) and _answers(postmaster, cluster)
+    ):
         return None
-    return found
+    return postmaster
 
 
 def alive(process: int) -> bool:
@@ -118,9 +122,9 @@ def await_ready(cluster: Path, child: subprocess.Popen[bytes]) -> Postmaster:
     """Wait until the server takes connections; refuse with its own words when it gives up."""
     deadline = time.monotonic() + _START_SECONDS
     while child.poll() is None and time.monotonic() < deadline:
-        found = Postmaster.read(cluster)
-        if found is not None and found.pid == child.pid and found.ready:
-            return found
+        postmaster = Postmaster.read(cluster)
+        if postmaster is not None and postmaster.pid == child.pid and postmaster.ready:
+            return postmaster
         time.sleep(_LOOK_SECONDS)
     words = (cluster.parent / "postgres.log").read_text(errors="replace")[-1000:]
     raise DataFolderUnusable(

@@ -24,9 +24,16 @@ from types import FrameType
 
 import psycopg
 
-from app.errors import DataFolderBusy, DataFolderUnusable
-from app.store.accounts import Account, account
-from app.store.postmaster import DATABASE, Postmaster, alive, answering, await_ready, left_over
+from celeus.errors import DataFolderBusy, DataFolderUnusable
+from celeus.store.embedded.account import Account, account
+from celeus.store.embedded.pid_file import (
+    DATABASE,
+    Postmaster,
+    alive,
+    answering,
+    await_ready,
+    left_over,
+)
 
 _MAJOR = "18"
 _SOCKET = ".s.PGSQL.5432"
@@ -51,7 +58,7 @@ _logger = logging.getLogger(__name__)
 
 @contextmanager
 def postgres(data_dir: Path, *, durable: bool = True) -> Iterator[str]:
-    """Run the private PostgreSQL of a folder; its address is good for every process of this user.
+    """Run the private PostgreSQL of a folder; every process of this user can use its address.
 
     Refuses with `DataFolderBusy` while another process runs it, and with `DataFolderUnusable`
     when the folder cannot hold it. Without `durable` a crash of the machine may lose data, which
@@ -63,7 +70,7 @@ def postgres(data_dir: Path, *, durable: bool = True) -> Iterator[str]:
     existing = next(step for step in (folder, *folder.parents) if step.exists())
     owner.require_passage([existing, programs / "postgres"])
     _make_folder(folder)
-    with _held(folder):
+    with _lock(folder):
         cluster = folder / "postgres"
         _ensure_cluster(cluster, owner, programs)
         starter = os.getpid()
@@ -84,8 +91,8 @@ def postgres(data_dir: Path, *, durable: bool = True) -> Iterator[str]:
 
 def pid(data_dir: Path) -> int | None:
     """The process id of the server running in this folder, if one is."""
-    found = Postmaster.read(data_dir.absolute() / "postgres")
-    return found.pid if found is not None and alive(found.pid) else None
+    postmaster = Postmaster.read(data_dir.absolute() / "postgres")
+    return postmaster.pid if postmaster is not None and alive(postmaster.pid) else None
 
 
 def running(data_dir: Path) -> str | None:
@@ -93,8 +100,8 @@ def running(data_dir: Path) -> str | None:
 
     It stops when that one does, and what is under way is then lost.
     """
-    found = answering(data_dir.absolute() / "postgres")
-    return None if found is None else found.url()
+    postmaster = answering(data_dir.absolute() / "postgres")
+    return None if postmaster is None else postmaster.url()
 
 
 def programs_folder() -> Path:
@@ -121,12 +128,12 @@ def _make_folder(folder: Path) -> None:
             step.chmod(0o711)
     except OSError as error:
         raise DataFolderUnusable(
-            f"the data folder cannot be made: {error}", field="data_dir", value=str(folder)
+            f"the data folder cannot be created: {error}", field="data_dir", value=str(folder)
         ) from error
 
 
 @contextmanager
-def _held(folder: Path) -> Iterator[None]:
+def _lock(folder: Path) -> Iterator[None]:
     """Hold the folder for this process; the kernel lets go when the process ends, however."""
     try:
         lock = os.open(folder / "serve.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -158,8 +165,8 @@ def _ensure_cluster(cluster: Path, owner: Account, programs: Path) -> None:
     if cluster.exists():
         if not owner.owns(cluster):
             raise DataFolderUnusable(
-                f"{cluster} does not belong to {owner.name}, under whose name PostgreSQL runs; "
-                "start the service as the user who made it",
+                f"{cluster} does not belong to {owner.name}, the user that PostgreSQL runs as; "
+                "start the service as the user who created it",
                 field="data_dir",
                 value=str(cluster),
             )
@@ -176,10 +183,10 @@ def _ensure_cluster(cluster: Path, owner: Account, programs: Path) -> None:
         shutil.rmtree(unfinished)
     unfinished.mkdir(mode=0o700)
     owner.give(unfinished)
-    made = owner.run([str(programs / "initdb"), *_INITDB, "-D", str(unfinished)], unfinished)
-    if made.returncode:
+    result = owner.run([str(programs / "initdb"), *_INITDB, "-D", str(unfinished)], unfinished)
+    if result.returncode:
         raise DataFolderUnusable(
-            f"initdb failed: {made.stderr.strip()[-1000:]}", field="data_dir", value=str(cluster)
+            f"initdb failed: {result.stderr.strip()[-1000:]}", field="data_dir", value=str(cluster)
         )
     unfinished.rename(cluster)
 
@@ -217,19 +224,23 @@ def _stop(
     cluster: Path, owner: Account, programs: Path, child: subprocess.Popen[bytes] | None
 ) -> None:
     """Stop the server: connections are closed, what was committed is on disk."""
-    found = Postmaster.read(cluster)
+    postmaster = Postmaster.read(cluster)
     stop = [str(programs / "pg_ctl"), "stop", "-D", str(cluster), "-w", "-t", str(_STOP_SECONDS)]
-    if owner.run([*stop, "-m", "fast"], cluster).returncode and found and alive(found.pid):
+    if (
+        owner.run([*stop, "-m", "fast"], cluster).returncode
+        and postmaster
+        and alive(postmaster.pid)
+    ):
         _logger.warning("PostgreSQL does not stop in %d s; stopping it at once", _STOP_SECONDS)
         owner.run([*stop, "-m", "immediate"], cluster)
     if child is not None:
-        if found is None and child.poll() is None:
+        if postmaster is None and child.poll() is None:
             # It never came as far as writing its file
             child.terminate()
         child.wait(_STOP_SECONDS)
-    if found is not None and found.socket_folder != cluster:
+    if postmaster is not None and postmaster.socket_folder != cluster:
         with suppress(OSError):
-            found.socket_folder.rmdir()
+            postmaster.socket_folder.rmdir()
 
 
 @contextmanager

@@ -1,14 +1,15 @@
 """How a migration runs: alone, in one transaction, and never queueing behind a busy table.
 
-The address comes from whoever calls (`app/store/migrations.py`), or else from the settings.
+The address comes from whoever calls (`celeus.store.migrations`), or else from the settings.
 """
 
 from alembic import context
 from sqlalchemy import create_engine, pool, text
 
-from app.settings import Settings
-from app.store.database import async_url
-from app.store.tables import metadata
+from celeus.settings import Settings
+from celeus.store.database import async_url
+from celeus.store.schema import patience
+from celeus.store.tables import metadata
 
 # Any number that nothing else in this database locks
 _MIGRATION_LOCK = 7_306_513_217
@@ -27,7 +28,7 @@ def _migrate() -> None:
         async_url(_address()),
         poolclass=pool.NullPool,
         use_native_hstore=False,
-        connect_args={"application_name": "celeus-migrate"},
+        connect_args={"application_name": "celeus-migrate"} | patience(_address()),
     )
     with engine.connect() as db:
         context.configure(

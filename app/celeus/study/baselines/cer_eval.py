@@ -13,7 +13,7 @@ probability of being wrong.
 
 100 random labels come first. Strata are cut by 1-nearest-neighbour on embeddings of length 1: for
 each K <= min(floor(sqrt n), 5) it learns the classes floor(l (K - 0.01 / K)) from a random share
-min(0.8, max((n / N)^1.5, 0.5)) of the labels and tells the class of every item; the K with the
+min(0.8, max((n / N)^1.5, 0.5)) of the labels and predicts the class of every item; the K with the
 least density . eps is taken. A K that leaves a stratum fewer than two labels ends the search. They
 are cut anew when n reaches max(1.1 old, old + 100). The next label is the next item, in an order
 fixed at random, of the stratum with the largest density (4 eta / 3 + 2 sqrt(v)) eta / n_k.
@@ -29,8 +29,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from app.core.randomness import uniforms
-from app.study.peeked import Looks
+from celeus.core.randomness import uniforms
+from celeus.study.baselines.fixed_sample import Looks
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -44,12 +44,12 @@ CHUNK = 256
 
 @dataclass(frozen=True, slots=True)
 class Stratum:
-    """One stratum's bound: mean of its labels, half-width, and what one label more is worth."""
+    """One stratum's bound: mean of its labels, half-width, and what one more label gains."""
 
     density: float
     mean: float
     eps: float
-    worth: float
+    gain: float
 
 
 @dataclass(slots=True)
@@ -79,7 +79,7 @@ class Labels:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a run is asked for."""
+    """Parameters of a run."""
 
     items: int
     precision: float
@@ -98,9 +98,9 @@ def bound(labels: Labels, every: Labels, size: int, strata: int, setting: Settin
     if n == 0:
         return Stratum(density, 0.0, 0.0, 0.0)
     p, mean = n / size, labels.mean
-    middle = p * mean + (1.0 - p) * every.mean
+    pooled_mean = p * mean + (1.0 - p) * every.mean
     variance = p * labels.variance + (1.0 - p) * every.variance
-    variance += p * (mean - middle) ** 2 + (1.0 - p) * (every.mean - middle) ** 2
+    variance += p * (mean - pooled_mean) ** 2 + (1.0 - p) * (every.mean - pooled_mean) ** 2
     inner = 2.0 * math.log(math.log(n) + 1.0) + math.log(4.0 * strata / setting.delta)
     eta = math.sqrt(inner / (2.0 * n))
     spread = 2.0 * math.sqrt(max(variance, 0.0))
@@ -111,8 +111,8 @@ def bound(labels: Labels, every: Labels, size: int, strata: int, setting: Settin
 def run(loss: Floats, embeddings: Floats, setting: Setting, seed: bytes) -> Looks:
     """The intervals of all looks, from the first labels to the stop."""
     evaluation = Evaluation(loss, embeddings, setting, seed)
-    found = [(evaluation.labelled, *ends) for ends in evaluation.looks()]
-    labels, lower, upper = (np.array(column) for column in zip(*found, strict=True))
+    rows = [(evaluation.labelled, *ends) for ends in evaluation.looks()]
+    labels, lower, upper = (np.array(column) for column in zip(*rows, strict=True))
     return Looks(labels, lower, upper)
 
 
@@ -156,10 +156,10 @@ class Evaluation:
         ]
 
     def _label_next(self, bounds: list[Stratum]) -> bool:
-        """Label one item of the stratum where it is worth most; says whether one was left."""
-        kept = [k for k, size in enumerate(self._size) if size]
-        worth = sorted(zip(bounds, kept, strict=True), key=lambda one: -one[0].worth)
-        for _, k in worth:
+        """Label one item of the stratum with the largest gain; false when none is left."""
+        occupied = [k for k, size in enumerate(self._size) if size]
+        gain = sorted(zip(bounds, occupied, strict=True), key=lambda one: -one[0].gain)
+        for _, k in gain:
             item = next(self._waiting[k], None)
             if item is not None:
                 loss = float(self._loss[item])
@@ -176,7 +176,7 @@ class Evaluation:
         n = self.labelled
         best, least = 1, math.inf
         for strata in range(1, min(math.isqrt(n), MOST_STRATA) + 1):
-            code = self._told(strata, f"cer-eval share {n} {strata}")
+            code = self._predicted_strata(strata, f"cer-eval share {n} {strata}")
             if code is None:
                 break
             self._cut(code, strata)
@@ -185,21 +185,21 @@ class Evaluation:
             half = sum(one.density * one.eps for one in self._bounds())
             if half < least:
                 best, least = strata, half
-        code = self._told(best, f"cer-eval share {n}")
+        code = self._predicted_strata(best, f"cer-eval share {n}")
         self._cut(code if code is not None else np.zeros(self._loss.size, dtype=np.int64), best)
 
-    def _told(self, strata: int, purpose: str) -> Codes | None:
+    def _predicted_strata(self, strata: int, purpose: str) -> Codes | None:
         """The stratum of every item, or None when the labels learnt from lack one of them."""
         if strata == 1:
             return np.zeros(self._loss.size, dtype=np.int64)
         labelled = np.flatnonzero(self._mask)
         share = min(0.8, max((labelled.size / self._loss.size) ** 1.5, 0.5))
         order = np.argsort(uniforms(self._seed, purpose, labelled.size), kind="stable")
-        learnt = labelled[order[: int(labelled.size * share)]]
-        classes = np.floor(self._loss[learnt] * (strata - 0.01 / strata)).astype(np.int64)
+        training = labelled[order[: int(labelled.size * share)]]
+        classes = np.floor(self._loss[training] * (strata - 0.01 / strata)).astype(np.int64)
         if np.unique(classes).size < strata:
             return None
-        return classes[nearest(self._unit, self._unit[learnt])]
+        return classes[nearest(self._unit, self._unit[training])]
 
     def _cut(self, code: Codes, strata: int) -> None:
         labelled = np.flatnonzero(self._mask)
@@ -208,14 +208,14 @@ class Evaluation:
         sums = [np.bincount(own, weights=loss**power, minlength=strata) for power in (0, 1, 2)]
         self._labels = [Labels(int(n), float(s), float(q)) for n, s, q in zip(*sums, strict=True)]
         self._every = Labels(labelled.size, float(loss.sum()), float((loss**2).sum()))
-        left = self._order[~self._mask[self._order]]
-        self._waiting = [iter(left[code[left] == k].tolist()) for k in range(strata)]
+        unlabelled = self._order[~self._mask[self._order]]
+        self._waiting = [iter(unlabelled[code[unlabelled] == k].tolist()) for k in range(strata)]
 
 
-def nearest(unit: NDArray[np.float32], learnt: NDArray[np.float32]) -> Codes:
-    """For every row of ``unit`` the row of ``learnt`` nearest to it; all are of length 1."""
-    found = [
-        np.argmax(unit[start : start + CHUNK] @ learnt.T, axis=1)
+def nearest(unit: NDArray[np.float32], training: NDArray[np.float32]) -> Codes:
+    """For every row of ``unit`` the row of ``training`` nearest to it; all are of length 1."""
+    indices = [
+        np.argmax(unit[start : start + CHUNK] @ training.T, axis=1)
         for start in range(0, unit.shape[0], CHUNK)
     ]
-    return np.concatenate(found)
+    return np.concatenate(indices)

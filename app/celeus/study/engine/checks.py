@@ -6,17 +6,17 @@ from pathlib import Path
 
 import numpy as np
 
-from app.errors import InvalidValue
-from app.study.simulation import Truth
+from celeus.errors import InvalidValue
+from celeus.study.engine.simulation import Truth
 
 
-def chosen(given: Sequence[str] | None, known: Collection[str], field: str) -> list[str]:
+def choices(names: Sequence[str] | None, allowed: Collection[str], field: str) -> list[str]:
     """The names given, or all that are known; refuses others."""
-    for name in given or ():
-        if name not in known:
-            rule = "one of " + ", ".join(known)
+    for name in names or ():
+        if name not in allowed:
+            rule = "one of " + ", ".join(allowed)
             raise InvalidValue(f"{field} must be {rule}", field=field, rule=rule, value=name)
-    return list(dict.fromkeys(given)) if given else list(known)
+    return list(dict.fromkeys(names)) if names else list(allowed)
 
 
 def data_folder(folder: Path, files: Collection[str]) -> Path:
@@ -37,7 +37,7 @@ def data_folder(folder: Path, files: Collection[str]) -> Path:
 def can_draw() -> None:
     """Refuse before anything is run where the pictures could not be drawn."""
     if find_spec("matplotlib") is None:
-        rule = "pip install 'celeus[demo]'"
+        rule = "pip install 'celeus[study]'"
         raise InvalidValue(f"the studies need matplotlib: {rule}", rule=rule)
 
 
@@ -55,8 +55,8 @@ def on_scale(truth: Truth, where: str) -> Truth:
         off = np.flatnonzero(~((values >= truth.lower) & (values <= truth.upper)))
         if off.size:
             rule = f"numbers from {truth.lower:g} to {truth.upper:g}"
-            found = f"{float(values[off[0]])!r} at item {int(off[0])}"
+            value = f"{float(values[off[0]])!r} at item {int(off[0])}"
             raise InvalidValue(
-                f"{where}: {name} must be {rule}; found {found}", field=name, rule=rule
+                f"{where}: {name} must be {rule}; found {value}", field=name, rule=rule
             )
     return truth

@@ -9,13 +9,12 @@ import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from app.core.eprocess import WealthLost
-from app.core.plan import Claim, Plan, make_plan
-from app.core.policies import Policy
-from app.core.randomness import commitment
-from app.core.session import State, apply, begin, can_draw, observe, propose
-from app.core.signals import RangeLeft
-from app.study.simulation import Truth, ever_missed, oracle_scores
+from celeus.core.eprocess.base import WealthLost
+from celeus.core.eprocess.signals import RangeLeft
+from celeus.core.plans.plan import Claim, Plan
+from celeus.core.plans.policies import Policy
+from celeus.core.sessions.state import State, apply, can_draw, observe, propose
+from celeus.study.engine.simulation import Truth, ever_missed, opened
 
 HARD = 20.0
 SLACK = 1e-9
@@ -32,8 +31,8 @@ class Crowd:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What a session is asked for, of whom, and who judges."""
+class SessionSetup:
+    """Policy, claim and judges of a session."""
 
     policy: Policy
     claim: Claim
@@ -41,8 +40,8 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """A session as one sees it who knows the true risk.
+class SessionOutcome:
+    """The result of a session, compared with the true risk.
 
     ``lower`` and ``upper`` are the interval at the stop, after ``labels`` rounds; ``missed`` says
     that it does not hold the risk, ``ever`` that it did not after some round.
@@ -56,24 +55,22 @@ class Seen:
     ever: bool
 
 
-def session(asked: Asked, truth: Truth, risk: float, seed: bytes) -> Seen:
+def session(setup: SessionSetup, truth: Truth, risk: float, seed: bytes) -> SessionOutcome:
     """Judge items of ``truth`` until the claim is met and beyond, or the pool is exhausted."""
-    known = oracle_scores(truth) if asked.policy.name == "oracle" else truth.scores
-    plan = make_plan(asked.claim, truth.facts, asked.policy, commitment(seed))
-    state = begin(plan, known, seed)
-    found: Seen | None = None
+    plan, state = opened(truth, setup.policy, setup.claim, seed)
+    outcome: SessionOutcome | None = None
     try:
-        for _ in _judged(plan, state, truth, asked.crowd.judges):
-            if found is None and state.stop_reason is not None:
-                found = _seen(state, risk)
-            if found is not None and state.folded >= asked.crowd.beyond * found.labels:
+        for _ in _judged(plan, state, truth, setup.crowd.judges):
+            if outcome is None and state.stop_reason is not None:
+                outcome = _seen(state, risk)
+            if outcome is not None and state.folded >= setup.crowd.beyond * outcome.labels:
                 break
     except (RangeLeft, WealthLost):
-        return Seen(state.folded, BROKEN, plan.lower, plan.upper, missed=True, ever=True)
-    if found is None:
+        return SessionOutcome(state.folded, BROKEN, plan.lower, plan.upper, missed=True, ever=True)
+    if outcome is None:
         message = f"a session ended after {state.folded} rounds without a reason"
         raise ValueError(message)
-    return replace(found, ever=ever_missed(state, risk))
+    return replace(outcome, ever=ever_missed(state, risk))
 
 
 def _judged(plan: Plan, state: State, truth: Truth, judges: int) -> Iterator[None]:
@@ -93,15 +90,14 @@ def _judged(plan: Plan, state: State, truth: Truth, judges: int) -> Iterator[Non
         yield
 
 
-def _seen(state: State, risk: float) -> Seen:
+def _seen(state: State, risk: float) -> SessionOutcome:
     interval = state.interval
     slack = SLACK * state.scale.width
-    missed = not interval.lower - slack <= risk <= interval.upper + slack
-    return Seen(
+    return SessionOutcome(
         labels=state.folded,
         stopped=str(state.stop_reason),
         lower=interval.lower,
         upper=interval.upper,
-        missed=missed,
+        missed=not interval.lower - slack <= risk <= interval.upper + slack,
         ever=ever_missed(state, risk),
     )

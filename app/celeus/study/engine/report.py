@@ -1,4 +1,4 @@
-"""What simulated sessions came to, as plain values and as a table."""
+"""The report on simulated sessions, as plain values and as a table."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-from app.core.plan import METHOD_VERSION, Claim
-from app.core.policies import Policy
-from app.core.stopping import StopReason
-from app.study.simulation import Run, Truth
+from celeus.core.plans.plan import METHOD_VERSION, Claim
+from celeus.core.plans.policies import Policy
+from celeus.core.plans.stopping import StopReason
+from celeus.study.engine.simulation import Run, Truth
 
 
 @dataclass(frozen=True, slots=True)
-class Study:
+class Report:
     """Sessions on one pool with one policy and one claim, differing by their seeds only."""
 
     file: str
@@ -101,26 +101,31 @@ class Study:
 
     def to_table(self) -> Table:
         """The same for a reader."""
-        labels, items = self.labels, int(self.truth.loss.size)
+        labels, items, width = self.labels, int(self.truth.loss.size), self.claim.precision
+        width_text = "none" if width is None else f"{width:g}"
+        share = labels["median"] / items
+        rows = [
+            ("items", f"{items:,}"),
+            ("pool risk", f"{self.risk:.4f}"),
+            ("width asked for", f"{width_text} at alpha {self.claim.alpha:g}"),
+            ("labels, median", f"{labels['median']:,.0f} ({share:.1%} of the pool)"),
+            ("labels, 90 %", f"{labels['p90']:,.0f}"),
+            ("labels, least to most", f"{labels['min']:,} to {labels['max']:,}"),
+        ]
+        if width is not None:
+            rows.append(("sessions that reached it", f"{self.reached} of {len(self.runs)}"))
+        for one in self.answers:
+            question = f"{one['side'].replace('_', ' ')} {one['threshold']:g}"
+            counts = ", ".join(f"{one[name]} {name}" for name in ("yes", "no", "undecided"))
+            rows.append((f"answers to {question}", counts))
+        rows.append(("sessions that ever missed the pool risk", f"{self.missed}"))
+        if not self.policy.recentred:
+            rows.append(("guarantee", "none: for comparison only"))
+        rows.append(("time per round", f"{1e3 * self.seconds_per_round:.3f} ms"))
         title = f"{self.policy.name}, target {self.claim.target}, {self.file}"
         table = Table(title=title, title_justify="left", show_header=False)
         table.add_column(style="bold")
         table.add_column(justify="right")
-        share = labels["median"] / items
-        table.add_row("items", f"{items:,}")
-        table.add_row("pool risk", f"{self.risk:.4f}")
-        width = self.claim.precision
-        asked = "none" if width is None else f"{width:g}"
-        table.add_row("width asked for", f"{asked} at alpha {self.claim.alpha:g}")
-        table.add_row("labels, median", f"{labels['median']:,.0f} ({share:.1%} of the pool)")
-        table.add_row("labels, 90 %", f"{labels['p90']:,.0f}")
-        table.add_row("labels, least to most", f"{labels['min']:,} to {labels['max']:,}")
-        if width is not None:
-            table.add_row("sessions that reached it", f"{self.reached} of {len(self.runs)}")
-        for one in self.answers:
-            question = f"{one['side'].replace('_', ' ')} {one['threshold']:g}"
-            counts = ", ".join(f"{one[name]} {name}" for name in ("yes", "no", "undecided"))
-            table.add_row(f"answers to {question}", counts)
-        table.add_row("sessions that ever missed the pool risk", f"{self.missed}")
-        table.add_row("time per round", f"{1e3 * self.seconds_per_round:.3f} ms")
+        for row in rows:
+            table.add_row(*row)
         return table

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from app.core.plan import Claim, PoolFacts, make_plan
-from app.core.policies import Policy
-from app.core.randomness import commitment, uniforms
-from app.core.session import State, apply, begin, can_draw, observe, propose
-from app.core.stopping import Answer
-from app.core.surrogates import Scores
+from celeus.core.ledger import Draw
+from celeus.core.plans.plan import Claim, Plan, PoolFacts, make_plan
+from celeus.core.plans.policies import Policy
+from celeus.core.plans.stopping import Answer
+from celeus.core.pools.surrogates import Scores
+from celeus.core.randomness import commitment, uniforms
+from celeus.core.sampling.predictors import CalibratedPredictor
+from celeus.core.sessions.state import State, begin, rounds
 
 Floats = NDArray[np.float64]
 
@@ -24,6 +26,10 @@ class Truth:
     scores: Scores
     lower: float = 0.0
     upper: float = 1.0
+
+    def loss_of(self, item: int) -> float:
+        """The true loss of an item."""
+        return float(self.loss[item])
 
     @property
     def facts(self) -> PoolFacts:
@@ -51,15 +57,20 @@ class Run:
     answers: tuple[Answer, ...] = ()
 
 
+def with_spread(surrogate: Floats) -> Scores:
+    """Scores of a surrogate s of losses in [0, 1] with the weight sqrt(s (1 - s))."""
+    return Scores(surrogate, np.sqrt(surrogate * (1.0 - surrogate)), None)
+
+
 def oracle_scores(truth: Truth) -> Scores:
     """Scores |l - s| from the true losses: the best any proposal could do (CELEUS, Thm. 4)."""
     surrogate = truth.scores.surrogate
     return Scores(surrogate=surrogate, weight=np.abs(truth.loss - surrogate), proxy=truth.loss)
 
 
-def seed_of(number: int, run: int) -> bytes:
-    """A 32-byte seed for run ``run`` of a study seeded with ``number``."""
-    return uniforms(f"study {number}".encode(), f"run {run}", 4).tobytes()
+def seed_of(study: int | str, run: int) -> bytes:
+    """A 32-byte seed for run ``run`` of a study with that seed, or of a part with that name."""
+    return uniforms(f"study {study}".encode(), f"run {run}", 4).tobytes()
 
 
 def ever_missed(state: State, risk: float) -> bool:
@@ -73,6 +84,13 @@ def ever_missed(state: State, risk: float) -> bool:
     return not highest - slack <= risk <= lowest + slack
 
 
+def opened(truth: Truth, policy: Policy, claim: Claim, seed: bytes) -> tuple[Plan, State]:
+    """A session on ``truth`` before its first draw; ``oracle`` is given the true losses."""
+    scores = oracle_scores(truth) if policy.name == "oracle" else truth.scores
+    plan = make_plan(claim, truth.facts, policy, commitment(seed))
+    return plan, begin(plan, scores, seed)
+
+
 def simulate(
     truth: Truth, policy: Policy, claim: Claim, seed: bytes, risk: float | None = None
 ) -> tuple[Run, State]:
@@ -80,15 +98,11 @@ def simulate(
 
     ``risk`` is the value the interval must hold (default: the pool risk).
     """
-    known = oracle_scores(truth) if policy.name == "oracle" else truth.scores
-    plan = make_plan(claim, truth.facts, policy, commitment(seed))
-    state = begin(plan, known, seed)
+    plan, state = opened(truth, policy, claim, seed)
     true_risk = float(truth.loss.mean()) if risk is None else risk
     began = time.process_time()
-    while state.stop_reason is None and can_draw(plan, state):
-        draw = propose(plan, state)
-        state = apply(plan, state, draw)
-        state = observe(plan, state, draw.round, float(truth.loss[draw.item]))
+    for _ in rounds(plan, state, truth.loss_of):
+        pass
     seconds = time.process_time() - began
     interval = state.interval
     run = Run(
@@ -102,3 +116,18 @@ def simulate(
         answers=tuple(one.answer for one in state.decisions),
     )
     return run, state
+
+
+def strata_means(state: State) -> Floats:
+    """The calibrated mean losses of the strata now, on the unit scale; shape [K]."""
+    predictor = state.fold.predictor
+    if not isinstance(predictor, CalibratedPredictor):
+        raise TypeError(predictor)
+    return predictor.means.copy()
+
+
+def strata_q(draw: Draw) -> Floats:
+    """The probabilities of the strata at a draw by strata, shape [K]."""
+    if draw.strata_q is None:
+        raise TypeError(draw)
+    return draw.strata_q

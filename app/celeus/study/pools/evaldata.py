@@ -12,8 +12,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from app.errors import InvalidValue
-from app.study.files import arrays
+from celeus.study.engine.files import arrays, refused
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.int64]
@@ -42,33 +41,30 @@ def probabilities(path: Path, model: str) -> tuple[Floats, Labels]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answers:
-    """What every model answered (``given``, shape [N, models]) and what is right ([N])."""
+    """What every model answered (``predictions``, shape [N, models]) and what is right ([N])."""
 
     path: Path
-    given: NDArray[Any]
+    predictions: NDArray[Any]
     right: NDArray[Any]
     models: tuple[str, ...]
 
     def of(self, *names: str) -> NDArray[Any]:
         """The answers of some models, shape [N, names]; refuses names that are not there."""
-        return self.given[:, [_place(self.path, self.models, name) for name in names]]
+        return self.predictions[:, [_place(self.path, self.models, name) for name in names]]
 
 
-def answers(path: Path, given: str, right: str) -> Answers:
+def answers(path: Path, predictions: str, right: str) -> Answers:
     """The arrays of these names; refuses a file that does not hold them, or misshapen."""
-    data = arrays(path, (given, right, "models"))
+    data = arrays(path, (predictions, right, "models"))
     models = _names(data["models"])
     items = data[right].size
     if data[right].shape != (items,) or items == 0:
         raise refused(path, right, "[N] answers, N at least 1", data[right].shape)
-    if data[given].shape != (items, len(models)):
-        raise refused(path, given, f"[{items}, {len(models)}] answers", data[given].shape)
-    return Answers(path, data[given], data[right], models)
-
-
-def refused(path: Path, name: str, rule: str, found: object) -> InvalidValue:
-    """The refusal of a file: what must be what, and what was found there."""
-    return InvalidValue(f"{path}: {name} must be {rule}; found {found}", field=name, rule=rule)
+    if data[predictions].shape != (items, len(models)):
+        raise refused(
+            path, predictions, f"[{items}, {len(models)}] answers", data[predictions].shape
+        )
+    return Answers(path, data[predictions], data[right], models)
 
 
 def _names(models: NDArray[Any]) -> tuple[str, ...]:
@@ -77,6 +73,6 @@ def _names(models: NDArray[Any]) -> tuple[str, ...]:
 
 def _place(path: Path, models: tuple[str, ...], model: str) -> int:
     if model not in models:
-        found = ", ".join(models)[:100]
-        raise refused(path, "models", f"names, {model} among them", found)
+        names = ", ".join(models)[:100]
+        raise refused(path, "models", f"names, {model} among them", names)
     return models.index(model)

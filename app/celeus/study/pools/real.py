@@ -1,36 +1,35 @@
-"""Losses of the models in the real pools, and what else is known of them before any label.
+"""Real pools: losses of their models, and the surrogates and scores known before any label.
 
 Notation: f, g predictive distributions of the target and of a smaller model, y true label, y_f
 the most probable class of f. Only the loss looks at y.
 
     loss            value                                surrogate and score
-    zero_one        1[y_f != y]                          strategy A, B or C (``core.surrogates``)
+    zero_one        1[y_f != y]                          strategy A, B or C (``surrogates``)
     cross_entropy   -log f(y), clipped at U = log 100    strategy A, B or C
     brier           (sum f^2 - 2 f(y) + 1) / 2           its mean if y came from g; sqrt(s (1 - s))
     doubt           1 - f(y)                             its mean if y came from g; sqrt(s (1 - s))
 
 U is a round number chosen without a look at any loss: a probability below 1 % counts as 1 %.
-The vote pools (``cells``) have a 0-1 loss; their surrogate is the share of five weaker models that
-disagree with the target.
+The vote pools have a 0-1 loss; their surrogate is the share of five weaker models that disagree
+with the target.
 """
 
 import math
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from app.core.losses import LossKind, LossScale
-from app.core.pool import CHAIN_START, Pool
-from app.core.randomness import uniforms
-from app.core.surrogates import Scores, Strategy, from_probabilities, scores
-from app.study.cells import FILES, cell
-from app.study.checks import on_scale
-from app.study.evaldata import probabilities
-from app.study.simulation import Truth
+from celeus.core.pools.losses import LossKind, LossScale
+from celeus.core.pools.pool import CHAIN_START, Pool
+from celeus.core.pools.surrogates import Scores, Strategy, from_probabilities, scores
+from celeus.core.randomness import uniforms
+from celeus.study.engine.checks import on_scale
+from celeus.study.engine.simulation import Truth, with_spread
+from celeus.study.pools.evaldata import Answers, answers, probabilities
 
 Floats = NDArray[np.float64]
 LossName = Literal["zero_one", "cross_entropy", "brier", "doubt"]
@@ -48,7 +47,14 @@ BILLIONS = {
 """Parameters of the models of ``mmlu.npz``, as their names say."""
 
 VOTES = {"mmlu_pro": "mmlupro-votes", "imagenet": "imagenet-votes"}
-"""The cell of every vote pool."""
+"""What the tables call every vote pool."""
+VOTERS_IMAGENET = (
+    "resnet_v2_101_tf",
+    "densenet201",
+    "resnet_v1_152_tf",
+    "resnet_v1_101_tf",
+    "dpn68b",
+)
 
 LOSSES: tuple[LossName, ...] = ("zero_one", "brier", "doubt", "cross_entropy")
 CROSS_ENTROPY_UPPER = math.log(100.0)
@@ -57,10 +63,10 @@ NOBODY = ""
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A target model, its loss, and the smaller model that guesses it.
+    """A target model, its loss, and the smaller model its surrogate comes from.
 
     ``helper`` is empty where nothing is known of an item beforehand, and where the strategy asks
-    the target alone.
+    the target alone; of several, joined by " + ", the mean distribution is taken.
     """
 
     dataset: str
@@ -72,7 +78,7 @@ class Source:
     @property
     def file(self) -> str:
         """The file it is read from."""
-        return "mmlu.npz" if self.dataset == "mmlu" else FILES[VOTES[self.dataset]]
+        return f"{self.dataset}.npz"
 
 
 def pairs() -> list[tuple[str, str]]:
@@ -88,10 +94,16 @@ def pairs() -> list[tuple[str, str]]:
 @cache
 def truth_of(folder: Path, source: Source) -> Truth:
     """The pool of a source from ``folder``; refuses a file that is no such pool."""
-    if source.dataset != "mmlu":
-        return cell(VOTES[source.dataset], folder)
     path = folder / source.file
-    return on_scale(_mmlu(path, source), f"{path}, {source.model}")
+    if source.dataset == "mmlu":
+        return on_scale(_mmlu(path, source), f"{path}, {source.model}")
+    reader = _mmlu_pro if source.dataset == "mmlu_pro" else _imagenet
+    return on_scale(shuffled(reader(path)), str(path))
+
+
+def shuffled(truth: Truth) -> Truth:
+    """The items in a fixed order at random: files hold them in source order."""
+    return _picked(truth, np.argsort(uniforms(b"cells", "shuffle", truth.loss.size), kind="stable"))
 
 
 def resampled(truth: Truth, seed: bytes) -> Truth:
@@ -101,15 +113,20 @@ def resampled(truth: Truth, seed: bytes) -> Truth:
     """
     items = truth.loss.size
     pick = (uniforms(seed, "resample", items) * items).astype(np.int64)
-    known = truth.scores
-    proxy = None if known.proxy is None else known.proxy[pick]
-    drawn = Scores(known.surrogate[pick], known.weight[pick], proxy)
-    return Truth(truth.loss[pick], drawn, truth.lower, truth.upper)
+    return _picked(truth, pick)
+
+
+def _picked(truth: Truth, items: NDArray[np.int64]) -> Truth:
+    item_scores = truth.scores
+    proxy = None if item_scores.proxy is None else item_scores.proxy[items]
+    scores_of = Scores(item_scores.surrogate[items], item_scores.weight[items], proxy)
+    return Truth(truth.loss[items], scores_of, truth.lower, truth.upper)
 
 
 def _mmlu(path: Path, source: Source) -> Truth:
     f, label = probabilities(path, source.model)
-    g = probabilities(path, source.helper)[0] if source.helper else None
+    helpers = [probabilities(path, one)[0] for one in source.helper.split(" + ") if one]
+    g = sum(helpers[1:], helpers[0]) / len(helpers) if helpers else None
     right = np.take_along_axis(f, label[:, None], axis=1)[:, 0]
     if source.loss in {"brier", "doubt"}:
         return _graded(source.loss, f, g, right)
@@ -123,12 +140,12 @@ def _mmlu(path: Path, source: Source) -> Truth:
         loss = np.clip(-np.log(np.maximum(right, least)), scale.lower, scale.upper)
     columns = from_probabilities(scale, f, g)
     pool = Pool(loss.size, scale, columns, groups=(), items_digest=CHAIN_START)
-    known = scores(pool, _strategy(source))
-    return Truth(loss, known, scale.lower, scale.upper)
+    item_scores = scores(pool, _strategy(source))
+    return Truth(loss, item_scores, scale.lower, scale.upper)
 
 
 def _strategy(source: Source) -> Strategy | None:
-    """None, which is the target alone, where no smaller model is there to be asked."""
+    """The strategy; None, which is the target alone, where there is no smaller model."""
     needs = not (source.loss == "cross_entropy" and source.strategy != "C")
     return None if needs and not source.helper else source.strategy
 
@@ -147,4 +164,24 @@ def _graded(loss: str, f: Floats, g: Floats | None, right: Floats) -> Truth:
         values, surrogate = 1.0 - right, 1.0 - expected
     # Rounding alone leaves the scale.
     values, surrogate = np.clip(values, 0.0, 1.0), np.clip(surrogate, 0.0, 1.0)
-    return Truth(values, Scores(surrogate, np.sqrt(surrogate * (1.0 - surrogate)), None))
+    return Truth(values, with_spread(surrogate))
+
+
+def _mmlu_pro(path: Path) -> Truth:
+    """Five weaker models vote on the answers of the target."""
+    data = answers(path, "pred", "answer")
+    right = (data.predictions == data.right[:, None]).mean(axis=0)
+    ranked = np.argsort(-right, kind="stable")
+    return _votes(data, "gemini-1.5-pro-002_5shots", data.predictions[:, ranked[8:13]])
+
+
+def _imagenet(path: Path) -> Truth:
+    """Five weaker networks vote on the predictions of the target."""
+    data = answers(path, "top1", "label")
+    return _votes(data, "pnasnet_large_tf", data.of(*VOTERS_IMAGENET))
+
+
+def _votes(data: Answers, target: str, voters: NDArray[Any]) -> Truth:
+    own = data.of(target)
+    loss = (own[:, 0] != data.right).astype(np.float64)
+    return Truth(loss, with_spread((voters != own).mean(axis=1)))

@@ -1,9 +1,10 @@
-"""The synthetic setting of the paper's coverage table, with a population risk known exactly.
+"""Our reading of the synthetic setting of the paper's coverage table; the population risk is known.
 
 Every item belongs to one of ``groups`` latent groups, each with the same chance; the groups' risks
-are evenly spaced, in the paper from 0.1 to 0.9. Losses are Bernoulli with the risk of the group.
-The surrogate is that risk plus Gaussian noise, clipped to [0, 1], and the score sqrt(s (1 - s)).
-Embeddings are standard Gaussian and independent of all this: nothing can be learnt from them.
+are evenly spaced, in the paper from 0.1 to 0.9 (the numbers of items, groups and dimensions and the
+noise are not published). Losses are Bernoulli with the risk of the group. The surrogate is that
+risk plus Gaussian noise, clipped to [0, 1], and the score sqrt(s (1 - s)). Embeddings are standard
+Gaussian and independent of all this: nothing can be learnt from them.
 """
 
 from dataclasses import dataclass
@@ -12,10 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from app.core.randomness import uniforms
-from app.core.surrogates import Scores
-from app.errors import InvalidValue
-from app.study.simulation import Truth
+from celeus.core.randomness import uniforms
+from celeus.errors import InvalidValue
+from celeus.study.engine.simulation import Truth, with_spread
 
 Floats = NDArray[np.float64]
 
@@ -48,7 +48,7 @@ class World:
         loss = (uniforms(seed, "loss", self.items) < chance).astype(np.float64)
         noise = self.noise * ndtri(uniforms(seed, "surrogate", self.items))
         surrogate = np.clip(chance + noise, 0.0, 1.0)
-        return Truth(loss, Scores(surrogate, np.sqrt(surrogate * (1.0 - surrogate)), None))
+        return Truth(loss, with_spread(surrogate))
 
     def embeddings(self, seed: bytes) -> Floats:
         """Embeddings of the items of ``pool(seed)``, shape [items, dimensions]."""

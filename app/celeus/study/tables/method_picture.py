@@ -1,6 +1,6 @@
 """The picture of ``docs/method.md``: three policies on one pool; what ``sharp`` draws and learns.
 
-    python -m app.study.pictures docs/method.png
+    python -m celeus.study.tables.method_picture docs/method.png
 
 The pool is made up: the surrogate ranks the items well and is far too sure of itself, which is
 what surrogates from confident models look like.
@@ -17,22 +17,20 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy.special import expit, ndtri
 
-from app.core.eprocess import Interval
-from app.core.ledger import Draw
-from app.core.plan import Claim
-from app.core.policies import policy_named
-from app.core.randomness import uniforms
-from app.core.session import State
-from app.core.strata import strata_of
-from app.core.surrogates import Scores
-from app.study.simulation import Truth, seed_of, simulate
+from celeus.core.interval import Interval
+from celeus.core.ledger import Draw
+from celeus.core.plans.plan import Claim
+from celeus.core.plans.policies import policy_named
+from celeus.core.pools.strata import strata_of
+from celeus.core.randomness import uniforms
+from celeus.core.sessions.state import State
+from celeus.study.engine.simulation import Truth, seed_of, simulate, with_spread
 
 Floats = NDArray[np.float64]
 
 ITEMS = 10_000
 PRECISION = 0.05
 COLOURS = {"evalue": "#8d8d8d", "celeus": "#c8553d", "sharp": "#0b6e4f"}
-_DOTS_PER_INCH = 150
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +49,7 @@ def overconfident(items: int) -> Truth:
     feature = ndtri(uniforms(b"picture", "feature", items))
     loss = uniforms(b"picture", "loss", items) < expit(2.0 * feature - 2.3)
     surrogate = expit(4.0 * feature - 3.8)
-    weight = np.sqrt(surrogate * (1.0 - surrogate))
-    return Truth(loss.astype(np.float64), Scores(surrogate, weight, None))
+    return Truth(loss.astype(np.float64), with_spread(surrogate))
 
 
 def sessions(truth: Truth, precision: float, run: int = 0) -> dict[str, State]:
@@ -65,35 +62,39 @@ def groups(truth: Truth, state: State) -> Groups:
     """What a finished session of ``sharp`` drew of every stratum, and what it learnt."""
     strata = strata_of(truth.scores, Interval(truth.lower, truth.upper))
     first = [int(np.argmax(strata.code == one)) for one in range(strata.count)]
-    guess = [state.fold.guesses.of(Draw(round=1, item=item, q=1.0, seen=0)) for item in first]
-    drawn = np.bincount(strata.code[state.proposal.drawn_in > 0], minlength=strata.count)
+    means = [
+        state.fold.predictor.surrogate(Draw(round=1, item=item, q=1.0, seen=0)) for item in first
+    ]
+    draws = np.bincount(strata.code[state.proposal.drawn_in > 0], minlength=strata.count)
     total = np.bincount(strata.code, weights=truth.loss)
     order = np.argsort(strata.base)
     return Groups(
         surrogate=strata.base[order],
         true_mean=(total / strata.size)[order],
-        recalibrated=np.array(guess)[order],
-        drawn=(drawn / strata.size)[order],
+        recalibrated=np.array(means)[order],
+        drawn=(draws / strata.size)[order],
     )
 
 
 def draw(path: Path, items: int = ITEMS, precision: float = PRECISION) -> dict[str, int]:
     """Write the picture as PNG; returns the labels every policy needed."""
     truth = overconfident(items)
-    found = sessions(truth, precision)
-    seen = groups(truth, found["sharp"])
+    states = sessions(truth, precision)
+    strata = groups(truth, states["sharp"])
     figure = Figure(figsize=(11.0, 4.8), layout="constrained")
-    grid = figure.add_gridspec(2, 2, width_ratios=(3, 2))
-    _courses(figure.add_subplot(grid[:, 0]), found, float(truth.loss.mean()), precision)
-    _shares(figure.add_subplot(grid[0, 1]), seen, found["sharp"].folded / items)
-    _guesses(figure.add_subplot(grid[1, 1]), seen)
-    figure.savefig(path, dpi=_DOTS_PER_INCH, format="png")
-    return {name: state.folded for name, state in found.items()}
+    axes = figure.subplot_mosaic("AB;AC", width_ratios=(3, 2))
+    _intervals(axes["A"], states, float(truth.loss.mean()), precision)
+    _strata(axes["B"], axes["C"], strata, states["sharp"].folded / items)
+    for one in axes.values():
+        one.spines[["top", "right"]].set_visible(False)
+        one.legend(frameon=False, fontsize="small")
+    figure.savefig(path, dpi=150, format="png")
+    return {name: state.folded for name, state in states.items()}
 
 
-def _courses(axes: Axes, found: Mapping[str, State], risk: float, precision: float) -> None:
+def _intervals(axes: Axes, states: Mapping[str, State], risk: float, precision: float) -> None:
     """The interval by labels: nothing is known at first, the session ends at its precision."""
-    for name, state in found.items():
+    for name, state in states.items():
         labels = np.arange(1, state.folded + 1)
         lower = [100.0 * point.interval.lower for point in state.points]
         upper = [100.0 * point.interval.upper for point in state.points]
@@ -103,49 +104,32 @@ def _courses(axes: Axes, found: Mapping[str, State], risk: float, precision: flo
         axes.plot(labels, upper, color=COLOURS[name], lw=1.2)
         axes.plot([state.folded] * 2, [lower[-1], upper[-1]], color=COLOURS[name], lw=2.5)
     axes.axhline(100.0 * risk, color="black", ls="--", lw=1, label="true risk")
-    axes.set_ylim(0.0, min(100.0, 100.0 * (risk + 5.0 * precision)))
-    axes.set_xlim(0, max(state.folded for state in found.values()) * 1.03)
-    axes.set_xlabel(f"labels, of {_grouped(next(iter(found.values())).items)} items")
-    axes.set_ylabel("risk of the pool (%)")
-    axes.set_title(f"The interval, down to a width of {100.0 * precision:g} points")
-    _finish(axes)
-
-
-def _shares(axes: Axes, seen: Groups, overall: float) -> None:
-    """How much of every stratum was drawn."""
-    axes.bar(
-        np.arange(1, seen.drawn.size + 1), 100.0 * seen.drawn, color=COLOURS["sharp"], alpha=0.6
+    most = max(state.folded for state in states.values())
+    axes.set(
+        xlim=(0, most * 1.03),
+        ylim=(0.0, min(100.0, 100.0 * (risk + 5.0 * precision))),
+        xlabel=f"labels, of {_grouped(next(iter(states.values())).items)} items",
+        ylabel="risk of the pool (%)",
+        title=f"The interval, down to a width of {100.0 * precision:g} points",
     )
-    axes.axhline(100.0 * overall, color="black", ls=":", lw=1, label="whole pool")
-    axes.set_ylabel("items drawn (%)")
-    axes.set_title("sharp: where it looks")
-    _strata_axis(axes, seen.drawn.size)
 
 
-def _guesses(axes: Axes, seen: Groups) -> None:
-    """The surrogate as it came, the surrogate as it is used in the end, and the truth."""
-    number = np.arange(1, seen.drawn.size + 1)
-    axes.plot(
-        number, 100.0 * seen.surrogate, color="#8d8d8d", ls="--", label="surrogate, as it came"
+def _strata(draw_axes: Axes, mean_axes: Axes, strata: Groups, overall: float) -> None:
+    """How much of every stratum was drawn; what its surrogate was, is used as, and is."""
+    count, colour = strata.drawn.size, COLOURS["sharp"]
+    number = np.arange(1, count + 1)
+    draw_axes.bar(number, 100.0 * strata.drawn, color=colour, alpha=0.6)
+    draw_axes.axhline(100.0 * overall, color="black", ls=":", lw=1, label="whole pool")
+    draw_axes.set(ylabel="items drawn (%)", title="sharp: where it looks")
+    mean_axes.plot(
+        number, 100.0 * strata.surrogate, "--", color="#8d8d8d", label="surrogate, as it came"
     )
-    axes.plot(number, 100.0 * seen.recalibrated, color=COLOURS["sharp"], label="recalibrated")
-    axes.plot(number, 100.0 * seen.true_mean, "k.", ms=5, label="true mean loss")
-    axes.set_ylabel("loss (%)")
-    axes.set_title("sharp: what it learns")
-    axes.set_xlabel("stratum, by surrogate")
-    _strata_axis(axes, seen.drawn.size)
-
-
-def _strata_axis(axes: Axes, count: int) -> None:
-    axes.set_xlim(0.3, count + 0.7)
-    axes.set_xticks(np.arange(1, count + 1, max(1, count // 5)))
-    axes.set_ylim(bottom=0.0)
-    _finish(axes)
-
-
-def _finish(axes: Axes) -> None:
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, fontsize="small")
+    mean_axes.plot(number, 100.0 * strata.recalibrated, color=colour, label="recalibrated")
+    mean_axes.plot(number, 100.0 * strata.true_mean, "k.", ms=5, label="true mean loss")
+    mean_axes.set(ylabel="loss (%)", title="sharp: what it learns", xlabel="stratum, by surrogate")
+    for axes in (draw_axes, mean_axes):
+        axes.set(xlim=(0.3, count + 0.7), xticks=number[:: max(1, count // 5)])
+        axes.set_ylim(bottom=0.0)
 
 
 def _grouped(count: int) -> str:

@@ -1,9 +1,9 @@
 """The documentation: its files, where each is shown, and how they lead to each other.
 
-In a checkout these are README.md, CHANGELOG.md and `docs/`; a wheel carries them in `app/_docs`.
+In a checkout these are README.md, CHANGELOG.md and `docs/`; a wheel carries them in `celeus/_docs`.
 """
 
-import mimetypes
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,29 +12,15 @@ from posixpath import normpath
 from types import MappingProxyType
 from typing import Self
 
-from app.web.assets import Asset
-from app.web.markdown import Rendered, rendered
+from celeus.web.documents.markdown import Rendered, rendered
 
 HOME = "/docs"
-START = "docs/index.md"
-SHELVES: Mapping[str, Sequence[str]] = MappingProxyType(
-    {
-        "Begin": ("index", "tutorial", "readme"),
-        "Understand": ("concepts", "method"),
-        "Do": (
-            *("planning", "labelling", "howto-llm-judge", "howto-annotators"),
-            *("howto-surrogates", "gate", "operations"),
-        ),
-        "Look up": ("api", "certificates"),
-        "Evidence": ("coverage", "study", "labels", "benchmarks", "trust"),
-        "Project": ("dependencies", "changelog"),
-    }
-)
-"""The pages by what somebody comes for; others stand at the end."""
+INDEX = "docs/index.md"
 ELSEWHERE: Mapping[str, str] = MappingProxyType({"openapi/openapi.json": "/openapi.json"})
 """What pages link to and this service shows in another place."""
 _ROOT_PAGES = ("README.md", "CHANGELOG.md")
-_OTHERS = "More"
+_PICTURES = {".png", ".svg"}
+_LISTING = re.compile(r"^## (.+)$|^- \[.*?\]\((.+?)\)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -47,7 +33,7 @@ class Document:
     @property
     def address(self) -> str:
         """Where it is shown."""
-        return HOME if self.name == "index" else f"{HOME}/{self.name}"
+        return _address(self.name)
 
 
 class Library:
@@ -57,49 +43,45 @@ class Library:
         self._files = dict(files)
 
     @classmethod
-    def found(cls) -> Self:
+    def load(cls) -> Self:
         """The documents that came with this code; none where nobody brought them."""
-        package = Path(__file__).parents[1]
+        package = Path(__file__).parents[2]
         carried = package / "_docs"
-        if carried.is_dir():
-            root, folder = carried, carried
-        else:
-            root, folder = package.parent, package.parent / "docs"
+        root = carried if carried.is_dir() else package.parents[1]
+        folder = carried if carried.is_dir() else root / "docs"
         files = {f"docs/{path.relative_to(folder).as_posix()}": path for path in folder.rglob("*")}
-        files |= {name: root / name for name in _ROOT_PAGES}
         for name in _ROOT_PAGES:
             # The wheel's folder holds them beside the others
             files.pop(f"docs/{name}", None)
+            files[name] = root / name
         return cls({name: path for name, path in sorted(files.items()) if path.is_file()})
 
     @cached_property
     def documents(self) -> Mapping[str, Document]:
         """Every page by its name."""
-        pages = [path for path in self._files if path.endswith(".md")]
-        return {_name(path): Document(_name(path), self._rendered(path)) for path in pages}
+        pages = {_name(path): path for path in self._files if path.endswith(".md")}
+        return {name: Document(name, self._render(path)) for name, path in pages.items()}
 
     @cached_property
-    def shelves(self) -> Sequence[tuple[str, Sequence[Document]]]:
-        """The pages in the order of the navigation."""
-        named = {name for names in SHELVES.values() for name in names}
-        # Pages in folders are what others lead to
-        others = tuple(name for name in self.documents if name not in named and "/" not in name)
-        found = []
-        for shelf, names in [*SHELVES.items(), (_OTHERS, others)]:
-            there = [self.documents[name] for name in names if name in self.documents]
-            if there:
-                found.append((shelf, there))
-        return found
+    def shelves(self) -> Mapping[str, Sequence[Document]]:
+        """The pages by what somebody comes for, as the index lists them."""
+        shelves: dict[str, list[Document]] = {}
+        by_address = {document.address: document for document in self.documents.values()}
+        for shelf, link in _LISTING.findall(self._files[INDEX].read_text(encoding="utf-8")):
+            if shelf:
+                shelves[shelf] = pages = []
+            elif (document := by_address.get(self.address(INDEX, link) or "")) is not None:
+                pages.append(document)
+        return shelves
 
     @cached_property
-    def pictures(self) -> Mapping[str, Asset]:
-        """What is no page, by its place below the documentation's address."""
-        found = {}
-        for path, file in self._files.items():
-            media = mimetypes.guess_type(path)[0]
-            if media in {"image/png", "image/svg+xml"}:
-                found[path.removeprefix("docs/")] = Asset(file.read_bytes(), media)
-        return found
+    def pictures(self) -> Mapping[str, Path]:
+        """The files of pictures, by their places below the documentation's address."""
+        return {
+            path.removeprefix("docs/"): file
+            for path, file in self._files.items()
+            if file.suffix in _PICTURES
+        }
 
     def address(self, page: str, link: str) -> str | None:
         """Where a link in a page leads here; both are as the repository has them."""
@@ -111,14 +93,18 @@ class Library:
             return ELSEWHERE[target]
         if target not in self._files:
             return None
-        if not target.endswith(".md"):
-            return f"{HOME}/{target.removeprefix('docs/')}"
-        return (HOME if target == START else f"{HOME}/{_name(target)}") + mark + section
+        return _address(_name(target)) + mark + section
 
-    def _rendered(self, path: str) -> Rendered:
+    def _render(self, path: str) -> Rendered:
         text = self._files[path].read_text(encoding="utf-8")
         return rendered(text, lambda link: self.address(path, link))
 
 
 def _name(path: str) -> str:
-    return path.removeprefix("docs/").removesuffix(".md").lower()
+    """The name of a page, or of another file as it is."""
+    path = path.removeprefix("docs/")
+    return path.removesuffix(".md").lower() if path.endswith(".md") else path
+
+
+def _address(name: str) -> str:
+    return HOME if name == "index" else f"{HOME}/{name}"

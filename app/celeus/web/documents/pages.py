@@ -8,14 +8,20 @@ import asyncio
 from functools import cache
 
 from fastapi import Request, Response
+from fastapi.staticfiles import StaticFiles
 
-from app.api.tags import still_holds
-from app.errors import NotFound
-from app.web.library import HOME, Library
-from app.web.pages import AnyonesPage, page_router
+from celeus.api.wire.problems import PROBLEMS_PAGE, explained
+from celeus.errors import NotFound
+from celeus.web.documents.library import HOME, Library
+from celeus.web.pages import AnyonesPage, page_router, templates_of
 
 REFERENCE = "/reference"
 REDOC_POLICY = {"style-src": "'self' 'unsafe-inline'", "worker-src": "blob:"}
+_PICTURE_HEADERS = {
+    "Cache-Control": "private, no-cache",
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'",
+    "X-Content-Type-Options": "nosniff",
+}
 
 router = page_router()
 
@@ -33,35 +39,30 @@ async def reference(view: AnyonesPage) -> Response:
     return view.page("reference.html", policy=REDOC_POLICY)
 
 
+@router.get(PROBLEMS_PAGE)
+async def problems(request: Request) -> Response:
+    """What every refusal means; for everybody, because requests without a key are refused too."""
+    return templates_of(request).page("problems.html", None, {"problems": explained()})
+
+
 @router.get(HOME + "/{path:path}")
 async def document(view: AnyonesPage, request: Request, path: str) -> Response:
     """A page of the documentation, or a picture in one."""
-    library = await _library()
+    library = await asyncio.to_thread(_library)
     picture = library.pictures.get(path)
     if picture is not None:
-        headers = {
-            "Cache-Control": "private, no-cache",
-            "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'",
-            "ETag": picture.etag,
-            "X-Content-Type-Options": "nosniff",
-        }
-        if still_holds(request, picture.etag):
-            return Response(status_code=304, headers=headers)
-        return Response(picture.content, headers=headers, media_type=picture.media_type)
-    found = library.documents.get(path)
-    if found is None:
+        answer = StaticFiles().file_response(picture, picture.stat(), request.scope)
+        answer.headers.update(_PICTURE_HEADERS)
+        return answer
+    page = library.documents.get(path)
+    if page is None:
         raise NotFound("The documentation has no such page.", field="path", value=path)
-    return view.page("document.html", document=found, shelves=library.shelves, reference=REFERENCE)
-
-
-async def _library() -> Library:
-    """The documentation; read once, and not while others wait."""
-    return await asyncio.to_thread(_read)
+    return view.page("document.html", document=page, library=library, reference=REFERENCE)
 
 
 @cache
-def _read() -> Library:
-    library = Library.found()
-    # All at once: the navigation names every page by its title.
+def _library() -> Library:
+    """The documentation, rendered once."""
+    library = Library.load()
     _ = library.shelves, library.pictures
     return library

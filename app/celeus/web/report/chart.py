@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from app.operations.reports import Point
+from celeus.operations.insights.report import Point
 
 WIDTH, HEIGHT = 720, 360
 LEFT, RIGHT, TOP, BOTTOM = 62, 14, 14, 48
@@ -53,22 +53,21 @@ class Chart:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What is to be seen: losses times ``factor``, and marks as (place, kind)."""
+class ChartData:
+    """What is to be seen: losses, and marks as (place, kind)."""
 
     points: Sequence[Point]
     lower: float
     upper: float
-    factor: float = 1.0
     levels: Sequence[tuple[float, str]] = ()
     moments: Sequence[tuple[int, str]] = ()
 
 
-def chart(wanted: Wanted) -> Chart:
+def chart(data: ChartData) -> Chart:
     """The chart of a course; before the first label the interval is the whole scale."""
-    points = [Point(0, math.nan, wanted.lower, wanted.upper), *wanted.points]
+    points = [Point(0, math.nan, data.lower, data.upper), *data.points]
     last = max(points[-1].round, 1)
-    low, high = _span(wanted, points)
+    low, high = _span(data, points)
 
     def across(round_: float) -> float:
         return LEFT + (WIDTH - RIGHT - LEFT) * round_ / last
@@ -81,14 +80,13 @@ def chart(wanted: Wanted) -> Chart:
     ends = [f"{across(one.round):.2f},{up(one.upper):.2f}" for one in points]
     ends += [f"{across(one.round):.2f},{up(one.lower):.2f}" for one in reversed(points)]
     middle = [f"{across(one.round):.2f},{up(one.estimate):.2f}" for one in points[1:]]
-    factor = wanted.factor
     return Chart(
         band="M" + "L".join(ends) + "Z",
         middle="M" + "L".join(middle) if middle else "",
         across=[Tick(across(at), f"{at:g}") for at in nice(0, last, whole=True)],
-        up=[Tick(up(at / factor), _written(at)) for at in nice(low * factor, high * factor)],
-        levels=[Mark(up(at), kind) for at, kind in wanted.levels if low <= at <= high],
-        moments=[Mark(across(at), kind) for at, kind in wanted.moments],
+        up=[Tick(up(at), _label(at)) for at in nice(low, high)],
+        levels=[Mark(up(at), kind) for at, kind in data.levels if low <= at <= high],
+        moments=[Mark(across(at), kind) for at, kind in data.moments],
     )
 
 
@@ -103,23 +101,23 @@ def nice(low: float, high: float, *, whole: bool = False) -> list[float]:
     return [float(number * step) for number in range(first, last + 1)]
 
 
-def _span(wanted: Wanted, points: Sequence[Point]) -> tuple[float, float]:
+def _span(data: ChartData, points: Sequence[Point]) -> tuple[float, float]:
     """The losses to be seen: all intervals but the first wide ones, and the levels."""
     begin = CUT_AFTER * points[-1].round
-    seen = [one for one in points if one.round >= begin] or [points[-1]]
-    levels = [at for at, _ in wanted.levels]
-    low = min([one.lower for one in seen] + levels)
-    high = max([one.upper for one in seen] + levels)
-    room = MARGIN * (high - low) or MARGIN * (wanted.upper - wanted.lower)
-    low, high = max(wanted.lower, low - room), min(wanted.upper, high + room)
-    return (low, high) if low < high else (wanted.lower, wanted.upper)
+    visible = [one for one in points if one.round >= begin] or [points[-1]]
+    levels = [at for at, _ in data.levels]
+    low = min([one.lower for one in visible] + levels)
+    high = max([one.upper for one in visible] + levels)
+    room = MARGIN * (high - low) or MARGIN * (data.upper - data.lower)
+    low, high = max(data.lower, low - room), min(data.upper, high + room)
+    return (low, high) if low < high else (data.lower, data.upper)
 
 
-def _written(number: float) -> str:
+def _label(number: float) -> str:
     return f"{number:.6g}"
 
 
-def thinned(points: Sequence[Point], rows: int) -> list[Point]:
+def thin(points: Sequence[Point], rows: int) -> list[Point]:
     """About ``rows`` of the points, the last one among them."""
     step = max(1, -(-len(points) // rows))
     return [*reversed(points[::-1][::step])]

@@ -1,4 +1,4 @@
-"""The report on the wire: one page about a session, to be read, kept, printed and passed on.
+"""The report: one page about a session, to be read, kept, printed and passed on.
 
 The page needs nothing but itself: its styles are in it, it has no script, and its chart is an SVG
 that was drawn here. The policy that says so to the browser is in the page too, for the file that
@@ -10,29 +10,28 @@ import hashlib
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from app.api.charts import Chart, Wanted, chart, thinned
-from app.api.dependencies import Reads, SessionId
-from app.api.problems import responses
-from app.api.system import service_version
-from app.api.wording import Wording, count
-from app.errors import LedgerBroken, SessionNotFound
-from app.operations.poolrecord import PoolRecord
-from app.operations.reports import Account, report
-from app.quoting import printable
+from celeus.api.access.parameters import Reads, SessionId
+from celeus.api.system import service_version
+from celeus.api.wire.problems import responses
+from celeus.errors import LedgerBroken, SessionNotFound
+from celeus.operations.insights.report import Account, report
+from celeus.operations.pools.record import PoolRecord
+from celeus.quoting import printable
+from celeus.web.pages import templates_of
+from celeus.web.rendering import REPORT_TEMPLATES, Templates
+from celeus.web.report.chart import Chart, ChartData, chart, thin
+from celeus.web.report.wording import Wording
 
 router = APIRouter(prefix="/v1/sessions", tags=["history"])
 
 POINTS = 400
 ROWS = 24
-_TEMPLATES = Path(__file__).parent / "templates"
 
 
 @router.get(
@@ -43,12 +42,12 @@ _TEMPLATES = Path(__file__).parent / "templates"
     responses=responses(SessionNotFound, LedgerBroken)
     | {200: {"content": {"text/html": {}}, "description": "One HTML page that needs no other."}},
 )
-async def get_report(rooms: Reads, session_id: SessionId) -> Response:
+async def get_report(request: Request, context: Reads, session_id: SessionId) -> Response:
     """The claim in a sentence, the interval by labels, assumptions, plan, and certificate.
 
     The page loads nothing and runs nothing: it may be kept as a file, or printed.
     """
-    told, pool = await report(rooms, session_id, POINTS)
+    account, pool = await report(context, session_id, POINTS)
     headers = {
         "Cache-Control": "no-store",
         "Content-Security-Policy": f"{_policy()}; frame-ancestors 'none'",
@@ -56,49 +55,48 @@ async def get_report(rooms: Reads, session_id: SessionId) -> Response:
         "Referrer-Policy": "no-referrer",
         "Content-Disposition": f'inline; filename="ses_{session_id.hex}.report.html"',
     }
-    return HTMLResponse(printable(rendered(told, pool)), headers=headers)
+    page = rendered(templates_of(request), account, pool)
+    return HTMLResponse(printable(page), headers=headers)
 
 
-def rendered(told: Account, pool: PoolRecord) -> str:
+def rendered(templates: Templates, account: Account, pool: PoolRecord) -> str:
     """The page."""
-    words = Wording(told, pool.scale)
-    page: str = _template().render(
-        told=told,
-        plan=told.plan,
+    words = Wording(account, pool.scale)
+    return templates.text(
+        "report.html",
+        told=account,
+        plan=account.plan,
         pool=pool,
-        status=told.document,
+        status=account.document,
         # Sessions older than names have none
-        name=told.document.get("name") or pool.name,
+        name=account.document.get("name") or pool.name,
         words=words,
         figures=words.figures,
-        chart=_chart(told, words),
-        rows=thinned(told.points, ROWS),
-        rounds=told.document["rounds"],
-        parameters=_parameters(told.plan.policy.parameters()),
+        chart=_chart(account),
+        rows=thin(account.points, ROWS),
+        rounds=account.document["rounds"],
+        parameters=_parameters(account.plan.policy.parameters()),
         style=Markup(_style()),  # noqa: S704 -- our own file
         policy=_policy(),
         version=service_version(),
-        made=_minute(told.at),
-        opened=_minute(datetime.fromisoformat(told.document["created_at"])),
-        issued="" if told.certified is None else _minute(told.certified.issued_at),
+        made=_minute(account.at),
+        opened=_minute(datetime.fromisoformat(account.document["created_at"])),
+        issued="" if account.certified is None else _minute(account.certified.issued_at),
     )
-    return page
 
 
-def _chart(told: Account, words: Wording) -> Chart:
-    figures = words.figures
-    levels = [(one["threshold"], "asked") for one in told.document["decisions"]]
-    precision = told.document["precision"]
-    if precision is not None and told.points:
-        low = told.document["estimate"] - precision / 2.0
+def _chart(account: Account) -> Chart:
+    levels = [(one["threshold"], "asked") for one in account.document["decisions"]]
+    precision = account.document["precision"]
+    if precision is not None and account.points:
+        low = account.document["estimate"] - precision / 2.0
         levels += [(low, "target"), (low + precision, "target")]
-    moments = [] if told.reached is None else [(told.reached, "stop")]
+    moments = [] if account.reached is None else [(account.reached, "stop")]
     return chart(
-        Wanted(
-            points=told.points,
-            lower=told.plan.lower,
-            upper=told.plan.upper,
-            factor=100.0 if figures.percent else 1.0,
+        ChartData(
+            points=account.points,
+            lower=account.plan.lower,
+            upper=account.plan.upper,
             levels=levels,
             moments=moments,
         )
@@ -115,24 +113,11 @@ def _parameters(values: Mapping[str, Any]) -> str:
 
 @cache
 def _style() -> str:
-    return (_TEMPLATES / "report.css").read_text(encoding="utf-8")
+    return (REPORT_TEMPLATES / "report.css").read_text(encoding="utf-8")
 
 
 @cache
 def _policy() -> str:
-    """What the page may do: nothing but look as its own styles say."""
+    """Content security policy of the report: its own styles and nothing else."""
     digest = base64.b64encode(hashlib.sha256(_style().encode()).digest()).decode()
     return f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-
-
-@cache
-def _template() -> Any:  # noqa: ANN401 -- jinja2's, loaded once
-    environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["count"] = count
-    return environment.get_template("report.html")

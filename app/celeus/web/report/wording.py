@@ -1,23 +1,26 @@
-"""Claims in words and figures, for people who did not choose alpha.
+"""Wording of claims for people who did not choose alpha.
 
 Figures are rounded outwards where they bound something: what is said stays as true as what was
 certified.
 """
 
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from collections.abc import Callable
+from decimal import Decimal
+from math import ceil, floor, log10
 from typing import Any
 
-from app.core.losses import LossScale
-from app.operations.reports import Account
+from celeus.core.pools.losses import LossScale
+from celeus.operations.insights.report import Account
 
 SMALLEST_ALPHA_SAID = 1e-6
 NOTHING_LEFT = 1e-9
-"""Of the scale's width: an interval as narrow as that is a number."""
-LEAST_DECIMALS_OF_PERCENT = 1
-DIGITS_OF_A_NUMBER = 5
+"""Fraction of the scale below which an interval is shown as a single number."""
+RESOLUTION_OF_A_NUMBER = 10**-2.7
+"""Fraction of the scale that a single number resolves: four decimals on a scale from 0 to 1."""
 _DIGITS_OF_A_FLOAT = 14
-_GROUPS = "\N{NO-BREAK SPACE}"
-_PERCENT = "\N{NO-BREAK SPACE}%"
+_GROUPS = "\N{NARROW NO-BREAK SPACE}"
+_PERCENT = "\N{NARROW NO-BREAK SPACE}%"
+_MINUS = "\N{MINUS SIGN}"
 _STATES = {
     "active": "open, labels are being collected",
     "target_reached": "open; the precision asked for is reached",
@@ -43,72 +46,55 @@ def sure(alpha: float) -> str:
 
 
 class Scaled:
-    """Losses of one scale in figures, with as many decimals as a width deserves."""
+    """Losses in figures with the decimals a width deserves, by the rules of the pages' format.js.
+
+    They are on the scale of the losses, as in certificates, answers and forms: an error rate is
+    0.28 everywhere, and nowhere 28 %.
+    """
 
     def __init__(self, scale: LossScale, width: float) -> None:
-        self.percent = scale.kind == "zero_one"
-        self._factor = 100.0 if self.percent else 1.0
-        least = LEAST_DECIMALS_OF_PERCENT if self.percent else 0
         whole = scale.upper - scale.lower
-        told, digits = (width, 2) if width > NOTHING_LEFT * whole else (whole, DIGITS_OF_A_NUMBER)
-        # `adjusted` tells the power of ten of the first digit
-        self._decimals = max(least, digits - 1 - Decimal(repr(told * self._factor)).adjusted())
+        resolution = width if width > NOTHING_LEFT * whole else RESOLUTION_OF_A_NUMBER * whole
+        # Two digits of the width, three where the first is a 1
+        self._decimals = max(0, ceil(1.3 - log10(resolution)))
 
     def below(self, value: float) -> str:
         """A figure the value is not under."""
-        return self._said(value, ROUND_FLOOR)
+        return self._figure(value, floor)
 
     def above(self, value: float) -> str:
         """A figure the value is not over."""
-        return self._said(value, ROUND_CEILING)
+        return self._figure(value, ceil)
 
     def nearest(self, value: float) -> str:
         """The nearest figure."""
-        return self._said(value, ROUND_HALF_EVEN)
+        return self._figure(value, lambda steps: floor(steps + Decimal("0.5")))
 
-    def width(self, value: float) -> str:
-        """A width: of percents it is told in points."""
-        if not self.percent:
-            return self._figure(value, ROUND_HALF_EVEN)
-        return f"{self._figure(value, ROUND_HALF_EVEN)} points"
-
-    def asked(self, value: float | None) -> str:
-        """A width somebody asked for."""
-        if value is None:
-            return "none"
-        return f"{self.given(value).removesuffix(_PERCENT)}{' points' if self.percent else ''}"
-
-    def given(self, value: float) -> str:
+    def given(self, value: float | None) -> str:
         """A number somebody chose, as they wrote it."""
-        if not self.percent:
-            return f"{value:.10g}"
-        return f"{100 * Decimal(f'{value:.12g}'):f}".rstrip("0").rstrip(".") + _PERCENT
+        return "none" if value is None else f"{value:.10g}".replace("-", _MINUS)
 
-    def _said(self, value: float, rounding: str) -> str:
-        return self._figure(value, rounding) + (_PERCENT if self.percent else "")
-
-    def _figure(self, value: float, rounding: str) -> str:
+    def _figure(self, value: float, rounded: Callable[[Decimal], int]) -> str:
         # The last digits of a float are noise, which rounding outwards would make a whole step of.
-        exact = Decimal(f"{value * self._factor:.{_DIGITS_OF_A_FLOAT}g}")
-        step = Decimal(1).scaleb(-self._decimals)
-        found = exact.quantize(step, rounding=rounding)
-        return f"{found + 0:f}"
+        steps = Decimal(f"{value * 10**self._decimals:.{_DIGITS_OF_A_FLOAT}g}")
+        return f"{Decimal(rounded(steps)).scaleb(-self._decimals):f}".replace("-", _MINUS)
 
 
 class Wording:
-    """What is to be said of one session."""
+    """The wording of one session's report."""
 
-    def __init__(self, told: Account, scale: LossScale) -> None:
-        self._told = told
-        self._status = told.document
+    def __init__(self, account: Account, scale: LossScale) -> None:
+        self._told = account
+        self._status = account.document
         self._scale = scale
         self.figures = Scaled(scale, self._status["upper"] - self._status["lower"])
-        self.items = count(told.plan.items)
-        self.labels = self._status["round"]
+        self.items = count(account.plan.items)
+        self.in_interval = self._status["rounds"]["in_interval"]
+        self.judged = self._status["rounds"]["judged"]
 
     @property
     def quantity(self) -> str:
-        """What is measured."""
+        """The name of the measured quantity."""
         return {
             "zero_one": "error rate",
             "cross_entropy": "mean cross-entropy loss",
@@ -117,14 +103,12 @@ class Wording:
 
     @property
     def unit(self) -> str:
-        """What an axis says of it."""
-        if self._scale.kind == "zero_one":
-            return "error rate (%)"
+        """The label of the axis."""
         return f"{self.quantity} (lower is better)"
 
     @property
     def where(self) -> str:
-        """What it is measured over."""
+        """The items it is the mean of."""
         if self._told.plan.target == "pool":
             return f"on these {self.items} items"
         return f"on all items of the kind these {self.items} were taken from"
@@ -139,68 +123,82 @@ class Wording:
 
     @property
     def settled(self) -> bool:
-        """Nothing is left to chance: the whole pool is judged."""
+        """Whether the whole pool is judged, so that its mean is known exactly."""
         width = self._status["upper"] - self._status["lower"]
         return bool(
             width <= NOTHING_LEFT * (self._scale.upper - self._scale.lower)
-            and self.labels == self._told.plan.items
+            and self.in_interval == self._told.plan.items
         )
 
     @property
     def sure(self) -> str:
-        """How sure the claim is."""
+        """The confidence of the claim."""
         return sure(self._told.plan.alpha)
 
     @property
     def claim(self) -> str:
         """The claim in one sentence."""
-        judged = f"{count(self.labels)} of {self.items} items were judged"
+        judged_items = self._judged
         what = f"the {self.quantity} {self.where}"
-        if self.labels == 0:
-            return f"Nothing is judged yet: all we know is that {what} lies {self.interval}."
+        if self.in_interval == 0:
+            what = f"all we know is that {what} lies {self.interval}"
+            if self.judged == 0:
+                return f"Nothing is judged yet: {what}."
+            return f"No label is in the interval yet: {what}; {judged_items}."
         if not self._told.plan.policy.recentred:
             return (
                 f"No promise is made: this session ran a form of its policy that serves comparisons"
-                f" only. It arrived at an interval {self.interval} for {what}; {judged}."
+                f" only. It arrived at an interval {self.interval} for {what}; {judged_items}."
             )
         if self.settled:
             return f"Every one of the {self.items} items was judged: {what} is {self.interval}."
         return (
             f"We are {self.sure} sure that {what} is {self.interval},"
-            f" however often anybody looked; {judged}."
+            f" however often anybody looked; {judged_items}."
         )
 
     @property
+    def _judged(self) -> str:
+        """How many items were judged, and how many of them the interval speaks for."""
+        sentence = f"{count(self.judged)} of {self.items} items were judged"
+        if self.judged == self.in_interval:
+            return sentence
+        inside = (
+            f"{count(self.in_interval)} of these are" if self.in_interval else "none of these is"
+        )
+        return f"{sentence}; {inside} in the interval"
+
+    @property
     def conditions(self) -> list[str]:
-        """What has to be said beside the claim, each in a sentence."""
-        found = []
+        """Caveats beside the claim, one sentence each."""
+        lines = []
         if self._told.unjudgeable:
-            found.append(
-                f"Items among them that could not be judged: {count(self._told.unjudgeable)}. Each"
-                " counts as the best possible for the lower end, and as the worst possible for the"
-                " upper one."
+            lines.append(
+                f"Items in the interval that could not be judged: {count(self._told.unjudgeable)}."
+                " Each counts as the best possible for the lower end, and as the worst possible"
+                " for the upper one."
             )
         if self._told.amendments:
-            found.append(
+            lines.append(
                 f"Losses corrected since they were given: {count(self._told.amendments)}. This is"
                 " the claim for the losses as they stand now."
             )
         if self._told.plan.target == "population" and self._told.plan.bound.kind == "margin":
             half = self.figures.given(self._told.plan.bound.half_width)
-            found.append(
+            lines.append(
                 "It is said of more than these items because whoever opened the session vouches"
                 f" that the two differ by at most {half}."
             )
         elif self._told.plan.target == "population":
-            found.append(
+            lines.append(
                 "It is said of more than these items, and holds if they are an independent sample"
                 " of all of that kind."
             )
-        return found
+        return lines
 
     @property
     def standing(self) -> str:
-        """Whether this is the last word."""
+        """Whether the certificate is final or interim, in words."""
         if self._told.closed:
             return "Final: the session is closed, and nothing can be added to it."
         return "Interim: the session is open; more labels may narrow the interval."
@@ -212,13 +210,13 @@ class Wording:
 
     @property
     def saved(self) -> str:
-        """What was spared against judging everything."""
-        left = self._told.plan.items - self.labels
-        if left == 0:
+        """How many labels were saved against judging every item."""
+        remaining = self._told.plan.items - self.judged
+        if remaining == 0:
             return "none: all items were judged"
-        share = f"{100 * left / self._told.plan.items:.1f}{_PERCENT}"
+        share = f"{100 * remaining / self._told.plan.items:.1f}{_PERCENT}"
         verb = "were never" if self._told.closed else "are not"
-        return f"{count(left)} of {self.items} items ({share}) {verb} judged"
+        return f"{count(remaining)} of {self.items} items ({share}) {verb} judged"
 
     @property
     def scale(self) -> str:
@@ -228,13 +226,15 @@ class Wording:
             return "0 (right) or 1 (wrong)"
         return f"{self.quantity}, {low:.10g} to {high:.10g}, lower is better"
 
-    def question(self, asked: dict[str, Any]) -> str:
+    def question(self, asked_question: dict[str, Any]) -> str:
         """A question as a question."""
-        side = "at most" if asked["side"] == "at_most" else "at least"
-        return f"Is the {self.quantity} {side} {self.figures.given(asked['threshold'])}?"
+        side = "at most" if asked_question["side"] == "at_most" else "at least"
+        return f"Is the {self.quantity} {side} {self.figures.given(asked_question['threshold'])}?"
 
-    def answer(self, asked: dict[str, Any]) -> str:
+    def answer(self, asked_question: dict[str, Any]) -> str:
         """Its answer, and when it was given."""
-        if asked["answer"] == "undecided":
+        if asked_question["answer"] == "undecided":
             return "Undecided, for good" if self._told.closed else "Undecided so far"
-        return f"{asked['answer'].capitalize()}, since label {count(asked['round'])}"
+        return (
+            f"{asked_question['answer'].capitalize()}, since label {count(asked_question['round'])}"
+        )

@@ -1,8 +1,8 @@
-"""The page a session is opened on: a pool or a file, a claim, and what it will take."""
+"""The page that opens a session: a pool or a file, a claim, and the planner."""
 
 from fastapi import Response
 
-from app.web.pages import ManagesPage, page_router
+from celeus.web.pages import ManagesPage, page_router
 
 router = page_router()
 
@@ -10,4 +10,4 @@ router = page_router()
 @router.get("/sessions/new")
 async def new_session(view: ManagesPage) -> Response:
     """The form; everything it shows comes by the interface any program uses."""
-    return view.page("newsession.html", upload_limit_bytes=view.rooms.settings.upload_limit_bytes)
+    return view.page("newsession.html", upload_limit_bytes=view.context.settings.upload_limit_bytes)

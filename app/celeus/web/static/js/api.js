@@ -5,6 +5,11 @@ const LONGEST_WAIT_SECONDS = 30;
 
 /** A request that was declined (RFC 9457); status 0: the service was not reached. */
 export class Problem extends Error {
+  /**
+   * @param {number} status
+   * @param {Partial<ProblemBody>} told
+   * @param {number | null} retryAfter
+   */
   constructor(status, told = {}, retryAfter = null) {
     super(told.detail || told.title || "The service cannot be reached.");
     this.name = "Problem";
@@ -28,7 +33,7 @@ export class Problem extends Error {
 
 /** What every write has to show. */
 export function csrf() {
-  return document.querySelector("meta[name=csrf]")?.content ?? "";
+  return document.querySelector("meta[name=csrf]")?.getAttribute("content") ?? "";
 }
 
 /** Where somebody signs in, to come back to this page then. */
@@ -39,12 +44,18 @@ export function loginPath() {
 /**
  * The JSON that a request is answered with (null without a body), else a `Problem` is thrown.
  *
- * `body` is sent as JSON; a FormData, Blob or string is sent as it is. Options: `headers`,
+ * `body` is sent as JSON. Options: `headers`,
  * `signal`, `retry` (how often to try again when the service is busy or away: 3 for GET, else 0;
  * give it for writes that may be repeated), `raw` (resolve with the Response itself).
  *
  * With status 401 the event `signed-out` is dispatched on `window`, and the browser then goes to
  * sign in, unless a listener prevented the event's default.
+ *
+ * @param {string} method
+ * @param {string} path
+ * @param {unknown} [body]
+ * @param {RequestOptions} [options]
+ * @returns {Promise<any>}
  */
 export async function api(method, path, body, options = {}) {
   const retry = options.retry ?? (method === "GET" ? PATIENCE : 0);
@@ -53,37 +64,53 @@ export async function api(method, path, body, options = {}) {
       return await once(method, path, body, options);
     } catch (error) {
       if (!(error instanceof Problem) || !error.passing || attempt >= retry) throw error;
-      await pause(waitSeconds(error, attempt), options.signal);
+      await pause(waitSeconds(error, attempt), options.signal ?? null);
     }
   }
 }
 
+/**
+ * @param {string} method
+ * @param {string} path
+ * @param {unknown} body
+ * @param {RequestOptions} options
+ */
 async function once(method, path, body, options) {
-  const headers = new Headers(options.headers);
+  const { headers: extra, signal, raw } = options;
+  const headers = new Headers(extra);
   headers.set("Accept", "application/json");
   if (method !== "GET" && method !== "HEAD") headers.set("X-CSRF-Token", csrf());
-  let sent = body;
-  if (body !== undefined && !(body instanceof FormData || body instanceof Blob || typeof body === "string")) {
+  /** @type {string | undefined} */
+  let sent;
+  if (body !== undefined) {
     sent = JSON.stringify(body);
     headers.set("Content-Type", "application/json");
   }
   let answer;
   try {
-    answer = await fetch(path, { method, headers, body: sent, credentials: "same-origin", signal: options.signal });
+    answer = await fetch(path, {
+      method,
+      headers,
+      body: sent,
+      credentials: "same-origin",
+      signal,
+    });
   } catch (error) {
-    if (error.name === "AbortError") throw error;
+    if (isAborted(error)) throw error;
     throw new Problem(0);
   }
   if (answer.ok || answer.status === 304) {
-    if (options.raw) return answer;
+    if (raw) return answer;
     const text = await answer.text();
     return text === "" ? null : JSON.parse(text);
   }
   throw await problemOf(answer);
 }
 
+/** @param {Response} answer */
 async function problemOf(answer) {
-  let told = {};
+  /** @type {Partial<ProblemBody>} */
+  let told;
   try {
     told = await answer.json();
   } catch {
@@ -95,17 +122,36 @@ async function problemOf(answer) {
   return problem;
 }
 
+/** Whether an error says that somebody has called the request off. */
+export function isAborted(/** @type {unknown} */ error) {
+  return error instanceof DOMException && error.name === "AbortError";
+}
+
+/** What an error says, whatever was thrown. */
+export function messageOf(/** @type {unknown} */ error) {
+  return error instanceof Error ? error.message : String(error);
+}
+
 function signedOut() {
   const event = new CustomEvent("signed-out", { cancelable: true });
   if (window.dispatchEvent(event)) location.assign(loginPath());
 }
 
+/**
+ * @param {Problem} problem
+ * @param {number} attempt
+ */
 function waitSeconds(problem, attempt) {
   const asked = problem.retryAfter ?? 0.5 * 2 ** attempt;
   // Not all at the same moment
   return Math.min(asked, LONGEST_WAIT_SECONDS) * (1 + 0.3 * Math.random());
 }
 
+/**
+ * @param {number} seconds
+ * @param {AbortSignal | null} signal
+ * @returns {Promise<void>}
+ */
 function pause(seconds, signal) {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(resolve, 1000 * seconds);

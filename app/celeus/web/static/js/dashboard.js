@@ -1,8 +1,18 @@
 /* The dashboard: cards that are kept up to date while somebody sees them. */
 
-import { api } from "./api.js";
-import { announce, byId, el, fill, given } from "./dom.js";
-import { count, counted, lowerEnd, nameOf, number, progressOf, stateOf, upperEnd } from "./format.js";
+import { api, messageOf } from "./api.js";
+import { announce, byId, el, fill, given, only } from "./dom.js";
+import {
+  count,
+  counted,
+  lowerEnd,
+  nameOf,
+  number,
+  progressOf,
+  resolutionOf,
+  stateOf,
+  upperEnd,
+} from "./format.js";
 import { span } from "./span.js";
 
 const CARDS_AT_ONCE = 48;
@@ -10,18 +20,25 @@ const LOOK_MS = 2_500;
 const LOOK_FOR_NEW_MS = 10_000;
 const TOGETHER = 4;
 
+/** @typedef {{ item: HTMLLIElement, session: Session }} Card */
+
+/** @type {SessionState | null} */
 const state = given("filter");
+/** @type {Map<string, Card>} */
 const cards = new Map();
+/** @type {Set<Element>} */
 const seen = new Set();
+/** @type {string | null} */
 let next = null;
 
 const watcher = new IntersectionObserver((entries) => {
   for (const entry of entries) {
-    if (entry.isIntersecting) seen.add(entry.target.dataset.id);
-    else seen.delete(entry.target.dataset.id);
+    if (entry.isIntersecting) seen.add(entry.target);
+    else seen.delete(entry.target);
   }
 });
 
+/** @param {Session} session */
 function card(session) {
   const { word, kind } = stateOf(session);
   const progress = progressOf(session);
@@ -31,15 +48,27 @@ function card(session) {
     el(
       "div",
       { class: "session-top" },
-      el("h2", { class: "session-name" }, el("a", { href: `/sessions/${session.id}` }, nameOf(session))),
+      el(
+        "h2",
+        { class: "session-name" },
+        el("a", { href: `/sessions/${session.id}` }, nameOf(session)),
+      ),
       el("span", { class: `badge ${kind}` }, word),
     ),
-    el("p", { class: "quiet-text" }, `${session.policy} · ${session.target} of ${counted(session.items, "item")}`),
+    el(
+      "p",
+      { class: "quiet-text" },
+      `${session.policy} · ${session.target} of ${counted(session.items, "item")}`,
+    ),
     el(
       "p",
       { class: "claim" },
-      el("span", { class: "figure" }, number(session.estimate, session.width)),
-      el("span", { class: "ends" }, `${lowerEnd(session.lower, session.width)} – ${upperEnd(session.upper, session.width)}`),
+      el("span", { class: "figure" }, number(session.estimate, resolutionOf(session))),
+      el(
+        "span",
+        { class: "ends" },
+        `${lowerEnd(session.lower, resolutionOf(session))} – ${upperEnd(session.upper, resolutionOf(session))}`,
+      ),
     ),
     span(session),
     el(
@@ -48,21 +77,35 @@ function card(session) {
       el(
         "p",
         {},
-        el("span", {}, `${count(session.rounds.observed)} of ${counted(session.items, "label")}`),
+        el(
+          "span",
+          {},
+          `${count(session.rounds.judged)} of ${counted(session.items, "item")} judged`,
+        ),
         el("span", {}, towards(session)),
       ),
       progress === null
         ? null
-        : el("progress", { class: "bar", max: 100, value: Math.round(100 * progress), "aria-label": `Progress of ${nameOf(session)} to its precision` }),
+        : el("progress", {
+            class: "bar",
+            max: 100,
+            value: Math.round(100 * progress),
+            "aria-label": `Progress of ${nameOf(session)} towards its precision`,
+          }),
     ),
   );
 }
 
+/** @param {Session} session */
 function towards(session) {
-  if (session.precision === null) return "no precision asked for";
-  return `width ${number(session.width, session.width)} → ${session.precision}`;
+  if (session.precision === null) return "no precision set";
+  return `width ${number(session.width, resolutionOf(session))} → ${session.precision}`;
 }
 
+/**
+ * @param {Session} session
+ * @param {"start" | "end"} where
+ */
 function put(session, where = "end") {
   const known = cards.get(session.id);
   if (known !== undefined) {
@@ -77,6 +120,10 @@ function put(session, where = "end") {
   return item;
 }
 
+/**
+ * @param {Card} known
+ * @param {Session} session
+ */
 function renew(known, session) {
   if (JSON.stringify(known.session) === JSON.stringify(session)) return;
   known.session = session;
@@ -85,10 +132,12 @@ function renew(known, session) {
   if (focused) linkIn(known.item).focus();
 }
 
+/** @param {HTMLElement} item */
 function linkIn(item) {
-  return item.querySelector("a");
+  return only(item, "a", HTMLAnchorElement);
 }
 
+/** @param {SessionPage} page */
 function take(page) {
   const added = page.data.map((session) => put(session));
   next = page.next;
@@ -97,59 +146,72 @@ function take(page) {
   return added;
 }
 
-function query(given) {
-  const asked = new URLSearchParams(given);
-  if (state !== null) asked.set("state", state);
-  return `/v1/sessions?${asked}`;
+/** @param {Record<string, string>} members */
+function query(members) {
+  const params = new URLSearchParams(members);
+  if (state !== null) params.set("state", state);
+  return `/v1/sessions?${params}`;
 }
 
 async function more() {
-  const button = byId("more");
+  const button = byId("more", HTMLButtonElement);
   button.disabled = true;
   try {
-    const added = take(await api("GET", query({ after: next, limit: CARDS_AT_ONCE })));
+    const added = take(
+      await api("GET", query({ after: String(next), limit: String(CARDS_AT_ONCE) })),
+    );
     announce(`${counted(added.length, "more session")} shown`);
     if (added.length > 0) linkIn(added[0]).focus();
     fill(byId("banner"));
   } catch (problem) {
-    tell(`More sessions could not be loaded: ${problem.message}`);
+    tell(`More sessions could not be loaded: ${messageOf(problem)}`);
   } finally {
     button.disabled = false;
   }
 }
 
+/** @param {string} text */
 function tell(text) {
   fill(byId("banner"), el("p", { class: "notice warning" }, text));
 }
 
 /* Whoever looks sees what is so now; what nobody sees is not asked for. */
 async function look() {
-  const visible = [...seen].filter((id) => cards.get(id)?.session.state !== "closed");
+  const visible = [...cards.values()].filter(
+    ({ item, session }) => seen.has(item) && session.state !== "closed",
+  );
   const rounds = [];
-  for (let from = 0; from < visible.length; from += TOGETHER) rounds.push(visible.slice(from, from + TOGETHER));
+  for (let from = 0; from < visible.length; from += TOGETHER)
+    rounds.push(visible.slice(from, from + TOGETHER));
   for (const some of rounds) await Promise.all(some.map(lookAt));
 }
 
-async function lookAt(id) {
-  const known = cards.get(id);
+/** @param {Card} known */
+async function lookAt(known) {
   // The browser sends the ETag along: nothing new costs nothing
-  const session = await api("GET", `/v1/sessions/${id}`);
+  const session = await api("GET", `/v1/sessions/${known.session.id}`);
   renew(known, session);
 }
 
 async function lookForNew() {
-  const page = await api("GET", query({ limit: 12 }));
+  /** @type {SessionPage} */
+  const page = await api("GET", query({ limit: "12" }));
   for (const session of page.data.reverse()) {
     if (!cards.has(session.id) && newest(session)) put(session, "start");
   }
   byId("empty").hidden = cards.size > 0;
 }
 
+/** @param {Session} session */
 function newest(session) {
-  const first = byId("cards").firstElementChild;
-  return first === null || session.id > first.dataset.id;
+  const first = byId("cards").querySelector("li");
+  return first === null || session.id > (first.dataset.id ?? "");
 }
 
+/**
+ * @param {number} wait
+ * @param {() => Promise<void>} work
+ */
 function every(wait, work) {
   let lost = false;
   async function once() {
@@ -160,7 +222,9 @@ function every(wait, work) {
         lost = false;
       } catch (problem) {
         lost = true;
-        tell(`The connection is lost; what you see may be old. Trying again… (${problem.message})`);
+        tell(
+          `The connection is lost; what you see may be outdated. Trying again… (${messageOf(problem)})`,
+        );
       }
     }
     setTimeout(once, wait);

@@ -1,5 +1,6 @@
 /* Numbers and words as people read them. */
 
+/** @type {Record<SessionState, [word: string, kind: string]>} */
 const STATES = {
   active: ["Active", "active"],
   target_reached: ["Precision reached", "reached"],
@@ -11,73 +12,150 @@ const STATES = {
 };
 const TARGETS = { pool: "mean loss of the pool", population: "mean loss of the population" };
 const MINUTE = 60_000;
+const NOTHING_LEFT = 1e-9;
+const RESOLUTION_OF_A_NUMBER = 10 ** -2.7;
+const MOST_DECIMALS = 20;
 
-/** The word for a state, and the class of its badge. */
+/**
+ * The word for a state, and the class of its badge.
+ *
+ * @param {Pick<Session, "state">} session
+ */
 export function stateOf(session) {
   const [word, kind] = STATES[session.state] ?? [session.state, ""];
   return { word, kind };
 }
 
-/** What a session is called; one without a name by the end of its id. */
+/**
+ * What a session is called; one without a name by the end of its id.
+ *
+ * @param {Pick<Session, "id" | "name">} session
+ */
 export function nameOf(session) {
   return session.name ?? `Session ${session.id.slice(-8)}`;
 }
 
-/** What the interval speaks of. */
+/**
+ * What the interval speaks of.
+ *
+ * @param {Pick<Session, "target">} session
+ */
 export function targetOf(session) {
   return TARGETS[session.target] ?? session.target;
 }
 
-/** A whole number with thin spaces between thousands. */
+/**
+ * A whole number with thin spaces between thousands.
+ *
+ * @param {number} value
+ */
 export function count(value) {
-  return Math.round(value).toString().replace(/\B(?=(\d{3})+(?!\d))/g, "\u202f");
+  return Math.round(value)
+    .toString()
+    .replace(/\B(?=(\d{3})+(?!\d))/g, "\u202f");
 }
 
-/** "1 label", "2 labels". */
+/**
+ * "1 label", "2 labels".
+ *
+ * @param {number} value
+ * @param {string} noun
+ */
 export function counted(value, noun) {
   return `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
 }
 
-/** Decimals that tell apart what lies within `width`. */
+/**
+ * The width that decides how many decimals a session's figures have: its own, while it has one.
+ *
+ * @param {Pick<Session, "scale" | "lower" | "upper" | "width">} session
+ */
+export function resolutionOf(session) {
+  const { lower, upper } = scaleOf(session);
+  return session.width > NOTHING_LEFT * (upper - lower)
+    ? session.width
+    : RESOLUTION_OF_A_NUMBER * (upper - lower);
+}
+
+/**
+ * Two digits of `width`, three where the first is a 1; the report follows the same rules.
+ *
+ * @param {number} width
+ */
 function decimalsFor(width) {
   if (!(width > 0)) return 4;
-  return Math.min(8, Math.max(0, Math.ceil(1.3 - Math.log10(width))));
+  return Math.min(MOST_DECIMALS, Math.max(0, Math.ceil(1.3 - Math.log10(width))));
 }
 
-/** A number with the decimals that an interval of `width` deserves. */
+/**
+ * A number with the decimals that an interval of `width` deserves.
+ *
+ * @param {number} value
+ * @param {number} width
+ */
 export function number(value, width = 0.1) {
-  return value.toFixed(decimalsFor(width)).replace("-", "\u2212");
+  return figure(value, width, Math.round);
 }
 
-/** The lower end of an interval: what is shown is never above it. */
+/**
+ * The lower end of an interval: what is shown is never above it.
+ *
+ * @param {number} value
+ * @param {number} width
+ */
 export function lowerEnd(value, width) {
-  return outwards(value, width, Math.floor);
+  return figure(value, width, Math.floor);
 }
 
-/** The upper end of an interval: what is shown is never below it. */
+/**
+ * The upper end of an interval: what is shown is never below it.
+ *
+ * @param {number} value
+ * @param {number} width
+ */
 export function upperEnd(value, width) {
-  return outwards(value, width, Math.ceil);
+  return figure(value, width, Math.ceil);
 }
 
-function outwards(value, width, round) {
-  const unit = 10 ** decimalsFor(width);
+/**
+ * A number to the decimals of `width`, rounded as told.
+ *
+ * @param {number} value
+ * @param {number} width
+ * @param {(value: number) => number} round
+ */
+function figure(value, width, round) {
+  const decimals = decimalsFor(width);
+  const unit = 10 ** decimals;
   // The last digits of a float are noise, which rounding outwards would make a whole step of
-  const exact = Number((value * unit).toPrecision(14));
-  return number(round(exact) / unit, width);
+  const steps = round(Number((value * unit).toPrecision(14)));
+  return (steps / unit).toFixed(decimals).replace("-", "\u2212");
 }
 
-/** How sure a claim is, never rounded up to certainty. */
+/**
+ * How sure a claim is, never rounded up to certainty.
+ *
+ * @param {number} alpha
+ */
 export function sure(alpha) {
   const share = Number((100 * (1 - alpha)).toPrecision(15));
   return `${share > 99.9999 ? "more than 99.9999" : share}\u202f%`;
 }
 
-/** A share as a percentage. */
+/**
+ * A share as a percentage.
+ *
+ * @param {number} share
+ */
 export function percent(share) {
   return `${Math.round(100 * share)}\u202f%`.replace("-", "\u2212");
 }
 
-/** The scale of the losses; sessions older than its member show what they reached. */
+/**
+ * The scale of the losses; sessions older than its member show what they reached.
+ *
+ * @param {Pick<Session, "scale" | "lower" | "upper">} session
+ */
 export function scaleOf(session) {
   return session.scale ?? { lower: Math.min(0, session.lower), upper: Math.max(1, session.upper) };
 }
@@ -86,16 +164,25 @@ export function scaleOf(session) {
  * How far the width has come, from 0 to 1; null without a precision.
  *
  * Labels needed grow with the inverse square of the width, so that is what is shown.
+ *
+ * @param {Session} session
  */
 export function progressOf(session) {
   if (session.precision === null) return null;
   if (session.width <= session.precision) return 1;
   const { lower, upper } = scaleOf(session);
-  const [there, here, begun] = [session.precision, session.width, upper - lower].map((width) => width ** -2);
+  const [there, here, begun] = [session.precision, session.width, upper - lower].map(
+    (width) => width ** -2,
+  );
   return Math.max(0, (here - begun) / (there - begun));
 }
 
-/** How long ago, in words. */
+/**
+ * How long ago, in words.
+ *
+ * @param {number} then
+ * @param {number} now
+ */
 export function ago(then, now = Date.now()) {
   const minutes = Math.round((now - then) / MINUTE);
   if (minutes < 1) return "just now";
@@ -104,7 +191,11 @@ export function ago(then, now = Date.now()) {
   return `${counted(Math.round(minutes / 1440), "day")} ago`;
 }
 
-/** A time of day. */
+/**
+ * A time of day.
+ *
+ * @param {Date} date
+ */
 export function clock(date) {
   return date.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 }

@@ -1,18 +1,19 @@
 /* The labelling page: one item after the other, by keyboard, mouse or thumb. */
 
 import { api, loginPath } from "./api.js";
-import { announce, byId, el, given } from "./dom.js";
+import { announce, byId, given } from "./dom.js";
 import { answersFor, same, wordsOf } from "./label/answers.js";
 import { Link } from "./label/link.js";
 import { noticesOf } from "./label/notices.js";
 import { Outbox } from "./label/outbox.js";
 import { excerptOf, prepare } from "./label/payload.js";
-import { flash, moveScale, showAnswers, showItem, showNotices } from "./label/view.js";
+import { flash, moveScale, showAnswers, showItem, showNotices, showRest } from "./label/view.js";
 import { askWhy, whyKey } from "./label/why.js";
 import { workerOf } from "./label/window.js";
 
 const COUNT_MS = 30_000;
 
+/** @type {Task} */
 const task = given("task");
 const session = task.session.id;
 const { name } = task.labeller;
@@ -21,24 +22,32 @@ const outbox = new Outbox(session, name, worker);
 const link = new Link(session, worker, outbox, task.lease_seconds, heard);
 const memory = `celeus.last:${session}:${worker}`;
 
+/** @typedef {{ draw: Draw, said: Judgement }} Last */
+
+/** @type {Set<number>} */
 const prepared = new Set();
 
+/** @type {Draw | null} */
 let current = null;
 let last = recalled();
 let revising = false;
+/** @type {{ entry: Entry, problem: Refusal } | null} */
 let refusal = null;
 let counted = task.labeller.labels;
+/** @type {string | null} */
 let spoken = null;
 
 /* What the service says */
 
-function heard(what, entry, told) {
-  if (what === "sent" && entry.kind === "observe") {
+/** @param {LinkEvent} event */
+function heard(event) {
+  if (event.what === "sent" && event.entry.kind === "observe") {
     counted += 1;
-    if (told.receipt.replayed) recount();
+    if (event.answer.receipt?.replayed) recount();
   }
-  if (what === "refused") {
-    refusal = { entry, problem: told };
+  if (event.what === "refused") {
+    const { entry, problem } = event;
+    refusal = { entry, problem };
     if (entry.round === last?.draw.round) forget();
   }
   if (link.state === "closed") [current, revising] = [null, false];
@@ -52,7 +61,8 @@ function heard(what, entry, told) {
 async function recount() {
   if (outbox.first !== null || link.line !== "up") return;
   try {
-    counted = (await api("GET", `/v1/sessions/${session}/task`, undefined, { retry: 0 })).labeller.labels;
+    counted = (await api("GET", `/v1/sessions/${session}/task`, undefined, { retry: 0 })).labeller
+      .labels;
     render();
   } catch {
     // The count is only told to please; the next one comes soon
@@ -62,20 +72,22 @@ async function recount() {
 /* What the person does */
 
 function shown() {
-  return revising ? last.draw : current;
+  return revising && last !== null ? last.draw : current;
 }
 
+/** @param {Draw} draw */
 function formOf(draw) {
   return answersFor(task, draw.item.payload);
 }
 
+/** @param {Judgement} said */
 function judge(said) {
   const draw = shown();
   if (draw === null) return;
   refusal = null;
   const words = wordsOf(said, formOf(draw));
-  if (revising) {
-    revise(said);
+  if (revising && last !== null) {
+    revise(last, said);
   } else {
     outbox.add("observe", draw.round, said);
     last = { draw, said };
@@ -86,17 +98,24 @@ function judge(said) {
   advance(`${words}. `);
 }
 
-function revise(said) {
+/**
+ * @param {Last} before
+ * @param {Judgement} said
+ */
+function revise(before, said) {
   revising = false;
-  if (same(last.said, said)) return;
-  if (!outbox.replace(last.draw.round, said)) outbox.add("amend", last.draw.round, said);
-  last.said = said;
+  if (same(before.said, said)) return;
+  const { round } = before.draw;
+  if (!outbox.replace(round, said)) outbox.add("amend", round, said);
+  before.said = said;
 }
 
 function undo() {
   if (last === null || revising || link.state === "closed") return;
   revising = true;
-  advance(`Back at the item before, which you judged ${wordsOf(last.said, formOf(last.draw))}. Judge it again, or press Escape to keep that. `);
+  advance(
+    `Back at the previous item, which you judged ${wordsOf(last.said, formOf(last.draw))}. Judge it again, or press Escape to keep that label. `,
+  );
 }
 
 function keep() {
@@ -104,6 +123,7 @@ function keep() {
   advance("Kept. ");
 }
 
+/** @param {string} words */
 function advance(words = "") {
   const judged = outbox.rounds;
   if (current !== null && judged.has(current.round)) current = null;
@@ -120,16 +140,20 @@ function render() {
   const draw = shown();
   const form = draw === null ? null : formOf(draw);
   const again = draw === null || byId("item").dataset.round !== String(draw.round);
-  showItem(draw, form, link.state, link.line);
+  if (draw === null || form === null) showRest(link.state, link.line);
+  else showItem(draw, form);
   if (form !== null && again) showAnswers(form, judge);
   byId("item").classList.toggle("revising", revising);
-  byId("undo").disabled = last === null || revising || link.state === "closed";
+  byId("undo", HTMLButtonElement).disabled = last === null || revising || link.state === "closed";
   byId("count").textContent = String(counted + outbox.labels);
   const seen = { link, outbox, refusal, judging: draw !== null };
-  const revised = revising ? wordsOf(last.said, form) : null;
-  showNotices(noticesOf(seen, revised, { keep, login: loginPath(), retry: () => link.retry(), adopt }));
+  const revised = revising && last !== null ? wordsOf(last.said, formOf(last.draw)) : null;
+  showNotices(
+    noticesOf(seen, revised, { keep, login: loginPath(), retry: () => link.retry(), adopt }),
+  );
 }
 
+/** @param {string} stranger */
 function adopt(stranger) {
   outbox.adopt(stranger);
   link.retry();
@@ -147,9 +171,10 @@ function remember() {
   }
 }
 
+/** @returns {Last | null} */
 function recalled() {
   try {
-    return JSON.parse(sessionStorage.getItem(memory));
+    return JSON.parse(sessionStorage.getItem(memory) ?? "null");
   } catch {
     return null;
   }
@@ -163,15 +188,16 @@ function forget() {
 
 /* Keys */
 
+/** @param {KeyboardEvent} event */
 function pressed(event) {
   link.used();
   if (event.defaultPrevented || event.altKey) return;
-  if (byId("why").open) {
+  if (byId("why", HTMLDialogElement).open) {
     whyKey(event);
     return;
   }
   const key = keyOf(event);
-  const typing = event.target.matches?.("input:not([type=range]), textarea") ?? false;
+  const typing = targets(event, "input:not([type=range]), textarea");
   if (event.ctrlKey || event.metaKey) {
     if (key === "z" && !typing && !event.repeat) act(event, undo);
     return;
@@ -180,6 +206,15 @@ function pressed(event) {
   else command(event, key);
 }
 
+/**
+ * @param {KeyboardEvent} event
+ * @param {string} selector
+ */
+function targets({ target }, selector) {
+  return target instanceof Element && target.matches(selector);
+}
+
+/** @param {KeyboardEvent} event */
 function keyOf(event) {
   // Where the digits lie behind the shift key, their keys alone mean them too
   const digit = event.shiftKey ? null : /^Digit([0-9])$/.exec(event.code);
@@ -187,25 +222,49 @@ function keyOf(event) {
   return event.key.length === 1 ? event.key.toLowerCase() : event.key;
 }
 
+/**
+ * @param {KeyboardEvent} event
+ * @param {string} key
+ */
 function typed(event, key) {
-  if (key === "Escape") act(event, () => event.target.blur());
+  const { target } = event;
+  if (!(target instanceof HTMLElement)) return;
+  if (key === "Escape") act(event, () => target.blur());
   // Where classes are numbers, no letter can be meant for the field
-  else if (event.target.inputMode === "numeric" && (key === "z" || key === "u")) command(event, key);
+  else if (target.inputMode === "numeric" && (key === "z" || key === "u")) command(event, key);
 }
 
+/**
+ * @param {KeyboardEvent} event
+ * @param {string} key
+ */
 function command(event, key) {
   // A key held down judges one item, not all that follow
   if (event.repeat && !key.startsWith("Arrow")) return;
-  const form = shown() === null ? null : formOf(shown());
+  const draw = shown();
+  const form = draw === null ? null : formOf(draw);
   if (key === "z") act(event, undo);
   else if (key === "Escape" && revising) act(event, keep);
-  else if (form === null) return;
-  else if (key === "u") act(event, why);
+  else if (form !== null) answer(event, key, form);
+}
+
+/**
+ * @param {KeyboardEvent} event
+ * @param {string} key
+ * @param {Form} form
+ */
+function answer(event, key, form) {
+  if (key === "u") act(event, why);
   else if (form.kind === "buttons") choose(event, key, form);
   else if (form.kind === "scale") slide(event, key);
   else if (/^[0-9]$/.test(key)) byId("class").focus();
 }
 
+/**
+ * @param {KeyboardEvent} event
+ * @param {string} key
+ * @param {Buttons} form
+ */
 function choose(event, key, form) {
   const option = form.options.find((one) => one.key === key);
   if (option === undefined) return;
@@ -213,14 +272,24 @@ function choose(event, key, form) {
   flash(key);
 }
 
+/**
+ * @param {KeyboardEvent} event
+ * @param {string} key
+ */
 function slide(event, key) {
   const steps = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 }[key];
   if (/^[0-9]$/.test(key)) act(event, () => moveScale({ share: Number(key) / 10 }));
-  else if (key === "Home" || key === "End") act(event, () => moveScale({ share: key === "End" ? 1 : 0 }));
+  else if (key === "Home" || key === "End")
+    act(event, () => moveScale({ share: key === "End" ? 1 : 0 }));
   else if (steps !== undefined) act(event, () => moveScale({ steps }));
-  else if (key === "Enter" && !event.target.matches?.("button, a, summary")) act(event, () => byId("give").click());
+  else if (key === "Enter" && !targets(event, "button, a, summary"))
+    act(event, () => byId("give").click());
 }
 
+/**
+ * @param {Event} event
+ * @param {() => void} what
+ */
 function act(event, what) {
   event.preventDefault();
   what();

@@ -1,6 +1,6 @@
 /* Signing in by a link, whose secret stands behind the # and is sent by nobody but this. */
 
-import { byId } from "./dom.js";
+import { byId, only } from "./dom.js";
 
 const PREFIX = "#invite=";
 
@@ -17,8 +17,8 @@ function signInByLink() {
   history.replaceState(null, "", location.pathname + location.search);
   byId("working").hidden = false;
   byId("by-key").hidden = true;
-  const form = byId("by-link");
-  form.elements.invite.value = token;
+  const form = byId("by-link", HTMLFormElement);
+  only(form, "[name=invite]", HTMLInputElement).value = token;
   form.submit();
 }
 
@@ -32,7 +32,8 @@ async function goOnIfSignedIn() {
     const answer = await fetch("/login", { credentials: "same-origin" });
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     const onward = page.getElementById("present");
-    if (onward !== null) location.replace(document.querySelector("input[name=next]").value);
+    if (onward !== null)
+      location.replace(only(document, "input[name=next]", HTMLInputElement).value);
   } catch {
     // Whoever cannot be asked shows in the form
   }

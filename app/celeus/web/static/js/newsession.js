@@ -1,28 +1,54 @@
 /* The page a session is opened on. */
 
-import { Problem, api } from "./api.js";
-import { announce, byId, el, fill } from "./dom.js";
+import { api, isAborted, Problem } from "./api.js";
+import { announce, byId, el, fill, only } from "./dom.js";
 import { sure } from "./format.js";
-import { Unusable, blame, clear, goToWrong, keyring, numberIn, picked, placeOf, text } from "./newsession/fields.js";
+import {
+  blame,
+  clear,
+  fieldValue,
+  goToWrong,
+  keyring,
+  numberIn,
+  optionalNumber,
+  picked,
+  placeOf,
+  text,
+  Unusable,
+} from "./newsession/fields.js";
 import { PoolFile } from "./newsession/file.js";
 import { planned, show } from "./newsession/planner.js";
-import { PoolList, factsOf, hasSurrogate, strategiesOf } from "./newsession/pools.js";
+import { factsOf, hasSurrogate, PoolList, strategiesOf } from "./newsession/pools.js";
 
+/** @type {Record<string, string>} */
 const POLICIES = {
-  sharp: "Learns from the labels how good the surrogate is, and asks where losses scatter most. Needs the fewest labels.",
-  uniform: "Like sharp, without the surrogate: items are drawn by chance alone. What a surrogate saves is measured against it.",
-  celeus: "The published method, with the surrogate as it comes.",
+  sharp:
+    "Learns from the labels how good the surrogate is, and draws where losses vary most. Needs the fewest labels.",
+  uniform:
+    "Like sharp, without the surrogate: items are drawn uniformly at random. What a surrogate saves is measured against it.",
+  celeus: "The published method, with the surrogate as given.",
   no_surrogate: "The published method without a surrogate.",
   evalue: "An older published method, without a surrogate.",
 };
+/** @type {Record<string, string>} */
 const STRATEGIES = {
   A: "A: where target and surrogate model disagree (default)",
   B: "B: how unsure the target is",
   C: "C: how unlikely the target finds the surrogate model's answer",
 };
 const RUNS = 20;
-const AFFECTS_PLAN = ["precision", "alpha", "side", "threshold", "policy", "strategy", "budget", "risk"];
+const AFFECTS_PLAN = [
+  "precision",
+  "alpha",
+  "side",
+  "threshold",
+  "policy",
+  "strategy",
+  "budget",
+  "risk",
+];
 
+/** @type {{ pool: Pool | null, planning: AbortController | null, shown: string | null }} */
 const state = { pool: null, planning: null, shown: null };
 const keyOf = keyring();
 
@@ -33,21 +59,26 @@ new PoolFile((pool) => {
   choose(pool);
 });
 
+/** @param {Pool} pool */
 function choose(pool) {
   state.pool = pool;
   byId("choosing").hidden = true;
   byId("chosen").hidden = false;
   byId("chosen-name").textContent = pool.name;
   byId("chosen-facts").textContent = factsOf(pool);
-  byId("open").disabled = false;
-  byId("open-help").textContent = "The plan is frozen when the session opens; labelling begins then.";
+  byId("open", HTMLButtonElement).disabled = false;
+  byId("open-help").textContent =
+    "The plan is frozen when the session opens; labelling begins then.";
   fillStrategies(pool);
-  byId("risk").placeholder = hasSurrogate(pool) ? "What the surrogate says" : "The middle of the scale";
+  byId("risk", HTMLInputElement).placeholder = hasSurrogate(pool)
+    ? "As the surrogate predicts"
+    : "The middle of the scale";
   announce(`Pool ${pool.name} chosen`);
   byId("other-pool").focus();
   plan();
 }
 
+/** @param {Pool} pool */
 function fillStrategies(pool) {
   const able = strategiesOf(pool);
   byId("strategy-field").hidden = able.length === 0;
@@ -64,34 +95,37 @@ function chooseAgain() {
   state.planning?.abort();
   byId("chosen").hidden = true;
   byId("choosing").hidden = false;
-  byId("open").disabled = true;
-  byId("open-help").textContent = "First choose what is evaluated.";
+  byId("open", HTMLButtonElement).disabled = true;
+  byId("open-help").textContent = "First choose what to evaluate.";
   byId("plan-result").hidden = true;
   byId("plan-controls").hidden = true;
   fill(byId("plan-problem"));
-  byId("plan-told").textContent = "Choose what is evaluated, and the session is simulated here before it is opened.";
-  document.querySelector("input[name=source]:checked").focus();
+  byId("plan-told").textContent =
+    "Choose what to evaluate, and the session is simulated here before you open it.";
+  only(document, "input[name=source]:checked").focus();
 }
 
 /* What is asked for; a field that cannot be read is told by its name. */
 function claim() {
   const side = text("side");
   const questions = side === "" ? [] : [{ side, threshold: numberIn("threshold") }];
+  /** @type {Record<string, unknown>} */
   const asked = {
     target: picked("target"),
     alpha: numberIn("alpha"),
-    precision: numberIn("precision", { optional: questions.length > 0 }),
+    precision: questions.length > 0 ? optionalNumber("precision") : numberIn("precision"),
     questions,
   };
-  const budget = numberIn("budget", { optional: true, whole: true });
+  const budget = optionalNumber("budget", { whole: true });
   if (budget !== null) asked.budget = budget;
-  const strategy = byId("strategy-field").hidden ? "" : byId("strategy").value;
+  const strategy = byId("strategy-field").hidden ? "" : fieldValue("strategy");
   if (strategy !== "") asked.strategy = strategy;
   return asked;
 }
 
 async function plan() {
-  if (state.pool === null) return;
+  const { pool } = state;
+  if (pool === null) return;
   state.planning?.abort();
   const asking = new AbortController();
   state.planning = asking;
@@ -102,11 +136,11 @@ async function plan() {
   const wanted = settings();
   try {
     const others = Object.keys(POLICIES).filter((name) => name !== policy);
+    /** @type {Record<string, unknown>} */
     const body = { ...claim(), policies: [policy, ...others], runs: RUNS };
-    const risk = numberIn("risk", { optional: true });
+    const risk = optionalNumber("risk");
     if (risk !== null) body.risk = risk;
     working(true);
-    const pool = state.pool;
     const found = await planned(pool.id, body, asking.signal);
     if (state.planning !== asking) return;
     show(found, policy, pool);
@@ -114,7 +148,7 @@ async function plan() {
     // Some may have been changed while it was made
     changed();
   } catch (error) {
-    if (error.name === "AbortError" || state.planning !== asking) return;
+    if (isAborted(error) || state.planning !== asking) return;
     byId("plan-result").hidden = true;
     byId("plan-told").textContent = "There is no plan for these settings.";
     tell(error, byId("plan-problem"));
@@ -123,14 +157,16 @@ async function plan() {
   }
 }
 
+/** @param {boolean} busy */
 function working(busy) {
-  byId("plan").disabled = busy;
+  byId("plan", HTMLButtonElement).disabled = busy;
   byId("plan").textContent = busy ? "Simulating…" : "Plan again";
-  if (busy) byId("plan-told").textContent = "Simulating sessions on this pool; it takes some seconds.";
+  if (busy)
+    byId("plan-told").textContent = "Simulating sessions on this pool; this takes a few seconds.";
 }
 
 function settings() {
-  return JSON.stringify([...AFFECTS_PLAN.map((id) => byId(id).value), picked("target")]);
+  return JSON.stringify([...AFFECTS_PLAN.map((id) => fieldValue(id)), picked("target")]);
 }
 
 function changed() {
@@ -139,7 +175,9 @@ function changed() {
   if (state.shown === null || byId("plan-result").hidden || state.pool === null) return;
   const stale = settings() !== state.shown;
   byId("planner").classList.toggle("stale", stale);
-  byId("plan-told").textContent = stale ? "These numbers are for other settings." : "Simulated just now, with the settings beside it.";
+  byId("plan-told").textContent = stale
+    ? "These numbers are for other settings."
+    : "Simulated just now with these settings.";
 }
 
 /* What a width and an alpha mean, in words. */
@@ -147,48 +185,73 @@ function describe() {
   const precision = Number(text("precision").replace(",", "."));
   const alpha = Number(text("alpha").replace(",", "."));
   byId("precision-help").textContent =
-    precision > 0 ? `The session stops when the interval is ${round(precision)} wide: the score is known to about ±\u00a0${round(precision / 2)}.` : "Width of the interval to stop at.";
-  byId("alpha-help").textContent = alpha > 0 && alpha < 1 ? `With a certainty of ${sure(alpha)}, however often you look.` : "Between 0 and 1.";
+    precision > 0
+      ? `The session stops when the interval is ${round(precision)} wide: the score is known to about ±\u00a0${round(precision / 2)}.`
+      : "Width of the interval to stop at.";
+  byId("alpha-help").textContent =
+    alpha > 0 && alpha < 1
+      ? `The interval holds with probability ${sure(alpha)}, however often you look.`
+      : "Between 0 and 1.";
 }
 
+/** @param {number} value */
 function round(value) {
   return String(Number(value.toPrecision(4)));
 }
 
-/* A refusal stands at the field it names, else where there is room for it. */
+/**
+ * A refusal stands at the field it names, else where there is room for it.
+ *
+ * @param {unknown} error
+ * @param {Element} elsewhere
+ */
 function tell(error, elsewhere) {
   if (!(error instanceof Unusable || error instanceof Problem)) throw error;
   const place = error instanceof Unusable ? error.id : placeOf(error.field);
   const message = error instanceof Unusable ? error.message : `${error.detail}${end(error.detail)}`;
   if (place === null || byId(place).closest("[hidden]") !== null) {
-    fill(elsewhere, el("p", { class: "notice danger" }, message, error.passing ? " Try again in a moment." : ""));
+    fill(
+      elsewhere,
+      el(
+        "p",
+        { class: "notice danger" },
+        message,
+        error instanceof Problem && error.passing ? " Try again in a moment." : "",
+      ),
+    );
     return false;
   }
   blame(place, message);
-  fill(elsewhere, el("p", { class: "notice warning" }, "One of the settings has to be corrected first."));
+  fill(
+    elsewhere,
+    el("p", { class: "notice warning" }, "One of the settings must be corrected first."),
+  );
   return true;
 }
 
+/** @param {string} sentence */
 function end(sentence) {
   return /[.!?]$/.test(sentence) ? "" : ".";
 }
 
+/** @param {SubmitEvent} event */
 async function open(event) {
   event.preventDefault();
-  if (state.pool === null || byId("open").disabled) return;
+  if (state.pool === null || byId("open", HTMLButtonElement).disabled) return;
   clear(byId("form"));
   fill(byId("form-problem"));
-  byId("open").disabled = true;
+  byId("open", HTMLButtonElement).disabled = true;
   try {
+    /** @type {Record<string, unknown>} */
     const body = { pool_id: state.pool.id, ...claim(), policy: text("policy") };
-    const lease = numberIn("lease_seconds", { optional: true, whole: true });
+    const lease = optionalNumber("lease_seconds", { whole: true });
     if (lease !== null) body.lease_seconds = lease;
     if (text("name") !== "") body.name = text("name");
     const headers = { "Idempotency-Key": keyOf(body) };
     const session = await api("POST", "/v1/sessions", body, { headers, retry: 2 });
     location.assign(`/sessions/${session.id}`);
   } catch (error) {
-    byId("open").disabled = false;
+    byId("open", HTMLButtonElement).disabled = false;
     if (tell(error, byId("form-problem"))) goToWrong(byId("form"));
   }
 }
@@ -203,7 +266,7 @@ function source() {
 /* Whoever follows a link from a pool has chosen already; whoever has no pool brings a file. */
 async function begin() {
   const wanted = new URLSearchParams(location.search).get("pool");
-  document.querySelector("input[name=source][value=pool]").checked = true;
+  only(document, "input[name=source][value=pool]", HTMLInputElement).checked = true;
   source();
   const some = await list.begin();
   if (wanted !== null) {
@@ -211,15 +274,16 @@ async function begin() {
       const pool = await api("GET", `/v1/pools/${encodeURIComponent(wanted)}`);
       if (pool.sealed) choose(pool);
     } catch {
-      announce("The pool of this address is not here");
+      announce("The pool in this address does not exist");
     }
   } else if (some === false) {
-    document.querySelector("input[name=source][value=file]").checked = true;
+    only(document, "input[name=source][value=file]", HTMLInputElement).checked = true;
     source();
   }
 }
 
-for (const one of document.querySelectorAll("input[name=source]")) one.addEventListener("change", source);
+for (const one of document.querySelectorAll("input[name=source]"))
+  one.addEventListener("change", source);
 for (const event of ["dragover", "drop"]) {
   // A file that misses the place it was meant for must not replace the page
   window.addEventListener(event, (dragged) => dragged.preventDefault());

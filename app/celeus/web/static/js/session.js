@@ -1,7 +1,7 @@
 /* The page of one session: everything on it follows the session live. */
 
 import { api } from "./api.js";
-import { byId, el, fill, given } from "./dom.js";
+import { byId, el, fill, given, only } from "./dom.js";
 import { ago, clock, counted, stateOf, targetOf } from "./format.js";
 import { Actions } from "./session/actions.js";
 import { chartKey, chartTable, IntervalChart } from "./session/chart.js";
@@ -17,19 +17,24 @@ const LEAST_WAIT_MS = 5_000;
 const NEWS_SHARE = 0.02;
 const CLOSE_UP_BELOW = 0.5;
 
+/** @type {Opened} */
 const opened = given("opened");
 const track = new Track();
-const chart = new IntervalChart(byId("chart"), byId("chart-readout"));
+/** @type {Session} */
 let session = given("session");
+const chart = new IntervalChart(byId("chart"), byId("chart-readout"), track, session);
+/** @type {Surrogate | null} */
 let surrogate = null;
+/** @type {{ round: number, revision: number, precision: number | null, at: number }} */
 let asked = { round: -1, revision: 0, precision: null, at: 0 };
 let seenAt = new Date();
-let stop = null;
+let stop = () => {};
 
 const actions = new Actions(session, given("scopes"), (changed) => {
   if (changed.sequence >= session.sequence) show(changed);
 });
 
+/** @param {Session} latest */
 function show(latest) {
   session = latest;
   seenAt = new Date();
@@ -37,37 +42,47 @@ function show(latest) {
   const badge = byId("state");
   badge.className = `badge ${kind}`;
   if (badge.textContent !== word) badge.textContent = word;
-  byId("about").textContent = `${session.policy} · ${targetOf(session)} “${opened.pool}” · ${counted(session.items, "item")} · opened ${ago(Date.parse(session.created_at))}`;
-  fill(byId("warnings"), session.warnings.map((warning) => el("p", { class: "notice warning" }, warning)));
+  byId("about").textContent =
+    `${session.policy} · ${targetOf(session)} “${opened.pool}” · ${counted(session.items, "item")} · opened ${ago(Date.parse(session.created_at))}`;
+  fill(
+    byId("warnings"),
+    session.warnings.map((warning) => el("p", { class: "notice warning" }, warning)),
+  );
   fill(byId("figures"), figures(session, surrogate));
   byId("questions").hidden = session.decisions.length === 0;
   fill(byId("answers"), answers(session));
   fill(byId("chart-key"), track.length === 0 ? null : chartKey(session));
   byId("chart").classList.toggle("waiting", track.length === 0);
   byId("view").hidden = byId("chart-table").hidden = track.length === 0;
-  chart.show(track, session);
+  chart.show(session);
   showTable();
   actions.show(session);
 }
 
 function showTable() {
-  if (byId("chart-table").open) fill(byId("chart-table").querySelector(".table-scroll"), chartTable(track));
+  const place = byId("chart-table", HTMLDetailsElement);
+  if (place.open) fill(only(place, ".table-scroll"), chartTable(track));
 }
 
 function showHealth() {
   if (surrogate === null) return;
   byId("health-by").hidden = surrogate.strata.length < 2 || surrogate.labels === 0;
-  const by = document.querySelector("input[name=health]:checked").value;
+  const by = only(document, "input[name=health]:checked", HTMLInputElement).value;
   const open = byId("health").querySelector("details")?.open ?? false;
-  fill(byId("health"), health(surrogate, session, by));
-  byId("health").querySelector("details").open = open;
+  fill(byId("health"), health(surrogate, session, by === "strata" ? "strata" : "curve"));
+  only(byId("health"), "details", HTMLDetailsElement).open = open;
 }
 
+/** @param {News} news */
 function told({ session: latest, points, reset }) {
   track.take(points, reset);
   show(latest);
 }
 
+/**
+ * @param {string | null} text
+ * @param {string} kind
+ */
 function banner(text, kind = "warning") {
   fill(byId("banner"), text === null ? null : el("p", { class: `notice ${kind}` }, text));
 }
@@ -75,7 +90,10 @@ function banner(text, kind = "warning") {
 /* Its cost grows with the session, and it moves slowly: asked for when it may look different. */
 async function lookAtSurrogate() {
   const { round, revision, precision } = session;
-  const news = round - asked.round >= Math.max(1, NEWS_SHARE * asked.round) || revision !== asked.revision || precision !== asked.precision;
+  const news =
+    round - asked.round >= Math.max(1, NEWS_SHARE * asked.round) ||
+    revision !== asked.revision ||
+    precision !== asked.precision;
   if (!news || Date.now() - asked.at < LEAST_WAIT_MS) return;
   asked = { round, revision, precision, at: Date.now() };
   surrogate = await api("GET", `/v1/sessions/${session.id}/surrogate`, undefined, { retry: 0 });
@@ -85,10 +103,18 @@ async function lookAtSurrogate() {
 
 async function lookAtWorkers() {
   const focused = byId("workers").contains(document.activeElement);
-  fill(byId("workers"), workers(await api("GET", `/v1/sessions/${session.id}/workers?limit=50`, undefined, { retry: 0 })));
-  if (focused) byId("workers").querySelector(".table-scroll")?.focus();
+  fill(
+    byId("workers"),
+    workers(
+      await api("GET", `/v1/sessions/${session.id}/workers?limit=50`, undefined, { retry: 0 }),
+    ),
+  );
+  /** @type {HTMLElement | null} */
+  const scroll = byId("workers").querySelector(".table-scroll");
+  if (focused) scroll?.focus();
 }
 
+/** @param {() => Promise<void>} work */
 function keepLooking(work) {
   async function once() {
     try {
@@ -104,23 +130,27 @@ function keepLooking(work) {
 function listen() {
   stop = follow(session.id, {
     told,
-    lost: () => banner(`The connection is lost. What you see is as of ${clock(seenAt)}; it goes on by itself when the service is back.`),
+    lost: () =>
+      banner(
+        `The connection is lost. What you see is from ${clock(seenAt)}; the page updates again when the service is back.`,
+      ),
     found: () => banner(null),
-    gone: (problem) => banner(`${problem.detail} This page follows it no longer.`, "danger"),
+    gone: (problem) => banner(`${problem.detail} This page no longer follows it.`, "danger"),
   });
 }
 
 for (const input of document.querySelectorAll("input[name=view]")) {
   input.addEventListener("change", () => {
-    chart.whole = input.value === "whole" && input.checked;
+    chart.whole = only(document, "input[name=view]:checked", HTMLInputElement).value === "whole";
   });
 }
-for (const input of document.querySelectorAll("input[name=health]")) input.addEventListener("change", showHealth);
+for (const input of document.querySelectorAll("input[name=health]"))
+  input.addEventListener("change", showHealth);
 byId("chart-table").addEventListener("toggle", showTable);
 
 const scale = session.scale ?? { lower: 0, upper: 1 };
 const view = session.width < CLOSE_UP_BELOW * (scale.upper - scale.lower) ? "close" : "whole";
-document.querySelector(`input[name=view][value=${view}]`).checked = true;
+only(document, `input[name=view][value=${view}]`, HTMLInputElement).checked = true;
 chart.whole = view === "whole";
 fill(byId("plan"), plan(opened, session));
 show(session);

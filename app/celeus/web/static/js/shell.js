@@ -3,13 +3,14 @@
 import { api } from "./api.js";
 
 for (const link of document.querySelectorAll(".nav a")) {
-  const path = link.getAttribute("href");
+  const path = link.getAttribute("href") ?? "";
   const here = path === "/" ? location.pathname === "/" : location.pathname.startsWith(path);
   if (here) link.setAttribute("aria-current", "page");
 }
 
-document.getElementById("sign-out")?.addEventListener("click", async (event) => {
-  event.currentTarget.disabled = true;
+const signOut = /** @type {HTMLButtonElement | null} */ (document.getElementById("sign-out"));
+signOut?.addEventListener("click", async () => {
+  signOut.disabled = true;
   try {
     await api("POST", "/logout");
   } catch {

@@ -7,52 +7,113 @@ const STEPS = 100;
  * The form of a judgement: `{kind: "buttons", options: [{key, name, said}]}`,
  * `{kind: "field", names}` for more classes than there are keys (the label is the place of the
  * name, or the number itself where there are no names), or `{kind: "scale", best, worst, step}`.
+ *
+ * @param {Task} task
+ * @param {unknown} payload
+ * @returns {Form}
  */
 export function answersFor(task, payload) {
-  const told = typeof payload === "object" && payload !== null ? payload : {};
+  const told = /** @type {Payload} */ (
+    typeof payload === "object" && payload !== null ? payload : {}
+  );
   const named = namesOf(told, task);
   if (task.takes_labels && named !== null) return labels(named);
   if (task.takes_labels && (told.answer === undefined || told.answer === null)) {
     if (task.classes === null) return { kind: "field", names: null, classes: null, asked: false };
-    if (task.classes > MOST_BUTTONS) return { kind: "field", names: null, classes: task.classes, asked: false };
-    return labels(Array.from({ length: task.classes }, (_, at) => String(at)), false);
+    if (task.classes > MOST_BUTTONS)
+      return { kind: "field", names: null, classes: task.classes, asked: false };
+    return labels(
+      Array.from({ length: task.classes }, (_, at) => String(at)),
+      false,
+    );
   }
   const [best, worst] = task.loss.scale;
   if (task.loss.kind === "zero_one") {
-    return buttons([["Correct", { loss: 0 }], ["Wrong", { loss: 1 }]], false);
+    return buttons(
+      [
+        ["Correct", { loss: 0 }],
+        ["Wrong", { loss: 1 }],
+      ],
+      false,
+    );
   }
   return { kind: "scale", best, worst, step: (worst - best) / STEPS, asked: false };
 }
 
-/** A judgement in words. */
+/**
+ * A judgement in words.
+ *
+ * @param {Judgement} said
+ * @param {Form} form
+ * @returns {string}
+ */
 export function wordsOf(said, form) {
   if (said.unjudgeable !== undefined) return "cannot be judged";
   const option = form.kind === "buttons" && form.options.find((one) => same(one.said, said));
   if (option) return option.name;
-  if (said.label !== undefined) return form.names?.[said.label] ?? `class ${said.label}`;
+  if (said.label !== undefined) return namesIn(form)?.[said.label] ?? `class ${said.label}`;
   return `loss ${said.loss}`;
 }
 
-/** Whether two judgements say the same. */
-export function same(one, other) {
-  return one.loss === other.loss && one.label === other.label && one.unjudgeable === other.unjudgeable;
+/** @param {Form} form */
+function namesIn(form) {
+  return form.kind === "field" ? form.names : null;
 }
 
+/**
+ * Whether two judgements say the same.
+ *
+ * @param {Judgement} one
+ * @param {Judgement} other
+ */
+export function same(one, other) {
+  return (
+    one.loss === other.loss && one.label === other.label && one.unjudgeable === other.unjudgeable
+  );
+}
+
+/**
+ * @param {Payload} told
+ * @param {Task} task
+ */
 function namesOf(told, task) {
   if (Array.isArray(told.choices) && told.choices.length > 0) {
-    return told.choices.map((one) => (typeof one === "object" && one !== null ? String(one.text ?? JSON.stringify(one)) : String(one)));
+    return told.choices.map((one) =>
+      typeof one === "object" && one !== null
+        ? String(one.text ?? JSON.stringify(one))
+        : String(one),
+    );
   }
   if (!Array.isArray(told.pair)) return null;
   return task.classes === 3 ? ["Left", "Right", "Tie"] : ["Left", "Right"];
 }
 
+/**
+ * @param {string[]} names
+ * @param {boolean} asked
+ * @returns {Form}
+ */
 function labels(names, asked = true) {
-  if (names.length > MOST_BUTTONS) return { kind: "field", names, asked };
-  return buttons(names.map((name, label) => [name, { label }]), asked);
+  if (names.length > MOST_BUTTONS) return { kind: "field", names, classes: null, asked };
+  return buttons(
+    names.map((name, label) => [name, { label }]),
+    asked,
+  );
 }
 
+/**
+ * @param {[name: string, said: Judgement][]} named
+ * @param {boolean} asked
+ * @returns {Buttons}
+ */
 function buttons(named, asked) {
-  const digits = named.every(([name]) => /^[0-9]$/.test(name)) && new Set(named.map(([name]) => name)).size === named.length;
-  const options = named.map(([name, said], at) => ({ key: digits ? name : String((at + 1) % 10), name, said }));
+  const digits =
+    named.every(([name]) => /^[0-9]$/.test(name)) &&
+    new Set(named.map(([name]) => name)).size === named.length;
+  const options = named.map(([name, said], at) => ({
+    key: digits ? name : String((at + 1) % 10),
+    name,
+    said,
+  }));
   return { kind: "buttons", options, asked };
 }

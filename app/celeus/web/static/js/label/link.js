@@ -2,6 +2,8 @@
 
 import { api, Problem } from "../api.js";
 
+/** @import { Outbox } from "./outbox.js" */
+
 const HELD = 2;
 const SECOND = 1000;
 const ANSWER_MS = 20 * SECOND;
@@ -14,18 +16,28 @@ const LONGEST_BACKOFF_MS = 15 * SECOND;
 /**
  * Sends the outbox, holds draws, and renews their leases while somebody is there.
  *
- * `tell` is called with what happened: `draws`, `state`, `line`, `sent` (an entry and the answer),
- * `refused` (an entry and the problem). `line` is `up`, `down`, `signed-out`, `forbidden` or `gone`.
+ * `tell` is called with what happened: `draws`, `state`, `line`, `sent` (with the entry and its
+ * answer) or `refused` (with the entry and the problem). `line` is `up`, `down`, `signed-out`, `forbidden` or `gone`.
  */
 export class Link {
+  /**
+   * @param {string} session
+   * @param {string} worker
+   * @param {Outbox} outbox
+   * @param {number} leaseSeconds
+   * @param {(event: LinkEvent) => void} tell
+   */
   constructor(session, worker, outbox, leaseSeconds, tell) {
     this.path = `/v1/sessions/${session}`;
     this.worker = worker;
     this.outbox = outbox;
     this.beatMs = Math.min((leaseSeconds * SECOND) / 3, LONGEST_BEAT_MS);
     this.tell = tell;
+    /** @type {DrawAnswer["state"]} */
     this.state = "active";
+    /** @type {Line} */
     this.line = "up";
+    /** @type {Draw[]} */
     this.draws = [];
     this.failures = 0;
     this.askAt = 0;
@@ -45,7 +57,7 @@ export class Link {
         const answer = entry === null ? await this.#ask() : await this.#send(entry);
         if (entry !== null) {
           this.outbox.done(entry);
-          this.tell("sent", entry, answer);
+          this.tell({ what: "sent", entry, answer });
         }
         this.#taken(answer, entry);
       } catch (error) {
@@ -62,7 +74,11 @@ export class Link {
     if (away) this.retry();
   }
 
-  /** The draw was judged: it is in the outbox now. */
+  /**
+   * The draw was judged: it is in the outbox now.
+   *
+   * @param {number} round
+   */
   judged(round) {
     this.draws = this.draws.filter((draw) => draw.round !== round);
     this.wakeUp();
@@ -86,18 +102,29 @@ export class Link {
     return await this.#post("next", { worker: this.worker, count });
   }
 
+  /** @param {Entry} entry */
   async #send(entry) {
     const { kind, round, said, worker } = entry;
     this.outbox.trying(entry);
-    if (kind === "amend") return await this.#post("amendments", { round, ...said, reason: "undone by the judge" });
-    const others = new Set(this.outbox.entries.filter((one) => one !== entry).map((one) => one.round));
+    if (kind === "amend")
+      return await this.#post("amendments", { round, ...said, reason: "undone by the judge" });
+    const others = new Set(
+      this.outbox.entries.filter((one) => one !== entry).map((one) => one.round),
+    );
     const next = worker === this.worker ? HELD + others.size : 0;
     return await this.#post("observe", { round, ...said, worker, next });
   }
 
+  /**
+   * @param {"next" | "observe" | "amendments"} verb
+   * @param {Record<string, unknown>} body
+   * @returns {Promise<any>}
+   */
   async #post(verb, body) {
     try {
-      const answer = await api("POST", `${this.path}/${verb}`, body, { signal: AbortSignal.timeout(ANSWER_MS) });
+      const answer = await api("POST", `${this.path}/${verb}`, body, {
+        signal: AbortSignal.timeout(ANSWER_MS),
+      });
       // Whatever else answers, as the sign-in page of a network does, has not taken the label
       if (verb !== "next" && answer.receipt.round !== body.round) throw new Problem(0);
       if (!Array.isArray(answer.draws)) throw new Problem(0);
@@ -108,6 +135,10 @@ export class Link {
     }
   }
 
+  /**
+   * @param {DrawAnswer | ObserveAnswer} answer
+   * @param {Entry | null} entry
+   */
   #taken(answer, entry) {
     this.failures = 0;
     this.#setLine("up");
@@ -121,9 +152,13 @@ export class Link {
       this.askAt = Date.now() + (busy ? wait : LOOK_AGAIN_MS);
     }
     this.#setState(answer.state, offered);
-    this.tell("draws");
+    this.tell({ what: "draws" });
   }
 
+  /**
+   * @param {Problem} problem
+   * @param {Entry | null} entry
+   */
   async #failed(problem, entry) {
     // What stands between may refuse as well, as a gateway does while the service is exchanged
     if (problem.passing || problem.status >= 500 || problem.code === "unknown") {
@@ -142,30 +177,40 @@ export class Link {
     } else {
       this.outbox.done(entry);
       if (problem.code === "session_closed") this.#setState("closed", true);
-      this.tell("refused", entry, problem);
+      this.tell({ what: "refused", entry, problem });
     }
   }
 
+  /** @param {Line} line */
   async #standStill(line) {
     this.#setLine(line);
     await this.#sleep(Number.POSITIVE_INFINITY);
   }
 
+  /** @param {Line} line */
   #setLine(line) {
     if (line === this.line) return;
     this.line = line;
-    this.tell("line");
+    this.tell({ what: "line" });
   }
 
+  /**
+   * @param {DrawAnswer["state"]} state
+   * @param {boolean} offered
+   */
   #setState(state, offered) {
     // An amendment is answered without an offer: whether others hold everything is not told then
-    const known = offered ? state : { active: this.state }[state] ?? state;
+    const known = !offered && state === "active" ? this.state : state;
     if (known === this.state) return;
     this.state = known;
     if (known === "closed") this.draws = [];
-    this.tell("state");
+    this.tell({ what: "state" });
   }
 
+  /**
+   * @param {number} milliseconds
+   * @returns {Promise<void>}
+   */
   #sleep(milliseconds) {
     return new Promise((resolve) => {
       const longest = 2 ** 31 - 1;

@@ -7,8 +7,13 @@ const PLAIN = new Set([
   ...["p", "br", "hr", "em", "strong", "s", "code", "pre", "blockquote", "ul", "ol", "li"],
   ...["table", "thead", "tbody", "tr", "th", "td"],
 ]);
+/** @type {Record<string, string>} */
 const HEADINGS = { h1: "h2", h2: "h3", h3: "h4", h4: "h5", h5: "h6", h6: "h6" };
 
+/** @typedef {(source: string, alt: string) => Node} Picture */
+/** @import MarkdownIt from "../../vendor/markdown-it/markdown-it.mjs" */
+
+/** @type {Promise<MarkdownIt> | null} */
 let parser = null;
 
 /** Have the parser at hand before it is needed. */
@@ -19,7 +24,12 @@ export function loadMarkdown() {
   return parser;
 }
 
-/** A block with the text as Markdown; a very long one stays plain. `picture` makes images. */
+/**
+ * A block with the text as Markdown; a very long one stays plain. `picture` makes images.
+ *
+ * @param {string} text
+ * @param {Picture} picture
+ */
 export function markdown(text, picture) {
   const block = el("div", { class: "payload-text" }, text);
   if (text.length > LONGEST) return block;
@@ -34,16 +44,27 @@ export function markdown(text, picture) {
   return block;
 }
 
+/**
+ * @param {Node} parent
+ * @param {Picture} picture
+ * @returns {Node[]}
+ */
 function built(parent, picture) {
   return Array.from(parent.childNodes, (node) => one(node, picture)).flat();
 }
 
+/**
+ * @param {Node} node
+ * @param {Picture} picture
+ * @returns {Node[]}
+ */
 function one(node, picture) {
-  if (node.nodeType === Node.TEXT_NODE) return [document.createTextNode(node.data)];
-  if (node.nodeType !== Node.ELEMENT_NODE) return [];
+  if (node instanceof Text) return [document.createTextNode(node.data)];
+  if (!(node instanceof Element)) return [];
   const tag = node.localName;
   const inside = () => built(node, picture);
-  if (tag === "img") return [picture(node.getAttribute("src") ?? "", node.getAttribute("alt") ?? "")];
+  if (tag === "img")
+    return [picture(node.getAttribute("src") ?? "", node.getAttribute("alt") ?? "")];
   if (tag === "a") return [link(node, inside())];
   if (tag in HEADINGS) return [el(HEADINGS[tag], {}, inside())];
   if (tag === "ol") return [el("ol", { start: node.getAttribute("start") }, inside())];
@@ -52,6 +73,10 @@ function one(node, picture) {
   return inside();
 }
 
+/**
+ * @param {Element} node
+ * @param {Node[]} children
+ */
 function link(node, children) {
   const target = node.getAttribute("href") ?? "";
   if (!/^(https?|mailto):/i.test(target)) return el("span", {}, children);

@@ -4,6 +4,8 @@ const PREFIX = "celeus.unsent";
 const BEAT_MS = 20_000;
 const GONE_MS = 180_000;
 
+/** @typedef {{ alive: number, entries: Entry[] }} Kept */
+
 /**
  * The unsent judgements of one window, in order.
  *
@@ -11,6 +13,11 @@ const GONE_MS = 180_000;
  * service has answered it; sent twice it does no harm, because the service knows it again.
  */
 export class Outbox {
+  /**
+   * @param {string} session
+   * @param {string} name
+   * @param {string} worker
+   */
   constructor(session, name, worker) {
     this.session = session;
     this.name = name;
@@ -41,24 +48,39 @@ export class Outbox {
     return this.entries.filter((entry) => entry.kind === "observe").length;
   }
 
+  /**
+   * @param {Entry["kind"]} kind
+   * @param {number} round
+   * @param {Judgement} said
+   */
   add(kind, round, said) {
     this.entries.push({ kind, round, said, worker: this.worker, tried: false });
     this.#write();
   }
 
-  /** The service may have it from now on, even if no answer comes. */
+  /**
+   * The service may have it from now on, even if no answer comes.
+   *
+   * @param {Entry} entry
+   */
   trying(entry) {
     if (entry.tried) return;
     entry.tried = true;
     this.#write();
   }
 
+  /** @param {Entry} entry */
   done(entry) {
     this.entries = this.entries.filter((one) => one !== entry);
     this.#write();
   }
 
-  /** Say something else of a round, if nobody was told yet; returns whether that was so. */
+  /**
+   * Say something else of a round, if nobody was told yet; returns whether that was so.
+   *
+   * @param {number} round
+   * @param {Judgement} said
+   */
   replace(round, said) {
     const entry = this.entries.findLast((one) => one.round === round);
     if (entry === undefined || entry.tried) return false;
@@ -80,11 +102,15 @@ export class Outbox {
     return taken;
   }
 
-  /** Names, other than this one, under which judgements of this session wait in this browser. */
+  /**
+   * Names, other than this one, under which judgements of this session wait in this browser.
+   *
+   * @returns {Map<string, number>}
+   */
   strangers() {
     const found = new Map();
     for (const [place, kept] of leftBehind(this.session, null)) {
-      const name = decodeURIComponent(place.split(":")[2]);
+      const name = decodeURIComponent(place.split(":")[2] ?? "");
       if (name !== this.name) found.set(name, (found.get(name) ?? 0) + kept.entries.length);
     }
     return found;
@@ -110,10 +136,16 @@ export class Outbox {
   }
 }
 
+/** @param {...string} parts */
 function placeOf(...parts) {
   return [PREFIX, ...parts.map(encodeURIComponent)].join(":");
 }
 
+/**
+ * @param {string} session
+ * @param {string | null} name
+ * @returns {Generator<[place: string, kept: Kept]>}
+ */
 function* leftBehind(session, name) {
   const begin = `${name === null ? placeOf(session) : placeOf(session, name)}:`;
   for (const place of places().filter((one) => one.startsWith(begin))) {
@@ -131,9 +163,13 @@ function places() {
   }
 }
 
+/**
+ * @param {string} place
+ * @returns {Kept | null}
+ */
 function readAt(place) {
   try {
-    const kept = JSON.parse(localStorage.getItem(place));
+    const kept = JSON.parse(localStorage.getItem(place) ?? "null");
     return Array.isArray(kept?.entries) ? kept : null;
   } catch {
     return null;

@@ -3,13 +3,32 @@
 import { el } from "../dom.js";
 import { loadMarkdown, markdown } from "./markdown.js";
 
+/** @typedef {{ asked: boolean, depth: number, id: string }} Context */
+
 const DEEPEST = 3;
 const EXCERPT = 240;
 const TINY = 64;
-const SHOWN = ["instructions", "image", "text", "markdown", "question", "choices", "pair", "answer", "reference"];
+const SHOWN = [
+  "instructions",
+  "image",
+  "text",
+  "markdown",
+  "question",
+  "choices",
+  "pair",
+  "answer",
+  "reference",
+];
+/** @type {Record<string, string>} */
 const NAMES = { question: "Question", answer: "Answer", reference: "Reference" };
 
-/** The elements of an item, `{id, payload}`; `asked` says that choices are buttons already. */
+/**
+ * The elements of an item, `{id, payload}`; `asked` says that choices are buttons already.
+ *
+ * @param {Item} item
+ * @param {boolean} asked
+ * @returns {Child}
+ */
 export function itemView(item, asked) {
   const { payload } = item;
   if (payload === null || payload === undefined) return [nothing(item.id)];
@@ -22,52 +41,93 @@ export function itemView(item, asked) {
   }
 }
 
-/** The beginning of an item in words, for whoever listens. */
+/**
+ * The beginning of an item in words, for whoever listens.
+ *
+ * @param {Item} item
+ */
 export function excerptOf(item) {
   const { payload } = item;
   if (payload === null || payload === undefined) return `item ${item.id}, without content`;
   if (typeof payload === "string") return payload.slice(0, EXCERPT);
+  if (!isMembers(payload)) return `item ${item.id}`;
   const told = ["question", "text", "markdown", "answer"].map((name) => payload[name]);
   const words = told.filter((one) => typeof one === "string").join(". ");
   if (words !== "") return words.slice(0, EXCERPT);
-  return "image" in payload ? `${altOf(payload.image) || "a picture"}, item ${item.id}` : `item ${item.id}`;
+  return "image" in payload
+    ? `${altOf(payload.image) || "a picture"}, item ${item.id}`
+    : `item ${item.id}`;
 }
 
-/** Load beforehand what the item will need when its turn comes. */
+/**
+ * Load beforehand what the item will need when its turn comes.
+ *
+ * @param {Item} item
+ */
 export function prepare(item) {
   const { payload } = item;
   if (!isMembers(payload)) return;
-  if (JSON.stringify(Object.keys(payload)).includes("markdown") || "pair" in payload) loadMarkdown().catch(() => {});
+  if (JSON.stringify(Object.keys(payload)).includes("markdown") || "pair" in payload)
+    loadMarkdown().catch(() => {});
   for (const one of [payload.image].flat()) {
     const address = addressOf(sourceOf(one));
     if (address !== null && !address.startsWith("data:")) new Image().src = address;
   }
 }
 
+/** @param {string} id */
 function nothing(id) {
-  return el("p", { class: "payload-none" }, "This item has no content. Its id is ", el("code", {}, id), ".");
+  return el(
+    "p",
+    { class: "payload-none" },
+    "This item has no content. Its id is ",
+    el("code", {}, id),
+    ".",
+  );
 }
 
+/**
+ * @param {unknown} value
+ * @param {Context} context
+ * @returns {Child[]}
+ */
 function view(value, context) {
   if (typeof value === "string") return [text(value)];
   if (!isMembers(value) || context.depth >= DEEPEST) return [json(value)];
   const inner = { ...context, depth: context.depth + 1 };
   const known = SHOWN.filter((name) => value[name] !== undefined && value[name] !== null);
   if (known.length === 0) return [json(value)];
-  const parts = known.map((name) => part(name, value[name], inner)).flat();
+  const parts = known.flatMap((name) => part(name, value[name], inner));
   const others = Object.entries(value).filter(([name]) => !SHOWN.includes(name));
   if (others.length > 0) {
-    parts.push(el("details", { class: "payload-more" }, el("summary", {}, "More of this item"), json(Object.fromEntries(others))));
+    parts.push(
+      el(
+        "details",
+        { class: "payload-more" },
+        el("summary", {}, "More about this item"),
+        json(Object.fromEntries(others)),
+      ),
+    );
   }
   return parts;
 }
 
+/**
+ * @param {string} name
+ * @param {unknown} value
+ * @param {Context} context
+ * @returns {Child}
+ */
 function part(name, value, context) {
   switch (name) {
     case "instructions":
       return el("div", { class: "payload-instructions" }, view(value, context));
     case "image":
-      return el("div", { class: "payload-images" }, [value].flat().map((one) => picture(sourceOf(one), altOf(one), context.id)));
+      return el(
+        "div",
+        { class: "payload-images" },
+        [value].flat().map((one) => picture(sourceOf(one), altOf(one), context.id)),
+      );
     case "markdown":
       return typeof value === "string" ? markdown(value, picture) : json(value);
     case "text":
@@ -77,46 +137,87 @@ function part(name, value, context) {
     case "pair":
       return pair(value, context);
     default:
-      return el("section", { class: `payload-${name}` }, el("h2", { class: "eyebrow" }, NAMES[name]), view(plain(value), context));
+      return el(
+        "section",
+        { class: `payload-${name}` },
+        el("h2", { class: "eyebrow" }, NAMES[name]),
+        view(plain(value), context),
+      );
   }
 }
 
+/**
+ * @param {unknown} value
+ * @param {Context} context
+ */
 function choices(value, context) {
   if (!Array.isArray(value)) return json(value);
-  return el("ul", { class: "payload-choices" }, value.map((one) => el("li", {}, view(plain(one), context))));
+  return el(
+    "ul",
+    { class: "payload-choices" },
+    value.map((one) => el("li", {}, view(plain(one), context))),
+  );
 }
 
+/**
+ * @param {unknown} value
+ * @param {Context} context
+ */
 function pair(value, context) {
   if (!Array.isArray(value) || value.length !== 2) return json(value);
   const sides = ["Left", "Right"].map((side, at) =>
-    el("section", { class: "payload-side" }, el("h2", { class: "eyebrow" }, side), view(plain(value[at]), context)));
+    el(
+      "section",
+      { class: "payload-side" },
+      el("h2", { class: "eyebrow" }, side),
+      view(plain(value[at]), context),
+    ),
+  );
   return el("div", { class: "payload-pair" }, sides);
 }
 
+/** @param {string} value */
 function text(value) {
   return el("div", { class: "payload-text" }, value);
 }
 
+/** @param {unknown} value */
 function json(value) {
   return el("pre", { class: "payload-json", tabindex: "0" }, JSON.stringify(value, null, 2));
 }
 
+/**
+ * @param {string} source
+ * @param {string} alt
+ * @param {string} [id]
+ */
 function picture(source, alt, id) {
   const address = addressOf(source);
   const frame = el("figure", { class: "payload-image" });
   if (address === null) {
-    frame.append(broken("The address of this picture is not one that can be shown.", source.slice(0, EXCERPT)));
+    frame.append(
+      broken("The address of this picture is not one that can be shown.", source.slice(0, EXCERPT)),
+    );
     return frame;
   }
   const show = () => {
     const words = alt || (id === undefined ? "Picture" : `Picture of item ${id}`);
     const image = el("img", { alt: words, referrerpolicy: "no-referrer", decoding: "async" });
     image.addEventListener("error", () => {
-      const again = el("button", { type: "button", class: "button small", on: { click: show } }, "Load it again");
+      const again = el(
+        "button",
+        { type: "button", class: "button small", on: { click: show } },
+        "Load again",
+      );
       const where = address.startsWith("data:") ? "" : address.slice(0, EXCERPT);
-      frame.replaceChildren(broken("This picture did not load. If you cannot judge without it, press U.", where), again);
+      frame.replaceChildren(
+        broken("This picture did not load. If you cannot judge without it, press U.", where),
+        again,
+      );
     });
-    image.addEventListener("load", () => image.classList.toggle("tiny", image.naturalWidth <= TINY));
+    image.addEventListener("load", () =>
+      image.classList.toggle("tiny", image.naturalWidth <= TINY),
+    );
     image.src = address;
     frame.replaceChildren(image);
   };
@@ -124,28 +225,48 @@ function picture(source, alt, id) {
   return frame;
 }
 
+/**
+ * @param {string} words
+ * @param {string} address
+ */
 function broken(words, address) {
-  return el("p", { class: "payload-broken" }, words, address !== "" && el("span", { class: "quiet-text" }, ` ${address}`));
+  return el(
+    "p",
+    { class: "payload-broken" },
+    words,
+    address !== "" && el("span", { class: "quiet-text" }, ` ${address}`),
+  );
 }
 
-/** Addresses that a page may load a picture from, without opening anything else. */
+/**
+ * Addresses that a page may load a picture from, without opening anything else.
+ *
+ * @param {string} source
+ */
 function addressOf(source) {
   return /^(https?:\/\/|data:image\/)/i.test(source) ? source : null;
 }
 
+/** @param {unknown} image */
 function sourceOf(image) {
   const source = isMembers(image) ? (image.src ?? image.url) : image;
   return typeof source === "string" ? source : "";
 }
 
+/** @param {unknown} image */
 function altOf(image) {
   return isMembers(image) && typeof image.alt === "string" ? image.alt : "";
 }
 
+/** @param {unknown} value */
 function plain(value) {
   return typeof value === "number" || typeof value === "boolean" ? String(value) : value;
 }
 
+/**
+ * @param {unknown} value
+ * @returns {value is Payload}
+ */
 function isMembers(value) {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -11,10 +11,12 @@ const LONGEST_NAME = 80;
  *
  * A duplicated tab begins with a copy of the other's memory, which says that it is still open;
  * what was closed or reloaded has noted that it is not.
+ *
+ * @param {string} name
  */
 export function workerOf(name) {
   const kept = read("sessionStorage", PLACE);
-  const id = kept === null || kept.open ? left()[0] ?? randomId() : kept.id;
+  const id = kept === null || kept.open ? (left()[0] ?? randomId()) : kept.id;
   let replaced = false;
   begin(id);
   window.addEventListener("pagehide", () => {
@@ -32,17 +34,20 @@ export function workerOf(name) {
   return `${Array.from(name).slice(0, LONGEST_NAME).join("")} ${id}`;
 }
 
+/** @param {string} id */
 function begin(id) {
   write("sessionStorage", PLACE, { id, open: true });
   const others = left().filter((one) => one !== id);
   if (others.length < left().length) write("localStorage", LEFT, others);
 }
 
+/** @param {string} id */
 function leave(id) {
   write("sessionStorage", PLACE, { id, open: false });
   write("localStorage", LEFT, [id, ...left().filter((one) => one !== id)].slice(0, MOST_LEFT));
 }
 
+/** @returns {string[]} */
 function left() {
   const found = read("localStorage", LEFT);
   return Array.isArray(found) ? found : [];
@@ -53,14 +58,24 @@ function randomId() {
   return Array.from(words, (word) => word.toString(16).padStart(2, "0")).join("");
 }
 
+/**
+ * @param {StorageName} storage
+ * @param {string} place
+ * @returns {any}
+ */
 function read(storage, place) {
   try {
-    return JSON.parse(window[storage].getItem(place));
+    return JSON.parse(window[storage].getItem(place) ?? "null");
   } catch {
     return null;
   }
 }
 
+/**
+ * @param {StorageName} storage
+ * @param {string} place
+ * @param {unknown} kept
+ */
 function write(storage, place, kept) {
   try {
     window[storage].setItem(place, JSON.stringify(kept));

@@ -1,15 +1,20 @@
 /* The fields of the form: what stands in them, and what is wrong with it. */
 
-import { byId, el } from "../dom.js";
+import { byId, el, only } from "../dom.js";
 
 /** Something a person has to correct before anything is asked of the service. */
 export class Unusable extends Error {
+  /**
+   * @param {string} id
+   * @param {string} message
+   */
   constructor(id, message) {
     super(message);
     this.id = id;
   }
 }
 
+/** @type {Record<string, string>} */
 const PLACES = {
   threshold: "threshold",
   side: "side",
@@ -17,71 +22,133 @@ const PLACES = {
   upper: "loss-upper",
 };
 
-/** The text of a field. */
+/**
+ * The text of a field.
+ *
+ * @param {string} id
+ */
 export function text(id) {
-  return byId(id).value.trim();
+  return fieldValue(id).trim();
 }
 
-/** The number in a field; null where it may be left empty and is. */
-export function numberIn(id, { optional = false, whole = false } = {}) {
+/** The value of an input or a choice. */
+export function fieldValue(/** @type {string} */ id) {
+  const field = byId(id);
+  if (field instanceof HTMLInputElement || field instanceof HTMLSelectElement) return field.value;
+  throw new Error(`#${id} is no field`);
+}
+
+/**
+ * The number in a field.
+ *
+ * @param {string} id
+ */
+export function numberIn(id, { whole = false } = {}) {
   const given = text(id).replace(",", ".").replace("\u2212", "-");
-  if (given === "" && optional) return null;
-  const found = given === "" ? NaN : Number(given);
-  if (!Number.isFinite(found)) throw new Unusable(id, "This has to be a number.");
-  if (whole && !Number.isInteger(found)) throw new Unusable(id, "This has to be a whole number.");
-  return found;
+  const number = given === "" ? NaN : Number(given);
+  if (!Number.isFinite(number)) throw new Unusable(id, "This must be a number.");
+  if (whole && !Number.isInteger(number)) throw new Unusable(id, "This must be a whole number.");
+  return number;
 }
 
-/** The value of the chosen radio button. */
+/**
+ * The number in a field; null where it is left empty.
+ *
+ * @param {string} id
+ */
+export function optionalNumber(id, { whole = false } = {}) {
+  return text(id) === "" ? null : numberIn(id, { whole });
+}
+
+/**
+ * The value of the chosen radio button.
+ *
+ * @param {string} name
+ */
 export function picked(name) {
-  return document.querySelector(`input[name="${name}"]:checked`)?.value ?? null;
+  return only(document, `input[name="${name}"]:checked`, HTMLInputElement).value;
 }
 
-/** The id of the element that a refusal's field stands in; null where there is none. */
+/**
+ * The id of the element that a refusal's field stands in; null where there is none.
+ *
+ * @param {string | null} field
+ * @param {Record<string, string>} own
+ */
 export function placeOf(field, own = {}) {
-  const last = (field ?? "").split(".").at(-1);
+  const last = (field ?? "").replace(/^.*\./s, "");
   const id = own[last] ?? PLACES[last] ?? (/^\d+$/.test(last) ? "threshold" : last);
   return id && document.getElementById(id) ? id : null;
 }
 
-/** Say beside a field what is wrong with it. */
+/**
+ * Say beside a field what is wrong with it.
+ *
+ * @param {string} id
+ * @param {string} message
+ */
 export function blame(id, message) {
   const field = byId(id);
   const told = el("p", { class: "error", id: `${id}-wrong` }, message);
   document.getElementById(told.id)?.remove();
   (field.closest(".field") ?? field).append(told);
   field.setAttribute("aria-invalid", "true");
-  const described = (field.getAttribute("aria-describedby") ?? "").split(" ").filter((one) => one && one !== told.id);
+  const described = (field.getAttribute("aria-describedby") ?? "")
+    .split(" ")
+    .filter((one) => one && one !== told.id);
   field.setAttribute("aria-describedby", [...described, told.id].join(" "));
-  for (let outer = field.closest("details"); outer !== null; outer = outer.parentElement.closest("details")) outer.open = true;
+  for (
+    let outer = field.closest("details");
+    outer !== null;
+    outer = outer.parentElement?.closest("details") ?? null
+  )
+    outer.open = true;
 }
 
-/** Take back all that was said within an element. */
+/**
+ * Take back all that was said within an element.
+ *
+ * @param {Element} within
+ */
 export function clear(within) {
   for (const told of within.querySelectorAll("p.error[id$='-wrong']")) {
     const field = document.getElementById(told.id.slice(0, -"-wrong".length));
     field?.removeAttribute("aria-invalid");
-    const described = (field?.getAttribute("aria-describedby") ?? "").split(" ").filter((one) => one && one !== told.id);
-    if (described.length > 0) field.setAttribute("aria-describedby", described.join(" "));
+    const described = (field?.getAttribute("aria-describedby") ?? "")
+      .split(" ")
+      .filter((one) => one && one !== told.id);
+    if (described.length > 0) field?.setAttribute("aria-describedby", described.join(" "));
     else field?.removeAttribute("aria-describedby");
     told.remove();
   }
 }
 
-/** Lead to the first field that is wrong. */
+/**
+ * Lead to the first field that is wrong.
+ *
+ * @param {Element} within
+ */
 export function goToWrong(within) {
-  within.querySelector("[aria-invalid=true]")?.focus();
+  /** @type {HTMLElement | null} */
+  const wrong = within.querySelector("[aria-invalid=true]");
+  wrong?.focus();
 }
 
-/** A key for a request; the same while what it asks stays the same, so that it is done once. */
+/**
+ * A key for a request; the same while what it asks stays the same, so that it is done once.
+ *
+ * @returns {(content: unknown) => string}
+ */
 export function keyring() {
-  let asked = null;
-  let key = null;
+  let asked = "";
+  let key = "";
   return (content) => {
     const now = JSON.stringify(content);
     if (now !== asked) {
       asked = now;
-      key = [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+      key = [...crypto.getRandomValues(new Uint8Array(16))]
+        .map((byte) => byte.toString(16).padStart(2, "0"))
+        .join("");
     }
     return key;
   };

@@ -1,11 +1,22 @@
 /* A file that becomes a pool: dropped or chosen, looked at, then made. */
 
-import { Problem } from "../api.js";
+import { isAborted, Problem } from "../api.js";
 import { announce, byId, el, fill, given } from "../dom.js";
 import { count, counted } from "../format.js";
-import { Unusable, blame, clear, goToWrong, keyring, numberIn, picked, placeOf, text } from "./fields.js";
+import {
+  blame,
+  clear,
+  goToWrong,
+  keyring,
+  numberIn,
+  picked,
+  placeOf,
+  text,
+  Unusable,
+} from "./fields.js";
 import { upload } from "./upload.js";
 
+/** @type {Record<string, string>} */
 const MEDIA = {
   csv: "text/csv",
   jsonl: "application/x-ndjson",
@@ -24,53 +35,78 @@ const PLACES = { name: "pool-name" };
 
 /** The part of the form for a file; `made` is called with the pool it has become. */
 export class PoolFile {
+  /** @param {(pool: Pool) => void} made */
   constructor(made) {
     this.made = made;
+    /** @type {File | null} */
     this.file = null;
-    this.media = null;
+    this.media = "";
+    /** @type {AbortController | null} */
     this.under = null;
-    this.settling = null;
+    /** @type {number | undefined} */
+    this.settling = undefined;
+    /** @type {PoolFileAnswer | null} */
+    this.found = null;
+    this.whole = false;
     this.keyOf = keyring();
+    /** @type {number} */
     this.limit = given("limit");
     this.listen();
   }
 
   listen() {
     const drop = byId("drop");
-    for (const event of ["dragenter", "dragover"]) drop.addEventListener(event, () => drop.classList.add("over"));
-    for (const event of ["dragleave", "drop"]) drop.addEventListener(event, () => drop.classList.remove("over"));
-    drop.addEventListener("drop", (event) => this.take([...event.dataTransfer.files]));
-    byId("file").addEventListener("change", (event) => {
-      this.take([...event.target.files]);
+    for (const event of ["dragenter", "dragover"])
+      drop.addEventListener(event, () => drop.classList.add("over"));
+    for (const event of ["dragleave", "drop"])
+      drop.addEventListener(event, () => drop.classList.remove("over"));
+    drop.addEventListener("drop", (event) => this.take([...(event.dataTransfer?.files ?? [])]));
+    const input = byId("file", HTMLInputElement);
+    input.addEventListener("change", () => {
+      this.take([...(input.files ?? [])]);
       // The same file, corrected, may be chosen again
-      event.target.value = "";
+      input.value = "";
     });
-    for (const kind of document.querySelectorAll("input[name=kind]")) kind.addEventListener("change", () => this.checkAgain());
-    for (const id of ["loss-lower", "loss-upper"]) byId(id).addEventListener("input", () => this.checkSoon());
-    byId("cancel").addEventListener("click", () => this.under?.abort(new DOMException("cancelled", "AbortError")));
+    for (const kind of document.querySelectorAll("input[name=kind]"))
+      kind.addEventListener("change", () => this.checkAgain());
+    for (const id of ["loss-lower", "loss-upper"])
+      byId(id).addEventListener("input", () => this.checkSoon());
+    byId("cancel").addEventListener("click", () =>
+      this.under?.abort(new DOMException("cancelled", "AbortError")),
+    );
     byId("skip").addEventListener("change", () => this.allow());
     byId("make").addEventListener("click", () => this.make());
   }
 
-  /** Look at the first of these files. */
+  /**
+   * Look at the first of these files.
+   *
+   * @param {File[]} files
+   */
   take(files) {
     const file = files[0];
     if (file === undefined) return;
     this.forget();
-    const media = MEDIA[file.name.split(".").at(-1).toLowerCase()];
-    if (files.length > 1) return this.refuse("One file at a time, please: a pool is made of one file.");
+    const media = MEDIA[file.name.replace(/^.*\./s, "").toLowerCase()];
+    if (files.length > 1)
+      return this.refuse("One file at a time, please: a pool is created from one file.");
     if (media === undefined) {
-      return this.refuse(`This page reads CSV (.csv), JSON Lines (.jsonl) and Parquet (.parquet). “${file.name}” is none of them by its name.`);
+      return this.refuse(
+        `This page reads CSV (.csv), JSON Lines (.jsonl) and Parquet (.parquet). “${file.name}” is none of these, going by its name.`,
+      );
     }
     if (file.size === 0) return this.refuse(`“${file.name}” is empty.`);
     if (file.size > this.limit) {
-      return this.refuse(`“${file.name}” has ${bytes(file.size)}; this service takes at most ${bytes(this.limit)} at once.`);
+      return this.refuse(
+        `“${file.name}” is ${bytes(file.size)}; this service accepts at most ${bytes(this.limit)} at once.`,
+      );
     }
     this.file = file;
     this.media = media;
     byId("file-name").textContent = file.name;
     byId("file-size").textContent = bytes(file.size);
-    byId("pool-name").value = file.name.replace(/\.[^.]*$/, "").slice(0, 200) || file.name;
+    byId("pool-name", HTMLInputElement).value =
+      file.name.replace(/\.[^.]*$/, "").slice(0, 200) || file.name;
     byId("file-details").hidden = false;
     return this.checkAgain();
   }
@@ -87,12 +123,16 @@ export class PoolFile {
     this.found = null;
     byId("checked").hidden = true;
     byId("skip-choice").hidden = true;
-    byId("skip").checked = false;
-    byId("make").disabled = true;
+    byId("skip", HTMLInputElement).checked = false;
+    byId("make", HTMLButtonElement).disabled = true;
   }
 
+  /** @param {string} message */
   refuse(message) {
-    fill(byId("file-problem"), el("p", { class: "notice warning" }, message, " Nothing was kept."));
+    fill(
+      byId("file-problem"),
+      el("p", { class: "notice warning" }, message, " Nothing was stored."),
+    );
   }
 
   checkSoon() {
@@ -112,18 +152,22 @@ export class PoolFile {
     if (this.file !== file) return;
     let query;
     try {
-      query = this.query({ name: "checked", dry_run: true, preview: SHOWN_ROWS });
+      query = this.query({ name: "checked", dry_run: "true", preview: String(SHOWN_ROWS) });
     } catch (wrong) {
       return this.tell(wrong);
     }
-    const found = await this.send(part, query, "Looking at the file");
+    const found = await this.send(part, query, "Checking the file");
     if (found === null) return;
     this.found = found;
     this.whole = part === file;
     this.show(found);
   }
 
-  /* A large text is looked at by its first part: what is wrong further on is told when it is made. */
+  /**
+   * A large text is looked at by its first part: what is wrong further on is told when it is made.
+   *
+   * @param {File} file
+   */
   async part(file) {
     if (this.media === PARQUET || file.size <= WHOLE_BYTES) return file;
     const start = new Uint8Array(await file.slice(0, SLICE_BYTES).arrayBuffer());
@@ -131,23 +175,40 @@ export class PoolFile {
     return end > 0 ? file.slice(0, end + 1) : file;
   }
 
+  /** @param {Record<string, string>} more */
   query(more) {
     const kind = picked("kind");
     const query = new URLSearchParams({ kind, ...more });
-    if (kind === "bounded") query.set("lower", numberIn("loss-lower"));
-    if (kind !== "zero_one") query.set("upper", numberIn("loss-upper"));
+    if (kind === "bounded") query.set("lower", String(numberIn("loss-lower")));
+    if (kind !== "zero_one") query.set("upper", String(numberIn("loss-upper")));
     return query;
   }
 
-  /** The answer, or null where there is none and it has been said why. */
+  /**
+   * The answer, or null where there is none and it has been said why.
+   *
+   * @param {Blob} part
+   * @param {URLSearchParams} query
+   * @param {string} doing
+   * @param {Record<string, string>} headers
+   * @returns {Promise<PoolFileAnswer | null>}
+   */
   async send(part, query, doing, headers = {}) {
     this.under?.abort(new DOMException("begun anew", "AbortError"));
     const under = new AbortController();
     this.under = under;
     progress(doing, 0);
     try {
-      const told = (share) => progress(share < 1 ? `${doing}: ${Math.round(100 * share)} % sent` : "Sent; its rows are being read", share);
-      return await upload(`/v1/pool-files?${query}`, part, this.media, { told, signal: under.signal, headers });
+      const told = (/** @type {number} */ share) =>
+        progress(
+          share < 1 ? `${doing}: ${Math.round(100 * share)} % sent` : "Sent; reading its rows",
+          share,
+        );
+      return await upload(`/v1/pool-files?${query}`, part, this.media, {
+        told,
+        signal: under.signal,
+        headers,
+      });
     } catch (error) {
       if (this.under === under) this.tell(error);
       return null;
@@ -159,9 +220,10 @@ export class PoolFile {
     }
   }
 
+  /** @param {unknown} error */
   tell(error) {
     if (error instanceof Unusable) return blame(error.id, error.message);
-    if (error.name === "AbortError") {
+    if (isAborted(error)) {
       announce("Cancelled");
       return this.refuse("Cancelled.");
     }
@@ -171,28 +233,44 @@ export class PoolFile {
       blame(place, said(error));
       return goToWrong(byId("file-details"));
     }
-    if (error.errors.length > 0) return this.showFaults(error.errors, error.told.total_errors);
+    if (error.errors.length > 0)
+      return this.showFaults(error.errors, error.told.total_errors ?? error.errors.length);
     return this.refuse(`${said(error)}${error.passing ? " Try again in a moment." : ""}`);
   }
 
+  /** @param {PoolFileAnswer} found */
   show(found) {
     const all = found.items + found.skipped;
     const rows = this.whole ? counted(all, "row") : `The first ${counted(all, "row")}`;
-    const good = found.skipped === 0 ? "every row can become an item" : `${counted(found.items, "row")} can become items, ${count(found.skipped)} cannot`;
+    const good =
+      found.skipped === 0
+        ? "every row is a valid item"
+        : `${counted(found.items, "row")} are valid items, ${count(found.skipped)} are not`;
     fill(
       byId("checked"),
       el("p", {}, el("strong", {}, `${rows}: `), `${good}. `, guesses(found)),
-      this.whole ? null : el("p", { class: "quiet-text" }, "The file is large: the rest is read when the pool is made, and if a row is bad nothing is kept."),
+      this.whole
+        ? null
+        : el(
+            "p",
+            { class: "quiet-text" },
+            "The file is large: the rest is read when the pool is created; if a row is bad, nothing is stored.",
+          ),
       found.preview.length > 0 ? preview(found) : null,
     );
     byId("checked").hidden = false;
     if (found.skipped > 0) this.showFaults(found.errors, found.skipped);
     byId("skip-choice").hidden = found.skipped === 0 || found.items === 0;
-    byId("skip-words").textContent = `Leave the ${counted(found.skipped, "bad row")} out and make a pool of the others`;
+    byId("skip-words").textContent =
+      `Leave the ${counted(found.skipped, "bad row")} out and create the pool from the others`;
     announce(`${rows}: ${good}`);
     this.allow();
   }
 
+  /**
+   * @param {ProblemError[]} faults
+   * @param {number} total
+   */
   showFaults(faults, total) {
     const told = faults.slice(0, SHOWN_FAULTS);
     const more = total - told.length;
@@ -200,8 +278,12 @@ export class PoolFile {
       el(
         "div",
         { class: "notice warning" },
-        el("p", {}, "These rows cannot become items:"),
-        el("ul", { class: "faults" }, told.map((fault) => el("li", {}, faultWords(fault)))),
+        el("p", {}, "These rows are not valid items:"),
+        el(
+          "ul",
+          { class: "faults" },
+          told.map((fault) => el("li", {}, faultWords(fault))),
+        ),
         more > 0 ? el("p", { class: "quiet-text" }, `and ${count(more)} more.`) : null,
       ),
     );
@@ -210,7 +292,10 @@ export class PoolFile {
 
   allow() {
     const found = this.found;
-    byId("make").disabled = found === null || found.items === 0 || (found.skipped > 0 && !byId("skip").checked);
+    byId("make", HTMLButtonElement).disabled =
+      found === null ||
+      found.items === 0 ||
+      (found.skipped > 0 && !byId("skip", HTMLInputElement).checked);
   }
 
   async make() {
@@ -220,15 +305,19 @@ export class PoolFile {
       blame("pool-name", "The pool needs a name.");
       return goToWrong(byId("file-details"));
     }
-    byId("make").disabled = true;
-    const skip = byId("skip").checked;
+    byId("make", HTMLButtonElement).disabled = true;
+    const skip = byId("skip", HTMLInputElement).checked;
     const query = this.query({ name, on_error: skip ? "skip" : "fail" });
-    const { size, lastModified } = this.file;
-    const headers = { "Idempotency-Key": this.keyOf([String(query), this.file.name, size, lastModified]) };
-    byId("loss-kind").disabled = true;
-    const made = await this.send(this.file, query, "Making the pool", headers);
-    byId("loss-kind").disabled = false;
-    if (made === null) return this.allow();
+    const { file } = this;
+    if (file === null) return undefined;
+    const { size, lastModified } = file;
+    const headers = {
+      "Idempotency-Key": this.keyOf([String(query), file.name, size, lastModified]),
+    };
+    byId("loss-kind", HTMLFieldSetElement).disabled = true;
+    const made = await this.send(file, query, "Creating the pool", headers);
+    byId("loss-kind", HTMLFieldSetElement).disabled = false;
+    if (made === null || made.pool === null) return this.allow();
     this.forget();
     return this.made(made.pool);
   }
@@ -238,21 +327,31 @@ function showLimits() {
   const kind = picked("kind");
   byId("limits").hidden = kind === "zero_one";
   byId("lower-field").hidden = kind !== "bounded";
-  byId("upper-help").textContent = kind === "cross_entropy" ? "Losses above it count as this much; it cannot be changed after a label is seen." : "";
+  byId("upper-help").textContent =
+    kind === "cross_entropy"
+      ? "Larger losses count as this value; it cannot be changed after the first label."
+      : "";
 }
 
+/**
+ * @param {string} told
+ * @param {number} share
+ */
 function progress(told, share) {
   byId("progress").hidden = false;
   byId("progress-told").textContent = `${told}…`;
-  byId("progress-bar").value = Math.round(100 * share);
+  byId("progress-bar", HTMLProgressElement).value = Math.round(100 * share);
 }
 
+/** @param {PoolFileAnswer} found */
 function guesses(found) {
-  if (found.columns.some((column) => column.startsWith("surrogate."))) return "They carry a surrogate.";
-  if (found.classes !== null) return `They carry probabilities of ${count(found.classes)} classes.`;
-  return "They carry no surrogate: the session works without one, and needs more labels.";
+  if (found.columns.some((column) => column.startsWith("surrogate.")))
+    return "They have a surrogate.";
+  if (found.classes !== null) return `They have probabilities of ${count(found.classes)} classes.`;
+  return "They have no surrogate: the session works without one but needs more labels.";
 }
 
+/** @param {PoolFileAnswer} found */
 function preview(found) {
   const names = [...new Set(found.preview.flatMap((row) => Object.keys(row.cells)))];
   const bad = new Set(found.errors.map((fault) => fault.line));
@@ -262,27 +361,54 @@ function preview(found) {
     el(
       "table",
       { class: "table" },
-      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Line"), names.map((name) => el("th", { scope: "col" }, name === "" ? "as it stands" : name)))),
+      el(
+        "thead",
+        {},
+        el(
+          "tr",
+          {},
+          el("th", { scope: "col" }, "Line"),
+          names.map((name) => el("th", { scope: "col" }, name === "" ? "as it stands" : name)),
+        ),
+      ),
       el(
         "tbody",
         {},
-        found.preview.map((row) => el("tr", { class: bad.has(row.line) ? "bad" : null }, el("th", { scope: "row" }, count(row.line)), names.map((name) => el("td", {}, row.cells[name] ?? "")))),
+        found.preview.map((row) =>
+          el(
+            "tr",
+            { class: bad.has(row.line) ? "bad" : null },
+            el("th", { scope: "row" }, count(row.line)),
+            names.map((name) => el("td", {}, row.cells[name] ?? "")),
+          ),
+        ),
       ),
     ),
   );
 }
 
+/** @param {ProblemError} fault */
 function faultWords(fault) {
   const where = fault.field === "" ? "" : `, ${fault.field}`;
-  return `Line ${count(fault.line)}${where}: has to be ${fault.rule}; found ${fault.value}`;
+  return `Line ${count(fault.line ?? 0)}${where}: must be ${fault.rule}, but is ${shown(fault.value)}`;
 }
 
+/** @param {unknown} value */
+function shown(value) {
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+/** @param {Problem} problem */
 function said(problem) {
-  const rule = problem.rule === null ? "" : ` It has to be ${problem.rule}.`;
-  const value = problem.field !== null && problem.value !== null && problem.value !== "None" ? ` Found in ${problem.field}: ${problem.value}.` : "";
+  const rule = problem.rule === null ? "" : ` It must be ${problem.rule}.`;
+  const value =
+    problem.field !== null && problem.value !== null
+      ? ` Found in ${problem.field}: ${shown(problem.value)}.`
+      : "";
   return `${problem.detail}${rule}${value}`;
 }
 
+/** @param {number} size */
 function bytes(size) {
   const units = ["bytes", "kB", "MB", "GB"];
   let at = 0;

@@ -1,6 +1,6 @@
 /* The pools that are here, to choose one of them. */
 
-import { api } from "../api.js";
+import { api, messageOf } from "../api.js";
 import { byId, el, fill } from "../dom.js";
 import { counted } from "../format.js";
 
@@ -8,36 +8,64 @@ const AT_ONCE = 200;
 const MOST_SHOWN = 100;
 const GUESSES = ["surrogate.", "dispersion_f", "entropy_f"];
 const KINDS = { zero_one: "right or wrong", cross_entropy: "cross-entropy", bounded: "grades" };
+/** @type {Partial<Record<LossKind, Record<string, string[]>>>} */
 const STRATEGIES = {
-  zero_one: { A: ["hard", "dispersion_f"], B: ["dispersion_f", "soft"], C: ["soft", "dispersion_f"] },
-  cross_entropy: { A: ["mode_loss", "entropy_f"], B: ["entropy_f", "mode_loss"], C: ["entropy_f", "entropy_g"] },
+  zero_one: {
+    A: ["hard", "dispersion_f"],
+    B: ["dispersion_f", "soft"],
+    C: ["soft", "dispersion_f"],
+  },
+  cross_entropy: {
+    A: ["mode_loss", "entropy_f"],
+    B: ["entropy_f", "mode_loss"],
+    C: ["entropy_f", "entropy_g"],
+  },
 };
 
-/** The pool carries something that guesses losses. */
+/**
+ * The pool carries something that guesses losses.
+ *
+ * @param {Pool} pool
+ */
 export function hasSurrogate(pool) {
   return pool.columns.some((column) => GUESSES.some((begin) => column.startsWith(begin)));
 }
 
-/** Strategies the columns of a pool allow. */
+/**
+ * Strategies the columns of a pool allow.
+ *
+ * @param {Pool} pool
+ */
 export function strategiesOf(pool) {
   const known = STRATEGIES[pool.loss.kind] ?? {};
-  return Object.keys(known).filter((name) => known[name].every((column) => pool.columns.includes(column)));
+  return Object.keys(known).filter((name) =>
+    known[name].every((column) => pool.columns.includes(column)),
+  );
 }
 
-/** What is worth knowing of a pool, in a line. */
+/**
+ * What is worth knowing of a pool, in a line.
+ *
+ * @param {Pool} pool
+ */
 export function factsOf(pool) {
   const kind = KINDS[pool.loss.kind];
-  const scale = pool.loss.kind === "zero_one" ? "" : ` from ${pool.loss.lower} to ${pool.loss.upper}`;
+  const scale =
+    pool.loss.kind === "zero_one" ? "" : ` from ${pool.loss.lower} to ${pool.loss.upper}`;
   const guess = hasSurrogate(pool) ? "with surrogate" : "no surrogate";
   return `${counted(pool.items, "item")} · ${kind}${scale} · ${pool.sealed ? guess : "not sealed yet"}`;
 }
 
 /** The list of pools; `choose` is called with the one somebody picks. */
 export class PoolList {
+  /** @param {(pool: Pool) => void} choose */
   constructor(choose) {
     this.choose = choose;
+    /** @type {Pool[]} */
     this.pools = [];
+    /** @type {string | null} */
     this.next = null;
+    /** @type {Promise<boolean | null> | null} */
     this.beginning = null;
     byId("pool-search").addEventListener("input", () => this.show());
     byId("more-pools").addEventListener("click", () => this.load());
@@ -53,32 +81,44 @@ export class PoolList {
   }
 
   async load() {
-    const query = new URLSearchParams({ limit: AT_ONCE });
+    const query = new URLSearchParams({ limit: String(AT_ONCE) });
     if (this.next !== null) query.set("after", this.next);
     try {
+      /** @type {PoolPage} */
       const page = await api("GET", `/v1/pools?${query}`);
       this.pools.push(...page.data);
       this.next = page.next;
       this.show();
       return true;
     } catch (problem) {
-      byId("pools-told").textContent = `The pools could not be loaded: ${problem.message}`;
+      byId("pools-told").textContent = `The pools could not be loaded: ${messageOf(problem)}`;
       return false;
     }
   }
 
   show() {
-    const wanted = byId("pool-search").value.trim().toLowerCase();
-    const found = this.pools.filter((pool) => pool.name.toLowerCase().includes(wanted) || pool.id === wanted);
-    fill(byId("pools"), found.slice(0, MOST_SHOWN).map((pool) => this.row(pool)));
+    const wanted = byId("pool-search", HTMLInputElement).value.trim().toLowerCase();
+    const found = this.pools.filter(
+      (pool) => pool.name.toLowerCase().includes(wanted) || pool.id === wanted,
+    );
+    fill(
+      byId("pools"),
+      found.slice(0, MOST_SHOWN).map((pool) => this.row(pool)),
+    );
     byId("more-pools").hidden = this.next === null;
     byId("pools-told").textContent = told(this.pools.length, found.length, this.next !== null);
   }
 
+  /** @param {Pool} pool */
   row(pool) {
     const button = el(
       "button",
-      { type: "button", class: "pool", disabled: !pool.sealed, on: { click: () => this.choose(pool) } },
+      {
+        type: "button",
+        class: "pool",
+        disabled: !pool.sealed,
+        on: { click: () => this.choose(pool) },
+      },
       el("span", { class: "pool-name" }, pool.name),
       el("span", { class: "quiet-text" }, factsOf(pool)),
     );
@@ -86,9 +126,16 @@ export class PoolList {
   }
 }
 
+/**
+ * @param {number} all
+ * @param {number} found
+ * @param {boolean} more
+ */
 function told(all, found, more) {
-  if (all === 0) return "There is no pool here yet. Bring a file instead.";
+  if (all === 0) return "There is no pool yet. Upload a file instead.";
   const shown = Math.min(found, MOST_SHOWN);
   const of = shown < all || more ? ` of ${more ? "more than " : ""}${all}` : "";
-  return found === 0 ? "No pool has this in its name." : `${counted(shown, "pool")}${of}, the newest first.`;
+  return found === 0
+    ? "No pool name contains this."
+    : `${counted(shown, "pool")}${of}, newest first.`;
 }

@@ -1,18 +1,36 @@
 /* Sending a file, with its progress told and a way to stop. */
 
-import { Problem, csrf, loginPath } from "../api.js";
+import { csrf, loginPath, Problem } from "../api.js";
+
+/**
+ * @typedef {object} Uploading
+ * @property {(share: number) => void} told
+ * @property {AbortSignal} signal
+ * @property {Record<string, string>} headers
+ */
 
 /**
  * The JSON that the upload is answered with, else a `Problem` is thrown.
  *
  * `told` is called with the share that has been sent, from 0 to 1. An aborted `signal` rejects
  * with its reason.
+ *
+ * @param {string} path
+ * @param {Blob} file
+ * @param {string} media
+ * @param {Uploading} options
+ * @returns {Promise<any>}
  */
-export function upload(path, file, media, { told = () => {}, signal = null, headers = {} } = {}) {
+export function upload(path, file, media, { told, signal, headers }) {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
     request.open("POST", path);
-    for (const [name, value] of Object.entries({ "Content-Type": media, Accept: "application/json", "X-CSRF-Token": csrf(), ...headers })) {
+    for (const [name, value] of Object.entries({
+      "Content-Type": media,
+      Accept: "application/json",
+      "X-CSRF-Token": csrf(),
+      ...headers,
+    })) {
       request.setRequestHeader(name, value);
     }
     request.upload.addEventListener("progress", (event) => {
@@ -24,12 +42,14 @@ export function upload(path, file, media, { told = () => {}, signal = null, head
     });
     request.addEventListener("error", () => reject(new Problem(0)));
     request.addEventListener("abort", () => reject(signal.reason));
-    signal?.addEventListener("abort", () => request.abort());
+    signal.addEventListener("abort", () => request.abort());
     request.send(file);
   });
 }
 
+/** @param {XMLHttpRequest} request */
 function problemOf(request) {
+  /** @type {Partial<ProblemBody>} */
   let told = { title: `The service answered ${request.status}.` };
   try {
     told = JSON.parse(request.responseText);

@@ -1,7 +1,7 @@
 /* The buttons of a session: what can be done now, what cannot, and why. */
 
-import { api } from "../api.js";
-import { announce, byId, el, fill } from "../dom.js";
+import { api, messageOf, Problem } from "../api.js";
+import { announce, byId, el, fill, only } from "../dom.js";
 import { counted, nameOf, number } from "../format.js";
 
 /** The buttons; `changed` is given the session after a change. */
@@ -10,19 +10,29 @@ export class Actions {
   #mayManage;
   #mayLabel;
   #changed;
-  #buttons = {};
+  #buttons;
   #failure = el("p", { class: "notice danger", role: "alert", hidden: true });
 
+  /**
+   * @param {Session} session
+   * @param {string[]} scopes
+   * @param {(session: Session) => void} changed
+   */
   constructor(session, scopes, changed) {
     this.#session = session;
     this.#mayManage = scopes.includes("manage");
     this.#mayLabel = scopes.includes("label");
     this.#changed = changed;
-    this.#make();
+    this.#buttons = this.#make();
+    this.#listen();
     this.show(session);
   }
 
-  /** Fit the buttons to where the session stands. */
+  /**
+   * Fit the buttons to where the session stands.
+   *
+   * @param {Session} session
+   */
   show(session) {
     this.#session = session;
     const closed = session.state === "closed";
@@ -34,29 +44,51 @@ export class Actions {
   }
 
   #make() {
-    const button = (word, work, kind = "") => el("button", { type: "button", class: `button ${kind}`, "aria-describedby": "actions-why", on: { click: work } }, word);
+    /** @type {(word: string, work: () => void, kind?: string) => HTMLButtonElement} */
+    const button = (word, work, kind = "") =>
+      el(
+        "button",
+        {
+          type: "button",
+          class: `button ${kind}`,
+          "aria-describedby": "actions-why",
+          on: { click: work },
+        },
+        word,
+      );
     const id = this.#session.id;
-    this.#buttons = {
+    return {
       label: el("a", { class: "button primary", href: `/label/${id}` }, "Label by hand"),
       pause: button("Pause", () => this.#pause()),
       precision: button("New precision…", () => this.#askPrecision()),
       certificate: button("Download the certificate", () => this.#certificate()),
-      report: el("a", { class: "button", href: `/v1/sessions/${id}/report`, target: "_blank", rel: "noopener" }, "Open the report"),
+      report: el(
+        "a",
+        { class: "button", href: `/v1/sessions/${id}/report`, target: "_blank", rel: "noopener" },
+        "Open the report",
+      ),
       close: button("Close for good…", () => this.#askClose(), "danger"),
     };
+  }
+
+  #listen() {
     const { label, pause, precision, certificate, report, close } = this.#buttons;
     byId("actions").append(
       this.#failure,
       el("div", { class: "actions" }, label, certificate, report, pause, precision, close),
       el("p", { class: "quiet-text", id: "actions-why" }),
     );
-    byId("precision-dialog").querySelector("form").addEventListener("submit", (event) => this.#setPrecision(event));
-    byId("close-dialog").querySelector("form").addEventListener("submit", (event) => this.#close(event));
+    only(byId("precision-dialog"), "form").addEventListener("submit", (event) =>
+      this.#setPrecision(event),
+    );
+    only(byId("close-dialog"), "form").addEventListener("submit", (event) => this.#close(event));
   }
 
+  /** @param {boolean} closed */
   #why(closed) {
-    if (closed) return "The session is closed for good: it takes no label and no change any more.";
-    if (!this.#mayManage) return "Your key may look. To pause, change or close takes a key with the scope “manage”.";
+    if (closed) return "The session is closed for good: it accepts no more labels or changes.";
+    if (!this.#mayManage)
+      return "Your key can only view. Pausing, changing or closing needs a key with the scope “manage”.";
     return "";
   }
 
@@ -66,7 +98,7 @@ export class Actions {
     pause.disabled = true;
     try {
       await this.#change({ state });
-      announce(state === "paused" ? "The session is paused." : "The session goes on.");
+      announce(state === "paused" ? "The session is paused." : "The session has resumed.");
     } catch (problem) {
       this.#fail(problem);
     }
@@ -76,19 +108,21 @@ export class Actions {
 
   #askPrecision() {
     const { precision, width } = this.#session;
-    const input = byId("precision");
-    input.value = precision ?? "";
-    byId("precision-help").textContent = `Now ${precision === null ? "none" : precision}; the interval is ${number(width, width)} wide. Leave it empty for none.`;
+    const input = byId("precision", HTMLInputElement);
+    input.value = String(precision ?? "");
+    byId("precision-help").textContent =
+      `Currently ${precision === null ? "none" : precision}; the interval is ${number(width, width)} wide. Leave empty for none.`;
     this.#invalid("");
-    byId("precision-dialog").showModal();
+    byId("precision-dialog", HTMLDialogElement).showModal();
     input.select();
   }
 
+  /** @param {SubmitEvent} event */
   async #setPrecision(event) {
     // Enter in the field is the button that comes first; Escape closes the dialog by itself
-    if (event.submitter?.value === "cancel") return;
+    if (event.submitter?.getAttribute("value") === "cancel") return;
     event.preventDefault();
-    const given = byId("precision").value.trim().replace(",", ".");
+    const given = byId("precision", HTMLInputElement).value.trim().replace(",", ".");
     const precision = given === "" ? null : Number(given);
     if (precision !== null && !(precision > 0)) {
       this.#invalid("A width is a number above 0, such as 0.05.");
@@ -96,13 +130,19 @@ export class Actions {
     }
     try {
       await this.#change({ precision });
-      byId("precision-dialog").close();
-      announce(precision === null ? "The session has no precision any more." : `The precision is ${precision} now.`);
+      byId("precision-dialog", HTMLDialogElement).close();
+      announce(
+        precision === null
+          ? "The session no longer has a precision."
+          : `The precision is now ${precision}.`,
+      );
     } catch (problem) {
-      this.#invalid(problem.rule === null ? problem.detail : `${problem.detail} (${problem.rule})`);
+      const rule = problem instanceof Problem ? problem.rule : null;
+      this.#invalid(rule === null ? messageOf(problem) : `${messageOf(problem)} (${rule})`);
     }
   }
 
+  /** @param {string} why */
   #invalid(why) {
     byId("precision-error").textContent = why;
     byId("precision").toggleAttribute("aria-invalid", why !== "");
@@ -111,53 +151,68 @@ export class Actions {
 
   #askClose() {
     const { pending, waiting } = this.#session.rounds;
-    const refused = pending > 0 ? `${counted(pending, "draw")} still out with judges: a label for ${pending === 1 ? "it" : "them"} would be refused. ` : "";
-    const lost = waiting > 0 ? `${counted(waiting, "label")} ${waiting === 1 ? "waits" : "wait"} for an earlier one, and would never enter the interval.` : "";
+    const refused =
+      pending > 0
+        ? `${counted(pending, "draw")} still out with judges: a label for ${pending === 1 ? "it" : "them"} would be refused. `
+        : "";
+    const lost =
+      waiting > 0
+        ? `${counted(waiting, "label")} ${waiting === 1 ? "waits" : "wait"} for an earlier one, and would never enter the interval.`
+        : "";
     byId("close-pending").textContent = refused + lost;
     byId("close-error").textContent = "";
-    byId("close-dialog").showModal();
+    byId("close-dialog", HTMLDialogElement).showModal();
   }
 
+  /** @param {SubmitEvent} event */
   async #close(event) {
-    if (event.submitter?.value !== "close") return;
+    const { submitter } = event;
+    if (!(submitter instanceof HTMLButtonElement) || submitter.value !== "close") return;
     event.preventDefault();
-    event.submitter.disabled = true;
+    submitter.disabled = true;
     try {
       await this.#change({ state: "closed" });
-      byId("close-dialog").close();
+      byId("close-dialog", HTMLDialogElement).close();
       announce("The session is closed.");
       this.#buttons.certificate.focus();
     } catch (problem) {
-      byId("close-error").textContent = problem.detail;
+      byId("close-error").textContent = messageOf(problem);
     }
-    event.submitter.disabled = false;
+    submitter.disabled = false;
   }
 
   async #certificate() {
     const { certificate } = this.#buttons;
     certificate.setAttribute("aria-busy", "true");
     try {
-      const answer = await api("GET", `/v1/sessions/${this.#session.id}/certificate`, undefined, { raw: true });
-      const link = el("a", { href: URL.createObjectURL(await answer.blob()), download: `${this.#session.id}.certificate.json` });
+      const answer = await api("GET", `/v1/sessions/${this.#session.id}/certificate`, undefined, {
+        raw: true,
+      });
+      const link = el("a", {
+        href: URL.createObjectURL(await answer.blob()),
+        download: `${this.#session.id}.certificate.json`,
+      });
       link.click();
       // Browsers may begin to read it a moment later
       setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
       this.#fail(null);
-      announce(`The certificate of ${nameOf(this.#session)} is downloaded.`);
+      announce(`The certificate of ${nameOf(this.#session)} has been downloaded.`);
     } catch (problem) {
       this.#fail(problem);
     }
     certificate.removeAttribute("aria-busy");
   }
 
+  /** @param {SessionChange} settings */
   async #change(settings) {
     const session = await api("PATCH", `/v1/sessions/${this.#session.id}`, settings, { retry: 2 });
     this.#fail(null);
     this.#changed(session);
   }
 
-  #fail(problem) {
-    this.#failure.hidden = problem === null;
-    fill(this.#failure, problem === null ? "" : problem.detail);
+  /** @param {unknown} error */
+  #fail(error) {
+    this.#failure.hidden = error === null;
+    fill(this.#failure, error === null ? "" : messageOf(error));
   }
 }

@@ -2,31 +2,46 @@
 
 import uPlot from "../../vendor/uplot/uPlot.esm.js";
 import { el, fill } from "../dom.js";
-import { count, lowerEnd, number, scaleOf, upperEnd } from "../format.js";
+import { count, lowerEnd, number, resolutionOf, scaleOf, upperEnd } from "../format.js";
 
 const CLOSE_FROM_SHARE = 0.12;
 const ROOM = 0.08;
+
+/** @import { Track } from "./track.js" */
+/** @typedef {ReturnType<typeof colours>} Colours */
 
 /** The chart in an element; `show` draws what is known now. */
 export class IntervalChart {
   #element;
   #readout;
+  /** @type {uPlot | null} */
   #plot = null;
-  #track = null;
-  #session = null;
+  #track;
+  #session;
   #whole = false;
   #due = false;
 
-  constructor(element, readout) {
+  /**
+   * @param {HTMLElement} element
+   * @param {HTMLElement} readout
+   * @param {Track} track
+   * @param {Session} session
+   */
+  constructor(element, readout, track, session) {
     this.#element = element;
     this.#readout = readout;
+    this.#track = track;
+    this.#session = session;
     new ResizeObserver(() => this.#fit()).observe(element);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#renew());
   }
 
-  /** Draw this track of this session, soon. */
-  show(track, session) {
-    this.#track = track;
+  /**
+   * Draw the track of the session as it is now, soon.
+   *
+   * @param {Session} session
+   */
+  show(session) {
     this.#session = session;
     if (this.#due) return;
     this.#due = true;
@@ -36,7 +51,11 @@ export class IntervalChart {
     });
   }
 
-  /** Show the whole scale of the losses, or what the interval has come to. */
+  /**
+   * Show the whole scale of the losses, or what the interval has come to.
+   *
+   * @param {boolean} whole
+   */
   set whole(whole) {
     this.#whole = whole;
     if (this.#plot !== null) this.#draw();
@@ -51,7 +70,7 @@ export class IntervalChart {
       return;
     }
     const { rounds, upper, lower, estimate } = this.#track;
-    if (this.#plot === null) this.#make();
+    this.#plot ??= this.#make();
     this.#plot.setData([rounds, upper, lower, estimate]);
     this.#plot.root.setAttribute("aria-label", this.#told());
     this.#tell(this.#plot.cursor.idx);
@@ -60,22 +79,39 @@ export class IntervalChart {
   #renew() {
     this.#plot?.destroy();
     this.#plot = null;
-    if (this.#track !== null) this.#draw();
+    this.#draw();
   }
 
   #make() {
     fill(this.#element);
     const colour = colours();
-    const axis = { stroke: colour.muted, grid: { stroke: colour.grid, width: 1 }, ticks: { stroke: colour.grid, width: 1 }, font: `12px ${colour.font}` };
-    this.#plot = new uPlot(
+    const axis = {
+      stroke: colour.muted,
+      grid: { stroke: colour.grid, width: 1 },
+      ticks: { stroke: colour.grid, width: 1 },
+      font: `12px ${colour.font}`,
+    };
+    const plot = new uPlot(
       {
         ...this.#size(),
         legend: { show: false },
         cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
-        scales: { x: { time: false, range: () => this.#across() }, y: { range: () => this.#along() } },
+        scales: {
+          x: { time: false, range: () => this.#across() },
+          y: { range: () => this.#along() },
+        },
         axes: [
-          { ...axis, values: (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? count(tick) : "")), space: 60, size: 32 },
-          { ...axis, size: 58, values: (_, ticks, _axis, _space, step) => ticks.map((tick) => number(tick, 10 * step)) },
+          {
+            ...axis,
+            values: (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? count(tick) : "")),
+            space: 60,
+            size: 32,
+          },
+          {
+            ...axis,
+            size: 58,
+            values: (_, ticks, _axis, _space, step) => ticks.map((tick) => number(tick, 10 * step)),
+          },
         ],
         series: [
           {},
@@ -85,40 +121,48 @@ export class IntervalChart {
         ],
         bands: [{ series: [1, 2], fill: colour.band }],
         hooks: {
-          drawClear: [(plot) => this.#behind(plot, colours())],
-          draw: [(plot) => this.#before(plot, colours())],
-          setCursor: [(plot) => this.#tell(plot.cursor.idx)],
+          drawClear: [(drawn) => this.#behind(drawn, colours())],
+          draw: [(drawn) => this.#before(drawn, colours())],
+          setCursor: [(drawn) => this.#tell(drawn.cursor.idx)],
         },
       },
       [[], [], [], []],
       this.#element,
     );
-    const root = this.#plot.root;
-    root.setAttribute("role", "img");
-    root.setAttribute("aria-label", this.#told());
+    plot.root.setAttribute("role", "img");
+    plot.root.setAttribute("aria-label", this.#told());
+    return plot;
   }
 
   #size() {
-    return { width: Math.max(this.#element.clientWidth, 120), height: Math.max(this.#element.clientHeight, 120) };
+    return {
+      width: Math.max(this.#element.clientWidth, 120),
+      height: Math.max(this.#element.clientHeight, 120),
+    };
   }
 
   #fit() {
     this.#plot?.setSize(this.#size());
   }
 
+  /** @returns {uPlot.Range.MinMax} */
   #across() {
     const { forecast, stopped, round } = this.#session;
-    const last = this.#track.rounds.at(-1);
-    const end = forecast !== null && !stopped ? Math.max(last, forecast.round + forecast.high) : Math.max(last, round);
+    const last = this.#track.last;
+    const end =
+      forecast !== null && !stopped
+        ? Math.max(last, forecast.round + forecast.high)
+        : Math.max(last, round);
     return [0, Math.max(end * 1.02, 5)];
   }
 
+  /** @returns {uPlot.Range.MinMax} */
   #along() {
     const scale = scaleOf(this.#session);
     if (this.#whole) return [scale.lower, scale.upper];
     const { rounds, lower, upper } = this.#track;
-    const from = rounds.findIndex((round) => round >= CLOSE_FROM_SHARE * rounds.at(-1));
-    let [least, most] = [lower.at(-1), upper.at(-1)];
+    const from = rounds.findIndex((round) => round >= CLOSE_FROM_SHARE * this.#track.last);
+    let [least, most] = [lower[lower.length - 1], upper[upper.length - 1]];
     // The first labels leave the whole scale open; a close up begins where they have told something
     for (let index = Math.max(from, 0); index < rounds.length; index += 1) {
       least = Math.min(least, lower[index]);
@@ -128,6 +172,10 @@ export class IntervalChart {
     return [Math.max(least - room, scale.lower), Math.min(most + room, scale.upper)];
   }
 
+  /**
+   * @param {uPlot} plot
+   * @param {Colours} colour
+   */
   #behind(plot, colour) {
     const { estimate, precision, forecast, stopped, round } = this.#session;
     const { ctx } = plot;
@@ -154,10 +202,15 @@ export class IntervalChart {
     ctx.restore();
   }
 
+  /**
+   * @param {uPlot} plot
+   * @param {Colours} colour
+   */
   #before(plot, colour) {
     const { stopped, stop_reason: reason, precision } = this.#session;
     if (!stopped) return;
-    const round = (reason === "target_reached" ? this.#track.reached(precision) : null) ?? this.#track.rounds.at(-1);
+    const round =
+      (reason === "target_reached" ? this.#track.reached(precision) : null) ?? this.#track.last;
     const { ctx } = plot;
     const box = plot.bbox;
     const at = plot.valToPos(round, "x", true);
@@ -171,6 +224,7 @@ export class IntervalChart {
     ctx.restore();
   }
 
+  /** @param {number | null | undefined} index */
   #tell(index) {
     if (index === null || index === undefined) {
       this.#readout.textContent = this.#told();
@@ -178,52 +232,112 @@ export class IntervalChart {
     }
     const { rounds, lower, upper, estimate } = this.#track;
     const width = upper[index] - lower[index];
-    const claim = said(estimate[index], lower[index], upper[index]);
+    const claim = said(estimate[index], lower[index], upper[index], width);
     this.#readout.textContent = `After ${count(rounds[index])} labels: ${claim} (width ${number(width, width)})`;
   }
 
   #told() {
     const { round, lower, upper, estimate } = this.#session;
-    return `Now, after ${count(round)} labels: ${said(estimate, lower, upper)}`;
+    return `Now, after ${count(round)} labels: ${said(estimate, lower, upper, resolutionOf(this.#session))}`;
   }
 }
 
-/** What the chart's colours and lines mean. */
+/**
+ * What the chart's colours and lines mean.
+ *
+ * @param {Session} session
+ */
 export function chartKey(session) {
-  const sample = (...shapes) => el("svg", { viewBox: "0 0 24 14", "aria-hidden": "true" }, ...shapes);
-  const stroke = (y, colour, dash = null) =>
-    el("line", { x1: 0, x2: 24, y1: y, y2: y, style: { stroke: `var(${colour})`, "stroke-width": 2, "stroke-dasharray": dash ?? "none" } });
-  const upright = (colour, dash) => el("line", { x1: 12, x2: 12, y1: 0, y2: 14, style: { stroke: `var(${colour})`, "stroke-width": 2, "stroke-dasharray": dash } });
+  const sample = (/** @type {Child[]} */ ...shapes) =>
+    el("svg", { viewBox: "0 0 24 14", "aria-hidden": "true" }, ...shapes);
+  /** @type {(y: number, colour: string, dash?: string) => SVGLineElement} */
+  const stroke = (y, colour, dash = "none") =>
+    el("line", {
+      x1: 0,
+      x2: 24,
+      y1: y,
+      y2: y,
+      style: { stroke: `var(${colour})`, "stroke-width": "2", "stroke-dasharray": dash },
+    });
+  /** @type {(colour: string, dash: string) => SVGLineElement} */
+  const upright = (colour, dash) =>
+    el("line", {
+      x1: 12,
+      x2: 12,
+      y1: 0,
+      y2: 14,
+      style: { stroke: `var(${colour})`, "stroke-width": "2", "stroke-dasharray": dash },
+    });
   const found = [
-    [sample(el("rect", { width: 24, height: 14, style: { fill: "var(--chart-band)" } }), stroke(1, "--chart-1"), stroke(13, "--chart-1")), "interval"],
+    [
+      sample(
+        el("rect", { width: 24, height: 14, style: { fill: "var(--chart-band)" } }),
+        stroke(1, "--chart-1"),
+        stroke(13, "--chart-1"),
+      ),
+      "interval",
+    ],
     [sample(stroke(7, "--ink")), "estimate"],
   ];
-  if (session.precision !== null) found.push([sample(stroke(2, "--mark", "5 3"), stroke(12, "--mark", "5 3")), "precision asked for, around the estimate"]);
-  if (session.forecast !== null && !session.stopped) found.push([sample(upright("--chart-3", "2 3")), "expected stop, with its 10 and 90 %"]);
+  if (session.precision !== null)
+    found.push([
+      sample(stroke(2, "--mark", "5 3"), stroke(12, "--mark", "5 3")),
+      "requested precision, around the estimate",
+    ]);
+  if (session.forecast !== null && !session.stopped)
+    found.push([sample(upright("--chart-3", "2 3")), "expected stop, with its 10 and 90 %"]);
   return found.map(([shape, word]) => el("li", {}, shape, word));
 }
 
-/** The track as a table. */
+/**
+ * The track as a table.
+ *
+ * @param {Track} track
+ */
 export function chartTable(track) {
   const rows = track.some(40).map((index) => {
     const [lower, upper] = [track.lower[index], track.upper[index]];
     const width = upper - lower;
-    const values = [number(track.estimate[index], width), lowerEnd(lower, width), upperEnd(upper, width), number(width, width)];
-    return el("tr", {}, el("th", { scope: "row", class: "number" }, count(track.rounds[index])), values.map((value) => el("td", { class: "number" }, value)));
+    const values = [
+      number(track.estimate[index], width),
+      lowerEnd(lower, width),
+      upperEnd(upper, width),
+      number(width, width),
+    ];
+    return el(
+      "tr",
+      {},
+      el("th", { scope: "row", class: "number" }, count(track.rounds[index])),
+      values.map((value) => el("td", { class: "number" }, value)),
+    );
   });
   const heads = ["Labels", "Estimate", "Lower end", "Upper end", "Width"];
   return el(
     "table",
     { class: "table" },
-    el("caption", {}, track.length > rows.length ? `${rows.length} of ${count(track.rounds.at(-1))} rounds, evenly spaced` : "Every round"),
-    el("thead", {}, el("tr", {}, heads.map((head) => el("th", { scope: "col", class: "number" }, head)))),
+    el(
+      "caption",
+      {},
+      track.length > rows.length
+        ? `${rows.length} of ${count(track.last)} rounds, evenly spaced`
+        : "Every round",
+    ),
+    el(
+      "thead",
+      {},
+      el(
+        "tr",
+        {},
+        heads.map((head) => el("th", { scope: "col", class: "number" }, head)),
+      ),
+    ),
     el("tbody", {}, rows),
   );
 }
 
 function colours() {
   const style = getComputedStyle(document.documentElement);
-  const value = (name) => style.getPropertyValue(name).trim();
+  const value = (/** @type {string} */ name) => style.getPropertyValue(name).trim();
   const mark = value("--mark");
   return {
     ink: value("--ink"),
@@ -239,17 +353,35 @@ function colours() {
   };
 }
 
-function said(estimate, lower, upper) {
-  const width = upper - lower;
+/**
+ * An estimate and its interval in words.
+ *
+ * @param {number} estimate
+ * @param {number} lower
+ * @param {number} upper
+ * @param {number} width
+ */
+function said(estimate, lower, upper, width) {
   return `${number(estimate, width)}, between ${lowerEnd(lower, width)} and ${upperEnd(upper, width)}`;
 }
 
+/**
+ * @param {CanvasRenderingContext2D} ctx
+ * @param {uPlot.BBox} box
+ */
 function clip(ctx, box) {
   ctx.beginPath();
   ctx.rect(box.left, box.top, box.width, box.height);
   ctx.clip();
 }
 
+/**
+ * @param {CanvasRenderingContext2D} ctx
+ * @param {[number, number]} from
+ * @param {[number, number]} to
+ * @param {string} colour
+ * @param {number[]} dash
+ */
 function line(ctx, from, to, colour, dash) {
   ctx.strokeStyle = colour;
   ctx.lineWidth = 1.5 * devicePixelRatio;

@@ -5,15 +5,29 @@ import { api, Problem } from "../api.js";
 const AGAIN_MS = 3_000;
 
 /**
+ * @typedef {object} Followed
+ * @property {(news: News) => void} told
+ * @property {() => void} lost
+ * @property {() => void} found
+ * @property {(problem: Problem) => void} gone
+ */
+
+/**
  * Follow a session until it is closed or gone.
  *
  * `told` gets `{session, points, reset}`; `lost` is called when the connection is lost, `found`
  * when it is back, `gone` with the `Problem` when the session or the right to see it is no more.
  * Returns what ends it.
+ *
+ * @param {string} id
+ * @param {Followed} listeners
+ * @returns {() => void}
  */
 export function follow(id, { told, lost, found, gone }) {
-  let source = null;
-  let timer = null;
+  /** @type {EventSource} */
+  let source;
+  /** @type {number | undefined} */
+  let timer;
   let away = false;
   let ended = false;
 
@@ -23,6 +37,7 @@ export function follow(id, { told, lost, found, gone }) {
     source.addEventListener("error", failed);
   }
 
+  /** @param {MessageEvent<string>} event */
   function heard(event) {
     const news = JSON.parse(event.data);
     if (away) found();

@@ -3,23 +3,30 @@
 import { el } from "../dom.js";
 import { count, percent, sure, targetOf } from "../format.js";
 
+/** @type {Record<string, string>} */
 const BOUNDS = {
   none: "none is needed",
   pairs: "pairs of pool and population",
   hoeffding: "Hoeffding",
   kl: "KL (Chernoff)",
   clopper_pearson: "Clopper–Pearson",
-  margin: "a margin given by hand",
+  margin: "a margin set by hand",
 };
 
-/** The rows of the plan. */
+/**
+ * The rows of the plan.
+ *
+ * @param {Opened} opened
+ * @param {Session} session
+ */
 export function plan({ plan: chosen, plan_digest: digest, pool }, session) {
+  /** @type {[name: string, value: Child][]} */
   const rows = [
     ["Speaks of", targetOf(session)],
     ["Pool", pool],
     ["Items", count(chosen.items)],
     ["Losses from", `${chosen.lower} to ${chosen.upper}`],
-    ["Sure with probability", `${sure(chosen.alpha)} (alpha ${chosen.alpha})`],
+    ["Confidence", `${sure(chosen.alpha)} (alpha ${chosen.alpha})`],
     ["Precision at opening", chosen.precision ?? "none"],
     ["Budget at opening", `${count(chosen.budget)} draws`],
     ["Policy", chosen.policy.name],
@@ -35,6 +42,12 @@ export function plan({ plan: chosen, plan_digest: digest, pool }, session) {
   return el(
     "table",
     { class: "table plan" },
-    el("tbody", {}, rows.map(([name, value]) => el("tr", {}, el("th", { scope: "row" }, name), el("td", {}, value)))),
+    el(
+      "tbody",
+      {},
+      rows.map(([name, value]) =>
+        el("tr", {}, el("th", { scope: "row" }, name), el("td", {}, value)),
+      ),
+    ),
   );
 }

@@ -4,19 +4,33 @@ const MOST_POINTS = 4_000;
 
 /** Rounds with lower end, upper end and estimate, in order. */
 export class Track {
+  /** @type {number[]} */
   rounds = [];
+  /** @type {number[]} */
   lower = [];
+  /** @type {number[]} */
   upper = [];
+  /** @type {number[]} */
   estimate = [];
 
   get length() {
     return this.rounds.length;
   }
 
-  /** Take in what is new; `reset` replaces everything before. */
+  /** The last round; 0 before the first. */
+  get last() {
+    return this.rounds.at(-1) ?? 0;
+  }
+
+  /**
+   * Take in what is new; `reset` replaces everything before.
+   *
+   * @param {TrajectoryPoint[]} points
+   * @param {boolean} reset
+   */
   take(points, reset) {
     if (reset) for (const column of this.#columns()) column.length = 0;
-    const last = this.rounds.at(-1) ?? 0;
+    const { last } = this;
     for (const point of points) {
       if (point.round <= last && !reset) continue;
       this.rounds.push(point.round);
@@ -27,14 +41,24 @@ export class Track {
     if (this.length > MOST_POINTS) this.#thin();
   }
 
-  /** The round in which the interval was first as narrow as `precision`, or null. */
+  /**
+   * The round in which the interval was first as narrow as `precision`, or null.
+   *
+   * @param {number | null} precision
+   */
   reached(precision) {
     if (precision === null) return null;
-    const at = this.rounds.findIndex((_, index) => this.upper[index] - this.lower[index] <= precision);
+    const at = this.rounds.findIndex(
+      (_, index) => this.upper[index] - this.lower[index] <= precision,
+    );
     return at < 0 ? null : this.rounds[at];
   }
 
-  /** Indices of about `most` points, evenly, the last one among them. */
+  /**
+   * Indices of about `most` points, evenly, the last one among them.
+   *
+   * @param {number} most
+   */
   some(most) {
     const step = Math.max(1, Math.ceil(this.length / most));
     const found = [];

@@ -1,0 +1,1 @@
+"""Celeus: certifies evaluation scores by intervals that hold at every moment."""

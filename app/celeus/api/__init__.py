@@ -1,0 +1,1 @@
+"""The HTTP interface: routes, their schemas, and the wire format they share."""

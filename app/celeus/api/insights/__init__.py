@@ -1,0 +1,1 @@
+"""Routes of surrogate diagnostics and of planning."""

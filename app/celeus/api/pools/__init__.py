@@ -1,0 +1,1 @@
+"""Routes of pools: upload as JSON, CSV or Parquet, items and columns."""

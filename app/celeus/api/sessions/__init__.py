@@ -1,0 +1,1 @@
+"""Routes of sessions: opening, drawing, judging, history and the judges' task."""

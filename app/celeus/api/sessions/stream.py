@@ -1,0 +1,60 @@
+"""Server-sent events: a session followed live."""
+
+from collections.abc import AsyncIterator
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Header
+from fastapi.sse import EventSourceResponse, ServerSentEvent
+
+from celeus.api.access.parameters import Reads, SessionId
+from celeus.api.wire.problems import responses
+from celeus.errors import SessionNotFound
+from celeus.operations.sessions import sessions, stream
+
+router = APIRouter(prefix="/v1/sessions", tags=["history"])
+
+
+async def _place(context: Reads, session_id: SessionId) -> AsyncIterator[None]:
+    """A stream cannot refuse once it has begun; its place is kept until it has ended."""
+    async with context.gates.stream(context.key_id or ""):
+        await sessions.get_session(context, session_id)
+        yield
+
+
+@router.get(
+    "/{session_id}/stream",
+    operation_id="stream_session",
+    summary="Follow a session live (server-sent events)",
+    response_class=EventSourceResponse,
+    dependencies=[Depends(_place)],
+    responses=responses(SessionNotFound),
+)
+async def stream_session(
+    context: Reads,
+    session_id: SessionId,
+    last_event_id: Annotated[str | None, Header(pattern=r"^\d{1,10}(-\d{1,10})?$")] = None,
+) -> AsyncIterator[ServerSentEvent]:
+    """An event `session` whenever something happened.
+
+    Its data is `{session, points, reset}`: the session as GET shows it and the trajectory since
+    the event before; `reset` says that an amendment replaced all earlier points. The id resumes:
+    send it as `Last-Event-ID`. The stream ends when the session is closed, or the key works no
+    longer.
+    """
+    async for news in stream.follow(context, session_id, _position(last_event_id)):
+        yield ServerSentEvent(
+            event="session",
+            id=f"{news.session['sequence']}-{news.session['revision']}",
+            data={
+                "session": news.session,
+                "points": news.points,
+                "reset": news.reset,
+            },
+        )
+
+
+def _position(last_event_id: str | None) -> tuple[int, int | None]:
+    if last_event_id is None:
+        return 0, None
+    sequence, _, revision = last_event_id.partition("-")
+    return int(sequence), int(revision) if revision else None

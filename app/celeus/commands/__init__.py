@@ -1,0 +1,1 @@
+"""The `celeus` command line: one module a group of commands."""

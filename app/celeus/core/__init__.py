@@ -1,0 +1,1 @@
+"""The numerical core: pure functions and frozen values, without a server."""

@@ -1,0 +1,1 @@
+"""Certificates: the document, its hash chain and signature, and their verification."""

@@ -1,0 +1,1 @@
+"""E-processes: signals, betting fractions, wealth, and the confidence sequences they give."""

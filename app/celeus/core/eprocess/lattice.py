@@ -1,0 +1,288 @@
+"""A confidence sequence on a lattice of candidates, and its stakes when there are questions.
+
+Each side of the lattice tests "the risk is at most v" at every candidate v in its own frame, with
+the bets of ``eprocess.bets``; a candidate is out once its stakes sum to 1, and the end of the
+interval is the candidate before the first one left (docs/method.md#3-stakes-and-villes-inequality).
+Questions move candidates to their thresholds and share the level out anew
+(docs/method.md#6-target-pool).
+
+Notation, in the plus frame: c a threshold, alpha the level of the lattice, p(v) alpha and
+m(v) alpha the starting stakes of the candidate v on the plus side ("the risk is at most v") and on
+the minus side ("the risk is at least v").
+
+A lattice without questions has p = m = 1/2. With thresholds c_1 < ... < c_k, each of them a
+candidate, a question is decided when the plus side has rejected all candidates up to c, or the
+minus side all from c on. So
+
+    p(v)   9/10 up to c_1, 1/10 above c_k, 1/2 between        m(v)   1 - p(v) off the thresholds
+    p(c_1) 9/10, m(c_k) 9/10, all others at thresholds 1/2
+
+p falls and m grows, and p(w) + m(v) <= 1 for neighbours v < w: what is lost from above and what
+is lost from below together keep alpha wherever the risk lies. A risk of exactly c may be lost by
+one of the two at c alone: rejecting c from below says "above c", which an ``at_most`` needs, while
+rejecting it from above leaves c in the interval. A threshold asked from both sides gives each 1/2.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from celeus.core.eprocess.base import WealthLost
+from celeus.core.eprocess.bets import BetScale, Goal, bet, cap, goals_for, padded
+from celeus.core.eprocess.moments import Prediction
+
+Floats = NDArray[np.float64]
+
+ONE_SIDED_SHARE = 0.9
+"""Share of alpha where only one side can decide."""
+FINEST_GOAL = 0.5
+"""Half-width of the finest goal, in 1 / sqrt(N): finer ones cost stakes and come too late."""
+WHOLE = 1e-9
+"""Places that differ by less, in steps, are the same."""
+
+
+class Candidates(NamedTuple):
+    """Candidates of a side, ascending, in steps of the lattice, and their shares of the level."""
+
+    grid: Floats
+    share: Floats
+
+
+class Threshold(NamedTuple):
+    """The threshold of a question on the unit scale: ``at_most`` it, or at least."""
+
+    at: float
+    at_most: bool
+
+
+def even_candidates(steps: int) -> Candidates:
+    """Candidates at every step, all with half of the level."""
+    return Candidates(np.arange(steps + 1, dtype=np.float64), np.full(steps + 1, 0.5))
+
+
+@dataclass(frozen=True, slots=True)
+class ThresholdDesign:
+    """Candidates, starting stakes and goals for questions about a pool of ``items``.
+
+    ``slack`` is what comparisons leave to rounding.
+    """
+
+    thresholds: tuple[Threshold, ...]
+    items: int
+    slack: float
+
+    def goals(self, step: float, level: float) -> list[Goal]:
+        """Goals without a precision, as far as the pool can reach them before it ends."""
+        # A level at which the normal quantile stays positive, whatever alpha.
+        strong = min(2.0 * ONE_SIDED_SHARE * level, 0.5 + level / 2.0)
+        goals = goals_for(None, step, strong)
+        least = FINEST_GOAL / math.sqrt(self.items)
+        return [goal for goal in goals if goal.half >= least] or goals[:1]
+
+    def candidates(self, steps: int) -> tuple[Candidates, Candidates]:
+        """Candidates of the plus and of the minus side, each in its frame."""
+        kinds: dict[float, set[bool]] = {}
+        for threshold in self.thresholds:
+            kinds.setdefault(threshold.at, set()).add(threshold.at_most)
+        grid = np.arange(steps + 1, dtype=np.float64)
+        for at in kinds:
+            grid = grid[np.abs(grid - at * steps) > WHOLE]
+        first, last = min(kinds) * steps, max(kinds) * steps
+        plus = np.where(
+            grid < first, ONE_SIDED_SHARE, np.where(grid > last, 1.0 - ONE_SIDED_SHARE, 0.5)
+        )
+        above = self._with_thresholds(Candidates(grid, plus), kinds, steps)
+        mirrored = {1.0 - at: {not kind for kind in sides} for at, sides in kinds.items()}
+        below = self._with_thresholds(
+            Candidates(steps - grid[::-1], 1.0 - plus[::-1]), mirrored, steps
+        )
+        return above, below
+
+    def _with_thresholds(
+        self, candidates: Candidates, kinds: dict[float, set[bool]], steps: int
+    ) -> Candidates:
+        """The candidates of a side with the thresholds; a strict one lies a rounding higher."""
+        first = min(kinds)
+        ats = np.array(
+            [(at + 2.0 * self.slack if True in sides else at) for at, sides in kinds.items()]
+        )
+        shares = np.array(
+            [
+                ONE_SIDED_SHARE if at == first and len(sides) == 1 else 0.5
+                for at, sides in kinds.items()
+            ]
+        )
+        grid = np.concatenate([candidates.grid, ats * steps])
+        order = np.argsort(grid, kind="stable")
+        return Candidates(grid[order], np.concatenate([candidates.share, shares])[order])
+
+
+class LatticeSide:
+    """One side of the lattice: its candidates not rejected, and their log stakes ([goals, n]).
+
+    ``_grid`` holds all candidates, in steps; ``_standing`` are the indices of those not rejected.
+    """
+
+    __slots__ = ("_goals", "_grid", "_stake", "_standing", "_steps", "_value")
+
+    def __init__(
+        self, steps: int, level: float, goals: list[Goal], candidates: Candidates | None = None
+    ) -> None:
+        initial = candidates or even_candidates(steps)
+        self._steps = steps
+        self._grid = initial.grid
+        self._standing = np.arange(initial.grid.size)
+        self._value: Floats = initial.grid / steps
+        start = math.log(level / (2.0 * len(goals))) + np.log(2.0 * initial.share)
+        self._stake: Floats = np.tile(start, (len(goals), 1))
+        self._goals = goals
+
+    @property
+    def lower_bound(self) -> float | None:
+        """Lower confidence bound in this side's frame; None when no candidate is left."""
+        if not self._standing.size:
+            return None
+        return float(self._grid[max(int(self._standing[0]) - 1, 0)]) / self._steps
+
+    def update(self, prediction: Prediction, signal: float) -> None:
+        """Bet on a signal and drop the candidates that it rejects."""
+        if self._standing.size and self._value[0] < prediction.lower:
+            self._slice(int(np.searchsorted(self._value, prediction.lower)), self._standing.size)
+        if not self._standing.size:
+            return
+        variances = [padded(prediction, goal.half) for goal in self._goals]
+        bet_scales = [goal.bet_scale(one) for goal, one in zip(self._goals, variances, strict=True)]
+        bet_scale = BetScale(*np.array(bet_scales).T[:, :, None])
+        gain = bet(
+            self._stake, bet_scale, cap(self._value, prediction.lower, bet_scale.largest_bet)
+        )
+        gain *= signal - self._value
+        if gain.min() <= -1.0:
+            message = f"a signal {signal!r} below its range {prediction.lower!r} took a whole stake"
+            raise WealthLost(message)
+        self._stake += np.log1p(gain, out=gain)
+        for goal, variance in zip(self._goals, variances, strict=True):
+            goal.accrued += 1.0 / variance
+        self._drop_rejected()
+
+    def restrict(self, lower: float, upper: float) -> None:
+        """Drop the candidates that no risk in [lower, upper] needs: one beyond it stays."""
+        if not self._standing.size:
+            return
+        first, last = np.searchsorted(self._grid, (lower * self._steps, upper * self._steps))
+        if self._standing[0] < first or self._standing[-1] > last:
+            start, stop = np.searchsorted(self._standing, (first, last + 1))
+            self._slice(int(start), int(stop))
+
+    def refine(self, steps: int, candidates: Candidates | None = None) -> None:
+        """Refine the lattice; a new candidate inherits the stake of the next old one above."""
+        grid = (candidates or even_candidates(steps)).grid
+        above = np.searchsorted(self._grid, grid * self._steps / steps - WHOLE)
+        at = np.searchsorted(self._standing, above)
+        inherits = at < self._standing.size
+        inherits[inherits] = self._standing[at[inherits]] == above[inherits]
+        self._grid = grid
+        self._standing = np.flatnonzero(inherits)
+        self._stake = self._stake[:, at[inherits]]
+        self._value = grid[self._standing] / steps
+        self._steps = steps
+
+    def retarget(self, goals: list[Goal]) -> None:
+        """Set new goals for later bets: the stakes are divided anew, their sum stays.
+
+        Each goal goes on with the information accrued for the old one nearest in width.
+        """
+        old = self._goals
+        for goal in goals:
+            nearest = min(old, key=lambda one: abs(math.log(one.half / goal.half)))
+            goal.accrued = nearest.accrued
+        if len(old) != len(goals):
+            total = np.logaddexp.reduce(self._stake, axis=0) - math.log(len(goals))
+            self._stake = np.tile(total, (len(goals), 1))
+        self._goals = goals
+
+    def _drop_rejected(self) -> None:
+        if len(self._goals) == 1:
+            standing = self._stake[0] < 0.0
+        else:
+            standing = np.exp(self._stake).sum(axis=0) < 1.0
+        if not standing.all():
+            self._standing = self._standing[standing]
+            self._value = self._value[standing]
+            self._stake = self._stake[:, standing]
+
+    def _slice(self, start: int, stop: int) -> None:
+        self._standing = self._standing[start:stop]
+        self._value = self._value[start:stop]
+        self._stake = self._stake[:, start:stop]
+
+
+class Lattice:
+    """A confidence sequence for the pool risk at ``level``, in the plus frame.
+
+    Its information goal is that of ``half_factor`` times the half-width. ``design`` places
+    candidates and stakes at the thresholds of questions.
+    """
+
+    __slots__ = ("_design", "_half_factor", "_level", "_steps", "sides")
+
+    def __init__(
+        self,
+        steps: int,
+        level: float,
+        half: float | None,
+        half_factor: float = 1.0,
+        *,
+        design: ThresholdDesign | None = None,
+    ) -> None:
+        self._steps = steps
+        self._level = level
+        self._half_factor = half_factor
+        self._design = design
+        self.sides = [
+            LatticeSide(steps, level, self._goals(half), candidates)
+            for candidates in self._candidates()
+        ]
+
+    @property
+    def hull(self) -> tuple[float, float] | None:
+        """The interval for the risk, or None when the two sides leave nothing."""
+        lower, mirrored = (side.lower_bound for side in self.sides)
+        if lower is None or mirrored is None or lower > 1.0 - mirrored:
+            return None
+        return lower, 1.0 - mirrored
+
+    def update(
+        self, predictions: tuple[Prediction, Prediction], signals: tuple[float, float]
+    ) -> None:
+        """Bet on a round, each side in its own frame."""
+        for side, prediction, signal in zip(self.sides, predictions, signals, strict=True):
+            side.update(prediction, signal)
+
+    def restrict(self, lower: float, upper: float) -> None:
+        """Drop the candidates that a risk in [lower, upper] does not need."""
+        self.sides[0].restrict(lower, upper)
+        self.sides[1].restrict(1.0 - upper, 1.0 - lower)
+
+    def retarget(self, half: float | None, steps: int) -> None:
+        """Set the half-width for later bets, on a finer lattice when ``steps`` is larger."""
+        finer = steps > self._steps
+        self._steps = max(steps, self._steps)
+        for side, candidates in zip(self.sides, self._candidates(), strict=True):
+            if finer:
+                side.refine(self._steps, candidates)
+            side.retarget(self._goals(half))
+
+    def _candidates(self) -> tuple[Candidates, Candidates]:
+        if self._design is None:
+            both = even_candidates(self._steps)
+            return both, both
+        return self._design.candidates(self._steps)
+
+    def _goals(self, half: float | None) -> list[Goal]:
+        if half is None and self._design is not None:
+            return self._design.goals(1.0 / self._steps, self._level)
+        return goals_for(half, 1.0 / self._steps, self._level, self._half_factor)

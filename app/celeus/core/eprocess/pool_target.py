@@ -1,0 +1,85 @@
+"""The confidence sequence of policies with a goal, target pool (docs/method.md#6-target-pool)."""
+
+from celeus.core.eprocess.base import BettingRound, PoolRiskSequence
+from celeus.core.eprocess.lattice import Lattice, Threshold, ThresholdDesign
+from celeus.core.eprocess.moments import Frame, TwoSidedMoments, frames
+from celeus.core.interval import Interval
+from celeus.core.plans.plan import Plan, lattice_steps
+from celeus.core.plans.stopping import rounding
+
+LEAST_SHARE = 0.1
+"""Least half-width of the goal for the pool risk, as a share of half the precision."""
+
+
+class LatticeSequence(PoolRiskSequence):
+    """A lattice for the pool risk, widened to the target by the plan's bound."""
+
+    __slots__ = ("_frame", "_lattice", "_moments", "_precision")
+
+    def __init__(self, plan: Plan, start: float) -> None:
+        super().__init__(plan)
+        self._frame: Frame = frames(plan.scale)[0]
+        self._moments = TwoSidedMoments(plan.scale, start)
+        self._precision = plan.precision
+        steps = round(plan.scale.width / plan.cell)
+        half = half_width(plan, plan.precision)
+        self._lattice = Lattice(steps, plan.alpha1, half, design=threshold_design(plan))
+
+    @property
+    def estimate(self) -> float:
+        """Midpoint of the two completions' centres."""
+        return self._moments.estimate
+
+    def update(self, betting_round: BettingRound) -> None:
+        """Bet on the round, then record its signals."""
+        if betting_round.precision != self._precision:
+            self._precision = betting_round.precision
+            steps = lattice_steps(self._plan, betting_round.precision)
+            self._lattice.retarget(half_width(self._plan, betting_round.precision), steps)
+        predictions, signals = (
+            self._moments.predict(betting_round),
+            self._moments.signals(betting_round),
+        )
+        self._lattice.update(predictions, signals)
+        self._moments.record(predictions, signals, betting_round.variance)
+
+    def narrow(self, limits: Interval, *, last: bool) -> None:
+        """Intersect with the candidates not rejected and with the logical limits."""
+        del last
+        if self.cut(lattice_interval(self._lattice, self._frame), limits):
+            restrict(self._lattice, self._frame, self.pool_interval)
+
+
+def lattice_interval(lattice: Lattice, frame: Frame) -> Interval | None:
+    """A lattice's interval on the loss scale, or None when no candidate is left."""
+    hull = lattice.hull
+    return None if hull is None else Interval(frame.value(hull[0]), frame.value(hull[1]))
+
+
+def restrict(lattice: Lattice, frame: Frame, interval: Interval) -> None:
+    """Drop a lattice's candidates that a pool risk in ``interval`` does not need."""
+    lattice.restrict(frame.unit(interval.lower), frame.unit(interval.upper))
+
+
+def threshold_design(plan: Plan) -> ThresholdDesign | None:
+    """Candidates and stakes for the plan's questions; None without any, or with a precision.
+
+    With a precision the whole interval is wanted; and a bound that widens keeps a threshold of the
+    target away from both risks of the pool that decide it.
+    """
+    if not plan.questions or plan.precision is not None or plan.bound.kind != "none":
+        return None
+    frame = frames(plan.scale)[0]
+    thresholds = tuple(
+        Threshold(frame.unit(one.threshold), one.side == "at_most") for one in plan.questions
+    )
+    return ThresholdDesign(thresholds, plan.items, rounding(plan.scale) / plan.scale.width)
+
+
+def half_width(plan: Plan, precision: float | None) -> float | None:
+    """D: half the precision on the unit scale, less what the step to the target takes."""
+    if precision is None:
+        return None
+    half = precision / 2.0
+    reduced = half - plan.bound.at_centre(plan.items, plan.scale) / 2.0
+    return max(reduced, LEAST_SHARE * half) / plan.scale.width

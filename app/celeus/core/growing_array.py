@@ -1,0 +1,44 @@
+"""Rows of numbers in one array that grows: what a session keeps of every round.
+
+An object a round, with a number a field, would take ten times the memory.
+"""
+
+from array import array
+from collections.abc import Iterable
+from typing import Self
+
+
+class Table:
+    """Rows of ``width`` floats each, kept to the last digit."""
+
+    __slots__ = ("numbers", "width")
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+        self.numbers = array("d")
+
+    def __len__(self) -> int:
+        return len(self.numbers) // self.width
+
+    def __getitem__(self, at: int) -> "array[float]":
+        """Row ``at``, counted from 0."""
+        start = at * self.width
+        return self.numbers[start : start + self.width]
+
+    def __eq__(self, other: object) -> bool:
+        """The same numbers, to the last bit."""
+        if not isinstance(other, Table):
+            return NotImplemented
+        return self.numbers.tobytes() == other.numbers.tobytes()
+
+    __hash__ = None  # type: ignore[assignment]  # it grows
+
+    def append(self, row: Iterable[float]) -> None:
+        """Add a row of ``width`` numbers."""
+        self.numbers.extend(row)
+
+    def part(self, start: int, stop: int) -> Self:
+        """A copy of the rows from ``start`` up to before ``stop``."""
+        copied = type(self)(self.width)
+        copied.numbers = self.numbers[start * self.width : stop * self.width]
+        return copied

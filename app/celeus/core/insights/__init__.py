@@ -1,0 +1,1 @@
+"""Insights that nothing certified rests on: forecasts, planning, surrogate diagnostics."""

@@ -1,0 +1,1 @@
+"""Pools: rows and their validation, losses, surrogate scores, strata and the pool's digest."""

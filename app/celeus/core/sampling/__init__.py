@@ -1,0 +1,1 @@
+"""Sampling: proposals, calibrated surrogates, and sums that keep their digits."""

@@ -1,0 +1,1 @@
+"""Sessions: the fold of a ledger's draws and losses into an interval."""

@@ -1,0 +1,143 @@
+"""Folding one round: from a recorded draw and its loss to a narrower interval.
+
+Rounds are folded in draw order, whenever their losses arrive: taking them by arrival would let
+easy items in first and bias the signal. Round t is folded from rounds before it only, with
+the probability recorded at its draw. Two completions are kept: an unjudgeable item has the
+smallest loss in the ``plus`` one and the largest in the ``minus`` one
+(docs/method.md#8-rounds-that-nobody-can-judge).
+
+Every policy shares this: the predictor gives a round's surrogate and range, the confidence sequence
+bets on the two signals and keeps the interval.
+"""
+
+import math
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from celeus.core.eprocess.base import BettingRound, CompletionSignal, ConfidenceSequence
+from celeus.core.eprocess.signals import check, signal
+from celeus.core.interval import Interval
+from celeus.core.ledger import Draw
+from celeus.core.plans.plan import Plan
+from celeus.core.plans.stopping import Decisions, rounding, undecided
+from celeus.core.sampling.predictors import Predictor
+from celeus.core.sampling.sums import RunningSum
+from celeus.core.sessions.points import Point, Points
+
+
+class RoundOutcome(NamedTuple):
+    """A round ready to fold; ``loss`` is None when no judge could tell it.
+
+    ``precision`` and ``budget`` are those in force when the round was drawn.
+    """
+
+    draw: Draw
+    loss: float | None
+    precision: float | None
+    budget: int
+
+
+@dataclass(slots=True)
+class Fold:
+    """The folded prefix of a session: everything the interval depends on.
+
+    ``least`` and ``largest`` are the sums of losses of the two completions; they lose no digits,
+    since on a scale far from 0 many small errors would move the logical limits. ``decisions`` are
+    those after the last folded round.
+    """
+
+    predictor: Predictor
+    confidence_sequence: ConfidenceSequence
+    least: RunningSum = field(default_factory=lambda: RunningSum(0.0))
+    largest: RunningSum = field(default_factory=lambda: RunningSum(0.0))
+    points: Points = field(default_factory=Points)
+    decisions: Decisions = ()
+
+    @property
+    def rounds(self) -> int:
+        """Number of rounds folded."""
+        return len(self.points)
+
+    @property
+    def interval(self) -> Interval:
+        """Interval for the target."""
+        return self.confidence_sequence.interval
+
+    @property
+    def pool_interval(self) -> Interval:
+        """Interval for the pool risk."""
+        return self.confidence_sequence.pool_interval
+
+    @property
+    def emptied(self) -> bool:
+        """No candidate is left; the last interval stays."""
+        return self.confidence_sequence.emptied
+
+    @property
+    def estimate(self) -> float:
+        """The confidence sequence's estimate, clipped into the interval."""
+        interval = self.confidence_sequence.interval
+        return min(max(self.confidence_sequence.estimate, interval.lower), interval.upper)
+
+
+def fold_round(plan: Plan, fold: Fold, outcome: RoundOutcome) -> Fold:
+    """Fold the next round. Consumes ``fold`` and returns it."""
+    draw = outcome.draw
+    round_ = fold.rounds + 1
+    betting_round = _betting_round(
+        plan, fold, outcome, last=round_ >= min(plan.items, outcome.budget)
+    )
+    fold.confidence_sequence.update(betting_round)
+    fold.predictor.record(draw, outcome.loss)
+    fold.least.add(betting_round.plus.loss)
+    fold.largest.add(betting_round.minus.loss)
+    items_left = plan.items - round_
+    limits = Interval(
+        (fold.least.value + items_left * plan.lower) / plan.items,
+        (fold.largest.value + items_left * plan.upper) / plan.items,
+    )
+    fold.confidence_sequence.narrow(limits, last=betting_round.last)
+    variance = None if math.isnan(betting_round.variance) else betting_round.variance
+    fold.points.append(
+        Point(
+            round_,
+            fold.estimate,
+            fold.interval,
+            betting_round.surrogates_left,
+            variance,
+            betting_round.plus,
+            betting_round.minus,
+        )
+    )
+    if plan.questions:
+        slack, decisions = rounding(plan.scale), fold.decisions or undecided(plan.questions)
+        fold.decisions = tuple(one.after(round_, fold.interval, slack) for one in decisions)
+    return fold
+
+
+def _betting_round(plan: Plan, fold: Fold, outcome: RoundOutcome, *, last: bool) -> BettingRound:
+    draw, predictor = outcome.draw, fold.predictor
+    surrogate, surrogates_left = predictor.surrogate(draw), predictor.surrogates_left
+    sides: list[CompletionSignal] = []
+    for observed, fill in ((fold.least, plan.lower), (fold.largest, plan.upper)):
+        plug_in = (observed.value + surrogates_left) / plan.items
+        loss = fill if outcome.loss is None else outcome.loss
+        if sides and plug_in == sides[0].plug_in:
+            if loss == sides[0].loss:
+                sides.append(sides[0])
+                continue
+            signal_range = sides[0].signal_range
+        else:
+            signal_range = predictor.signal_range(draw, plug_in)
+        value = signal(plug_in, loss - surrogate, plan.items, draw.q)
+        check(value, signal_range)
+        sides.append(CompletionSignal(plug_in, signal_range, surrogate, loss, value))
+    return BettingRound(
+        draw=draw,
+        precision=outcome.precision,
+        last=last,
+        surrogates_left=surrogates_left,
+        variance=predictor.variance(draw),
+        plus=sides[0],
+        minus=sides[1],
+    )

@@ -1,0 +1,1 @@
+"""The demo: handwritten digits judged through the HTTP API."""

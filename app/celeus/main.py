@@ -1,0 +1,198 @@
+"""The application: the only place where the parts are wired together."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+from fastapi import APIRouter, Depends, FastAPI
+from starlette.middleware.cors import CORSMiddleware
+from starlette.types import ASGIApp
+
+from celeus.api import certificates, system
+from celeus.api.access.auth import Door
+from celeus.api.access.parameters import only_known
+from celeus.api.insights import planning, surrogate
+from celeus.api.pools import files, items, pools
+from celeus.api.sessions import history, rounds, sessions, stream, task
+from celeus.api.wire import links, problems
+from celeus.api.wire.head_requests import HeadRequests
+from celeus.api.wire.limits import BodyLimit
+from celeus.api.wire.metrics import Measured, Metrics
+from celeus.api.wire.request_ids import RequestIds
+from celeus.errors import InvalidValue
+from celeus.operations.certificates.signing_keys import read_key
+from celeus.operations.runtime.callers import CallerCache
+from celeus.operations.runtime.concurrency import Gates
+from celeus.operations.runtime.context import Context
+from celeus.operations.runtime.forecasts import Forecasts
+from celeus.operations.runtime.state_cache import StateCache
+from celeus.settings import Settings
+from celeus.store.cache import Cache
+from celeus.store.database import Database
+from celeus.store.rates import Rates
+from celeus.web import signin
+from celeus.web.assets import Assets, serve
+from celeus.web.documents import pages as documents
+from celeus.web.pages import doors_pages, show_refusals
+from celeus.web.rendering import Templates
+from celeus.web.report import page as report
+from celeus.web.views import dashboard, labelling, new_session, session
+
+ROUTES: tuple[APIRouter, ...] = (
+    system.router,
+    pools.router,
+    items.router,
+    files.router,
+    planning.router,
+    sessions.router,
+    rounds.router,
+    task.router,
+    history.router,
+    stream.router,
+    surrogate.router,
+    certificates.router,
+    report.router,
+)
+"""The interface, in the order of its contract."""
+
+PAGES: tuple[APIRouter, ...] = (
+    documents.router,
+    signin.router,
+    labelling.router,
+    new_session.router,
+    dashboard.router,
+    # Behind the page of a new session, whose path would be the id of one
+    session.router,
+)
+"""Routers of the pages, which are not part of the API contract."""
+
+CORS_HEADERS = (
+    "Authorization",
+    "Content-Type",
+    "Idempotency-Key",
+    "If-None-Match",
+    "Last-Event-ID",
+    "X-Request-ID",
+)
+CORS_EXPOSED = ("ETag", "Idempotency-Replayed", "Location", "Retry-After", "X-Request-ID")
+
+DESCRIPTION = """\
+Certified evaluation scores from few labels: the service says which item to judge next, takes the
+judge's loss, and answers with an interval that covers the true mean loss with probability at
+least 1 - alpha at every moment at once.
+
+Errors are `application/problem+json` (RFC 9457) with a stable `code`, the field, the rule and the
+value; `type` leads to the page that explains them. Lists are paged: give `next` of a page as
+`after` for the one behind it. A query parameter that a route does not know is refused. `HEAD` is
+answered wherever `GET` is. Times are in UTC, as in `2026-11-21T09:30:00.000000+00:00`.
+
+Every answer carries `X-Request-ID`, which the service's log has too: yours, if it is 1 to 128
+letters, digits, dots, dashes and underscores, else a new one.
+
+Every route below but `/healthz`, `/readyz` and `/version` needs a key,
+`Authorization: Bearer ce_…`, with the scope it names: `read`, `label` (judging only), `manage`
+(pools and sessions; implies `read`) or `admin` (implies all). What belongs to another project than
+the key's is not found.
+"""
+
+
+class Service(FastAPI):
+    """The application, with an OpenAPI document that describes problems as they are sent."""
+
+    def openapi(self) -> dict[str, Any]:
+        """The OpenAPI document, built once."""
+        if self.openapi_schema is None:
+            self.openapi_schema = links.linked(problems.described(super().openapi()))
+        return self.openapi_schema
+
+    def build_middleware_stack(self) -> ASGIApp:
+        """The same for every answer, the one to a failure of our own included."""
+        return RequestIds(HeadRequests(super().build_middleware_stack()))
+
+
+def create_app(settings: Settings) -> FastAPI:
+    """The service for these settings; nothing is connected before its lifespan begins."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with open_context(settings) as context:
+            app.state.context = context
+            yield
+
+    app = Service(
+        title="Celeus",
+        version=system.service_version(),
+        description=DESCRIPTION,
+        lifespan=lifespan,
+        # Served by a route of ours, which asks for a key
+        openapi_url=None,
+        # A redirection would repeat whatever host the request names
+        redirect_slashes=False,
+    )
+    app.state.metrics = Metrics()
+    problems.install(app)
+    for router in ROUTES:
+        # Not so the pages: their scripts read what the pages do not
+        app.include_router(router, dependencies=[Depends(only_known)])
+    assets = Assets()
+    app.state.templates = Templates(assets)
+    serve(app, assets)
+    for router in PAGES:
+        app.include_router(router)
+    show_refusals(app)
+    app.add_middleware(BodyLimit, settings=settings)
+    app.add_middleware(Door, pages=doors_pages(PAGES))
+    if settings.cors_origins:
+        # Before the door: a browser asks first without a key
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=settings.cors_origins.split(),
+            allow_methods=["GET", "HEAD", "POST", "PATCH"],
+            allow_headers=CORS_HEADERS,
+            expose_headers=CORS_EXPOSED,
+        )
+    app.add_middleware(Measured, metrics=app.state.metrics)
+    return app
+
+
+@asynccontextmanager
+async def open_context(settings: Settings) -> AsyncIterator[Context]:
+    """Open the context of an application; closes its connections on leaving."""
+    if settings.database_url is None:
+        raise InvalidValue(
+            "No database is named; `celeus serve` alone starts a private one.",
+            field="CELEUS_DATABASE_URL",
+            rule="an address of the form postgresql://…",
+        )
+    signing_key = None
+    if settings.signing_key_file is not None:
+        signing_key = read_key(settings.signing_key_file)
+    database = Database.connect(
+        settings.database_url,
+        pool_size=settings.database_pool_size,
+        lock_timeout_ms=settings.lock_timeout_ms,
+        statement_timeout_ms=settings.statement_timeout_ms,
+    )
+    cache = Cache.connect(settings.redis_url, status_ttl_seconds=settings.status_ttl_seconds)
+    states = StateCache(
+        settings.hot_sessions,
+        settings.hot_pools,
+        state_bytes=settings.hot_bytes,
+        patience_seconds=settings.lock_timeout_ms / 1000,
+    )
+    rates = Rates.connect(settings.redis_url)
+    forecasts = Forecasts(database, cache, settings.forecast_every_rounds)
+    try:
+        async with cache.listen() as wakes:
+            callers = CallerCache(settings.key_cache_seconds)
+            gates = Gates(settings)
+            context = Context(
+                database, cache, wakes, states, forecasts, settings, callers, rates, gates
+            )
+            yield replace(context, signing_key=signing_key)
+    finally:
+        await forecasts.close()
+        await rates.close()
+        await cache.close()
+        await database.close()

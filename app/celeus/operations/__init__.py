@@ -1,0 +1,1 @@
+"""What the service does: operations that each run in one transaction."""

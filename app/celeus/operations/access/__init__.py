@@ -1,0 +1,1 @@
+"""Who is known: API keys, authentication, browser sessions and invitations."""

@@ -1,0 +1,1 @@
+"""Certificates: issue, verify, audit, and the keys that sign them."""

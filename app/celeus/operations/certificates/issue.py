@@ -1,0 +1,227 @@
+"""Certificates of a session: made for whoever reads, and issued, that is made and kept.
+
+A certificate is a function of the ledger up to a position, of the certificates issued before a
+correction, and of the signing key. Its time is that of the ledger's last event. Whoever makes it at
+the same position therefore gets the same bytes, and reading keeps and locks nothing. The position
+is seen in one snapshot; the ledger up to it never changes, so the rest is read afterwards.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from celeus.core.certificates.chain import Record, chain_head, chain_start
+from celeus.core.certificates.document import Account, Position, certificate, digest_of, position_of
+from celeus.core.certificates.ed25519 import public_of
+from celeus.core.pools.pool import Pool
+from celeus.errors import Busy, LedgerBroken, SigningKeyMissing
+from celeus.operations.runtime.concurrency import paused_collections
+from celeus.operations.runtime.context import Context
+from celeus.operations.sessions.journal import unlocked
+from celeus.operations.sessions.ledger import moment, records_of
+
+ATTEMPTS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in its history a session stood."""
+
+    sequence: int
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class Issued:
+    """A certificate's bytes, their digest in hexadecimal, and the place it speaks of.
+
+    ``issued_at`` is the time of the last event before it, or of the session's opening.
+    """
+
+    body: bytes
+    digest: str
+    final: bool
+    place: Place
+    issued_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class _Standing:
+    """A session as it stood in one snapshot."""
+
+    place: Place
+    position: Position
+    pool: Pool
+    head: bytes | None
+    final: bool
+    created_at: datetime
+
+
+def public_key(context: Context) -> bytes:
+    """The public key certificates are signed with; refused when there is none."""
+    return public_of(_signing_key(context))
+
+
+async def current(context: Context, session_id: UUID) -> Issued:
+    """The certificate of the session as it stands; nothing is kept.
+
+    Of a closed session it is the final one, with the seed: the one that was issued, if any.
+    """
+    async with context.transaction() as db:
+        final = await _final(db, context.project_id, session_id)
+    return final or await _made(context, session_id, _signing_key(context))
+
+
+async def issue(context: Context, session_id: UUID) -> Issued:
+    """Make the certificate of the session as it stands and keep it; the same once it is kept.
+
+    The final one is kept with its bytes, for ever. Of an interim one the digest is kept:
+    certificates after the next correction name it as the one they supersede.
+    """
+    async with context.transaction() as db:
+        final = await _final(db, context.project_id, session_id)
+    if final is not None:
+        return final
+    key = _signing_key(context)
+    for _ in range(ATTEMPTS):
+        kept = await _keep(context, session_id, await _made(context, session_id, key))
+        if kept is not None:
+            return kept
+    raise Busy("The session is being corrected again and again; try again.")
+
+
+def _signing_key(context: Context) -> Ed25519PrivateKey:
+    if context.signing_key is None:
+        raise SigningKeyMissing(
+            "There is no key to sign certificates with. `celeus signing-key FILE` makes one; name"
+            " the file in CELEUS_SIGNING_KEY_FILE and start the service again.",
+            field="CELEUS_SIGNING_KEY_FILE",
+            rule="a file with an Ed25519 private key in PEM",
+        )
+    return context.signing_key
+
+
+async def _made(context: Context, session_id: UUID, key: Ed25519PrivateKey) -> Issued:
+    async with unlocked(context, session_id) as (session, row):
+        standing = _Standing(
+            place=Place(row["sequence"], row["revision"]),
+            position=position_of(session.plan, session.state, amended=row["revision"] > 1),
+            pool=session.pool,
+            head=row["ledger_head"],
+            final=row["lifecycle"] == "closed",
+            created_at=row["created_at"],
+        )
+    with paused_collections:
+        return await _signed(context, session_id, standing, key)
+
+
+async def _signed(
+    context: Context, session_id: UUID, standing: _Standing, key: Ed25519PrivateKey
+) -> Issued:
+    async with context.transaction() as db:
+        records = await records_of(db, session_id, standing.place.sequence)
+        seed = (await db.execute(_SEED, {"session_id": session_id})).scalar_one()
+        params = _params(session_id, standing.place)
+        superseded = (await db.execute(_SUPERSEDED, params)).scalar_one_or_none()
+
+    def make() -> Issued:
+        _check_chain(session_id, standing, records)
+        issued_at = records[-1]["at"] if records else moment(standing.created_at)
+        account = Account(
+            session=session_id.bytes,
+            header=standing.pool.header(),
+            position=standing.position,
+            records=records,
+            seed=bytes(seed) if standing.final else None,
+            issued_at=issued_at,
+            supersedes=None if superseded is None else bytes(superseded).hex(),
+        )
+        body = certificate(account, key)
+        at = datetime.fromisoformat(issued_at)
+        return Issued(body, digest_of(body), standing.final, standing.place, at)
+
+    return await asyncio.to_thread(make)
+
+
+def _check_chain(session_id: UUID, standing: _Standing, records: Sequence[Record]) -> None:
+    plan = standing.position.plan
+    head = chain_head(chain_start(session_id.bytes, bytes.fromhex(plan.digest)), records)
+    if standing.head is not None and head != standing.head:
+        name = f"ses_{session_id.hex}"
+        raise LedgerBroken(
+            f"The ledger of {name} does not lead to the head of its chain: it was changed behind"
+            " the service, and nothing is certified from it.",
+            field="session_id",
+            rule="a ledger as it was written",
+            value=name,
+        )
+
+
+async def _keep(context: Context, session_id: UUID, issued: Issued) -> Issued | None:
+    """Keep a certificate; None when a correction came in between, and it has to be made again."""
+    async with context.transaction() as db:
+        revision = (await db.execute(_LOCK, {"session_id": session_id})).scalar_one()
+        if revision != issued.place.revision:
+            return None
+        final = await _final(db, context.project_id, session_id)
+        if final is not None:
+            return final
+        await db.execute(
+            _INSERT,
+            {
+                **_params(session_id, issued.place),
+                "project_id": context.project_id,
+                "digest": bytes.fromhex(issued.digest),
+                "final": issued.final,
+                "issued_at": issued.issued_at,
+                "body": issued.body if issued.final else None,
+            },
+        )
+    return issued
+
+
+async def _final(db: AsyncConnection, project_id: UUID, session_id: UUID) -> Issued | None:
+    """The final certificate, once it was issued."""
+    params = {"project_id": project_id, "session_id": session_id}
+    row = (await db.execute(_FINAL, params)).one_or_none()
+    if row is None:
+        return None
+    place = Place(row.sequence, row.revision)
+    digest = bytes(row.digest).hex()
+    return Issued(bytes(row.body), digest, final=True, place=place, issued_at=row.issued_at)
+
+
+def _params(session_id: UUID, place: Place) -> Mapping[str, Any]:
+    return {"session_id": session_id, "sequence": place.sequence, "revision": place.revision}
+
+
+_FINAL = text(
+    """
+    SELECT body, digest, sequence, revision, issued_at FROM certificates
+    WHERE session_id = :session_id AND project_id = :project_id AND final
+    """
+)
+_SUPERSEDED = text(
+    """
+    SELECT digest FROM certificates
+    WHERE session_id = :session_id AND revision < :revision
+    ORDER BY sequence DESC, issued_at DESC, digest LIMIT 1
+    """
+)
+_SEED = text("SELECT seed FROM sessions WHERE session_id = :session_id")
+_LOCK = text("SELECT revision FROM sessions WHERE session_id = :session_id FOR UPDATE")
+_INSERT = text(
+    """
+    INSERT INTO certificates
+        (session_id, digest, project_id, sequence, revision, final, issued_at, body)
+    VALUES (:session_id, :digest, :project_id, :sequence, :revision, :final, :issued_at, :body)
+    ON CONFLICT DO NOTHING
+    """
+)

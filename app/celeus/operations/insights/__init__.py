@@ -1,0 +1,1 @@
+"""Insights: surrogate diagnostics, planning by simulation, and the report."""

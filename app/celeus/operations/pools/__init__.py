@@ -1,0 +1,1 @@
+"""Pools: imports, stored columns and records."""

@@ -1,0 +1,1 @@
+"""What operations share: context, cached states, concurrency gates, forecasts, workers."""

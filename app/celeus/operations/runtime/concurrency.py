@@ -1,0 +1,124 @@
+"""Bounds on how many callers do the same at once, and pauses of the collector, in this process."""
+
+import asyncio
+import gc
+import math
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from types import TracebackType
+from typing import Self
+
+from celeus.errors import (
+    DatabaseUnavailable,
+    PlanningBusy,
+    RateLimited,
+    Refusal,
+    VerificationBusy,
+)
+from celeus.settings import Settings
+
+PLANNINGS_AT_ONCE = 2
+STREAMS_OF_A_KEY = 64
+"""Each looks at the database again and again."""
+STREAM_RETRY_SECONDS = 5
+
+
+class Gate:
+    """At most ``limit`` callers inside ``async with gate``; others wait ``patience`` seconds.
+
+    Without patience nobody waits. ``refusal`` makes what a caller without a place is refused with.
+    """
+
+    def __init__(self, limit: int, patience: float, refusal: Callable[[], Refusal]) -> None:
+        self._patience = patience
+        self._refusal = refusal
+        self._places = asyncio.Semaphore(limit)
+        self.taken = 0
+
+    async def __aenter__(self) -> Self:
+        if self._places.locked() and not self._patience:
+            raise self._refusal()
+        try:
+            async with asyncio.timeout(self._patience or None):
+                await self._places.acquire()
+        except TimeoutError as error:
+            raise self._refusal() from error
+        self.taken += 1
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.taken -= 1
+        self._places.release()
+
+
+class Gates:
+    """The gates of this process, by what is done behind them."""
+
+    def __init__(self, settings: Settings) -> None:
+        seconds = settings.planning_seconds
+        # An import holds a connection as long as it lasts, and others need some, too.
+        self.imports = Gate(
+            max(1, settings.database_pool_size // 2),
+            settings.lock_timeout_ms / 1000,
+            lambda: DatabaseUnavailable("too many imports are running; try again"),
+        )
+        self.verifications = Gate(
+            1, 0.0, lambda: VerificationBusy("Another certificate is being verified; try again.")
+        )
+        self.plannings = Gate(
+            PLANNINGS_AT_ONCE,
+            0.0,
+            lambda: PlanningBusy(
+                "Other plans are being simulated; try again.", retry_after=math.ceil(seconds)
+            ),
+        )
+        self.streams: dict[str, Gate] = {}
+
+    @asynccontextmanager
+    async def stream(self, key_id: str) -> AsyncIterator[None]:
+        """One of the streams that the holder of a key may have at once; refused beyond them."""
+        gate = self.streams.setdefault(key_id, Gate(STREAMS_OF_A_KEY, 0.0, _too_many_streams))
+        try:
+            async with gate:
+                yield
+        finally:
+            if not gate.taken:
+                self.streams.pop(key_id, None)
+
+
+def _too_many_streams() -> RateLimited:
+    return RateLimited(
+        "This key has too many streams open.",
+        rule=f"at most {STREAMS_OF_A_KEY} at once",
+        retry_after=STREAM_RETRY_SECONDS,
+    )
+
+
+class PausedCollections:
+    """No garbage collection while anybody is inside.
+
+    A collection looks through all objects, and every thread waits for it: 0.1 s where a certificate
+    has made a hundred thousand. For work that makes many objects and no cycles: they are freed as
+    soon as they are dropped. Entered and left on the event loop only.
+    """
+
+    def __init__(self) -> None:
+        self._inside = 0
+
+    def __enter__(self) -> None:
+        self._inside += 1
+        gc.disable()
+
+    def __exit__(self, *_: object) -> None:
+        self._inside -= 1
+        if self._inside == 0:
+            gc.enable()
+
+
+paused_collections = PausedCollections()
+"""The interpreter has one collector, so there is one of these."""

@@ -1,0 +1,41 @@
+"""Memory size of a value: the arrays in it, which are nearly all of it."""
+
+import sys
+from array import array
+from collections.abc import Iterable
+
+import numpy as np
+
+
+def nbytes(value: object) -> int:
+    """Bytes of all arrays reachable from ``value``; a shared array counts once.
+
+    A view counts as the whole array that it keeps alive.
+    """
+    total = 0
+    visited: set[int] = set()
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if id(one) in visited:
+            continue
+        visited.add(id(one))
+        if isinstance(one, np.ndarray):
+            waiting.append(one.base)
+            total += one.nbytes if one.base is None else 0
+        elif isinstance(one, array | bytes):
+            total += sys.getsizeof(one)
+        else:
+            waiting.extend(_parts(one))
+    return total
+
+
+def _parts(value: object) -> Iterable[object]:
+    """Members of a collection, or attributes of one of our objects."""
+    if isinstance(value, dict):
+        return value.values()
+    if isinstance(value, list | tuple | set | frozenset):
+        return value
+    names = (name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ()))
+    members = [getattr(value, name) for name in names if hasattr(value, name)]
+    return [*members, *getattr(value, "__dict__", {}).values()]

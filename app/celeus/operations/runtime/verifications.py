@@ -1,0 +1,68 @@
+"""Have certificates verified in a child process."""
+
+from collections.abc import Mapping
+from typing import IO, Any
+
+from celeus.core.certificates.verify import NOTHING_NOTED
+from celeus.errors import VerificationTooCostly
+from celeus.operations.runtime.workers import Bounds, Frame, WorkerFailed, gather
+
+MODULE = "celeus.operations.certificates.verify_worker"
+MOST_MEMORY_BYTES = 4 << 30
+NICENESS = 10
+PATIENCE = 2.0
+"""How long the process may take by the clock, in times of its processor time."""
+START_SECONDS = 10.0
+
+
+def bounds_of(seconds: float, memory: int = MOST_MEMORY_BYTES) -> Bounds:
+    """Bounds of a verification that may take ``seconds`` of a processor."""
+    return Bounds(PATIENCE * seconds + START_SECONDS, seconds, memory, niceness=NICENESS)
+
+
+async def report_on(
+    certificate: IO[bytes],
+    pool: IO[bytes] | None,
+    trusted: bytes | None,
+    bounds: Bounds,
+    noted: Mapping[int, bytes] = NOTHING_NOTED,
+) -> dict[str, Any]:
+    """What `verify` reports on the certificate in this file, with its pool's archive if given.
+
+    Refuses an archive that cannot be read, and what takes more than its bounds.
+    """
+    job = Frame(
+        {
+            "seconds": bounds.processor_seconds,
+            "trusted": None if trusted is None else trusted.hex(),
+            "noted": {str(at): head.hex() for at, head in noted.items()},
+        }
+    )
+    files = [certificate] if pool is None else [certificate, pool]
+    frames, failure = await gather(MODULE, lambda: job, bounds, files)
+    if failure is None and len(frames) != 1:
+        failure = WorkerFailed("answer", 0)
+    if failure is not None:
+        raise failure if failure.reason == "status" else _too_costly(failure, bounds)
+    report: dict[str, Any] = frames[0].values
+    return report
+
+
+def _too_costly(failure: WorkerFailed, bounds: Bounds) -> VerificationTooCostly:
+    if failure.reason == "memory":
+        return too_costly(f"{bounds.memory >> 30} GiB of memory")
+    if failure.reason == "time":
+        return too_costly(f"{bounds.seconds:g} s")
+    if failure.reason == "answer":
+        return too_costly(f"{bounds.answer >> 20} MiB of a report")
+    return too_costly(f"{bounds.processor_seconds:g} s of processor time")
+
+
+def too_costly(bound: str) -> VerificationTooCostly:
+    """The refusal of a certificate that meets a bound."""
+    return VerificationTooCostly(
+        "The certificate takes too long or too much memory to verify; `celeus verify --seconds` may"
+        " be given more time.",
+        field="certificate",
+        rule=f"verified within {bound}",
+    )

@@ -1,0 +1,327 @@
+"""Run a module in a child process that is bounded in time, memory and what it answers.
+
+Job and answers travel as frames, JSON values and arrays of numbers: neither side ever reads
+anything that could be executed. What a hostile input makes of its child is no more than a refusal.
+
+    parent   for frame in answers("celeus.some.worker", job, bounds, files): ...
+    child    if __name__ == "__main__": serve(work)
+"""
+
+import asyncio
+import json
+import math
+import os
+import resource
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing, suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from struct import Struct
+from typing import IO, Any, Literal
+
+import numpy as np
+from anyio import CapacityLimiter, to_thread
+from numpy.typing import NDArray
+
+from celeus.errors import InvalidValue, PoolTooLarge, Refusal, UploadTooLarge, VerificationTooCostly
+
+Arrays = dict[str, NDArray[Any]]
+Files = Sequence[IO[bytes]]
+Reason = Literal["time", "processor time", "memory", "answer", "status"]
+
+EXHAUSTED = 3
+"""Exit status of a child that finds no more memory."""
+_SIZES = Struct("<QQ")
+_NUMBERS = frozenset({"|b1", "|u1", "<i4", "<i8", "<f8"})
+_REFUSALS = {
+    kind.code: kind for kind in (InvalidValue, PoolTooLarge, UploadTooLarge, VerificationTooCostly)
+}
+_MEMBERS = ("detail", "field", "rule", "value")
+_INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+_ONE_THREAD = {
+    # Arrow's other allocators, and each thread of others, reserve more memory than they use.
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+    "MALLOC_ARENA_MAX": "1",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a child may take: by the clock, of a processor, of memory, and bytes of answers.
+
+    ``memory`` counts beside what the child has once its libraries are loaded. A single frame has
+    ``frame`` bytes at most, all of them ``answer``. Processor time is whole seconds, rounded up.
+    """
+
+    seconds: float
+    processor_seconds: float
+    memory: int = 4 << 30
+    frame: int = 8 << 20
+    answer: int = 64 << 20
+    niceness: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A message: values that JSON has, and arrays of numbers by name."""
+
+    values: dict[str, Any]
+    arrays: Arrays = field(default_factory=dict)
+
+
+class WorkerFailed(Exception):
+    """A child ended before its work did; ``reason`` names the bound it met.
+
+    The reason is ``answer`` where it sent what is no frame or too much, and ``status`` where it
+    failed by itself: an error of ours.
+    """
+
+    def __init__(self, reason: Reason, status: int | None) -> None:
+        """Note the child's exit status, too: negative is the signal that ended it."""
+        super().__init__(f"a child process ended by its {reason} (exit status {status})")
+        self.reason = reason
+        self.status = status
+
+
+def answers(
+    module: str, job: Frame, bounds: Bounds, files: Files = ()
+) -> Generator[Frame, None, None]:
+    """Each frame that the child answers, as it comes; the child ends with the generator.
+
+    ``files`` are open in the child. Raises the child's own refusal, and `WorkerFailed`.
+    """
+    child = _Child(module, bounds, files)
+    with closing(child.answers(lambda: job)) as frames:
+        yield from frames
+
+
+async def gather(
+    module: str, job: Callable[[], Frame], bounds: Bounds, files: Files = ()
+) -> tuple[list[Frame], WorkerFailed | None]:
+    """All frames that the child answers, and why there are no more where it failed.
+
+    ``job`` is made in a thread. A caller who is cancelled takes the child along.
+    """
+    # Started here and not in a thread: a caller cancelled meanwhile would leave it to nobody
+    child = _Child(module, bounds, files)
+    # A thread of its own: those that others wait for stay free
+    reading = asyncio.ensure_future(
+        to_thread.run_sync(child.all_answers, job, limiter=CapacityLimiter(1))
+    )
+    _READING.add(reading)
+    reading.add_done_callback(_forget)
+    try:
+        return await asyncio.shield(reading)
+    finally:
+        # The thread then meets the end of the answers, and clears up
+        child.kill()
+
+
+_READING: set[asyncio.Future[tuple[list[Frame], WorkerFailed | None]]] = set()
+"""What reads the answers of children, also of callers who are gone."""
+
+
+def _forget(reading: asyncio.Future[tuple[list[Frame], WorkerFailed | None]]) -> None:
+    _READING.discard(reading)
+    if not reading.cancelled():
+        reading.exception()
+
+
+class _Child:
+    """The parent's end of a child process."""
+
+    def __init__(self, module: str, bounds: Bounds, files: Files) -> None:
+        numbers = [file.fileno() for file in files]
+        self._bounds = bounds
+        self._process = subprocess.Popen(  # noqa: S603 - a module of ours
+            [sys.executable, "-P", "-m", module, json.dumps([asdict(bounds), numbers])],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=_environment(),
+            cwd="/",
+            pass_fds=numbers,
+            # A Ctrl-C is for the parent, which then ends this process
+            start_new_session=True,
+        )
+        self._late = False
+        self._clock = threading.Timer(bounds.seconds, self._expire)
+        self._clock.daemon = True
+        self._clock.start()
+
+    def answers(self, job: Callable[[], Frame]) -> Generator[Frame, None, None]:
+        """Give the child its job; each answer. Ends the child."""
+        with self._process as process:
+            try:
+                if process.stdin is None or process.stdout is None:
+                    return
+                # A child that has ended is met when its answer is read
+                with suppress(BrokenPipeError), process.stdin:
+                    write(process.stdin, job())
+                yield from self._read(process.stdout)
+                self._end()
+            except EOFError:
+                # It ended in the middle of a frame: its status says why
+                self._end()
+            except ValueError as error:
+                raise WorkerFailed("answer", None) from error
+            finally:
+                self._clock.cancel()
+                self.kill()
+        if process.returncode != 0:
+            raise WorkerFailed(self._reason(process.returncode), process.returncode)
+
+    def all_answers(self, job: Callable[[], Frame]) -> tuple[list[Frame], WorkerFailed | None]:
+        """Every answer, and the failure after them."""
+        frames: list[Frame] = []
+        try:
+            frames.extend(self.answers(job))
+        except WorkerFailed as failure:
+            return frames, failure
+        return frames, None
+
+    def kill(self) -> None:
+        """End the child and all that it started; nothing once its status was read."""
+        # Without a look at the status: that would let go of the number all of them go by
+        if self._process.returncode is None:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+
+    def _end(self) -> None:
+        """Wait for the child's end, and end what it started."""
+        if hasattr(os, "waitid"):
+            os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
+            self.kill()
+        self._process.wait()
+
+    def _expire(self) -> None:
+        self._late = True
+        self.kill()
+
+    def _read(self, source: IO[bytes]) -> Iterator[Frame]:
+        left = self._bounds.answer
+        while (sizes := source.read(_SIZES.size)) != b"":
+            frame, size = read(source, sizes, min(left, self._bounds.frame))
+            left -= size
+            if "refusal" in frame.values:
+                raise _refusal(frame.values["refusal"])
+            yield frame
+
+    def _reason(self, status: int) -> Reason:
+        if self._late:
+            return "time"
+        if status == -signal.SIGXCPU:
+            return "processor time"
+        # A child that is killed from outside is so for its memory, most likely
+        return "memory" if status in {-signal.SIGKILL, EXHAUSTED} else "status"
+
+
+def write(sink: IO[bytes], frame: Frame) -> None:
+    """Write one frame."""
+    layout = [(name, one.dtype.str, one.shape) for name, one in frame.arrays.items()]
+    head = json.dumps([frame.values, layout]).encode()
+    sink.write(_SIZES.pack(len(head), sum(one.nbytes for one in frame.arrays.values())) + head)
+    for one in frame.arrays.values():
+        sink.write(one.tobytes())
+    sink.flush()
+
+
+def read(source: IO[bytes], sizes: bytes, limit: int) -> tuple[Frame, int]:
+    """The frame behind its ``sizes``, and how many bytes it has, ``limit`` at most.
+
+    Raises EOFError for half a frame and ValueError for what is none.
+    """
+    if len(sizes) != _SIZES.size:
+        raise EOFError
+    lengths = _SIZES.unpack(sizes)
+    if sum(lengths) > limit:
+        message = f"a frame of {sum(lengths)} bytes, not {limit}"
+        raise ValueError(message)
+    head, body = (source.read(length) for length in lengths)
+    if (len(head), len(body)) != lengths:
+        raise EOFError
+    try:
+        values, layout = json.loads(head)
+        return Frame(dict(values), _arrays(layout, body)), sum(lengths)
+    except (TypeError, OverflowError, RecursionError) as error:
+        raise ValueError(*error.args) from error
+
+
+def _arrays(layout: Iterable[tuple[str, str, list[int]]], body: bytes) -> Arrays:
+    arrays: Arrays = {}
+    start = 0
+    for name, code, shape in layout:
+        if code not in _NUMBERS or min(shape, default=0) < 0:
+            message = f"an array of {code} of shape {shape}"
+            raise ValueError(message)
+        count = math.prod(shape)
+        arrays[name] = np.frombuffer(body, code, count, start).reshape(shape)
+        start += arrays[name].nbytes
+    return arrays
+
+
+def serve(work: Callable[[Frame, Files], Iterator[Frame]]) -> None:
+    """Be the child: keep to the bounds, take the job, send every frame that ``work`` yields."""
+    bounds, numbers = json.loads(sys.argv[1])
+    _keep_to(Bounds(**bounds))
+    files = [os.fdopen(number, "rb") for number in numbers]
+    with os.fdopen(os.dup(1), "wb") as sink:
+        # Whatever a library prints is no answer
+        os.dup2(2, 1)
+        try:
+            source = sys.stdin.buffer
+            job, _ = read(source, source.read(_SIZES.size), sys.maxsize)
+            for frame in work(job, files):
+                write(sink, frame)
+        except tuple(_REFUSALS.values()) as refusal:
+            members = {name: getattr(refusal, name) for name in _MEMBERS}
+            write(sink, Frame({"refusal": members | {"code": refusal.code}}))
+        except EOFError:
+            # The parent has left before it gave the job
+            sys.exit(1)
+        except MemoryError:
+            # Nothing that needs memory, such as ending in good order
+            os._exit(EXHAUSTED)
+
+
+def _keep_to(bounds: Bounds) -> None:
+    """Take no more than this beside what the libraries have."""
+    os.nice(bounds.niceness)
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    seconds = math.ceil(usage.ru_utime + usage.ru_stime + bounds.processor_seconds)
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    try:
+        pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[0]
+    except FileNotFoundError:
+        # Elsewhere than on Linux memory is not bounded.
+        return
+    most = int(pages) * resource.getpagesize() + bounds.memory
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+
+
+def _environment() -> dict[str, str]:
+    """What a child needs to find its libraries; no secret of the parent's."""
+    kept = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+    # This package first: the parent may have found it in its working folder
+    paths = [str(Path(__file__).parents[3])]
+    if inherited := os.environ.get("PYTHONPATH"):
+        paths += map(os.path.abspath, inherited.split(os.pathsep))
+    return kept | _ONE_THREAD | {"PYTHONPATH": os.pathsep.join(paths)}
+
+
+def _refusal(members: object) -> Refusal:
+    """The refusal a child sent; ValueError for what is none."""
+    if not isinstance(members, dict) or members.get("code") not in _REFUSALS:
+        message = "a refusal nobody knows"
+        raise ValueError(message)
+    detail, place, rule, value = (members.get(name) for name in _MEMBERS)
+    if not all(isinstance(one, str) for one in (detail, place, rule)):
+        message = "a refusal without detail, field or rule"
+        raise ValueError(message)
+    return _REFUSALS[members["code"]](str(detail), field=place, rule=rule, value=value)

@@ -1,0 +1,1 @@
+"""Sessions: opening, rounds, amendments, and the ledger they are written to."""

@@ -1,0 +1,265 @@
+"""Amend a session: correct a judgement and refold its rounds."""
+
+import asyncio
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import RowMapping, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from celeus.core.ledger import Amendment
+from celeus.core.sessions.correction import Refold
+from celeus.core.sessions.state import State
+from celeus.errors import Busy, InvalidValue, NotLastLabel, RoundNotJudged, SessionStopped
+from celeus.operations.runtime.context import Context
+from celeus.operations.sessions.journal import (
+    ROUNDS_FOLDED_INLINE,
+    ROUNDS_FOLDED_LOCKED,
+    Journal,
+    locked,
+    rebuild,
+)
+from celeus.operations.sessions.ledger import with_kinds
+from celeus.operations.sessions.rounds import (
+    Answer,
+    Judgement,
+    Receipt,
+    detail_of,
+    finish,
+    loss_of,
+    must_be_open,
+    publish,
+)
+
+ATTEMPTS = 3
+ROUNDS_AT_ONCE = 2_000
+"""Rounds folded beside a session before it is looked at again."""
+STOPPED_BY_LOSSES = frozenset({"target_reached", "decided"})
+"""Stop reasons that depend on losses: seeing one tells a blind judge about them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """A judgement that replaces an earlier one, with author and reason.
+
+    ``author`` None: the holder of the key, by the key's name.
+    """
+
+    judgement: Judgement
+    author: str | None
+    reason: str
+
+    @property
+    def detail(self) -> dict[str, Any]:
+        """The ledger's detail, besides the loss."""
+        return detail_of(self.judgement) | {"author": self.author, "reason": self.reason}
+
+
+async def amend(
+    context: Context, session_id: UUID, correction: Correction, *, own_only: bool = False
+) -> Answer:
+    """Replace the judgement of a round by appending a correction, and fold again from the start.
+
+    The same correction again gets the receipt of the first. With ``own_only`` the round must be
+    the last one that a worker of this key has judged, and corrected by no other key since; the
+    author is the key's name, and a session that its losses have stopped is refused.
+    """
+    last = await _last_rounds(context, session_id) if own_only else frozenset()
+    correction = await _with_author(context, correction, own_only=own_only)
+    async with context.states.turn(session_id):
+        for attempt in range(ATTEMPTS):
+            # Nothing long is begun for what the lock will show to be refused.
+            refuse = own_only and correction.judgement.round not in last
+            ready = None if refuse else await _refold_ahead(context, session_id, correction)
+            async with locked(context, session_id) as (journal, db):
+                receipt = await _earlier_receipt(db, journal, correction, own_only=own_only)
+                if receipt is None:
+                    rounds = _rounds(journal.state, correction.judgement.round, ready)
+                    if rounds > ROUNDS_FOLDED_LOCKED and attempt < ATTEMPTS - 1:
+                        # Corrected by another process meanwhile: fold again, with no lock held.
+                        continue
+                    receipt = await _append(journal, correction, ready, rounds)
+                document, offer = await finish(db, journal, [], want_draws=False)
+            await publish(context, journal, document)
+            return Answer([receipt], document, offer)
+        raise Busy("the session is being corrected again and again; try again")
+
+
+async def _earlier_receipt(
+    db: AsyncConnection, journal: Journal, correction: Correction, *, own_only: bool
+) -> Receipt | None:
+    """The receipt of the same correction, if it was made before; refuses an invalid one."""
+    judgement = correction.judgement
+    must_be_open(journal)
+    loss = loss_of(journal.session, judgement)
+    _must_be_judged(journal, judgement.round)
+    latest = await _latest_amendment(db, journal.session_id, judgement.round)
+    if latest is not None and _content(latest) == (loss, correction.detail):
+        return Receipt(judgement.round, latest["sequence"], replayed=True)
+    if own_only:
+        await _must_be_own(db, journal, judgement.round, latest)
+    return None
+
+
+async def _append(
+    journal: Journal, correction: Correction, ready: Refold | None, rounds: int
+) -> Receipt:
+    judgement = correction.judgement
+    event = Amendment(judgement.round, loss_of(journal.session, judgement))
+    rounds_played = (
+        rounds + journal.state.fold.confidence_sequence.rounds_to_replay if rounds else 0
+    )
+    entry = await journal.step(
+        rounds_played, lambda: journal.append(event, correction.detail, ready)
+    )
+    return Receipt(judgement.round, entry.sequence, replayed=False)
+
+
+def _rounds(state: State, round_: int, ready: Refold | None) -> int:
+    """Rounds still to be folded when ``round_`` is corrected with ``ready`` at hand."""
+    if round_ > state.folded:
+        return 0
+    return state.folded - (ready.folded if ready is not None and ready.fits(state) else 0)
+
+
+async def _with_author(context: Context, correction: Correction, *, own_only: bool) -> Correction:
+    """Set the correction's author; a judge signs with the name of the key."""
+    if correction.author is not None and not own_only:
+        return correction
+    async with context.transaction() as db:
+        name = (await db.execute(_NAME, {"key_id": context.key_id})).scalar_one_or_none()
+    if name is None or correction.author not in {None, name}:
+        raise InvalidValue(
+            "a key that only judges signs with its own name",
+            field="author",
+            rule="left out, or the name of the key",
+            value=correction.author,
+        )
+    return replace(correction, author=name)
+
+
+async def _last_rounds(context: Context, session_id: UUID) -> frozenset[int]:
+    """The rounds that the workers of this key have judged last, one each."""
+    params = {"session_id": session_id, "key_id": context.key_id}
+    async with context.transaction() as db:
+        return frozenset((await db.execute(_LAST, params)).scalars())
+
+
+async def _must_be_own(
+    db: AsyncConnection, journal: Journal, round_: int, latest: RowMapping | None
+) -> None:
+    """Refuse to correct another round than a worker's last one, or when losses have spoken.
+
+    A blind judge is told nothing that depends on the losses but such a stop. A correction made
+    before it cannot depend on where the session stands; one made after it could, also while the
+    session is paused. What somebody else has corrected is their word, and no longer the judge's.
+    """
+    params = {"session_id": journal.session_id, "key_id": journal.key_id}
+    others = latest is not None and latest["detail"].get("key") != journal.key_id
+    if others or round_ not in (await db.execute(_LAST, params)).scalars().all():
+        raise NotLastLabel(
+            f"round {round_} is not the last that this key judged; correcting another one needs"
+            " a key with scope manage",
+            field="round",
+            rule="the last round judged with this key",
+            value=round_,
+        )
+    if journal.state.stop_reason in STOPPED_BY_LOSSES:
+        raise SessionStopped(
+            "the session has stopped; correcting a label now needs a key with scope manage",
+            field="session_id",
+            rule="a session that its losses have not stopped",
+            value=f"ses_{journal.session_id.hex}",
+        )
+
+
+async def _refold_ahead(
+    context: Context, session_id: UUID, correction: Correction
+) -> Refold | None:
+    """Refold with the correction while holding no lock and no connection.
+
+    Fifty thousand rounds take half a minute: longer than others wait for a lock, and nearly as long
+    as the database lets a transaction stand still. None where the fold is short, or not needed.
+    """
+    judgement = correction.judgement
+    params = {"session_id": session_id, "project_id": context.project_id}
+    async with context.transaction() as db:
+        if (await db.execute(_OPEN, params)).scalar_one_or_none() is None:
+            return None
+        latest = await _latest_amendment(db, session_id, judgement.round)
+    if latest is not None:
+        loss, detail = _content(latest)
+        if detail == correction.detail and judgement.loss in {None, loss}:
+            return None
+    ready = None
+    for _ in range(ATTEMPTS):
+        ready = await _catch_up(context, session_id, judgement)
+        if ready is None or ready.folded:
+            break
+    return ready
+
+
+async def _catch_up(context: Context, session_id: UUID, judgement: Judgement) -> Refold | None:
+    """Refold with the correction until it has caught up with the session.
+
+    None where the session's is short, and one with no round when another correction came in
+    between. The session is held only while its next rounds are copied.
+    """
+    ready = None
+    while True:
+        async with context.states.hold(session_id) as slot:
+            if slot.session is None:
+                slot.session = await rebuild(context, session_id)
+            plan, state = slot.session.plan, slot.session.state
+            if judgement.round > state.folded:
+                return None
+            if ready is None:
+                event = Amendment(judgement.round, loss_of(slot.session, judgement))
+                ready = Refold(state.engine, event)
+            elif not ready.fits(state):
+                return Refold(state.engine, event)
+            part = state.rounds[ready.folded : min(state.folded, ready.folded + ROUNDS_AT_ONCE)]
+        if len(part) <= ROUNDS_FOLDED_INLINE:
+            return ready if ready.folded else None
+        await asyncio.to_thread(ready.follow, plan, part)
+
+
+def _must_be_judged(journal: Journal, round_: int) -> None:
+    if not journal.state.rounds.is_judged(round_ - 1):
+        raise RoundNotJudged(
+            f"round {round_} has no judgement to correct",
+            field="round",
+            rule="a judged round",
+            value=round_,
+        )
+
+
+def _content(amendment: RowMapping) -> tuple[float | None, dict[str, Any]]:
+    """Loss and detail without the key: a retry may use another one."""
+    detail = {name: value for name, value in amendment["detail"].items() if name != "key"}
+    return amendment["loss"], detail
+
+
+async def _latest_amendment(
+    db: AsyncConnection, session_id: UUID, round_: int
+) -> RowMapping | None:
+    params = {"session_id": session_id, "round": round_}
+    return (await db.execute(_LATEST, params)).mappings().one_or_none()
+
+
+_OPEN = text(
+    """
+    SELECT true FROM sessions
+    WHERE session_id = :session_id AND project_id = :project_id AND lifecycle <> 'closed'
+    """
+)
+_NAME = text("SELECT name FROM keys WHERE key_id = :key_id")
+_LAST = text("SELECT last_round FROM labellers WHERE session_id = :session_id AND key_id = :key_id")
+_LATEST = with_kinds(
+    """
+    SELECT sequence, loss, detail FROM events
+    WHERE session_id = :session_id AND kind = :amendment AND round = :round
+    ORDER BY sequence DESC LIMIT 1
+    """
+)

@@ -1,0 +1,1 @@
+"""PostgreSQL and Redis: tables, connections, cache, migrations, and an embedded server."""

@@ -1,0 +1,1 @@
+"""A PostgreSQL server that the service starts for itself."""

@@ -1,0 +1,1 @@
+"""Pools whose losses are known: real models' results, and made-up ones."""

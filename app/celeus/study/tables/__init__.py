@@ -1,0 +1,1 @@
+"""One study a module: what it runs, and its tables and pictures."""

@@ -1,0 +1,1 @@
+"""The web pages: sessions, labelling, reports and documentation for a browser."""

@@ -1,0 +1,72 @@
+"""Static files under a digest of them all, which browsers keep for ever."""
+
+import hashlib
+import os
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.staticfiles import PathLike, StaticFiles
+from starlette.types import Scope
+
+FOLDER = Path(__file__).parent / "static"
+PREFIX = "/static"
+ICON = "/favicon.ico"
+ICON_FILE = "icon.svg"
+"""Where browsers look for the icon beside what is no page, and the file it is."""
+KEPT_SECONDS = 31_536_000
+LEAST_PACKED_BYTES = 1024
+
+
+class Assets(StaticFiles):
+    """The files of a folder; `version` changes whenever one of them does."""
+
+    path = PREFIX + "/{version}/{path:path}"
+
+    def __init__(self, folder: Path = FOLDER) -> None:
+        super().__init__(directory=folder)
+        self._folder = folder
+        digest = hashlib.sha256()
+        for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+            content = hashlib.sha256(path.read_bytes()).hexdigest()
+            digest.update(f"{path.relative_to(folder).as_posix()}\n{content}\n".encode())
+        self.version = digest.hexdigest()[:16]
+
+    def url(self, path: str) -> str:
+        """Where a file is; a page that names one that is not there is not made."""
+        if not (self._folder / path).is_file():
+            raise LookupError(f"there is no static file {path}")
+        return f"{PREFIX}/{self.version}/{path}"
+
+    def get_path(self, scope: Scope) -> str:
+        """The path behind the version: while versions change, a page may name another."""
+        return ICON_FILE if scope["path"] == ICON else super().get_path(scope).partition("/")[2]
+
+    def file_response(
+        self,
+        full_path: PathLike,
+        stat_result: os.stat_result,
+        scope: Scope,
+        status_code: int = 200,
+    ) -> Response:
+        """The file, or that the browser's copy of it is the same."""
+        # What the metrics count it under
+        scope["route"] = self
+        answer = super().file_response(full_path, stat_result, scope, status_code)
+        current = scope["path"].startswith(f"{PREFIX}/{self.version}/")
+        cache_control = f"public, max-age={KEPT_SECONDS}, immutable" if current else "no-store"
+        # Weak, since it may be sent packed and unpacked
+        answer.headers["ETag"] = f"W/{answer.headers['ETag']}"
+        answer.headers["Cache-Control"] = cache_control
+        answer.headers["Cross-Origin-Resource-Policy"] = "same-origin"
+        answer.headers["X-Content-Type-Options"] = "nosniff"
+        return answer
+
+
+def serve(app: Starlette, assets: Assets) -> None:
+    """Answer with the files under their addresses, packed where that is worth it."""
+    compressed = GZipMiddleware(assets, minimum_size=LEAST_PACKED_BYTES)
+    app.mount(PREFIX, compressed)
+    app.router.routes.append(Route(ICON, compressed))

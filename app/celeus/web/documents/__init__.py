@@ -1,0 +1,1 @@
+"""The documentation as the service shows it: Markdown rendered to pages."""

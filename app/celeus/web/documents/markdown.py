@@ -1,0 +1,99 @@
+"""Pages of `docs/` as HTML: what the text says, and no HTML that is written in it.
+
+Headings get ids as GitHub gives them, so that links to sections work in either place.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from types import MappingProxyType
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from markupsafe import Markup
+
+Resolve = Callable[[str], str | None]
+"""Where a link of the page leads on this service; None when that is nowhere."""
+
+_COMMENT = re.compile(r"^<!--.*?-->$", re.DOTALL | re.MULTILINE)
+_NOT_IN_IDS = re.compile(r"[^\w\- ]")
+# The text's own angle brackets and quotes are escaped: only the renderer's tags are met here
+_ADAPTED: Mapping[str, str] = MappingProxyType(
+    {
+        # Blocks wider than the page scroll by themselves, also by keyboard
+        "<pre>": '<pre tabindex="0">',
+        "<table>": '<div class="table-scroll" tabindex="0" role="group" aria-label="Table">'
+        '<table class="table">',
+        "</table>": "</table></div>",
+        # A style in the page is what its policy forbids
+        ' style="text-align:left"': "",
+        ' style="text-align:right"': ' class="number"',
+        ' style="text-align:center"': ' class="centred"',
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading of a page; ``level`` is 1 for its title."""
+
+    level: int
+    id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A page as HTML, its title, and the headings below it."""
+
+    html: Markup
+    title: str
+    headings: Sequence[Heading]
+
+
+def rendered(text: str, resolve: Resolve) -> Rendered:
+    """The page without its comments; links that lead nowhere are no links."""
+    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    tokens = parser.parse(_COMMENT.sub("", text))
+    for inline in tokens:
+        for token in inline.children or []:
+            _resolve(token, resolve)
+    headings = list(_headings(tokens))
+    html = parser.renderer.render(tokens, parser.options, {})
+    for plain, ours in _ADAPTED.items():
+        html = html.replace(plain, ours)
+    title = next((one.text for one in headings if one.level == 1), "")
+    # The parser escapes all that is not its own
+    return Rendered(Markup(html), title, [one for one in headings if one.level > 1])  # noqa: S704
+
+
+def _resolve(token: Token, resolve: Resolve) -> None:
+    """Let a link or a picture lead where this service has what it names."""
+    if token.type == "link_open":
+        address = resolve(str(token.attrs.pop("href")))
+        if address is not None:
+            token.attrSet("href", address)
+    elif token.type == "image":
+        token.attrSet("src", resolve(str(token.attrs["src"])) or "")
+        token.attrSet("loading", "lazy")
+
+
+def _headings(tokens: Sequence[Token]) -> Iterator[Heading]:
+    """Every heading, which is given its id and, below the title, a link to itself."""
+    uses: dict[str, int] = {}
+    for heading, inline in pairwise(tokens):
+        if heading.type != "heading_open":
+            continue
+        children = inline.children or []
+        text = "".join(one.content for one in children)
+        name = _NOT_IN_IDS.sub("", text.strip().lower()).replace(" ", "-")
+        count = uses.get(name, 0)
+        uses[name] = count + 1
+        one = Heading(int(heading.tag[1:]), f"{name}-{count}" if count else name, text)
+        heading.attrSet("id", one.id)
+        if one.level > 1:
+            link = Markup(' <a class="anchor" href="#{}" aria-label="{}">#</a>')
+            said = link.format(one.id, f"Link to the section “{text}”")
+            children.append(Token("html_inline", "", 0, content=said))
+        yield one

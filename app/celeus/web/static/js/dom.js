@@ -1,0 +1,128 @@
+/* Elements made without HTML: whatever a text holds, it is shown as text. */
+
+const SVG = "http://www.w3.org/2000/svg";
+const SVG_TAGS = new Set([
+  "svg",
+  "g",
+  "path",
+  "line",
+  "rect",
+  "circle",
+  "polyline",
+  "polygon",
+  "text",
+  "title",
+]);
+
+/**
+ * An element with its properties and children.
+ *
+ * `props` are attributes; `class`, `dataset` (an object) and `on` (an object of listeners) are
+ * taken too. A property that is null, undefined or false is left out, and one that is true is set
+ * without a value. Children are nodes or texts, in arrays if you like; null and false are left out.
+ *
+ * @template {string} T
+ * @param {T} tag
+ * @param {Props} props
+ * @param {...Child} children
+ * @returns {ElementOf<T>}
+ */
+export function el(tag, props = {}, ...children) {
+  const { on = {}, dataset = {}, style = {}, ...attributes } = props;
+  const inSvg = SVG_TAGS.has(tag) && tag !== "title";
+  /** @type {HTMLElement | SVGElement} */
+  const made = inSvg ? document.createElementNS(SVG, tag) : document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    made.setAttribute(name, value === true ? "" : String(value));
+  }
+  Object.assign(made.dataset, dataset);
+  for (const [event, listener] of Object.entries(on)) {
+    made.addEventListener(event, /** @type {EventListener} */ (listener));
+  }
+  for (const [rule, value] of Object.entries(style)) made.style.setProperty(rule, value);
+  add(made, children);
+  return /** @type {ElementOf<T>} */ (made);
+}
+
+/**
+ * @param {Element} parent
+ * @param {Child[]} children
+ */
+function add(parent, children) {
+  for (const child of children) {
+    if (Array.isArray(child)) add(parent, child);
+    else if (child instanceof Node) parent.append(child);
+    else if (child !== null && child !== undefined && child !== false) parent.append(String(child));
+  }
+}
+
+/**
+ * Replace what an element holds.
+ *
+ * @template {Element} T
+ * @param {T} element
+ * @param {...Child} children
+ * @returns {T}
+ */
+export function fill(element, ...children) {
+  element.replaceChildren();
+  add(element, children);
+  return element;
+}
+
+/**
+ * The element of an id, which has to be there and of this kind.
+ *
+ * @template {HTMLElement} [T=HTMLElement]
+ * @param {string} id
+ * @param {new () => T} [kind]
+ */
+export function byId(id, kind) {
+  return only(document, `#${CSS.escape(id)}`, kind);
+}
+
+/**
+ * The first element that a selector fits within another; it has to be there and of this kind.
+ *
+ * @template {Element} [T=HTMLElement]
+ * @param {ParentNode} within
+ * @param {string} selector
+ * @param {new () => T} [kind]
+ * @returns {T}
+ */
+export function only(within, selector, kind) {
+  const element = within.querySelector(selector);
+  const wanted = kind ?? HTMLElement;
+  if (element instanceof wanted) return /** @type {T} */ (element);
+  throw new Error(`there is no ${wanted.name} ${selector}`);
+}
+
+/**
+ * What the page was given by the server: the JSON in `<script type="application/json" id=…>`.
+ *
+ * @param {string} id
+ * @returns {any}
+ */
+export function given(id) {
+  return JSON.parse(byId(id).textContent ?? "null");
+}
+
+/**
+ * Say something to whoever listens instead of looking, without moving the focus.
+ *
+ * @param {string} text
+ */
+export function announce(text) {
+  let live = document.getElementById("announcer");
+  if (live === null) {
+    live = el("div", {
+      id: "announcer",
+      class: "visually-hidden",
+      role: "status",
+      "aria-live": "polite",
+    });
+    document.body.append(live);
+  }
+  live.textContent = text;
+}

@@ -1,0 +1,156 @@
+/* What the person should know of connection, sign-in and session, in calm words. */
+
+import { el } from "../dom.js";
+
+/** @type {Record<string, string>} */
+const REFUSED = {
+  observation_conflict: "Somebody else has judged that item meanwhile; their label stands.",
+  session_closed:
+    "The session was closed before your last label arrived, so it was not accepted. The session does not need it.",
+  session_stopped:
+    "The session has all the labels it needs by now, so your first label for that item stands. Whoever runs it can still correct it.",
+  not_last_label:
+    "That label can no longer be undone here. Whoever runs the session can still correct it.",
+};
+/** @type {Record<string, string>} */
+const STILL_TAKEN = {
+  paused: "The session is paused. Your labels are still accepted.",
+  target_reached: "The session has all the labels it needs. You may still judge this item.",
+  decided: "The session has all the labels it needs. You may still judge this item.",
+};
+
+/** @import { Link } from "./link.js" */
+/** @import { Outbox } from "./outbox.js" */
+
+/**
+ * @typedef {object} Seen
+ * @property {Link} link
+ * @property {Outbox} outbox
+ * @property {{ entry: Entry, problem: Refusal } | null} refusal
+ * @property {boolean} judging
+ *
+ * @typedef {object} NoticeActions
+ * @property {() => void} keep
+ * @property {string} login
+ * @property {() => void} retry
+ * @property {(name: string) => void} adopt
+ */
+
+/**
+ * The notices for what is `seen`; `revised` is what the label to be taken back says.
+ *
+ * @param {Seen} seen
+ * @param {string | null} revised
+ * @param {NoticeActions} actions
+ * @returns {Notice[]}
+ */
+export function noticesOf(
+  { link, outbox, refusal, judging },
+  revised,
+  { keep, login, retry, adopt },
+) {
+  const kept = outbox.entries.length;
+  /** @type {Notice[]} */
+  const found = [];
+  if (revised !== null) {
+    const back = el(
+      "button",
+      { type: "button", class: "button small", on: { click: keep } },
+      "Keep it ",
+      el("kbd", {}, "Esc"),
+    );
+    found.push({
+      words: `You judged this “${revised}”. Judge it again, or keep that label.`,
+      action: back,
+    });
+  }
+  found.push(...ofLine(link.line, kept, { login, retry }));
+  if (kept > 0 && !outbox.kept) {
+    found.push({
+      tone: "warning",
+      words:
+        "This browser stores nothing for this page. Keep the window open until everything is sent.",
+    });
+  }
+  if (refusal !== null) {
+    found.push({
+      tone: "warning",
+      words:
+        REFUSED[refusal.problem.code] ??
+        `The service did not accept your last label. ${refusal.problem.detail}`,
+    });
+  }
+  if (judging && link.state in STILL_TAKEN) found.push({ words: STILL_TAKEN[link.state] });
+  for (const [name, count] of outbox.strangers()) {
+    const send = el(
+      "button",
+      { type: "button", class: "button small", on: { click: () => adopt(name) } },
+      "Send as mine",
+    );
+    found.push({
+      tone: "warning",
+      words: `${labels(count)} of “${name}” ${count === 1 ? "waits" : "wait"} in this browser, unsent.`,
+      action: send,
+    });
+  }
+  return found;
+}
+
+/**
+ * @param {Line} line
+ * @param {number} kept
+ * @param {Pick<NoticeActions, "login" | "retry">} actions
+ * @returns {Notice[]}
+ */
+function ofLine(line, kept, { login, retry }) {
+  const safe =
+    kept === 0
+      ? "Nothing is lost."
+      : `${labels(kept)} ${kept === 1 ? "is" : "are"} stored in this browser and will be sent as soon as possible.`;
+  const signIn = el("a", { class: "button small primary", href: login }, "Sign in again");
+  switch (line) {
+    case "down":
+      return [
+        {
+          tone: "warning",
+          words: `The service cannot be reached. ${safe}`,
+          action: el(
+            "button",
+            { type: "button", class: "button small", on: { click: retry } },
+            "Try now",
+          ),
+        },
+      ];
+    case "signed-out":
+      return [
+        {
+          tone: "warning",
+          words: `You are signed out: the key has expired or was revoked, or another key signed in. ${safe}`,
+          action: signIn,
+        },
+      ];
+    case "forbidden":
+      return [
+        {
+          tone: "warning",
+          words: `This browser may no longer judge here. ${safe}`,
+          action: signIn,
+        },
+      ];
+    case "gone":
+      return [
+        {
+          tone: "warning",
+          words: `There is no such session for your key. ${safe}`,
+          action: signIn,
+        },
+      ];
+    default:
+      return [];
+  }
+}
+
+/** @param {number} count */
+function labels(count) {
+  return count === 1 ? "1 label" : `${count} labels`;
+}

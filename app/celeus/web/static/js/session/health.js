@@ -1,0 +1,328 @@
+/* How good the surrogate is: scores beside losses as a picture and a table, and what it saves. */
+
+import { el } from "../dom.js";
+import { count, counted, number, percent, scaleOf } from "../format.js";
+
+const SIZE = 340;
+const LEFT = 56;
+const BOTTOM = 40;
+const TOP = 10;
+const RIGHT = 12;
+const TICKS = [0, 0.25, 0.5, 0.75, 1];
+const STRONG = 0.5;
+const WEAK = 0.2;
+
+/**
+ * The verdict in words, the picture, and the table behind it.
+ *
+ * @param {Surrogate} surrogate
+ * @param {Session} session
+ * @param {"curve" | "strata"} by
+ */
+export function health(surrogate, session, by) {
+  const parts = surrogate[by].length > 0 ? surrogate[by] : surrogate.curve;
+  const told = parts.filter(isEstimated);
+  return [
+    el("div", { class: "verdict" }, saved(surrogate), agreement(surrogate)),
+    told.length > 1 ? picture(told, surrogate, session) : null,
+    told.length > 1 ? legend(surrogate) : null,
+    el(
+      "details",
+      {},
+      el("summary", {}, "Show as a table"),
+      el(
+        "div",
+        {
+          class: "table-scroll",
+          tabindex: 0,
+          role: "region",
+          "aria-label": "Surrogate scores and losses",
+        },
+        table(parts, surrogate, by),
+      ),
+    ),
+  ];
+}
+
+/** @typedef {SurrogatePart & { loss: number, low: number, high: number }} Estimated */
+
+/**
+ * @param {SurrogatePart} part
+ * @returns {part is Estimated}
+ */
+function isEstimated(part) {
+  return part.loss !== null;
+}
+
+/**
+ * Labels saved as a share of what uniform draws would have needed.
+ *
+ * @param {NonNullable<Surrogate["savings"]>} savings
+ */
+export function savedShare(savings) {
+  return 1 - savings.labels / savings.uniform_labels;
+}
+
+/** @param {Surrogate} surrogate */
+function saved(surrogate) {
+  const { savings, labels } = surrogate;
+  if (savings === null) {
+    const why =
+      labels < 30
+        ? `${counted(labels, "label")} so far; what it saves is shown from 30 on.`
+        : "All losses so far are alike, so there is nothing to save yet.";
+    return el("p", {}, why);
+  }
+  const share = savedShare(savings);
+  const range = `${count(savings.low)} to ${count(savings.high)}`;
+  const same = el(
+    "p",
+    {},
+    el("strong", {}, counted(savings.labels, "label")),
+    " have told as much as about ",
+    el("strong", {}, count(savings.uniform_labels)),
+    ` uniform draws without a surrogate would have (${range}).`,
+  );
+  if (!surrogate.used)
+    return el(
+      "p",
+      {},
+      "This policy draws uniformly and uses no surrogate, so there is nothing to save.",
+    );
+  if (share >= 0.02)
+    return [
+      same,
+      el(
+        "p",
+        {},
+        `That is ${percent(share)} of the labels saved. This is an estimate; the certificate does not depend on it.`,
+      ),
+    ];
+  if (share > -0.02)
+    return [
+      same,
+      el(
+        "p",
+        {},
+        "So far the surrogate saves nothing. That costs width, never validity: the interval holds either way.",
+      ),
+    ];
+  return [
+    same,
+    el(
+      "p",
+      {},
+      `So far it costs about ${percent(-share)} more labels than working without one. A bad surrogate costs width, never validity: the interval holds either way.`,
+    ),
+  ];
+}
+
+/** @param {Surrogate} surrogate */
+function agreement({ correlation, surrogate, loss, used }) {
+  if (correlation === null) return null;
+  const word =
+    correlation >= STRONG
+      ? "Scores and losses agree well"
+      : correlation >= WEAK
+        ? "Scores and losses agree somewhat"
+        : "Scores say little about losses";
+  const off =
+    loss === null
+      ? ""
+      : ` The mean score of the pool is ${number(surrogate)}, the mean loss about ${number(loss)}${used ? "; a shift like that is learned from the labels and costs little" : ""}.`;
+  return el("p", { class: "quiet-text" }, `${word} (correlation ${number(correlation)}).${off}`);
+}
+
+/**
+ * @param {Estimated[]} parts
+ * @param {Surrogate} surrogate
+ * @param {Session} session
+ */
+function picture(parts, surrogate, session) {
+  const scale = scaleOf(session);
+  const across = (/** @type {number} */ value) =>
+    LEFT + ((value - scale.lower) / (scale.upper - scale.lower)) * (SIZE - LEFT - RIGHT);
+  const along = (/** @type {number} */ value) =>
+    SIZE - BOTTOM - ((value - scale.lower) / (scale.upper - scale.lower)) * (SIZE - BOTTOM - TOP);
+  const largest = Math.max(...parts.map((part) => part.labels));
+  const most = Math.max(...parts.map((part) => part.items));
+  return el(
+    "svg",
+    {
+      class: "health-figure",
+      viewBox: `0 0 ${SIZE} ${SIZE}`,
+      role: "img",
+      "aria-label": heard(parts),
+    },
+    TICKS.map((tick) => {
+      const value = scale.lower + tick * (scale.upper - scale.lower);
+      return [
+        el("line", {
+          class: "grid-line",
+          x1: across(value),
+          x2: across(value),
+          y1: TOP,
+          y2: SIZE - BOTTOM,
+        }),
+        el("line", {
+          class: "grid-line",
+          x1: LEFT,
+          x2: SIZE - RIGHT,
+          y1: along(value),
+          y2: along(value),
+        }),
+        el(
+          "text",
+          { x: across(value), y: SIZE - BOTTOM + 16, "text-anchor": "middle" },
+          short(value),
+        ),
+        el("text", { x: LEFT - 7, y: along(value) + 4, "text-anchor": "end" }, short(value)),
+      ];
+    }),
+    el("line", {
+      class: "ideal",
+      x1: across(scale.lower),
+      y1: along(scale.lower),
+      x2: across(scale.upper),
+      y2: along(scale.upper),
+    }),
+    el(
+      "text",
+      { x: (LEFT + SIZE - RIGHT) / 2, y: SIZE - 6, "text-anchor": "middle" },
+      "surrogate score",
+    ),
+    el(
+      "text",
+      {
+        transform: `translate(11 ${(TOP + SIZE - BOTTOM) / 2}) rotate(-90)`,
+        "text-anchor": "middle",
+      },
+      "loss, estimated from labels",
+    ),
+    parts.map((part) => {
+      const x = across(part.surrogate);
+      return [
+        el("line", { class: "limit", x1: x, x2: x, y1: along(part.low), y2: along(part.high) }),
+        surrogate.used
+          ? el("line", {
+              class: "used",
+              x1: x - 5,
+              x2: x + 5,
+              y1: along(part.used),
+              y2: along(part.used),
+            })
+          : null,
+        el("circle", {
+          class: "dot",
+          cx: x,
+          cy: along(part.loss),
+          r:
+            2.5 +
+            3.5 * Math.sqrt(part.labels / Math.max(largest, 1)) * Math.sqrt(part.items / most),
+        }),
+      ];
+    }),
+  );
+}
+
+/** @param {Surrogate} surrogate */
+function legend(surrogate) {
+  const sample = (/** @type {Child[]} */ ...shapes) =>
+    el("svg", { class: "health-figure", viewBox: "0 0 24 14", "aria-hidden": "true" }, ...shapes);
+  const found = [
+    [
+      sample(
+        el("line", { class: "limit", x1: 12, x2: 12, y1: 0, y2: 14 }),
+        el("circle", { class: "dot", cx: 12, cy: 7, r: 4 }),
+      ),
+      "mean loss with rough 95 % limits",
+    ],
+    [
+      sample(el("line", { class: "ideal", x1: 0, x2: 24, y1: 7, y2: 7 })),
+      "where a perfect surrogate lies",
+    ],
+  ];
+  if (surrogate.used)
+    found.push([
+      sample(el("line", { class: "used", x1: 6, x2: 18, y1: 7, y2: 7 })),
+      "what the session bets with",
+    ]);
+  return el(
+    "ul",
+    { class: "key" },
+    found.map(([shape, word]) => el("li", {}, shape, word)),
+  );
+}
+
+/**
+ * @param {SurrogatePart[]} parts
+ * @param {Surrogate} surrogate
+ * @param {"curve" | "strata"} by
+ */
+function table(parts, surrogate, by) {
+  const heads = [
+    by === "strata" ? "Stratum" : "Scores",
+    "Items",
+    "Labels",
+    "Mean score",
+    "Mean loss",
+    "Limits",
+    "Bets with",
+  ];
+  const rows = parts.map((part, index) => {
+    const range =
+      part.least === part.largest
+        ? short(part.least)
+        : `${short(part.least)} – ${short(part.largest)}`;
+    const limits =
+      part.low === null || part.high === null ? "–" : `${number(part.low)} – ${number(part.high)}`;
+    const cells = [
+      count(part.items),
+      count(part.labels),
+      number(part.surrogate),
+      part.loss === null ? "–" : number(part.loss),
+      limits,
+      surrogate.used ? number(part.used) : "–",
+    ];
+    return el(
+      "tr",
+      {},
+      el("th", { scope: "row" }, by === "strata" ? `${index + 1}: ${range}` : range),
+      cells.map((cell) => el("td", { class: "number" }, cell)),
+    );
+  });
+  return el(
+    "table",
+    { class: "table" },
+    el(
+      "caption",
+      {},
+      "Losses are estimated with weights that make up for how often items are drawn.",
+    ),
+    el(
+      "thead",
+      {},
+      el(
+        "tr",
+        {},
+        heads.map((head, index) =>
+          el("th", { scope: "col", class: index > 0 ? "number" : null }, head),
+        ),
+      ),
+    ),
+    el("tbody", {}, rows),
+  );
+}
+
+/** @param {Estimated[]} parts */
+function heard(parts) {
+  const ends = [parts[0], parts[parts.length - 1]].map(
+    (part) => `score ${number(part.surrogate)}: loss ${number(part.loss)}`,
+  );
+  return `Mean loss by surrogate score, in ${parts.length} parts; from ${ends[0]} to ${ends[1]}`;
+}
+
+/** @param {number} value */
+function short(value) {
+  return String(Number(value.toPrecision(3))).replace("-", "\u2212");
+}

@@ -1,0 +1,31 @@
+"""A status stored under the former names of its counts is shown under the present ones."""
+
+import asyncio
+
+import psycopg
+from alembic import command
+from httpx import AsyncClient
+
+from celeus.store import migrations
+from tests.factories import drawn, known_pool, labelled, opened
+
+BEFORE = "b31d7fa05c86"
+
+
+async def test_a_status_stored_before_has_its_counts_renamed(
+    client: AsyncClient, database_url: str
+) -> None:
+    pool = await known_pool(client, 30)
+    session = await opened(client, pool)
+    await labelled(client, session, pool, 5)
+    await drawn(client, session, count=3)
+    status = (await client.get(f"/v1/sessions/{session}")).json()
+    configuration = migrations.configuration(database_url)
+    await asyncio.to_thread(command.downgrade, configuration, BEFORE)
+    with psycopg.connect(database_url) as db:
+        row = db.execute("SELECT status -> 'rounds' FROM sessions").fetchone()
+    assert row is not None
+    assert (row[0]["observed"], row[0]["folded"]) == (5, 5)
+    assert not {"judged", "in_interval"} & set(row[0])
+    await asyncio.to_thread(command.upgrade, configuration, "head")
+    assert (await client.get(f"/v1/sessions/{session}")).json() == status

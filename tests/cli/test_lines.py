@@ -1,0 +1,50 @@
+"""The one line that a refusal is on the command line."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from celeus.cli import line_of
+from celeus.core.certificates.report import Difference, Report
+from celeus.errors import InvalidValue
+from tests.cli.calling import Answer
+
+Run = Callable[..., Answer]
+
+
+@pytest.mark.parametrize(
+    ("refusal", "line"),
+    [
+        (
+            InvalidValue("no such tool", field="tool", rule="pg_dump or psql", value="pg"),
+            "no such tool; expected tool to be pg_dump or psql, not 'pg'",
+        ),
+        (
+            InvalidValue("a may not enter /x.", field="data_dir", rule="a path", value="/x"),
+            "a may not enter /x; expected data_dir to be a path",
+        ),
+        (
+            InvalidValue("runs must be at least 1", field="runs", rule="at least 1", value=0),
+            "runs must be at least 1, not 0",
+        ),
+    ],
+)
+def test_a_refusal_says_what_is_wrong_expected_and_given_once(
+    refusal: InvalidValue, line: str
+) -> None:
+    assert line_of(refusal) == line
+
+
+def test_a_file_that_is_no_certificate_is_described_in_words(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "empty.json"
+    file.write_bytes(b"")
+    answer = run("verify", file)
+    assert answer.status == 1
+    last = answer.err.splitlines()[-1]
+    assert last.startswith("celeus: not valid: byte 0 is the end, expected canonical JSON (")
+
+
+def test_a_member_that_is_not_there_is_missing() -> None:
+    report = Report("0" * 64, difference=Difference("claim.alpha", None, "a number"))
+    assert report.line == "not valid: claim.alpha is missing, expected a number"

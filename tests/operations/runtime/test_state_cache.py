@@ -1,0 +1,109 @@
+"""The state cache: bounded by number and by size, least recently used out first."""
+
+import asyncio
+import random
+from types import MappingProxyType
+from uuid import UUID, uuid4
+
+import numpy as np
+import pytest
+
+from celeus.core.plans.plan import Claim, PoolFacts, make_plan
+from celeus.core.plans.policies import policy_named
+from celeus.core.pools.losses import LossScale
+from celeus.core.pools.pool import Pool
+from celeus.core.pools.surrogates import scores
+from celeus.core.sessions.state import apply, begin, observe, propose
+from celeus.operations.runtime.state_cache import CachedSession, StateCache
+
+PROJECT = UUID(int=1)
+
+
+def pool_of(items: int) -> Pool:
+    columns = {"surrogate.0": np.linspace(0.0, 1.0, items)}
+    return Pool(items, LossScale("zero_one", 0.0, 1.0), MappingProxyType(columns), (), b"")
+
+
+def session_of(items: int) -> CachedSession:
+    pool = pool_of(items)
+    facts = PoolFacts("00", items, 0.0, 1.0, whole_losses=True)
+    plan = make_plan(Claim(precision=0.1), facts, policy_named("uniform"), "00", None)
+    return CachedSession(plan, pool, begin(plan, scores(pool, None), bytes(32)))
+
+
+async def keep(cache: StateCache, session_id: UUID, session: CachedSession) -> None:
+    async with cache.hold(session_id) as slot:
+        slot.session = session
+
+
+async def test_states_are_bounded_by_their_bytes() -> None:
+    size = session_of(100).nbytes
+    cache = StateCache(sessions=100, pools=1, state_bytes=10 * size)
+    sessions = [uuid4() for _ in range(20)]
+    for session_id in sessions:
+        await keep(cache, session_id, session_of(100))
+    assert len(cache) == 10
+    async with cache.hold(sessions[10]) as slot:
+        assert slot.session is not None, "the oldest of the ten kept"
+    await keep(cache, sessions[0], session_of(100_000))
+    assert len(cache) == 1, "one that is larger than the bound pushes out all others, and stays"
+    async with cache.hold(sessions[0]) as slot:
+        assert slot.session is not None
+
+
+async def test_the_rounds_of_a_state_count() -> None:
+    cache = StateCache(sessions=100, pools=1, state_bytes=2 * session_of(2_000).nbytes + 20_000)
+    sessions = [uuid4() for _ in range(2)]
+    for session_id in sessions:
+        await keep(cache, session_id, session_of(2_000))
+    assert len(cache) == 2
+    async with cache.hold(sessions[1]) as slot:
+        assert slot.session is not None
+        for round_ in range(1, 1_001):
+            plan, state = slot.session.plan, slot.session.state
+            state = apply(plan, state, propose(plan, state))
+            slot.session.state = observe(plan, state, round_, 0.0)
+    assert len(cache) == 1
+    assert slot.session is not None
+    assert slot.session.nbytes - session_of(2_000).nbytes < 200_000
+
+
+async def test_states_are_bounded_by_their_number() -> None:
+    cache = StateCache(sessions=3, pools=1)
+    for _ in range(10):
+        await keep(cache, uuid4(), session_of(10))
+    assert len(cache) == 3
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_the_running_total_is_that_of_counting_anew(seed: int) -> None:
+    rng = random.Random(seed)  # noqa: S311 - only an order
+    states = [session_of(items) for items in (10, 60, 120)]
+    cache = StateCache(sessions=5, pools=1, state_bytes=sum(one.nbytes for one in states))
+    sessions = [uuid4() for _ in range(8)]
+
+    async def used() -> None:
+        async with cache.hold(rng.choice(sessions)) as slot:
+            await asyncio.sleep(0)
+            slot.session = rng.choice([*states, None, slot.session])
+
+    for _ in range(100):
+        await asyncio.gather(*(used() for _ in range(4)))
+        held = [slot for slot in cache._slots.values() if slot.session is not None]
+        assert cache._state_bytes == sum(slot.session.nbytes for slot in held if slot.session)
+        assert cache._state_bytes <= sum(one.nbytes for one in states)
+        assert len(cache._slots) <= 5
+
+
+async def test_pools_are_bounded_by_their_bytes_and_the_last_one_stays() -> None:
+    cache = StateCache(sessions=1, pools=10, pool_bytes=8 * 250)
+    names = [uuid4() for _ in range(4)]
+    for name in names[:3]:
+        cache.keep_pool(PROJECT, name, pool_of(100))
+    assert [cache.pool(PROJECT, name) is not None for name in names[:3]] == [False, True, True]
+    cache.keep_pool(PROJECT, names[1], pool_of(100))
+    assert cache.pool(PROJECT, names[2]) is not None, "kept again, a pool counts once"
+    cache.keep_pool(PROJECT, names[3], pool_of(1000))
+    assert [cache.pool(PROJECT, name) is not None for name in names] == [False, False, False, True]
+    cache.keep_pool(PROJECT, names[0], pool_of(10))
+    assert cache._pool_bytes == 80

@@ -1,0 +1,249 @@
+"""Corrections of long sessions, and processes that fell behind: folded while nothing is locked."""
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from celeus.core.plans.plan import Claim, Plan
+from celeus.core.pools.losses import LossScale
+from celeus.core.sessions.correction import Refold
+from celeus.core.sessions.fold import Fold, RoundOutcome, fold_round
+from celeus.core.sessions.rounds import Rounds
+from celeus.core.sessions.state import State, replay
+from celeus.main import open_context
+from celeus.operations.pools import pools
+from celeus.operations.pools.pools import NewPool
+from celeus.operations.runtime.context import Context
+from celeus.operations.sessions import amendments, journal, ledger, rounds, sessions
+from celeus.operations.sessions.amendments import Correction, amend
+from celeus.operations.sessions.rounds import Judgement
+from celeus.operations.sessions.sessions import Opening
+from celeus.settings import Settings
+from celeus.store.database import Database
+from tests.operations.replays import assert_whole, kept
+
+SCALE = LossScale("zero_one", 0.0, 1.0)
+
+
+@pytest.fixture
+async def two(database_url: str) -> AsyncIterator[list[Context]]:
+    """Two processes, as far as sessions go; a transaction may stand still for 2 s."""
+    settings = Settings(database_url=database_url, database_pool_size=4, statement_timeout_ms=2000)
+    async with AsyncExitStack() as stack:
+        yield [await stack.enter_async_context(open_context(settings)) for _ in range(2)]
+
+
+async def opened(context: Context, claim: Claim = Claim(precision=0.01)) -> UUID:  # noqa: B008
+    rows = [{"id": f"i{number}", "surrogate": number % 10 / 10} for number in range(300)]
+    wanted = NewPool("p", SCALE, (list(range(1, 301)), list(rows)), sealed=True)
+    pool = await pools.create_pool(context, wanted)
+    document = await sessions.open_session(context, Opening(pool.pool_id, claim))
+    return UUID(document["id"].removeprefix("ses_"))
+
+
+async def judged(context: Context, session: UUID, count: int) -> None:
+    offer = await rounds.next_draws(context, session, "ada", 1)
+    for _ in range(count):
+        told = [
+            Judgement(draw["round"], loss=float(draw["round"] % 3 == 0)) for draw in offer.draws
+        ]
+        offer = (await rounds.observe(context, session, told, "ada", 1)).offer
+
+
+def correction(round_: int, loss: float) -> Correction:
+    return Correction(Judgement(round_, loss=loss), "ada", "misread")
+
+
+async def test_a_long_fold_keeps_no_transaction_standing(
+    two: list[Context],
+    database: Database,
+    database_url: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Folding takes longer here than the database lets a transaction stand still."""
+    session = await opened(two[0])
+    await judged(two[0], session, 30)
+    monkeypatch.setattr(amendments, "ROUNDS_FOLDED_INLINE", 10)
+    began, go_on = threading.Event(), threading.Event()
+    folds = 0
+
+    follow = Refold.follow
+
+    def slowly(self: Refold, plan: Plan, part: Rounds) -> None:
+        nonlocal folds
+        folds += 1
+        began.set()
+        go_on.wait(30)
+        time.sleep(2.5)
+        follow(self, plan, part)
+
+    monkeypatch.setattr(Refold, "follow", slowly)
+    amending = asyncio.create_task(amend(two[0], session, correction(3, 0.0)))
+    await asyncio.to_thread(began.wait, 10)
+    # Another process goes on judging meanwhile.
+    await judged(two[1], session, 5)
+    go_on.set()
+    answer = await amending
+    assert (answer.session["revision"], answer.session["rounds"]["in_interval"]) == (2, 35)
+    again = await amend(two[1], session, correction(3, 0.0))
+    assert (again.receipts[0].replayed, folds) == (True, 1)
+    await assert_whole(database, kept(database_url, f"ses_{session.hex}"))
+
+
+class Held:
+    """A fold beside a session that waits in the middle until it may go on."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.began, self.go_on = threading.Event(), threading.Event()
+        follow = Refold.follow
+
+        def waiting(one: Refold, plan: Plan, part: Rounds) -> None:
+            self.began.set()
+            assert self.go_on.wait(30)
+            follow(one, plan, part)
+
+        monkeypatch.setattr(amendments, "ROUNDS_FOLDED_INLINE", 10)
+        monkeypatch.setattr(amendments, "ROUNDS_AT_ONCE", 12)
+        monkeypatch.setattr(Refold, "follow", waiting)
+
+
+async def test_labels_go_on_while_their_session_is_corrected(
+    two: list[Context],
+    database: Database,
+    database_url: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session = await opened(two[0])
+    await judged(two[0], session, 30)
+    held = Held(monkeypatch)
+    amending = asyncio.create_task(amend(two[0], session, correction(3, 0.0)))
+    await asyncio.to_thread(held.began.wait, 10)
+    await judged(two[0], session, 25)
+    held.go_on.set()
+    answer = await amending
+    assert (answer.session["revision"], answer.session["rounds"]["in_interval"]) == (2, 55)
+    await judged(two[0], session, 3)
+    await assert_whole(database, kept(database_url, f"ses_{session.hex}"))
+
+
+async def test_a_correction_given_up_in_the_middle_changes_nothing(
+    two: list[Context],
+    database: Database,
+    database_url: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session = await opened(two[0])
+    await judged(two[0], session, 30)
+    held = Held(monkeypatch)
+    amending = asyncio.create_task(amend(two[0], session, correction(3, 0.0)))
+    await asyncio.to_thread(held.began.wait, 10)
+    amending.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await amending
+    held.go_on.set()
+    await judged(two[0], session, 3)
+    found = kept(database_url, f"ses_{session.hex}")
+    assert found.session["revision"] == 1
+    await assert_whole(database, found)
+    again = await amend(two[0], session, correction(3, 0.0))
+    assert not again.receipts[0].replayed
+    await assert_whole(database, kept(database_url, f"ses_{session.hex}"))
+
+
+@pytest.mark.parametrize(
+    ("claim", "at_once", "aside"),
+    [
+        (Claim(precision=0.01), 1, False),
+        (Claim(precision=0.01), 40, True),
+        (Claim(target="population", precision=0.2), 1, True),
+    ],
+    ids=["one label", "many labels", "a label that may have pairs start"],
+)
+async def test_what_takes_long_is_folded_beside_the_event_loop(
+    two: list[Context],
+    monkeypatch: pytest.MonkeyPatch,
+    claim: Claim,
+    at_once: int,
+    aside: bool,  # noqa: FBT001 - a parameter
+) -> None:
+    session = await opened(two[0], claim)
+    await judged(two[0], session, 30)
+    offer = await rounds.next_draws(two[0], session, "ada", at_once)
+    threads: list[int] = []
+
+    def noted(plan: Plan, before: Fold, outcome: RoundOutcome) -> Fold:
+        threads.append(threading.get_ident())
+        return fold_round(plan, before, outcome)
+
+    monkeypatch.setattr("celeus.core.sessions.state.fold_round", noted)
+    told = [Judgement(draw["round"], loss=0.0) for draw in offer.draws]
+    await rounds.observe(two[0], session, told, "ada", 0)
+    assert len(threads) == at_once
+    assert (threading.get_ident() not in threads) == aside
+
+
+async def test_two_corrections_at_once_are_both_kept(
+    two: list[Context],
+    database: Database,
+    database_url: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session = await opened(two[0])
+    await judged(two[0], session, 30)
+    monkeypatch.setattr(amendments, "ROUNDS_FOLDED_INLINE", 10)
+    await asyncio.gather(
+        *(amend(two[at % 2], session, correction(at + 1, 1.0 - at % 2)) for at in range(6))
+    )
+    found = kept(database_url, f"ses_{session.hex}")
+    assert sum(row["kind"] == 4 for row in found.events) == 6
+    await assert_whole(database, found)
+
+
+async def test_a_process_far_behind_catches_up_before_it_locks(
+    two: list[Context],
+    database: Database,
+    database_url: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session = await opened(two[0])
+    await judged(two[0], session, 3)
+    await judged(two[1], session, 60)
+    monkeypatch.setattr(journal, "ROUNDS_FOLDED_LOCKED", 5)
+    folded: list[Any] = []
+
+    def noted(plan: Plan, state: State, events: list[Any]) -> State:
+        folded.append(len(events))
+        return replay(plan, state, events)
+
+    monkeypatch.setattr(journal, "replay", noted)
+    await judged(two[0], session, 1)
+    assert folded == [sum(folded)], "all at once, before the lock, and none under it"
+    assert folded[0] > 100
+    await assert_whole(database, kept(database_url, f"ses_{session.hex}"))
+
+
+@pytest.mark.parametrize("page", [1, 7, 21, 500])
+async def test_a_ledger_read_in_pages_is_whole(
+    two: list[Context], monkeypatch: pytest.MonkeyPatch, page: int
+) -> None:
+    session = await opened(two[0])
+    await judged(two[0], session, 10)
+    monkeypatch.setattr(ledger, "PAGE", page)
+    async with two[1].transaction() as db:
+        events = await ledger.events_of(db, session)
+        assert (
+            await ledger.records_of(db, session, 14)
+            == (await ledger.records_of(db, session, 21))[:14]
+        )
+    assert len(events) == 21
+    rebuilt = await journal.rebuild(two[1], session)
+    async with two[0].states.hold(session) as slot:
+        assert slot.session is not None
+        assert slot.session.state.rounds == rebuilt.state.rounds
+        assert slot.session.state.points == rebuilt.state.points

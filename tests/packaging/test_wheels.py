@@ -1,0 +1,158 @@
+"""The wheel alone, and with an extra: what it weighs, what it can do, and what it says is missing.
+
+Everything is installed as a user would, with the versions of requirements.lock.
+"""
+
+import asyncio
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from httpx import AsyncClient
+
+from tests.factories import known_pool, labelled, opened
+from tests.keys import ADMIN, bearer
+from tests.servers import Service, running_services
+from tests.wheels import CHECKOUT, built
+
+MOST_PACKAGES = 16
+MOST_BYTES = 40_000_000
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A virtual environment with the wheel in it, and a folder that holds somebody's own `app`."""
+
+    folder: Path
+
+    def celeus(self, *arguments: object, **settings: str) -> subprocess.CompletedProcess[str]:
+        """Run `celeus` in the foreign folder."""
+        home = self.folder / "home"
+        own = {"PATH": os.environ["PATH"], "HOME": str(home), **settings}
+        command = [str(self.folder / "bin" / "celeus"), *map(str, arguments)]
+        return subprocess.run(
+            command, cwd=home, env=own, check=False, capture_output=True, text=True
+        )
+
+    def packages(self) -> set[str]:
+        """Names of all that is installed but pip itself."""
+        pip = [sys.executable, "-m", "pip", "--python", str(self.folder / "bin" / "python")]
+        listed = subprocess.run(
+            [*pip, "list", "--format=json", "--disable-pip-version-check"],
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        return {row["name"].lower() for row in json.loads(listed.stdout)}
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return built(tmp_path_factory.mktemp("wheel"))
+
+
+def installed(folder: Path, requirement: str) -> Environment:
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+    versions = folder / "versions.txt"
+    lock = (CHECKOUT / "requirements.lock").read_text()
+    versions.write_text("\n".join(re.findall(r"^[\w.-]+==[\w.]+", lock, re.MULTILINE)))
+    pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python"), "install"]
+    quiet = ["--quiet", "--disable-pip-version-check", "--constraint", str(versions)]
+    subprocess.run([*pip, *quiet, requirement], check=True)
+    foreign = folder / "home" / "app"
+    foreign.mkdir(parents=True)
+    (foreign / "__init__.py").write_text("raise RuntimeError('this is somebody else\\'s')\n")
+    return Environment(folder)
+
+
+@pytest.fixture(scope="module")
+def bare(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    return installed(tmp_path_factory.mktemp("bare"), str(wheel))
+
+
+@pytest.fixture(scope="module")
+def engine(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    return installed(tmp_path_factory.mktemp("engine"), f"{wheel}[engine]")
+
+
+def test_the_bare_wheel_is_light(
+    bare: Environment, record_property: Callable[[str, object], None]
+) -> None:
+    packages = bare.packages()
+    (place,) = bare.folder.glob("lib/python*/site-packages")
+    size = sum(path.stat().st_size for path in place.rglob("*") if path.is_file())
+    record_property("bare wheel", f"{len(packages)} packages, {size / 1e6:.1f} MB")
+    assert len(packages) <= MOST_PACKAGES, packages
+    assert size <= MOST_BYTES
+    assert not packages & {"numpy", "pydantic", "fastapi", "sqlalchemy"}
+
+
+def test_the_bare_wheel_brings_celeus_and_nothing_called_app(bare: Environment) -> None:
+    program = "import celeus, importlib.util; print(importlib.util.find_spec('app'))"
+    python = [str(bare.folder / "bin" / "python"), "-P", "-c", program]
+    ended = subprocess.run(python, check=True, capture_output=True, text=True)
+    assert ended.stdout == "None\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "extra"),
+    [
+        (("verify", "certificate.json"), "engine"),
+        (("simulate", "pool.npz"), "engine"),
+        (("signing-key", "key.pem"), "engine"),
+        (("study", "cost"), "study"),
+        (("serve",), "server"),
+        (("migrate",), "server"),
+        (("keys", "list"), "server"),
+        (("openapi",), "server"),
+        (("demo",), "demo"),
+    ],
+)
+def test_a_command_whose_extra_is_missing_names_it_in_one_line(
+    bare: Environment, command: tuple[str, ...], extra: str
+) -> None:
+    for name in ("certificate.json", "pool.npz"):
+        (bare.folder / "home" / name).write_text("{}")
+    ended = bare.celeus(*command)
+    assert ended.returncode == 1
+    assert ended.stderr.count("\n") == 1
+    assert ended.stderr.endswith(f"which is not installed: pip install 'celeus[{extra}]'\n")
+
+
+@pytest.fixture
+def service(database_url: str) -> Iterator[Service]:
+    with running_services(1, database_url) as services:
+        yield services[0]
+
+
+async def session_with_a_question(service: Service) -> str:
+    async with AsyncClient(base_url=service.url, headers=bearer(), timeout=30) as client:
+        pool = await known_pool(client, 200)
+        question = {"side": "at_most", "threshold": 0.9}
+        session = await opened(client, pool, questions=[question])
+        await labelled(client, session, pool, 80)
+        return session
+
+
+def test_the_gate_of_the_bare_wheel_runs_beside_a_foreign_app(
+    bare: Environment, service: Service
+) -> None:
+    session = asyncio.run(session_with_a_question(service))
+    where = ("--session", session, "--url", service.url)
+    ended = bare.celeus("gate", *where, CELEUS_KEY=ADMIN)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert "at most 0.9: yes (round " in ended.stdout
+
+
+@pytest.mark.parametrize("name", ["sharp.zero_one.final", "pairs.zero_one.final"])
+def test_a_certificate_is_verified_with_the_engine_alone(engine: Environment, name: str) -> None:
+    certificate = CHECKOUT / "tests" / "golden" / "certificates" / f"{name}.json"
+    ended = engine.celeus("verify", certificate)
+    assert ended.returncode == 0, ended.stderr
+    assert not engine.packages() & {"fastapi", "sqlalchemy", "redis", "pyarrow"}
