@@ -1,0 +1,177 @@
+// What the pages' scripts speak of: the service's answers by short names, and what exists in the
+// browser only. `api.d.ts` beside this file is made from openapi/openapi.json and not kept in git.
+
+import type { components } from "./api.js";
+
+type Schemas = components["schemas"];
+
+declare global {
+  type BlindSession = Schemas["BlindSession"];
+  type Certificate = Schemas["Certificate"];
+  type Decision = Schemas["Decision"];
+  type DrawAnswer = Schemas["NextAnswer"];
+  type Draw = DrawAnswer["draws"][number];
+  type Item = Schemas["DrawnItem"];
+  type LossKind = Pool["loss"]["kind"];
+  type ObserveAnswer = Schemas["ObserveAnswer"];
+  type Plan = Omit<Schemas["PlanningAnswer"], "policies"> & { policies: PolicyPlan[] };
+  type Pool = Schemas["PoolOut"];
+  type PoolFileAnswer = Schemas["PoolFileOut"];
+  type PoolPage = Schemas["PoolPage"];
+  type ProblemBody = Schemas["Problem"];
+  type ProblemError = Schemas["ProblemError"];
+  type Scale = Schemas["Scale"];
+  type Session = Schemas["Session"];
+  type SessionOpening = Schemas["SessionOpening"];
+  type SessionChange = Schemas["SessionChange"];
+  type SessionPage = Schemas["SessionPage"];
+  type SessionState = Session["state"];
+  type Surrogate = Schemas["Surrogate"];
+  type SurrogatePart = Schemas["SurrogatePart"];
+  type Task = Schemas["TaskAnswer"];
+  type TrajectoryPoint = Schemas["TrajectoryPoint"];
+  type WorkerRow = Schemas["Worker"];
+  type WorkerPage = Schemas["WorkerPage"];
+
+  /** A policy of a plan: refused, or simulated with a surrogate that is right and one that is not. */
+  type PolicyPlan = RefusedPlan | OpenPlan;
+  interface RefusedPlan {
+    policy: string;
+    refused: Schemas["RefusedOut"];
+    warning: string | null;
+    smallest_width: Schemas["SmallestWidth"] | null;
+  }
+  interface OpenPlan {
+    policy: string;
+    refused: null;
+    warning: string | null;
+    smallest_width: Schemas["SmallestWidth"];
+    surrogate_right: Simulated | null;
+    surrogate_useless: Simulated;
+  }
+  type Simulated = Finished | Unfinished;
+  interface Finished {
+    runs: number;
+    reached: number;
+    labels: Schemas["SpreadOut"];
+    width: Schemas["SpreadOut"];
+    more_than: null;
+  }
+  interface Unfinished {
+    runs: number;
+    reached: null;
+    labels: null;
+    width: null;
+    more_than: number;
+  }
+
+  /** What opening a session fixed, as its page is given it. */
+  interface Opened {
+    plan: {
+      items: number;
+      lower: number;
+      upper: number;
+      alpha: number;
+      precision: number | null;
+      budget: number;
+      policy: { name: string; beta: number };
+      strategy: string | null;
+      bound: { kind: string };
+      method_version: string;
+      commitment: string;
+    };
+    plan_digest: string;
+    pool: string;
+  }
+
+  /** An event of a session's stream. */
+  interface News {
+    session: Session;
+    points: TrajectoryPoint[];
+    reset: boolean;
+  }
+
+  /** What a judge says of an item: one of the three. */
+  interface Judgement {
+    loss?: number;
+    label?: number;
+    unjudgeable?: string;
+  }
+
+  /** A judgement that is not with the service yet. */
+  interface Entry {
+    kind: "observe" | "amend";
+    round: number;
+    said: Judgement;
+    worker: string;
+    tried: boolean;
+  }
+
+  interface Buttons {
+    kind: "buttons";
+    options: { key: string; name: string; said: Judgement }[];
+    asked: boolean;
+  }
+  interface Field {
+    kind: "field";
+    names: string[] | null;
+    classes: number | null;
+    asked: boolean;
+  }
+  interface Slider {
+    kind: "scale";
+    best: number;
+    worst: number;
+    step: number;
+    asked: boolean;
+  }
+  /** What can be said of an item. */
+  type Form = Buttons | Field | Slider;
+
+  /** What the line to the service tells the page. */
+  type LinkEvent =
+    | { what: "draws" | "state" | "line" }
+    | { what: "sent"; entry: Entry; answer: ObserveAnswer }
+    | { what: "refused"; entry: Entry; problem: Refusal };
+  interface Refusal {
+    code: string;
+    detail: string;
+  }
+
+  /** The members of an item's payload that is an object. */
+  type Payload = Record<string, unknown>;
+
+  type Line = "up" | "down" | "signed-out" | "forbidden" | "gone";
+
+  interface Notice {
+    tone?: string;
+    words: string;
+    action?: Element;
+  }
+
+  /** What an element is filled with: nodes and texts, in arrays if you like. */
+  type Child = Node | string | number | boolean | null | undefined | Child[];
+
+  /** Attributes of an element; those that are null, undefined or false are left out. */
+  interface Props {
+    on?: { [Name in keyof HTMLElementEventMap]?: (event: HTMLElementEventMap[Name]) => void };
+    dataset?: Record<string, string>;
+    style?: Record<string, string>;
+    [attribute: string]: unknown;
+  }
+  type ElementOf<Tag extends string> = Tag extends keyof HTMLElementTagNameMap
+    ? HTMLElementTagNameMap[Tag]
+    : Tag extends keyof SVGElementTagNameMap
+      ? SVGElementTagNameMap[Tag]
+      : HTMLElement;
+
+  interface RequestOptions {
+    headers?: Record<string, string>;
+    signal?: AbortSignal;
+    retry?: number;
+    raw?: boolean;
+  }
+
+  /** Where browsers keep what survives a reload. */
+  type StorageName = "localStorage" | "sessionStorage";
+}
