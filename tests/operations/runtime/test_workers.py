@@ -209,11 +209,40 @@ def test_a_child_finds_the_package_that_runs(monkeypatch: pytest.MonkeyPatch) ->
 
 async def test_a_caller_who_leaves_at_once_leaves_no_child(child: Child) -> None:
     module = child("time.sleep(1000)", "yield job")
+    before = children()
     task = asyncio.create_task(gather(module, lambda: Frame({}), BOUNDS))
     await asyncio.sleep(0)
+    assert children() - before
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     async with asyncio.timeout(30):
-        while workers._READING:  # noqa: ASYNC110 - a thread ends it
+        while children() - before:  # noqa: ASYNC110 - a thread ends it
             await asyncio.sleep(0.05)
+
+
+def test_a_loop_that_ends_at_once_leaves_no_child(child: Child) -> None:
+    """Not even one whose status nobody looks at: each thread of reading ends it first."""
+    module = child("time.sleep(1000)", "yield job")
+    before = children()
+
+    async def leave() -> asyncio.Task[object]:
+        task = asyncio.create_task(gather(module, lambda: Frame({}), BOUNDS))
+        await asyncio.sleep(0)
+        assert children() - before
+        return task
+
+    assert asyncio.run(leave()).cancelled()
+    deadline = time.monotonic() + 30.0
+    while children() - before and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not children() - before
+
+
+def children() -> set[int]:
+    """Process ids of this process's children, also of those that have ended unseen."""
+    return {
+        int(pid)
+        for tasks in Path("/proc/self/task").iterdir()
+        for pid in (tasks / "children").read_text().split()
+    }

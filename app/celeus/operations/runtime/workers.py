@@ -17,6 +17,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -24,7 +25,6 @@ from struct import Struct
 from typing import IO, Any, Literal
 
 import numpy as np
-from anyio import CapacityLimiter, to_thread
 from numpy.typing import NDArray
 
 from celeus.errors import InvalidValue, PoolTooLarge, Refusal, UploadTooLarge, VerificationTooCostly
@@ -108,29 +108,17 @@ async def gather(
 
     ``job`` is made in a thread. A caller who is cancelled takes the child along.
     """
-    # Started here and not in a thread: a caller cancelled meanwhile would leave it to nobody
     child = _Child(module, bounds, files)
-    # A thread of its own: those that others wait for stay free
-    reading = asyncio.ensure_future(
-        to_thread.run_sync(child.all_answers, job, limiter=CapacityLimiter(1))
-    )
-    _READING.add(reading)
-    reading.add_done_callback(_forget)
+    reading: Future[tuple[list[Frame], WorkerFailed | None]] = Future()
+    # So that a caller who is cancelled leaves it to the thread, which clears up
+    reading.set_running_or_notify_cancel()
     try:
-        return await asyncio.shield(reading)
+        # A thread of its own: those that others wait for stay free
+        threading.Thread(target=child.answer, args=(job, reading), daemon=True).start()
+        return await asyncio.wrap_future(reading)
     finally:
-        # The thread then meets the end of the answers, and clears up
+        # The thread then meets the end of the answers
         child.kill()
-
-
-_READING: set[asyncio.Future[tuple[list[Frame], WorkerFailed | None]]] = set()
-"""What reads the answers of children, also of callers who are gone."""
-
-
-def _forget(reading: asyncio.Future[tuple[list[Frame], WorkerFailed | None]]) -> None:
-    _READING.discard(reading)
-    if not reading.cancelled():
-        reading.exception()
 
 
 class _Child:
@@ -176,14 +164,20 @@ class _Child:
         if process.returncode != 0:
             raise WorkerFailed(self._reason(process.returncode), process.returncode)
 
-    def all_answers(self, job: Callable[[], Frame]) -> tuple[list[Frame], WorkerFailed | None]:
-        """Every answer, and the failure after them."""
+    def answer(
+        self, job: Callable[[], Frame], reading: Future[tuple[list[Frame], WorkerFailed | None]]
+    ) -> None:
+        """Set every answer, and the failure after them."""
         frames: list[Frame] = []
+        failed = None
         try:
             frames.extend(self.answers(job))
         except WorkerFailed as failure:
-            return frames, failure
-        return frames, None
+            failed = failure
+        except BaseException as error:  # noqa: BLE001 - raised where the answers are awaited
+            reading.set_exception(error)
+            return
+        reading.set_result((frames, failed))
 
     def kill(self) -> None:
         """End the child and all that it started; nothing once its status was read."""
