@@ -4,7 +4,7 @@ A run in several worker processes has one of each in every one of them.
 """
 
 import signal
-from collections.abc import AsyncIterator, Generator, Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import psycopg
@@ -20,22 +20,12 @@ from tests.browser.site import NO_BROWSER
 from tests.keys import let_in
 from tests.servers import running_postgres, running_redis
 
-RUN = pytest.StashKey[str]()
-"""The name of a run in several workers."""
-
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what is fast enough for `make check`."""
     for item in items:
         if kinds.is_fast(item):
             item.add_marker("fast")
-
-
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Wait for a turn before anything of a test begins, its time limit too."""
-    with workers.turn(item.config, alone=item.get_closest_marker("alone") is not None):
-        return (yield)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -49,13 +39,6 @@ def pytest_testnodedown(node: Any, error: object) -> None:  # noqa: ANN401 -- xd
     """Hear what a worker has counted; one that crashed told nothing."""
     del error
     workers.add_counts(getattr(node, "workeroutput", {}).get("counts", {}))
-    node.config.stash[RUN] = node.workerinput["testrunuid"]
-
-
-def pytest_unconfigure(config: pytest.Config) -> None:
-    """Leave nothing behind that the workers shared."""
-    if RUN in config.stash:
-        workers.forget_turns(config.stash[RUN])
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
