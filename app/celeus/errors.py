@@ -11,7 +11,7 @@
     │   ├── PoolNotFound, SessionNotFound, RoundNotDrawn
     │   └── KeyNotFound, ProjectNotFound
     ├── Conflict        what is kept forbids it                        409
-    │   ├── ObservationConflict, RoundNotJudged, SessionClosed
+    │   ├── ObservationConflict, RoundNotJudged, SessionClosed, SessionFixed
     │   ├── NotLastLabel, SessionStopped
     │   ├── EmptyPool, PoolSealed, PoolNotSealed, PoolBusy
     │   ├── KeyRetired, ProjectExists
@@ -171,6 +171,10 @@ class RoundNotJudged(Conflict):
 
 class SessionClosed(Conflict):
     """The session is closed, which is irrevocable."""
+
+
+class SessionFixed(Conflict):
+    """The session was opened with settings that cannot be changed."""
 
 
 class NotLastLabel(Conflict):

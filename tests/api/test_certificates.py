@@ -85,7 +85,7 @@ async def test_a_certificate_follows_its_session_to_the_end(
     assert trusted.hex() == key["public_key"]
     with (await _columns(client, pool, tmp_path)).open("rb") as archive:
         evidence = read_archive(archive)
-    for one, missing in ((interim, {"commitment", "draws"}), (final, set())):
+    for one, missing in ((interim, {"commitment", "draws", "items"}), (final, {"items"})):
         report = verify(one, evidence, trusted)
         assert report.valid, report.difference
         assert set(report.unchecked) == missing
@@ -334,7 +334,7 @@ async def test_a_certificate_is_verified_alone_and_with_its_pool(
     assert alone.json() == verify(body).to_dict()
     files = {"certificate": ("c.json", body), "pool": ("p.npz", archive.read_bytes())}
     beside = (await _verified(client, files=files, data={"key": key["public_key"]})).json()
-    assert (beside["valid"], beside["unchecked"]) == (True, {})
+    assert (beside["valid"], set(beside["unchecked"])) == (True, {"items"})
     assert "issuer" in beside["checked"]
     pem = (await _verified(client, files=files, data={"key": key["pem"]})).json()
     assert pem == beside
@@ -426,3 +426,37 @@ async def test_a_verification_that_takes_too_long_is_given_up(
         assert answer.json()["code"] == "verification_too_costly"
         assert answer.status_code == 413
     assert (await _verified(client, content=body, headers=JSON)).json()["valid"]
+
+
+async def test_settings_fixed_at_the_opening_cannot_be_changed(client: AsyncClient) -> None:
+    pool = await known_pool(client)
+    session = await opened(client, pool, precision=0.2, fixed=True)
+    path = f"/v1/sessions/{session}"
+    for change in ({"precision": 0.1}, {"precision": None}, {"budget": 50}):
+        refused = await client.patch(path, json=change)
+        assert (refused.status_code, refused.json()["code"]) == (409, "session_fixed")
+    assert (await client.patch(path, json={"precision": 0.2, "state": "paused"})).is_success
+    await _close(client, session)
+    claim = json.loads(await _certificate(client, session))["claim"]
+    assert (claim["fixed"], claim["changes"], claim["assumptions"]) == (True, 0, [])
+
+
+async def test_a_certificate_tells_of_the_other_sessions_on_its_pool(client: AsyncClient) -> None:
+    pool, other = await known_pool(client, items=40), await known_pool(client, items=41)
+    sessions = [await opened(client, pool) for _ in range(4)]
+    await opened(client, other)
+    for session in (sessions[0], sessions[3]):
+        await _close(client, session)
+
+    async def counts(session: str) -> dict[str, int]:
+        document = json.loads(await _certificate(client, session))
+        told: dict[str, int] = document["pool_sessions"]
+        return told
+
+    expected = {"total": 4, "others_certified": 2, "others_closed_without_certificate": 0}
+    assert await counts(sessions[2]) == expected | {"number": 3, "others_open": 1}
+    # The same items under another name are the same pool
+    again = await opened(client, await known_pool(client, items=40))
+    assert (await counts(again))["number"] == 5
+    # The final certificate stays as it was issued
+    assert (await counts(sessions[0]))["total"] == 4

@@ -16,9 +16,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from celeus.core.certificates.chain import chain_head, chain_start
 from celeus.core.certificates.document import signed
+from celeus.core.certificates.verify import verify
 from celeus.core.randomness import commitment
 from celeus.errors import Refusal
-from celeus.operations.certificates import verify_worker
+from celeus.operations.certificates.npz import read_archive
 from tests.api.contract import ROUTES
 from tests.attacks.conftest import FULL
 from tests.attacks.tally import TRIES
@@ -154,7 +155,8 @@ def verified(
     if not over_http:
         try:
             archive = None if pool is None else io.BytesIO(pool)
-            return verify_worker.verified(certificate, archive, None).to_dict()
+            evidence = None if archive is None else read_archive(archive)
+            return verify(certificate, evidence).to_dict()
         except Refusal as refusal:
             return {"valid": False, "refused": refusal.code}
     files = {"certificate": ("c.json", certificate)}

@@ -45,6 +45,13 @@ def pool(case: Case, tmp_path: Path) -> Path:
     return path
 
 
+@pytest.fixture
+def items(case: Case, tmp_path: Path) -> Path:
+    path = tmp_path / "items.jsonl"
+    path.write_bytes(b"\n".join(case.world.lines))
+    return path
+
+
 def _key_file(folder: Path, content: bytes) -> Path:
     path = folder / "key"
     path.write_bytes(content)
@@ -52,7 +59,7 @@ def _key_file(folder: Path, content: bytes) -> Path:
 
 
 def test_a_valid_certificate_ends_with_status_0(
-    run: Run, certificate: Path, pool: Path, tmp_path: Path
+    run: Run, certificate: Path, pool: Path, items: Path, tmp_path: Path
 ) -> None:
     alone = run("verify", certificate)
     assert (alone.status, alone.err) == (0, "")
@@ -62,7 +69,7 @@ def test_a_valid_certificate_ends_with_status_0(
     public = public_of(KEY)
     pem = _key_file(tmp_path, public_to_pem(public))
     for key in (public.hex(), pem, _key_file(tmp_path, public.hex().encode() + b"\n")):
-        full = run("verify", certificate, "--pool", pool, "--public-key", key)
+        full = run(*("verify", certificate, "--pool", pool, "--items", items, "--public-key", key))
         assert (full.status, full.err) == (0, "")
         assert "not checked" not in full.out
         assert full.out.endswith(f"valid final certificate of ses_{SESSION.hex()}\n")
@@ -72,7 +79,7 @@ def test_the_report_is_printed_as_json(run: Run, certificate: Path, pool: Path) 
     report = json.loads(run("verify", certificate, "--pool", pool, "--json").out)
     assert report["valid"] is True
     assert report["claim"]["labels"] == 15
-    assert set(report["unchecked"]) == {"issuer"}
+    assert set(report["unchecked"]) == {"issuer", "items"}
 
 
 def test_a_forged_certificate_ends_with_status_1_and_one_line(

@@ -1,5 +1,6 @@
 """Sessions of the core alone, kept with their records, and the certificates they lead to."""
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from celeus.core.certificates.chain import record_of
 from celeus.core.certificates.document import Account, certificate, position_of
-from celeus.core.certificates.replay import Evidence
+from celeus.core.certificates.replay import Evidence, items_digest
 from celeus.core.ledger import Amendment, Change, Draw, Event, Observation, Unjudgeable
 from celeus.core.plans.plan import Claim, Plan, PoolFacts, make_plan
 from celeus.core.plans.policies import policy_named
@@ -28,6 +29,14 @@ SESSION = bytes.fromhex("019aa0b2c3d47e5f8a9b0c1d2e3f4a5c")
 ISSUED_AT = "2026-11-21T14:00:00.000000+00:00"
 AT = "2026-11-21T13:{:02d}:{:02d}.{:06d}+00:00"
 
+ONLY_SESSION = {
+    "number": 1,
+    "total": 1,
+    "others_open": 0,
+    "others_certified": 0,
+    "others_closed_without_certificate": 0,
+}
+
 Floats = NDArray[np.float64]
 
 
@@ -42,6 +51,11 @@ class World:
     def evidence(self) -> Evidence:
         """The pool as somebody downloads it."""
         return Evidence(self.pool.columns, self.pool.groups, self.pool.items_digest)
+
+    @property
+    def lines(self) -> list[bytes]:
+        """The items as somebody uploaded them."""
+        return _lines(self.pool.items)
 
 
 def zero_one_world(items: int = 400, seed: int = 1) -> World:
@@ -73,7 +87,12 @@ def bare_world(items: int = 150, seed: int = 3) -> World:
 
 
 def _pool(items: int, scale: LossScale, columns: Mapping[str, NDArray[Any]]) -> Pool:
-    return Pool(items, scale, columns, (), bytes(range(32)))
+    digest = bytes.fromhex(items_digest(_lines(items)))
+    return Pool(items, scale, columns, (), digest)
+
+
+def _lines(items: int) -> list[bytes]:
+    return [json.dumps({"id": f"item {n}", "payload": {"n": n}}).encode() for n in range(items)]
 
 
 @dataclass
@@ -153,6 +172,7 @@ class Case:
             seed=SEED if final else None,
             issued_at=ISSUED_AT,
             supersedes=None,
+            pool_sessions=ONLY_SESSION,
         )
 
     def certificate(self, *, final: bool = True, key: Ed25519PrivateKey = KEY) -> bytes:

@@ -54,10 +54,12 @@ def test_a_certificate_once_issued_verifies_for_ever(name: str) -> None:
     policy = name.split(".", maxsplit=1)[0]
     alone = verify((FOLDER / name).read_bytes())
     assert alone.valid, alone.difference
-    missing = {"pool_columns", "labels", "issuer"} | (set() if final else {"commitment", "draws"})
+    missing = {"pool_columns", "items", "labels", "issuer"} | (
+        set() if final else {"commitment", "draws"}
+    )
     if policy not in WITHOUT_SCORES:
         missing |= {"draws", "probabilities", "surrogates"}
     assert set(alone.unchecked) == missing
     beside = _with_pool(FOLDER / name)
     assert beside.valid, beside.difference
-    assert set(beside.unchecked) == (set() if final else {"commitment", "draws"})
+    assert set(beside.unchecked) == {"items"} | (set() if final else {"commitment", "draws"})

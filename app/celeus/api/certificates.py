@@ -1,7 +1,7 @@
 """Certificates on the wire: fetch one, the key they are signed with, have one verified."""
 
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import IO, Annotated, Any, Literal
 from uuid import UUID
@@ -37,6 +37,7 @@ from celeus.operations.runtime.verifications import bounds_of, report_on
 router = APIRouter(tags=["certificates"])
 
 LARGEST_KEY_BYTES = 1 << 16
+FILES = ("certificate", "pool", "items")
 KEY = "03a107bff3ce10be1d70dd18e74bc09967e4d6309ba50d5f1ddc8664125531b8"
 REPORT: JsonDict = {
     "valid": True,
@@ -45,6 +46,13 @@ REPORT: JsonDict = {
     "issued_at": "2026-11-21T14:00:00.000000+00:00",
     "digest": "60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752",
     "claim": {"target": "pool", "alpha": 0.05, "interval": {"lower": 0.12, "upper": 0.17}},
+    "pool_sessions": {
+        "number": 1,
+        "total": 1,
+        "others_open": 0,
+        "others_certified": 0,
+        "others_closed_without_certificate": 0,
+    },
     "signature": {"public_key": KEY, "valid": True, "trusted": None},
     "checked": ["form", "plan", "pool_header", "ledger", "chain", "commitment", "rounds"],
     "unchecked": {"draws": "it takes the pool's columns"},
@@ -63,6 +71,9 @@ class Certificate(BaseModel):
     session_id: str
     issued_at: Time = Field(description="Time of its last event, or of the opening.")
     supersedes: str | None = Field(description="Digest of the last one issued before a correction.")
+    pool_sessions: dict[str, int] = Field(
+        description="Which session of its pool this is, and the fate of the others."
+    )
     method_version: str
     claim: dict[str, Any]
     plan: dict[str, Any]
@@ -113,6 +124,9 @@ class Report(BaseModel):
     issued_at: str | None
     digest: str
     claim: dict[str, Any] | None = Field(description="As the certificate says it.")
+    pool_sessions: dict[str, int] | None = Field(
+        description="Sessions of the pool, as the certificate says; only the service knows them."
+    )
     signature: Signature
     checked: list[str]
     unchecked: dict[str, str] = Field(description="What was not checked, and why.")
@@ -132,6 +146,7 @@ VERIFY_BODY: dict[str, Any] = {
                     "properties": {
                         "certificate": {"type": "string", "format": "binary"},
                         "pool": {"type": "string", "format": "binary"},
+                        "items": {"type": "string", "format": "binary"},
                         "key": {"type": "string"},
                     },
                 }
@@ -227,22 +242,23 @@ async def verify_certificate(
     """Of this service or any other: nothing is looked up, all is computed from what you send.
 
     The body is the certificate's bytes, or a form with `certificate`, and with `pool` (the answer
-    of `columns.npz`) and `key` if you like. An answer 200 is a report; read its `valid`.
+    of `columns.npz`), `items` (lines of JSON with `id` and `payload`) and `key` if you like. An
+    answer 200 is a report; read its `valid`.
     """
     del caller
     settings = context.settings
-    async with _received(request, settings.certificate_limit_bytes) as (certificate, pool, own_key):
+    async with _received(request, settings.certificate_limit_bytes) as (files, own_key):
         trusted = None if key is None else bytes.fromhex(key)
         if own_key is not None:
             trusted = public_key_in(own_key, "the form's key")
         async with context.gates.verifications:
             bounds = bounds_of(settings.verification_seconds)
-            report = await report_on(certificate, pool, trusted, bounds)
+            report = await report_on(files, trusted, bounds)
     return JSONResponse(report)
 
 
-Received = tuple[IO[bytes], IO[bytes] | None, bytes | None]
-"""The certificate, the archive of its pool, and the key to be trusted."""
+Received = tuple[Mapping[str, IO[bytes]], bytes | None]
+"""The certificate with its pool's archive and items, by their names, and the key to be trusted."""
 
 
 @asynccontextmanager
@@ -258,7 +274,7 @@ async def _received(request: Request, limit_bytes: int) -> AsyncIterator[Receive
             _check_size(received, limit_bytes)
 
         async with spooled(request, count) as file:
-            yield file, None, None
+            yield {"certificate": file}, None
     elif media == "multipart/form-data":
         form = await _form(request)
         try:
@@ -279,7 +295,7 @@ async def _form(request: Request) -> FormData:
     parser = MultiPartParser(
         request.headers,
         request.stream(),
-        max_files=2,
+        max_files=len(FILES),
         max_fields=1,
         max_part_size=LARGEST_KEY_BYTES,
     )
@@ -289,31 +305,31 @@ async def _form(request: Request) -> FormData:
         raise InvalidValue(
             "The form could not be parsed.",
             field="body",
-            rule="multipart/form-data with the files certificate and pool, and the text key",
+            rule=f"multipart/form-data with the files {', '.join(FILES)}, and the text key",
             value=str(error),
         ) from error
 
 
 def _parts(form: FormData, limit_bytes: int) -> Received:
     for name in form:
-        if name not in {"certificate", "pool", "key"}:
+        if name not in {*FILES, "key"}:
             raise InvalidValue(
                 "The form has an unknown part.",
                 field=name,
-                rule="certificate, pool or key",
+                rule=f"{', '.join(FILES)} or key",
             )
-    certificate, pool, key = (form.get(name) for name in ("certificate", "pool", "key"))
-    if not isinstance(certificate, UploadFile) or isinstance(pool, str):
-        raise InvalidValue(
-            "The form needs the certificate as a file; a pool must be a file too.",
-            field="certificate",
-            rule="a part with a file name",
-        )
-    _check_size(certificate.size or 0, limit_bytes)
+    parts = {name: form.get(name) for name in FILES}
+    files = {name: part for name, part in parts.items() if isinstance(part, UploadFile)}
+    for name, part in parts.items():
+        if isinstance(part, str) or (name == "certificate" and part is None):
+            rule = "a part with a file name"
+            raise InvalidValue(f"The form needs {name} as a file.", field=name, rule=rule)
+    _check_size(files["certificate"].size or 0, limit_bytes)
+    key = form.get("key")
     named = key.file.read(LARGEST_KEY_BYTES) if isinstance(key, UploadFile) else None
     if isinstance(key, str):
         named = key.encode()
-    return _on_disk(certificate), None if pool is None else _on_disk(pool), named
+    return {name: _on_disk(file) for name, file in files.items()}, named
 
 
 def _on_disk(part: UploadFile) -> IO[bytes]:

@@ -65,10 +65,11 @@ class Outcome:
         """Claim, interval and answers for a reader."""
         known = self.session
         answers = ", ".join(_line(one) for one in self.answers)
+        settings = "fixed" if known.get("fixed") else f"changed {known.get('changes', 0)} times"
         return (
             f"{known['id']}: {known['target']} risk in [{known['lower']:.6g}, {known['upper']:.6g}]"
             f" with probability {1.0 - known['alpha']:g} at every moment, after {known['round']}"
-            f" labels in the interval ({known['state']}); {answers}"
+            f" labels in the interval ({known['state']}, settings {settings}); {answers}"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -79,6 +80,8 @@ class Outcome:
             "answer": self.answer,
             "answers": self.answers,
             **{name: self.session[name] for name in (*names, "method_version", "revision")},
+            "fixed": self.session.get("fixed", False),
+            "changes": self.session.get("changes", 0),
         }
 
 

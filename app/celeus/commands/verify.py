@@ -25,6 +25,10 @@ def verify(  # noqa: PLR0913 -- one parameter an option
     pool: Annotated[
         Path | None, typer.Option(help="Its pool, as GET /v1/pools/{id}/columns.npz answers.")
     ] = None,
+    items: Annotated[
+        Path | None,
+        typer.Option(help="Its items as uploaded: lines of JSON with `id` and `payload`."),
+    ] = None,
     public_key: Annotated[
         str | None,
         typer.Option(help="The issuer's public key: 64 hexadecimal digits, or a file of them."),
@@ -41,6 +45,7 @@ def verify(  # noqa: PLR0913 -- one parameter an option
     """Check a certificate without its service: exit status 0 when it holds, 1 when it does not.
 
     --pool also checks draws, probabilities and surrogates against the pool and the seed.
+    --items also checks that these items, with these ids and payloads, are what was judged.
     --public-key also checks who signed it. --noted also checks that the ledger starts with the
     events it had when somebody noted `sequence` and `ledger_head` from the session's status.
     """
@@ -53,10 +58,14 @@ def verify(  # noqa: PLR0913 -- one parameter an option
     bounds = bounds_of(seconds, MOST_MEMORY_BYTES)
     trusted = None if public_key is None else trusted_key(public_key)
     heads = dict(map(_head, noted or []))
-    with ExitStack() as files:
-        certificate = files.enter_context(_open(file))
-        archive = None if pool is None else files.enter_context(_open(pool))
-        values = asyncio.run(report_on(certificate, archive, trusted, bounds, heads))
+    paths = {"certificate": file, "pool": pool, "items": items}
+    with ExitStack() as stack:
+        files = {
+            name: stack.enter_context(_open(path))
+            for name, path in paths.items()
+            if path is not None
+        }
+        values = asyncio.run(report_on(files, trusted, bounds, heads))
     report = Report.from_dict(values)
     if as_json:
         typer.echo(json.dumps(report.to_dict(), indent=2, ensure_ascii=False))
@@ -123,8 +132,12 @@ async def _audited(settings: "Settings", url: str) -> "Audit":
 
 
 def _print(report: "Report") -> None:
+    from celeus.core.certificates.report import pool_sessions_line
+
     if report.claim is not None:
         typer.echo(_claim(report.claim))
+    if report.pool_sessions is not None:
+        typer.echo(pool_sessions_line(report.pool_sessions))
     typer.echo(f"checked: {', '.join(report.checked) or 'nothing'}")
     for name, reason in report.unchecked.items():
         typer.echo(f"not checked: {name} ({reason})")
@@ -140,8 +153,15 @@ def _claim(claim: dict[str, object]) -> str:
     )
     return (
         f"claim: {claim.get('target')} risk {ends}, alpha {claim.get('alpha')},"
-        f" {claim.get('labels')} labels"
+        f" {claim.get('labels')} labels{_changes(claim)}"
     )
+
+
+def _changes(claim: dict[str, object]) -> str:
+    if claim.get("fixed") is True:
+        return ", settings fixed at the opening"
+    changes = claim.get("changes")
+    return f", settings changed {changes} times" if changes else ", settings never changed"
 
 
 def _head(text: str) -> tuple[int, bytes]:

@@ -113,14 +113,15 @@ def test_a_certificate_holds_with_its_pool_and_without(case: Case) -> None:
     assert (alone.difference, beside.difference) == (None, None)
     assert alone.valid
     assert beside.valid
-    assert set(beside.unchecked) == {"commitment", "draws"}
+    assert set(beside.unchecked) == {"commitment", "draws", "items"}
     final = case.certificate(final=True)
-    alone, beside = verify(final), verify(final, case.world.evidence, PUBLIC)
+    alone = verify(final)
+    beside = verify(final, case.world.evidence, PUBLIC, items=case.world.lines)
     assert (alone.difference, beside.difference) == (None, None)
     assert beside.unchecked == {}
     known = not case.plan.policy.uses_scores
     missing = set() if known else {"draws", "probabilities", "surrogates"}
-    assert set(alone.unchecked) == {"pool_columns", "labels", "issuer"} | missing
+    assert set(alone.unchecked) == {"pool_columns", "items", "labels", "issuer"} | missing
 
 
 OPENINGS: list[Callable[[], Case]] = [
@@ -203,11 +204,29 @@ def test_a_claim_says_what_it_rests_on() -> None:
     corrected = ["one_version", "independent_corrections"]
     assert codes(opened(world)) == []
     assert codes(opened(world, claim=Claim("population", precision=0.2))) == ["iid_sample"]
-    assert codes(BUILDS["sharp"]()) == corrected
-    assert codes(BUILDS["celeus margin"]()) == ["margin", *corrected]
+    assert codes(BUILDS["sharp"]()) == ["unforeseen_draws", *corrected]
+    assert codes(BUILDS["celeus margin"]()) == ["margin", "unforeseen_draws", *corrected]
     assert codes(opened(world, "evalue", recentred=False)) == ["without_recentring"]
     margin = json.loads(BUILDS["celeus margin"]().certificate(final=False))["claim"]
     assert "a mixing pool" in margin["assumptions"][0]["text"]
+
+
+def test_a_claim_counts_the_changes_of_its_settings() -> None:
+    def settings(case: Case) -> tuple[bool, int]:
+        claim = json.loads(case.certificate(final=False))["claim"]
+        return claim["fixed"], claim["changes"]
+
+    case = opened(zero_one_world(), claim=Claim(precision=0.2))
+    case.go(3)
+    assert settings(case) == (False, 0)
+    for precision in (0.1, 0.1, 0.3):
+        case.change(precision)
+    case.change(0.3, budget=90)
+    case.change(0.3, state="paused")
+    assert settings(case) == (False, 3)
+    fixed = opened(zero_one_world(), claim=Claim(precision=0.2, fixed=True))
+    fixed.change(0.2, state="paused")
+    assert settings(fixed) == (True, 0)
 
 
 def test_a_claim_counts_labels_and_what_nobody_could_judge() -> None:

@@ -1,10 +1,11 @@
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from celeus.core.certificates.ed25519 import (
     NotAKey,
+    of_small_order,
     private_from_pem,
     private_to_pem,
     public_from_pem,
@@ -87,3 +88,60 @@ def test_anything_but_an_open_private_key_of_ed25519_is_refused(pem: bytes) -> N
 def test_anything_but_a_public_key_of_ed25519_is_refused(pem: bytes) -> None:
     with pytest.raises(NotAKey):
         public_from_pem(pem)
+
+
+FIELD = 2**255 - 19
+ORDER = 2**252 + 27742317777372353535851937790883648493
+D = -121665 * pow(121666, -1, FIELD) % FIELD
+Affine = tuple[int, int]
+
+
+def _sum(one: Affine, other: Affine) -> Affine:
+    (x1, y1), (x2, y2) = one, other
+    both = D * x1 * x2 * y1 * y2
+    x = (x1 * y2 + x2 * y1) * pow(1 + both, -1, FIELD)
+    return x % FIELD, (y1 * y2 + x1 * x2) * pow(1 - both, -1, FIELD) % FIELD
+
+
+def _times(count: int, point: Affine) -> Affine:
+    result = (0, 1)
+    while count:
+        if count & 1:
+            result = _sum(result, point)
+        point, count = _sum(point, point), count >> 1
+    return result
+
+
+def _point(y: int) -> Affine | None:
+    """A point with this y, if there is one (RFC 8032, section 5.1.3)."""
+    square = (y * y - 1) * pow(D * y * y + 1, -1, FIELD) % FIELD
+    x = pow(square, (FIELD + 3) // 8, FIELD)
+    for root in (x, x * pow(2, (FIELD - 1) // 4, FIELD) % FIELD):
+        if root * root % FIELD == square:
+            return root, y
+    return None
+
+
+def test_keys_of_small_order_are_all_points_whose_multiple_by_eight_is_zero() -> None:
+    torsion: set[int] = set()
+    for y in range(2, 40):
+        if (point := _point(y)) is not None:
+            torsion |= {_times(ORDER * times, point)[1] for times in range(8)}
+    assert len(torsion) == 5
+    # Below 2^255 there is room for a second spelling of the smallest; bit 255 is the sign of x
+    spellings = {y + again for y in torsion for again in (0, FIELD) if y + again < 1 << 255}
+    assert len(spellings) == 7
+    for y in spellings:
+        for sign_bit in (0, 1 << 255):
+            assert of_small_order((y + sign_bit).to_bytes(32, "little"))
+    assert not of_small_order(public_of(KEY))
+    assert not of_small_order((2).to_bytes(32, "little"))
+
+
+def test_a_key_of_small_order_is_no_key() -> None:
+    neutral = (1).to_bytes(32, "little")
+    forged = neutral + bytes(32)
+    Ed25519PublicKey.from_public_bytes(neutral).verify(forged, b"any message")
+    assert not signed_by(b"any message", forged, neutral)
+    with pytest.raises(NotAKey, match="everybody"):
+        public_from_pem(public_to_pem(neutral))

@@ -11,6 +11,7 @@ import rfc8785
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from celeus.core.canonical import canonical_json
 from celeus.core.certificates.chain import chain_head, chain_start, strata_hex
 from celeus.core.certificates.document import signed
 from celeus.core.certificates.ed25519 import public_of
@@ -392,9 +393,52 @@ def test_a_bound_that_does_not_fit_the_claim_is_found() -> None:
     assert _where(verify(_resigned(body))).startswith("plan.alpha2")
 
 
+def test_a_change_of_fixed_settings_is_found() -> None:
+    case = opened(zero_one_world(), claim=Claim(precision=0.2, fixed=True))
+    case.go(5)
+    case.close()
+    assert verify(case.certificate()).valid
+    case = opened(zero_one_world(), claim=Claim(precision=0.2, fixed=True))
+    case.go(5)
+    case.change(0.1)
+    found = verify(case.certificate(final=False))
+    assert _where(found).endswith(".detail of a fixed session")
+
+
+def test_sessions_of_the_pool_are_told_by_whoever_signed_and_add_up(data: bytes) -> None:
+    body = _body(data)
+    assert verify(data).pool_sessions == body["pool_sessions"]
+    body["pool_sessions"] |= {"number": 3, "total": 4, "others_open": 3}
+    assert verify(signed(body, KEY)).valid
+    for name, value in (("number", 5), ("number", 0), ("total", 3), ("others_open", 1)):
+        wrong = body | {"pool_sessions": body["pool_sessions"] | {name: value}}
+        assert _where(verify(signed(wrong, KEY))).startswith("pool_sessions")
+
+
+def test_other_items_are_found(case: Case, data: bytes) -> None:
+    lines = case.world.lines
+    assert "items" in verify(data, items=lines).checked
+    assert "items" in verify(data).unchecked
+    other = lines[0].replace(b'"n": 0', b'"n": 1')
+    assert other != lines[0]
+    for wrong in ([other, *lines[1:]], lines[:-1], [lines[1], lines[0], *lines[2:]], []):
+        assert _where(verify(data, items=wrong)) == "pool.items_digest"
+    for junk in (b"", b"7", b"{}", b"\xff", b"[" * 100_000):
+        assert _where(verify(data, items=[*lines[:2], junk])) == "items, line 3"
+
+
+def test_a_key_that_everybody_can_sign_for_signs_nothing(data: bytes) -> None:
+    body = _body(data)
+    # The neutral point: R = the same and S = 0 is a signature of it under any message
+    public = (1).to_bytes(32, "little").hex()
+    value = (1).to_bytes(32, "little").hex() + bytes(32).hex()
+    forged = body | {"signature": {"algorithm": "Ed25519", "public_key": public, "value": value}}
+    assert _where(verify(canonical_json(forged))) == "signature.public_key"
+
+
 def test_an_assumption_left_out_is_found(data: bytes) -> None:
     body = _body(data)
-    assert len(body["claim"]["assumptions"]) == 2
+    assert len(body["claim"]["assumptions"]) == 3
     body["claim"]["assumptions"].pop()
     assert _where(verify(signed(body, KEY))) == "the length of claim.assumptions"
 

@@ -59,7 +59,7 @@ def test_the_stake_of_a_threshold_the_risk_respects_falls_in_the_mean() -> None:
     loss = np.array([1.0, 0.0, 0.0, 1.0, 0.0, 0.0])
     surrogate = np.array([0.9, 0.1, 0.5, 0.5, 0.1, 0.9])
     truth = Truth(loss, Scores(surrogate, np.zeros(6), None))
-    claim = Claim(alpha=1e-30, questions=(Question("at_most", 2.0 / 6.0),))
+    claim = Claim(alpha=1e-9, questions=(Question("at_most", 2.0 / 6.0),))
     walk = open_walk(truth, SHARP, claim)
 
     def stakes(walk: Walk) -> list[float]:

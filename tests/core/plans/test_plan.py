@@ -88,6 +88,7 @@ OTHER: dict[str, Any] = {
     "commitment": "other",
     "method_version": "celeus-0",
     "questions": (Question("at_most", 0.3),),
+    "fixed": True,
 }
 OTHER_POLICY: dict[str, Any] = {
     "name": "other",
@@ -244,9 +245,12 @@ def test_a_warning_says_when_a_risk_of_one_half_could_not_reach_the_precision() 
 @pytest.mark.parametrize(
     ("claim", "rule"),
     [
-        (Claim(alpha=5e-324, precision=0.2), "at least 1e-300, and at least 1e-12 away from 1"),
-        (Claim(alpha=1.0 - 2.0**-53), "at least 1e-300, and at least 1e-12 away from 1"),
-        (Claim("population", 1e-17, precision=0.2), "at least 1e-12 for pairs"),
+        (Claim(alpha=5e-324, precision=0.2), "at least 1e-12, and at least 1e-12 away from 1"),
+        (Claim(alpha=1.0 - 2.0**-53), "at least 1e-12, and at least 1e-12 away from 1"),
+        (
+            Claim("population", 1e-17, precision=0.2),
+            "at least 1e-12, and at least 1e-12 away from 1",
+        ),
     ],
 )
 def test_an_alpha_that_a_float_cannot_tell_from_0_or_1_is_refused(claim: Claim, rule: str) -> None:

@@ -205,7 +205,7 @@ def test_wealth_of_the_cell_that_holds_the_risk_falls_in_the_mean(
     name: str, truth: Truth, hidden: tuple[int, ...]
 ) -> None:
     # With so small an alpha no cell is rejected: what is looked at is wealth itself.
-    claim = Claim(alpha=1e-30, precision=0.02 * (truth.upper - truth.lower))
+    claim = Claim(alpha=1e-9, precision=0.02 * (truth.upper - truth.lower))
     walk = open_walk(truth, CONFIGURATIONS[name], claim, hidden=hidden)
     low, high = walk.completions()
     risks = (
@@ -235,7 +235,7 @@ def test_the_authors_form_of_evalue_is_no_supermartingale() -> None:
     loss = np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
     truth = Truth(loss, Scores(np.zeros(6), np.zeros(6), None))
     policy = policy_named("evalue", recentred=False, theta=0.01)
-    walk = open_walk(truth, policy, Claim(alpha=1e-30))
+    walk = open_walk(truth, policy, Claim(alpha=1e-9))
     for number, item in enumerate((0, 1, 2), start=1):
         walk.enter(Draw(number, item, walk.mixture.probability(item), 0))
     walk.judge()

@@ -133,7 +133,7 @@ def test_the_stake_of_a_candidate_above_the_risk_falls_in_the_mean(
 ) -> None:
     width = scale[1] - scale[0]
     # With so small an alpha no candidate is rejected: what is looked at is the stake itself.
-    claim = Claim("pool", 1e-30, None if precision is None else precision * width)
+    claim = Claim("pool", 1e-9, None if precision is None else precision * width)
     walk = open_walk(truth(*scale), SHARP, claim, hidden=hidden)
     risk = float(walk.completions()[0].mean())
     while walk.left():

@@ -55,6 +55,8 @@ SESSION: JsonDict = {
     "stopped": False,
     "stop_reason": None,
     "stop_when_decided": True,
+    "fixed": False,
+    "changes": 0,
     "decisions": [DECISION],
     "rounds": {"drawn": 415, "judged": 413, "in_interval": 412, "pending": 2, "waiting": 1},
     "forecast": {"round": 400, "labels_left": 310, "low": 250, "high": 380},
@@ -131,6 +133,7 @@ class ClaimIn(BaseModel):
     stop_when_decided: bool | None = Field(
         None, description="Stop when all questions are answered; default: if there are any."
     )
+    fixed: bool = Field(False, description="Forbid any later change of precision, budget and stop.")
 
     def claim(self) -> Claim:
         """The claim in the core's words."""
@@ -145,6 +148,7 @@ class ClaimIn(BaseModel):
             margin_assumption=self.margin_assumption,
             questions=tuple(Question(one.side, one.threshold) for one in self.questions),
             stop_when_decided=self.stop_when_decided,
+            fixed=self.fixed,
         )
 
 
@@ -231,6 +235,8 @@ class Session(BaseModel):
     stopped: bool
     stop_reason: Literal["target_reached", "decided", "exhausted", "budget_spent"] | None
     stop_when_decided: bool = False
+    fixed: bool = Field(False, description="Whether precision, budget and stop cannot be changed.")
+    changes: int = Field(0, description="How often precision, budget or stop were changed.")
     decisions: list[Decision] = Field([], description="In the order of the questions asked.")
     rounds: Rounds
     forecast: Forecast | None

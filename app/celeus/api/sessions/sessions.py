@@ -32,6 +32,7 @@ from celeus.errors import (
     PoolNotFound,
     PoolNotSealed,
     SessionClosed,
+    SessionFixed,
     SessionNotFound,
     UnreachablePrecision,
 )
@@ -121,7 +122,9 @@ async def get_session(context: Reads, session_id: SessionId, known: KnownTags = 
     operation_id="change_session",
     summary="Change precision, budget or stop; pause, resume or close",
     response_model=Session,
-    responses=responses(SessionNotFound, InvalidValue, UnreachablePrecision, SessionClosed),
+    responses=responses(
+        SessionNotFound, InvalidValue, UnreachablePrecision, SessionClosed, SessionFixed
+    ),
 )
 async def change_session(
     context: Manages, session_id: SessionId, body: SessionChange

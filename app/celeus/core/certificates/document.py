@@ -27,7 +27,10 @@ FORMAT = "celeus-certificate-2"
 
 ASSUMPTIONS: Mapping[str, str] = MappingProxyType(
     {
-        "iid_sample": "The pool is an iid sample of the population the claim speaks of.",
+        "iid_sample": (
+            "The pool is an iid sample of the population the claim speaks of, and whoever chose"
+            " alpha, precision and bound did so without regard to which items it holds."
+        ),
         "margin": "Pool risk and population risk differ by at most the margin stated in the plan.",
         "without_recentring": (
             "The bets ignore that items are drawn without replacement: a form for comparisons,"
@@ -36,6 +39,10 @@ ASSUMPTIONS: Mapping[str, str] = MappingProxyType(
         "one_version": (
             "Losses were corrected: the claim holds for this version of the losses and not for"
             " all versions at once."
+        ),
+        "unforeseen_draws": (
+            "Precision, budget or stop were changed while the session ran: whoever changed them"
+            " could not foresee its draws."
         ),
         "independent_corrections": (
             "Whether and how a loss was corrected did not depend on the draws, the interval or"
@@ -67,7 +74,8 @@ class Account:
 
     ``session`` are the bytes of its UUID and ``header`` is that of its pool; ``records`` are the
     events up to the position. ``seed`` is None for an interim certificate, ``supersedes`` the
-    digest of the last certificate issued before a correction.
+    digest of the last certificate issued before a correction. ``pool_sessions`` counts the sessions
+    its project opened on the pool, which only the service knows.
     """
 
     session: bytes
@@ -77,6 +85,7 @@ class Account:
     seed: bytes | None
     issued_at: str
     supersedes: str | None
+    pool_sessions: Mapping[str, int]
 
 
 def position_of(plan: Plan, state: State, *, amended: bool) -> Position:
@@ -148,6 +157,7 @@ def document(account: Account) -> dict[str, Any]:
         "session_id": f"ses_{account.session.hex()}",
         "issued_at": account.issued_at,
         "supersedes": account.supersedes,
+        "pool_sessions": dict(account.pool_sessions),
         "method_version": plan.method_version,
         "claim": dict(position.claim),
         "plan": plan.to_dict(),
@@ -172,6 +182,8 @@ def claim_of(plan: Plan, state: State, *, amended: bool) -> dict[str, Any]:
         "alpha": plan.alpha,
         "precision": state.stopping.precision,
         "budget": state.stopping.budget,
+        "fixed": plan.fixed,
+        "changes": state.changes,
         "interval": {"lower": interval.lower, "upper": interval.upper},
         "pool_interval": {"lower": pool.lower, "upper": pool.upper},
         "estimate": state.estimate,
@@ -180,20 +192,22 @@ def claim_of(plan: Plan, state: State, *, amended: bool) -> dict[str, Any]:
         "rounds": state.counts,
         "stop_reason": state.stop_reason,
         "emptied": state.fold.emptied,
-        "assumptions": assumptions_of(plan, amended=amended),
+        "assumptions": assumptions_of(plan, amended=amended, changed=state.changes > 0),
     }
     if plan.questions:
         claim["decisions"] = [one.to_dict() for one in state.decisions]
     return claim
 
 
-def assumptions_of(plan: Plan, *, amended: bool) -> list[dict[str, str]]:
+def assumptions_of(plan: Plan, *, amended: bool, changed: bool) -> list[dict[str, str]]:
     """What the claim rests on, as ``{code, text}``; empty when on nothing but the draws."""
     codes = []
     if plan.target == "population":
         codes.append("margin" if plan.bound.kind == "margin" else "iid_sample")
     if not plan.policy.recentred:
         codes.append("without_recentring")
+    if changed:
+        codes.append("unforeseen_draws")
     if amended:
         codes += ["one_version", "independent_corrections"]
     assumptions = [{"code": code, "text": ASSUMPTIONS[code]} for code in codes]

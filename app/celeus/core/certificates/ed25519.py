@@ -8,6 +8,14 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 ALGORITHM: Final = "Ed25519"
 PUBLIC_BYTES = 32
+_SIGN_BIT = 1 << 255
+_FIELD = 2**255 - 19
+_OF_ORDER_EIGHT = (
+    0x05FC536D880238B13933C6D305ACDFD5F098EFF289F4C345B027B2C28F95E826,
+    0x7A03AC9277FDC74EC6CC392CFA53202A0F67100D760B3CBA4FD83D3D706A17C7,
+)
+_SMALL_ORDER = frozenset({0, 1, _FIELD - 1, _FIELD, _FIELD + 1, *_OF_ORDER_EIGHT})
+"""The y of the points whose multiple by eight is zero, as they and their other spellings read."""
 
 
 class NotAKey(ValueError):
@@ -34,6 +42,11 @@ def private_to_pem(key: Ed25519PrivateKey) -> bytes:
     )
 
 
+def of_small_order(public: bytes) -> bool:
+    """Whether everybody can sign for this public key: eight times its point is zero."""
+    return int.from_bytes(public, "little") % _SIGN_BIT in _SMALL_ORDER
+
+
 def public_of(key: Ed25519PrivateKey) -> bytes:
     """The 32 bytes of the public key."""
     return key.public_key().public_bytes_raw()
@@ -54,7 +67,10 @@ def public_from_pem(pem: bytes) -> bytes:
         raise NotAKey("no public key in PEM") from error
     if not isinstance(key, Ed25519PublicKey):
         raise NotAKey("a public key, but not of Ed25519")
-    return key.public_bytes_raw()
+    public = key.public_bytes_raw()
+    if of_small_order(public):
+        raise NotAKey("a public key that everybody can sign for")
+    return public
 
 
 def sign(message: bytes, key: Ed25519PrivateKey) -> bytes:
@@ -64,7 +80,7 @@ def sign(message: bytes, key: Ed25519PrivateKey) -> bytes:
 
 def signed_by(message: bytes, signature: bytes, public: bytes) -> bool:
     """Whether the holder of ``public`` signed exactly this message; any bytes may be given."""
-    if len(public) != PUBLIC_BYTES:
+    if len(public) != PUBLIC_BYTES or of_small_order(public):
         return False
     try:
         Ed25519PublicKey.from_public_bytes(public).verify(signature, message)

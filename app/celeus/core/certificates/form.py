@@ -4,17 +4,19 @@ import re
 from typing import Final
 
 from celeus.core.certificates.document import FORMAT
-from celeus.core.certificates.ed25519 import ALGORITHM
+from celeus.core.certificates.ed25519 import ALGORITHM, of_small_order
 from celeus.core.certificates.parsing import (
     DIGEST,
     HEX,
     MOMENT,
+    Mismatch,
     Object,
     equal,
     flag,
     members,
     parse,
     text,
+    whole,
 )
 
 MEMBERS = (
@@ -31,6 +33,7 @@ MEMBERS = (
     "plan_digest",
     "pool",
     "pool_digest",
+    "pool_sessions",
     "rounds",
     "seed",
     "session_id",
@@ -40,6 +43,7 @@ MEMBERS = (
 )
 SESSION: Final = re.compile(r"ses_[0-9a-f]{32}")
 SIGNATURE: Final = re.compile(r"[0-9a-f]{128}")
+OTHERS = ("others_open", "others_certified", "others_closed_without_certificate")
 
 
 def form_of(data: bytes) -> Object:
@@ -58,11 +62,23 @@ def form_of(data: bytes) -> Object:
         text(document["seed"], "seed", HEX)
     else:
         equal("seed", document["seed"], None)
+    _pool_sessions(document["pool_sessions"])
     chain = members(document["chain"], "chain", ("start", "head"))
     text(chain["start"], "chain.start", DIGEST)
     text(chain["head"], "chain.head", DIGEST)
     signature = members(document["signature"], "signature", ("algorithm", "public_key", "value"))
     equal("signature.algorithm", signature["algorithm"], ALGORITHM)
-    text(signature["public_key"], "signature.public_key", DIGEST)
+    public_key = text(signature["public_key"], "signature.public_key", DIGEST)
+    if of_small_order(bytes.fromhex(public_key)):
+        raise Mismatch("signature.public_key", public_key, "a key that only its owner can sign for")
     text(signature["value"], "signature.value", SIGNATURE)
     return document
+
+
+def _pool_sessions(value: object) -> None:
+    """Counts of the pool's sessions that add up; whether they are true only the service knows."""
+    counts = members(value, "pool_sessions", ("number", "total", *OTHERS))
+    total = whole(counts["total"], "pool_sessions.total", 1)
+    whole(counts["number"], "pool_sessions.number", 1, total)
+    others = sum(whole(counts[name], f"pool_sessions.{name}") for name in OTHERS)
+    equal("pool_sessions.total", total, others + 1)

@@ -5,19 +5,21 @@ probability is computed again. Rounds are folded as late as the next draw allows
 corrections costs one fold.
 """
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from celeus.core.certificates.parsing import Mismatch, Object, equal, same
+from celeus.core.canonical import canonical_json
+from celeus.core.certificates.parsing import EXCERPT, Mismatch, Object, equal, same
 from celeus.core.certificates.transcript import Transcript
 from celeus.core.ledger import Draw
 from celeus.core.plans.plan import Plan
 from celeus.core.pools.losses import LossScale
-from celeus.core.pools.pool import Pool
+from celeus.core.pools.pool import CHAIN_START, Pool, chain
 from celeus.core.pools.surrogates import Scores, scores
 from celeus.core.sessions.state import State, begin, enter, fold_ready, propose
 from celeus.errors import Refusal
@@ -34,6 +36,20 @@ class Evidence:
     columns: Mapping[str, NDArray[Any]]
     groups: tuple[str, ...]
     items_digest: bytes
+
+
+def items_digest(lines: Iterable[bytes]) -> str:
+    """The digest in hexadecimal of items given as lines of JSON with ``id`` and ``payload``."""
+    return chain(CHAIN_START, (_item(line, at) for at, line in enumerate(lines, 1))).hex()
+
+
+def _item(line: bytes, at: int) -> bytes:
+    try:
+        item = json.loads(line)
+        return canonical_json([item["id"], item.get("payload")])
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        excerpt = line[:EXCERPT].decode(errors="replace")
+        raise Mismatch(f"items, line {at}", excerpt, "an object with id and payload") from error
 
 
 def pool_of(evidence: Evidence, header: Object, scale: LossScale) -> Pool:

@@ -1,5 +1,6 @@
 """The report of a verification: checks made, checks skipped, and the first difference."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
@@ -11,6 +12,7 @@ CHECKS = (
     "chain",
     "commitment",
     "pool_columns",
+    "items",
     "labels",
     "draws",
     "probabilities",
@@ -50,10 +52,22 @@ def shown(value: object) -> str:
     return value if isinstance(value, str) and value else repr(value)
 
 
+def pool_sessions_line(counts: Mapping[str, int]) -> str:
+    """Which session of its pool it is, and what became of the others."""
+    line = f"session {counts['number']} of {counts['total']} that its project opened on this pool"
+    fates = [
+        f"{counts[f'others_{fate}']} {fate.replace('_', ' ')}"
+        for fate in ("open", "certified", "closed_without_certificate")
+        if counts[f"others_{fate}"]
+    ]
+    return f"{line}; of the others {', '.join(fates)}" if fates else line
+
+
 @dataclass(slots=True)
 class Report:
     """What was found. ``claim`` is what the certificate says, whether it holds or not.
 
+    ``pool_sessions`` counts the sessions opened on the pool, by the signer's word only.
     ``unchecked`` gives for every check that was not made the reason why.
     """
 
@@ -63,6 +77,7 @@ class Report:
     session_id: str | None = None
     issued_at: str | None = None
     claim: dict[str, Any] | None = None
+    pool_sessions: dict[str, int] | None = None
     signature: Signature = field(default_factory=Signature)
     checked: list[str] = field(default_factory=list)
     unchecked: dict[str, str] = field(default_factory=dict)

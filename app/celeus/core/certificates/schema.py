@@ -200,12 +200,13 @@ def _claim_of(values: Object) -> Claim:
         margin=number(bound["half_width"], "plan.bound.half_width") if margin else None,
         margin_assumption=text(bound["assumption"], "plan.bound.assumption") if margin else "",
         questions=_questions_of(values.get("questions")),
-        stop_when_decided=_flag_of(values.get("stop_when_decided")),
+        stop_when_decided=_flag_of(values, "stop_when_decided"),
+        fixed=bool(_flag_of(values, "fixed")),
     )
 
 
-def _flag_of(value: object) -> bool | None:
-    return None if value is None else flag(value, "plan.stop_when_decided")
+def _flag_of(values: Object, name: str) -> bool | None:
+    return flag(values[name], f"plan.{name}") if name in values else None
 
 
 def _questions_of(value: object) -> tuple[Question, ...]:

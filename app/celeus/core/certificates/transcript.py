@@ -6,7 +6,7 @@ losses on the scale, changes the plan allows, nothing after the session was clos
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -183,8 +183,13 @@ class Transcript:
         stop = detail.get("stop_when_decided")
         if stop is not None:
             flag(stop, f"{where}.stop_when_decided")
+        rule = StoppingRule(
+            precision, budget, self.rule.stop_when_decided if stop is None else stop
+        )
+        if self.plan.fixed:
+            equal(f"{where} of a fixed session", asdict(rule), asdict(self.plan.stopping))
         self.state = state
-        self._rule = StoppingRule(precision, budget)
+        self._rule = rule
         return Change(precision, budget, stop)
 
     def _drawn(self, record: Object, where: str) -> int:

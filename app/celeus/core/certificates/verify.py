@@ -6,7 +6,7 @@ the checks that could not be made, each with its reason, and the first differenc
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Final
@@ -23,6 +23,7 @@ from celeus.core.certificates.recording import Recorded, RecordedEngine
 from celeus.core.certificates.replay import (
     Evidence,
     check_labels,
+    items_digest,
     pool_of,
     replay_transcript,
     scores_for,
@@ -47,6 +48,7 @@ LARGEST_CLAIM = 1 << 16
 
 NOTHING_NOTED: Final[Mapping[int, bytes]] = MappingProxyType({})
 NO_POOL = "it takes the pool's columns"
+NO_ITEMS = "it takes the pool's items"
 NO_SEED = "the seed is revealed by the final certificate only"
 NO_OLDER = "the certificate it supersedes is not at hand"
 
@@ -56,13 +58,15 @@ def verify(
     evidence: Evidence | None = None,
     trusted: bytes | None = None,
     noted: Mapping[int, bytes] = NOTHING_NOTED,
+    items: Iterable[bytes] | None = None,
 ) -> Report:
     """Check a certificate, with what else is known: columns of its pool, a key to be trusted.
 
-    ``noted`` are heads of the ledger's chain that somebody noted as the session went, by sequence.
+    ``noted`` are heads of the ledger's chain that somebody noted as the session went, by sequence;
+    ``items`` the pool's items in their order, each a line of JSON with ``id`` and ``payload``.
     Always a report: whatever the bytes are, they differ somewhere or they do not.
     """
-    inspection = _Inspection(data, evidence, trusted, noted)
+    inspection = _Inspection(data, evidence, trusted, noted, items)
     # Hostile numbers end in NaN, which equals nothing, and not in warnings.
     with np.errstate(all="ignore"):
         inspection.run()
@@ -78,8 +82,10 @@ class _Inspection:
         evidence: Evidence | None,
         trusted: bytes | None,
         noted: Mapping[int, bytes],
+        items: Iterable[bytes] | None,
     ) -> None:
         self.report = Report(digest_of(data))
+        self._items = items
         self._noted = noted
         self._data = data
         self._evidence = evidence
@@ -116,6 +122,7 @@ class _Inspection:
         with self._checking("pool_header"):
             equal("pool_digest", document["pool_digest"], header_digest(header))
             equal("plan.pool_digest", plan.pool_digest, document["pool_digest"])
+        self._check_items(header)
         with self._checking("ledger"):
             transcript = self._ledger(Transcript(plan, scale))
         with self._checking("chain"):
@@ -128,6 +135,13 @@ class _Inspection:
             equal("signature", self.report.signature.valid, found=True)
         self._issuer()
 
+    def _check_items(self, header: Object) -> None:
+        if self._items is None:
+            self.report.unchecked["items"] = NO_ITEMS
+            return
+        with self._checking("items"):
+            equal("pool.items_digest", header["items_digest"], items_digest(self._items))
+
     def _describe(self) -> None:
         """What the report says whether it holds or not."""
         report, document = self.report, self._document
@@ -138,6 +152,7 @@ class _Inspection:
         if isinstance(document["claim"], dict) and len(claim) <= LARGEST_CLAIM:
             # Read anew, so that counts are whole numbers.
             report.claim = json.loads(claim)
+        report.pool_sessions = {name: int(n) for name, n in document["pool_sessions"].items()}
         if document["supersedes"] is not None:
             report.unchecked["supersedes"] = NO_OLDER
         signature = document["signature"]

@@ -15,8 +15,6 @@ Target = Literal["pool", "population"]
 ALPHA2_SHARE = 0.5
 ALPHA2_SHARE_BY_GOAL = 0.1
 LOOSE_SHARE = 0.05
-LEAST_ALPHA_OF_PAIRS = 1e-12
-"""Their plan takes a quantile at 1 - alpha / 2, which a float cannot tell from 1 below."""
 MOST_QUESTIONS = 20
 LEAST_DISTANCE = 1e-9
 """Of the scale's width: what keeps thresholds apart, and off its ends, whatever the rounding."""
@@ -28,7 +26,7 @@ class Claim:
 
     ``alpha2`` is the share of alpha spent on the step to the population (default: half), by
     ``population_bound`` (default: hoeffding). ``stop_when_decided`` is true by default where there
-    are questions.
+    are questions. ``fixed`` forbids every later change of precision, budget and stop.
     """
 
     target: Target = "pool"
@@ -41,6 +39,7 @@ class Claim:
     margin_assumption: str = ""
     questions: tuple[Question, ...] = ()
     stop_when_decided: bool | None = None
+    fixed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +104,6 @@ def _pairs(claim: Claim, policy: Policy) -> PopulationBound:
     rule = "another one for a policy without strata, or without a precision"
     able = policy.has_goal and claim.precision is not None
     require("population_bound", rule, "pairs", holds=able)
-    rule = f"at least {LEAST_ALPHA_OF_PAIRS:g} for pairs"
-    require("alpha", rule, claim.alpha, holds=claim.alpha >= LEAST_ALPHA_OF_PAIRS)
     for field in ("alpha2", "margin"):
         value = getattr(claim, field)
         require(field, "absent for pairs", value, holds=value is None)

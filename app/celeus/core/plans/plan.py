@@ -39,9 +39,9 @@ __all__ = [
     "precision_warning",
 ]
 
-LEAST_ALPHA = 1e-300
+LEAST_ALPHA = 1e-12
 FROM_ONE = 1e-12
-"""Beyond these, logarithms and quantiles of alpha run out of digits."""
+"""Beyond these, quantiles of alpha run out of digits: a float cannot tell 1 - alpha / 2 from 1."""
 METHOD_VERSION = "celeus-1"
 CELLS_PER_PRECISION = 100
 CELLS_WITHOUT_PRECISION = 2000
@@ -75,6 +75,7 @@ class Plan:
     method_version: str = METHOD_VERSION
     questions: tuple[Question, ...] = ()
     stop_when_decided: bool = False
+    fixed: bool = False
 
     @property
     def scale(self) -> Interval:
@@ -89,10 +90,12 @@ class Plan:
     def to_dict(self) -> dict[str, Any]:
         """Plain values; ``plan_from`` reads them back.
 
-        A plan without questions has no member that speaks of them: its digest is what it was
-        before there were any.
+        A plan without questions, or one whose settings may change, has no member that says so:
+        its digest is what it was before plans could say more.
         """
         values = asdict(self)
+        if not self.fixed:
+            del values["fixed"]
         if not self.questions:
             del values["questions"], values["stop_when_decided"]
         else:
@@ -170,6 +173,7 @@ def make_plan(
         commitment=commitment,
         questions=claim.questions,
         stop_when_decided=bool(claim.questions) if stop is None else stop,
+        fixed=claim.fixed,
     )
     check_precision(plan, claim.precision)
     return plan

@@ -61,7 +61,7 @@ class Coins:
 
 @dataclass(slots=True)
 class State:
-    """A session after ``sequence`` events."""
+    """A session after ``sequence`` events; ``changes`` of them altered its stopping rule."""
 
     items: int
     scale: Interval
@@ -73,6 +73,7 @@ class State:
     sequence: int = 0
     observed: int = 0
     stale: bool = False
+    changes: int = 0
     rounds: Rounds = field(default_factory=Rounds)
 
     @property
@@ -228,7 +229,9 @@ def enter(state: State, event: Event) -> State:
         case Amendment():
             _correct(state, event)
         case Change():
-            state.stopping = _changed(state.stopping, event)
+            rule = _changed(state.stopping, event)
+            state.changes += rule != state.stopping
+            state.stopping = rule
     return state
 
 

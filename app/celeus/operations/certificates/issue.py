@@ -3,7 +3,8 @@
 A certificate is a function of the ledger up to a position, of the certificates issued before a
 correction, and of the signing key. Its time is that of the ledger's last event. Whoever makes it at
 the same position therefore gets the same bytes, and reading keeps and locks nothing. The position
-is seen in one snapshot; the ledger up to it never changes, so the rest is read afterwards.
+is seen in one snapshot; the ledger up to it never changes, so the rest is read afterwards. Only the
+count of the pool's other sessions is of the moment it is read.
 """
 
 import asyncio
@@ -130,6 +131,7 @@ async def _signed(
         seed = (await db.execute(_SEED, {"session_id": session_id})).scalar_one()
         params = _params(session_id, standing.place)
         superseded = (await db.execute(_SUPERSEDED, params)).scalar_one_or_none()
+        siblings = await pool_sessions(db, session_id)
 
     def make() -> Issued:
         _check_chain(session_id, standing, records)
@@ -142,12 +144,22 @@ async def _signed(
             seed=bytes(seed) if standing.final else None,
             issued_at=issued_at,
             supersedes=None if superseded is None else bytes(superseded).hex(),
+            pool_sessions=siblings,
         )
         body = certificate(account, key)
         at = datetime.fromisoformat(issued_at)
         return Issued(body, digest_of(body), standing.final, standing.place, at)
 
     return await asyncio.to_thread(make)
+
+
+async def pool_sessions(db: AsyncConnection, session_id: UUID) -> dict[str, int]:
+    """Which of its project's sessions on the same pool this one is, and the fate of the others.
+
+    Pools are the same where their digests are. ``number`` counts from 1 in order of opening.
+    """
+    row = (await db.execute(_POOL_SESSIONS, {"session_id": session_id})).mappings().one()
+    return dict(row)
 
 
 def _check_chain(session_id: UUID, standing: _Standing, records: Sequence[Record]) -> None:
@@ -213,6 +225,25 @@ _SUPERSEDED = text(
     SELECT digest FROM certificates
     WHERE session_id = :session_id AND revision < :revision
     ORDER BY sequence DESC, issued_at DESC, digest LIMIT 1
+    """
+)
+_POOL_SESSIONS = text(
+    """
+    SELECT count(*) FILTER (WHERE (s.created_at, s.session_id) <= (own.created_at, own.session_id))
+            AS number,
+        count(*) AS total,
+        count(*) FILTER (WHERE s.lifecycle <> 'closed' AND s.session_id <> own.session_id)
+            AS others_open,
+        count(*) FILTER (WHERE c.session_id IS NOT NULL AND s.session_id <> own.session_id)
+            AS others_certified,
+        count(*) FILTER (WHERE s.lifecycle = 'closed' AND c.session_id IS NULL
+            AND s.session_id <> own.session_id) AS others_closed_without_certificate
+    FROM sessions own
+        JOIN pools own_pool ON own_pool.pool_id = own.pool_id
+        JOIN pools p ON p.project_id = own.project_id AND p.digest = own_pool.digest
+        JOIN sessions s ON s.pool_id = p.pool_id
+        LEFT JOIN certificates c ON c.session_id = s.session_id AND c.final
+    WHERE own.session_id = :session_id
     """
 )
 _SEED = text("SELECT seed FROM sessions WHERE session_id = :session_id")

@@ -3,7 +3,7 @@
 All of it is of one moment, so that no figure contradicts another one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -16,7 +16,7 @@ from celeus.core.certificates.document import assumptions_of
 from celeus.core.certificates.ed25519 import public_of
 from celeus.core.plans.plan import Plan, plan_from
 from celeus.errors import Busy
-from celeus.operations.certificates.issue import Place, current
+from celeus.operations.certificates.issue import Place, current, pool_sessions
 from celeus.operations.pools.pools import get_pool
 from celeus.operations.pools.record import PoolRecord
 from celeus.operations.runtime.context import Context, one_snapshot
@@ -65,7 +65,7 @@ class Account:
     reached: int | None
     unjudgeable: int
     amendments: int
-    changes: int
+    pool_sessions: Mapping[str, int]
     certified: Certified | None
     uncertified: str | None
     public_key: str | None
@@ -79,7 +79,9 @@ class Account:
     @property
     def assumptions(self) -> list[str]:
         """What the claim rests on beside the draws, in sentences."""
-        return [one["text"] for one in assumptions_of(self.plan, amended=self.amendments > 0)]
+        amended, changed = self.amendments > 0, self.document["changes"] > 0
+        assumptions = assumptions_of(self.plan, amended=amended, changed=changed)
+        return [one["text"] for one in assumptions]
 
 
 async def report(context: Context, session_id: UUID, points: int) -> tuple[Account, PoolRecord]:
@@ -136,7 +138,7 @@ async def _read(context: Context, session_id: UUID, points: int) -> Account:
             reached=(await db.execute(_REACHED, params)).scalar_one(),
             unjudgeable=counted.unjudgeable,
             amendments=counted.amendments,
-            changes=counted.changes,
+            pool_sessions=await pool_sessions(db, session_id),
             certified=certified,
             uncertified=None if certified is not None else _why_not(context, document),
             public_key=None
@@ -177,9 +179,7 @@ _COUNTED = with_kinds(
             ORDER BY round, sequence DESC
         ) AS latest WHERE loss IS NULL) AS unjudgeable,
         (SELECT count(*) FROM events
-         WHERE session_id = :session_id AND kind = :amendment) AS amendments,
-        (SELECT count(*) FROM events
-         WHERE session_id = :session_id AND kind = :change) AS changes
+         WHERE session_id = :session_id AND kind = :amendment) AS amendments
     """
 )
 _COURSE = text(

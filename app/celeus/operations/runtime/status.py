@@ -63,6 +63,8 @@ def status_document(session: SessionRecord, plan: Plan, state: State) -> dict[st
         "stopped": stopped,
         "stop_reason": reason,
         "stop_when_decided": state.stopping.stop_when_decided,
+        "fixed": plan.fixed,
+        "changes": state.changes,
         "decisions": [one.to_dict() for one in state.decisions],
         "rounds": state.counts,
         "forecast": None if stopped else session.forecast,

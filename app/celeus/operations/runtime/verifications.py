@@ -21,25 +21,25 @@ def bounds_of(seconds: float, memory: int = MOST_MEMORY_BYTES) -> Bounds:
 
 
 async def report_on(
-    certificate: IO[bytes],
-    pool: IO[bytes] | None,
+    files: Mapping[str, IO[bytes]],
     trusted: bytes | None,
     bounds: Bounds,
     noted: Mapping[int, bytes] = NOTHING_NOTED,
 ) -> dict[str, Any]:
-    """What `verify` reports on the certificate in this file, with its pool's archive if given.
+    """What `verify` reports on the ``certificate`` among the files.
 
-    Refuses an archive that cannot be read, and what takes more than its bounds.
+    Beside it may be its ``pool``'s archive and ``items``. Refuses an archive that cannot be read,
+    and what takes more than its bounds.
     """
     job = Frame(
         {
             "seconds": bounds.processor_seconds,
             "trusted": None if trusted is None else trusted.hex(),
             "noted": {str(at): head.hex() for at, head in noted.items()},
+            "files": list(files),
         }
     )
-    files = [certificate] if pool is None else [certificate, pool]
-    frames, failure = await gather(MODULE, lambda: job, bounds, files)
+    frames, failure = await gather(MODULE, lambda: job, bounds, list(files.values()))
     if failure is None and len(frames) != 1:
         failure = WorkerFailed("answer", 0)
     if failure is not None:

@@ -30,7 +30,7 @@ from celeus.core.pools.pool import Pool
 from celeus.core.pools.surrogates import Strategy, scores, strategies
 from celeus.core.randomness import commitment
 from celeus.core.sessions.state import State, begin
-from celeus.errors import InvalidValue, Refusal
+from celeus.errors import InvalidValue, Refusal, SessionFixed
 from celeus.operations.certificates.issue import issue
 from celeus.operations.pools.pools import load_pool
 from celeus.operations.runtime.context import Context
@@ -236,6 +236,14 @@ def _change(journal: Journal, changes: Settings) -> None:
         stop = changes.stop_when_decided
     lifecycle = changes.lifecycle or journal.lifecycle
     rule = replace(now, precision=precision, budget=budget, stop_when_decided=stop)
+    if journal.plan.fixed and rule != now:
+        raise SessionFixed(
+            "This session was opened with fixed settings: precision, budget and stop stay as they"
+            " are. Open another session to change them.",
+            field="fixed",
+            rule="a session that was opened without it",
+            value=True,
+        )
     if (rule, lifecycle) == (now, journal.lifecycle):
         return
     journal.lifecycle = lifecycle

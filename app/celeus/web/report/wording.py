@@ -9,6 +9,7 @@ from decimal import Decimal
 from math import ceil, floor, log10
 from typing import Any
 
+from celeus.core.certificates.report import pool_sessions_line
 from celeus.core.pools.losses import LossScale
 from celeus.operations.insights.report import Account
 
@@ -207,6 +208,11 @@ class Wording:
     def state(self) -> str:
         """The session's state in words."""
         return _STATES[self._status["state"]]
+
+    @property
+    def pool_sessions(self) -> str:
+        """Which of its pool's sessions this one is, and what became of the others."""
+        return pool_sessions_line(self._told.pool_sessions)
 
     @property
     def saved(self) -> str:
