@@ -7,6 +7,7 @@ from contextlib import suppress
 
 import httpx
 import pytest
+from pydantic import ValidationError
 
 from celeus.api.wire import connections
 from celeus.settings import Settings
@@ -139,6 +140,26 @@ async def test_requests_beyond_the_limit_are_told_so(settings: Settings) -> None
         async with asyncio.timeout(20):
             while (await asyncio.to_thread(httpx.get, url)).status_code != 200:
                 pass
+
+
+async def test_a_proxy_that_is_named_is_believed(settings: Settings) -> None:
+    named = {"trusted_proxies": "10.0.0.0/8 127.0.0.1", "failed_keys_per_minute": 2}
+    with served(settings.model_copy(update=named)) as port:
+        url = f"http://127.0.0.1:{port}"
+        async with httpx.AsyncClient(base_url=url) as client:
+            for number in range(6):
+                told = {"X-Forwarded-For": f"127.0.0.1, 9.9.{number}.9"}
+                assert (await client.get("/v1/pools", headers=told)).status_code == 401
+            # The last one that is not trusted is whom the proxy saw; who that says it was is not
+            told = {"X-Forwarded-For": "9.9.7.9, 9.9.0.9"}
+            await client.get("/v1/pools", headers=told)
+            assert (await client.get("/v1/pools", headers=told)).status_code == 429
+
+
+@pytest.mark.parametrize("proxies", ["*", "proxy.example", "10.0.0.1/8", "10.0.0.0/8,127.0.0.1"])
+def test_a_proxy_is_an_address_or_a_network(proxies: str) -> None:
+    with pytest.raises(ValidationError):
+        Settings(trusted_proxies=proxies)
 
 
 def test_answers_are_read_at_a_least_rate() -> None:

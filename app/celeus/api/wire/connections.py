@@ -8,6 +8,7 @@ why.
 
 import asyncio
 import resource
+import socket
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any
@@ -28,6 +29,8 @@ MOST_AHEAD = 16
 """Requests of one connection without an answer."""
 LEAST_BYTES_A_SECOND = 16 << 10
 """What every second of reading an answer has to be earned with, once its patience is used up."""
+SEND_BUFFER_BYTES = 256 << 10
+"""What the system may hold of an answer: it would take megabytes, and nobody could see them lie."""
 IDLE_SECONDS = 65.0
 """How long a connection may lie idle: longer than proxies keep theirs, so that they close first."""
 MOST_CONNECTIONS = 4096
@@ -111,6 +114,8 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Wait for the first head."""
         self._transport = transport
+        system = transport.get_extra_info("socket")
+        system.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
         shared = self._shared
         now = self._loop.time()
         shared.make_place(now)
