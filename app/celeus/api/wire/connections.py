@@ -131,8 +131,8 @@ class Connection(asyncio.Protocol):
         self._forget()
         self._protocol.connection_lost(exc)
         # What refers to each other here would wait for the garbage collector
-        del self._parser
         self._state.clear()
+        del self._parser, self._protocol
 
     def data_received(self, data: bytes) -> None:
         """Take what came, in parts that cannot overstep the bound on bytes."""
@@ -232,7 +232,9 @@ class Connection(asyncio.Protocol):
             self._transport.close()
 
     def _refuse(self) -> None:
-        if self._fault is not None and self._unanswered <= 1 and not self._speaking:
+        # Only where nothing but this can be meant: no other answer is under way, none was given
+        expected = 0 if self._in_head else 1
+        if self._fault is not None and self._unanswered == expected and not self._speaking:
             status, reason = self._fault
             self._transport.write(
                 f"HTTP/1.1 {status}\r\ncontent-type: text/plain; charset=utf-8\r\n"
