@@ -16,6 +16,7 @@ from celeus.api.insights import planning, surrogate
 from celeus.api.pools import files, items, pools
 from celeus.api.sessions import history, rounds, sessions, stream, task
 from celeus.api.wire import links, problems
+from celeus.api.wire.connections import Answers
 from celeus.api.wire.head_requests import HeadRequests
 from celeus.api.wire.limits import BodyLimit
 from celeus.api.wire.metrics import Measured, Metrics
@@ -108,7 +109,7 @@ class Service(FastAPI):
 
     def build_middleware_stack(self) -> ASGIApp:
         """The same for every answer, the one to a failure of our own included."""
-        return RequestIds(HeadRequests(super().build_middleware_stack()))
+        return Answers(RequestIds(HeadRequests(super().build_middleware_stack())))
 
 
 def create_app(settings: Settings) -> FastAPI:

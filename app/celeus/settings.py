@@ -1,9 +1,10 @@
 """Settings of the process, read once from the environment and never changed."""
 
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 _MEBIBYTE = 1024 * 1024
@@ -50,6 +51,16 @@ class Settings(BaseSettings):
     body_timeout_seconds: float = Field(
         default=60.0, gt=0, description="How long a body may stand still while it is sent."
     )
+    client_timeout_seconds: float = Field(
+        default=20.0,
+        gt=0,
+        description="How long a client may take for a head, or leave an answer unread.",
+    )
+    trusted_proxies: str | None = Field(
+        default=None,
+        description="Addresses and networks whose `X-Forwarded-For` and `X-Forwarded-Proto` are"
+        " believed, separated by spaces.",
+    )
     max_items: int = Field(default=10_000_000, ge=1, description="Items of one pool.")
     requests_per_minute: int = Field(default=60_000, ge=0, description="Of one key; 0: no limit.")
     failed_keys_per_minute: int = Field(
@@ -95,3 +106,15 @@ class Settings(BaseSettings):
     lock_timeout_ms: int = Field(default=5_000, ge=1)
     statement_timeout_ms: int = Field(default=60_000, ge=1)
     status_ttl_seconds: int = Field(default=10, ge=1)
+
+    @property
+    def proxies(self) -> list[str]:
+        """The trusted proxies, one by one."""
+        return (self.trusted_proxies or "").split()
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _networks(cls, proxies: str | None) -> str | None:
+        for proxy in (proxies or "").split():
+            ip_network(proxy)
+        return proxies

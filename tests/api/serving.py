@@ -6,21 +6,21 @@ from contextlib import contextmanager
 
 import uvicorn
 
+from celeus.api.wire.connections import server_options
 from celeus.main import create_app
 from celeus.settings import Settings
 from tests.servers import free_port
 
 
 @contextmanager
-def served(settings: Settings, **options: object) -> Iterator[int]:
-    """The port of a server in a thread of this process."""
+def served(settings: Settings, most: int = 1024) -> Iterator[int]:
+    """The port of a server in a thread of this process, for at most so many connections."""
     port = free_port()
     config = uvicorn.Config(
         create_app(settings),
         port=port,
-        http="celeus.api.wire.header_limits:BoundedHeads",
         log_level="error",
-        **options,  # type: ignore[arg-type]
+        **server_options(settings, most),
     )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)

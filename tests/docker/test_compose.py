@@ -1,5 +1,6 @@
 """The compose file: valid, complete, and speaking of settings that exist."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,7 @@ def test_every_variable_is_a_setting_with_a_value_it_takes(
     for name in ("migrate", "celeus"):
         for variable, value in services[name]["environment"].items():
             assert variable.removeprefix("CELEUS_").lower() in Settings.model_fields
-            monkeypatch.setenv(variable, value)
+            monkeypatch.setenv(variable, re.sub(r"\$\{\w+:-(.*)\}", r"\1", value))
         settings = Settings()
         assert settings.database_url is not None
         address = settings.database_url.replace("${POSTGRES_PASSWORD:?set POSTGRES_PASSWORD}", "x")

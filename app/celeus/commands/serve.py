@@ -31,8 +31,6 @@ SWITCH_SECONDS = 0.001
 """Seconds a thread may compute before another one gets its turn."""
 DRAIN_SECONDS = 10
 """How long open streams may hold up a stop."""
-IDLE_SECONDS = 65
-"""How long a connection may lie idle: longer than proxies keep theirs, so that they close first."""
 
 
 def serve(
@@ -59,7 +57,7 @@ def serve(
     """
     import uvicorn
 
-    from celeus.api.wire.header_limits import most_connections
+    from celeus.api.wire.connections import most_connections, server_options
     from celeus.api.wire.request_ids import log_config
     from celeus.store.schema import require_head
 
@@ -86,9 +84,7 @@ def serve(
             log_level=settings.log_level,
             log_config=log_config(),
             timeout_graceful_shutdown=DRAIN_SECONDS,
-            http="celeus.api.wire.header_limits:BoundedHeads",
-            limit_concurrency=most_connections(),
-            timeout_keep_alive=IDLE_SECONDS,
+            **server_options(settings, most_connections()),
         )
 
 

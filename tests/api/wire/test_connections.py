@@ -7,18 +7,19 @@ from contextlib import suppress
 
 import httpx
 import pytest
+from pydantic import ValidationError
 
-from celeus.api.wire import header_limits
+from celeus.api.wire import connections
 from celeus.settings import Settings
 from tests.api.serving import served
 from tests.keys import bearer
 
 
 @pytest.fixture
-def port(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+def port(settings: Settings) -> Iterator[int]:
     """A server that waits half a second for a head, and a fifth of one for a body."""
-    monkeypatch.setattr(header_limits, "MOST_SECONDS", 0.5)
-    with served(settings.model_copy(update={"body_timeout_seconds": 0.2})) as port:
+    impatient = {"client_timeout_seconds": 0.5, "body_timeout_seconds": 0.2}
+    with served(settings.model_copy(update=impatient)) as port:
         yield port
 
 
@@ -104,18 +105,73 @@ async def test_a_client_that_leaves_in_mid_body_is_no_failure_of_ours(
         await client.aclose()
 
 
-async def test_connections_beyond_the_limit_are_told_so(settings: Settings) -> None:
-    with served(settings, limit_concurrency=3) as port:
+async def test_a_new_connection_takes_the_place_of_one_without_a_request(
+    settings: Settings,
+) -> None:
+    with served(settings, most=4) as port:
         url = f"http://127.0.0.1:{port}/healthz"
-        idle = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3)]
-        assert (await asyncio.to_thread(httpx.get, url)).status_code == 503
+        idle = [await asyncio.open_connection("127.0.0.1", port) for _ in range(9)]
+        # Before their time is over, but not before they had a chance to ask for anything
+        async with asyncio.timeout(settings.client_timeout_seconds / 2):
+            while (await asyncio.to_thread(httpx.get, url)).status_code != 200:
+                pass
+            for reader, _ in idle[:6]:
+                with suppress(ConnectionError):
+                    assert await reader.read() == b""
         for _, writer in idle:
             writer.close()
-            await writer.wait_closed()
-        await asyncio.sleep(0.1)
-        assert (await asyncio.to_thread(httpx.get, url)).status_code == 200
+
+
+async def test_requests_beyond_the_limit_are_told_so(settings: Settings) -> None:
+    begun = (
+        "POST /v1/sessions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        f"Authorization: {bearer()['Authorization']}\r\nContent-Length: 9\r\n"
+        "Expect: 100-continue\r\n\r\n"
+    )
+    with served(settings, most=3) as port:
+        url = f"http://127.0.0.1:{port}/healthz"
+        busy = [await asyncio.open_connection("127.0.0.1", port) for _ in range(2)]
+        for reader, writer in busy:
+            writer.write(begun.encode())
+            assert (await reader.readline()).startswith(b"HTTP/1.1 100 ")
+        assert (await asyncio.to_thread(httpx.get, url)).status_code == 503
+        for _, writer in busy:
+            writer.close()
+        async with asyncio.timeout(20):
+            while (await asyncio.to_thread(httpx.get, url)).status_code != 200:
+                pass
+
+
+async def test_a_proxy_that_is_named_is_believed(settings: Settings) -> None:
+    named = {"trusted_proxies": "10.0.0.0/8 127.0.0.1", "failed_keys_per_minute": 2}
+    with served(settings.model_copy(update=named)) as port:
+        url = f"http://127.0.0.1:{port}"
+        async with httpx.AsyncClient(base_url=url) as client:
+            for number in range(6):
+                told = {"X-Forwarded-For": f"127.0.0.1, 9.9.{number}.9"}
+                assert (await client.get("/v1/pools", headers=told)).status_code == 401
+            # The last one that is not trusted is whom the proxy saw; who that says it was is not
+            told = {"X-Forwarded-For": "9.9.7.9, 9.9.0.9"}
+            await client.get("/v1/pools", headers=told)
+            assert (await client.get("/v1/pools", headers=told)).status_code == 429
+
+
+@pytest.mark.parametrize("proxies", ["*", "proxy.example", "10.0.0.1/8", "10.0.0.0/8,127.0.0.1"])
+def test_a_proxy_is_an_address_or_a_network(proxies: str) -> None:
+    with pytest.raises(ValidationError):
+        Settings(trusted_proxies=proxies)
+
+
+def test_answers_are_read_at_a_least_rate() -> None:
+    rate = connections.LEAST_BYTES_A_SECOND
+    for speed, late in ((0, 21), (rate // 2, 41), (2 * rate, None)):
+        unread = connections.Unread(patience=20.0)
+        unread.written = size = 100 * rate
+        passed = (second for second in range(50) if unread.late(second, size - speed * second))
+        assert next(passed, None) == late
 
 
 def test_a_process_takes_no_more_connections_than_it_may_open_files() -> None:
+    most = connections.most_connections()
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    assert 0 < header_limits.most_connections() <= max(64, min(4096, files))
+    assert 0 < most <= max(64, min(4096, files))

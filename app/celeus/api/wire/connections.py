@@ -1,0 +1,346 @@
+"""Bounds on a connection: bytes beside bodies, time without a request, answers nobody reads.
+
+uvicorn parses requests and writes answers, and bounds none of this. A `Connection` stands between
+the socket and uvicorn's own protocol: it looks at the same bytes first, with a parser of its own
+that keeps nothing, and passes on what is within bounds. `docs/decisions/0009-connections.md` says
+why.
+"""
+
+import asyncio
+import resource
+import socket
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any
+
+import httptools
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn import Config
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.server import ServerState
+
+from celeus.settings import Settings
+
+MOST_BYTES = 64 << 10
+"""Of a head, and of whatever else comes before the next byte of a body."""
+MOST_REST = 16 << 20
+"""Of a request that has its answer already: those who send all before they read get it, too."""
+MOST_AHEAD = 16
+"""Requests of one connection without an answer."""
+LEAST_BYTES_A_SECOND = 16 << 10
+"""What every second of reading an answer has to be earned with, once its patience is used up."""
+SEND_BUFFER_BYTES = 256 << 10
+"""What the system may hold of an answer: it would take megabytes, and nobody could see them lie."""
+IDLE_SECONDS = 65.0
+"""How long a connection may lie idle: longer than proxies keep theirs, so that they close first."""
+MOST_CONNECTIONS = 4096
+SPARE_FILES = 256
+"""Files a process needs beside its connections: those to the database, uploads, the log."""
+
+_STATE = "celeus.connection"
+
+
+@dataclass(eq=False)
+class Connections:
+    """What makes uvicorn's connections, as its setting `http`, and what those of a process share.
+
+    A client may take `patience_seconds` for a head, for the rest of a request that is answered, and
+    between two reads of an answer. Beyond `most` connections, a new one takes the place of the one
+    that has been without a request for longest.
+    """
+
+    patience_seconds: float
+    most: int
+    held: set["Connection"] = field(default_factory=set)
+    waiting: dict["Connection", float] = field(default_factory=dict)
+
+    def __call__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> "Connection":
+        """A connection that is about to be made."""
+        state = dict(app_state)
+        protocol = HttpToolsProtocol(
+            config=config, server_state=server_state, app_state=state, _loop=_loop
+        )
+        return Connection(self, protocol, state)
+
+    @property
+    def tick_seconds(self) -> float:
+        """Between two looks at the clock; and how long nobody loses a place to another."""
+        return min(1.0, self.patience_seconds / 4)
+
+    def make_place(self, now: float) -> None:
+        """Make place for a connection: end those that have been without a request for longest."""
+        while len(self.held) >= self.most and self.waiting:
+            oldest, since = next(iter(self.waiting.items()))
+            if now - since < self.tick_seconds:
+                break
+            oldest.end()
+
+
+class Connection(asyncio.Protocol):
+    """A connection within bounds; whoever oversteps them is told so if nothing else is being said.
+
+    Its methods `on_…` are those that httptools calls.
+    """
+
+    def __init__(
+        self, shared: Connections, protocol: asyncio.Protocol, state: dict[str, Any]
+    ) -> None:
+        self._shared = shared
+        self._protocol = protocol
+        # uvicorn copies it into every request's scope, where `Answers` looks
+        self._state = state
+        state[_STATE] = self
+        self._loop = asyncio.get_running_loop()
+        self._parser = httptools.HttpRequestParser(self)
+        # As uvicorn's: both see the same requests in the same bytes
+        self._parser.set_dangerous_leniencies(lenient_data_after_close=True)
+        self._fault: tuple[str, str] | None = None
+        self._in_head = False
+        self._whole = True
+        self._hosts = 0
+        self._bytes = 0
+        self._rest = 0
+        self._unanswered = 0
+        self._speaking = False
+        self._deadline = inf
+        self._unread = Unread(shared.patience_seconds)
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Wait for the first head."""
+        self._transport = transport
+        system = transport.get_extra_info("socket")
+        system.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
+        shared = self._shared
+        now = self._loop.time()
+        shared.make_place(now)
+        shared.held.add(self)
+        shared.waiting[self] = now
+        self._deadline = now + shared.patience_seconds
+        self._protocol.connection_made(transport)
+        self._tick()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait no more."""
+        self._timer.cancel()
+        self._forget()
+        self._protocol.connection_lost(exc)
+        # What refers to each other here would wait for the garbage collector
+        self._state.clear()
+        del self._parser, self._protocol
+
+    def data_received(self, data: bytes) -> None:
+        """Take what came, in parts that cannot overstep the bound on bytes."""
+        begin = 0
+        while begin < len(data) and not self._transport.is_closing():
+            end = begin + MOST_BYTES - self._bytes
+            self._take(data[begin:end])
+            begin = end
+
+    def eof_received(self) -> None:
+        """Have uvicorn close it."""
+        self._protocol.eof_received()
+
+    def pause_writing(self) -> None:
+        """Pass it on."""
+        self._protocol.pause_writing()
+
+    def resume_writing(self) -> None:
+        """Pass it on."""
+        self._protocol.resume_writing()
+
+    def on_message_begin(self) -> None:
+        """A head begins."""
+        self._in_head = True
+        self._whole = False
+        self._hosts = 0
+        self._rest = 0
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Count hosts; refuse what follows a body, which uvicorn would take for the head's."""
+        del value
+        if not self._in_head:
+            self._fault = ("400 Bad Request", "Trailers are not taken.")
+        elif name.lower() == b"host":
+            self._hosts += 1
+
+    def on_headers_complete(self) -> None:
+        """A request goes to the application, which has all the time it needs."""
+        self._in_head = False
+        self._unanswered += 1
+        self._shared.waiting.pop(self, None)
+        self._deadline = inf
+        old = self._parser.get_http_version() == "1.0"
+        if self._hosts != 1 and not (old and self._hosts == 0):
+            self._fault = ("400 Bad Request", "A request has one header Host.")
+        if self._unanswered > MOST_AHEAD:
+            self._fault = ("400 Bad Request", f"At most {MOST_AHEAD} requests wait for answers.")
+
+    def on_body(self, body: bytes) -> None:
+        """What comes before the next byte of a body counts anew."""
+        del body
+        self._bytes = 0
+
+    def on_message_complete(self) -> None:
+        """A request is there to its end."""
+        self._bytes = 0
+        self._whole = True
+        self._wait()
+
+    def sends(self, message: Message) -> None:
+        """A part of an answer was given to the transport."""
+        self._speaking = True
+        self._unread.written += len(message.get("body", b""))
+
+    def answered(self) -> None:
+        """An answer is complete."""
+        self._speaking = False
+        self._unanswered -= 1
+        self._wait()
+
+    def end(self) -> None:
+        """Close it at once, whatever is still to be sent."""
+        self._forget()
+        self._transport.abort()
+
+    def _take(self, part: bytes) -> None:
+        self._bytes += len(part)
+        if not self._unanswered:
+            self._deadline = min(self._deadline, self._loop.time() + self._shared.patience_seconds)
+            self._rest += len(part)
+        broken = False
+        try:
+            self._parser.feed_data(part)
+        except httptools.HttpParserUpgrade:
+            # As for uvicorn, which goes on with the old protocol
+            pass
+        except httptools.HttpParserError:
+            broken = True
+        if self._bytes >= MOST_BYTES:
+            self._fault = ("431 Request Header Fields Too Large", "Too much before a body.")
+        if self._fault is not None or self._rest > MOST_REST:
+            self._refuse()
+            return
+        # It finds out for itself, and says so, if this is no HTTP
+        self._protocol.data_received(part)
+        if broken:
+            self._transport.close()
+
+    def _refuse(self) -> None:
+        # Only where nothing but this can be meant: no other answer is under way, none was given
+        expected = 0 if self._in_head else 1
+        if self._fault is not None and self._unanswered == expected and not self._speaking:
+            status, reason = self._fault
+            self._transport.write(
+                f"HTTP/1.1 {status}\r\ncontent-type: text/plain; charset=utf-8\r\n"
+                f"content-length: {len(reason)}\r\nconnection: close\r\n\r\n{reason}".encode()
+            )
+        self._transport.close()
+
+    def _wait(self) -> None:
+        """For the client, if nothing of it waits for us."""
+        if self._unanswered or self not in self._shared.held:
+            return
+        now = self._loop.time()
+        # Anew, at the end
+        self._shared.waiting.pop(self, None)
+        self._shared.waiting[self] = now
+        self._deadline = now + (IDLE_SECONDS if self._whole else self._shared.patience_seconds)
+
+    def _forget(self) -> None:
+        self._shared.held.discard(self)
+        self._shared.waiting.pop(self, None)
+
+    def _tick(self) -> None:
+        """Look at the clock for as long as the connection is there, whatever was sent or closed."""
+        now = self._loop.time()
+        size = self._transport.get_write_buffer_size()
+        if self._unread.late(now, size) or (not size and now > self._deadline):
+            self.end()
+        self._timer = self._loop.call_later(self._shared.tick_seconds, self._tick)
+
+
+class Unread:
+    """How long a client leaves answers unread: never without reading for `patience`, nor slowly."""
+
+    def __init__(self, patience: float) -> None:
+        self.written = 0
+        self._patience = patience
+        self._began: tuple[float, int] | None = None
+        self._read = 0
+        self._deadline = inf
+
+    def late(self, now: float, size: int) -> bool:
+        """Whether more had to be read by now of the answers, of which `size` bytes lie here."""
+        read = self.written - size
+        if not size:
+            self._began = None
+        elif self._began is None:
+            self._began = now, read
+            self._read = read
+            self._deadline = now + self._patience
+        elif read > self._read:
+            self._read = read
+            began, before = self._began
+            earned = (read - before) / LEAST_BYTES_A_SECOND
+            self._deadline = min(now, began + earned) + self._patience
+        return size > 0 and now > self._deadline
+
+
+class Answers:
+    """Tell a connection when its answers begin and end."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on."""
+        connection: Connection | None = scope.get("state", {}).get(_STATE)
+        if connection is None:
+            await self.app(scope, receive, send)
+            return
+        complete = False
+
+        async def counted(message: Message) -> None:
+            nonlocal complete
+            await send(message)
+            connection.sends(message)
+            if message["type"] == "http.response.body" and not message.get("more_body", False):
+                complete = True
+                connection.answered()
+
+        try:
+            await self.app(scope, receive, counted)
+        finally:
+            if not complete:
+                connection.answered()
+
+
+def server_options(settings: Settings, most: int) -> dict[str, Any]:
+    """What uvicorn is told of connections: bounds for at most so many, and whom to believe."""
+    return {
+        "http": Connections(settings.client_timeout_seconds, most - 1),
+        # Nor another protocol on the same connection, where `websockets` is installed
+        "ws": "none",
+        "limit_concurrency": most,
+        # Ends later than a connection's own, which no byte disarms
+        "timeout_keep_alive": 2 * int(IDLE_SECONDS),
+        "proxy_headers": bool(settings.proxies),
+        "forwarded_allow_ips": settings.proxies,
+    }
+
+
+def most_connections() -> int:
+    """How many connections a process can serve; it then may open as many files as it is let."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MOST_CONNECTIONS + SPARE_FILES
+    if hard != resource.RLIM_INFINITY:
+        wanted = min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    return max(SPARE_FILES // 4, wanted - SPARE_FILES)
