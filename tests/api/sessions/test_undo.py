@@ -5,15 +5,13 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from typing import Any
 
-import psycopg
 import pytest
 from fastapi import FastAPI
 from httpx import AsyncClient, Response
 
-from celeus.operations.sessions.blinding import RoundNumbers
 from tests.api.access.test_blindness import assert_blind
 from tests.api.contract import client_with
-from tests.factories import drawn, judged, known_pool, opened
+from tests.factories import drawn, judged, known_pool, numbers_of, opened
 from tests.keys import key_in
 
 
@@ -54,14 +52,6 @@ async def events_of(client: AsyncClient, session: str) -> list[dict[str, Any]]:
     return found
 
 
-def round_of(database_url: str, session: str, number: int) -> int:
-    """The round in the ledger that a blind key knows by this number."""
-    with psycopg.connect(database_url) as db:
-        query = "SELECT seed FROM sessions WHERE session_id = %s"
-        [seed] = db.execute(query, [session.removeprefix("ses_")]).fetchone() or [b""]
-    return RoundNumbers(seed).round_of(number)
-
-
 async def test_the_last_label_is_replaced_in_the_name_of_the_key_and_answered_blind(
     client: AsyncClient, ann: AsyncClient, database_url: str
 ) -> None:
@@ -76,7 +66,7 @@ async def test_the_last_label_is_replaced_in_the_name_of_the_key_and_answered_bl
     assert (after["revision"], after["estimate"] < before["estimate"]) == (2, True)
     last = (await events_of(client, session))[-1]
     assert (last["kind"], last["round"], last["loss"]) == ("amendment", 3, 0)
-    assert round_of(database_url, session, rounds[-1]) == 3
+    assert numbers_of(database_url, session).shown(3) == rounds[-1]
     assert last["detail"] | {"key": None} == {
         "author": "of a test",
         "reason": "slip of the finger",
@@ -256,7 +246,7 @@ async def test_what_the_losses_have_stopped_is_left_to_who_may_see(
     await client.patch(f"/v1/sessions/{session}", json={"state": "paused"})
     paused = await corrected(ann, session, last["round"], loss=0.0)
     assert (paused.status_code, paused.json()["code"]) == (409, "session_stopped")
-    round_ = round_of(database_url, session, last["round"])
+    round_ = numbers_of(database_url, session).round_of(last["round"])
     seen = await corrected(client, session, round_, loss=0.0)
     assert seen.status_code == 200
     assert (await events_of(client, session))[-1]["detail"]["author"] == "of a test"
