@@ -132,6 +132,7 @@ async def test_the_hidden_prediction_is_not_told_by_repeating_a_label_in_other_w
         assert both.json()["code"] == "observation_conflict"
         assert (await said(eve, session, number, label=0)).status_code == 200
         assert (await said(eve, session, number, label=0)).json()["receipt"]["replayed"]
+        again: dict[str, Any]
         for again in ({"label": 1}, {"label": 2}, {"loss": 0}, {"loss": 1}):
             answer = await said(eve, session, number, **again)
             assert answer.json()["code"] == "observation_conflict"
@@ -165,6 +166,13 @@ async def test_one_key_with_many_workers_holds_a_share_of_the_draws_and_judges_t
     assert (await drawn(bob, session))["state"] == "active"
     assert (await said(eve, session, held[25], loss=1)).status_code == 200, "by any worker"
     assert len((await drawn(eve, session, 2, "one more"))["draws"]) == 1
+
+
+async def test_a_key_may_hold_two_draws_of_the_smallest_session(
+    eve: AsyncClient, client: AsyncClient
+) -> None:
+    session = await opened(client, await known_pool(client, 2))
+    assert len((await drawn(eve, session, 2))["draws"]) == 2
 
 
 async def test_a_key_alone_comes_to_the_end_of_a_small_session(

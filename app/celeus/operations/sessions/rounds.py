@@ -29,6 +29,8 @@ from celeus.settings import Settings
 
 BLIND_WAIT_SECONDS = 10.0
 """When a blind key may ask again: the ends of the others' leases are not its business."""
+LEAST_SHARE = 2
+"""Draws that any key may hold: the labelling page shows one and has the next at hand."""
 
 
 Said = tuple[int | None, bool, float | None]
@@ -282,10 +284,10 @@ def _hand_out(journal: Journal, worker: str, count: int, settings: Settings) -> 
 def _share(state: State, settings: Settings) -> int:
     """Draws of a session that one blind key may hold.
 
-    It follows from what is fixed before the first draw, or else would tell how far the session is.
+    It does not depend on how many are left, which it would tell.
     """
     draws = min(settings.max_draws_out, state.items, state.stopping.budget)
-    return math.ceil(settings.max_share_per_key * draws)
+    return max(LEAST_SHARE, math.ceil(settings.max_share_per_key * draws))
 
 
 async def finish(
