@@ -132,8 +132,8 @@ async def test_the_hidden_prediction_is_not_told_by_repeating_a_label_in_other_w
         assert both.json()["code"] == "observation_conflict"
         assert (await said(eve, session, number, label=0)).status_code == 200
         assert (await said(eve, session, number, label=0)).json()["receipt"]["replayed"]
-        again: dict[str, Any]
-        for again in ({"label": 1}, {"label": 2}, {"loss": 0}, {"loss": 1}):
+        words: list[dict[str, Any]] = [{"label": 1}, {"label": 2}, {"loss": 0}, {"loss": 1}]
+        for again in words:
             answer = await said(eve, session, number, **again)
             assert answer.json()["code"] == "observation_conflict"
     assert predictions == {0, 1, 2}
