@@ -45,11 +45,7 @@ const STILL_TAKEN = {
  * @param {NoticeActions} actions
  * @returns {Notice[]}
  */
-export function noticesOf(
-  { link, outbox, refusal, judging },
-  revised,
-  { keep, login, retry },
-) {
+export function noticesOf({ link, outbox, refusal, judging }, revised, { keep, login, retry }) {
   const kept = outbox.entries.length;
   /** @type {Notice[]} */
   const found = [];
