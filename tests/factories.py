@@ -4,7 +4,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import psycopg
 from httpx import AsyncClient
+
+from celeus.operations.sessions.blinding import RoundNumbers
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,15 @@ async def opened(client: AsyncClient, pool: KnownPool, **settings: Any) -> str: 
     answer = await client.post("/v1/sessions", json={"pool_id": pool.id, **settings})
     assert answer.status_code == 201, answer.text
     return str(answer.json()["id"])
+
+
+def numbers_of(database_url: str, session: str) -> RoundNumbers:
+    """The numbers by which blind keys know the rounds of a session."""
+    with psycopg.connect(database_url) as db:
+        query = "SELECT seed FROM sessions WHERE session_id = %s"
+        found = db.execute(query, [session.removeprefix("ses_")]).fetchone()
+    assert found is not None
+    return RoundNumbers(found[0])
 
 
 async def drawn(

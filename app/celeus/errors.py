@@ -11,7 +11,8 @@
     │   ├── PoolNotFound, SessionNotFound, RoundNotDrawn
     │   └── KeyNotFound, ProjectNotFound
     ├── Conflict        what is kept forbids it                        409
-    │   ├── ObservationConflict, RoundNotJudged, SessionClosed, SessionFixed
+    │   ├── ObservationConflict, RoundNotHeld, RoundNotJudged
+    │   ├── SessionClosed, SessionFixed
     │   ├── NotLastLabel, SessionStopped
     │   ├── EmptyPool, PoolSealed, PoolNotSealed, PoolBusy
     │   ├── KeyRetired, ProjectExists
@@ -163,6 +164,10 @@ class RoundNotDrawn(NotFound):
 
 class ObservationConflict(Conflict):
     """The round already has another loss; correct it with an amendment."""
+
+
+class RoundNotHeld(Conflict):
+    """The round is not this key's to judge; somebody else may have judged it."""
 
 
 class RoundNotJudged(Conflict):

@@ -90,6 +90,12 @@ class Settings(BaseSettings):
     max_draws_out: int = Field(
         default=256, ge=1, description="Draws of one session that may wait for their loss."
     )
+    max_share_per_key: float = Field(
+        default=0.5,
+        gt=0,
+        le=1,
+        description="Share of a session's draws that a blind key may hold.",
+    )
     lease_seconds_default: int = Field(default=300, ge=1)
     forecast_every_rounds: int = Field(
         default=50, ge=0, description="Fewest rounds between two forecasts of labels left; 0: none."

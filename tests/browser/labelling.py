@@ -7,6 +7,7 @@ from typing import Any
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.site import Site
+from tests.factories import numbers_of
 
 ZERO_ONE = {"kind": "zero_one"}
 ITEM = "#item[data-round]"
@@ -62,10 +63,15 @@ def change(site: Site, session: str, **what: object) -> None:
 
 
 def events(site: Site, session: str, kind: str) -> list[dict[str, Any]]:
-    """The events of one kind in a session's ledger."""
+    """The events of one kind in a session's ledger, their rounds by the numbers of its pages."""
     with site.client() as client:
         told = client.get(f"/v1/sessions/{session}/ledger", params={"limit": 1000}).json()
-    return [event for event in told["data"] if event["kind"] == kind]
+    numbers = numbers_of(site.database_url, session)
+    return [
+        event | {"round": numbers.shown(event["round"])}
+        for event in told["data"]
+        if event["kind"] == kind
+    ]
 
 
 def visit(page: Page, session: str) -> Locator:
@@ -77,7 +83,7 @@ def visit(page: Page, session: str) -> Locator:
 
 
 def round_on(page: Page) -> int:
-    """The round of the item that is shown."""
+    """The round of the item that is shown, by the number of a blind key."""
     shown = page.locator(ITEM).get_attribute("data-round")
     assert shown is not None
     return int(shown)

@@ -266,6 +266,8 @@ leases = Table(
     _many_rows_project(),
     Column("worker", Text, nullable=False),
     Column("expires_at", DateTime(timezone=True), nullable=False),
+    # Every key that the draw was handed to, who holds it last.
+    Column("keys", JSONB, nullable=False, server_default=text("'[]'::jsonb")),
 )
 
 labellers = Table(

@@ -7,7 +7,7 @@ from fastapi import FastAPI
 from httpx import AsyncClient, Response
 
 from tests.api.contract import ROUTES, client_with
-from tests.factories import drawn, judged, known_pool, opened
+from tests.factories import drawn, judged, known_pool, labelled, opened
 from tests.keys import key_in
 
 BLIND_TO = {
@@ -111,7 +111,8 @@ async def test_a_labeller_sees_that_it_is_over_and_not_how(
     pool = await known_pool(client, 40)
     session = await opened(client, pool, budget=5)
     async with client_with(app, key_in(database_url, "label")) as labeller:
-        answer = await drawn(labeller, session, 5)
+        await labelled(labeller, session, pool, 3)
+        answer = await drawn(labeller, session, 2)
         listed = [
             {"round": draw["round"], "loss": pool.losses[draw["item"]["index"]]}
             for draw in answer["draws"]
@@ -122,7 +123,7 @@ async def test_a_labeller_sees_that_it_is_over_and_not_how(
         await client.patch(f"/v1/sessions/{session}", json={"state": "closed"})
         refused = await labeller.post(f"/v1/sessions/{session}/observe", json=told)
         assert refused.json()["session"] == {"id": session, "state": "closed"}
-        late = {"round": 1, "loss": 1 - listed[0]["loss"], "worker": "ada"}
+        late = {"round": listed[0]["round"], "loss": 1 - listed[0]["loss"], "worker": "ada"}
         conflict = await labeller.post(f"/v1/sessions/{session}/observe", json=late)
     for answered in (last, refused, conflict):
         assert_blind(answered, [])

@@ -28,7 +28,7 @@ def session_of(items: int) -> CachedSession:
     pool = pool_of(items)
     facts = PoolFacts("00", items, 0.0, 1.0, whole_losses=True)
     plan = make_plan(Claim(precision=0.1), facts, policy_named("uniform"), "00", None)
-    return CachedSession(plan, pool, begin(plan, scores(pool, None), bytes(32)))
+    return CachedSession(plan, pool, begin(plan, scores(pool, None), bytes(32)), bytes(32))
 
 
 async def keep(cache: StateCache, session_id: UUID, session: CachedSession) -> None:

@@ -50,14 +50,31 @@ class Wire:
 
     def round_trips(self) -> int:
         """How often something was sent and then an answer awaited, since the last time asked."""
+        directions = [line[0] for line in self._lines() if line[:1] in {"F", "B"}]
+        return sum(pair == ("F", "B") for pair in pairwise(directions))
+
+    def statements(self) -> int:
+        """How many statements were executed since the last time asked.
+
+        After a rollback the driver forgets what PostgreSQL prepared, if anything was.
+        """
+        sent = ("\tExecute\t", "\tQuery\t")
+        return sum(
+            any(kind in line for kind in sent) and "DEALLOCATE" not in line
+            for line in self._lines()
+        )
+
+    def _lines(self) -> list[str]:
+        """What went to and fro since the last time asked."""
         for driver in self._traced:
             # Its lines are on disk when the library lets go of the file
             driver.pgconn.untrace()
             self._trace(driver)
-        lines = self._path.read_text().splitlines()
-        directions = [line[0] for line in lines[self._read :] if line[:1] in {"F", "B"}]
-        self._read = len(lines)
-        return sum(pair == ("F", "B") for pair in pairwise(directions))
+        with self._path.open() as traced:
+            traced.seek(self._read)
+            lines = traced.read().splitlines()
+            self._read = traced.tell()
+        return lines
 
     def _trace(self, driver: psycopg.AsyncConnection) -> None:
         driver.pgconn.trace(self._file)

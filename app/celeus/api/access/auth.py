@@ -138,7 +138,11 @@ def context_of(request: Request, caller: Caller) -> Context:
     """The context of the caller: bound to its project and key."""
     context = cast("Context", request.app.state.context)
     return replace(
-        context, project_id=caller.project_id, key_id=caller.key_id, browser=caller.browser
+        context,
+        project_id=caller.project_id,
+        key_id=caller.key_id,
+        blind=caller.blind,
+        browser=caller.browser,
     )
 
 

@@ -1,7 +1,6 @@
 """The loop of a judge on the wire: next, observe, and the correction of an observation."""
 
 import json
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -27,6 +26,7 @@ from celeus.errors import (
     NotLastLabel,
     ObservationConflict,
     RoundNotDrawn,
+    RoundNotHeld,
     RoundNotJudged,
     SessionClosed,
     SessionNotFound,
@@ -64,22 +64,27 @@ async def next_draws(context: Labels, session_id: SessionId, body: NextRequest) 
         LossOutsideScale,
         InvalidValue,
         ObservationConflict,
+        RoundNotHeld,
         SessionClosed,
     ),
 )
 async def observe(
     context: Labels, caller: CallerOf, session_id: SessionId, body: Observed
 ) -> Response:
-    """The same judgement again gets the first one's receipt; another is a conflict."""
+    """The same judgement again gets the first one's receipt; another is a conflict.
+
+    A key without scope `read` judges what was handed to it; of any other round it is told one thing
+    only, `round_not_held`, whatever it says of it.
+    """
     if isinstance(body, OneObservation):
         answer = await rounds.observe(
             context, session_id, [body.judgement()], body.worker, body.next
         )
-        receipts: dict[str, Any] = {"receipt": asdict(answer.receipts[0])}
+        receipts: dict[str, Any] = {"receipt": _receipts(answer, blind=caller.blind)[0]}
     else:
         judgements = [one.judgement() for one in body.observations]
         answer = await rounds.observe(context, session_id, judgements, body.worker, body.next)
-        receipts = {"receipts": _receipts(answer.receipts)}
+        receipts = {"receipts": _receipts(answer, blind=caller.blind)}
     return _answer(receipts | _shown(answer, blind=caller.blind))
 
 
@@ -116,12 +121,13 @@ async def amend(
     """Appended with author and reason; a session that had stopped may go on afterwards.
 
     Scope `manage` corrects any round; scope `label` the last one judged with this very key, while
-    the losses have not stopped the session, and in the key's own name.
+    the losses have not stopped the session, and in the key's own name; all others are
+    `not_last_label` to it, drawn and judged or not.
     """
     correction = Correction(body.judgement(), body.author, body.reason)
     own_only = "manage" not in caller.scopes
     answer = await amendments.amend(context, session_id, correction, own_only=own_only)
-    receipt = {"receipt": asdict(answer.receipts[0])}
+    receipt = {"receipt": _receipts(answer, blind=caller.blind)[0]}
     return _answer(receipt | _shown(answer, blind=caller.blind))
 
 
@@ -136,8 +142,10 @@ def _blinded(session: dict[str, Any]) -> dict[str, Any]:
     return {name: session[name] for name in BlindSession.model_fields}
 
 
-def _receipts(receipts: Sequence[rounds.Receipt]) -> list[dict[str, Any]]:
-    return [asdict(receipt) for receipt in receipts]
+def _receipts(answer: Answer, *, blind: bool) -> list[dict[str, Any]]:
+    """A place in the ledger would tell a blind judge how long it is."""
+    hidden = {"sequence": None} if blind else {}
+    return [asdict(receipt) | hidden for receipt in answer.receipts]
 
 
 def _offered(offer: Offer) -> dict[str, Any]:

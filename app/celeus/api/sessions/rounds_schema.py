@@ -39,7 +39,7 @@ Worker = Annotated[
         min_length=1,
         max_length=128,
         pattern=NO_NUL,
-        description="Who judges; its own draws come back to it.",
+        description="Who judges; its own draws come back to it. A name counts within its key.",
     ),
 ]
 RoundNumber = Annotated[int, Field(ge=1, le=2**31 - 1), AS_WHOLE]
@@ -163,7 +163,9 @@ class DrawnItem(BaseModel):
 class HeldDraw(BaseModel):
     """A draw leased to the worker until ``expires_at``."""
 
-    round: int
+    round: int = Field(
+        description="What the judgement names; without scope `read` a number in no order."
+    )
     item: DrawnItem
     expires_at: Time
 
@@ -184,7 +186,9 @@ class ReceiptModel(BaseModel):
     """The judgement is kept; ``replayed`` when it was there before."""
 
     round: int
-    sequence: int
+    sequence: int | None = Field(
+        description="Its place in the ledger; null for a key without scope `read`."
+    )
     replayed: bool
 
 

@@ -64,7 +64,7 @@ class Caller:
 
     @property
     def blind(self) -> bool:
-        """Whether the caller may not see the status of a session."""
+        """Whether the caller may not see where a session stands."""
         return "read" not in self.scopes
 
     def require(self, scope: str) -> None:

@@ -25,8 +25,9 @@ class Context:
     """Created once in `create_app`, bound to the caller, and the first argument of every operation.
 
     An operation sees only what belongs to ``project_id``.
-    ``key_id`` is the caller's key; None where no request came over the wire. ``browser`` is
-    where its holder is signed in; None where the key itself came along. ``signing_key`` is None
+    ``key_id`` is the caller's key; None where no request came over the wire. ``blind``: it may not
+    see where a session stands. ``browser`` is where its holder is signed in; None where the key
+    itself came along. ``signing_key`` is None
     where certificates cannot be issued. ``gates`` bound what is done at once in this process.
     """
 
@@ -41,6 +42,7 @@ class Context:
     gates: Gates
     project_id: UUID = DEFAULT_PROJECT
     key_id: str | None = None
+    blind: bool = False
     browser: Browser | None = None
     signing_key: Ed25519PrivateKey | None = None
     worths: Worths = field(default_factory=Worths)

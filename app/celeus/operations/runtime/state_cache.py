@@ -25,7 +25,7 @@ EVENTS_BETWEEN_COUNTS = 64
 
 @dataclass(slots=True)
 class CachedSession:
-    """A session as of ``state.sequence``: plan, pool, state and the head of its hash chain.
+    """A session as of ``state.sequence``: plan, pool, state, seed, and the head of its hash chain.
 
     ``head`` is that of the ledger's chain then; None until the ledger has been seen under its lock.
     """
@@ -33,6 +33,7 @@ class CachedSession:
     plan: Plan
     pool: Pool
     state: State
+    seed: bytes = field(repr=False)
     head: bytes | None = None
     _bytes: int = 0
     _counted_at: int = -EVENTS_BETWEEN_COUNTS

@@ -13,6 +13,7 @@ from celeus.core.sessions.correction import Refold
 from celeus.core.sessions.state import State
 from celeus.errors import Busy, InvalidValue, NotLastLabel, RoundNotJudged, SessionStopped
 from celeus.operations.runtime.context import Context
+from celeus.operations.sessions.blinding import RoundNumbers
 from celeus.operations.sessions.journal import (
     ROUNDS_FOLDED_INLINE,
     ROUNDS_FOLDED_LOCKED,
@@ -20,7 +21,7 @@ from celeus.operations.sessions.journal import (
     locked,
     rebuild,
 )
-from celeus.operations.sessions.ledger import with_kinds
+from celeus.operations.sessions.ledger import opening_row, with_kinds
 from celeus.operations.sessions.rounds import (
     Answer,
     Judgement,
@@ -55,6 +56,11 @@ class Correction:
         """The ledger's detail, besides the loss."""
         return detail_of(self.judgement) | {"author": self.author, "reason": self.reason}
 
+    def repeats(self, amendment: RowMapping) -> bool:
+        """Whether an amendment of the same round says the same; its key does not matter."""
+        detail = {name: value for name, value in amendment["detail"].items() if name != "key"}
+        return detail == self.detail and self.judgement.loss in {None, amendment["loss"]}
+
 
 async def amend(
     context: Context, session_id: UUID, correction: Correction, *, own_only: bool = False
@@ -65,8 +71,10 @@ async def amend(
     the last one that a worker of this key has judged, and corrected by no other key since; the
     author is the key's name, and a session that its losses have stopped is refused.
     """
-    last = await _last_rounds(context, session_id) if own_only else frozenset()
     correction = await _with_author(context, correction, own_only=own_only)
+    if context.blind:
+        correction = await _with_round(context, session_id, correction)
+    last = await _last_rounds(context, session_id) if own_only else frozenset()
     async with context.states.turn(session_id):
         for attempt in range(ATTEMPTS):
             # Nothing long is begun for what the lock will show to be refused.
@@ -89,17 +97,23 @@ async def amend(
 async def _earlier_receipt(
     db: AsyncConnection, journal: Journal, correction: Correction, *, own_only: bool
 ) -> Receipt | None:
-    """The receipt of the same correction, if it was made before; refuses an invalid one."""
+    """The receipt of the same correction, if it was made before; refuses an invalid one.
+
+    With ``own_only`` what is another's to correct is refused before anything else of it is looked
+    at.
+    """
     judgement = correction.judgement
     must_be_open(journal)
-    loss = loss_of(journal.session, judgement)
-    _must_be_judged(journal, judgement.round)
     latest = await _latest_amendment(db, journal.session_id, judgement.round)
-    if latest is not None and _content(latest) == (loss, correction.detail):
-        return Receipt(judgement.round, latest["sequence"], replayed=True)
-    if own_only:
-        await _must_be_own(db, journal, judgement.round, latest)
-    return None
+    others = latest is not None and latest["detail"].get("key") != journal.key_id
+    repeated = latest is not None and correction.repeats(latest) and not (own_only and others)
+    if own_only and not repeated:
+        await _must_be_own(db, journal, judgement.round, others=others)
+    loss_of(journal.session, judgement)
+    _must_be_judged(journal, judgement.round)
+    if latest is None or not repeated:
+        return None
+    return Receipt(journal.shown(judgement.round), latest["sequence"], replayed=True)
 
 
 async def _append(
@@ -113,7 +127,7 @@ async def _append(
     entry = await journal.step(
         rounds_played, lambda: journal.append(event, correction.detail, ready)
     )
-    return Receipt(judgement.round, entry.sequence, replayed=False)
+    return Receipt(journal.shown(judgement.round), entry.sequence, replayed=False)
 
 
 def _rounds(state: State, round_: int, ready: Refold | None) -> int:
@@ -139,6 +153,14 @@ async def _with_author(context: Context, correction: Correction, *, own_only: bo
     return replace(correction, author=name)
 
 
+async def _with_round(context: Context, session_id: UUID, correction: Correction) -> Correction:
+    """Set the round that a blind key knows by another number."""
+    async with context.transaction() as db:
+        opening = await opening_row(db, context.project_id, session_id)
+    round_ = RoundNumbers(bytes(opening["seed"])).round_of(correction.judgement.round)
+    return replace(correction, judgement=replace(correction.judgement, round=round_))
+
+
 async def _last_rounds(context: Context, session_id: UUID) -> frozenset[int]:
     """The rounds that the workers of this key have judged last, one each."""
     params = {"session_id": session_id, "key_id": context.key_id}
@@ -146,9 +168,7 @@ async def _last_rounds(context: Context, session_id: UUID) -> frozenset[int]:
         return frozenset((await db.execute(_LAST, params)).scalars())
 
 
-async def _must_be_own(
-    db: AsyncConnection, journal: Journal, round_: int, latest: RowMapping | None
-) -> None:
+async def _must_be_own(db: AsyncConnection, journal: Journal, round_: int, *, others: bool) -> None:
     """Refuse to correct another round than a worker's last one, or when losses have spoken.
 
     A blind judge is told nothing that depends on the losses but such a stop. A correction made
@@ -156,14 +176,14 @@ async def _must_be_own(
     session is paused. What somebody else has corrected is their word, and no longer the judge's.
     """
     params = {"session_id": journal.session_id, "key_id": journal.key_id}
-    others = latest is not None and latest["detail"].get("key") != journal.key_id
-    if others or round_ not in (await db.execute(_LAST, params)).scalars().all():
+    last = (await db.execute(_LAST, params)).scalars().all()
+    if others or round_ not in last:
         raise NotLastLabel(
-            f"round {round_} is not the last that this key judged; correcting another one needs"
-            " a key with scope manage",
+            f"round {journal.shown(round_)} is not the last that this key judged; correcting"
+            " another one needs a key with scope manage",
             field="round",
             rule="the last round judged with this key",
-            value=round_,
+            value=journal.shown(round_),
         )
     if journal.state.stop_reason in STOPPED_BY_LOSSES:
         raise SessionStopped(
@@ -188,10 +208,8 @@ async def _refold_ahead(
         if (await db.execute(_OPEN, params)).scalar_one_or_none() is None:
             return None
         latest = await _latest_amendment(db, session_id, judgement.round)
-    if latest is not None:
-        loss, detail = _content(latest)
-        if detail == correction.detail and judgement.loss in {None, loss}:
-            return None
+    if latest is not None and correction.repeats(latest):
+        return None
     ready = None
     for _ in range(ATTEMPTS):
         ready = await _catch_up(context, session_id, judgement)
@@ -233,12 +251,6 @@ def _must_be_judged(journal: Journal, round_: int) -> None:
             rule="a judged round",
             value=round_,
         )
-
-
-def _content(amendment: RowMapping) -> tuple[float | None, dict[str, Any]]:
-    """Loss and detail without the key: a retry may use another one."""
-    detail = {name: value for name, value in amendment["detail"].items() if name != "key"}
-    return amendment["loss"], detail
 
 
 async def _latest_amendment(

@@ -117,11 +117,12 @@ _APPEND = """
     ), returned AS (
         DELETE FROM leases WHERE session_id = %(session_id)s AND round = ANY(%(judged)s::int[])
     ), granted AS (
-        INSERT INTO leases (project_id, session_id, round, worker, expires_at)
+        INSERT INTO leases (project_id, session_id, round, worker, expires_at, keys)
         SELECT %(project_id)s, %(session_id)s, lease.* FROM json_to_recordset(%(leases)s::json)
-            AS lease(round int, worker text, expires_at timestamptz)
+            AS lease(round int, worker text, expires_at timestamptz, keys jsonb)
         ON CONFLICT (session_id, round)
-        DO UPDATE SET worker = excluded.worker, expires_at = excluded.expires_at
+        DO UPDATE SET worker = excluded.worker, expires_at = excluded.expires_at,
+            keys = excluded.keys
     ), tallied AS (
         INSERT INTO labellers (project_id, session_id, key_id, worker, labels, last_round)
         SELECT %(project_id)s, %(session_id)s, one.*

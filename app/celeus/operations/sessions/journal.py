@@ -28,6 +28,7 @@ from celeus.operations.pools.pools import load_pool
 from celeus.operations.runtime.context import Context, one_snapshot
 from celeus.operations.runtime.state_cache import CachedSession, Slot
 from celeus.operations.runtime.status import SessionRecord, status_document
+from celeus.operations.sessions.blinding import RoundNumbers
 from celeus.operations.sessions.ledger import (
     Entry,
     Lease,
@@ -54,6 +55,7 @@ class Journal:
 
     project_id: UUID
     key_id: str | None
+    blind: bool
     session_id: UUID
     pool_id: UUID
     slot: Slot
@@ -119,12 +121,27 @@ class Journal:
         self.slot.ahead = True
         return await asyncio.to_thread(append)
 
+    @property
+    def key(self) -> str:
+        """The caller's key as leases name it."""
+        return self.key_id or ""
+
     def lease(self, round_: int, worker: str) -> Lease:
-        """Lease the draw of ``round_`` to ``worker`` from now on."""
-        lease = Lease(round_, worker, self.now + timedelta(seconds=self.lease_seconds))
+        """Lease the draw of ``round_`` to ``worker`` of the caller's key from now on."""
+        earlier = self.leases[round_].keys if round_ in self.leases else []
+        keys = [key for key in earlier if key != self.key] + [self.key]
+        lease = Lease(round_, worker, self.now + timedelta(seconds=self.lease_seconds), keys)
         self.leases[round_] = lease
         self.new_leases.append(lease)
         return lease
+
+    def shown(self, round_: int) -> int:
+        """The number of a round as the caller knows it."""
+        return RoundNumbers(self.session.seed).shown(round_) if self.blind else round_
+
+    def round_of(self, shown: int) -> int:
+        """The round that the caller knows by this number."""
+        return RoundNumbers(self.session.seed).round_of(shown) if self.blind else shown
 
     @property
     def changed(self) -> bool:
@@ -216,7 +233,7 @@ async def rebuild(context: Context, session_id: UUID) -> CachedSession:
         state = begin(plan, scores(whole_pool, plan.strategy), bytes(row["seed"]))
         return replay(plan, state, events)
 
-    return CachedSession(plan, whole_pool, await asyncio.to_thread(fold))
+    return CachedSession(plan, whole_pool, await asyncio.to_thread(fold), bytes(row["seed"]))
 
 
 def _journal(
@@ -237,10 +254,13 @@ def _journal(
         if event["kind"] == 0:
             now = event["at"]
         elif event["kind"] == -1:
-            leases[event["round"]] = Lease(event["round"], event["worker"], event["at"])
+            leases[event["round"]] = Lease(
+                event["round"], event["worker"], event["at"], event["detail"]
+            )
     return Journal(
         project_id=context.project_id,
         key_id=context.key_id,
+        blind=context.blind,
         session_id=session_id,
         pool_id=row["pool_id"],
         slot=slot,

@@ -29,11 +29,21 @@ MOST_EVENTS = 2**31 - 1
 
 @dataclass(slots=True)
 class Lease:
-    """A lease: which worker holds an unjudged draw, and until when (the database's clock)."""
+    """A lease: who holds an unjudged draw, and until when (the database's clock).
+
+    A worker's name counts within its key. ``keys`` are all that ever held the draw, the holder's
+    last; a caller without a key is "".
+    """
 
     round: int
     worker: str
     expires_at: datetime
+    keys: list[str]
+
+    @property
+    def holder(self) -> tuple[str, str]:
+        """Key and worker; the key is "" in leases older than keys."""
+        return (self.keys[-1] if self.keys else "", self.worker)
 
 
 @dataclass(slots=True)
@@ -218,7 +228,7 @@ _LOOK = """
            NULL::int AS item, NULL::float8 AS q, NULL::bytea AS strata_q, NULL::int AS seen,
            NULL::float8 AS loss, NULL::jsonb AS detail, NULL::text AS worker
     UNION ALL
-    SELECT -1, expires_at, NULL, round, NULL, NULL, NULL, NULL, NULL, NULL, worker
+    SELECT -1, expires_at, NULL, round, NULL, NULL, NULL, NULL, NULL, keys, worker
     FROM leases WHERE session_id = %(session_id)s
     UNION ALL
     SELECT kind, at, sequence, round, item, q, strata_q, seen, loss, detail, NULL

@@ -1,8 +1,8 @@
 """Draw the next items of a session, and observe their judgements."""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
@@ -10,15 +10,31 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.ledger import Observation, Unjudgeable
 from celeus.core.sessions.rounds import PENDING
-from celeus.core.sessions.state import can_draw, propose, rounds_to_fold
-from celeus.errors import InvalidValue, ObservationConflict, RoundNotDrawn, SessionClosed
+from celeus.core.sessions.state import State, can_draw, propose, rounds_to_fold
+from celeus.errors import (
+    InvalidValue,
+    ObservationConflict,
+    RoundNotDrawn,
+    RoundNotHeld,
+    SessionClosed,
+)
 from celeus.operations.runtime.context import Context
 from celeus.operations.runtime.state_cache import CachedSession
 from celeus.operations.runtime.status import announce, session_state
 from celeus.operations.sessions.append import write
+from celeus.operations.sessions.blinding import judged_by, predecessors
 from celeus.operations.sessions.journal import Journal, locked
 from celeus.operations.sessions.ledger import Lease, moment
 from celeus.settings import Settings
+
+BLIND_WAIT_SECONDS = 10.0
+"""When a blind key may ask again: the ends of the others' leases are not its business."""
+LEAST_SHARE = 2
+"""Draws that any key may hold: the labelling page shows one and has the next at hand."""
+
+
+Said = tuple[int | None, bool, float | None]
+"""A judgement in its judge's words: label, whether unjudgeable, loss."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +94,15 @@ async def observe(
     """Append judgements, all or none, and lease ``count`` next draws in the same transaction.
 
     The same judgement again gets the receipt of the first. Refuses rounds never drawn, another
-    judgement than the first, losses outside the scale, and a closed session.
+    judgement than the first, losses outside the scale, a closed session, and to a blind key rounds
+    that it was not handed, in one way.
     """
     async with locked(context, session_id) as (journal, db):
-        fresh = _fresh(journal, judgements)
+        said: dict[int, Said] | None = None
+        if journal.blind:
+            judgements = [replace(it, round=journal.round_of(it.round)) for it in judgements]
+            said = await _said_before(db, journal, {it.round for it in judgements})
+        fresh = _fresh(journal, judgements, said)
         rounds = rounds_to_fold(journal.state, fresh) + count
 
         def step() -> tuple[list[Receipt], list[Lease]]:
@@ -96,23 +117,65 @@ async def observe(
     return Answer(receipts, document, offer)
 
 
-def _fresh(journal: Journal, judgements: Sequence[Judgement]) -> dict[int, float | None]:
-    """The losses of rounds not judged before; every judgement is checked."""
+async def _said_before(
+    db: AsyncConnection, journal: Journal, rounds: Collection[int]
+) -> dict[int, Said]:
+    """What the caller's key has said of those of the rounds that it judged.
+
+    Refuses, all in one way, rounds that neither it nor a predecessor of it was ever handed, and
+    those that somebody else has judged.
+    """
+    held_by = {lease.round: lease.keys for lease in journal.leases.values()}
+    missing = {it for it in rounds if journal.key not in held_by.get(it, ())}
+    if not missing:
+        return {}
+    judged = await judged_by(db, journal.session_id, journal.key_id, sorted(missing))
+    earlier = await predecessors(db, journal.key_id)
+    for round_ in missing - judged.keys():
+        if earlier.isdisjoint(held_by.get(round_, ())):
+            raise RoundNotHeld(
+                f"round {journal.shown(round_)} is not this key's to judge: it was not handed to"
+                " the key, or somebody else has judged it",
+                field="round",
+                rule="a round that `next` handed to this key",
+                value=journal.shown(round_),
+            )
+    return {
+        round_: (row["detail"].get("label"), "unjudgeable" in row["detail"], row["loss"])
+        for round_, row in judged.items()
+    }
+
+
+def _fresh(
+    journal: Journal, judgements: Sequence[Judgement], said: dict[int, Said] | None
+) -> dict[int, float | None]:
+    """The losses of rounds not judged before; every judgement is checked.
+
+    Those who see the session may say a judgement in another way, by the loss that follows from a
+    label. With ``said`` the words are compared: what follows from a label is hidden.
+    """
     losses = [loss_of(journal.session, judgement) for judgement in judgements]
     fresh: dict[int, float | None] = {}
     for judgement, loss in zip(judgements, losses, strict=True):
-        earlier = journal.state.rounds[judgement.round - 1].answer
-        earlier = fresh.get(judgement.round, PENDING) if earlier is PENDING else earlier
-        if earlier is PENDING:
+        round_ = judgement.round
+        answer = journal.state.rounds[round_ - 1].answer
+        if answer is PENDING and round_ not in fresh:
             must_be_open(journal)
-            fresh[judgement.round] = loss
-        elif earlier != loss:
+            fresh[round_] = loss
+            if said is not None:
+                said[round_] = _words(judgement, loss)
+            continue
+        if said is None:
+            same = loss == (fresh[round_] if answer is PENDING else answer)
+        else:
+            same = _words(judgement, loss) == said[round_]
+        if not same:
             raise ObservationConflict(
-                f"round {judgement.round} already has another judgement; correct it with an"
+                f"round {journal.shown(round_)} already has another judgement; correct it with an"
                 " amendment",
                 field="round",
                 rule="one judgement per round",
-                value=judgement.round,
+                value=journal.shown(round_),
             )
     return fresh
 
@@ -133,8 +196,12 @@ def _take(
             detail = detail_of(judgement) | {"worker": worker}
             journal.append(_event(judgement.round, loss), detail)
         answered_at = journal.state.rounds.answered_at[judgement.round - 1]
-        receipts.append(Receipt(judgement.round, answered_at, replayed=replayed))
+        receipts.append(Receipt(journal.shown(judgement.round), answered_at, replayed=replayed))
     return receipts
+
+
+def _words(judgement: Judgement, loss: float | None) -> Said:
+    return (judgement.label, judgement.unjudgeable is not None, loss)
 
 
 def _event(round_: int, loss: float | None) -> Observation | Unjudgeable:
@@ -185,12 +252,20 @@ def must_be_open(journal: Journal) -> None:
 
 
 def _hand_out(journal: Journal, worker: str, count: int, settings: Settings) -> list[Lease]:
-    """Lease up to ``count`` draws to ``worker``, in order of their rounds."""
+    """Lease up to ``count`` draws to ``worker`` of the caller's key, in order of their rounds.
+
+    A blind key gets new ones, and expired ones of others, while its share is not used up.
+    """
     count = min(count, settings.max_draws_per_worker)
     if session_state(journal.lifecycle, journal.state) != "active":
         return []
     standing = sorted(journal.leases.values(), key=lambda lease: lease.round)
-    own = [it for it in standing if it.worker == worker and it.expires_at > journal.now]
+    live = [it for it in standing if it.expires_at > journal.now]
+    own = [it for it in live if it.holder == (journal.key, worker)][:count]
+    if journal.blind:
+        held = sum(it.holder[0] == journal.key for it in live)
+        most = _share(journal.state, settings) - held
+        count = min(count, len(own) + max(0, most))
     expired = [it for it in standing if it.expires_at <= journal.now]
     leases = [journal.lease(it.round, worker) for it in (own + expired)[:count]]
     while (
@@ -204,6 +279,15 @@ def _hand_out(journal: Journal, worker: str, count: int, settings: Settings) -> 
     leases.sort(key=lambda lease: lease.round)
     journal.item_indices = [journal.state.rounds[it.round - 1].draw.item for it in leases]
     return leases
+
+
+def _share(state: State, settings: Settings) -> int:
+    """Draws of a session that one blind key may hold.
+
+    It does not depend on how many are left, which it would tell.
+    """
+    draws = min(settings.max_draws_out, state.items, state.stopping.budget)
+    return max(LEAST_SHARE, math.ceil(settings.max_share_per_key * draws))
 
 
 async def finish(
@@ -231,7 +315,7 @@ def _offer(
     state = session_state(journal.lifecycle, journal.state)
     draws = [
         {
-            "round": lease.round,
+            "round": journal.shown(lease.round),
             "item": items[journal.state.rounds[lease.round - 1].draw.item],
             "expires_at": moment(lease.expires_at),
         }
@@ -239,5 +323,7 @@ def _offer(
     ]
     if draws or state != "active" or not want_draws:
         return Offer(state, draws, None)
+    if journal.blind:
+        return Offer("all_leased", [], min(BLIND_WAIT_SECONDS, float(journal.lease_seconds)))
     waits = [(it.expires_at - journal.now).total_seconds() for it in journal.leases.values()]
     return Offer("all_leased", [], max(1.0, math.ceil(min(waits, default=1.0))))

@@ -145,7 +145,7 @@ async def open_session(
             if plan.precision is None and not plan.questions:
                 document = document | {"warnings": [*document["warnings"], ENDLESS]}
             await keep(db, context, once, document)
-        slot.session = CachedSession(plan, pool, state)
+        slot.session = CachedSession(plan, pool, state, seed)
     return document
 
 

@@ -148,16 +148,7 @@ function render() {
   byId("count").textContent = String(counted + outbox.labels);
   const seen = { link, outbox, refusal, judging: draw !== null };
   const revised = revising && last !== null ? wordsOf(last.said, formOf(last.draw)) : null;
-  showNotices(
-    noticesOf(seen, revised, { keep, login: loginPath(), retry: () => link.retry(), adopt }),
-  );
-}
-
-/** @param {string} stranger */
-function adopt(stranger) {
-  outbox.adopt(stranger);
-  link.retry();
-  render();
+  showNotices(noticesOf(seen, revised, { keep, login: loginPath(), retry: () => link.retry() }));
 }
 
 /* The label that may be taken back, also after a reload */

@@ -4,7 +4,9 @@ import { el } from "../dom.js";
 
 /** @type {Record<string, string>} */
 const REFUSED = {
-  observation_conflict: "Somebody else has judged that item meanwhile; their label stands.",
+  observation_conflict: "That item has another label already, and that one stands.",
+  round_not_held:
+    "Somebody else has judged that item meanwhile, or another key was given it. Your label is not needed.",
   session_closed:
     "The session was closed before your last label arrived, so it was not accepted. The session does not need it.",
   session_stopped:
@@ -33,7 +35,6 @@ const STILL_TAKEN = {
  * @property {() => void} keep
  * @property {string} login
  * @property {() => void} retry
- * @property {(name: string) => void} adopt
  */
 
 /**
@@ -44,11 +45,7 @@ const STILL_TAKEN = {
  * @param {NoticeActions} actions
  * @returns {Notice[]}
  */
-export function noticesOf(
-  { link, outbox, refusal, judging },
-  revised,
-  { keep, login, retry, adopt },
-) {
+export function noticesOf({ link, outbox, refusal, judging }, revised, { keep, login, retry }) {
   const kept = outbox.entries.length;
   /** @type {Notice[]} */
   const found = [];
@@ -82,15 +79,10 @@ export function noticesOf(
   }
   if (judging && link.state in STILL_TAKEN) found.push({ words: STILL_TAKEN[link.state] });
   for (const [name, count] of outbox.strangers()) {
-    const send = el(
-      "button",
-      { type: "button", class: "button small", on: { click: () => adopt(name) } },
-      "Send as mine",
-    );
     found.push({
       tone: "warning",
       words: `${labels(count)} of “${name}” ${count === 1 ? "waits" : "wait"} in this browser, unsent.`,
-      action: send,
+      action: el("a", { class: "button small", href: login }, `Sign in as ${name}`),
     });
   }
   return found;

@@ -90,9 +90,9 @@ export class Outbox {
   }
 
   /** Take over what closed windows of this name have left; returns how many judgements. */
-  adopt(name = this.name) {
+  adopt() {
     let taken = 0;
-    for (const [place, kept] of leftBehind(this.session, name)) {
+    for (const [place, kept] of leftBehind(this.session, this.name)) {
       if (place === this.place) continue;
       this.entries.unshift(...kept.entries);
       taken += kept.entries.length;
