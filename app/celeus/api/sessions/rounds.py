@@ -1,6 +1,5 @@
 """The loop of a judge on the wire: next, observe, and the correction of an observation."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated, Any
@@ -10,6 +9,7 @@ from fastapi import APIRouter, Request, Response, Security
 
 from celeus.api.access.auth import context_of
 from celeus.api.access.parameters import CallerOf, Labels, SessionId
+from celeus.api.pools.items import item_members
 from celeus.api.sessions.rounds_schema import (
     AmendmentRequest,
     NextAnswer,
@@ -48,7 +48,10 @@ router = APIRouter(prefix="/v1/sessions", tags=["rounds"], route_class=JsonRoute
     responses=responses(SessionNotFound),
 )
 async def next_draws(context: Labels, session_id: SessionId, body: NextRequest) -> Response:
-    """Own unexpired draws first (their lease is renewed), then expired ones, then new ones."""
+    """Own unexpired draws first (their lease is renewed), then expired ones, then new ones.
+
+    The list ends early behind 4 MiB of payloads; the rest comes when these are judged.
+    """
     offer = await rounds.next_draws(context, session_id, body.worker, body.count)
     return _answer(_offered(offer))
 
@@ -141,14 +144,10 @@ def _receipts(receipts: Sequence[rounds.Receipt]) -> list[dict[str, Any]]:
 
 
 def _offered(offer: Offer) -> dict[str, Any]:
-    return {"state": offer.state, "draws": offer.draws, "retry_after": offer.retry_after}
+    draws = [draw | {"item": item_members(draw["item"])} for draw in offer.draws]
+    return {"state": offer.state, "draws": draws, "retry_after": offer.retry_after}
 
 
 def _answer(body: dict[str, Any]) -> Response:
     """Already plain values: validating them again would cost more than the fold."""
-    try:
-        content = orjson.dumps(body)
-    except orjson.JSONEncodeError:
-        # A payload may hold whole numbers beyond 64 bits.
-        content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
-    return Response(content, media_type="application/json")
+    return Response(orjson.dumps(body), media_type="application/json")
