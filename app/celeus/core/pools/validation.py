@@ -161,7 +161,7 @@ def is_text(value: object) -> bool:
 
 def encode_payload(payload: object) -> bytes | None:
     """Canonical JSON of a payload, None where it is not one."""
-    if not isinstance(payload, (dict, str)):
+    if not isinstance(payload, (dict, str)) or _is_wide(payload):
         return None
     try:
         encoded = canonical_json(payload)
@@ -178,11 +178,9 @@ def encode_payload(payload: object) -> bytes | None:
 
 
 def _is_costly(payload: object, encoded: bytes) -> bool:
-    """Deeper, wider or longer than its readers should have to bear; few have to be searched."""
+    """Deeper or longer than its readers should have to bear; few have to be searched."""
     opened = encoded.count(b"{") + encoded.count(b"[")
     if opened > MAX_PAYLOAD_DEPTH and _is_deep(payload):
-        return True
-    if opened + encoded.count(b",") > MAX_PAYLOAD_VALUES and _width(payload) > MAX_PAYLOAD_VALUES:
         return True
     return bool(_SMALL.search(encoded)) and len(encoded) + _zeros(payload) > MAX_PAYLOAD_BYTES
 
@@ -195,11 +193,17 @@ def _is_deep(value: object, levels: int = MAX_PAYLOAD_DEPTH) -> bool:
     return levels == 0 or any(_is_deep(one, levels - 1) for one in inner)
 
 
-def _width(value: object) -> int:
-    """Members and elements of all levels."""
-    if not isinstance(value, (dict, list)):
-        return 0
-    return len(value) + sum(map(_width, value.values() if isinstance(value, dict) else value))
+def _is_wide(payload: object) -> bool:
+    """More than MAX_PAYLOAD_VALUES members and elements; no further are looked at."""
+    waiting, count = [payload], 0
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, (dict, list)):
+            count += len(value)
+            if count > MAX_PAYLOAD_VALUES:
+                return True
+            waiting.extend(value.values() if isinstance(value, dict) else value)
+    return False
 
 
 def _zeros(value: object) -> int:
@@ -213,10 +217,10 @@ def _zeros(value: object) -> int:
 
 def _payload_fault(payload: object) -> Violation:
     """What is wrong with a payload that cannot be encoded, at the number where it is one."""
+    if _is_wide(payload):
+        return "payload", WIDTH_RULE, payload
     if _is_deep(payload):
         return "payload", DEPTH_RULE, payload
-    if _width(payload) > MAX_PAYLOAD_VALUES:
-        return "payload", WIDTH_RULE, payload
     if isinstance(payload, dict):
         large = next(_large_numbers("payload", payload), None)
         if large is not None:
