@@ -42,6 +42,7 @@ async def write(db: AsyncConnection, journal: Journal, status: dict[str, Any]) -
             "now": journal.now,
             "sequence": state.sequence,
             "revision": journal.revision,
+            "folded_before": journal.folded_before,
             "lifecycle": journal.lifecycle,
             "state": status["state"],
             "precision": state.stopping.precision,
@@ -111,9 +112,14 @@ _APPEND = """
                point.estimate, point.lower, point.upper
         FROM json_to_recordset(%(points)s::json)
              AS point(round int, estimate float8, lower float8, upper float8)
+    ), carried AS (
+        UPDATE trajectory SET revision = %(revision)s
+        WHERE session_id = %(session_id)s AND revision < %(revision)s
+          AND round <= %(folded_before)s
     ), outdated AS (
         DELETE FROM trajectory
         WHERE session_id = %(session_id)s AND revision < %(revision)s
+          AND round > %(folded_before)s
     ), returned AS (
         DELETE FROM leases WHERE session_id = %(session_id)s AND round = ANY(%(judged)s::int[])
     ), granted AS (

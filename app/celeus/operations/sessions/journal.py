@@ -21,8 +21,8 @@ from celeus.core.certificates.chain import chain_head, chain_next
 from celeus.core.ledger import Amendment, Event, Observation, Unjudgeable
 from celeus.core.plans.plan import Plan, plan_from
 from celeus.core.pools.surrogates import scores
-from celeus.core.sessions.correction import Refold, corrected
-from celeus.core.sessions.state import State, apply, begin, replay
+from celeus.core.sessions.correction import Checkpoints, Refold, caught_up, corrected
+from celeus.core.sessions.state import State, apply, begin
 from celeus.errors import Busy
 from celeus.operations.pools.pools import load_pool
 from celeus.operations.runtime.context import Context, one_snapshot
@@ -93,17 +93,19 @@ class Journal:
         if self.key_id is not None:
             detail = (detail or {}) | {"key": self.key_id}
         self.slot.ahead = True
+        checkpoints = self.session.checkpoints
         if isinstance(event, Amendment):
-            self.session.state = corrected(self.plan, self.state, event, ready)
+            self.session.state = corrected(self.plan, self.state, event, ready, checkpoints)
         else:
             self.session.state = apply(self.plan, self.state, event)
+            checkpoints.note(self.state.engine, self.state.fold)
         entry = Entry(self.state.sequence, event, self.now, detail)
         self.entries.append(entry)
         if self.head is not None:
             self.head = self.session.head = chain_next(self.head, entry.record)
         if isinstance(event, Amendment):
             self.revision += 1
-            self.folded_before = 0
+            self.folded_before = min(self.folded_before, event.round - 1)
         if isinstance(event, Observation | Unjudgeable):
             self.judged.append(event.round)
             self.leases.pop(event.round, None)
@@ -212,11 +214,14 @@ async def rebuild(context: Context, session_id: UUID) -> CachedSession:
     plan = plan_from(row["plan"])
     whole_pool = pool
 
+    checkpoints = Checkpoints()
+
     def fold() -> State:
         state = begin(plan, scores(whole_pool, plan.strategy), bytes(row["seed"]))
-        return replay(plan, state, events)
+        return caught_up(plan, state, events, checkpoints)
 
-    return CachedSession(plan, whole_pool, await asyncio.to_thread(fold))
+    state = await asyncio.to_thread(fold)
+    return CachedSession(plan, whole_pool, state, checkpoints=checkpoints)
 
 
 def _journal(
@@ -288,8 +293,9 @@ async def _catch_up(slot: Slot, missed: list[Event], head: bytes | None) -> None
     if not missed:
         return
     slot.ahead = True
-    if len(missed) > ROUNDS_FOLDED_INLINE:
-        await asyncio.to_thread(replay, session.plan, session.state, missed)
+    parts = session.plan, session.state, missed, session.checkpoints
+    if len(missed) > ROUNDS_FOLDED_INLINE or any(isinstance(one, Amendment) for one in missed):
+        await asyncio.to_thread(caught_up, *parts)
     else:
-        replay(session.plan, session.state, missed)
+        caught_up(*parts)
     slot.ahead = False
