@@ -9,14 +9,16 @@ from typing import Any
 
 import psycopg
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from fastapi import FastAPI
 from httpx import ASGITransport, AsyncClient, Response
 
 from celeus.core.certificates.chain import chain_head, chain_start
-from celeus.core.certificates.document import digest_of
+from celeus.core.certificates.document import Account, certificate, digest_of
 from celeus.core.certificates.ed25519 import public_from_pem
 from celeus.core.certificates.verify import verify
 from celeus.main import create_app
+from celeus.operations.certificates import issue
 from celeus.operations.certificates.npz import read_archive
 from celeus.settings import Settings
 from tests.clients import serving
@@ -106,6 +108,42 @@ async def test_nothing_happening_the_bytes_stay_the_same(client: AsyncClient) ->
     final = await _certificate(client, session)
     await asyncio.sleep(0.01)
     assert await _certificate(client, session) == final
+
+
+async def test_a_certificate_is_made_once_for_as_long_as_nothing_happens(
+    client: AsyncClient, app: FastAPI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[int] = []
+
+    def counted(account: Account, key: Ed25519PrivateKey) -> bytes:
+        made.append(len(account.records))
+        return certificate(account, key)
+
+    monkeypatch.setattr(issue, "certificate", counted)
+    pool = await known_pool(client)
+    session = await opened(client, pool)
+    await labelled(client, session, pool, 3)
+    path = f"/v1/sessions/{session}/certificate"
+    first = await client.get(path)
+    assert (await client.get(path)).content == first.content
+    assert (await client.post(path)).content == first.content
+    known = {"If-None-Match": first.headers["ETag"]}
+    assert (await client.get(path, headers=known)).status_code == 304
+    assert len(made) == 1
+    # Bytes that had to make room are not needed to say that they are known.
+    app.state.context.certificates._kept.clear()
+    again = await client.get(path, headers=known)
+    assert (again.status_code, again.headers["ETag"]) == (304, first.headers["ETag"])
+    assert (await client.get(path, headers={"If-None-Match": "*"})).status_code == 304
+    assert len(made) == 1
+    await labelled(client, session, pool, 1)
+    other = await client.get(path, headers=known)
+    assert (other.status_code, len(made)) == (200, 2)
+    assert other.headers["Content-Length"] == str(len(other.content))
+    await client.patch(f"/v1/sessions/{session}", json={"state": "closed"})
+    final = await client.get(path)
+    assert (final.json()["final"], len(made)) == (True, 3)
+    assert final.headers["ETag"] == f'"{digest_of(final.content)}"'
 
 
 @pytest.mark.parametrize("closed", [False, True])

@@ -1,5 +1,6 @@
 """Ledger rows: read them under the lock, convert rows to events and back."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from psycopg.rows import dict_row
 from sqlalchemy import RowMapping, TextClause, bindparam, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from celeus.core.canonical import canonical_json
 from celeus.core.certificates import chain
 from celeus.core.ledger import Amendment, Change, Draw, Event, Observation, Unjudgeable
 from celeus.errors import SessionNotFound
@@ -119,15 +121,32 @@ async def opening_row(db: AsyncConnection, project_id: UUID, session_id: UUID) -
 
 async def events_of(db: AsyncConnection, session_id: UUID) -> list[Event]:
     """Every event so far, in order."""
-    return [event_from(row) async for row in _rows(db, session_id, MOST_EVENTS)]
+    pages = _pages(db, session_id, MOST_EVENTS)
+    return [event_from(row) async for page in pages for row in page]
 
 
-async def records_of(db: AsyncConnection, session_id: UUID, until: int) -> list[dict[str, Any]]:
-    """The events up to sequence ``until`` as the hash chain takes them."""
-    return [record_from(row) async for row in _rows(db, session_id, until)]
+async def records_of(
+    db: AsyncConnection, session_id: UUID, until: int
+) -> tuple[list[bytes], str | None]:
+    """The events up to sequence ``until`` as the hash chain takes them, and the last one's time.
+
+    Each is canonical JSON: thousands of them are a fraction of their size as objects.
+    """
+    records: list[bytes] = []
+    last = None
+    async for page in _pages(db, session_id, until):
+        records += await asyncio.to_thread(_encoded, page)
+        last = moment(page[-1]["at"])
+    return records, last
 
 
-async def _rows(db: AsyncConnection, session_id: UUID, until: int) -> AsyncIterator[dict[str, Any]]:
+def _encoded(rows: list[dict[str, Any]]) -> list[bytes]:
+    return [canonical_json(record_from(row)) for row in rows]
+
+
+async def _pages(
+    db: AsyncConnection, session_id: UUID, until: int
+) -> AsyncIterator[list[dict[str, Any]]]:
     """The ledger's rows up to sequence ``until``, read in pages to keep other requests going.
 
     Events are only ever added, so that pages read one after the other are one ledger.
@@ -138,8 +157,8 @@ async def _rows(db: AsyncConnection, session_id: UUID, until: int) -> AsyncItera
         params = {"session_id": session_id, "after": after, "until": min(after + PAGE, until)}
         cursor = await raw.cursor(row_factory=dict_row).execute(_PAGE, params)
         rows = await cursor.fetchall()
-        for row in rows:
-            yield row
+        if rows:
+            yield rows
         if len(rows) < PAGE:
             return
         after += PAGE
