@@ -17,8 +17,7 @@ from celeus.api.access.parameters import CallerOf, Manages, OpenContext, Reads, 
 from celeus.api.sessions.schema import Time
 from celeus.api.wire.etags import KnownTags, still_holds
 from celeus.api.wire.problems import responses
-from celeus.api.wire.uploads import spooled, too_large
-from celeus.core.certificates.document import Issued
+from celeus.api.wire.uploads import spooled, too_large, unless_gone
 from celeus.core.certificates.ed25519 import ALGORITHM, public_to_pem
 from celeus.errors import (
     Busy,
@@ -33,6 +32,7 @@ from celeus.errors import (
 )
 from celeus.operations.certificates import issue
 from celeus.operations.certificates.signing_keys import public_key_in
+from celeus.operations.runtime.remembered import Issued
 from celeus.operations.runtime.verifications import bounds_of, report_on
 
 router = APIRouter(tags=["certificates"])
@@ -243,17 +243,21 @@ async def verify_certificate(
     """Of this service or any other: nothing is looked up, all is computed from what you send.
 
     The body is the certificate's bytes, or a form with `certificate`, and with `pool` (the answer
-    of `columns.npz`) and `key` if you like. An answer 200 is a report; read its `valid`.
+    of `columns.npz`) and `key` if you like. An answer 200 is a report; read its `valid`. A key has
+    one verification at a time, from the first byte of its upload on.
     """
-    del caller
     settings = context.settings
-    async with _received(request, settings.certificate_limit_bytes) as (certificate, pool, own_key):
+    async with (
+        context.gates.verifications_of_keys.of(caller.key_id),
+        _received(request, settings.certificate_limit_bytes) as (certificate, pool, own_key),
+    ):
         trusted = None if key is None else bytes.fromhex(key)
         if own_key is not None:
             trusted = public_key_in(own_key, "the form's key")
         async with context.gates.verifications:
             bounds = bounds_of(settings.verification_seconds)
-            report = await report_on(certificate, pool, trusted, bounds)
+            work = report_on(certificate, pool, trusted, bounds)
+            report = await unless_gone(request, work)
     return JSONResponse(report)
 
 

@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Any
 
 import orjson
-from fastapi import APIRouter, Request, Response, Security
+from fastapi import APIRouter, Response
 
-from celeus.api.access.auth import context_of
-from celeus.api.access.parameters import CallerOf, Labels, SessionId
+from celeus.api.access.parameters import CallerOf, Corrects, Labels, SessionId
 from celeus.api.pools.items import item_members
 from celeus.api.sessions.rounds_schema import (
     AmendmentRequest,
@@ -32,7 +31,6 @@ from celeus.errors import (
     SessionNotFound,
     SessionStopped,
 )
-from celeus.operations.runtime.context import Context
 from celeus.operations.sessions import amendments, rounds
 from celeus.operations.sessions.amendments import Correction
 from celeus.operations.sessions.rounds import Answer, Offer
@@ -86,13 +84,6 @@ async def observe(
     return _answer(receipts | _shown(answer, blind=caller.blind))
 
 
-async def _corrects(request: Request, caller: CallerOf) -> Context:
-    """The context of a caller who may correct: with `label` only the own last label."""
-    if "manage" not in caller.scopes:
-        caller.require("label")
-    return context_of(request, caller)
-
-
 @router.post(
     "/{session_id}/amendments",
     operation_id="amend",
@@ -111,7 +102,7 @@ async def _corrects(request: Request, caller: CallerOf) -> Context:
     openapi_extra={"security": [{"key": ["manage"]}]},
 )
 async def amend(
-    context: Annotated[Context, Security(_corrects, scopes=["label"])],
+    context: Corrects,
     caller: CallerOf,
     session_id: SessionId,
     body: AmendmentRequest,

@@ -9,7 +9,6 @@ come. docs/certificates.md describes every member.
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 
@@ -78,30 +77,6 @@ class Account:
     seed: bytes | None
     issued_at: str
     supersedes: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where in its history a session stood."""
-
-    sequence: int
-    revision: int
-
-
-@dataclass(frozen=True, slots=True)
-class Issued:
-    """A certificate's bytes, their digest in hexadecimal, and the place it speaks of.
-
-    ``issued_at`` is the time of the last event before it, or of the session's opening; ``version``
-    names the ledger up to there.
-    """
-
-    body: bytes
-    digest: str
-    final: bool
-    place: Place
-    version: str
-    issued_at: datetime
 
 
 def position_of(plan: Plan, state: State, *, amended: bool) -> Position:

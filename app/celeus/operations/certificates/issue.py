@@ -20,8 +20,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from celeus.core.certificates.chain import chain_on, chain_start
 from celeus.core.certificates.document import (
     Account,
-    Issued,
-    Place,
     Position,
     certificate,
     digest_of,
@@ -33,6 +31,7 @@ from celeus.errors import Busy, LedgerBroken, SessionNotFound, SigningKeyMissing
 from celeus.operations.pools.columns import raw_connection
 from celeus.operations.runtime.concurrency import paused_collections
 from celeus.operations.runtime.context import Context
+from celeus.operations.runtime.remembered import Issued, Place
 from celeus.operations.sessions.journal import unlocked
 from celeus.operations.sessions.ledger import moment, records_of
 

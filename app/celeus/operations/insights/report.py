@@ -12,7 +12,7 @@ from uuid import UUID
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from celeus.core.certificates.document import Place, assumptions_of
+from celeus.core.certificates.document import assumptions_of
 from celeus.core.certificates.ed25519 import public_of
 from celeus.core.plans.plan import Plan, plan_from
 from celeus.errors import Busy
@@ -20,6 +20,7 @@ from celeus.operations.certificates.issue import current
 from celeus.operations.pools.pools import get_pool
 from celeus.operations.pools.record import PoolRecord
 from celeus.operations.runtime.context import Context, one_snapshot
+from celeus.operations.runtime.remembered import Place
 from celeus.operations.sessions.history import document_of
 from celeus.operations.sessions.ledger import with_kinds
 

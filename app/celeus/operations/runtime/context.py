@@ -9,11 +9,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from celeus.core.certificates.document import Issued
 from celeus.operations.runtime.callers import Browser, CallerCache
 from celeus.operations.runtime.concurrency import Gates
 from celeus.operations.runtime.forecasts import Forecasts
-from celeus.operations.runtime.remembered import Remembered
+from celeus.operations.runtime.remembered import Issued, Remembered
 from celeus.operations.runtime.state_cache import StateCache
 from celeus.settings import Settings
 from celeus.store.cache import Cache, Wakes

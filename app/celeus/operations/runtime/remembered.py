@@ -1,6 +1,8 @@
 """What takes long to make, remembered for as long as its session stands where it stood."""
 
 from collections import OrderedDict
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Generic, TypeVar
 from uuid import UUID
 
@@ -11,6 +13,30 @@ MOST_REMEMBERED = 256
 PATIENCE_SECONDS = 10.0
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in its history a session stood."""
+
+    sequence: int
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class Issued:
+    """A certificate's bytes, their digest in hexadecimal, and the place it speaks of.
+
+    ``issued_at`` is the time of the last event before it, or of the session's opening; ``version``
+    names the ledger up to there.
+    """
+
+    body: bytes
+    digest: str
+    final: bool
+    place: Place
+    version: str
+    issued_at: datetime
 
 
 class Remembered(Generic[T]):
