@@ -217,3 +217,17 @@ async def test_a_caller_who_leaves_at_once_leaves_no_child(child: Child) -> None
     async with asyncio.timeout(30):
         while workers._READING:  # noqa: ASYNC110 - a thread ends it
             await asyncio.sleep(0.05)
+
+
+def test_what_a_child_logs_is_bounded(child: Child, capfd: pytest.CaptureFixture[str]) -> None:
+    module = child(
+        "sys.stderr.write('the beginning')",
+        "for _ in range(300): sys.stderr.write('x' * 10_000)",
+        "yield job",
+    )
+    assert len(list(answers(module, Frame({}), BOUNDS))) == 1
+    logged = ""
+    while len(logged) < workers.MOST_LOGGED_BYTES:
+        logged += capfd.readouterr().err
+    assert logged.startswith("the beginning")
+    assert len(logged) == workers.MOST_LOGGED_BYTES
