@@ -74,15 +74,17 @@ def moment(at: datetime) -> str:
 
 
 async def locked_rows(
-    db: AsyncConnection, project_id: UUID, session_id: UUID, after: int
+    db: AsyncConnection, project_id: UUID, session_id: UUID, after: int, most: int
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Lock the session's row and read what was appended since, in one round trip.
+
+    Of many events the first ``most``: the row's sequence tells whether there are more.
 
     The statements are sent together and run one after the other. The second sees what others
     committed while the first waited for the lock; a single statement would not.
     """
     raw = await raw_connection(db)
-    params = {"project_id": project_id, "session_id": session_id, "after": after}
+    params = {"project_id": project_id, "session_id": session_id, "after": after, "most": most}
     locking, looking = raw.cursor(row_factory=dict_row), raw.cursor(row_factory=dict_row)
     async with raw.pipeline():
         await locking.execute(_LOCK, params)
@@ -95,14 +97,14 @@ async def locked_rows(
 
 
 async def rows_since(
-    db: AsyncConnection, project_id: UUID, session_id: UUID, after: int
+    db: AsyncConnection, project_id: UUID, session_id: UUID, after: int, most: int
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The row of a session of this project and the events since, unlocked: ``db`` sees one moment.
 
-    The events stand among rows of kind 0 and below, as in ``locked_rows``.
+    The events are as in ``locked_rows``, and stand among rows of kind 0 and below.
     """
     raw = await raw_connection(db)
-    params = {"project_id": project_id, "session_id": session_id, "after": after}
+    params = {"project_id": project_id, "session_id": session_id, "after": after, "most": most}
     row = await (await raw.cursor(row_factory=dict_row).execute(_ROW, params)).fetchone()
     if row is None:
         raise _not_found(session_id)
@@ -240,8 +242,9 @@ _LOOK = """
     SELECT -1, expires_at, NULL, round, NULL, NULL, NULL, NULL, NULL, NULL, worker
     FROM leases WHERE session_id = %(session_id)s
     UNION ALL
-    SELECT kind, at, sequence, round, item, q, strata_q, seen, loss, detail, NULL
-    FROM events WHERE session_id = %(session_id)s AND sequence > %(after)s
+    (SELECT kind, at, sequence, round, item, q, strata_q, seen, loss, detail, NULL
+     FROM events WHERE session_id = %(session_id)s AND sequence > %(after)s
+     ORDER BY sequence LIMIT %(most)s)
     ORDER BY 3
     """
 _PAGE = """
