@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import rfc8785
 from sqlalchemy import func, select
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import CHAIN_START, chain
@@ -21,6 +22,7 @@ from celeus.errors import (
     PoolSealed,
 )
 from celeus.operations.pools import imports, pools
+from celeus.operations.pools.columns import Columns, read_chunks
 from celeus.operations.pools.imports import ImportOptions, Rows
 from celeus.operations.pools.pools import NewPool
 from celeus.operations.pools.record import PoolRecord
@@ -73,6 +75,21 @@ async def test_a_pool_loads_as_it_was_uploaded(context: Context) -> None:
         rfc8785.dumps([item.id, payload]) for item, payload in zip(listed, payloads, strict=True)
     ]
     assert chain(CHAIN_START, records) == pool.items_digest
+
+
+async def test_the_columns_of_a_sealed_pool_are_read_once(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = await pools.create_pool(context, NewPool("a", ZERO_ONE, scored(0, 300), sealed=True))
+    reads: list[object] = []
+
+    async def counted(db: AsyncConnection, pool_id: UUID, items: int) -> Columns:
+        reads.append(pool_id)
+        return await read_chunks(db, pool_id, items)
+
+    monkeypatch.setattr(pools, "read_chunks", counted)
+    (_, first), (_, second) = [await pools.columns(context, made.pool_id) for _ in range(2)]
+    assert (first.digest, second is first, len(reads)) == (made.digest, True, 1)
 
 
 async def test_a_pool_has_one_digest_however_it_came(

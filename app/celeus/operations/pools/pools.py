@@ -155,11 +155,14 @@ async def list_items(
 
 
 async def columns(context: Context, pool_id: UUID) -> tuple[PoolRecord, Pool]:
-    """The pool with all its numbers, sealed or not."""
+    """The pool with all its numbers, sealed or not; a sealed one is read once for all who ask."""
     async with context.transaction() as db:
         await one_snapshot(db)
         record = await _record(db, context.project_id, pool_id)
-        return record, await _load(db, record)
+        pool = context.states.pool(context.project_id, pool_id) or await _load(db, record)
+    if record.sealed:
+        context.states.keep_pool(context.project_id, pool_id, pool)
+    return record, pool
 
 
 async def load_pool(db: AsyncConnection, project_id: UUID, pool_id: UUID) -> Pool:
