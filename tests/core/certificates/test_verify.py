@@ -566,3 +566,13 @@ def test_extreme_plans_get_a_report_in_time(policy: str, extreme: Document) -> N
     body["pool"]["loss"] |= {end: body["plan"][end] for end in ("lower", "upper")}
     report = verify(_resigned(body))
     assert not report.valid
+
+
+def test_what_is_denser_than_a_certificate_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Objects without members take fifty times the memory of their bytes."""
+    read: list[bytes] = []
+    monkeypatch.setattr("celeus.core.certificates.parsing.json.loads", read.append)
+    for junk in (b"[" + b"{}," * 10_000 + b"{}]", b'{"chain":[' + b"0," * 10_000 + b"0]}"):
+        report = verify(junk)
+        assert report.difference is not None
+        assert (report.difference.where, read) == ("the document", [])

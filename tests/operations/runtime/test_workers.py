@@ -246,3 +246,17 @@ def children() -> set[int]:
         for tasks in Path("/proc/self/task").iterdir()
         for pid in (tasks / "children").read_text().split()
     }
+
+
+def test_what_a_child_logs_is_bounded(child: Child, capfd: pytest.CaptureFixture[str]) -> None:
+    module = child(
+        "sys.stderr.write('the beginning')",
+        "for _ in range(300): sys.stderr.write('x' * 10_000)",
+        "yield job",
+    )
+    assert len(list(answers(module, Frame({}), BOUNDS))) == 1
+    logged = ""
+    while len(logged) < workers.MOST_LOGGED_BYTES:
+        logged += capfd.readouterr().err
+    assert logged.startswith("the beginning")
+    assert len(logged) == workers.MOST_LOGGED_BYTES

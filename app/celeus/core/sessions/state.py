@@ -9,6 +9,7 @@ A state belongs to whoever holds it and a step consumes the state it is given: p
 never copied. The live service, the verifier, the simulator and the tests all run this module.
 """
 
+import sys
 from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
@@ -258,13 +259,17 @@ def _correct(state: State, event: Amendment) -> None:
     state.stale |= event.round <= state.folded
 
 
-def fold_ready(plan: Plan, state: State) -> State:
-    """Every judged round before the first unjudged one is folded, all anew after a correction."""
+def fold_ready(plan: Plan, state: State, most: int = sys.maxsize) -> State:
+    """Every judged round before the first unjudged one is folded, all anew after a correction.
+
+    At most ``most`` rounds at once.
+    """
     if state.stale:
         state.fold = state.engine.fold()
         state.stale = False
     rounds, folded = state.rounds, state.folded
-    while folded < len(rounds) and rounds.is_judged(folded):
+    stop = min(len(rounds), folded + most)
+    while folded < stop and rounds.is_judged(folded):
         state.fold = fold_round(plan, state.fold, rounds.outcome(folded))
         folded += 1
     return state

@@ -18,7 +18,7 @@ import sys
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from struct import Struct
@@ -33,6 +33,8 @@ Arrays = dict[str, NDArray[Any]]
 Files = Sequence[IO[bytes]]
 Reason = Literal["time", "processor time", "memory", "answer", "status"]
 
+MOST_LOGGED_BYTES = 1 << 16
+"""Of what a child writes to its standard error; the rest is read and dropped."""
 EXHAUSTED = 3
 """Exit status of a child that finds no more memory."""
 _SIZES = Struct("<QQ")
@@ -127,16 +129,18 @@ class _Child:
     def __init__(self, module: str, bounds: Bounds, files: Files) -> None:
         numbers = [file.fileno() for file in files]
         self._bounds = bounds
-        self._process = subprocess.Popen(  # noqa: S603 - a module of ours
-            [sys.executable, "-P", "-m", module, json.dumps([asdict(bounds), numbers])],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=_environment(),
-            cwd="/",
-            pass_fds=numbers,
-            # A Ctrl-C is for the parent, which then ends this process
-            start_new_session=True,
-        )
+        with _bounded_log() as log:
+            self._process = subprocess.Popen(  # noqa: S603 - a module of ours
+                [sys.executable, "-P", "-m", module, json.dumps([asdict(bounds), numbers])],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env=_environment(),
+                cwd="/",
+                pass_fds=numbers,
+                # A Ctrl-C is for the parent, which then ends this process
+                start_new_session=True,
+            )
         self._late = False
         self._clock = threading.Timer(bounds.seconds, self._expire)
         self._clock.daemon = True
@@ -213,6 +217,26 @@ class _Child:
             return "processor time"
         # A child that is killed from outside is so for its memory, most likely
         return "memory" if status in {-signal.SIGKILL, EXHAUSTED} else "status"
+
+
+@contextmanager
+def _bounded_log() -> Iterator[int]:
+    """The writing end of a pipe to this process's log, which takes MOST_LOGGED_BYTES of it."""
+    source, sink = os.pipe()
+    threading.Thread(target=_log, args=(source,), daemon=True).start()
+    try:
+        yield sink
+    finally:
+        os.close(sink)
+
+
+def _log(source: int) -> None:
+    left = MOST_LOGGED_BYTES
+    with os.fdopen(source, "rb", buffering=0) as pipe:
+        while part := pipe.read(1 << 16):
+            with suppress(OSError):
+                os.write(2, part[:left])
+            left = max(0, left - len(part))
 
 
 def write(sink: IO[bytes], frame: Frame) -> None:
