@@ -235,7 +235,7 @@ async def test_what_could_not_be_judged_and_what_was_corrected_is_told(
     assert "could not be judged: 2. Each counts" in page.text
     assert "Losses corrected since they were given: 1." in page.text
     assert "Losses were corrected: the claim holds for this version" in page.text
-    assert "Changes on the way1, of precision, budget or state" in page.text
+    assert "Changes on the way1, of precision, budget or stop" in page.text
     assert "0.1, now 0.3" in page.text
     assert "300 draws, now 200" in page.text
 
