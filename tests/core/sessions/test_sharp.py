@@ -159,6 +159,10 @@ class TestLatticeSide:
         assert np.exp(side._stake).sum(axis=0) == pytest.approx(before)
 
 
+def predicted(lower: float, basis: int) -> Prediction:
+    return Prediction(lower, 0.5, 1e-4, lower, basis)
+
+
 class TestPairs:
     def side(self) -> tuple[PairSide, PairCells]:
         side = PairSide(PairPlan(1000, 0.05, 100), 0.2)
@@ -171,11 +175,11 @@ class TestPairs:
         least = int(cells.cell.min())
         edge = side._edge
         inside = (edge[least] + edge[least + 1]) / 2.0
-        side.update(Prediction(inside, 0.5, 1e-4), 0.45, 0.2)
+        side.update(predicted(inside, 0), 0.45, 0.2)
         assert int(cells.cell.min()) == least
-        side.update(Prediction(edge[least + 1], 0.5, 1e-4), 0.45, 0.2)
+        side.update(predicted(edge[least + 1], 1), 0.45, 0.2)
         assert int(cells.cell.min()) == least
-        side.update(Prediction(edge[least + 1] + 1e-6, 0.5, 1e-4), 0.45, 0.2)
+        side.update(predicted(edge[least + 1] + 1e-6, 2), 0.45, 0.2)
         assert int(cells.cell.min()) == least + 1
 
     def test_a_row_waits_for_pool_risks_below_its_cells(self) -> None:
