@@ -10,6 +10,7 @@ from tests.claims.skipping import Skipping, Skips, skips
 from tests.claims.test_coverage import credible
 
 ITEMS = 600
+WORLDS = ["informative surrogate", "three quarters drawn"]
 
 
 def run(runner: Runner, case: Skipping, sessions: int) -> Skips:
@@ -20,11 +21,11 @@ def run(runner: Runner, case: Skipping, sessions: int) -> Skips:
 
 
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("world", ["informative surrogate", "three quarters drawn"])
+@pytest.mark.parametrize("world", WORLDS if FULL else WORLDS[:1])
 def test_the_best_of_27_rules_to_skip_what_was_seen_gains_nothing(
     world: str, runner: Runner
 ) -> None:
-    counted = run(runner, Skipping("sharp", world, ITEMS), 500 if FULL else 16)
+    counted = run(runner, Skipping("sharp", world, ITEMS), 500 if FULL else PIECES)
     assert credible(counted.best, counted.sessions), counted
     if FULL:
         runner.further.append(

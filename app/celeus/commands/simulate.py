@@ -86,7 +86,7 @@ def simulate(  # noqa: PLR0913 -- one parameter an option
         run_session(truth, plan_policy, claim, seed_of(seed, run), ahead=ahead)[0]
         for run in _progress(runs)
     ]
-    report = Report(str(file), truth, plan_policy, claim, seed, certificates)
+    report = Report(str(file), truth, plan_policy, claim, seed, certificates, ahead)
     if as_json:
         typer.echo(json.dumps(report.to_dict(), indent=2))
     else:
