@@ -111,7 +111,7 @@ def test_draws_held_are_folded_alike_whoever_folds_them(claim: Claim, policy: st
     assert folded.points == afresh(walk, [*walk.events, event]).points
 
 
-@pytest.mark.parametrize("policy", ["sharp", "celeus", "evalue"])
+@pytest.mark.parametrize("policy", ["sharp", "evalue"])
 def test_a_session_of_the_first_version_bets_by_all_rounds_before(policy: str) -> None:
     """And no differently from this one where no draw is out."""
     walk = held_and_skipped(Claim("pool", precision=0.05), policy)
