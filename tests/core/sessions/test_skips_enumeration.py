@@ -124,7 +124,7 @@ def best_of_play(game: Game, draws: int, events: list[Event], skipped: tuple[boo
         answers = (game.judged(draw), Unjudgeable(draw.round))
         values += (
             best_of_play(game, draws, [*events, answer], (*skipped, skip))
-            for skip, answer in enumerate(answers)
+            for skip, answer in zip((False, True), answers, strict=True)
         )
     return max(values)
 
