@@ -10,6 +10,7 @@ never copied. The live service, the verifier, the simulator and the tests all ru
 """
 
 import sys
+from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
@@ -181,16 +182,28 @@ def apply(plan: Plan, state: State, event: Event) -> State:
 
 
 def rounds(
-    plan: Plan, state: State, loss: Callable[[int], float], *, past_stop: bool = False
+    plan: Plan,
+    state: State,
+    loss: Callable[[int], float],
+    *,
+    past_stop: bool = False,
+    ahead: int = 1,
 ) -> Iterator[Draw]:
     """Draw, judge and fold one round after the other, up to the stop; each draw, once it is folded.
 
     ``loss`` gives the loss of an item. It consumes the caller's ``state``. With
-    ``past_stop`` it goes on until nothing is left to draw, or the caller stops listening.
+    ``past_stop`` it goes on until nothing is left to draw, or the caller stops listening. ``ahead``
+    draws are out at once, judged in their order.
     """
-    while (past_stop or state.stop_reason is None) and can_draw(plan, state):
-        draw = propose(plan, state)
-        observe(plan, apply(plan, state, draw), draw.round, loss(draw.item))
+    out = deque[Draw]()
+    while past_stop or state.stop_reason is None:
+        while len(out) < ahead and can_draw(plan, state):
+            out.append(propose(plan, state))
+            apply(plan, state, out[-1])
+        if not out:
+            return
+        draw = out.popleft()
+        observe(plan, state, draw.round, loss(draw.item))
         yield draw
 
 
