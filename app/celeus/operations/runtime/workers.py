@@ -27,6 +27,7 @@ from typing import IO, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from celeus.children import end_with_stdin, environment
 from celeus.errors import InvalidValue, PoolTooLarge, Refusal, UploadTooLarge, VerificationTooCostly
 
 Arrays = dict[str, NDArray[Any]]
@@ -43,7 +44,6 @@ _REFUSALS = {
     kind.code: kind for kind in (InvalidValue, PoolTooLarge, UploadTooLarge, VerificationTooCostly)
 }
 _MEMBERS = ("detail", "field", "rule", "value")
-_INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 _ONE_THREAD = {
     # Arrow's other allocators, and each thread of others, reserve more memory than they use.
     "ARROW_DEFAULT_MEMORY_POOL": "system",
@@ -135,7 +135,7 @@ class _Child:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
-                env=_environment(),
+                env=environment() | _ONE_THREAD,
                 cwd="/",
                 pass_fds=numbers,
                 # A Ctrl-C is for the parent, which then ends this process
@@ -152,9 +152,13 @@ class _Child:
             try:
                 if process.stdin is None or process.stdout is None:
                     return
-                # A child that has ended is met when its answer is read
-                with suppress(BrokenPipeError), process.stdin:
+                # A child that has ended is met when its answer is read. Its stdin stays open: it
+                # ends when that is closed, by whatever ends this process.
+                try:
                     write(process.stdin, job())
+                except BrokenPipeError:
+                    with suppress(BrokenPipeError):
+                        process.stdin.close()
                 yield from self._read(process.stdout)
                 self._end()
             except EOFError:
@@ -286,6 +290,7 @@ def _arrays(layout: Iterable[tuple[str, str, list[int]]], body: bytes) -> Arrays
 def serve(work: Callable[[Frame, Files], Iterator[Frame]]) -> None:
     """Be the child: keep to the bounds, take the job, send every frame that ``work`` yields."""
     bounds, numbers = json.loads(sys.argv[1])
+    end_with_stdin()
     _keep_to(Bounds(**bounds))
     files = [os.fdopen(number, "rb") for number in numbers]
     with os.fdopen(os.dup(1), "wb") as sink:
@@ -321,16 +326,6 @@ def _keep_to(bounds: Bounds) -> None:
         return
     most = int(pages) * resource.getpagesize() + bounds.memory
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
-
-
-def _environment() -> dict[str, str]:
-    """What a child needs to find its libraries; no secret of the parent's."""
-    kept = {name: os.environ[name] for name in _INHERITED if name in os.environ}
-    # This package first: the parent may have found it in its working folder
-    paths = [str(Path(__file__).parents[3])]
-    if inherited := os.environ.get("PYTHONPATH"):
-        paths += map(os.path.abspath, inherited.split(os.pathsep))
-    return kept | _ONE_THREAD | {"PYTHONPATH": os.pathsep.join(paths)}
 
 
 def _refusal(members: object) -> Refusal:
