@@ -82,7 +82,8 @@ def environment() -> dict[str, str]:
     # This package first: the parent may have found it in its working folder
     paths = [str(Path(__file__).parents[1])]
     if inherited := os.environ.get("PYTHONPATH"):
-        paths += map(os.path.abspath, inherited.split(os.pathsep))
+        # An empty part would be the working folder
+        paths += map(os.path.abspath, filter(None, inherited.split(os.pathsep)))
     return kept | {"PYTHONPATH": os.pathsep.join(paths)}
 
 

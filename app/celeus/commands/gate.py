@@ -65,7 +65,7 @@ class Outcome:
         """Claim, interval and answers for a reader."""
         known = self.session
         answers = ", ".join(_line(one) for one in self.answers)
-        settings = "fixed" if known.get("fixed") else f"changed {known.get('changes', 0)} times"
+        settings = settings_line(fixed=known.get("fixed") is True, changes=known.get("changes", 0))
         return (
             f"{known['id']}: {known['target']} risk in [{known['lower']:.6g}, {known['upper']:.6g}]"
             f" with probability {1.0 - known['alpha']:g} at every moment, after {known['round']}"
@@ -88,6 +88,15 @@ class Outcome:
 def _line(one: dict[str, Any]) -> str:
     where = "" if one["round"] is None else f" (round {one['round']})"
     return f"{one['side'].replace('_', ' ')} {one['threshold']:g}: {one['answer']}{where}"
+
+
+def settings_line(*, fixed: bool, changes: object) -> str:
+    """Whether precision, budget and stop of a session are fixed, or how often they changed."""
+    if fixed:
+        return "fixed"
+    if not changes:
+        return "never changed"
+    return "changed once" if changes == 1 else f"changed {changes} times"
 
 
 def gate(  # noqa: PLR0913 -- one parameter an option

@@ -85,5 +85,6 @@ class Workers(Multiprocess):
 
 def _end_in_time() -> None:
     """Have the kernel end this process after `STOP_SECONDS`, whatever it does then."""
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.setitimer(signal.ITIMER_REAL, STOP_SECONDS)
+    if not any(signal.getitimer(signal.ITIMER_REAL)):
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_REAL, STOP_SECONDS)

@@ -8,6 +8,7 @@ from typing import IO, TYPE_CHECKING, Annotated
 import typer
 
 from celeus.commands.common import DataDir, joined_database, settings_of
+from celeus.commands.gate import settings_line
 from celeus.errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -151,17 +152,11 @@ def _claim(claim: dict[str, object]) -> str:
     ends = (
         f"{interval.get('lower')} to {interval.get('upper')}" if isinstance(interval, dict) else "?"
     )
+    settings = settings_line(fixed=claim.get("fixed") is True, changes=claim.get("changes"))
     return (
         f"claim: {claim.get('target')} risk {ends}, alpha {claim.get('alpha')},"
-        f" {claim.get('labels')} labels{_changes(claim)}"
+        f" {claim.get('labels')} labels, settings {settings}"
     )
-
-
-def _changes(claim: dict[str, object]) -> str:
-    if claim.get("fixed") is True:
-        return ", settings fixed at the opening"
-    changes = claim.get("changes")
-    return f", settings changed {changes} times" if changes else ", settings never changed"
 
 
 def _head(text: str) -> tuple[int, bytes]:

@@ -154,6 +154,7 @@ pools = Table(
     CheckConstraint("loss_lower < loss_upper", name="loss_scale"),
     CheckConstraint("sealed = (digest IS NOT NULL)", name="sealed_has_digest"),
     Index(None, "project_id", "pool_id"),
+    Index(None, "project_id", "digest"),
 )
 
 items = Table(

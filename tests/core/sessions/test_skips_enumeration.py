@@ -238,7 +238,7 @@ def test_skips_gain_nothing_of_a_published_policy(name: str, truth: Truth) -> No
     """Of wealth in the cell that holds the risk; mixed, and of either side alone."""
     width = truth.upper - truth.lower
     facts, policy = truth.facts, CONFIGURATIONS[name]
-    plan = make_plan(Claim(alpha=1e-30, precision=0.2 * width), facts, policy, "")
+    plan = make_plan(Claim(alpha=1e-12, precision=0.2 * width), facts, policy, "")
     risk = math.fsum(truth.loss) / plan.items
     for theta in (0.01, 0.5, 0.99):
 

@@ -19,7 +19,7 @@ from celeus.errors import InvalidValue, UnsupportedFormat
 
 MOST_VALUES = 1_000_000
 """Members and elements of a body, all levels together; each costs memory once it is read."""
-MOST_MEMBERS = 32
+MOST_MEMBERS = 64
 """Members of an object that has a schema; none has as many."""
 SCHEMA_LEVELS = 3
 """How deep objects have schemas. Below lie payloads, which may be any JSON."""

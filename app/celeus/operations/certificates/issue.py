@@ -70,17 +70,30 @@ async def current(context: Context, session_id: UUID) -> Issued:
     Of a closed session it is the final one, with the seed: the one that was issued, if any. This
     process makes or reads it once for as long as nothing happens in the session.
     """
-    async with context.certificates.gate:
-        async with context.transaction() as db:
-            standing = await _standing(db, context.project_id, session_id)
-            made = context.certificates.known(session_id, standing.version)
-            if made is None and standing.digest is not None:
-                made = await _final(db, session_id, standing.version)
-        if made is None:
-            made = await _made(context, session_id, _signing_key(context))
-        context.certificates.keep(session_id, made.version, made, len(made.body))
-        context.digests.keep(session_id, made.version, made.digest)
+    made = await _known(context, session_id)
+    if made is None:
+        async with context.certificates.gate:
+            made = await _known(context, session_id)
+            if made is None:
+                made = await _made(context, session_id, _signing_key(context))
+                _remember(context, session_id, made)
     return made
+
+
+async def _known(context: Context, session_id: UUID) -> Issued | None:
+    """What was made of the session as it stands, by this process or, the final one, by any."""
+    async with context.transaction() as db:
+        standing = await _standing(db, context.project_id, session_id)
+        made = context.certificates.known(session_id, standing.version)
+        if made is None and standing.digest is not None:
+            made = await _final(db, session_id, standing.version)
+            _remember(context, session_id, made)
+    return made
+
+
+def _remember(context: Context, session_id: UUID, made: Issued) -> None:
+    context.certificates.keep(session_id, made.version, made, len(made.body))
+    context.digests.keep(session_id, made.version, made.digest)
 
 
 async def digest_standing(context: Context, session_id: UUID) -> str | None:

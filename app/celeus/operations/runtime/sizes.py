@@ -2,6 +2,7 @@
 
 import sys
 from array import array
+from collections import deque
 from collections.abc import Iterable
 
 import numpy as np
@@ -34,7 +35,7 @@ def _parts(value: object) -> Iterable[object]:
     """Members of a collection, or attributes of one of our objects."""
     if isinstance(value, dict):
         return value.values()
-    if isinstance(value, list | tuple | set | frozenset):
+    if isinstance(value, list | tuple | set | frozenset | deque):
         return value
     names = (name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ()))
     members = [getattr(value, name) for name in names if hasattr(value, name)]

@@ -321,7 +321,8 @@ async def _follow(slot: Slot, news: _News | None) -> int:
         slot.session = None
         return 1
     await _catch_up(slot, news)
-    return 0
+    # Nothing where there should be more: the ledger has a gap
+    return 0 if news.missed else 1
 
 
 async def _catch_up(slot: Slot, news: _News) -> None:

@@ -11,6 +11,8 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects import postgresql
 
+from celeus.store.migrations import refuse_to_lose
+
 revision = "f60b2c9d4187"
 down_revision = "7c1be05d2f94"
 branch_labels = None
@@ -35,4 +37,5 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     op.execute("SET LOCAL lock_timeout = '4s'")
+    refuse_to_lose("draws handed on", "leases WHERE jsonb_array_length(keys) > 1")
     op.drop_column("leases", "keys")
