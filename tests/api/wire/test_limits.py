@@ -111,7 +111,7 @@ async def test_members_nobody_knows_cost_one_fault_and_not_one_each(
     client: httpx.AsyncClient, body: dict[str, Any]
 ) -> None:
     problem = (await client.post("/v1/pools", json=body)).json()
-    assert (problem["rule"], problem["value"]) == ("at most 32 members", 200_000)
+    assert (problem["rule"], problem["value"]) == ("at most 64 members", 200_000)
     assert "errors" not in problem
 
 
