@@ -127,7 +127,7 @@ def openapi(
 def _name_signing_key(settings: "Settings") -> None:
     """Have every worker sign with one key: the file that was named, or the data folder's own.
 
-    A named database has a data folder where one is named, too; elsewhere nothing would keep the key.
+    With a named database, a data folder counts if it is named, too: else nothing keeps the key.
     """
     from celeus.operations.certificates.signing_keys import key_of_folder, read_key
 

@@ -4,6 +4,7 @@ The wheel brings an older version, too: what happens here happens from one real 
 """
 
 import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,8 +17,8 @@ from celeus.store.embedded.upgrade import upgrade
 from tests.servers import OLDER, data_folder, older_cluster, older_programs
 
 
-@pytest.fixture
-def folder() -> Iterator[Path]:
+@pytest.fixture(scope="module")
+def original() -> Iterator[Path]:
     """A data folder with a cluster of the older version, and a table in it."""
     with data_folder() as folder:
         older_cluster(folder)
@@ -27,6 +28,15 @@ def folder() -> Iterator[Path]:
         ):
             db.execute("CREATE TABLE kept (number bigint GENERATED ALWAYS AS IDENTITY, value text)")
             db.execute("INSERT INTO kept (value) SELECT repeat('é', 9) FROM generate_series(1, 99)")
+        yield folder
+
+
+@pytest.fixture
+def folder(original: Path) -> Iterator[Path]:
+    """A copy of it."""
+    with data_folder() as folder:
+        copy = ["cp", "-a", original / "postgres", folder]
+        subprocess.run(copy, check=True)
         yield folder
 
 
