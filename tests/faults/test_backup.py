@@ -142,7 +142,7 @@ async def test_the_private_database_is_restored_into_a_new_folder(tally: Tally) 
     tally.count("private database dumped under load, restored into a new folder", 1)
 
 
-async def test_a_session_is_the_same_after_an_upgrade_of_the_private_postgresql(
+async def test_a_session_is_the_same_after_an_upgrade_of_postgresql(
     tally: Tally,
 ) -> None:
     with data_folder() as folder:
