@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[2]
 BASE = "localhost/celeus-test-python:3.11-slim"
@@ -47,7 +48,7 @@ def make_base(folder: Path) -> None:
     called("chroot", root, "apt-get", "clean")
     (root / "usr" / "bin" / "python").symlink_to("python3")
     # debootstrap may leave it mounted
-    umount = ["umount", root / "proc"]
+    umount = ["umount", str(root / "proc")]
     subprocess.run(umount, capture_output=True, check=False)
     packed = folder / "base.tar"
     called("tar", "--one-file-system", "-C", root, "-cf", packed, ".")
@@ -88,10 +89,10 @@ class Container:
         return called(*self.command(*arguments, program=program))
 
 
-def config() -> dict[str, dict[str, object]]:
+def config() -> dict[str, Any]:
     """What the image says of how it is run."""
     told = json.loads(called("buildah", "inspect", "--type", "image", IMAGE))
-    found: dict[str, dict[str, object]] = told["Docker"]["config"]
+    found: dict[str, Any] = told["Docker"]["config"]
     return found
 
 

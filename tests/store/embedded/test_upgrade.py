@@ -35,7 +35,7 @@ def original() -> Iterator[Path]:
 def folder(original: Path) -> Iterator[Path]:
     """A copy of it."""
     with data_folder() as folder:
-        copy = ["cp", "-a", original / "postgres", folder]
+        copy = ["cp", "-a", str(original / "postgres"), str(folder)]
         subprocess.run(copy, check=True)
         yield folder
 
