@@ -2,7 +2,6 @@
 
 import asyncio
 import io
-import json
 import os
 import re
 import signal
@@ -147,8 +146,6 @@ async def certified(url: str, key: str) -> httpx.Response:
         assert plan.status_code == 200, plan.text
         session = await opened(client, pool, precision=0.3)
         await labelled(client, session, pool, 300)
-        forecast = await client.get(f"/v1/sessions/{session}/forecast")
-        assert forecast.status_code in {200, 409}, forecast.text
         return await client.get(f"/v1/sessions/{session}/certificate")
 
 
@@ -161,7 +158,7 @@ def test_the_image_certifies_with_a_key_of_its_own_and_writes_only_to_its_volume
         record_property("measured", f"image: ready after {time.monotonic() - started:.1f} s")
         certificate = asyncio.run(certified(url, key))
         assert certificate.status_code == 200, certificate.text
-        public = httpx.get(f"{url}/v1/certificates/key", headers=bearer(key), timeout=10).text
+        public = httpx.get(f"{url}/v1/certificates/key", headers=bearer(key), timeout=10).json()
     data = box.volume / "data"
     assert (data / "signing.pem").stat().st_uid == USER
     assert not (data / "postgres" / "postmaster.pid").exists(), "it was stopped"
@@ -169,8 +166,7 @@ def test_the_image_certifies_with_a_key_of_its_own_and_writes_only_to_its_volume
     places = {Path(name).relative_to(box.root).parts[0] for name in changed}
     assert places <= {"tmp"}, "the root of a container may be read-only"
     (box.volume / "certificate.json").write_text(certificate.text)
-    verified = box.run("verify", "certificate.json")
-    assert json.loads(public)["public_key"] in verified or "signature" in verified
+    box.run("verify", "certificate.json", "--public-key", public["public_key"])
 
 
 def test_a_restarted_container_signs_with_the_same_key(box: Container) -> None:
