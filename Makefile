@@ -9,7 +9,7 @@ EVALDATA ?= ../shared/evaldata
 OUT ?= study
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo serve style lint lint-js check test claims attack bench bench-labels study imports packaging lock
+.PHONY: help env demo serve style lint lint-js check test claims attack bench bench-labels study imports packaging image lock
 
 help: ## Say what there is to type
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -111,12 +111,19 @@ imports: env ## Draw the picture of the imports in docs/architecture.md
 packaging: env ## Install the wheel bare and with [engine], and try it
 	$(BIN)/pytest tests/packaging $(ARGS)
 
+image: env ## Build the image for real and try it: root, apt, and minutes
+	CELEUS_IMAGE=build $(BIN)/pytest tests/docker --timeout=0 $(ARGS)
+
 COMPILE = $(BIN)/pip-compile --quiet --upgrade --strip-extras --generate-hashes --no-header \
 	--no-annotate --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
 	--no-emit-options --unsafe-package celeus
 
-lock: env ## Resolve the dependencies anew into requirements.lock and requirements-demo.lock
+# $(1): an extra; the versions of requirements.lock
+part = $(COMPILE) --constraint .venv/constraints.txt --extra $(1)
+
+lock: env ## Resolve the dependencies anew into requirements.lock and its parts
 	$(COMPILE) --extra dev --output-file=requirements.lock pyproject.toml
 	sed 's/ \\$$//; /--hash/d' requirements.lock > .venv/constraints.txt
-	$(COMPILE) --extra build --extra demo --constraint .venv/constraints.txt \
-		--output-file=requirements-demo.lock pyproject.toml
+	$(call part,build) --extra demo --output-file=requirements-demo.lock pyproject.toml
+	$(call part,build) --output-file=requirements-build.lock pyproject.toml
+	$(call part,server) --output-file=requirements-server.lock pyproject.toml

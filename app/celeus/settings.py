@@ -22,11 +22,12 @@ class Settings(BaseSettings):
         default=None, description="Redis; without it status and streams read PostgreSQL."
     )
     data_dir: Path = Field(
-        default=Path("celeus-data"), description="Folder of the private PostgreSQL."
+        default=Path("celeus-data"),
+        description="Folder of the private PostgreSQL and of the signing key that a start makes.",
     )
     signing_key_file: Path | None = Field(
         default=None,
-        description="Ed25519 key in PEM that signs certificates; `celeus signing-key` makes one.",
+        description="Ed25519 key in PEM that signs certificates; without it the one in `data_dir`.",
     )
     certificate_limit_bytes: int = Field(
         default=512 * _MEBIBYTE, ge=1, description="Largest certificate that is verified."

@@ -18,7 +18,7 @@ import pytest
 
 from celeus.store.embedded import server as embedded
 from tests.keys import bearer
-from tests.servers import data_folder
+from tests.servers import data_folder, running_services
 from tests.wheels import built
 
 START_SECONDS = 60
@@ -178,3 +178,18 @@ def test_several_workers_share_sessions_and_metrics_and_end_together() -> None:
             assert embedded.pid(data) is None
             assert not is_ready(server.url)
         assert not (folder / "sprung").exists(), "modules of the working folder are not run"
+
+
+def test_on_a_named_database_a_named_data_folder_keeps_the_key(
+    database_url: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "volume" / "data"
+    keys = set()
+    for _ in range(2):
+        named = {"CELEUS_DATA_DIR": str(folder)}
+        with running_services(1, database_url, environment=named) as (service,):
+            answer = httpx.get(f"{service.url}/v1/certificates/key", headers=bearer(), timeout=5)
+            assert answer.status_code == 200, answer.text
+            keys.add(answer.text)
+    assert len(keys) == 1, "the first start makes it, the next one finds it"
+    assert stat.S_IMODE((folder / "signing.pem").stat().st_mode) == 0o600

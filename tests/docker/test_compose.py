@@ -1,17 +1,25 @@
-"""The compose file: valid, complete, and speaking of settings that exist."""
+"""The compose file: valid, complete, confined, and speaking of settings that exist."""
 
+import os
 import re
+import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+import redis
 import yaml  # type: ignore[import-untyped]
 
 from celeus.settings import Settings
 from celeus.store.database import async_url
-from tests.docker.dockerfile import stages
+from tests.servers import free_port, redis_program
 
-DOCKER = Path(__file__).parents[2] / "docker"
+ROOT = Path(__file__).parents[2]
+DOCKER = ROOT / "docker"
+REQUIRED = re.compile(r"\$\{(\w+):\?[^}]*\}")
+"""A variable that has to be set."""
+OURS = ("migrate", "celeus")
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +27,7 @@ def services() -> dict[str, Any]:
     """The services, with the merges resolved."""
     read = yaml.safe_load((DOCKER / "compose.yaml").read_text())
     found: dict[str, Any] = read["services"]
-    assert set(read["volumes"]) == {"postgres"}
+    assert set(read["volumes"]) == {"celeus", "postgres"}
     return found
 
 
@@ -46,34 +54,80 @@ def test_the_service_starts_after_the_migrations_and_these_after_the_database(
     assert after["celeus"]["migrate"] == {"condition": "service_completed_successfully"}
 
 
-def test_both_run_the_image_of_the_dockerfile(services: dict[str, Any]) -> None:
-    for name in ("migrate", "celeus"):
+def test_both_run_the_image_of_the_dockerfile_and_keep_its_volume(services: dict[str, Any]) -> None:
+    dockerfile = (DOCKER / "Dockerfile").read_text()
+    for name in OURS:
         build = services[name]["build"]
-        dockerfile = (DOCKER / build["context"] / build["dockerfile"]).resolve()
-        assert dockerfile == (DOCKER / "Dockerfile").resolve()
-        assert len(stages(dockerfile)) == 2
+        assert (DOCKER / build["context"] / build["dockerfile"]).resolve() == DOCKER / "Dockerfile"
+        (volume,) = services[name]["volumes"]
+        # Where a data folder is named the service makes its signing key, if nobody names one
+        assert f"\nVOLUME {volume.removeprefix('celeus:')}\n" in dockerfile
+        assert f"CELEUS_DATA_DIR={volume.removeprefix('celeus:')}/" in dockerfile
+
+
+def test_all_are_confined(services: dict[str, Any]) -> None:
+    for name, service in services.items():
+        assert service["read_only"] is True, name
+        assert service["cap_drop"] == ["ALL"], name
+        assert service["security_opt"] == ["no-new-privileges:true"], name
+        assert {"mem_limit", "cpus", "pids_limit"} <= set(service), name
+        assert name == "postgres" or "cap_add" not in service, name
+
+
+def test_images_of_others_have_exact_versions(services: dict[str, Any]) -> None:
+    images = [services[name]["image"] for name in ("postgres", "redis")]
+    base = re.search(r"^ARG PYTHON_IMAGE=(.*)$", (DOCKER / "Dockerfile").read_text(), re.MULTILINE)
+    assert base is not None
+    for image in (*images, base[1]):
+        assert re.search(r":\d+\.\d+(\.\d+)?(-\w+)*\}?$", image), image
 
 
 def test_every_variable_is_a_setting_with_a_value_it_takes(
     services: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("migrate", "celeus"):
+    for name in OURS:
         for variable, value in services[name]["environment"].items():
             assert variable.removeprefix("CELEUS_").lower() in Settings.model_fields
-            monkeypatch.setenv(variable, re.sub(r"\$\{\w+:-(.*)\}", r"\1", value))
+            filled = REQUIRED.sub(r"\1", re.sub(r"\$\{\w+:-(.*)\}", r"\1", value))
+            monkeypatch.setenv(variable, filled)
         settings = Settings()
         assert settings.database_url is not None
-        address = settings.database_url.replace("${POSTGRES_PASSWORD:?set POSTGRES_PASSWORD}", "x")
-        parsed = async_url(address)
+        parsed = async_url(settings.database_url)
         told = services["postgres"]["environment"]
         assert (parsed.username, parsed.database) == (told["POSTGRES_USER"], told["POSTGRES_DB"])
-        assert parsed.host == "postgres"
-        assert settings.redis_url == "redis://redis:6379/0"
+        assert (parsed.host, parsed.password) == ("postgres", "POSTGRES_PASSWORD")
+        assert settings.redis_url == "redis://:REDIS_PASSWORD@redis:6379/0"
 
 
 def test_no_password_is_written_down(services: dict[str, Any]) -> None:
-    assert services["postgres"]["environment"]["POSTGRES_PASSWORD"].startswith("${")
-    assert "celeus:${POSTGRES_PASSWORD" in services["celeus"]["environment"]["CELEUS_DATABASE_URL"]
+    assert REQUIRED.fullmatch(services["postgres"]["environment"]["POSTGRES_PASSWORD"])
+    assert REQUIRED.fullmatch(services["redis"]["environment"]["REDISCLI_AUTH"])
+
+
+def test_the_command_of_redis_asks_for_the_password(services: dict[str, Any]) -> None:
+    program, port = redis_program(), free_port()
+    *shell, line = services["redis"]["command"]
+    # Compose's own way to write a dollar, and a port that nobody else has
+    line = line.replace("$$", "$").replace("redis-server -", f"{program} - --port {port}")
+    own = {"PATH": os.environ["PATH"], "REDISCLI_AUTH": "letters4and5digits"}
+    with subprocess.Popen([*shell, line], env=own, stdout=subprocess.DEVNULL) as server:
+        try:
+            deadline = time.monotonic() + 60
+            with redis.Redis(port=port, password="letters4and5digits") as client:  # noqa: S106
+                while server.poll() is None and time.monotonic() < deadline:
+                    try:
+                        client.ping()
+                        break
+                    except redis.ConnectionError:
+                        time.sleep(0.02)
+                assert client.config_get("maxmemory") == {"maxmemory": str(256 << 20)}
+            with (
+                redis.Redis(port=port) as stranger,
+                pytest.raises(redis.AuthenticationError),
+            ):
+                stranger.ping()
+        finally:
+            server.terminate()
 
 
 def test_nothing_is_reachable_from_outside_unless_asked_for(services: dict[str, Any]) -> None:
@@ -84,3 +138,12 @@ def test_nothing_is_reachable_from_outside_unless_asked_for(services: dict[str, 
         "migrate": [],
         "celeus": ["${CELEUS_PUBLISHED:-127.0.0.1:8000}:8000"],
     }
+
+
+@pytest.mark.parametrize("part", ["build", "demo", "server"])
+def test_the_smaller_locks_are_parts_of_the_whole(part: str) -> None:
+    def pinned(name: str) -> set[str]:
+        text = (ROOT / name).read_text().strip()
+        return set(re.split(r"\n(?=\S)", text))
+
+    assert pinned(f"requirements-{part}.lock") <= pinned("requirements.lock")

@@ -133,12 +133,15 @@ def openapi(
 
 
 def _name_signing_key(settings: "Settings") -> None:
-    """Have every worker sign with one key: the file that was named, or the data folder's own."""
+    """Have every worker sign with one key: the file that was named, or the data folder's own.
+
+    With a named database, a data folder counts if it is named, too: else nothing keeps the key.
+    """
     from celeus.operations.certificates.signing_keys import key_of_folder, read_key
 
     path = settings.signing_key_file
     if path is None:
-        if settings.database_url is not None:
+        if settings.database_url is not None and "data_dir" not in settings.model_fields_set:
             return
         path = key_of_folder(settings.data_dir)
     read_key(path)

@@ -53,10 +53,20 @@ def make_key(path: Path) -> Ed25519PrivateKey:
 
 
 def key_of_folder(folder: Path) -> Path:
-    """The signing key in the data folder, created at the first start."""
+    """The signing key in the data folder, created at the first start with the folder."""
     path = folder / "signing.pem"
-    if not path.exists():
-        make_key(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not path.exists():
+            make_key(path)
+    except OSError as error:
+        raise InvalidValue(
+            f"{folder} cannot hold the signing key: {error.strerror}", field="CELEUS_DATA_DIR"
+        ) from error
+    except InvalidValue:
+        # Another service on this folder may have made it at this moment
+        if not path.exists():
+            raise
     return path
 
 

