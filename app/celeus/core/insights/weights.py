@@ -16,15 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from celeus.core.pools.strata import Strata
-from celeus.core.sampling.calibration import (
-    LEAST_MEAN,
-    LEAST_MOMENT,
-    LEAST_SURROGATE,
-    LINE_LABELS,
-    PRIOR_SPREAD,
-    RIDGE,
-    SPREAD_LABELS,
-)
+from celeus.core.sampling.calibration import LEAST_SURROGATE, LINE_LABELS, RIDGE, Line
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -59,58 +51,23 @@ class JudgedRounds:
         return np.asarray(np.where(self.round < self.items, u, 1.0))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Fit:
-    """``calibration`` after the last round, and ``used``: the surrogate each signal used."""
+def refit(strata: Strata, judged: JudgedRounds) -> Floats:
+    """The surrogate that ``calibration`` has for every stratum after the last round, at once.
 
-    used: Floats
-    mean: Floats
-    moment: Floats
-
-
-def refit(strata: Strata, judged: JudgedRounds) -> Fit:
-    """The fits of ``calibration`` for all rounds by running sums; the unit scale. O(t log t)."""
+    On the unit scale; O(t).
+    """
     stratum = strata.code[judged.item].astype(np.int64)
-    x, loss, count = strata.base[stratum], judged.loss, strata.count
-    weight = 1.0 / (judged.left * judged.q)
-    columns = (weight, weight * x, weight * x * x, weight * loss, weight * x * loss)
-    priors = (RIDGE, 0.0, RIDGE, 0.0, RIDGE)
-    slope, intercept = _lines(
-        [
-            prior + np.concatenate(([0.0], np.cumsum(column)))
-            for prior, column in zip(priors, columns, strict=True)
-        ]
+    x, loss, weight = strata.base[stratum], judged.loss, 1.0 / (judged.left * judged.q)
+    line = Line(
+        RIDGE + float(weight.sum()),
+        float(weight @ x),
+        RIDGE + float(weight @ (x * x)),
+        float(weight @ loss),
+        RIDGE + float(weight @ (x * loss)),
     )
-    used = _shrunk(intercept[:-1] + slope[:-1] * x, *_before(stratum, loss))
-    labels = np.bincount(stratum, minlength=count).astype(np.float64)
-    losses: Floats = np.bincount(stratum, weights=loss, minlength=count).astype(np.float64)
-    mean = _shrunk(intercept[-1] + slope[-1] * strata.base, labels, losses)
-    squares = (loss - used) ** 2
-    inner = np.clip(mean, LEAST_MEAN, 1.0 - LEAST_MEAN)
-    factor = (squares.sum() + PRIOR_SPREAD) / ((used * (1.0 - used)).sum() + PRIOR_SPREAD)
-    own = np.bincount(stratum, weights=squares, minlength=count)
-    moment = (SPREAD_LABELS * factor * inner * (1.0 - inner) + own) / (SPREAD_LABELS + labels)
-    return Fit(used, mean, np.maximum(moment, LEAST_MOMENT))
-
-
-def _lines(sums: list[Floats]) -> tuple[Floats, Floats]:
-    weight, x, xx, y, xy = sums
-    slope = (weight * xy - x * y) / (weight * xx - x * x)
-    return slope, (y - slope * x) / weight
-
-
-def _before(stratum: Counts, loss: Floats) -> tuple[Floats, Floats]:
-    """Labels in the round's stratum before the round, and the sum of their losses."""
-    order = np.argsort(stratum, kind="stable")
-    grouped = stratum[order]
-    starts = np.searchsorted(grouped, grouped, side="left")
-    running = np.concatenate(([0.0], np.cumsum(loss[order])))
-    labels, losses = np.empty(loss.size), np.empty(loss.size)
-    labels[order] = np.arange(loss.size) - starts
-    losses[order] = running[:-1] - running[starts]
-    return labels, losses
-
-
-def _shrunk(line: Floats, labels: Floats, losses: Floats) -> Floats:
-    guess = np.clip(line, LEAST_SURROGATE, 1.0 - LEAST_SURROGATE)
+    labels, losses = (
+        np.bincount(stratum, weights=one, minlength=strata.count)
+        for one in (np.ones(loss.size), loss)
+    )
+    guess = np.clip(line.at(strata.base), LEAST_SURROGATE, 1.0 - LEAST_SURROGATE)
     return np.asarray((LINE_LABELS * guess + losses) / (LINE_LABELS + labels))

@@ -99,8 +99,7 @@ async def _compute(context: Context, session_id: UUID) -> tuple[dict[str, Any], 
 def _diagnostics(
     document: dict[str, Any], plan: Plan, pool: Pool, judgements: JudgedRounds
 ) -> dict[str, Any]:
-    width = document["precision"] or document["width"]
-    diagnostics = asdict(diagnose(plan, scores(pool, plan.strategy), judgements, width))
+    diagnostics = asdict(diagnose(plan, scores(pool, plan.strategy), judgements))
     names = ("policy", "strategy", "round", "revision", "width")
     uses = {"used": plan.policy.uses_scores}
     return {name: document[name] for name in names} | uses | diagnostics
@@ -123,7 +122,7 @@ async def _judgements(
 
 
 def _version(document: dict[str, Any]) -> str:
-    return f"{document['round']}.{document['revision']}.{document['precision']}"
+    return f"{document['round']}.{document['revision']}"
 
 
 _OPENING = text(
