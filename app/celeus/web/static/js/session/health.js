@@ -1,7 +1,7 @@
 /* How good the surrogate is: scores beside losses as a picture and a table. */
 
 import { el } from "../dom.js";
-import { count, number, scaleOf } from "../format.js";
+import { count, counted, number, scaleOf } from "../format.js";
 
 const SIZE = 340;
 const LEFT = 56;
@@ -55,21 +55,21 @@ function isEstimated(part) {
 }
 
 /** @param {Surrogate} surrogate */
-function verdict({ correlation, surrogate, loss, used }) {
+function verdict({ labels, correlation, surrogate, loss, used }) {
   if (!used) return "This policy draws uniformly and uses no surrogate.";
   if (correlation === null)
     return "All scores or all losses so far are alike, so nothing can be said about how they agree.";
   const word =
     correlation >= STRONG
-      ? "Scores and losses agree well"
+      ? "scores and losses agree well"
       : correlation >= WEAK
-        ? "Scores and losses agree somewhat"
-        : "Scores say little about losses";
+        ? "scores and losses agree somewhat"
+        : "scores say little about losses";
   const off =
     loss === null
       ? ""
       : ` The mean score of the pool is ${number(surrogate)}, the mean loss about ${number(loss)}; a shift like that is learned from the labels and costs little.`;
-  return `${word} (correlation ${number(correlation)}).${off} A bad surrogate costs width, never validity: the interval holds either way.`;
+  return `After ${counted(labels, "label")}, ${word} (correlation ${number(correlation)}).${off} A bad surrogate costs width, never validity: the interval holds either way.`;
 }
 
 /**
