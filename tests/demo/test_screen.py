@@ -57,7 +57,7 @@ def test_an_answer_overtaken_by_a_newer_one_is_not_shown() -> None:
 
 def test_the_forecast_counts_from_its_own_round() -> None:
     progress = Progress("title")
-    forecast = {"round": 250, "labels_left": 400, "low": 350, "high": 450}
+    forecast = {"round": 250, "labels_left": 400}
     progress.take(session(1, 0.1, 0.2, 300) | {"forecast": forecast})
     assert "300 of 1 737, about 350 more" in drawn(progress)
 

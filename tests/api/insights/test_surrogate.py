@@ -53,7 +53,7 @@ async def test_an_exhausted_pool_shows_the_true_calibration_of_its_surrogate(
         here = (scores >= part["least"]) & (scores <= part["largest"])
         assert part["labels"] == part["items"] == int(here.sum())
         assert part["loss"] == pytest.approx(float(losses[here].mean()))
-    assert found["savings"]["uniform_labels"] == 60
+    assert not {"savings", "uniform_labels"} & set(found)
 
 
 async def test_only_folded_rounds_and_the_last_word_on_each_count(client: AsyncClient) -> None:
@@ -94,7 +94,7 @@ async def test_a_judged_round_changes_the_etag_and_nothing_else_does(client: Asy
     assert fresh.headers["ETag"] != first.headers["ETag"]
     held = {"If-None-Match": fresh.headers["ETag"]}
     await client.patch(f"/v1/sessions/{session}", json={"precision": 0.3})
-    assert (await client.get(path, headers=held)).status_code == 200
+    assert (await client.get(path, headers=held)).status_code == 304
 
 
 async def test_many_who_look_at_once_are_told_the_same(client: AsyncClient) -> None:
@@ -103,9 +103,7 @@ async def test_many_who_look_at_once_are_told_the_same(client: AsyncClient) -> N
     await labelled(client, session, pool, 60)
     answers = await asyncio.gather(*(surrogate(client, session) for _ in range(8)))
     assert all(answer == answers[0] for answer in answers)
-    savings = answers[0]["savings"]
-    assert savings["labels"] == 60
-    assert savings["low"] <= savings["uniform_labels"] <= savings["high"] <= 200
+    assert answers[0]["labels"] == 60
 
 
 async def test_looking_waits_for_nobody_who_writes(client: AsyncClient, database_url: str) -> None:

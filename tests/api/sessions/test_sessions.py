@@ -221,7 +221,7 @@ async def test_a_stopped_session_has_no_labels_left_to_forecast(
     pool = await known_pool(client)
     session = await opened(client, pool, precision=0.2)
     await labelled(client, session, pool, 4)
-    forecast = {"round": 4, "labels_left": 90, "low": 80, "high": 100}
+    forecast = {"round": 4, "labels_left": 90}
     with psycopg.connect(database_url) as db:
         db.execute("UPDATE sessions SET forecast = %s", [json.dumps(forecast)])
     before = (await labelled(client, session, pool, 1))["session"]

@@ -1,6 +1,7 @@
 """Stakes that lie where the questions are: together they never exceed alpha."""
 
 import copy
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
@@ -8,17 +9,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from celeus.core.eprocess.bets import goals_for
 from celeus.core.eprocess.lattice import (
     FINEST_GOAL,
     ONE_SIDED_SHARE,
     Candidates,
     Lattice,
+    LatticeSide,
     Threshold,
     ThresholdDesign,
     even_candidates,
 )
-from celeus.core.eprocess.pool_target import threshold_design
+from celeus.core.eprocess.pool_target import half_width, threshold_design
+from celeus.core.interval import Interval
 from celeus.core.ledger import Change
+from celeus.core.plans.bounds import PopulationBound
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.policies import policy_named
 from celeus.core.plans.stopping import Question, rounding
@@ -147,6 +152,28 @@ def test_a_finer_lattice_keeps_the_thresholds_and_their_stakes() -> None:
             heir = int(np.flatnonzero(values >= value - 1e-12)[0])
             total = np.logaddexp.reduce(old._stake[:, heir])
             assert new._stake[0, at] == pytest.approx(float(total))
+
+
+def test_a_new_goal_goes_on_with_what_the_nearest_old_one_has_accrued() -> None:
+    old = goals_for(None, 1.0 / 400, 0.05)
+    for at, goal in enumerate(old):
+        goal.accrued = 10.0 + at
+    side = LatticeSide(400, 0.05, old)
+    new = goals_for(0.036, 1.0 / 400, 0.05)
+    side.retarget(new)
+    # 0.036 is 1.39 times smaller than 0.05, and 1.44 times larger than 0.025.
+    assert [goal.accrued for goal in new] == [11.0]
+
+
+def test_the_goal_for_the_pool_is_half_the_precision_less_what_the_step_takes() -> None:
+    plan = open_walk(zero_one_truth(300), SHARP, Claim(precision=0.2)).plan
+    assert half_width(plan, None) is None
+    assert half_width(plan, 0.2) == pytest.approx(0.1)
+    margin = PopulationBound("margin", half_width=0.1, assumption="drift")
+    wide = replace(plan, lower=-1.0, upper=3.0, bound=margin)
+    assert wide.scale == Interval(-1.0, 3.0)
+    assert half_width(wide, 1.0) == pytest.approx((0.5 - 0.1) / 4.0)
+    assert half_width(wide, 0.22) == pytest.approx(0.1 * 0.11 / 4.0)
 
 
 def test_even_stakes_are_half_of_alpha() -> None:

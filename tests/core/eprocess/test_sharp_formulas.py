@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from celeus.core.eprocess.bets import goals_for
+from celeus.core.eprocess.bets import Goal, RowGoals, goals_for
 from celeus.core.eprocess.pool_target import LatticeSequence
 from celeus.core.ledger import Draw
 from celeus.core.mills import inverse_mills
@@ -178,6 +178,19 @@ def test_the_hazard_table_is_the_hazard() -> None:
     assert inverse_mills(log_stake) == pytest.approx(norm.pdf(norm.ppf(p)) / p, rel=1e-3)
     assert inverse_mills(np.array([0.0, 3.0])) == pytest.approx([norm.pdf(norm.ppf(0.9)) / 0.9] * 2)
     assert inverse_mills(np.array([-1e4])) == pytest.approx(inverse_mills(np.array([-700.0])))
+
+
+@pytest.mark.parametrize("accrued", [0.0, 50.0, 108.9, 1.1 * 100.0, 110.1, 300.0, 2300.0])
+def test_the_scale_of_a_bet_is_the_printed_one_before_and_past_its_goal(accrued: float) -> None:
+    half, variance, goals = 0.05, 0.3, np.array([50.0, 100.0, 104.8, 400.0])
+    rows = RowGoals.of(goals).bet_scale(accrued, half, variance)
+    for row, goal in enumerate(goals):
+        missing = max(1.1 * goal - accrued, 0.05 * max(goal, accrued))
+        largest = (2.5 if accrued <= 1.1 * goal else 1.3) * half / variance
+        expected = (1.0 / (variance * math.sqrt(missing)), largest)
+        assert Goal(half, goal, accrued).bet_scale(variance) == pytest.approx(expected)
+        one = rows.take(np.array([row]))
+        assert (float(one.factor[0]), float(one.largest[0])) == pytest.approx(expected)
 
 
 def test_without_a_precision_there_are_six_goals_by_halves() -> None:

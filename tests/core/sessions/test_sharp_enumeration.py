@@ -98,7 +98,8 @@ def test_the_mean_signal_is_the_pool_risk(
     means = [0.0, 0.0]
     draws = coming(walk)
     assert math.fsum(draw.q for draw in draws) == pytest.approx(1.0, abs=EXACT)
-    ends: dict[str, list[float]] = {"signal": [], "lower": [], "upper": []}
+    ends: dict[str, list[float]] = {"lower": [], "upper": []}
+    possible: dict[str, list[float]] = {"lower": [], "upper": []}
     for draw in draws:
         point = after(walk, draw).state.points[-1]
         means[0] += draw.q * point.plus.signal
@@ -107,12 +108,18 @@ def test_the_mean_signal_is_the_pool_risk(
         assert point.minus.signal <= point.minus.signal_range.upper + EXACT
         ends["lower"].append(point.plus.signal_range.lower)
         ends["upper"].append(point.plus.signal_range.upper)
+        for end, loss in zip(possible, scale, strict=True):
+            residual = loss - point.plus.surrogate
+            possible[end].append(point.plus.plug_in + residual / (walk.state.items * draw.q))
     width = scale[1] - scale[0]
     assert means[0] == pytest.approx(low.mean(), abs=EXACT * width * 10)
     assert means[1] == pytest.approx(high.mean(), abs=EXACT * width * 10)
     # Fixed before the draw: the same whatever is drawn.
     assert np.ptp(ends["lower"]) == 0.0
     assert np.ptp(ends["upper"]) == 0.0
+    # And no wider than the losses of the items left can make the signal.
+    assert ends["lower"][0] == pytest.approx(min(possible["lower"]), abs=EXACT * width * 10)
+    assert ends["upper"][0] == pytest.approx(max(possible["upper"]), abs=EXACT * width * 10)
 
 
 def stake(walk: Walk, risk: float) -> float:

@@ -30,10 +30,10 @@ async def test_a_forecast_appears_and_is_about_right(client: AsyncClient) -> Non
             await asyncio.sleep(0.1)
     forecast = status["forecast"]
     assert forecast["round"] == 100
-    assert forecast["low"] <= forecast["labels_left"] <= forecast["high"]
+    assert forecast.keys() == {"round", "labels_left"}
     stopped = (await labelled(client, session, pool, 3000))["session"]
     needed = stopped["round"] - forecast["round"]
-    assert 0.7 * forecast["low"] <= needed <= 1.4 * forecast["high"]
+    assert 0.5 <= forecast["labels_left"] / needed <= 2.2
 
 
 async def test_of_unjudgeable_rounds_alone_nothing_is_forecast(client: AsyncClient) -> None:

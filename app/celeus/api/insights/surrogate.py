@@ -1,4 +1,4 @@
-"""Beside the interval, on the wire: what a session's surrogate is worth, and who is judging."""
+"""Beside the interval, on the wire: how good a session's surrogate is, and who is judging."""
 
 from typing import Annotated, Any
 
@@ -34,22 +34,8 @@ class SurrogatePart(BaseModel):
     high: float | None
 
 
-class Savings(BaseModel):
-    """How many labels uniform draws without surrogate would have needed for the same width."""
-
-    labels: int
-    uniform_labels: int = Field(description="An estimate; see docs/api.md.")
-    low: int = Field(description="10 % of that estimate.")
-    high: int = Field(description="90 % of that estimate.")
-    loss_variance: float = Field(description="Of a loss over the pool, on the unit scale.")
-    residual_variance: float = Field(description="Of loss minus surrogate over the pool.")
-    signal_variance: float = Field(
-        description="Of what a round tells, surrogate and choice of items counted."
-    )
-
-
 class Surrogate(BaseModel):
-    """Calibration of the surrogate by bins of its score and by strata, and what it saves.
+    """Calibration of the surrogate by bins of its score and by strata.
 
     A bad surrogate costs width, never validity: nothing certified rests on this answer.
     """
@@ -66,7 +52,6 @@ class Surrogate(BaseModel):
     correlation: float | None = Field(description="Of surrogate and loss; null if one is constant.")
     curve: list[SurrogatePart] = Field(description="At most 10 bins of equal counts.")
     strata: list[SurrogatePart] = Field(description="Empty where the policy has none.")
-    savings: Savings | None = Field(description="null while labels are too few or all alike.")
 
 
 class HeldDraw(BaseModel):
@@ -105,7 +90,7 @@ class WorkerPage(BaseModel):
 @router.get(
     "/{session_id}/surrogate",
     operation_id="get_surrogate",
-    summary="How good the surrogate is, and what it saves",
+    summary="How good the surrogate is",
     response_model=Surrogate,
     responses=responses(SessionNotFound, Busy) | {304: {"description": "The ETag still holds."}},
 )

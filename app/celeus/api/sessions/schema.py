@@ -59,7 +59,7 @@ SESSION: JsonDict = {
     "changes": 0,
     "decisions": [DECISION],
     "rounds": {"drawn": 415, "judged": 413, "in_interval": 412, "pending": 2, "waiting": 1},
-    "forecast": {"round": 400, "labels_left": 310, "low": 250, "high": 380},
+    "forecast": {"round": 400, "labels_left": 310},
     "warnings": [],
     "sequence": 828,
     "revision": 1,
@@ -201,12 +201,10 @@ class Rounds(BaseModel):
 
 
 class Forecast(BaseModel):
-    """Labels left until the stop: median, and the 10 and 90 % of simulated futures."""
+    """Labels left until the stop, roughly: the median of simulated futures."""
 
     round: int
     labels_left: int
-    low: int
-    high: int
 
 
 class Session(BaseModel):

@@ -1,4 +1,4 @@
-"""Surrogate diagnostics: calibration of the scores against the losses, and labels saved.
+"""Surrogate diagnostics: calibration of the scores against the losses.
 
 A surrogate decides how fast an interval narrows, never whether it is valid; nothing certified rests
 on this module. Only folded rounds count: labels that wait for an earlier one came early, and early
@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from celeus.core.insights.efficiency import Padding, Savings, padding_of, savings
 from celeus.core.insights.weights import JudgedRounds, refit
 from celeus.core.plans.plan import Plan
 from celeus.core.pools.strata import one_stratum, strata_of
@@ -46,7 +45,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class SurrogateDiagnostics:
-    """The calibration curve by bins of the surrogate and by strata, and what it saves.
+    """The calibration curve by bins of the surrogate and by strata.
 
     ``surrogate`` and ``loss`` are means over the pool, the second one estimated. ``correlation``
     is that of the two over the pool, None while either is constant. ``strata`` is empty where the
@@ -59,25 +58,18 @@ class SurrogateDiagnostics:
     correlation: float | None
     curve: tuple[Part, ...]
     strata: tuple[Part, ...]
-    savings: Savings | None
 
 
-def diagnose(
-    plan: Plan, scores: Scores, judged: JudgedRounds, width: float
-) -> SurrogateDiagnostics:
-    """The diagnostics; ``width`` is the precision, or without one the current width. O(N log N)."""
+def diagnose(plan: Plan, scores: Scores, judged: JudgedRounds) -> SurrogateDiagnostics:
+    """The diagnostics. O(N log N)."""
     unit = np.clip((scores.surrogate - plan.lower) / plan.scale.width, 0.0, 1.0)
-    prior = unit if plan.policy.uses_scores else np.zeros(unit.size)
-    at_draw, current, padding = prior[judged.item], prior, Padding()
+    current = unit if plan.policy.uses_scores else np.zeros(unit.size)
     strata: Counts | None = None
     if plan.policy.has_goal:
         groups = (
             strata_of(scores, plan.scale) if plan.policy.uses_scores else one_stratum(plan.items)
         )
-        fit = refit(groups, judged)
-        at_draw, current = fit.used, fit.mean[groups.code]
-        half = width / plan.scale.width / 2.0
-        padding = padding_of(groups, judged, fit, plan.policy.beta, half)
+        current = refit(groups, judged)[groups.code]
         strata = groups.code.astype(np.int64)
     scored = np.stack((unit, current))
     weight, labels = judged.weight, judged.loss.size
@@ -88,7 +80,6 @@ def diagnose(
         correlation=_correlation(unit[judged.item], judged.loss, weight),
         curve=_parts(plan, judged, scored, _bins(unit)),
         strata=() if strata is None else _parts(plan, judged, scored, strata),
-        savings=savings(judged, at_draw, padding),
     )
 
 

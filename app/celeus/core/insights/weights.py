@@ -16,15 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from celeus.core.pools.strata import Strata
-from celeus.core.sampling.calibration import (
-    LEAST_MEAN,
-    LEAST_MOMENT,
-    LEAST_SURROGATE,
-    LINE_LABELS,
-    PRIOR_SPREAD,
-    RIDGE,
-    SPREAD_LABELS,
-)
+from celeus.core.sampling.calibration import LEAST_SURROGATE, LINE_LABELS, RIDGE, Line
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -35,14 +27,13 @@ class JudgedRounds:
     """The folded rounds that have a loss, in order: arrays of one length.
 
     ``loss`` is on the unit scale, 0 for the smallest loss and 1 for the largest. ``folded`` is the
-    last folded round, judged or not, and ``basis`` that of every round's draw.
+    last folded round, judged or not.
     """
 
     items: int
     folded: int
     round: Counts
     item: Counts
-    basis: Counts
     q: Floats
     loss: Floats
 
@@ -60,59 +51,23 @@ class JudgedRounds:
         return np.asarray(np.where(self.round < self.items, u, 1.0))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Fit:
-    """``calibration`` after the last round, and ``used``: the surrogate each signal used."""
+def refit(strata: Strata, judged: JudgedRounds) -> Floats:
+    """The surrogate that ``calibration`` has for every stratum after the last round, at once.
 
-    used: Floats
-    mean: Floats
-    moment: Floats
-
-
-def refit(strata: Strata, judged: JudgedRounds) -> Fit:
-    """The fits of ``calibration`` for all rounds by running sums; the unit scale. O(t log t)."""
+    On the unit scale; O(t).
+    """
     stratum = strata.code[judged.item].astype(np.int64)
-    x, loss, count = strata.base[stratum], judged.loss, strata.count
-    weight = 1.0 / (judged.left * judged.q)
-    columns = (weight, weight * x, weight * x * x, weight * loss, weight * x * loss)
-    priors = (RIDGE, 0.0, RIDGE, 0.0, RIDGE)
-    slope, intercept = _lines(
-        [
-            prior + np.concatenate(([0.0], np.cumsum(column)))
-            for prior, column in zip(priors, columns, strict=True)
-        ]
+    x, loss, weight = strata.base[stratum], judged.loss, 1.0 / (judged.left * judged.q)
+    line = Line(
+        RIDGE + float(weight.sum()),
+        float(weight @ x),
+        RIDGE + float(weight @ (x * x)),
+        float(weight @ loss),
+        RIDGE + float(weight @ (x * loss)),
     )
-    labels_before = np.searchsorted(judged.round, judged.basis, side="right")
-    line = intercept[labels_before] + slope[labels_before] * x
-    used = _shrunk(line, *_before(stratum, loss, labels_before))
-    labels = np.bincount(stratum, minlength=count).astype(np.float64)
-    losses: Floats = np.bincount(stratum, weights=loss, minlength=count).astype(np.float64)
-    mean = _shrunk(intercept[-1] + slope[-1] * strata.base, labels, losses)
-    squares = (loss - used) ** 2
-    inner = np.clip(mean, LEAST_MEAN, 1.0 - LEAST_MEAN)
-    factor = (squares.sum() + PRIOR_SPREAD) / ((used * (1.0 - used)).sum() + PRIOR_SPREAD)
-    own = np.bincount(stratum, weights=squares, minlength=count)
-    moment = (SPREAD_LABELS * factor * inner * (1.0 - inner) + own) / (SPREAD_LABELS + labels)
-    return Fit(used, mean, np.maximum(moment, LEAST_MOMENT))
-
-
-def _lines(sums: list[Floats]) -> tuple[Floats, Floats]:
-    weight, x, xx, y, xy = sums
-    slope = (weight * xy - x * y) / (weight * xx - x * x)
-    return slope, (y - slope * x) / weight
-
-
-def _before(stratum: Counts, loss: Floats, labels_before: Counts) -> tuple[Floats, Floats]:
-    """Labels in the round's stratum among those known at its draw, and the sum of their losses."""
-    order = np.argsort(stratum, kind="stable")
-    # By stratum and label: where a stratum begins, and what was known of it.
-    place = stratum[order] * (loss.size + 1) + order
-    starts = np.searchsorted(place, stratum * (loss.size + 1))
-    ends = np.searchsorted(place, stratum * (loss.size + 1) + labels_before)
-    running = np.concatenate(([0.0], np.cumsum(loss[order])))
-    return (ends - starts).astype(np.float64), running[ends] - running[starts]
-
-
-def _shrunk(line: Floats, labels: Floats, losses: Floats) -> Floats:
-    guess = np.clip(line, LEAST_SURROGATE, 1.0 - LEAST_SURROGATE)
+    labels, losses = (
+        np.bincount(stratum, weights=one, minlength=strata.count)
+        for one in (np.ones(loss.size), loss)
+    )
+    guess = np.clip(line.at(strata.base), LEAST_SURROGATE, 1.0 - LEAST_SURROGATE)
     return np.asarray((LINE_LABELS * guess + losses) / (LINE_LABELS + labels))

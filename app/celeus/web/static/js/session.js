@@ -25,8 +25,7 @@ let session = given("session");
 const chart = new IntervalChart(byId("chart"), byId("chart-readout"), track, session);
 /** @type {Surrogate | null} */
 let surrogate = null;
-/** @type {{ round: number, revision: number, precision: number | null, at: number }} */
-let asked = { round: -1, revision: 0, precision: null, at: 0 };
+let asked = { round: -1, revision: 0, at: 0 };
 let seenAt = new Date();
 let stop = () => {};
 
@@ -48,7 +47,7 @@ function show(latest) {
     byId("warnings"),
     session.warnings.map((warning) => el("p", { class: "notice warning" }, warning)),
   );
-  fill(byId("figures"), figures(session, surrogate));
+  fill(byId("figures"), figures(session));
   byId("questions").hidden = session.decisions.length === 0;
   fill(byId("answers"), answers(session));
   fill(byId("chart-key"), track.length === 0 ? null : chartKey(session));
@@ -89,15 +88,12 @@ function banner(text, kind = "warning") {
 
 /* Its cost grows with the session, and it moves slowly: asked for when it may look different. */
 async function lookAtSurrogate() {
-  const { round, revision, precision } = session;
+  const { round, revision } = session;
   const news =
-    round - asked.round >= Math.max(1, NEWS_SHARE * asked.round) ||
-    revision !== asked.revision ||
-    precision !== asked.precision;
+    round - asked.round >= Math.max(1, NEWS_SHARE * asked.round) || revision !== asked.revision;
   if (!news || Date.now() - asked.at < LEAST_WAIT_MS) return;
-  asked = { round, revision, precision, at: Date.now() };
+  asked = { round, revision, at: Date.now() };
   surrogate = await api("GET", `/v1/sessions/${session.id}/surrogate`, undefined, { retry: 0 });
-  fill(byId("figures"), figures(session, surrogate));
   showHealth();
 }
 

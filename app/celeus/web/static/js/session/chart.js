@@ -151,7 +151,7 @@ export class IntervalChart {
     const last = this.#track.last;
     const end =
       forecast !== null && !stopped
-        ? Math.max(last, forecast.round + forecast.high)
+        ? Math.max(last, forecast.round + forecast.labels_left)
         : Math.max(last, round);
     return [0, Math.max(end * 1.02, 5)];
   }
@@ -177,7 +177,7 @@ export class IntervalChart {
    * @param {Colours} colour
    */
   #behind(plot, colour) {
-    const { estimate, precision, forecast, stopped, round } = this.#session;
+    const { estimate, precision, forecast, stopped } = this.#session;
     const { ctx } = plot;
     const box = plot.bbox;
     ctx.save();
@@ -191,11 +191,6 @@ export class IntervalChart {
       line(ctx, [box.left, bottom], [box.left + box.width, bottom], colour.mark, [6, 4]);
     }
     if (forecast !== null && !stopped) {
-      const from = Math.max(forecast.round + forecast.low, round);
-      const left = plot.valToPos(from, "x", true);
-      const right = plot.valToPos(forecast.round + forecast.high, "x", true);
-      ctx.fillStyle = colour.forecast;
-      ctx.fillRect(left, box.top, right - left, box.height);
       const at = plot.valToPos(forecast.round + forecast.labels_left, "x", true);
       line(ctx, [at, box.top], [at, box.top + box.height], colour.chart3, [2, 3]);
     }
@@ -285,7 +280,7 @@ export function chartKey(session) {
       "requested precision, around the estimate",
     ]);
   if (session.forecast !== null && !session.stopped)
-    found.push([sample(upright("--chart-3", "2 3")), "expected stop, with its 10 and 90 %"]);
+    found.push([sample(upright("--chart-3", "2 3")), "expected stop, roughly"]);
   return found.map(([shape, word]) => el("li", {}, shape, word));
 }
 
@@ -348,7 +343,6 @@ function colours() {
     chart3: value("--chart-3"),
     mark,
     markBand: `${mark}1f`,
-    forecast: `${value("--chart-3")}24`,
     font: value("--sans") || "sans-serif",
   };
 }

@@ -12,7 +12,6 @@ import {
   sure,
   upperEnd,
 } from "../format.js";
-import { savedShare } from "./health.js";
 
 /** @type {Record<Decision["answer"], [word: string, kind: string]>} */
 const ANSWERS = { yes: ["yes", "active"], no: ["no", "reached"], undecided: ["undecided", ""] };
@@ -21,9 +20,8 @@ const ANSWERS = { yes: ["yes", "active"], no: ["no", "reached"], undecided: ["un
  * The row of figures.
  *
  * @param {Session} session
- * @param {Surrogate | null} surrogate
  */
-export function figures(session, surrogate) {
+export function figures(session) {
   const resolution = resolutionOf(session);
   return [
     figure("Estimate", number(session.estimate, resolution), "of the mean loss", true),
@@ -40,7 +38,6 @@ export function figures(session, surrogate) {
       labelsNote(session),
     ),
     left(session),
-    saved(surrogate),
   ];
 }
 
@@ -108,37 +105,8 @@ function left(session) {
       session.precision === null ? "no precision set" : "no forecast yet",
     );
   // Labels since the forecast was made are not left any more
-  const since = session.round - forecast.round;
-  const [middle, low, high] = [forecast.labels_left, forecast.low, forecast.high].map((labels) =>
-    Math.max(labels - since, 0),
-  );
-  return figure(
-    "Labels left",
-    ["≈\u202f", count(middle)],
-    `${count(low)} to ${count(high)}, in 8 of 10 futures`,
-  );
-}
-
-/** @param {Surrogate | null} surrogate */
-function saved(surrogate) {
-  const savings = surrogate?.savings ?? null;
-  if (surrogate === null || savings === null)
-    return figure("Labels saved", "–", "known after about 30 labels");
-  const share = savedShare(savings);
-  const { labels, uniform_labels: uniform, low, high } = savings;
-  if (!surrogate.used) return figure("Labels saved", "–", "this policy draws uniformly");
-  const more = uniform - labels;
-  const note = `of about ${count(low)} to ${count(high)} by uniform draws`;
-  return figure(
-    "Labels saved",
-    [
-      "≈\u202f",
-      more < 0 ? "\u2212" : "",
-      count(Math.abs(more)),
-      el("small", {}, ` ${percent(share)}`),
-    ],
-    note,
-  );
+  const labels = Math.max(forecast.labels_left - (session.round - forecast.round), 0);
+  return figure("Labels left", ["≈\u202f", count(labels)], "a rough forecast, often too high");
 }
 
 /**

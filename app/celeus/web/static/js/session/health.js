@@ -1,7 +1,7 @@
-/* How good the surrogate is: scores beside losses as a picture and a table, and what it saves. */
+/* How good the surrogate is: scores beside losses as a picture and a table. */
 
 import { el } from "../dom.js";
-import { count, counted, number, percent, scaleOf } from "../format.js";
+import { count, counted, number, scaleOf } from "../format.js";
 
 const SIZE = 340;
 const LEFT = 56;
@@ -23,7 +23,7 @@ export function health(surrogate, session, by) {
   const parts = surrogate[by].length > 0 ? surrogate[by] : surrogate.curve;
   const told = parts.filter(isEstimated);
   return [
-    el("div", { class: "verdict" }, saved(surrogate), agreement(surrogate)),
+    el("p", { class: "verdict" }, verdict(surrogate)),
     told.length > 1 ? picture(told, surrogate, session) : null,
     told.length > 1 ? legend(surrogate) : null,
     el(
@@ -54,83 +54,22 @@ function isEstimated(part) {
   return part.loss !== null;
 }
 
-/**
- * Labels saved as a share of what uniform draws would have needed.
- *
- * @param {NonNullable<Surrogate["savings"]>} savings
- */
-export function savedShare(savings) {
-  return 1 - savings.labels / savings.uniform_labels;
-}
-
 /** @param {Surrogate} surrogate */
-function saved(surrogate) {
-  const { savings, labels } = surrogate;
-  if (savings === null) {
-    const why =
-      labels < 30
-        ? `${counted(labels, "label")} so far; what it saves is shown from 30 on.`
-        : "All losses so far are alike, so there is nothing to save yet.";
-    return el("p", {}, why);
-  }
-  const share = savedShare(savings);
-  const range = `${count(savings.low)} to ${count(savings.high)}`;
-  const same = el(
-    "p",
-    {},
-    el("strong", {}, counted(savings.labels, "label")),
-    " have told as much as about ",
-    el("strong", {}, count(savings.uniform_labels)),
-    ` uniform draws without a surrogate would have (${range}).`,
-  );
-  if (!surrogate.used)
-    return el(
-      "p",
-      {},
-      "This policy draws uniformly and uses no surrogate, so there is nothing to save.",
-    );
-  if (share >= 0.02)
-    return [
-      same,
-      el(
-        "p",
-        {},
-        `That is ${percent(share)} of the labels saved. This is an estimate; the certificate does not depend on it.`,
-      ),
-    ];
-  if (share > -0.02)
-    return [
-      same,
-      el(
-        "p",
-        {},
-        "So far the surrogate saves nothing. That costs width, never validity: the interval holds either way.",
-      ),
-    ];
-  return [
-    same,
-    el(
-      "p",
-      {},
-      `So far it costs about ${percent(-share)} more labels than working without one. A bad surrogate costs width, never validity: the interval holds either way.`,
-    ),
-  ];
-}
-
-/** @param {Surrogate} surrogate */
-function agreement({ correlation, surrogate, loss, used }) {
-  if (correlation === null) return null;
+function verdict({ labels, correlation, surrogate, loss, used }) {
+  if (!used) return "This policy draws uniformly and uses no surrogate.";
+  if (correlation === null)
+    return "All scores or all losses so far are alike, so nothing can be said about how they agree.";
   const word =
     correlation >= STRONG
-      ? "Scores and losses agree well"
+      ? "scores and losses agree well"
       : correlation >= WEAK
-        ? "Scores and losses agree somewhat"
-        : "Scores say little about losses";
+        ? "scores and losses agree somewhat"
+        : "scores say little about losses";
   const off =
     loss === null
       ? ""
-      : ` The mean score of the pool is ${number(surrogate)}, the mean loss about ${number(loss)}${used ? "; a shift like that is learned from the labels and costs little" : ""}.`;
-  return el("p", { class: "quiet-text" }, `${word} (correlation ${number(correlation)}).${off}`);
+      : ` The mean score of the pool is ${number(surrogate)}, the mean loss about ${number(loss)}; a shift like that is learned from the labels and costs little.`;
+  return `After ${counted(labels, "label")}, ${word} (correlation ${number(correlation)}).${off} A bad surrogate costs width, never validity: the interval holds either way.`;
 }
 
 /**
