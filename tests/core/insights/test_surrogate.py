@@ -86,9 +86,7 @@ def test_weighted_means_are_unbiased_over_every_possible_draw(drawn: int) -> Non
             chance *= q[-1]
             left.remove(item)
         items = np.array(order)
-        judged = JudgedRounds(
-            4, drawn, np.arange(1, drawn + 1), items, np.arange(drawn), np.array(q), value[items]
-        )
+        judged = JudgedRounds(4, drawn, np.arange(1, drawn + 1), items, np.array(q), value[items])
         assert (judged.weight >= 0.0).all()
         expected += chance * float(np.mean(judged.weight * judged.loss))
         total += chance
