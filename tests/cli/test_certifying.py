@@ -16,6 +16,7 @@ from celeus.api.pools.items import archive_of
 from celeus.core.certificates.chain import chain_head, chain_start
 from celeus.core.certificates.document import signed
 from celeus.core.certificates.ed25519 import public_of, public_to_pem
+from celeus.core.plans.plan import Claim
 from tests.cli.calling import Answer
 from tests.core.certifying import KEY, OTHER_KEY, SESSION, Case, opened, zero_one_world
 
@@ -73,6 +74,22 @@ def test_a_valid_certificate_ends_with_status_0(
         assert (full.status, full.err) == (0, "")
         assert "not checked" not in full.out
         assert full.out.endswith(f"valid final certificate of ses_{SESSION.hex()}\n")
+
+
+def test_what_the_claim_rests_on_is_printed_beside_it(run: Run, tmp_path: Path) -> None:
+    case = opened(zero_one_world(120), claim=Claim("population", precision=0.3))
+    case.go(15, hidden=[3])
+    case.amend(2, 1.0)
+    case.change(0.25)
+    path = tmp_path / "certificate.json"
+    path.write_bytes(case.certificate(final=False))
+    lines = run("verify", path).out.splitlines()
+    assumed = [line for line in lines if line.startswith("  assumes: ")]
+    assert len(assumed) == 4
+    assert "iid sample" in assumed[0]
+    assert "could not foresee" in assumed[1]
+    assert "  1 items could not be judged: each counts as any loss there may be" in lines
+    assert "settings changed once" in lines[0]
 
 
 def test_the_report_is_printed_as_json(run: Run, certificate: Path, pool: Path) -> None:

@@ -140,3 +140,19 @@ def test_lines_that_nobody_reads_are_dropped_and_counted(monkeypatch: pytest.Mon
         assert text.count("line 0") < LINES
         handler.handle(logging.makeLogRecord({"msg": "and on it goes"}))
         assert "and on it goes" in os.read(reader, PIPE_BYTES).decode()
+
+
+def test_long_lines_that_nobody_reads_are_bounded_in_length(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(logs, "MOST_CHARACTERS", 100_000)
+    with narrow_pipe() as (reader, writer):
+        with os.fdopen(writer, "w", closefd=False) as stream:
+            handler = logs.Unblocking(stream)
+        for _ in range(LINES):
+            handler.handle(logging.makeLogRecord({"msg": "x" * 10_000}))
+        text = ""
+        while not (dropped := re.findall(DROPPED, text)):
+            text += os.read(reader, PIPE_BYTES).decode()
+        # Beside those that wait, one is being written
+        assert LINES - 12 <= int(dropped[0]) < LINES

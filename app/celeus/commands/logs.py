@@ -13,6 +13,8 @@ from uvicorn.config import LOGGING_CONFIG
 from celeus.api.wire.request_ids import WithRequestId
 
 MOST_LINES = 10_000
+MOST_CHARACTERS = 8 << 20
+"""Of the lines that wait: whoever calls for a long address has it logged."""
 FLUSH_SECONDS = 0.5
 """How long the end of a process waits for its last lines to be read."""
 
@@ -20,20 +22,25 @@ FLUSH_SECONDS = 0.5
 class Unblocking(logging.StreamHandler[TextIO]):
     """Writes lines in a thread of its own.
 
-    Lines beyond `MOST_LINES` that nobody has read are dropped, and their number is written as soon
-    as somebody reads again.
+    Lines beyond `MOST_LINES` or `MOST_CHARACTERS` that nobody has read are dropped, and their
+    number is written as soon as somebody reads again.
     """
 
     def __init__(self, stream: TextIO) -> None:
         super().__init__(stream)
         self._lines: Queue[str] = Queue(MOST_LINES)
+        self._waiting = 0
         self._dropped = 0
         threading.Thread(target=self._write, args=[stream.fileno()], daemon=True).start()
 
     def emit(self, record: logging.LogRecord) -> None:
         """Have the line written."""
         try:
-            self._lines.put_nowait(self.format(record))
+            line = self.format(record)
+            if self._waiting + len(line) > MOST_CHARACTERS:
+                raise Full
+            self._lines.put_nowait(line)
+            self._waiting += len(line)
         except Full:
             self._dropped += 1
         except Exception:  # noqa: BLE001 -- as every handler does with what cannot be formatted
@@ -48,7 +55,11 @@ class Unblocking(logging.StreamHandler[TextIO]):
 
     def _write(self, file: int) -> None:
         while True:
-            text = self._lines.get() + self.terminator
+            line = self._lines.get()
+            self.acquire()
+            self._waiting -= len(line)
+            self.release()
+            text = line + self.terminator
             # Not through the stream, whose lock a line that nobody reads would hold at the end
             data = text.encode(errors="replace")
             while data:
@@ -64,10 +75,10 @@ class Unblocking(logging.StreamHandler[TextIO]):
     def _tell(self) -> None:
         """Have it written how many lines were dropped, now that there is room."""
         self.acquire()
+        line = f"WARNING:  {self._dropped} lines of the log were dropped: nobody read them"
         with suppress(Full):
-            self._lines.put_nowait(
-                f"WARNING:  {self._dropped} lines of the log were dropped: nobody read them"
-            )
+            self._lines.put_nowait(line)
+            self._waiting += len(line)
             self._dropped = 0
         self.release()
 

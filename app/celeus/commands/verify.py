@@ -1,6 +1,7 @@
 """`celeus verify`, `celeus audit` and `celeus signing-key`: make and check certificates."""
 
 import json
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated
@@ -137,6 +138,8 @@ def _print(report: "Report") -> None:
 
     if report.claim is not None:
         typer.echo(_claim(report.claim))
+        for line in _reservations(report.claim):
+            typer.echo(f"  {line}")
     if report.pool_sessions is not None:
         typer.echo(pool_sessions_line(report.pool_sessions))
     typer.echo(f"checked: {', '.join(report.checked) or 'nothing'}")
@@ -157,6 +160,18 @@ def _claim(claim: dict[str, object]) -> str:
         f"claim: {claim.get('target')} risk {ends}, alpha {claim.get('alpha')},"
         f" {claim.get('labels')} labels, settings {settings}"
     )
+
+
+def _reservations(claim: dict[str, object]) -> Iterator[str]:
+    """What the claim rests on beside the draws, and what it does not speak for."""
+    assumptions = claim.get("assumptions")
+    for one in assumptions if isinstance(assumptions, list) else []:
+        if isinstance(one, dict):
+            yield f"assumes: {one.get('text')}"
+    if unjudgeable := claim.get("unjudgeable"):
+        yield f"{unjudgeable} items could not be judged: each counts as any loss there may be"
+    if claim.get("emptied"):
+        yield "no candidate is left: an event of probability at most alpha has happened"
 
 
 def _head(text: str) -> tuple[int, bytes]:

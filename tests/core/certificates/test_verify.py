@@ -423,7 +423,8 @@ def test_other_items_are_found(case: Case, data: bytes) -> None:
     assert other != lines[0]
     for wrong in ([other, *lines[1:]], lines[:-1], [lines[1], lines[0], *lines[2:]], []):
         assert _where(verify(data, items=wrong)) == "pool.items_digest"
-    for junk in (b"", b"7", b"{}", b"\xff", b"[" * 100_000):
+    twice = b'{"id": "item 2", "payload": 7, "payload": {"n": 2}}'
+    for junk in (twice, b"", b"7", b"{}", b"\xff", b"[" * 100_000):
         assert _where(verify(data, items=[*lines[:2], junk])) == "items, line 3"
 
 

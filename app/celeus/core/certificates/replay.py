@@ -43,9 +43,18 @@ def items_digest(lines: Iterable[bytes]) -> str:
     return chain(CHAIN_START, (_item(line, at) for at, line in enumerate(lines, 1))).hex()
 
 
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose names are there once: of two, a reader would see the other one."""
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        message = "a name is there twice"
+        raise ValueError(message)
+    return members
+
+
 def _item(line: bytes, at: int) -> bytes:
     try:
-        item = json.loads(line)
+        item = json.loads(line, object_pairs_hook=_once)
         return canonical_json([item["id"], item.get("payload")])
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         excerpt = line[:EXCERPT].decode(errors="replace")
