@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import norm
 
 from celeus.core.eprocess.bets import goals_for
 from celeus.core.eprocess.lattice import (
@@ -87,6 +88,27 @@ def test_of_a_single_threshold_each_side_has_nearly_all_of_alpha(at_most: bool) 
         assert (candidates.share[: here + 1] == ONE_SIDED_SHARE).all()
         assert candidates.share[here + 1 :] == pytest.approx(1.0 - ONE_SIDED_SHARE)
         assert candidates.grid.size == 2002
+
+
+def test_between_two_thresholds_both_sides_share_alpha() -> None:
+    design = ThresholdDesign(
+        (Threshold(0.25, at_most=True), Threshold(0.65, at_most=False)), 1000, SLACK
+    )
+    plus, minus = design.candidates(10)
+    assert plus.grid == pytest.approx([0, 1, 2, 2.5, 3, 4, 5, 6, 6.5, 7, 8, 9, 10])
+    assert minus.grid == pytest.approx([0, 1, 2, 3, 3.5, 4, 5, 6, 7, 7.5, 8, 9, 10])
+    assert plus.share == pytest.approx([0.9] * 4 + [0.5] * 5 + [0.1] * 4)
+    assert minus.share == pytest.approx([0.9] * 5 + [0.5] * 5 + [0.1] * 3)
+
+
+def test_goals_of_questions_are_those_of_the_share_that_one_side_has() -> None:
+    design = ThresholdDesign((Threshold(0.1, at_most=True),), 10**6, SLACK)
+    for alpha, strong in ((0.05, 0.09), (0.9, 0.95)):
+        for side in Lattice(2000, alpha, None, design=design).sides:
+            for goal, half in zip(side._goals, (0.1, 0.05, 0.025), strict=False):
+                z = norm.ppf(1.0 - strong / 2.0)
+                assert goal.half == half
+                assert goal.information == pytest.approx((z / (half - 0.00025)) ** 2)
 
 
 def test_a_threshold_on_the_lattice_takes_the_place_of_its_candidate() -> None:
