@@ -145,6 +145,18 @@ def test_stakes_follow_the_questions_only_where_nothing_else_is_asked_for() -> N
     assert not wanted(Claim("population", questions=asking))
 
 
+def test_thresholds_lie_on_the_unit_scale() -> None:
+    asked = Claim(questions=(Question("at_most", 0.2), Question("at_least", 0.5)))
+    plan = open_walk(zero_one_truth(300), SHARP, asked).plan
+    wide = replace(plan, lower=-0.2, upper=1.8)
+    design = threshold_design(wide)
+    assert design is not None
+    assert [one.at for one in design.thresholds] == pytest.approx([0.2, 0.35])
+    assert [one.at_most for one in design.thresholds] == [True, False]
+    assert design.items == 300
+    assert design.slack == pytest.approx(rounding(wide.scale) / 2.0, rel=1e-9, abs=0.0)
+
+
 def test_a_rejected_threshold_decides_at_once() -> None:
     """No step of the lattice is lost on either side."""
     design = ThresholdDesign((Threshold(0.2513, at_most=True),), 1000, SLACK)
