@@ -21,6 +21,7 @@ from celeus.core.eprocess.lattice import (
     ThresholdDesign,
     even_candidates,
 )
+from celeus.core.eprocess.moments import Prediction
 from celeus.core.eprocess.pool_target import half_width, threshold_design
 from celeus.core.interval import Interval
 from celeus.core.ledger import Change
@@ -214,6 +215,27 @@ def test_even_stakes_are_half_of_alpha() -> None:
     grid, share = even_candidates(4)
     assert list(grid) == [0.0, 1.0, 2.0, 3.0, 4.0]
     assert set(share) == {0.5}
+
+
+@pytest.mark.parametrize("half", [0.1, None])
+@pytest.mark.parametrize("asked", [False, True])
+def test_the_stakes_of_all_goals_start_as_the_share_of_alpha(
+    half: float | None,
+    asked: bool,  # noqa: FBT001 -- a parameter of a test
+) -> None:
+    design = ThresholdDesign((Threshold(0.3, at_most=True),), 10**6, SLACK) if asked else None
+    lattice = Lattice(400, 0.05, half, design=design)
+    shares = [one.share for one in design.candidates(400)] if design else [np.full(401, 0.5)] * 2
+    for side, share in zip(lattice.sides, shares, strict=True):
+        assert len(side._goals) == (6 if half is None else 1)
+        assert np.exp(side._stake).sum(axis=0) == pytest.approx(0.05 * share)
+
+
+def test_candidates_below_the_range_of_a_signal_are_out() -> None:
+    side = LatticeSide(400, 0.05, goals_for(0.1, 1.0 / 400, 0.05))
+    side.update(Prediction(0.3, 0.5, 0.2), 0.5)
+    assert side._value[0] == 0.3
+    assert side.lower_bound == pytest.approx(0.3 - 1.0 / 400)
 
 
 @pytest.mark.parametrize("precision", [None, 0.03, 0.3])
