@@ -22,10 +22,12 @@ from celeus.core.eprocess.lattice import (
     even_candidates,
 )
 from celeus.core.eprocess.moments import Prediction
-from celeus.core.eprocess.pool_target import half_width, threshold_design
+from celeus.core.eprocess.pool_target import LatticeSequence, half_width, threshold_design
+from celeus.core.eprocess.population_target import PairSequence
 from celeus.core.interval import Interval
 from celeus.core.ledger import Change
 from celeus.core.plans.bounds import PopulationBound
+from celeus.core.plans.claim import Target
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.policies import policy_named
 from celeus.core.plans.stopping import Question, rounding
@@ -209,6 +211,22 @@ def test_the_goal_for_the_pool_is_half_the_precision_less_what_the_step_takes() 
     assert wide.scale == Interval(-1.0, 3.0)
     assert half_width(wide, 1.0) == pytest.approx((0.5 - 0.1) / 4.0)
     assert half_width(wide, 0.22) == pytest.approx(0.1 * 0.11 / 4.0)
+
+
+@pytest.mark.parametrize("target", ["pool", "population"])
+def test_rounds_drawn_after_a_change_of_precision_bet_for_the_new_one(target: Target) -> None:
+    walk = open_walk(zero_one_truth(300), SHARP, Claim(target, precision=0.4))
+    walk.go(2)
+    walk.enter(Change(precision=0.3, budget=300))
+    walk.go(1)
+    sequence = walk.state.fold.confidence_sequence
+    if isinstance(sequence, LatticeSequence):
+        lattice = sequence._lattice
+    else:
+        assert isinstance(sequence, PairSequence)
+        assert sequence._half == pytest.approx(0.15)
+        lattice = sequence._loose
+    assert [[goal.half for goal in side._goals] for side in lattice.sides] == [[0.15], [0.15]]
 
 
 def test_even_stakes_are_half_of_alpha() -> None:

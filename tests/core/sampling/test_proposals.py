@@ -157,8 +157,8 @@ def test_the_running_sum_keeps_what_a_float_would_lose() -> None:
     total.add(-1.0)
     assert total.value == pytest.approx(1e-17 + 1e-25, rel=1e-7, abs=0.0)
     # Whichever of the two is larger.
-    other = RunningSum.of(np.array([1e-17]))
-    for term in (1.0, 1e8, -1e8, -1.0):
+    other = RunningSum.of(np.array([1.0]))
+    for term in (1e-17, 1e8, -1e8, -1.0):
         other.add(term)
     assert other.value == pytest.approx(1e-17, rel=1e-7, abs=0.0)
 
