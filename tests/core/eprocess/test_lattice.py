@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import norm
 
 from celeus.core.eprocess.bets import goals_for
 from celeus.core.eprocess.lattice import (
@@ -20,10 +21,13 @@ from celeus.core.eprocess.lattice import (
     ThresholdDesign,
     even_candidates,
 )
-from celeus.core.eprocess.pool_target import half_width, threshold_design
+from celeus.core.eprocess.moments import Prediction
+from celeus.core.eprocess.pool_target import LatticeSequence, half_width, threshold_design
+from celeus.core.eprocess.population_target import PairSequence
 from celeus.core.interval import Interval
 from celeus.core.ledger import Change
 from celeus.core.plans.bounds import PopulationBound
+from celeus.core.plans.claim import Target
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.policies import policy_named
 from celeus.core.plans.stopping import Question, rounding
@@ -89,6 +93,27 @@ def test_of_a_single_threshold_each_side_has_nearly_all_of_alpha(at_most: bool) 
         assert candidates.grid.size == 2002
 
 
+def test_between_two_thresholds_both_sides_share_alpha() -> None:
+    design = ThresholdDesign(
+        (Threshold(0.25, at_most=True), Threshold(0.65, at_most=False)), 1000, SLACK
+    )
+    plus, minus = design.candidates(10)
+    assert plus.grid == pytest.approx([0, 1, 2, 2.5, 3, 4, 5, 6, 6.5, 7, 8, 9, 10])
+    assert minus.grid == pytest.approx([0, 1, 2, 3, 3.5, 4, 5, 6, 7, 7.5, 8, 9, 10])
+    assert plus.share == pytest.approx([0.9] * 4 + [0.5] * 5 + [0.1] * 4)
+    assert minus.share == pytest.approx([0.9] * 5 + [0.5] * 5 + [0.1] * 3)
+
+
+def test_goals_of_questions_are_those_of_the_share_that_one_side_has() -> None:
+    design = ThresholdDesign((Threshold(0.1, at_most=True),), 10**6, SLACK)
+    for alpha, strong in ((0.05, 0.09), (0.9, 0.95)):
+        for side in Lattice(2000, alpha, None, design=design).sides:
+            for goal, half in zip(side._goals, (0.1, 0.05, 0.025), strict=False):
+                z = norm.ppf(1.0 - strong / 2.0)
+                assert goal.half == half
+                assert goal.information == pytest.approx((z / (half - 0.00025)) ** 2)
+
+
 def test_a_threshold_on_the_lattice_takes_the_place_of_its_candidate() -> None:
     plus, minus = ThresholdDesign((Threshold(0.1, at_most=True),), 1000, SLACK).candidates(2000)
     assert plus.grid.size == minus.grid.size == 2001
@@ -121,6 +146,18 @@ def test_stakes_follow_the_questions_only_where_nothing_else_is_asked_for() -> N
     assert not wanted(Claim())
     assert not wanted(Claim(precision=0.1, questions=asking))
     assert not wanted(Claim("population", questions=asking))
+
+
+def test_thresholds_lie_on_the_unit_scale() -> None:
+    asked = Claim(questions=(Question("at_most", 0.2), Question("at_least", 0.5)))
+    plan = open_walk(zero_one_truth(300), SHARP, asked).plan
+    wide = replace(plan, lower=-0.2, upper=1.8)
+    design = threshold_design(wide)
+    assert design is not None
+    assert [one.at for one in design.thresholds] == pytest.approx([0.2, 0.35])
+    assert [one.at_most for one in design.thresholds] == [True, False]
+    assert design.items == 300
+    assert design.slack == pytest.approx(rounding(wide.scale) / 2.0, rel=1e-9, abs=0.0)
 
 
 def test_a_rejected_threshold_decides_at_once() -> None:
@@ -176,10 +213,47 @@ def test_the_goal_for_the_pool_is_half_the_precision_less_what_the_step_takes() 
     assert half_width(wide, 0.22) == pytest.approx(0.1 * 0.11 / 4.0)
 
 
+@pytest.mark.parametrize("target", ["pool", "population"])
+def test_rounds_drawn_after_a_change_of_precision_bet_for_the_new_one(target: Target) -> None:
+    walk = open_walk(zero_one_truth(300), SHARP, Claim(target, precision=0.4))
+    walk.go(2)
+    walk.enter(Change(precision=0.3, budget=300))
+    walk.go(1)
+    sequence = walk.state.fold.confidence_sequence
+    if isinstance(sequence, LatticeSequence):
+        lattice = sequence._lattice
+    else:
+        assert isinstance(sequence, PairSequence)
+        assert sequence._half == pytest.approx(0.15)
+        lattice = sequence._loose
+    assert [[goal.half for goal in side._goals] for side in lattice.sides] == [[0.15], [0.15]]
+
+
 def test_even_stakes_are_half_of_alpha() -> None:
     grid, share = even_candidates(4)
     assert list(grid) == [0.0, 1.0, 2.0, 3.0, 4.0]
     assert set(share) == {0.5}
+
+
+@pytest.mark.parametrize("half", [0.1, None])
+@pytest.mark.parametrize("asked", [False, True])
+def test_the_stakes_of_all_goals_start_as_the_share_of_alpha(
+    half: float | None,
+    asked: bool,  # noqa: FBT001 -- a parameter of a test
+) -> None:
+    design = ThresholdDesign((Threshold(0.3, at_most=True),), 10**6, SLACK) if asked else None
+    lattice = Lattice(400, 0.05, half, design=design)
+    shares = [one.share for one in design.candidates(400)] if design else [np.full(401, 0.5)] * 2
+    for side, share in zip(lattice.sides, shares, strict=True):
+        assert len(side._goals) == (6 if half is None else 1)
+        assert np.exp(side._stake).sum(axis=0) == pytest.approx(0.05 * share)
+
+
+def test_candidates_below_the_range_of_a_signal_are_out() -> None:
+    side = LatticeSide(400, 0.05, goals_for(0.1, 1.0 / 400, 0.05))
+    side.update(Prediction(0.3, 0.5, 0.2), 0.5)
+    assert side._value[0] == 0.3
+    assert side.lower_bound == pytest.approx(0.3 - 1.0 / 400)
 
 
 @pytest.mark.parametrize("precision", [None, 0.03, 0.3])

@@ -155,7 +155,12 @@ def test_the_running_sum_keeps_what_a_float_would_lose() -> None:
     total = RunningSum.of(terms)
     total.add(-1e8)
     total.add(-1.0)
-    assert total.value == pytest.approx(1e-17 + 1e-25, rel=1e-7)
+    assert total.value == pytest.approx(1e-17 + 1e-25, rel=1e-7, abs=0.0)
+    # Whichever of the two is larger.
+    other = RunningSum.of(np.array([1.0]))
+    for term in (1e-17, 1e8, -1e8, -1.0):
+        other.add(term)
+    assert other.value == pytest.approx(1e-17, rel=1e-7, abs=0.0)
 
 
 def test_a_draw_costs_the_same_in_a_large_pool() -> None:
