@@ -93,7 +93,8 @@ claims: env ## The statistical claims with their full counts; takes long
 	CELEUS_CLAIMS=full $(BIN)/pytest tests/claims --timeout=0 $(ARGS)
 
 attack: env ## Attack a real server much longer than the tests do
-	CELEUS_ATTACKS=full $(BIN)/pytest tests/attacks tests/api/access/test_blind_attack.py --timeout=0 $(ARGS)
+	CELEUS_ATTACKS=full $(BIN)/pytest tests/attacks tests/api/access/test_blind_attack.py \
+		tests/faults/test_deaths.py --timeout=0 $(ARGS)
 
 bench: env ## Measure time, and print it beside its goals (options: ARGS="--quick")
 	$(BIN)/python -m tests.bench $(ARGS)

@@ -203,7 +203,7 @@ def started_service(
     )
     service = Service(f"http://127.0.0.1:{port}", process)
     try:
-        _await_ready(service)
+        await_ready(service)
         let_in(database_url or _private_database(own | dict(environment or {})))
     except BaseException:
         service.kill()
@@ -217,7 +217,8 @@ def _private_database(environment: Mapping[str, str]) -> str:
     return url
 
 
-def _await_ready(service: Service) -> None:
+def await_ready(service: Service) -> None:
+    """Return once the service takes requests."""
     deadline = time.monotonic() + 120
     while True:
         assert service.process.poll() is None, "celeus serve ended"

@@ -29,7 +29,7 @@
     └── Unavailable     not the caller's fault; try again              503
         ├── DatabaseUnavailable, SchemaBehind, DataFolderUnusable
         ├── SigningKeyMissing, VerificationBusy, PlanningBusy
-        └── DiskFull
+        └── DiskFull, Stopping
 
 The status beside each subtree is a reminder only; `app/celeus/api/wire/problems.py` decides it.
 """
@@ -272,6 +272,10 @@ class SchemaBehind(Unavailable):
 
 class DiskFull(Unavailable):
     """The server's disk is full; try again later."""
+
+
+class Stopping(Unavailable):
+    """The server is being stopped; send the request again, to another one or in a while."""
 
 
 class DataFolderUnusable(Unavailable):

@@ -1,5 +1,6 @@
 """The application: the only place where the parts are wired together."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -68,6 +69,8 @@ PAGES: tuple[APIRouter, ...] = (
 )
 """Routers of the pages, which are not part of the API contract."""
 
+LAST_SECONDS = 1.5
+"""How long a server that stops waits for the answers to requests that it has given up."""
 CORS_HEADERS = (
     "Authorization",
     "Content-Type",
@@ -109,7 +112,8 @@ class Service(FastAPI):
 
     def build_middleware_stack(self) -> ASGIApp:
         """The same for every answer, the one to a failure of our own included."""
-        return Answers(RequestIds(HeadRequests(super().build_middleware_stack())))
+        inner = problems.RefusesWhenStopping(super().build_middleware_stack(), self.state.under_way)
+        return Answers(RequestIds(HeadRequests(inner)))
 
 
 def create_app(settings: Settings) -> FastAPI:
@@ -120,6 +124,9 @@ def create_app(settings: Settings) -> FastAPI:
         async with open_context(settings) as context:
             app.state.context = context
             yield
+            if app.state.under_way:
+                # The server has given them up, and would not wait until they have said so
+                await asyncio.wait(app.state.under_way, timeout=LAST_SECONDS)
 
     app = Service(
         title="Celeus",
@@ -132,6 +139,7 @@ def create_app(settings: Settings) -> FastAPI:
         redirect_slashes=False,
     )
     app.state.metrics = Metrics()
+    app.state.under_way = set()
     problems.install(app)
     for router in ROUTES:
         # Not so the pages: their scripts read what the pages do not

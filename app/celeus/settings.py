@@ -30,7 +30,7 @@ class Settings(BaseSettings):
         description="Ed25519 key in PEM that signs certificates; without it the one in `data_dir`.",
     )
     certificate_limit_bytes: int = Field(
-        default=16 * _MEBIBYTE, ge=1, description="Largest certificate that is verified."
+        default=512 * _MEBIBYTE, ge=1, description="Largest certificate that is verified."
     )
     verification_seconds: float = Field(
         default=60.0, gt=0, description="How long the verification of a certificate may take."

@@ -4,21 +4,28 @@ import asyncio
 import base64
 import json
 import logging
+import os
+import signal
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from fastapi import FastAPI
 from httpx import ASGITransport, AsyncClient, Response
 
 from celeus.core.certificates.chain import chain_head, chain_start
-from celeus.core.certificates.document import digest_of
+from celeus.core.certificates.document import Account, certificate, digest_of
 from celeus.core.certificates.ed25519 import public_from_pem
 from celeus.core.certificates.verify import verify
 from celeus.main import create_app
+from celeus.operations.certificates import issue
 from celeus.operations.certificates.npz import read_archive
 from celeus.settings import Settings
+from tests.api.serving import served
 from tests.clients import serving
 from tests.factories import KnownPool, drawn, known_pool, labelled, opened
 from tests.keys import bearer, key_in
@@ -106,6 +113,42 @@ async def test_nothing_happening_the_bytes_stay_the_same(client: AsyncClient) ->
     final = await _certificate(client, session)
     await asyncio.sleep(0.01)
     assert await _certificate(client, session) == final
+
+
+async def test_a_certificate_is_made_once_for_as_long_as_nothing_happens(
+    client: AsyncClient, app: FastAPI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[int] = []
+
+    def counted(account: Account, key: Ed25519PrivateKey) -> bytes:
+        made.append(len(account.records))
+        return certificate(account, key)
+
+    monkeypatch.setattr(issue, "certificate", counted)
+    pool = await known_pool(client)
+    session = await opened(client, pool)
+    await labelled(client, session, pool, 3)
+    path = f"/v1/sessions/{session}/certificate"
+    first = await client.get(path)
+    assert (await client.get(path)).content == first.content
+    assert (await client.post(path)).content == first.content
+    known = {"If-None-Match": first.headers["ETag"]}
+    assert (await client.get(path, headers=known)).status_code == 304
+    assert len(made) == 1
+    # Bytes that had to make room are not needed to say that they are known.
+    app.state.context.certificates._kept.clear()
+    again = await client.get(path, headers=known)
+    assert (again.status_code, again.headers["ETag"]) == (304, first.headers["ETag"])
+    assert (await client.get(path, headers={"If-None-Match": "*"})).status_code == 304
+    assert len(made) == 1
+    await labelled(client, session, pool, 1)
+    other = await client.get(path, headers=known)
+    assert (other.status_code, len(made)) == (200, 2)
+    assert other.headers["Content-Length"] == str(len(other.content))
+    await client.patch(f"/v1/sessions/{session}", json={"state": "closed"})
+    final = await client.get(path)
+    assert (final.json()["final"], len(made)) == (True, 3)
+    assert final.headers["ETag"] == f'"{digest_of(final.content)}"'
 
 
 @pytest.mark.parametrize("closed", [False, True])
@@ -391,15 +434,14 @@ async def test_what_is_no_certificate_and_no_form_is_refused_by_name(
             "invalid_value",
         ),
         ({"content": body, "headers": JSON, "params": {"key": "x"}}, 422, "invalid_value"),
-        (
-            {"content": b" " * (settings.certificate_limit_bytes + 1), "headers": JSON},
-            413,
-            "upload_too_large",
-        ),
     ]
     for parts, status, code in asked:
         answer = await _verified(client, **parts)
         assert (answer.status_code, answer.json()["code"]) == (status, code), (parts, answer.text)
+    async with serving(settings, certificate_limit_bytes=len(body) - 1) as other:
+        for parts in ({"content": body, "headers": JSON}, {"files": {"certificate": file}}):
+            answer = await _verified(other, **parts)
+            assert (answer.status_code, answer.json()["code"]) == (413, "upload_too_large")
 
 
 async def test_one_certificate_is_verified_at_a_time(
@@ -415,6 +457,77 @@ async def test_one_certificate_is_verified_at_a_time(
     assert refused.json()["code"] == "verification_busy"
     assert int(refused.headers["retry-after"]) >= 1
     assert (await _verified(client, content=body, headers=JSON)).status_code == 200
+
+
+async def test_a_key_has_one_verification_from_its_upload_on(
+    client: AsyncClient, app: FastAPI, final: tuple[bytes, Path], database_url: str
+) -> None:
+    body, _ = final
+    go_on = asyncio.Event()
+
+    async def slow() -> AsyncIterator[bytes]:
+        yield body[:1000]
+        await go_on.wait()
+        yield body[1000:]
+
+    gates = app.state.context.gates
+    sending = asyncio.create_task(_verified(client, content=slow(), headers=JSON))
+    await _until(lambda: gates.verifications_of_keys.taken)
+    parked: list[bytes] = []
+
+    async def second() -> AsyncIterator[bytes]:
+        parked.append(body)
+        yield body
+
+    busy = await _verified(client, content=second(), headers=JSON)
+    assert (busy.status_code, busy.json()["code"], parked) == (503, "verification_busy", [])
+    other = bearer(key_in(database_url, "label"))
+    assert (await _verified(client, content=body, headers=JSON | other)).json()["valid"]
+    go_on.set()
+    assert (await sending).json()["valid"]
+    assert gates.verifications_of_keys.taken == 0
+
+
+async def test_a_verification_whose_client_leaves_gives_its_place_back(
+    settings: Settings, final: tuple[bytes, Path]
+) -> None:
+    """Its child is ended: it would otherwise hold a place for a minute."""
+    body, _ = final
+    with served(settings) as port:
+        head = (
+            f"POST /v1/certificates/verify HTTP/1.1\r\nHost: c\r\nContent-Length: {len(body)}\r\n"
+        )
+        head += "Content-Type: application/json\r\n"
+        head += f"Authorization: {bearer()['Authorization']}\r\n\r\n"
+        known = _children()
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(head.encode() + body)
+        await writer.drain()
+        await _until(lambda: _children() - known)
+        (child,) = _children() - known
+        os.kill(child, signal.SIGSTOP)
+        writer.close()
+        await _until(lambda: child not in _children())
+        async with AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=bearer()) as client:
+            answer = await _verified(client, content=body, headers=JSON, timeout=60)
+        assert answer.json()["valid"]
+
+
+async def _until(happened: Callable[[], object]) -> None:
+    async with asyncio.timeout(60):
+        while not happened():  # noqa: ASYNC110 - another process or task, without an event
+            await asyncio.sleep(0.01)
+
+
+def _children() -> set[int]:
+    """Processes that this one has started and that run."""
+    found = set()
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            state, parent = stat.read_text().rpartition(")")[2].split()[:2]
+            if int(parent) == os.getpid() and state != "Z":
+                found.add(int(stat.parent.name))
+    return found
 
 
 async def test_a_verification_that_takes_too_long_is_given_up(

@@ -156,7 +156,11 @@ def test_an_installed_wheel_migrates_serves_and_ends_on_sigterm(installed: Insta
 def test_several_workers_share_sessions_and_metrics_and_end_together() -> None:
     with data_folder() as folder:
         data = folder / "data"
-        command = [sys.executable, "-m", "celeus.cli", "serve", "--data-dir", str(data)]
+        for name in ("multiprocessing", "celeus", "uvicorn", "socket"):
+            trap = f"open({str(folder / 'sprung')!r}, 'w')\n"
+            (folder / f"{name}.py").write_text(trap, encoding="utf-8")
+        program = Path(sys.executable).with_name("celeus")
+        command = [str(program), "serve", "--data-dir", str(data)]
         command += ["--port", "0", "--workers", "2", "--show-key"]
         with serving(command, folder) as server:
             judge_everything(server)
@@ -173,6 +177,7 @@ def test_several_workers_share_sessions_and_metrics_and_end_together() -> None:
             server.process.wait(60)
             assert embedded.pid(data) is None
             assert not is_ready(server.url)
+        assert not (folder / "sprung").exists(), "modules of the working folder are not run"
 
 
 def test_on_a_named_database_a_named_data_folder_keeps_the_key(

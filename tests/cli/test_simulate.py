@@ -64,6 +64,20 @@ def test_a_seed_gives_the_same_sessions_for_ever_and_another_seed_others(
     assert found[0] != found[2]
 
 
+def test_draws_held_cost_labels_at_most_as_many_as_are_held(run: Run, file: Path) -> None:
+    alone, eight = (
+        json.loads(run("simulate", file, *QUICK, "--json", "--ahead", ahead).out)
+        for ahead in (1, 8)
+    )
+    assert (alone["ahead"], eight["ahead"]) == (1, 8)
+    for one, other in zip(alone["sessions"], eight["sessions"], strict=True):
+        assert one != other
+        assert abs(other["labels"] - one["labels"]) <= ITEMS / 4
+    refused = run("simulate", file, *QUICK, "--ahead", 0)
+    assert refused.status != 0
+    assert "at least 1" in refused.err
+
+
 def test_a_table_says_the_same_to_a_reader(run: Run, file: Path) -> None:
     answer = run("simulate", file, *QUICK)
     assert answer.status == 0

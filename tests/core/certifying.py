@@ -9,6 +9,7 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from numpy.typing import NDArray
 
+from celeus.core.canonical import canonical_json
 from celeus.core.certificates.chain import record_of
 from celeus.core.certificates.document import Account, certificate, position_of
 from celeus.core.certificates.replay import Evidence, items_digest
@@ -168,7 +169,7 @@ class Case:
             session=SESSION,
             header=self.world.pool.header(),
             position=position_of(self.plan, self.state, amended=self.amended),
-            records=self.records,
+            records=[canonical_json(record) for record in self.records],
             seed=SEED if final else None,
             issued_at=ISSUED_AT,
             supersedes=None,

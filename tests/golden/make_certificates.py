@@ -34,6 +34,23 @@ def _walked(case: Case) -> Case:
     return case
 
 
+def _ahead(case: Case) -> Case:
+    """Many draws out, answered late and out of order, some skipped, some corrected."""
+    case.go(6)
+    case.draw(9)
+    case.judge([8, 7, 10, 9], hidden=[8])
+    case.draw(4)
+    case.judge([19, 11, 12, 15], hidden=[12])
+    case.amend(9, None)
+    case.change(0.8 * (case.plan.precision or case.plan.scale.width / 10.0))
+    case.draw(3)
+    case.judge(hidden=[13, 20])
+    case.amend(12, case.plan.upper)
+    case.go(20, hidden=[30])
+    case.draw(2)
+    return case
+
+
 def _exhausted(case: Case) -> Case:
     while case.state.drawn < case.plan.items:
         case.go(1, hidden=[7])
@@ -82,6 +99,19 @@ CERTIFICATES: Mapping[str, tuple[str, Callable[[World], Case]]] = MappingProxyTy
         "celeus-exact": ("zero_one", lambda world: _walked(opened(world, "celeus", range="exact"))),
         "no-surrogate": ("graded", lambda world: _walked(opened(world, "no_surrogate"))),
         "evalue": ("bare", lambda world: _walked(opened(world, "evalue"))),
+        "sharp-ahead": ("zero_one", lambda world: _ahead(opened(world))),
+        "sharp-graded-ahead": ("graded", lambda world: _ahead(opened(world))),
+        "sharp-asked-ahead": ("zero_one", lambda world: _ahead(_asked(world))),
+        "pairs-ahead": (
+            "zero_one",
+            lambda world: _ahead(opened(world, claim=Claim("population", precision=0.3))),
+        ),
+        "celeus-ahead": ("graded", lambda world: _ahead(opened(world, "celeus"))),
+        "celeus-exact-ahead": (
+            "zero_one",
+            lambda world: _ahead(opened(world, "celeus", range="exact")),
+        ),
+        "evalue-ahead": ("bare", lambda world: _ahead(opened(world, "evalue"))),
         "nothing-drawn": ("zero_one", lambda world: opened(world)),  # noqa: PLW0108 -- alike
     }
 )

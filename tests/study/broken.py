@@ -63,7 +63,8 @@ def folded_by_arrival(monkeypatch: pytest.MonkeyPatch) -> None:
         arrived = (place for place in range(len(rounds)) if rounds.is_judged(place))
         places = sorted(arrived, key=rounds.answered_at.__getitem__)
         for place in places[state.folded :]:
-            state.fold = fold_round(plan, state.fold, rounds.outcome(place))
+            outcome = rounds.outcome(place)._replace(basis=state.folded)
+            state.fold = fold_round(plan, state.fold, outcome)
         return state
 
     monkeypatch.setattr(session, "fold_ready", fold_arrived)

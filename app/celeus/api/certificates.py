@@ -7,7 +7,7 @@ from typing import IO, Annotated, Any, Literal
 from uuid import UUID
 
 from fastapi import APIRouter, Query, Request, Response
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict
 from starlette.datastructures import FormData, UploadFile
@@ -17,7 +17,7 @@ from celeus.api.access.parameters import CallerOf, Manages, OpenContext, Reads, 
 from celeus.api.sessions.schema import Time
 from celeus.api.wire.etags import KnownTags, still_holds
 from celeus.api.wire.problems import responses
-from celeus.api.wire.uploads import spooled, too_large
+from celeus.api.wire.uploads import spooled, too_large, unless_gone
 from celeus.core.certificates.ed25519 import ALGORITHM, public_to_pem
 from celeus.errors import (
     Busy,
@@ -32,12 +32,14 @@ from celeus.errors import (
 )
 from celeus.operations.certificates import issue
 from celeus.operations.certificates.signing_keys import public_key_in
+from celeus.operations.runtime.remembered import Issued
 from celeus.operations.runtime.verifications import bounds_of, report_on
 
 router = APIRouter(tags=["certificates"])
 
 LARGEST_KEY_BYTES = 1 << 16
 FILES = ("certificate", "pool", "items")
+PART_BYTES = 1 << 18
 KEY = "03a107bff3ce10be1d70dd18e74bc09967e4d6309ba50d5f1ddc8664125531b8"
 REPORT: JsonDict = {
     "valid": True,
@@ -173,11 +175,13 @@ async def get_certificate(
     the session they stay the same; those of the final certificate stay for ever. Reading keeps
     nothing.
     """
+    digest = None if known is None else await issue.digest_standing(context, session_id)
+    if digest is not None and still_holds(known, f'"{digest}"'):
+        return Response(status_code=304, headers=_headers(session_id, digest))
     certificate = await issue.current(context, session_id)
-    headers = _headers(session_id, certificate)
-    if still_holds(known, headers["ETag"]):
-        return Response(status_code=304, headers=headers)
-    return Response(certificate.body, media_type="application/json", headers=headers)
+    if still_holds(known, f'"{certificate.digest}"'):
+        return Response(status_code=304, headers=_headers(session_id, certificate.digest))
+    return _sent(certificate, 200, _headers(session_id, certificate.digest))
 
 
 @router.post(
@@ -195,14 +199,26 @@ async def issue_certificate(context: Manages, session_id: SessionId, request: Re
     its final certificate; ask here where there was no signing key then.
     """
     issued = await issue.issue(context, session_id)
-    headers = _headers(session_id, issued) | {"Location": request.url.path}
-    return Response(issued.body, 201, headers, media_type="application/json")
+    headers = _headers(session_id, issued.digest) | {"Location": request.url.path}
+    return _sent(issued, 201, headers)
 
 
-def _headers(session_id: UUID, issued: issue.Issued) -> dict[str, str]:
+def _sent(issued: Issued, status: int, headers: dict[str, str]) -> Response:
+    """In parts, as fast as they are read: whoever reads slowly holds up one part."""
+    body = issued.body
+
+    async def parts() -> AsyncIterator[bytes]:
+        for start in range(0, len(body), PART_BYTES):
+            yield body[start : start + PART_BYTES]
+
+    length = {"Content-Length": str(len(body))}
+    return StreamingResponse(parts(), status, headers | length, media_type="application/json")
+
+
+def _headers(session_id: UUID, digest: str) -> dict[str, str]:
     name = f"ses_{session_id.hex}.certificate.json"
     return {
-        "ETag": f'"{issued.digest}"',
+        "ETag": f'"{digest}"',
         "Cache-Control": "no-cache",
         "Content-Disposition": f'attachment; filename="{name}"',
     }
@@ -243,17 +259,20 @@ async def verify_certificate(
 
     The body is the certificate's bytes, or a form with `certificate`, and with `pool` (the answer
     of `columns.npz`), `items` (lines of JSON with `id` and `payload`) and `key` if you like. An
-    answer 200 is a report; read its `valid`.
+    answer 200 is a report; read its `valid`. A key has one verification at a time, from the first
+    byte of its upload on.
     """
-    del caller
     settings = context.settings
-    async with _received(request, settings.certificate_limit_bytes) as (files, own_key):
+    async with (
+        context.gates.verifications_of_keys.of(caller.key_id),
+        _received(request, settings.certificate_limit_bytes) as (files, own_key),
+    ):
         trusted = None if key is None else bytes.fromhex(key)
         if own_key is not None:
             trusted = public_key_in(own_key, "the form's key")
         async with context.gates.verifications:
             bounds = bounds_of(settings.verification_seconds)
-            report = await report_on(files, trusted, bounds)
+            report = await unless_gone(request, report_on(files, trusted, bounds))
     return JSONResponse(report)
 
 

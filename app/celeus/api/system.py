@@ -9,7 +9,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import BaseModel
 
 from celeus.api.access.parameters import Administers, CallerOf, OpenContext
-from celeus.api.wire.problems import responses
+from celeus.api.wire.problems import BEHIND, responses
 from celeus.errors import DatabaseUnavailable, SchemaBehind
 
 router = APIRouter(tags=["system"])
@@ -53,8 +53,8 @@ async def readyz(context: OpenContext) -> Health:
     """The database is reachable and its schema is the one this version was written for."""
     if await context.database.at_head():
         return Health()
-    if await context.database.reachable():
-        raise SchemaBehind("The schema of the database is not that of this version.")
+    if await context.database.behind():
+        raise SchemaBehind(BEHIND)
     raise DatabaseUnavailable("The database does not answer.")
 
 

@@ -81,15 +81,18 @@ def service_address(settings: "Settings") -> str:
 
 
 @contextmanager
-def database(settings: "Settings") -> Iterator[str]:
-    """Address of the database: the one named, else a private one, migrated, until the end."""
+def database(settings: "Settings", *, keep: bool = False) -> Iterator[str]:
+    """Address of the database: the one named, else a private one, migrated, until the end.
+
+    With ``keep`` the private one is started again when it ends by itself.
+    """
     if settings.database_url is not None:
         yield settings.database_url
         return
     from celeus.store.embedded.server import postgres
     from celeus.store.schema import migrate
 
-    with postgres(settings.data_dir) as url:
+    with postgres(settings.data_dir, keep=keep) as url:
         migrate(url)
         yield url
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from celeus.children import end_with_parent
 from celeus.commands.common import DataDir, address_of, database, published_address, settings_of
 from celeus.errors import InvalidValue
 
@@ -29,8 +30,6 @@ LINK_LIFE = timedelta(minutes=15)
 """How long the link works that a start shows."""
 SWITCH_SECONDS = 0.001
 """Seconds a thread may compute before another one gets its turn."""
-DRAIN_SECONDS = 10
-"""How long open streams may hold up a stop."""
 
 
 def serve(
@@ -49,23 +48,24 @@ def serve(
     """Serve over HTTP, on a private PostgreSQL unless CELEUS_DATABASE_URL names a database.
 
     Options that are left out come from the environment (CELEUS_HOST, CELEUS_PORT, CELEUS_WORKERS,
-    CELEUS_DATA_DIR). SIGTERM stops the service and its private PostgreSQL. The exit status is 1
-    when the database cannot be reached or needs `celeus migrate`.
+    CELEUS_DATA_DIR). SIGTERM, SIGHUP and Ctrl-C stop the service and its private PostgreSQL within
+    ten seconds. The exit status is 1 when the database cannot be reached or needs `celeus migrate`.
 
     A private database's first key, and a link that signs a browser in, are printed to a terminal.
     Anything else that standard error leads to may be kept, so there --show-key has to ask for them.
     """
-    import uvicorn
+    from uvicorn import Config
 
     from celeus.api.wire.connections import most_connections, server_options
-    from celeus.api.wire.request_ids import log_config
+    from celeus.commands import processes
+    from celeus.commands.logs import log_config
     from celeus.store.schema import require_head
 
     settings = settings_of(host=host, port=port, workers=workers, data_dir=data_dir)
     free = _free_port(settings.host, settings.port)
     address = address_of(settings, free)
     with (
-        database(settings) as url,
+        database(settings, keep=True) as url,
         published_address(settings, address),
         _metrics_of(settings.workers),
     ):
@@ -75,23 +75,31 @@ def serve(
         typer.echo(f"celeus {_place(settings)}: {address}", err=True)
         _name_signing_key(settings)
         _tell_keys(settings, url, address, show=show_key or sys.stderr.isatty())
-        uvicorn.run(
-            "celeus.commands.serve:application",
-            factory=True,
-            host=settings.host,
-            port=free,
-            workers=settings.workers,
-            log_level=settings.log_level,
-            log_config=log_config(),
-            timeout_graceful_shutdown=DRAIN_SECONDS,
-            **server_options(settings, most_connections()),
+        # Workers look for modules where this process does, and not in the working folder
+        os.environ["PYTHONSAFEPATH"] = "1"
+        processes.run(
+            Config(
+                "celeus.commands.serve:application",
+                factory=True,
+                host=settings.host,
+                port=free,
+                workers=settings.workers,
+                log_level=settings.log_level,
+                log_config=log_config(),
+                timeout_graceful_shutdown=processes.DRAIN_SECONDS,
+                timeout_worker_healthcheck=processes.PING_SECONDS,
+                **server_options(settings, most_connections()),
+            )
         )
 
 
 def application() -> "FastAPI":
     """The application for the settings of the environment: what a worker starts."""
+    from celeus.commands.processes import stop_on_hangup
     from celeus.main import create_app
 
+    end_with_parent()
+    stop_on_hangup()
     app = create_app(settings_of())
     # Long folds run in threads; Python's own 5 ms would hold up every step of a request.
     sys.setswitchinterval(SWITCH_SECONDS)

@@ -41,6 +41,9 @@ def simulate(  # noqa: PLR0913 -- one parameter an option
     runs: Annotated[
         int, typer.Option(help="How many sessions to simulate, each with its own seed.")
     ] = 20,
+    ahead: Annotated[
+        int, typer.Option(help="Draws out at once: how many judges work at a time.")
+    ] = 1,
     seed: Annotated[int, typer.Option(help="Seed of the simulation.")] = 0,
     lower: Annotated[float, typer.Option(help="Smallest possible loss.")] = 0.0,
     upper: Annotated[float, typer.Option(help="Largest possible loss.")] = 1.0,
@@ -64,6 +67,9 @@ def simulate(  # noqa: PLR0913 -- one parameter an option
 
     if runs < 1:
         raise InvalidValue("runs must be at least 1", field="runs", rule="at least 1", value=runs)
+    if ahead < 1:
+        rule = "at least 1"
+        raise InvalidValue("ahead must be at least 1", field="ahead", rule=rule, value=ahead)
     plan_policy = _policy(policy, parameter or [])
     questions = _questions(at_most, at_least)
     if precision is None and not questions:
@@ -77,9 +83,10 @@ def simulate(  # noqa: PLR0913 -- one parameter an option
     )
     truth = read_truth(file, lower, upper)
     certificates = [
-        run_session(truth, plan_policy, claim, seed_of(seed, run))[0] for run in _progress(runs)
+        run_session(truth, plan_policy, claim, seed_of(seed, run), ahead=ahead)[0]
+        for run in _progress(runs)
     ]
-    report = Report(str(file), truth, plan_policy, claim, seed, certificates)
+    report = Report(str(file), truth, plan_policy, claim, seed, certificates, ahead)
     if as_json:
         typer.echo(json.dumps(report.to_dict(), indent=2))
     else:

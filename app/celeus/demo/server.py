@@ -5,7 +5,6 @@ import re
 import shutil
 import signal
 import socket
-import subprocess
 import sys
 import tempfile
 import threading
@@ -18,20 +17,12 @@ from types import FrameType
 
 import httpx2
 
-import celeus
+from celeus.children import Leashed, environment
 from celeus.errors import Unavailable
 
 _START_SECONDS = 90
 _STOP_SECONDS = 60
 _LOG_TAIL_LINES = 15
-
-_CELEUS = """\
-import sys
-# Last, for a checkout that was never installed: it must not hide what is
-sys.path.append(sys.argv.pop(1))
-from celeus.cli import main
-main()
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +31,7 @@ class Server:
 
     url: str
     folder: Path
-    process: subprocess.Popen[bytes]
+    process: Leashed
 
     @property
     def key(self) -> str:
@@ -87,28 +78,15 @@ def running_server(*, keep: bool) -> Iterator[Server]:
                     shutil.rmtree(folder)
 
 
-def _serve(folder: Path, port: int) -> subprocess.Popen[bytes]:
-    # Whatever the caller's environment names, the demo touches no other database
-    environment = {
-        name: value for name, value in os.environ.items() if not name.startswith("CELEUS_")
-    }
-    # -P: never another `celeus` that lies in the current folder
-    package = str(Path(celeus.__path__[0]).parent)
+def _serve(folder: Path, port: int) -> Leashed:
+    # -P, and no settings: whatever the current folder holds and the caller's environment names
     command = [
-        *(sys.executable, "-P", "-c", _CELEUS, package),
+        *(sys.executable, "-P", "-m", "celeus.cli"),
         *("serve", "--show-key", "--data-dir", str(folder), "--port", str(port)),
     ]
     # It holds the key: only for the eyes of whoever started the demo
     with os.fdopen(os.open(_log(folder), os.O_WRONLY | os.O_CREAT, 0o600), "wb") as log:
-        return subprocess.Popen(  # noqa: S603 -- this interpreter, with fixed arguments
-            command,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            # A Ctrl-C is for the demo, which then ends the server
-            start_new_session=True,
-        )
+        return Leashed(command, stdout=log, stderr=log, env=environment(), cwd="/")
 
 
 def _log(folder: Path) -> Path:
@@ -122,13 +100,8 @@ def _free_port() -> int:
         return port
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    process.terminate()
-    try:
-        process.wait(_STOP_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+def _end(process: Leashed) -> None:
+    process.end((signal.SIGTERM, _STOP_SECONDS), (signal.SIGKILL, None))
 
 
 @contextmanager

@@ -145,6 +145,10 @@ class Database:
             return False
         return True
 
+    async def behind(self) -> bool:
+        """Whether PostgreSQL answers, with another schema than this code was written for."""
+        return not await self.at_head() and await self.reachable()
+
     async def at_head(self) -> bool:
         """Whether the schema is the one this code was written for; false too when unreachable."""
         if self._head is None:

@@ -3,7 +3,9 @@
 import asyncio
 
 import psycopg
+import pytest
 from alembic import command
+from alembic.util import CommandError
 from httpx import AsyncClient
 
 from celeus.store import migrations
@@ -29,3 +31,21 @@ async def test_a_status_stored_before_has_its_counts_renamed(
     assert not {"judged", "in_interval"} & set(row[0])
     await asyncio.to_thread(command.upgrade, configuration, "head")
     assert (await client.get(f"/v1/sessions/{session}")).json() == status
+
+
+async def test_a_way_back_that_would_lose_something_is_refused_by_name(
+    client: AsyncClient, database_url: str
+) -> None:
+    session = await opened(client, await known_pool(client, 5), name="mine")
+    shown = (await client.get(f"/v1/sessions/{session}")).json()
+    configuration = migrations.configuration(database_url)
+    for lost, without in (
+        ("names of sessions", "UPDATE sessions SET name = NULL"),
+        ("keys", "SELECT"),
+    ):
+        with pytest.raises(CommandError, match=f"would lose {lost};"):
+            await asyncio.to_thread(command.downgrade, configuration, "base")
+        assert (await client.get(f"/v1/sessions/{session}")).json() == shown
+        with psycopg.connect(database_url) as db:
+            db.execute(without.encode())
+        shown = (await client.get(f"/v1/sessions/{session}")).json()

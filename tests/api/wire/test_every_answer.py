@@ -8,7 +8,7 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from celeus.api.wire.request_ids import log_config
+from celeus.commands.logs import log_config
 from tests.api.contract import ROUTES, Route, every
 from tests.factories import known_pool, labelled, opened
 from tests.keys import bearer
@@ -99,7 +99,7 @@ async def test_every_answer_carries_the_id_of_its_request(
 
 
 async def test_the_id_stands_in_the_lines_logged_for_a_request_errors_included(
-    app: FastAPI, capsys: pytest.CaptureFixture[str]
+    app: FastAPI, capfd: pytest.CaptureFixture[str]
 ) -> None:
     @app.get("/broken")
     async def broken() -> None:
@@ -120,7 +120,7 @@ async def test_the_id_stands_in_the_lines_logged_for_a_request_errors_included(
         for logger, (handlers, level, propagate) in zip(loggers, before, strict=True):
             logger.handlers, logger.propagate = handlers, propagate
             logger.setLevel(level)
-    assert "[mine] Exception in ASGI" in capsys.readouterr().err
+    assert "[mine] Exception in ASGI" in capfd.readouterr().err
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, headers=bearer()) as client:
         answer = await client.get("http://celeus.test/broken", headers={"X-Request-ID": "mine"})

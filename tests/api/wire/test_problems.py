@@ -1,16 +1,20 @@
+import asyncio
 import html
 import json
 import math
 from collections.abc import Iterator
 
 import httpx
+import psycopg
 import pytest
 from fastapi import FastAPI
+from starlette.types import Receive, Scope, Send
 
 from celeus import errors
 from celeus.api.wire import problems
 from celeus.errors import Refusal
 from celeus.quoting import as_json, shortened
+from celeus.store.migrations import head
 from tests.keys import bearer
 
 SAID = {"NaN": "NaN", "Infinity": "Infinity", "-Infinity": "-Infinity", "1e999": "Infinity"}
@@ -208,3 +212,35 @@ async def test_an_error_of_ours_tells_nothing_of_the_inside(app: FastAPI) -> Non
     assert answer.json()["code"] == "internal_error"
     assert "secret" not in answer.text
     assert "may have taken effect" in answer.json()["detail"], "it may have failed after a commit"
+
+
+async def test_what_fails_on_a_schema_of_another_version_is_refused_as_that(
+    client: httpx.AsyncClient, emptying: psycopg.Connection
+) -> None:
+    pool = {"name": "p", "loss": {"kind": "zero_one"}}
+    emptying.execute("UPDATE alembic_version SET version_num = 'another'")
+    emptying.execute("ALTER TABLE pools RENAME COLUMN name TO label")
+    try:
+        answer = await client.post("/v1/pools", json=pool)
+        assert (answer.status_code, answer.json()["code"]) == (503, "schema_behind")
+        assert (await client.get("/readyz")).json()["code"] == "schema_behind"
+    finally:
+        emptying.execute("ALTER TABLE pools RENAME COLUMN label TO name")
+        emptying.execute(f"UPDATE alembic_version SET version_num = '{head()}'".encode())
+    assert (await client.post("/v1/pools", json=pool)).status_code == 201
+
+
+async def test_what_is_given_up_by_a_server_that_stops_is_refused_as_that() -> None:
+    async def endless(scope: Scope, _receive: Receive, _send: Send) -> None:
+        assert scope["type"] == "http"
+        begun.set()
+        await asyncio.Event().wait()
+
+    begun = asyncio.Event()
+    transport = httpx.ASGITransport(problems.RefusesWhenStopping(endless, set()))
+    async with httpx.AsyncClient(transport=transport, base_url="http://celeus.test") as client:
+        task = asyncio.create_task(client.get("/"))
+        await begun.wait()
+        task.cancel()
+        answer = await task
+    assert (answer.status_code, answer.json()["code"]) == (503, "stopping")

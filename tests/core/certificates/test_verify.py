@@ -566,3 +566,48 @@ def test_extreme_plans_get_a_report_in_time(policy: str, extreme: Document) -> N
     body["pool"]["loss"] |= {end: body["plan"][end] for end in ("lower", "upper")}
     report = verify(_resigned(body))
     assert not report.valid
+
+
+def test_what_is_denser_than_a_certificate_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Objects without members take fifty times the memory of their bytes."""
+    read: list[bytes] = []
+    monkeypatch.setattr("celeus.core.certificates.parsing.json.loads", read.append)
+    for junk in (b"[" + b"{}," * 10_000 + b"{}]", b'{"chain":[' + b"0," * 10_000 + b"0]}"):
+        report = verify(junk)
+        assert report.difference is not None
+        assert (report.difference.where, read) == ("the document", [])
+
+
+def _held(*, version: str) -> Case:
+    """Round 8 is skipped while later draws are out."""
+    case = opened(zero_one_world(120))
+    case.plan = replace(case.plan, method_version=version)
+    case.go(6)
+    case.draw(5)
+    case.judge([7, 8, 9, 10, 11], hidden=[8])
+    case.go(8)
+    case.close()
+    return case
+
+
+def test_a_skip_after_a_later_draw_is_unchecked_by_the_first_version_alone() -> None:
+    older, newer = (verify(_held(version=one).certificate()) for one in ("celeus-1", "celeus-2"))
+    assert older.valid
+    assert newer.valid
+    assert "round 8 was skipped" in older.unchecked["skips"]
+    assert "skips" not in newer.unchecked
+
+
+def test_a_judgement_moved_before_a_later_draw_is_found_with_the_pool() -> None:
+    """What a draw and its bet rest on follows from the place of events in the ledger."""
+    case = _held(version="celeus-2")
+    body = _body(case.certificate())
+    ledger = body["ledger"]
+    at = next(i for i, one in enumerate(ledger) if one["kind"] == "draw" and one["round"] == 11)
+    draw, judged = ledger[at : at + 2]
+    assert judged["kind"] == "observation"
+    ledger[at : at + 2] = [judged | {"sequence": at + 1}, draw | {"sequence": at + 2}]
+    assert _where(verify(_resigned(body))) == f"ledger[{at + 1}].seen"
+    ledger[at + 1]["seen"] = body["rounds"]["seen"][10] = at + 1
+    found = _where(verify(_resigned(body), case.world.evidence))
+    assert found.startswith(f"ledger[{at + 1}]")

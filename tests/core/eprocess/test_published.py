@@ -24,11 +24,15 @@ def state_of(found: Wealth) -> list[list[float]]:
     return [part.tolist() for part in (found._lower, found._upper, found._above, found._below)]
 
 
+def side_bet(bettor: OwnVariance, bet: Bet, basis: int, value: float) -> SideBet:
+    return SideBet(bettor, bet, bet, basis, value)
+
+
 def play(found: Wealth, values: list[float], bet: Bet | None = None, start: int = 1) -> None:
     bettor = OwnVariance(0.0)
-    for round_, value in enumerate(values, start=start):
-        side = SideBet(bettor, bet or Bet(0.0, 1.0), value)
-        found.bet(round_, side, side)
+    for basis, value in enumerate(values):
+        side = side_bet(bettor, bet or Bet(0.0, 1.0), basis, value)
+        found.bet(start + basis, side, side)
         bettor.record(value, side.bet)
 
 
@@ -82,9 +86,10 @@ def test_one_memory_for_both_sides_bets_to_the_last_digit_like_two_alike() -> No
             # A gap between cells: they share their edges no longer.
             for found in (one, two):
                 found._keep(np.arange(found._lower.size) != found._lower.size // 2)
-        same = SideBet(shared, bet, value)
+        same = side_bet(shared, bet, round_ - 1, value)
         one.bet(round_, same, same)
-        two.bet(round_, SideBet(plus, bet, value), SideBet(minus, bet, value))
+        above, below = (side_bet(bettor, bet, round_ - 1, value) for bettor in (plus, minus))
+        two.bet(round_, above, below)
         for bettor in (shared, plus, minus):
             bettor.record(value, bet)
         assert state_of(one) == state_of(two)

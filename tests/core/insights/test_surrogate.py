@@ -34,6 +34,7 @@ def judged_of(state: State, lower: float = 0.0, width: float = 1.0) -> JudgedRou
         folded=state.folded,
         round=np.array([one.draw.round for one in rounds], dtype=np.int64),
         item=np.array([one.draw.item for one in rounds], dtype=np.int64),
+        basis=np.array([state.rounds.basis[one.draw.round - 1] for one in rounds], dtype=np.int64),
         q=np.array([one.draw.q for one in rounds]),
         loss=(np.array([one.loss for one in rounds], dtype=np.float64) - lower) / width,
     )
@@ -92,7 +93,9 @@ def test_weighted_means_are_unbiased_over_every_possible_draw(drawn: int) -> Non
             chance *= q[-1]
             left.remove(item)
         items = np.array(order)
-        judged = JudgedRounds(4, drawn, np.arange(1, drawn + 1), items, np.array(q), value[items])
+        judged = JudgedRounds(
+            4, drawn, np.arange(1, drawn + 1), items, np.arange(drawn), np.array(q), value[items]
+        )
         assert (judged.weight >= 0.0).all()
         expected += chance * float(np.mean(judged.weight * judged.loss))
         total += chance

@@ -15,6 +15,7 @@ from celeus.core.pools.losses import LossScale
 from celeus.core.pools.rows import Assembled, assemble, encode_groups
 from celeus.core.pools.validation import (
     MAX_PAYLOAD_BYTES,
+    MAX_PAYLOAD_VALUES,
     Malformed,
     Shape,
     encode_payload,
@@ -24,6 +25,8 @@ from celeus.core.pools.validation import (
 ZERO_ONE = LossScale.of("zero_one")
 CROSS_ENTROPY = LossScale.of("cross_entropy", upper=4.0)
 BOUNDED = LossScale.of("bounded", -1.0, 2.0)
+WIDE = ('{"a": [' + "0, " * 100)[:100] + "…"
+SMALL = ('{"a": [' + "5e-324, " * 100)[:100] + "…"
 
 
 def nested(levels: int) -> object:
@@ -114,6 +117,8 @@ def test_probabilities_within_the_tolerance_are_divided_by_their_sum() -> None:
         ({"id": "a", "payload": {"x": 1e300}}, "payload.x", 1e300),
         ({"id": "a", "payload": "\0"}, "payload", "\0"),
         ({"id": "a", "payload": "x" * MAX_PAYLOAD_BYTES}, "payload", "x" * 100 + "…"),
+        ({"id": "a", "payload": {"a": [0] * MAX_PAYLOAD_VALUES}}, "payload", WIDE),
+        ({"id": "a", "payload": {"a": [5e-324] * 4000}}, "payload", SMALL),
         ({"id": "a", "payload": nested(101)}, "payload", ('{"a": ' * 17)[:100] + "…"),
         ({"id": "a", "\ud800": 3}, "\\ud800", 3),
         ({"id": "a", "x" * 10**6: 3}, "x" * 100, 3),
@@ -138,6 +143,13 @@ def test_a_bounded_pool_takes_nothing_a_loss_could_be_computed_from(name: str) -
 
 def test_a_payload_may_be_a_hundred_levels_deep() -> None:
     assert assembled({"id": "a", "payload": nested(100)}).faults == []
+
+
+def test_a_payload_is_as_wide_as_it_may_be() -> None:
+    """Commas in texts are no values, and small numbers count with their zeros only."""
+    widest = {"a": [0] * (MAX_PAYLOAD_VALUES - 1)}
+    texts = {"a": "," * (MAX_PAYLOAD_BYTES - 100), "b": 1e-7, "c": "1e-300"}
+    assert assembled({"id": "a", "payload": widest}, {"id": "b", "payload": texts}).faults == []
 
 
 def test_long_digits_are_taken_as_text_and_short_numbers_as_they_are() -> None:

@@ -5,9 +5,11 @@ import copy
 import pytest
 
 from celeus.core.ledger import Amendment
-from celeus.core.plans.plan import Claim
+from celeus.core.plans.plan import Claim, Plan
 from celeus.core.plans.policies import policy_named
-from celeus.core.sessions.correction import Refold, corrected
+from celeus.core.sessions import correction
+from celeus.core.sessions.correction import Checkpoints, Refold, caught_up, corrected
+from celeus.core.sessions.fold import Fold, RoundOutcome, fold_round
 from celeus.core.sessions.state import State, apply, propose, replay
 from tests.core.worlds import Walk, open_walk, zero_one_truth
 
@@ -17,7 +19,7 @@ CLAIMS = [Claim(precision=0.3), Claim(target="population", precision=0.3)]
 
 def refold(state: State, walk: Walk, event: Amendment, step: int = 13) -> Refold:
     """What is folded of ``state`` now, folded with the correction in a few steps."""
-    ready = Refold(state.engine, event)
+    ready = Refold(state, event, Checkpoints())
     while ready.folded < state.folded:
         stop = min(state.folded, ready.folded + step)
         ready.follow(walk.plan, state.rounds[ready.folded : stop])
@@ -53,7 +55,7 @@ def test_it_leaves_what_folding_in_place_leaves(
     walk.draw(3)
     walk.judge([47])
     other = copy.deepcopy(walk.state)
-    assert told(walk, corrected(walk.plan, walk.state, event, ready)) == told(
+    assert told(walk, corrected(walk.plan, walk.state, event, ready, Checkpoints())) == told(
         walk, apply(walk.plan, other, event)
     )
 
@@ -66,7 +68,7 @@ def test_a_fold_made_before_another_correction_is_not_taken() -> None:
     wrong = 1.0 - float(walk.truth.loss[walk.state.rounds[2].draw.item])
     walk.enter(Amendment(3, wrong))
     other = copy.deepcopy(walk.state)
-    assert told(walk, corrected(walk.plan, walk.state, event, ready)) == told(
+    assert told(walk, corrected(walk.plan, walk.state, event, ready, Checkpoints())) == told(
         walk, apply(walk.plan, other, event)
     )
 
@@ -77,7 +79,7 @@ def test_a_correction_of_a_round_not_folded_yet_folds_nothing_anew() -> None:
     walk.draw(2)
     walk.judge([42])
     fold = walk.state.fold
-    assert corrected(walk.plan, walk.state, Amendment(42, 1.0), None).fold is fold
+    assert corrected(walk.plan, walk.state, Amendment(42, 1.0), None, Checkpoints()).fold is fold
 
 
 @pytest.mark.parametrize("policy", ["celeus", "sharp"])
@@ -91,8 +93,84 @@ def test_a_fold_of_a_state_that_was_rebuilt_since_is_not_taken(policy: str) -> N
     begun = open_walk(zero_one_truth(120, seed=3), exact, CLAIMS[0])
     rebuilt = replay(begun.plan, begun.state, walk.events)
     other = copy.deepcopy(rebuilt)
-    one = Walk(walk.truth, walk.plan, corrected(walk.plan, rebuilt, event, ready))
+    one = Walk(walk.truth, walk.plan, corrected(walk.plan, rebuilt, event, ready, Checkpoints()))
     two = Walk(walk.truth, walk.plan, apply(walk.plan, other, event))
     for each in (one, two):
         each.go(20)
     assert told(walk, one.state) == told(walk, two.state)
+
+
+@pytest.fixture
+def folds(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The rounds folded since, in their order; copies are ten rounds apart, eight at most."""
+    monkeypatch.setattr(correction, "ROUNDS_BETWEEN_COPIES", 10)
+    monkeypatch.setattr(correction, "MOST_COPIES", 8)
+    rounds: list[int] = []
+
+    def noted(plan: Plan, before: Fold, outcome: RoundOutcome) -> Fold:
+        rounds.append(outcome.draw.round)
+        return fold_round(plan, before, outcome)
+
+    monkeypatch.setattr(correction, "fold_round", noted)
+    monkeypatch.setattr("celeus.core.sessions.state.fold_round", noted)
+    return rounds
+
+
+def noted(walk: Walk, rounds: int) -> Checkpoints:
+    """The checkpoints of a session judged one round after the other, one of them unjudgeable."""
+    checkpoints = Checkpoints()
+    for round_ in range(1, rounds + 1):
+        walk.go(1)
+        checkpoints.note(walk.state.engine, walk.state.fold)
+        if round_ == rounds // 2:
+            walk.enter(Amendment(round_, None))
+            checkpoints.forget(round_)
+    return checkpoints
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("claim", CLAIMS, ids=["pool", "population"])
+@pytest.mark.parametrize("round_", [3, 27, 38, 60])
+def test_a_correction_folds_what_lies_behind_the_checkpoint_before_it(
+    folds: list[int], policy: str, claim: Claim, round_: int
+) -> None:
+    walk = open_walk(zero_one_truth(120, seed=3), policy_named(policy), claim)
+    checkpoints = noted(walk, 60)
+    assert checkpoints.rounds == [10, 20, 31, 41, 51]
+    first = 1 + max([0, *(rounds for rounds in checkpoints.rounds if rounds < round_)])
+    event = Amendment(round_, 1.0)
+    expected = told(walk, apply(walk.plan, copy.deepcopy(walk.state), event))
+    ready = Refold(walk.state, event, checkpoints)
+    folds.clear()
+    while ready.folded < walk.state.folded:
+        ready.follow(walk.plan, walk.state.rounds[ready.folded : ready.folded + 7])
+    assert folds == list(range(first, 61))
+    folds.clear()
+    in_place = copy.deepcopy((walk.state, checkpoints))
+    assert told(walk, corrected(walk.plan, in_place[0], event, None, in_place[1])) == expected
+    assert folds == list(range(first, 61))
+    folds.clear()
+    behind = copy.deepcopy((walk.state, checkpoints))
+    assert told(walk, caught_up(walk.plan, behind[0], [event], behind[1])) == expected
+    assert folds == list(range(first, 61))
+    folds.clear()
+    state = corrected(walk.plan, walk.state, event, ready, checkpoints)
+    assert (told(walk, state), folds) == (expected, [])
+    # What was copied on the way serves the next correction.
+    assert max(checkpoints.rounds) > 50 or round_ > 51
+    again = Amendment(59, 0.0)
+    expected = told(walk, apply(walk.plan, copy.deepcopy(state), again))
+    folds.clear()
+    assert told(walk, corrected(walk.plan, state, again, None, checkpoints)) == expected
+    assert len(folds) <= 20
+
+
+def test_of_many_checkpoints_every_second_is_dropped_but_for_the_last(folds: list[int]) -> None:
+    walk = open_walk(zero_one_truth(300, seed=3), policy_named("sharp"), CLAIMS[0])
+    checkpoints = Checkpoints()
+    for _ in range(20):
+        walk.go(10)
+        checkpoints.note(walk.state.engine, walk.state.fold)
+        assert checkpoints.rounds[-1] == walk.state.folded
+    assert len(checkpoints.rounds) <= 8
+    assert folds

@@ -1,5 +1,6 @@
 """Sessions with a goal: order of losses, corrections, changes, skipping, and when pairs start."""
 
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -12,11 +13,14 @@ from celeus.core.eprocess.pair_cells import PairCells
 from celeus.core.eprocess.pair_rows import PairSide
 from celeus.core.eprocess.population_target import PairSequence
 from celeus.core.eprocess.signals import RangeLeft
+from celeus.core.insights.forecast import resumed
 from celeus.core.ledger import Amendment, Change, Draw, Event, Observation
 from celeus.core.plans.pairs import PairPlan
 from celeus.core.plans.plan import Claim, check_precision, make_plan, plan_from
 from celeus.core.plans.policies import policy_named
 from celeus.core.pools.surrogates import Scores
+from celeus.core.sessions.correction import Refold, corrected
+from celeus.core.sessions.rounds import Rounds
 from celeus.core.sessions.state import State, begin, replay
 from celeus.errors import InvalidValue, UnreachablePrecision
 from celeus.study.engine.simulation import Truth
@@ -64,6 +68,62 @@ def test_replay_gives_every_digit_again(claim: Claim) -> None:
     assert again.points == walk.state.points
     assert again.interval == walk.state.interval
     assert again.folded == walk.state.folded == 145
+
+
+def held_and_skipped(claim: Claim, policy: str) -> Walk:
+    """Several draws out most of the time, skips among them, a change and corrections."""
+    walk = open_walk(zero_one_truth(300), policy_named(policy), claim, hidden=(3, 50, 111, 200))
+    for first in range(1, 60, 6):
+        walk.draw(8 if first == 1 else 6)
+        walk.judge([first + 2, first, first + 1, first + 5, first + 4, first + 3])
+        if first == 31:
+            walk.enter(Change(0.2, 290))
+    walk.enter(Amendment(40, None))
+    walk.enter(Amendment(9, 1.0))
+    walk.judge([61, 62])
+    walk.go(5)
+    walk.draw(4)
+    walk.judge([68, 69])
+    return walk
+
+
+HELD = {name: one for name, one in CLAIMS.items() if "margin" not in name}
+
+
+@pytest.mark.parametrize("policy", ["sharp", "celeus", "evalue"])
+@pytest.mark.parametrize("claim", HELD.values(), ids=HELD)
+def test_draws_held_are_folded_alike_whoever_folds_them(claim: Claim, policy: str) -> None:
+    """One event after the other, all at once, around a correction, and from columns."""
+    walk = held_and_skipped(claim, policy)
+    kept = walk.state.rounds
+    again = afresh(walk, walk.events)
+    columns = Rounds.from_columns(kept.columns, kept.strata, kept.rules)
+    resumed_state = resumed(walk.plan, walk.truth.scores, columns, walk.state.stopping)
+    assert max(place - basis for place, basis in enumerate(kept.basis)) >= 7
+    for other in (again, resumed_state):
+        assert other.points == walk.state.points
+        assert (other.rounds, other.interval) == (kept, walk.state.interval)
+    event = Amendment(30, 1.0)
+    ready = Refold(walk.state.engine, event)
+    for start in range(0, walk.state.folded, 10):
+        ready.follow(walk.plan, kept[start : min(start + 10, walk.state.folded)])
+    folded = corrected(walk.plan, walk.state, event, ready)
+    assert folded.points == afresh(walk, [*walk.events, event]).points
+
+
+@pytest.mark.parametrize("policy", ["sharp", "evalue"])
+def test_a_session_of_the_first_version_bets_by_all_rounds_before(policy: str) -> None:
+    """And no differently from this one where no draw is out."""
+    walk = held_and_skipped(Claim("pool", precision=0.05), policy)
+    first = replace(walk.plan, method_version="celeus-1")
+    events = walk.events
+    older = replay(first, begin(first, walk.truth.scores, SEED), events)
+    assert older.interval != walk.state.interval
+    alone = open_walk(zero_one_truth(300), policy_named(policy), CLAIMS["pool"], hidden=(3, 50))
+    alone.go(80)
+    first = replace(alone.plan, method_version="celeus-1")
+    older = replay(first, begin(first, alone.truth.scores, SEED), alone.events)
+    assert older.points == alone.state.points
 
 
 @pytest.mark.parametrize("claim", CLAIMS.values(), ids=CLAIMS)
@@ -159,6 +219,10 @@ class TestLatticeSide:
         assert np.exp(side._stake).sum(axis=0) == pytest.approx(before)
 
 
+def predicted(lower: float, basis: int) -> Prediction:
+    return Prediction(lower, 0.5, 1e-4, lower, basis)
+
+
 class TestPairs:
     def side(self) -> tuple[PairSide, PairCells]:
         side = PairSide(PairPlan(1000, 0.05, 100), 0.2)
@@ -171,11 +235,11 @@ class TestPairs:
         least = int(cells.cell.min())
         edge = side._edge
         inside = (edge[least] + edge[least + 1]) / 2.0
-        side.update(Prediction(inside, 0.5, 1e-4), 0.45, 0.2)
+        side.update(predicted(inside, 0), 0.45, 0.2)
         assert int(cells.cell.min()) == least
-        side.update(Prediction(edge[least + 1], 0.5, 1e-4), 0.45, 0.2)
+        side.update(predicted(edge[least + 1], 1), 0.45, 0.2)
         assert int(cells.cell.min()) == least
-        side.update(Prediction(edge[least + 1] + 1e-6, 0.5, 1e-4), 0.45, 0.2)
+        side.update(predicted(edge[least + 1] + 1e-6, 2), 0.45, 0.2)
         assert int(cells.cell.min()) == least + 1
 
     def test_a_row_waits_for_pool_risks_below_its_cells(self) -> None:

@@ -118,8 +118,9 @@ async def test_a_margin_the_database_writes_as_a_whole_number_is_certified(
 
 
 async def test_a_context_without_a_key_certifies_nothing(context: Context) -> None:
+    session = await _session(context, "evalue", CLAIMS["evalue"])
     with pytest.raises(SigningKeyMissing):
-        await issue.issue(context, UUID(int=0))
+        await issue.issue(context, session)
     with pytest.raises(SigningKeyMissing):
         issue.public_key(context)
 

@@ -1,4 +1,5 @@
 import asyncio
+import json
 from collections.abc import Iterator
 from threading import Event
 from uuid import UUID, uuid4
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 import rfc8785
 from sqlalchemy import func, select
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import CHAIN_START, chain
@@ -20,6 +22,7 @@ from celeus.errors import (
     PoolSealed,
 )
 from celeus.operations.pools import imports, pools
+from celeus.operations.pools.columns import Columns, read_chunks
 from celeus.operations.pools.imports import ImportOptions, Rows
 from celeus.operations.pools.pools import NewPool
 from celeus.operations.pools.record import PoolRecord
@@ -64,12 +67,29 @@ async def test_a_pool_loads_as_it_was_uploaded(context: Context) -> None:
     assert pool.columns["target_probs"][1].tolist() == [0.25, 0.75]
     assert pool.digest == made.digest
     assert not any(column.flags.writeable for column in pool.columns.values())
-    listed = await pools.list_items(context, made.pool_id, 100, None)
-    assert [(item.id, item.payload) for item in listed] == [
-        (item["id"], item["payload"]) for item in items
+    listed, following = await pools.list_items(context, made.pool_id, 100, None)
+    payloads = [json.loads(item.payload or "null") for item in listed]
+    assert [item.id for item in listed] == [item["id"] for item in items]
+    assert (payloads, following) == ([item["payload"] for item in items], None)
+    records = [
+        rfc8785.dumps([item.id, payload]) for item, payload in zip(listed, payloads, strict=True)
     ]
-    records = [rfc8785.dumps([item.id, item.payload]) for item in listed]
     assert chain(CHAIN_START, records) == pool.items_digest
+
+
+async def test_the_columns_of_a_sealed_pool_are_read_once(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = await pools.create_pool(context, NewPool("a", ZERO_ONE, scored(0, 300), sealed=True))
+    reads: list[object] = []
+
+    async def counted(db: AsyncConnection, pool_id: UUID, items: int) -> Columns:
+        reads.append(pool_id)
+        return await read_chunks(db, pool_id, items)
+
+    monkeypatch.setattr(pools, "read_chunks", counted)
+    (_, first), (_, second) = [await pools.columns(context, made.pool_id) for _ in range(2)]
+    assert (first.digest, second is first, len(reads)) == (made.digest, True, 1)
 
 
 async def test_a_pool_has_one_digest_however_it_came(
@@ -105,7 +125,7 @@ async def test_a_duplicate_in_a_later_batch_of_one_import_is_found_too(context: 
     batches = iter([rows({"id": "a"}, {"id": "b"}), rows({"id": "b"}, {"id": "c"}, first_line=3)])
     done = await pools.add_items(context, made.pool_id, batches, SKIP)
     assert (done.added, done.skipped, [fault.line for fault in done.faults]) == (3, 1, [3])
-    listed = await pools.list_items(context, made.pool_id, 10, None)
+    listed, _ = await pools.list_items(context, made.pool_id, 10, None)
     assert [(item.index, item.id) for item in listed] == [(0, "a"), (1, "b"), (2, "c")]
 
 
@@ -139,7 +159,7 @@ async def test_a_dry_run_tells_everything_and_keeps_nothing(context: Context) ->
     done = await pools.add_items(context, made.pool_id, iter([scored(10, 15)]), options)
     assert (done.added, done.pool.items) == (5, 15)
     assert await pools.get_pool(context, made.pool_id) == made
-    assert len(await pools.list_items(context, made.pool_id, 100, None)) == 10
+    assert len((await pools.list_items(context, made.pool_id, 100, None))[0]) == 10
 
 
 async def test_too_many_groups_are_refused(
@@ -247,7 +267,7 @@ async def test_sixteen_imports_at_once_leave_whole_uploads_only(context: Context
     added = await asyncio.gather(*(attempt(number) for number in range(16)))
     record, pool = await pools.columns(context, made.pool_id)
     assert record.items == sum(added) > 0
-    listed = await pools.list_items(context, made.pool_id, 1000, None)
+    listed, _ = await pools.list_items(context, made.pool_id, 1000, None)
     assert [item.index for item in listed] == list(range(record.items))
     told = [int(item.id[1:]) / 1000 for item in listed]
     assert np.array_equal(pool.surrogates[0], told)

@@ -5,6 +5,8 @@ import asyncio
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,6 +16,7 @@ import numpy as np
 import pytest
 
 import celeus
+from celeus.children import environment
 from celeus.errors import InvalidValue
 from celeus.operations.runtime import workers
 from celeus.operations.runtime.workers import Bounds, Frame, WorkerFailed, answers, gather
@@ -21,6 +24,7 @@ from celeus.operations.runtime.workers import Bounds, Frame, WorkerFailed, answe
 HEAD = """
 import gc, os, resource, sys, time
 import numpy as np
+from celeus.children import environment
 from celeus.errors import InvalidValue
 from celeus.operations.runtime.workers import Frame, serve
 """
@@ -201,10 +205,31 @@ def test_what_a_child_has_started_ends_with_its_time(child: Child, tmp_path: Pat
     assert not alive(int(note.read_text()))
 
 
+def test_a_child_ends_with_a_parent_that_is_killed(child: Child, tmp_path: Path) -> None:
+    note = tmp_path / "note"
+    module = child(
+        f"open({str(note)!r}, 'w').write(str(os.getpid()))",
+        "time.sleep(1000)",
+        "yield job",
+    )
+    code = f"""
+from celeus.operations.runtime.workers import Bounds, Frame, answers
+list(answers({module!r}, Frame({{}}), Bounds(seconds=900.0, processor_seconds=30.0)))
+"""
+    with subprocess.Popen([sys.executable, "-c", code]) as parent:
+        deadline = time.monotonic() + 60.0
+        while not (note.exists() and note.read_text()) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        parent.kill()
+    while alive(int(note.read_text())) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not alive(int(note.read_text()))
+
+
 def test_a_child_finds_the_package_that_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where the parent found it in its working folder: the child has another."""
     monkeypatch.delenv("PYTHONPATH", raising=False)
-    assert workers._environment()["PYTHONPATH"] == str(Path(celeus.__file__).parents[1])
+    assert environment()["PYTHONPATH"] == str(Path(celeus.__file__).parents[1])
 
 
 async def test_a_caller_who_leaves_at_once_leaves_no_child(child: Child) -> None:
@@ -246,3 +271,17 @@ def children() -> set[int]:
         for tasks in Path("/proc/self/task").iterdir()
         for pid in (tasks / "children").read_text().split()
     }
+
+
+def test_what_a_child_logs_is_bounded(child: Child, capfd: pytest.CaptureFixture[str]) -> None:
+    module = child(
+        "sys.stderr.write('the beginning')",
+        "for _ in range(300): sys.stderr.write('x' * 10_000)",
+        "yield job",
+    )
+    assert len(list(answers(module, Frame({}), BOUNDS))) == 1
+    logged = ""
+    while len(logged) < workers.MOST_LOGGED_BYTES:
+        logged += capfd.readouterr().err
+    assert logged.startswith("the beginning")
+    assert len(logged) == workers.MOST_LOGGED_BYTES

@@ -12,10 +12,11 @@ import pytest
 
 from celeus.core.plans.plan import Claim, Plan
 from celeus.core.pools.losses import LossScale
-from celeus.core.sessions.correction import Refold
+from celeus.core.sessions import correction as refolding
+from celeus.core.sessions.correction import Checkpoints, Refold, caught_up
 from celeus.core.sessions.fold import Fold, RoundOutcome, fold_round
 from celeus.core.sessions.rounds import Rounds
-from celeus.core.sessions.state import State, replay
+from celeus.core.sessions.state import State
 from celeus.main import open_context
 from celeus.operations.pools import pools
 from celeus.operations.pools.pools import NewPool
@@ -205,6 +206,41 @@ async def test_two_corrections_at_once_are_both_kept(
     await assert_whole(database, found)
 
 
+async def test_a_correction_costs_what_it_changed_in_every_process(
+    two: list[Context],
+    database: Database,
+    database_url: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(refolding, "ROUNDS_BETWEEN_COPIES", 10)
+    session = await opened(two[0])
+    await judged(two[0], session, 1)
+    await judged(two[1], session, 64)
+    folded: list[int] = []
+
+    def noted(plan: Plan, before: Fold, outcome: RoundOutcome) -> Fold:
+        folded.append(outcome.draw.round)
+        return fold_round(plan, before, outcome)
+
+    monkeypatch.setattr("celeus.core.sessions.state.fold_round", noted)
+    monkeypatch.setattr("celeus.core.sessions.correction.fold_round", noted)
+    for loss in (0.0, 1.0):
+        await amend(two[1], session, correction(65, loss))
+    assert folded == [*range(61, 66)] * 2
+    # Far behind, it folds the rounds it missed, and the corrected one with them.
+    folded.clear()
+    await amend(two[0], session, correction(64, 1.0))
+    assert folded == [*range(2, 66), *range(62, 66)]
+    folded.clear()
+    await amend(two[0], session, correction(65, 0.0))
+    assert len(folded) <= 10
+    # It had them copied while it folded them.
+    folded.clear()
+    await judged(two[1], session, 1)
+    assert len(folded) <= 10
+    await assert_whole(database, kept(database_url, f"ses_{session.hex}"))
+
+
 async def test_a_process_far_behind_catches_up_before_it_locks(
     two: list[Context],
     database: Database,
@@ -217,14 +253,14 @@ async def test_a_process_far_behind_catches_up_before_it_locks(
     monkeypatch.setattr(journal, "ROUNDS_FOLDED_LOCKED", 5)
     folded: list[Any] = []
 
-    def noted(plan: Plan, state: State, events: list[Any]) -> State:
+    def noted(plan: Plan, state: State, events: list[Any], checkpoints: Checkpoints) -> State:
         folded.append(len(events))
-        return replay(plan, state, events)
+        return caught_up(plan, state, events, checkpoints)
 
-    monkeypatch.setattr(journal, "replay", noted)
+    monkeypatch.setattr(journal, "caught_up", noted)
     await judged(two[0], session, 1)
-    assert folded == [sum(folded)], "all at once, before the lock, and none under it"
-    assert folded[0] > 100
+    assert max(folded) == 5, "a part at a time, and no more of them read at once"
+    assert sum(folded) > 100
     await assert_whole(database, kept(database_url, f"ses_{session.hex}"))
 
 
@@ -237,10 +273,9 @@ async def test_a_ledger_read_in_pages_is_whole(
     monkeypatch.setattr(ledger, "PAGE", page)
     async with two[1].transaction() as db:
         events = await ledger.events_of(db, session)
-        assert (
-            await ledger.records_of(db, session, 14)
-            == (await ledger.records_of(db, session, 21))[:14]
-        )
+        assert (await ledger.records_of(db, session, 14))[0] == (
+            await ledger.records_of(db, session, 21)
+        )[0][:14]
     assert len(events) == 21
     rebuilt = await journal.rebuild(two[1], session)
     async with two[0].states.hold(session) as slot:

@@ -1,11 +1,11 @@
-"""The private PostgreSQL starts, stops, is adopted, and refuses by name."""
+"""The private PostgreSQL starts, stops, ends with its service, and refuses by name."""
 
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psycopg
@@ -13,13 +13,16 @@ import pytest
 
 from celeus.errors import DataFolderBusy, DataFolderUnusable
 from celeus.store.embedded import server
+from celeus.store.embedded.pid_file import alive
 from tests.servers import data_folder
 
 _SERVE = """
 import sys, time
 from pathlib import Path
+from celeus.store.embedded import keeper
 from celeus.store.embedded.server import postgres
-with postgres(Path(sys.argv[1]), durable=False) as url:
+exec(sys.argv[2])
+with postgres(Path(sys.argv[1]), durable=False, keep="keep" in sys.argv) as url:
     print(url, flush=True)
     time.sleep(600)
 """
@@ -43,10 +46,13 @@ def folder() -> Iterator[Path]:
         yield folder
 
 
-def _serve(folder: Path) -> subprocess.Popen[str]:
+def _serve(folder: Path, change: str = "", *, keep: bool = False) -> subprocess.Popen[str]:
     """Another process that runs the folder's PostgreSQL and has said so."""
     process = subprocess.Popen(
-        [sys.executable, "-c", _SERVE, str(folder)], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", _SERVE, str(folder), change, *["keep"] * keep],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     assert process.stdout is not None
     assert process.stdout.readline().startswith("postgresql://")
@@ -56,8 +62,9 @@ def _serve(folder: Path) -> subprocess.Popen[str]:
 def _end(process: subprocess.Popen[str], number: signal.Signals) -> int:
     process.send_signal(number)
     code = process.wait(60)
-    assert process.stdout is not None
-    process.stdout.close()
+    for stream in (process.stdout, process.stderr):
+        assert stream is not None
+        stream.close()
     return code
 
 
@@ -73,14 +80,23 @@ def _read(url: str) -> list[tuple[int]]:
 
 
 def _gone(process: int) -> bool:
+    return _until(lambda: not alive(process))
+
+
+def _until(happened: Callable[[], bool]) -> bool:
     deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        try:
-            os.kill(process, 0)
-        except ProcessLookupError:
-            return True
+    while not happened() and time.monotonic() < deadline:
         time.sleep(0.02)
-    return False
+    return happened()
+
+
+def _session_of(leader: int) -> set[int]:
+    """The processes of a session, which the server's own children have left."""
+    return {
+        int(stat.parent.name)
+        for stat in Path("/proc").glob("[0-9]*/stat")
+        if int(stat.read_text().rpartition(")")[2].split()[3]) == leader
+    }
 
 
 def test_what_was_written_is_there_at_the_next_start(folder: Path) -> None:
@@ -140,15 +156,75 @@ def test_a_second_start_in_the_same_folder_is_refused_by_name(folder: Path) -> N
         _end(process, signal.SIGTERM)
 
 
-def test_a_server_left_over_by_a_kill_is_adopted_and_then_stopped(folder: Path) -> None:
+def test_a_server_ends_with_a_service_that_is_killed(folder: Path) -> None:
+    process = _serve(folder)
+    running = server.pid(folder)
+    assert running is not None
+    _end(process, signal.SIGKILL)
+    assert _gone(running)
+    with server.postgres(folder, durable=False) as url:
+        _write(url)
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux tells sessions")
+def test_a_server_left_over_all_the_same_is_named_and_ended(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whoever kills the shell that watches has cut the leash."""
     process = _serve(folder)
     left_over = server.pid(folder)
     assert left_over is not None
+    for watcher in _session_of(left_over) - {left_over}:
+        os.kill(watcher, signal.SIGKILL)
     _end(process, signal.SIGKILL)
+    assert alive(left_over)
     with server.postgres(folder, durable=False) as url:
-        assert server.pid(folder) == left_over
+        assert server.pid(folder) not in {None, left_over}
         _write(url)
+    assert f"process {left_over}" in caplog.text
     assert _gone(left_over)
+
+
+def test_a_server_that_ends_by_itself_is_started_again(folder: Path) -> None:
+    with server.postgres(folder, keep=True) as url:
+        _write(url)
+        for _ in range(2):
+            running = server.pid(folder)
+            assert running is not None
+            os.kill(running, signal.SIGKILL)
+            assert _gone(running)
+            assert _until(lambda: server.running(folder) == url)
+            assert _read(url) == [(7,)]
+    assert server.pid(folder) is None
+
+
+def test_a_process_whose_server_cannot_be_started_again_ends_and_says_why(folder: Path) -> None:
+    with server.postgres(folder, durable=False):
+        pass
+    process = _serve(folder, "keeper._RESTART_SECONDS = 0.0", keep=True)
+    running = server.pid(folder)
+    assert running is not None
+    (folder / "postgres" / "global" / "pg_control").unlink()
+    os.kill(running, signal.SIGKILL)
+    _, words = process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert "PostgreSQL did not start" in words
+    assert "pg_control" in words
+
+
+def test_a_making_of_the_cluster_ends_with_a_start_that_is_killed(folder: Path) -> None:
+    for _ in range(2):
+        process = subprocess.Popen([sys.executable, "-c", _SERVE, str(folder), ""])
+        assert _until((folder / "postgres.new" / "PG_VERSION").exists)
+        process.kill()
+        process.wait()
+    with server.postgres(folder, durable=False) as url:
+        _write(url)
+    assert sorted(one.name for one in folder.iterdir()) == [
+        "postgres",
+        "postgres.log",
+        "serve.lock",
+    ]
 
 
 def test_a_server_killed_too_is_started_again(folder: Path) -> None:

@@ -151,7 +151,7 @@ async def test_a_manager_reads_the_claim_and_an_auditor_finds_the_certificate(
     assert certificate in final.text
     assert certificate not in interim.text
     key = (await client.get("/v1/certificates/key")).json()["public_key"]
-    for told in (session, pool.id, key, status["commitment"], "celeus verify", "celeus-1"):
+    for told in (session, pool.id, key, status["commitment"], "celeus verify", "celeus-2"):
         assert told in final.text
     left = 300 - count
     assert f"{left} of 300 items ({left / 3:.1f} %) were never judged" in final.text
@@ -235,7 +235,7 @@ async def test_what_could_not_be_judged_and_what_was_corrected_is_told(
     assert "could not be judged: 2. Each counts" in page.text
     assert "Losses corrected since they were given: 1." in page.text
     assert "Losses were corrected: the claim holds for this version" in page.text
-    assert "Changes on the way1, of precision, budget or state" in page.text
+    assert "Changes on the way1, of precision, budget or stop" in page.text
     assert "0.1, now 0.3" in page.text
     assert "300 draws, now 200" in page.text
 

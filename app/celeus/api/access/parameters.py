@@ -9,7 +9,7 @@ from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
 
-from celeus.api.access.auth import Administers, CallerOf, Labels, Manages, Reads
+from celeus.api.access.auth import Administers, CallerOf, Corrects, Labels, Manages, Reads
 from celeus.api.wire.ids import parsed
 from celeus.errors import InvalidValue, PoolNotFound, SessionNotFound
 from celeus.operations.runtime.context import Context
@@ -22,6 +22,7 @@ __all__ = [
     "AfterPool",
     "AfterSession",
     "CallerOf",
+    "Corrects",
     "Labels",
     "Limit",
     "Manages",

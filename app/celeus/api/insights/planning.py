@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal, Self
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict
 
@@ -12,6 +12,7 @@ from celeus.api.sessions.schema import AS_WHOLE, STRICT, ClaimIn
 from celeus.api.wire.ids import pool_wire
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
+from celeus.api.wire.uploads import unless_gone
 from celeus.core.insights import planning as simulated
 from celeus.operations.insights import planning
 
@@ -180,7 +181,9 @@ class PlanningAnswer(BaseModel):
         errors.PlanningBusy,
     ),
 )
-async def plan_session(context: Manages, pool_id: PoolId, body: PlanningRequest) -> PlanningAnswer:
+async def plan_session(
+    context: Manages, pool_id: PoolId, body: PlanningRequest, request: Request
+) -> PlanningAnswer:
     """Sessions simulated on the pool's own scores, with losses drawn from the surrogate.
 
     Takes some seconds at most and keeps nothing. A surrogate that is off changes the numbers, and
@@ -194,7 +197,7 @@ async def plan_session(context: Manages, pool_id: PoolId, body: PlanningRequest)
         runs=body.runs,
         seed=body.seed,
     )
-    found = await planning.plan_session(context, pool_id, wanted)
+    found = await unless_gone(request, planning.plan_session(context, pool_id, wanted))
     return PlanningAnswer(
         pool_id=pool_wire(pool_id),
         items=found.items,

@@ -2,7 +2,13 @@
 
 from typing import Any
 
-from celeus.core.pools.validation import MAX_SURROGATES, MAX_TEXT, SUM_TOLERANCE
+from celeus.core.pools.validation import (
+    MAX_PAYLOAD_DEPTH,
+    MAX_PAYLOAD_VALUES,
+    MAX_SURROGATES,
+    MAX_TEXT,
+    SUM_TOLERANCE,
+)
 
 ITEM_EXAMPLE: dict[str, Any] = {
     "id": "question-17",
@@ -32,8 +38,10 @@ ITEM_SCHEMA: dict[str, Any] = {
         "id": {"type": "string", "minLength": 1, "maxLength": MAX_TEXT},
         "payload": {
             "description": (
-                "What the judge is shown: any JSON object or string, at most 1 MiB. Numbers in it"
-                " are smaller than 2^53 in size; longer ones, such as 64-bit ids, go as strings."
+                "What the judge is shown: any JSON object or string, at most 1 MiB with every"
+                f" number written out, {MAX_PAYLOAD_VALUES} members and elements, and"
+                f" {MAX_PAYLOAD_DEPTH} levels. Numbers in it are smaller than 2^53 in size; longer"
+                " ones, such as 64-bit ids, go as strings."
             ),
             "type": ["object", "string", "null"],
         },

@@ -1,14 +1,13 @@
 """The loop of a judge on the wire: next, observe, and the correction of an observation."""
 
-import json
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Any
 
 import orjson
-from fastapi import APIRouter, Request, Response, Security
+from fastapi import APIRouter, Response
 
-from celeus.api.access.auth import context_of
-from celeus.api.access.parameters import CallerOf, Labels, SessionId
+from celeus.api.access.parameters import CallerOf, Corrects, Labels, SessionId
+from celeus.api.pools.items import item_members
 from celeus.api.sessions.rounds_schema import (
     AmendmentRequest,
     NextAnswer,
@@ -32,7 +31,6 @@ from celeus.errors import (
     SessionNotFound,
     SessionStopped,
 )
-from celeus.operations.runtime.context import Context
 from celeus.operations.sessions import amendments, rounds
 from celeus.operations.sessions.amendments import Correction
 from celeus.operations.sessions.rounds import Answer, Offer
@@ -48,7 +46,10 @@ router = APIRouter(prefix="/v1/sessions", tags=["rounds"], route_class=JsonRoute
     responses=responses(SessionNotFound),
 )
 async def next_draws(context: Labels, session_id: SessionId, body: NextRequest) -> Response:
-    """Own unexpired draws first (their lease is renewed), then expired ones, then new ones."""
+    """Own unexpired draws first (their lease is renewed), then expired ones, then new ones.
+
+    The list ends early behind 4 MiB of payloads; the rest comes when these are judged.
+    """
     offer = await rounds.next_draws(context, session_id, body.worker, body.count)
     return _answer(_offered(offer))
 
@@ -88,13 +89,6 @@ async def observe(
     return _answer(receipts | _shown(answer, blind=caller.blind))
 
 
-async def _corrects(request: Request, caller: CallerOf) -> Context:
-    """The context of a caller who may correct: with `label` only the own last label."""
-    if "manage" not in caller.scopes:
-        caller.require("label")
-    return context_of(request, caller)
-
-
 @router.post(
     "/{session_id}/amendments",
     operation_id="amend",
@@ -113,7 +107,7 @@ async def _corrects(request: Request, caller: CallerOf) -> Context:
     openapi_extra={"security": [{"key": ["manage"]}]},
 )
 async def amend(
-    context: Annotated[Context, Security(_corrects, scopes=["label"])],
+    context: Corrects,
     caller: CallerOf,
     session_id: SessionId,
     body: AmendmentRequest,
@@ -149,14 +143,10 @@ def _receipts(answer: Answer, *, blind: bool) -> list[dict[str, Any]]:
 
 
 def _offered(offer: Offer) -> dict[str, Any]:
-    return {"state": offer.state, "draws": offer.draws, "retry_after": offer.retry_after}
+    draws = [draw | {"item": item_members(draw["item"])} for draw in offer.draws]
+    return {"state": offer.state, "draws": draws, "retry_after": offer.retry_after}
 
 
 def _answer(body: dict[str, Any]) -> Response:
     """Already plain values: validating them again would cost more than the fold."""
-    try:
-        content = orjson.dumps(body)
-    except orjson.JSONEncodeError:
-        # A payload may hold whole numbers beyond 64 bits.
-        content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
-    return Response(content, media_type="application/json")
+    return Response(orjson.dumps(body), media_type="application/json")

@@ -134,7 +134,7 @@ Observed = Annotated[
 
 
 class AmendmentRequest(_Judged):
-    """A correction of a judged round; the interval is folded again from the start."""
+    """A correction of a judged round; the interval is folded again from there."""
 
     model_config = ConfigDict(
         **STRICT,

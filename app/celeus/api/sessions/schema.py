@@ -42,7 +42,7 @@ SESSION: JsonDict = {
     "alpha": 0.05,
     "policy": "sharp",
     "strategy": "A",
-    "method_version": "celeus-1",
+    "method_version": "celeus-2",
     "round": 412,
     "estimate": 0.163,
     "lower": 0.121,

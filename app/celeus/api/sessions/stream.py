@@ -16,7 +16,7 @@ router = APIRouter(prefix="/v1/sessions", tags=["history"])
 
 async def _place(context: Reads, session_id: SessionId) -> AsyncIterator[None]:
     """A stream cannot refuse once it has begun; its place is kept until it has ended."""
-    async with context.gates.stream(context.key_id or ""):
+    async with context.gates.streams.of(context.key_id or ""):
         await sessions.get_session(context, session_id)
         yield
 

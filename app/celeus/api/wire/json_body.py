@@ -14,6 +14,7 @@ from anyio import to_thread
 from fastapi import Request, Response, params
 from fastapi.routing import APIRoute
 
+from celeus.api.access.auth import admit_to
 from celeus.errors import InvalidValue, UnsupportedFormat
 
 MOST_VALUES = 1_000_000
@@ -36,6 +37,7 @@ class JsonRoute(APIRoute):
         async def checked(request: Request) -> Response:
             if not self._takes_json():
                 return await handle(request)
+            await admit_to(self.dependant, request)
             bounded = _JsonRequest(request.scope, request.receive)
             await bounded.load()
             return await handle(bounded)

@@ -1,5 +1,6 @@
 """The one table from refusals to HTTP, and every error as an RFC 9457 problem."""
 
+import asyncio
 import errno
 from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
@@ -11,6 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from celeus import errors
 from celeus.errors import Refusal
@@ -38,6 +40,7 @@ PROBLEMS_PAGE = "/docs/problems"
 MOST_TOLD = 100
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 RETRY_SECONDS = 1
+BEHIND = "The schema of the database is not that of this version."
 _BODY_LEFT = {
     HTTPStatus.UNAUTHORIZED,
     HTTPStatus.REQUEST_TIMEOUT,
@@ -233,6 +236,7 @@ def described(contract: dict[str, Any]) -> dict[str, Any]:
             if needed := operation.get("security"):
                 answers |= _closed(needed)
                 _also(answers, errors.RateLimited, errors.DatabaseUnavailable)
+                _also(answers, errors.SchemaBehind, errors.Stopping)
             if "requestBody" in operation:
                 _also(answers, errors.BodyTooSlow, errors.UploadTooLarge, errors.UnsupportedFormat)
             if created := answers.get("201"):
@@ -267,6 +271,42 @@ def _closed(needed: list[dict[str, list[str]]]) -> dict[str, Any]:
     return {str(status): answer for status, answer in responses(*refusals).items()}
 
 
+class RefusesWhenStopping:
+    """A request that is given up because the server stops is refused; others pass.
+
+    ``under_way`` holds a future of every request, done when the request is.
+    """
+
+    def __init__(self, app: ASGIApp, under_way: set[asyncio.Future[None]]) -> None:
+        self.app = app
+        self.under_way = under_way
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on."""
+        answered = False
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        done = asyncio.get_running_loop().create_future()
+        self.under_way.add(done)
+
+        async def noted(message: Message) -> None:
+            nonlocal answered
+            answered = True
+            await send(message)
+
+        try:
+            await self.app(scope, receive, noted)
+        except asyncio.CancelledError:
+            if answered:
+                raise
+            refusal = errors.Stopping("The server is being stopped; send the request again.")
+            await of_refusal(refusal)(scope, receive, send)
+        finally:
+            self.under_way.remove(done)
+            done.set_result(None)
+
+
 def install(app: FastAPI) -> None:
     """Let every error of this application leave as a problem."""
 
@@ -291,7 +331,10 @@ def install(app: FastAPI) -> None:
             return of_refusal(errors.DiskFull("There is no room for the request's temporary file."))
         raise error
 
-    async def unexpected(_: Request, __: Exception) -> JSONResponse:
+    async def unexpected(request: Request, _: Exception) -> JSONResponse:
+        # What is asked of tables of another version fails in every way there is
+        if await request.app.state.context.database.behind():
+            return of_refusal(errors.SchemaBehind(BEHIND))
         return _unexpected()
 
     app.add_exception_handler(Refusal, refused)

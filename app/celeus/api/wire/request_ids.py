@@ -3,13 +3,10 @@
 import logging
 import re
 from contextvars import ContextVar
-from copy import deepcopy
-from typing import Any
 from uuid import uuid4
 
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from uvicorn.config import LOGGING_CONFIG
 
 HEADER = "X-Request-ID"
 NONE = "-"
@@ -52,17 +49,3 @@ class WithRequestId(logging.Filter):
         """Let it pass, with its request."""
         record.request_id = _current.get()
         return True
-
-
-def log_config() -> dict[str, Any]:
-    """The server's own configuration of its log, with the request's id in every line."""
-    config = deepcopy(LOGGING_CONFIG)
-    config["filters"] = {"request": {"()": WithRequestId}}
-    for handler in config["handlers"].values():
-        handler["filters"] = ["request"]
-    for formatter in config["formatters"].values():
-        formatter["fmt"] = formatter["fmt"].replace(
-            "%(levelprefix)s", "%(levelprefix)s [%(request_id)s]"
-        )
-    config["loggers"]["celeus"] = {"handlers": ["default"], "propagate": False}
-    return config

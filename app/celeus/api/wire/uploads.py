@@ -5,15 +5,16 @@ The body is written to a temporary file as it arrives, with its limit enforced o
 then does a transaction begin: a slow client never holds a lock.
 """
 
+import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
-from typing import IO, Literal
+from typing import IO, Any, Literal, TypeVar
 
 from anyio import to_thread
 from starlette.requests import Request
 
-from celeus.errors import UnsupportedFormat, UploadTooLarge
+from celeus.errors import BodyTooSlow, UnsupportedFormat, UploadTooLarge
 
 Format = Literal["ndjson", "csv", "parquet"]
 
@@ -23,6 +24,8 @@ FORMATS: Mapping[str, Format] = {
     "application/vnd.apache.parquet": "parquet",
 }
 WRITE_BYTES = 1 << 20
+
+T = TypeVar("T")
 
 
 def format_of(request: Request) -> Format:
@@ -71,6 +74,29 @@ async def spooled(
         await to_thread.run_sync(write, bytes(waiting))
         file.seek(0)
         yield file
+
+
+async def unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:
+    """What ``work`` gives; it is cancelled when the client leaves before it is done.
+
+    Called when the body is read: what comes after it is the client's leaving.
+    """
+    working = asyncio.create_task(work)
+    leaving = asyncio.create_task(_left(request))
+    try:
+        await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            return working.result()
+        raise BodyTooSlow("The client left before the answer to its request was there.")
+    finally:
+        for task in (working, leaving):
+            task.cancel()
+        await asyncio.gather(working, leaving, return_exceptions=True)
+
+
+async def _left(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 def too_large(limit_bytes: int, size: object) -> UploadTooLarge:

@@ -43,7 +43,14 @@ def chain_start(session: bytes, plan_digest: bytes) -> bytes:
 
 def chain_next(head: bytes, record: Record) -> bytes:
     """The head after one more record."""
-    return hashlib.sha256(head + canonical_json(dict(record))).digest()
+    return chain_on(head, [canonical_json(dict(record))])
+
+
+def chain_on(head: bytes, records: Iterable[bytes]) -> bytes:
+    """The head after these records, which are canonical JSON already."""
+    for record in records:
+        head = hashlib.sha256(head + record).digest()
+    return head
 
 
 def chain_head(head: bytes, records: Iterable[Record]) -> bytes:

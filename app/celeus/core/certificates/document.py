@@ -15,7 +15,7 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from celeus.core.canonical import canonical_json
-from celeus.core.certificates.chain import Record, chain_head, chain_start
+from celeus.core.certificates.chain import chain_on, chain_start
 from celeus.core.certificates.ed25519 import ALGORITHM, public_of, sign
 from celeus.core.ledger import Draw
 from celeus.core.plans.plan import Plan
@@ -73,15 +73,15 @@ class Account:
     """What a certificate says of a session.
 
     ``session`` are the bytes of its UUID and ``header`` is that of its pool; ``records`` are the
-    events up to the position. ``seed`` is None for an interim certificate, ``supersedes`` the
-    digest of the last certificate issued before a correction. ``pool_sessions`` counts the sessions
-    its project opened on the pool, which only the service knows.
+    events up to the position, each as canonical JSON. ``seed`` is None for an interim certificate,
+    ``supersedes`` the digest of the last certificate issued before a correction. ``pool_sessions``
+    counts the sessions its project opened on the pool, which only the service knows.
     """
 
     session: bytes
     header: Mapping[str, Any]
     position: Position
-    records: Sequence[Record]
+    records: Sequence[bytes]
     seed: bytes | None
     issued_at: str
     supersedes: str | None
@@ -106,21 +106,24 @@ def certificate(account: Account, key: Ed25519PrivateKey) -> bytes:
 
 
 def signed(body: Mapping[str, Any], key: Ed25519PrivateKey) -> bytes:
-    """A document with its signature, as canonical JSON."""
-    message = canonical_json(dict(body))
+    """A document with its signature, as canonical JSON; a member of bytes is so already."""
+    members = {name: _member(name, body[name]) for name in body}
     signature = {
         "algorithm": ALGORITHM,
         "public_key": public_of(key).hex(),
-        "value": sign(message, key).hex(),
+        "value": sign(_joined(members), key).hex(),
     }
-    after = _after(body)
-    return message.removesuffix(after) + _member("signature", signature) + after
+    return _joined(members | {"signature": _member("signature", signature)})
+
+
+def _joined(members: Mapping[str, bytes]) -> bytes:
+    return b"{" + b",".join(members[name] for name in sorted(members)) + b"}"
 
 
 def message_of(data: bytes, document: Mapping[str, Any]) -> bytes:
     """What a certificate's signature is over, ``data`` being the canonical JSON of ``document``."""
     after = _after(document)
-    signature = _member("signature", document["signature"])
+    signature = b"," + _member("signature", document["signature"])
     return data.removesuffix(after).removesuffix(signature) + after
 
 
@@ -131,12 +134,13 @@ def _after(document: Mapping[str, Any]) -> bytes:
     before them; writing megabytes of ledger anew for it would take most of a second.
     """
     names = sorted(name for name in document if name > "signature")
-    return b"".join(_member(name, document[name]) for name in names) + b"}"
+    return b"".join(b"," + _member(name, document[name]) for name in names) + b"}"
 
 
 def _member(name: str, value: Any) -> bytes:  # noqa: ANN401 -- JSON
-    """A member as canonical JSON has it, unless it is the first."""
-    return b"," + canonical_json({name: value})[1:-1]
+    """A member as canonical JSON has it."""
+    encoded = value if isinstance(value, bytes) else canonical_json(value)
+    return canonical_json(name) + b":" + encoded
 
 
 def digest_of(data: bytes) -> str:
@@ -145,7 +149,7 @@ def digest_of(data: bytes) -> str:
 
 
 def document(account: Account) -> dict[str, Any]:
-    """All members of the certificate but its signature."""
+    """All members of the certificate but its signature; the ledger is canonical JSON already."""
     position = account.position
     plan = position.plan
     start = chain_start(account.session, bytes.fromhex(plan.digest))
@@ -166,8 +170,8 @@ def document(account: Account) -> dict[str, Any]:
         "pool_digest": plan.pool_digest,
         "commitment": plan.commitment,
         "seed": None if account.seed is None else account.seed.hex(),
-        "ledger": [dict(record) for record in account.records],
-        "chain": {"start": start.hex(), "head": chain_head(start, account.records).hex()},
+        "ledger": b"[" + b",".join(account.records) + b"]",
+        "chain": {"start": start.hex(), "head": chain_on(start, account.records).hex()},
         "surrogates": position.surrogates,
         "rounds": rounds_of(position.points, (one.draw for one in position.rounds)),
     }

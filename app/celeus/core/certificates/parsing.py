@@ -19,6 +19,9 @@ from celeus.quoting import shortened
 
 MOST_WHOLE = 2**31 - 1
 EXCERPT = 24
+BYTES_A_VALUE = 6
+"""Fewer than a certificate has of every member and element: names and digits."""
+SPARE_VALUES = 1_000
 
 Object = dict[str, Any]
 
@@ -50,7 +53,15 @@ def report_value(value: object) -> str | float | int | bool | None:
 
 
 def parse(data: bytes) -> Object:
-    """The object in canonical JSON (RFC 8785); any other spelling of it differs."""
+    """The object in canonical JSON (RFC 8785); any other spelling of it differs.
+
+    What has more values than a document of its length is not read: they would take fifty times the
+    memory of their bytes.
+    """
+    values = data.count(b",") + data.count(b"{") + data.count(b"[")
+    if values > SPARE_VALUES + len(data) // BYTES_A_VALUE:
+        rule = f"at least {BYTES_A_VALUE} bytes a value"
+        raise Mismatch("the document", f"{values} values in {len(data)} bytes", rule)
     try:
         value = json.loads(data.decode(), parse_int=float, parse_constant=_no_number)
         canonical = canonical_json(value)

@@ -64,6 +64,9 @@ class RecordedPredictor:
         """Empty: a record proposes no draws."""
         return np.empty(0)
 
+    def recall(self, basis: int) -> None:
+        """The record holds every round as it was fixed at its draw."""
+
     def surrogate(self, draw: Draw) -> float:
         """Surrogate of the drawn item."""
         return float(self._recorded.surrogate[draw.round - 1])

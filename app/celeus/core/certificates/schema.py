@@ -6,6 +6,7 @@ have led to. ``verify`` asks the rest.
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, get_args
 
 import numpy as np
@@ -28,7 +29,7 @@ from celeus.core.certificates.parsing import (
 )
 from celeus.core.certificates.recording import Recorded
 from celeus.core.eprocess.signals import Range
-from celeus.core.plans.plan import METHOD_VERSION, Claim, Plan, PoolFacts, make_plan
+from celeus.core.plans.plan import METHOD_VERSIONS, Claim, Plan, PoolFacts, make_plan
 from celeus.core.plans.policies import POLICIES, SIMULATION_ONLY, Policy, policy_named
 from celeus.core.plans.stopping import Question, Side
 from celeus.core.pools.losses import KINDS, LossScale
@@ -91,7 +92,10 @@ def header_digest(header: Mapping[str, Any]) -> str:
 def plan_of(value: object, header: Object, scale: LossScale) -> Plan:
     """The plan that the claim in ``value`` leads to; Mismatch where ``value`` is another one."""
     values = members(value, "plan", value if isinstance(value, dict) else ())
-    equal("plan.method_version", values.get("method_version"), METHOD_VERSION)
+    version = text(values.get("method_version"), "plan.method_version")
+    if version not in METHOD_VERSIONS:
+        known = "one of " + ", ".join(sorted(METHOD_VERSIONS))
+        raise Mismatch("plan.method_version", version, known)
     items = whole(header["items"], "pool.items", 1)
     facts = PoolFacts(
         digest=text(values.get("pool_digest"), "plan.pool_digest", DIGEST),
@@ -111,6 +115,7 @@ def plan_of(value: object, header: Object, scale: LossScale) -> Plan:
         )
     except Refusal as refusal:
         raise Mismatch(f"plan.{refusal.field}", refusal.value, refusal.rule) from refusal
+    plan = replace(plan, method_version=version)
     same("plan", values, plan.to_dict())
     return plan
 

@@ -51,6 +51,10 @@ NO_POOL = "it takes the pool's columns"
 NO_ITEMS = "it takes the pool's items"
 NO_SEED = "the seed is revealed by the final certificate only"
 NO_OLDER = "the certificate it supersedes is not at hand"
+SKIPPED_AHEAD = (
+    "round {} was skipped after a later draw; method {} guarantees its claim only if that did not"
+    " depend on the later item"
+)
 
 
 def verify(
@@ -125,6 +129,10 @@ class _Inspection:
         self._check_items(header)
         with self._checking("ledger"):
             transcript = self._ledger(Transcript(plan, scale))
+        skipped = transcript.skipped_ahead
+        if skipped is not None and not plan.bets_fixed_at_draw:
+            reason = SKIPPED_AHEAD.format(skipped, plan.method_version)
+            self.report.unchecked["skips"] = reason
         with self._checking("chain"):
             self._chain(plan, transcript)
         seed = self._seed(plan)

@@ -30,12 +30,16 @@ class CompletionSignal(NamedTuple):
 class BettingRound(NamedTuple):
     """A round to bet on: its draw, and its signal in both completions of the pool.
 
-    ``precision`` is the one in force at the draw. ``surrogates_left`` and ``variance`` are known
-    before the loss (see ``Point``); the variance is NaN where the policy predicts none. ``last``
-    says that pool or budget leave no further round.
+    ``basis`` is how many rounds its bets rest on: those folded when it was drawn; ``reach`` are the
+    ranges of the two signals with every round after these at its worst, so that all of it is fixed
+    at the draw. ``precision`` is the one in force at the draw. ``surrogates_left`` and ``variance``
+    are known before the loss (see ``Point``); the variance is NaN where the policy predicts none.
+    ``last`` says that pool or budget leave no further round.
     """
 
     draw: Draw
+    basis: int
+    reach: tuple[Range, Range]
     precision: float | None
     last: bool
     surrogates_left: float
@@ -68,7 +72,7 @@ class ConfidenceSequence(Protocol):
         """Past rounds that the coming one may have to bet on again."""
 
     def update(self, betting_round: BettingRound) -> None:
-        """Bet on a round, with bets fixed by the rounds before it."""
+        """Bet on a round, with bets fixed at its draw."""
 
     def narrow(self, limits: Interval, *, last: bool) -> None:
         """Intersect with the logical limits that the observed losses leave for the pool risk."""

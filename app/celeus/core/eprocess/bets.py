@@ -2,7 +2,8 @@
 
 Notation, in a side's frame: D half the precision, s2 predicted variance of the coming signal, a
 the lower end of its range, mu its centre, lp the log stake log(level / 2 . wealth) of a candidate
-v, I the information of past rounds and I* its goal.
+v, I the information of past rounds and I* its goal. All but lp is fixed when the item is drawn:
+past rounds are those folded then (docs/method.md#8-rounds-that-nobody-can-judge).
 
     s2p   s2 + (D / 3) max(mu - a, 0)                                Bernstein's padding for skew
     I     sum of 1 / s2p over past rounds
@@ -15,7 +16,7 @@ goal follows from the precision alone, so no horizon is guessed.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from celeus.core.eprocess.moments import Prediction
+from celeus.core.history import History
 from celeus.core.mills import inverse_mills
 
 Floats = NDArray[np.float64]
@@ -45,15 +47,18 @@ def padded(prediction: Prediction, half: float) -> float:
 
 @dataclass(slots=True)
 class Goal:
-    """The information goal of a half-width, and the information accrued in past rounds."""
+    """The information goal of a half-width, and the information accrued by rounds."""
 
     half: float
     information: float
-    accrued: float = 0.0
+    accrued: History[float] = field(default_factory=lambda: History(0.0))
 
-    def bet_scale(self, variance: float) -> tuple[float, float]:
-        """Factor of the inverse Mills ratio, and largest bet, at padded variance ``variance``."""
-        goal, accrued = self.information, self.accrued
+    def bet_scale(self, variance: float, basis: int) -> tuple[float, float]:
+        """Factor of the inverse Mills ratio, and largest bet, at padded variance ``variance``.
+
+        The information is that of the first ``basis`` rounds.
+        """
+        goal, accrued = self.information, self.accrued.after(basis)
         missing = max(OVERSHOOT * goal - accrued, SOFTNESS * max(goal, accrued))
         largest_bet = LARGEST_BET if accrued <= OVERSHOOT * goal else LARGEST_BET_PAST_GOAL
         return 1.0 / (variance * math.sqrt(missing)), largest_bet * self.half / variance

@@ -149,12 +149,15 @@ class LatticeSide:
 
     def update(self, prediction: Prediction, signal: float) -> None:
         """Bet on a signal and drop the candidates that it rejects."""
-        if self._standing.size and self._value[0] < prediction.lower:
-            self._slice(int(np.searchsorted(self._value, prediction.lower)), self._standing.size)
+        if self._standing.size and self._value[0] < prediction.floor:
+            self._slice(int(np.searchsorted(self._value, prediction.floor)), self._standing.size)
         if not self._standing.size:
             return
         variances = [padded(prediction, goal.half) for goal in self._goals]
-        bet_scales = [goal.bet_scale(one) for goal, one in zip(self._goals, variances, strict=True)]
+        bet_scales = [
+            goal.bet_scale(one, prediction.basis)
+            for goal, one in zip(self._goals, variances, strict=True)
+        ]
         bet_scale = BetScale(*np.array(bet_scales).T[:, :, None])
         gain = bet(
             self._stake, bet_scale, cap(self._value, prediction.lower, bet_scale.largest_bet)
@@ -165,7 +168,7 @@ class LatticeSide:
             raise WealthLost(message)
         self._stake += np.log1p(gain, out=gain)
         for goal, variance in zip(self._goals, variances, strict=True):
-            goal.accrued += 1.0 / variance
+            goal.accrued.append(goal.accrued.newest + 1.0 / variance)
         self._drop_rejected()
 
     def restrict(self, lower: float, upper: float) -> None:
@@ -198,7 +201,7 @@ class LatticeSide:
         old = self._goals
         for goal in goals:
             nearest = min(old, key=lambda one: abs(math.log(one.half / goal.half)))
-            goal.accrued = nearest.accrued
+            goal.accrued = nearest.accrued.copy()
         if len(old) != len(goals):
             total = np.logaddexp.reduce(self._stake, axis=0) - math.log(len(goals))
             self._stake = np.tile(total, (len(goals), 1))

@@ -8,15 +8,18 @@ The two sides may have different completions of the pool.
 
 Notation: w predicted variance of a signal S, mu its centre, a the lower end of its range.
 
-    mu     (sum of S_i / w_i) / (sum of 1 / w_i), cut to [0, 1]; the plug-in part in round 1
-    ratio  max(0.3, (30 + sum of (S_i - mu_i)^2 / w_i) / (30 + t - 1))   mu_i as before round i
+    mu     (sum of S_i / w_i) / (sum of 1 / w_i), cut to [0, 1]; before the first the plug-in part
+    ratio  max(0.3, (30 + sum of (S_i - mu_i)^2 / w_i) / (30 + n))   mu_i as predicted for round i
     s2     ratio w
+
+Sums are over the n rounds that were folded when the signal's item was drawn.
 """
 
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from celeus.core.eprocess.base import BettingRound
+from celeus.core.history import History
 from celeus.core.interval import Interval
 
 LEAST_RATIO = 0.3
@@ -45,33 +48,38 @@ def frames(scale: Interval) -> tuple[Frame, Frame]:
 
 
 class Prediction(NamedTuple):
-    """The coming signal as predicted: lower end of its range, mean and variance."""
+    """The coming signal as predicted at its draw, from the first ``basis`` rounds.
+
+    ``lower`` is the least it may be whatever becomes of the rounds then out, ``centre`` its mean.
+    ``floor`` is the least it may be now that they are judged: no risk lies below.
+    """
 
     lower: float
     centre: float
     variance: float
+    floor: float
+    basis: int
 
 
 class SignalMoments:
-    """Weighted mean and dispersion of one side's signals, to predict the next."""
+    """Weighted mean and dispersion of one side's signals, to predict the next.
 
-    __slots__ = ("_deviation", "_precision", "_rounds", "_weighted")
+    ``past`` holds mu and ratio; ``start`` stands in for mu before the first round.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_deviation", "_precision", "_rounds", "_weighted", "past")
+
+    def __init__(self, start: float) -> None:
         self._rounds = 0
         self._weighted = 0.0
         self._precision = 0.0
         self._deviation = 0.0
+        self.past = History((_cut(start), 1.0))
 
-    def centre(self, plug_in: float) -> float:
-        """mu; ``plug_in`` stands in before the first round."""
-        mean = self._weighted / self._precision if self._rounds else plug_in
-        return min(max(mean, 0.0), 1.0)
-
-    def predict(self, lower: float, plug_in: float, variance: float) -> Prediction:
-        """The prediction for the coming round, whose predicted variance is w = ``variance``."""
-        ratio = (PRIOR_ROUNDS + self._deviation) / (PRIOR_ROUNDS + self._rounds)
-        return Prediction(lower, self.centre(plug_in), max(LEAST_RATIO, ratio) * variance)
+    def predict(self, basis: int, variance: float) -> tuple[float, float]:
+        """Mu and s2 of a round drawn after ``basis`` rounds, w = ``variance``."""
+        centre, ratio = self.past.after(basis)
+        return centre, ratio * variance
 
     def record(self, signal: float, centre: float, variance: float) -> None:
         """Record a round after its bets; ``centre`` is the one of its prediction."""
@@ -79,37 +87,49 @@ class SignalMoments:
         self._weighted += signal / variance
         self._precision += 1.0 / variance
         self._deviation += (signal - centre) ** 2 / variance
+        ratio = (PRIOR_ROUNDS + self._deviation) / (PRIOR_ROUNDS + self._rounds)
+        self.past.append((_cut(self._weighted / self._precision), max(LEAST_RATIO, ratio)))
+
+
+def _cut(mean: float) -> float:
+    return min(max(mean, 0.0), 1.0)
 
 
 class TwoSidedMoments:
     """The moments of both sides, each in its own frame."""
 
-    __slots__ = ("_frames", "_plug_in", "_sides")
+    __slots__ = ("_frames", "_sides")
 
     def __init__(self, scale: Interval, start: float) -> None:
         self._frames = frames(scale)
-        self._sides = (SignalMoments(), SignalMoments())
-        self._plug_in = [frame.unit(start) for frame in self._frames]
+        self._sides = [SignalMoments(frame.unit(start)) for frame in self._frames]
 
     @property
     def estimate(self) -> float:
         """Midpoint of the two sides' centres, on the loss scale."""
-        both = zip(self._frames, self._sides, self._plug_in, strict=True)
-        return sum(frame.value(side.centre(start)) for frame, side, start in both) / 2.0
+        both = zip(self._frames, self._sides, strict=True)
+        return sum(frame.value(side.past.newest[0]) for frame, side in both) / 2.0
 
     def predict(self, betting_round: BettingRound) -> tuple[Prediction, Prediction]:
-        """Predictions of the round's signals, from earlier rounds; its signals are not used."""
-        plus, minus = (
-            side.predict(lower, frame.unit(completion.plug_in), betting_round.variance)
-            for frame, side, completion, lower in zip(
-                self._frames,
-                self._sides,
-                (betting_round.plus, betting_round.minus),
-                self._lowers(betting_round),
-                strict=True,
-            )
+        """Predictions of the round's signals, which are not used themselves."""
+        plus, minus = self._frames
+        basis, (reach, mirrored) = betting_round.basis, betting_round.reach
+        variance = betting_round.variance
+        return (
+            Prediction(
+                plus.unit(reach.lower),
+                *self._sides[0].predict(basis, variance),
+                plus.unit(betting_round.plus.signal_range.lower),
+                basis,
+            ),
+            # The minus side's lower end is the mirrored upper end.
+            Prediction(
+                minus.unit(mirrored.upper),
+                *self._sides[1].predict(basis, variance),
+                minus.unit(betting_round.minus.signal_range.upper),
+                basis,
+            ),
         )
-        return plus, minus
 
     def signals(self, betting_round: BettingRound) -> tuple[float, float]:
         """The round's signals in the frames of the two sides."""
@@ -125,10 +145,3 @@ class TwoSidedMoments:
         """Record the signals after the bets on them."""
         for side, prediction, signal in zip(self._sides, predictions, signals, strict=True):
             side.record(signal, prediction.centre, variance)
-
-    def _lowers(self, betting_round: BettingRound) -> tuple[float, float]:
-        """Lower ends of the ranges; the minus side's is the mirrored upper end."""
-        plus, minus = self._frames
-        return plus.unit(betting_round.plus.signal_range.lower), minus.unit(
-            betting_round.minus.signal_range.upper
-        )

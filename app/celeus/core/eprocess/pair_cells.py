@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from celeus.core.eprocess.base import WealthLost
-from celeus.core.eprocess.bets import BetScale, RowGoals, bet, cap, padded
-from celeus.core.eprocess.moments import Prediction
+from celeus.core.eprocess.bets import BetScale, RowGoals, bet, cap
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -20,6 +19,21 @@ Indices = NDArray[np.intp]
 COMPRESS_EVERY = 8
 BLOCK = 8192
 """Cells that bet together: their arrays stay in the processor's cache."""
+
+
+class PairRound(NamedTuple):
+    """A round as pairs bet on it, now or when they are set up, in a side's frame.
+
+    ``lower`` and ``floor`` are those of its prediction, ``variance`` is the padded one for bets at
+    half-width ``half``, ``accrued`` the information of the rounds folded when it was drawn.
+    """
+
+    lower: float
+    floor: float
+    variance: float
+    accrued: float
+    signal: float
+    half: float
 
 
 class CellIndex(NamedTuple):
@@ -72,7 +86,6 @@ class PairCells:
     """Cells in flat arrays ordered by row; one that is out has infinite stakes until it leaves."""
 
     __slots__ = (
-        "_accrued",
         "_edge",
         "_first",
         "_index",
@@ -90,7 +103,6 @@ class PairCells:
     ) -> None:
         self._edge = edge
         self._updates = 0
-        self._accrued = 0.0
         self._set(row, cell, *stakes)
 
     @property
@@ -112,15 +124,14 @@ class PairCells:
             return False
         return bool(self.row[0] >= rows[0] and self.row[-1] <= rows[1])
 
-    def update(self, prediction: Prediction, signal: float, half: float, goals: RowGoals) -> None:
-        """Bet on a signal with every cell; ``goals`` are those of the half-width ``half``."""
-        if self.row.size and self._edge[self._first + 1] < prediction.lower:
-            self.drop(self._edge[self.cell + 1] < prediction.lower)
-        variance = padded(prediction, half)
+    def update(self, round_: PairRound, goals: RowGoals) -> None:
+        """Bet on a round with every cell; ``goals`` are those of its half-width."""
+        if self.row.size and self._edge[self._first + 1] < round_.floor:
+            self.drop(self._edge[self.cell + 1] < round_.floor)
         if self.row.size:
             row_goals = goals.part(int(self.row[0]), int(self.row[-1]) + 1)
-            self._bet(prediction, signal, row_goals.bet_scale(self._accrued, half, variance))
-        self._accrued += 1.0 / variance
+            bet_scale = row_goals.bet_scale(round_.accrued, round_.half, round_.variance)
+            self._bet(round_, bet_scale)
 
     def drop(self, out: NDArray[np.bool_]) -> None:
         """Drop these cells, and those with infinite stakes."""
@@ -144,10 +155,10 @@ class PairCells:
             self._first, self._last = int(cell.min()), int(cell.max())
             self._index = CellIndex(row - row[0], cell - self._first, self._edge.take(cell))
 
-    def _bet(self, prediction: Prediction, signal: float, bet_scale: BetScale) -> None:
+    def _bet(self, round_: PairRound, bet_scale: BetScale) -> None:
         upper = self._edge[self._first + 1 : self._last + 2]
-        caps = cap(upper, prediction.lower, bet_scale.largest_bet)
-        cell_round = CellRound(signal, bet_scale, caps, float(self._edge[1]))
+        caps = cap(upper, round_.lower, bet_scale.largest_bet)
+        cell_round = CellRound(round_.signal, bet_scale, caps, float(self._edge[1]))
         least = 0.0
         for start in range(0, self.row.size, BLOCK):
             part = slice(start, start + BLOCK)
@@ -156,7 +167,9 @@ class PairCells:
             least = min(least, worst)
             self._out |= out
         if least <= -1.0:
-            message = f"a signal {signal!r} below its range {prediction.lower!r} took a whole stake"
+            message = (
+                f"a signal {round_.signal!r} below its range {round_.lower!r} took a whole stake"
+            )
             raise WealthLost(message)
         self._updates += 1
         if self._out and self._updates % COMPRESS_EVERY == 0:

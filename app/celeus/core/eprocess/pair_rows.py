@@ -15,15 +15,15 @@ never when only its lower edge lies below it: the pool risk may still be in the 
 """
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from celeus.core.eprocess.bets import RowGoals
+from celeus.core.eprocess.bets import RowGoals, padded
 from celeus.core.eprocess.moments import Prediction
-from celeus.core.eprocess.pair_cells import PairCells
+from celeus.core.eprocess.pair_cells import PairCells, PairRound
 from celeus.core.growing_array import Table
+from celeus.core.history import History
 from celeus.core.plans.pairs import PairPlan
 
 Floats = NDArray[np.float64]
@@ -31,16 +31,6 @@ Indices = NDArray[np.intp]
 
 ROUNDING = 1e-6
 WINDOW = 64
-
-
-class ReplayRound(NamedTuple):
-    """A round as a side replays it: the prediction, the signal and the half-width."""
-
-    lower: float
-    centre: float
-    variance: float
-    signal: float
-    half: float
 
 
 class PairSide:
@@ -52,6 +42,7 @@ class PairSide:
     """
 
     __slots__ = (
+        "_accrued",
         "_covered",
         "_edge",
         "_goals",
@@ -77,7 +68,8 @@ class PairSide:
         reach = np.floor((self._edge - 2.0 * sigma) * plan.steps)
         self._least: Indices = np.maximum(reach, 0.0).astype(np.intp)
         self._goals = {half: RowGoals.of(1.0 / sigma**2)}
-        self._records = Table(len(ReplayRound._fields))
+        self._records = Table(len(PairRound._fields))
+        self._accrued = History(0.0)
         self._next = 0
         self._lower = math.nan
         self._covered = 0
@@ -98,9 +90,14 @@ class PairSide:
 
     def update(self, prediction: Prediction, signal: float, half: float) -> None:
         """Bet on a signal with the present cells, and keep it for rows set up later."""
-        self._records.append(ReplayRound(*prediction, signal, half))
+        variance = padded(prediction, half)
+        accrued = self._accrued.after(prediction.basis)
+        lower, floor = prediction.lower, prediction.floor
+        round_ = PairRound(lower, floor, variance, accrued, signal, half)
+        self._records.append(round_)
+        self._accrued.append(self._accrued.newest + 1.0 / variance)
         if self.cells is not None:
-            self.cells.update(prediction, signal, half, self._goals_of(half))
+            self.cells.update(round_, self._goals_of(half))
 
     def advance(self, lower: float, upper: float, most: float, *, betting: bool) -> None:
         """Advance to the first row not out, for C = [lower, upper] and the largest risk ``most``.
@@ -155,8 +152,8 @@ class PairSide:
         """Set up the rows before ``stop`` and have them bet on all rounds so far."""
         cells = self._cells_of(lower, upper, np.arange(self._next, stop))
         for at in range(len(self._records)):
-            lower, centre, variance, signal, half = self._records[at]
-            cells.update(Prediction(lower, centre, variance), signal, half, self._goals_of(half))
+            round_ = PairRound(*self._records[at])
+            cells.update(round_, self._goals_of(round_.half))
         if self.cells is None:
             self.cells = cells
         else:

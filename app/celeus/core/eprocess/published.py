@@ -31,6 +31,7 @@ from celeus.core.eprocess.published_bets import (
     fraction_above,
     fraction_below,
 )
+from celeus.core.eprocess.signals import Range
 from celeus.core.interval import Interval
 from celeus.core.plans.plan import Plan, cell_width
 
@@ -38,10 +39,16 @@ Floats = NDArray[np.float64]
 
 
 class SideBet(NamedTuple):
-    """One completion's bettor, its bet of the coming round, and the signal it bets on."""
+    """One completion's bettor, its bet of the coming round, and the signal it bets on.
+
+    ``bet`` was fixed at the draw, when the first ``basis`` rounds were folded; ``known`` is the
+    same with the range that all rounds before leave, outside which no risk lies.
+    """
 
     bettor: Bettor
     bet: Bet
+    known: Bet
+    basis: int
     value: float
 
     @property
@@ -102,13 +109,14 @@ class Wealth:
         """Bet on round ``round_`` with every cell and drop those that are rejected."""
         if not self._lower.size:
             return
-        up, low = self._fractions(round_, plus, minus)
         # Cells are in ascending order, and so are their centres.
-        if not (up.centre[0] > 0.0 and low.centre[-1] < 1.0):
-            self._keep((up.centre > 0.0) & (low.centre < 1.0))
+        lowest, highest = self._upper[:1], self._lower[-1:]
+        if not (plus.known.centre(lowest)[0] > 0.0 and minus.known.centre(highest)[0] < 1.0):
+            possible = plus.known.centre(self._upper) > 0.0
+            self._keep(possible & (minus.known.centre(self._lower) < 1.0))
             if not self._lower.size:
                 return
-            up, low = self._fractions(round_, plus, minus)
+        up, low = self._fractions(round_, plus, minus)
         above = fraction_above(up.fraction, up.centre, self._c)
         above *= plus.scaled - up.centre
         above += 1.0
@@ -133,7 +141,8 @@ class Wealth:
         return Edges(centre[1:], fraction[1:]), Edges(centre[:-1], fraction[:-1])
 
     def _at(self, edge: Floats, round_: int, side: SideBet) -> Edges:
-        return Edges(side.bet.centre(edge), side.bettor.fraction(edge, self._level, round_))
+        fraction = side.bettor.fraction(edge, self._level, round_, side.basis)
+        return Edges(side.bet.centre(edge), fraction)
 
     def split(self, cell: float) -> None:
         """Split every cell into equal parts of at most ``cell``; parts inherit its wealth."""
@@ -212,9 +221,11 @@ class CellSequence(PoolRiskSequence):
         self._refine(betting_round.precision)
         if self._minus is self._plus and betting_round.minus is not betting_round.plus:
             self._minus = deepcopy(self._plus)
-        plus = minus = self._side(self._plus, betting_round.plus)
-        if self._minus is not self._plus:
-            minus = self._side(self._minus, betting_round.minus)
+        above, below = betting_round.reach
+        basis = betting_round.basis
+        plus = minus = self._side(self._plus, betting_round.plus, above, basis)
+        if self._minus is not self._plus or below is not above:
+            minus = self._side(self._minus, betting_round.minus, below, basis)
         self.wealth.bet(betting_round.draw.round, plus, minus)
         self._record(self._plus, plus, betting_round.plus, betting_round.draw.q)
         if self._minus is not self._plus:
@@ -236,12 +247,17 @@ class CellSequence(PoolRiskSequence):
 
     @staticmethod
     def _record(side: Completion, side_bet: SideBet, signal: CompletionSignal, q: float) -> None:
-        side.bettor.record(side_bet.value, side_bet.bet)
+        side.bettor.record(side_bet.value, side_bet.known)
         side.lure.record(signal.loss - signal.surrogate, q)
 
-    def _side(self, side: Completion, signal: CompletionSignal) -> SideBet:
+    def _side(
+        self, side: Completion, signal: CompletionSignal, reach: Range, basis: int
+    ) -> SideBet:
         """The bet: on the signal, or in the authors' form of ``evalue`` on the raw loss."""
-        if self._plan.policy.recentred:
-            bet = Bet(signal.signal_range.lower, signal.signal_range.width)
-            return SideBet(side.bettor, bet, signal.signal)
-        return SideBet(side.bettor, Bet(self._plan.lower, self._plan.scale.width), signal.loss)
+        if not self._plan.policy.recentred:
+            bet = Bet(self._plan.lower, self._plan.scale.width)
+            return SideBet(side.bettor, bet, bet, basis, signal.loss)
+        known = bet = Bet(signal.signal_range.lower, signal.signal_range.width)
+        if reach is not signal.signal_range:
+            bet = Bet(reach.lower, reach.width)
+        return SideBet(side.bettor, bet, known, basis, signal.signal)

@@ -7,8 +7,9 @@ by 1 - lam- (x - m).
     lam = sqrt(2 log(2 / alpha1) / (sig2(v) t log(t + 1)))       CELEUS, Rem. 3
     lam+ at most 1 / (m + c),  lam- at most 1 / (1 - m + c)
 
-Everything here is a function of the past and of the coming round's range; what is seen in the
-round is a parameter of ``record`` only, which is called after the bet.
+Everything here is fixed when the round's item is drawn, by its range and the ``basis`` rounds that
+were folded then; what is seen in the round is a parameter of ``record`` only. sig2 is the mean over
+these rounds and the prior, t counts all rounds drawn: with nothing out both are those before.
 """
 
 import math
@@ -16,6 +17,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from celeus.core.history import History
 
 Floats = NDArray[np.float64]
 
@@ -34,10 +37,12 @@ class Bet(NamedTuple):
 
 
 class Bettor(Protocol):
-    """A betting strategy: fractions for the coming round from the rounds before it."""
+    """A betting strategy: fractions for the coming round from rounds before it."""
 
-    def fraction(self, candidates: Floats, alpha1: float, round_: int) -> Floats | float:
-        """Uncapped fraction for every candidate in round ``round_``, from rounds before it."""
+    def fraction(
+        self, candidates: Floats, alpha1: float, round_: int, basis: int
+    ) -> Floats | float:
+        """Uncapped fraction for every candidate in round ``round_``, from the first ``basis``."""
 
     def record(self, value: float, bet: Bet) -> None:
         """Record the signal of a round, after its bet."""
@@ -53,22 +58,23 @@ class OwnVariance:
     of the losses: about 0 a scale far from it would lose its digits.
     """
 
-    __slots__ = ("_constant", "_linear", "_origin", "_square")
+    __slots__ = ("_origin", "_sums")
 
     def __init__(self, origin: float) -> None:
         self._origin = origin
-        self._constant = 0.25
-        self._linear = 0.0
-        self._square = 0.0
+        self._sums = History((0.25, 0.0, 0.0))
 
-    def fraction(self, candidates: Floats, alpha1: float, round_: int) -> Floats:
-        """Fractions from the sums of rounds before ``round_``."""
+    def fraction(self, candidates: Floats, alpha1: float, round_: int, basis: int) -> Floats:
+        """Fractions from the sums of the first ``basis`` rounds."""
+        constant, linear, square = self._sums.after(basis)
         v = candidates - self._origin
-        spread: Floats = self._square * v
-        spread -= 2.0 * self._linear
+        spread: Floats = square * v
+        spread -= 2.0 * linear
         spread *= v
-        spread += self._constant
-        scale = 2.0 * math.log(2.0 / alpha1) / math.log(round_ + 1.0)
+        spread += constant
+        # The sum stands for the whole past, of which it may be a part.
+        past = math.log(round_ + 1.0) * (round_ / (basis + 1))
+        scale = 2.0 * math.log(2.0 / alpha1) / past
         # Squares add nothing negative; the three sums may, by rounding.
         np.maximum(spread, 0.25, out=spread)
         np.divide(scale, spread, out=spread)
@@ -76,27 +82,29 @@ class OwnVariance:
 
     def record(self, value: float, bet: Bet) -> None:
         """Add the round's term to the three sums."""
+        constant, linear, square = self._sums.newest
         weight = 1.0 / (bet.scale * bet.scale)
-        self._square += weight
+        square += weight
         value -= self._origin
-        self._linear += weight * value
-        self._constant += weight * value * value
+        linear += weight * value
+        constant += weight * value * value
+        self._sums.append((constant, linear, square))
 
 
 class CommonVariance:
     """Fractions of the ``evalue`` policy: one variance, of the scaled losses, for all."""
 
-    __slots__ = ("_deviation", "_rounds", "_total")
+    __slots__ = ("_deviations", "_rounds", "_total")
 
     def __init__(self) -> None:
-        self._deviation = 0.0
+        self._deviations = History(0.0)
         self._rounds = 0
         self._total = 0.0
 
-    def fraction(self, candidates: Floats, alpha1: float, round_: int) -> float:
-        """One fraction for all candidates, from rounds before ``round_``."""
+    def fraction(self, candidates: Floats, alpha1: float, round_: int, basis: int) -> float:
+        """One fraction for all candidates, from the first ``basis`` rounds."""
         del candidates
-        variance = max((0.25 + self._deviation) / round_, LEAST_VARIANCE)
+        variance = max((0.25 + self._deviations.after(basis)) / (basis + 1), LEAST_VARIANCE)
         return math.sqrt(2.0 * math.log(2.0 / alpha1) / (variance * round_ * math.log(round_ + 1)))
 
     def record(self, value: float, bet: Bet) -> None:
@@ -105,7 +113,7 @@ class CommonVariance:
         self._rounds += 1
         self._total += scaled
         mean = (0.5 + self._total) / (self._rounds + 1.0)
-        self._deviation += (scaled - mean) ** 2
+        self._deviations.append(self._deviations.newest + (scaled - mean) ** 2)
 
 
 def fraction_above(fraction: Floats | float, centre: Floats, c: float) -> Floats:

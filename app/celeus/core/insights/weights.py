@@ -35,13 +35,14 @@ class JudgedRounds:
     """The folded rounds that have a loss, in order: arrays of one length.
 
     ``loss`` is on the unit scale, 0 for the smallest loss and 1 for the largest. ``folded`` is the
-    last folded round, judged or not.
+    last folded round, judged or not, and ``basis`` that of every round's draw.
     """
 
     items: int
     folded: int
     round: Counts
     item: Counts
+    basis: Counts
     q: Floats
     loss: Floats
 
@@ -81,7 +82,9 @@ def refit(strata: Strata, judged: JudgedRounds) -> Fit:
             for prior, column in zip(priors, columns, strict=True)
         ]
     )
-    used = _shrunk(intercept[:-1] + slope[:-1] * x, *_before(stratum, loss))
+    labels_before = np.searchsorted(judged.round, judged.basis, side="right")
+    line = intercept[labels_before] + slope[labels_before] * x
+    used = _shrunk(line, *_before(stratum, loss, labels_before))
     labels = np.bincount(stratum, minlength=count).astype(np.float64)
     losses: Floats = np.bincount(stratum, weights=loss, minlength=count).astype(np.float64)
     mean = _shrunk(intercept[-1] + slope[-1] * strata.base, labels, losses)
@@ -99,16 +102,15 @@ def _lines(sums: list[Floats]) -> tuple[Floats, Floats]:
     return slope, (y - slope * x) / weight
 
 
-def _before(stratum: Counts, loss: Floats) -> tuple[Floats, Floats]:
-    """Labels in the round's stratum before the round, and the sum of their losses."""
+def _before(stratum: Counts, loss: Floats, labels_before: Counts) -> tuple[Floats, Floats]:
+    """Labels in the round's stratum among those known at its draw, and the sum of their losses."""
     order = np.argsort(stratum, kind="stable")
-    grouped = stratum[order]
-    starts = np.searchsorted(grouped, grouped, side="left")
+    # By stratum and label: where a stratum begins, and what was known of it.
+    place = stratum[order] * (loss.size + 1) + order
+    starts = np.searchsorted(place, stratum * (loss.size + 1))
+    ends = np.searchsorted(place, stratum * (loss.size + 1) + labels_before)
     running = np.concatenate(([0.0], np.cumsum(loss[order])))
-    labels, losses = np.empty(loss.size), np.empty(loss.size)
-    labels[order] = np.arange(loss.size) - starts
-    losses[order] = running[:-1] - running[starts]
-    return labels, losses
+    return (ends - starts).astype(np.float64), running[ends] - running[starts]
 
 
 def _shrunk(line: Floats, labels: Floats, losses: Floats) -> Floats:

@@ -25,6 +25,7 @@ from celeus.errors import UnreachablePrecision
 
 __all__ = [
     "METHOD_VERSION",
+    "METHOD_VERSIONS",
     "Claim",
     "Plan",
     "PoolFacts",
@@ -42,7 +43,9 @@ __all__ = [
 LEAST_ALPHA = 1e-12
 FROM_ONE = 1e-12
 """Beyond these, quantiles of alpha run out of digits: a float cannot tell 1 - alpha / 2 from 1."""
-METHOD_VERSION = "celeus-1"
+METHOD_VERSION = "celeus-2"
+METHOD_VERSIONS = frozenset({"celeus-1", METHOD_VERSION})
+"""Sessions go on, and certificates verify, by the version that they were opened under."""
 CELLS_PER_PRECISION = 100
 CELLS_WITHOUT_PRECISION = 2000
 LATTICE_PER_PRECISION = 200
@@ -76,6 +79,15 @@ class Plan:
     questions: tuple[Question, ...] = ()
     stop_when_decided: bool = False
     fixed: bool = False
+
+    @property
+    def bets_fixed_at_draw(self) -> bool:
+        """Bets rest on what was folded when the item was drawn.
+
+        Before ``celeus-2`` they rested on all rounds before: the same while no draw was out, and
+        without a guarantee where a round was skipped by somebody who had seen later items.
+        """
+        return self.method_version != "celeus-1"
 
     @property
     def scale(self) -> Interval:

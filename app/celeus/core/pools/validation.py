@@ -4,6 +4,7 @@ This is the slow and exact half of the import; `core.pools.rows` decides with ar
 whether it is needed at all. The two must agree on what is good, which a property test checks.
 """
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,9 +19,11 @@ from celeus.quoting import VALUE_LENGTH, as_json, printable
 MAX_TEXT = 256
 """Longest id and group name, in characters."""
 MAX_PAYLOAD_BYTES = 1 << 20
-"""Longest payload, as canonical JSON."""
+"""Longest payload, as canonical JSON with its numbers written out, as the database writes them."""
 MAX_PAYLOAD_DEPTH = 100
 """Objects and lists within each other; JSON writers give up at some 250."""
+MAX_PAYLOAD_VALUES = 100_000
+"""Members and elements, all levels together; each takes its readers some fifty bytes."""
 MAX_SURROGATES = 64
 MAX_INT = 2**31 - 1
 SUM_TOLERANCE = 1e-3
@@ -42,13 +45,16 @@ FIELDS = frozenset(
 )
 TEXT_RULE = f"a string of 1 to {MAX_TEXT} characters without U+0000"
 PAYLOAD_RULE = (
-    f"a string or JSON object of finite numbers, at most {MAX_PAYLOAD_BYTES} bytes and"
-    f" {MAX_PAYLOAD_DEPTH} levels, without U+0000"
+    f"a string or JSON object of finite numbers, at most {MAX_PAYLOAD_BYTES} bytes with every"
+    " number written out, without U+0000"
 )
+DEPTH_RULE = f"at most {MAX_PAYLOAD_DEPTH} objects and lists within each other"
+WIDTH_RULE = f"at most {MAX_PAYLOAD_VALUES} members and elements, all levels together"
 NUMBER_RULE = f"a number below {EXACT} in size; longer ones, such as ids, as text"
 SUM_RULE = f"probabilities that sum to 1 within {SUM_TOLERANCE:g}"
 _DIGITS = len(str(EXACT))
 _NO_DIGITS = bytes(set(range(256)) - set(b"0123456789"))
+_SMALL = re.compile(rb"\de-\d")
 _NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 
 Violation = tuple[str, str, object]
@@ -155,7 +161,7 @@ def is_text(value: object) -> bool:
 
 def encode_payload(payload: object) -> bytes | None:
     """Canonical JSON of a payload, None where it is not one."""
-    if not isinstance(payload, (dict, str)):
+    if not isinstance(payload, (dict, str)) or _is_wide(payload):
         return None
     try:
         encoded = canonical_json(payload)
@@ -164,12 +170,19 @@ def encode_payload(payload: object) -> bytes | None:
     # The database's JSON type cannot hold U+0000.
     if len(encoded) > MAX_PAYLOAD_BYTES or (b"\\u0000" in encoded and _NUL.search(encoded)):
         return None
-    opened = encoded.count(b"{") + encoded.count(b"[")
-    if opened > MAX_PAYLOAD_DEPTH and _is_deep(payload):
+    if _is_costly(payload, encoded):
         return None
     # A large number has this many digits or an exponent; few payloads have to be searched for it.
     suspect = b"e+" in encoded or len(encoded.translate(None, _NO_DIGITS)) >= _DIGITS
     return None if suspect and any(_large_numbers("", payload)) else encoded
+
+
+def _is_costly(payload: object, encoded: bytes) -> bool:
+    """Deeper or longer than its readers should have to bear; few have to be searched."""
+    opened = encoded.count(b"{") + encoded.count(b"[")
+    if opened > MAX_PAYLOAD_DEPTH and _is_deep(payload):
+        return True
+    return bool(_SMALL.search(encoded)) and len(encoded) + _zeros(payload) > MAX_PAYLOAD_BYTES
 
 
 def _is_deep(value: object, levels: int = MAX_PAYLOAD_DEPTH) -> bool:
@@ -180,9 +193,35 @@ def _is_deep(value: object, levels: int = MAX_PAYLOAD_DEPTH) -> bool:
     return levels == 0 or any(_is_deep(one, levels - 1) for one in inner)
 
 
+def _is_wide(payload: object) -> bool:
+    """More than MAX_PAYLOAD_VALUES members and elements; no further are looked at."""
+    waiting, count = [payload], 0
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, (dict, list)):
+            count += len(value)
+            if count > MAX_PAYLOAD_VALUES:
+                return True
+            waiting.extend(value.values() if isinstance(value, dict) else value)
+    return False
+
+
+def _zeros(value: object) -> int:
+    """Zeros at the front of all small numbers, which the database writes without an exponent."""
+    if isinstance(value, (dict, list)):
+        return sum(map(_zeros, value.values() if isinstance(value, dict) else value))
+    if not isinstance(value, float) or not 0.0 < abs(value) < 1.0:
+        return 0
+    return -math.floor(math.log10(abs(value)))
+
+
 def _payload_fault(payload: object) -> Violation:
     """What is wrong with a payload that cannot be encoded, at the number where it is one."""
-    if isinstance(payload, dict) and not _is_deep(payload):
+    if _is_wide(payload):
+        return "payload", WIDTH_RULE, payload
+    if _is_deep(payload):
+        return "payload", DEPTH_RULE, payload
+    if isinstance(payload, dict):
         large = next(_large_numbers("payload", payload), None)
         if large is not None:
             return large[0], NUMBER_RULE, large[1]

@@ -16,6 +16,7 @@ say; how well they fit decides only how fast the interval narrows. Unjudgeable r
 """
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,13 @@ PRIOR_SPREAD = 10.0
 LEAST_MEAN = 0.04
 LEAST_MOMENT = 1e-12
 """Keeps square roots and quotients defined; far below what the shrinkage leaves."""
+
+
+class Fit(NamedTuple):
+    """Surrogate and residual second moment of every stratum: m_k and v_k."""
+
+    mean: Floats
+    moment: Floats
 
 
 @dataclass(slots=True)
@@ -70,18 +78,16 @@ class Calibration:
     squares: Floats = field(init=False)
     all_squares: float = 0.0
     all_spread: float = 0.0
-    mean: Floats = field(init=False)
-    moment: Floats = field(init=False)
+    fit: Fit = field(init=False)
 
     def __post_init__(self) -> None:
         self.labels = np.zeros(self.base.size)
         self.losses = np.zeros(self.base.size)
         self.squares = np.zeros(self.base.size)
-        self._fit()
+        self.fit = self._fitted()
 
-    def record(self, stratum: int, loss: float, weight: float) -> None:
-        """Record a judged round of weight 1 / (n q); ``mean`` still holds the surrogate it used."""
-        surrogate = float(self.mean[stratum])
+    def record(self, stratum: int, loss: float, surrogate: float, weight: float) -> None:
+        """Record a judged round of weight 1 / (n q); ``surrogate`` is the one its signal used."""
         square = (loss - surrogate) ** 2
         self.line.add(float(self.base[stratum]), loss, weight)
         self.labels[stratum] += 1.0
@@ -89,9 +95,9 @@ class Calibration:
         self.squares[stratum] += square
         self.all_squares += square
         self.all_spread += surrogate * (1.0 - surrogate)
-        self._fit()
+        self.fit = self._fitted()
 
-    def _fit(self) -> None:
+    def _fitted(self) -> Fit:
         line = self.line.at(self.base)
         np.maximum(line, LEAST_SURROGATE, out=line)
         np.minimum(line, 1.0 - LEAST_SURROGATE, out=line)
@@ -99,7 +105,5 @@ class Calibration:
         inner = np.minimum(np.maximum(mean, LEAST_MEAN), 1.0 - LEAST_MEAN)
         factor = (self.all_squares + PRIOR_SPREAD) / (self.all_spread + PRIOR_SPREAD)
         prior = SPREAD_LABELS * factor * inner * (1.0 - inner)
-        self.mean = mean
-        self.moment = np.maximum(
-            (prior + self.squares) / (SPREAD_LABELS + self.labels), LEAST_MOMENT
-        )
+        moment = np.maximum((prior + self.squares) / (SPREAD_LABELS + self.labels), LEAST_MOMENT)
+        return Fit(mean, moment)

@@ -1,7 +1,7 @@
 """Predictors: surrogate, range and variance of a draw, fixed at opening or recalibrated.
 
-Everything is predictable, computed from the rounds before; a round's loss is a parameter of
-``record`` only.
+Everything is predictable, computed from the rounds that were folded at the draw; a round's loss is
+a parameter of ``record`` only.
 """
 
 from typing import Protocol
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from celeus.core.eprocess.signals import Extremes, Range, exact_range, floor_range, global_range
+from celeus.core.history import History
 from celeus.core.ledger import Draw
 from celeus.core.plans.plan import Plan
 from celeus.core.pools.strata import Strata
@@ -23,7 +24,10 @@ LEAST_MOMENT = 0.001
 
 
 class Predictor(Protocol):
-    """Surrogates after the folded prefix; all values on the loss scale."""
+    """Surrogates after the folded prefix; all values on the loss scale.
+
+    Between ``recall`` and ``record`` they are those of the coming round, fixed at its draw.
+    """
 
     @property
     def surrogates_left(self) -> float:
@@ -32,6 +36,9 @@ class Predictor(Protocol):
     @property
     def residual_moments(self) -> Floats:
         """Residual second moment of every stratum on the unit scale; empty without strata."""
+
+    def recall(self, basis: int) -> None:
+        """Go back, for the coming round, to what the first ``basis`` rounds say."""
 
     def surrogate(self, draw: Draw) -> float:
         """Surrogate of the drawn item."""
@@ -71,6 +78,9 @@ class FixedPredictor:
         """Empty: draws depend on scores alone."""
         return np.empty(0)
 
+    def recall(self, basis: int) -> None:
+        """Nothing is learnt."""
+
     def surrogate(self, draw: Draw) -> float:
         """Surrogate of the drawn item."""
         return float(self._surrogate[draw.item])
@@ -100,13 +110,23 @@ class FixedPredictor:
 
 
 class CalibratedPredictor:
-    """One surrogate for every item of a stratum, fitted to the labels of rounds before.
+    """One surrogate for every item of a stratum, fitted to the labels known at the draw.
 
     Probabilities are those recorded at the draw; the items left are those before the draw, which
     for a draw made ahead of losses are the items not yet folded.
     """
 
-    __slots__ = ("_calibration", "_extremes", "_items", "_left", "_lower", "_strata", "_width")
+    __slots__ = (
+        "_calibration",
+        "_extremes",
+        "_fit",
+        "_fits",
+        "_items",
+        "_left",
+        "_lower",
+        "_strata",
+        "_width",
+    )
 
     def __init__(self, plan: Plan, strata: Strata) -> None:
         self._items = plan.items
@@ -115,33 +135,38 @@ class CalibratedPredictor:
         self._strata = strata
         self._left: Floats = strata.size.astype(np.float64)
         self._calibration = Calibration(strata.base)
+        self._fit = self._calibration.fit
+        self._fits = History(self._fit)
         # An exact range does not use the extreme surrogates.
         self._extremes = Extremes(plan.items, plan.lower, plan.upper, plan.lower, plan.upper)
 
     @property
     def surrogates_left(self) -> float:
         """Sum of the surrogates of the items not folded."""
-        sums = self._left.sum(), self._left @ self._calibration.mean
+        sums = self._left.sum(), self._left @ self._fit.mean
         return float(self._lower * sums[0] + self._width * sums[1])
 
     @property
     def residual_moments(self) -> Floats:
         """Residual second moment of every stratum."""
-        return self._calibration.moment
+        return self._calibration.fit.moment
 
     @property
     def means(self) -> Floats:
         """Surrogate of every stratum, on the unit scale."""
-        return self._calibration.mean
+        return self._calibration.fit.mean
+
+    def recall(self, basis: int) -> None:
+        """Go back, for the coming round, to what the first ``basis`` rounds say."""
+        self._fit = self._fits.after(basis)
 
     def surrogate(self, draw: Draw) -> float:
         """Surrogate of the drawn item's stratum."""
-        mean = self._calibration.mean[self._strata.code[draw.item]]
-        return self._lower + self._width * float(mean)
+        return self._lower + self._width * float(self._fit.mean[self._strata.code[draw.item]])
 
     def signal_range(self, draw: Draw, plug_in: float) -> Range:
         """The exact range over strata with items left."""
-        surrogate = self._lower + self._width * self._calibration.mean
+        surrogate = self._lower + self._width * self._fit.mean
         q = _strata_q(draw)
         mask = self._left > 0.0
         if not mask.all():
@@ -150,7 +175,7 @@ class CalibratedPredictor:
 
     def variance(self, draw: Draw) -> float:
         """The sum over strata of rem_k max(v_k, 0.001) / (N^2 q_k)."""
-        moment = np.maximum(self._calibration.moment, LEAST_MOMENT)
+        moment = np.maximum(self._fit.moment, LEAST_MOMENT)
         return float(self._left @ (moment / _strata_q(draw))) / (self._items * self._items)
 
     def record(self, draw: Draw, loss: float | None) -> None:
@@ -158,8 +183,11 @@ class CalibratedPredictor:
         stratum = int(self._strata.code[draw.item])
         if loss is not None:
             unit = (loss - self._lower) / self._width
-            self._calibration.record(stratum, unit, 1.0 / (float(self._left.sum()) * draw.q))
+            weight = 1.0 / (float(self._left.sum()) * draw.q)
+            self._calibration.record(stratum, unit, float(self._fit.mean[stratum]), weight)
         self._left[stratum] -= 1.0
+        self._fit = self._calibration.fit
+        self._fits.append(self._fit)
 
 
 def _strata_q(draw: Draw) -> Floats:

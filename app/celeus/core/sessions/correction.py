@@ -2,27 +2,89 @@
 
 The fold depends on the draws and their losses in order, and on nothing else of the state. What is
 folded beside the state may therefore take its fold's place later, if draws and losses are the same
-then; rounds that were judged meanwhile are folded on top.
+then; rounds that were judged meanwhile are folded on top. For the same reason a correction leaves
+the rounds before it as they were: it begins at the last copy of the fold that does not hold it.
 """
 
-from celeus.core.ledger import Amendment
+import copy
+from collections.abc import Sequence
+
+from celeus.core.ledger import Amendment, Event
 from celeus.core.plans.plan import Plan
 from celeus.core.sessions.engine import Engine
-from celeus.core.sessions.fold import fold_round
+from celeus.core.sessions.fold import Fold, fold_round
+from celeus.core.sessions.points import Points
 from celeus.core.sessions.rounds import Rounds
 from celeus.core.sessions.state import State, enter, fold_ready
+
+ROUNDS_BETWEEN_COPIES = 1_000
+MOST_COPIES = 32
+
+
+class Checkpoints:
+    """Copies of a fold at some of its rounds, at least ROUNDS_BETWEEN_COPIES apart.
+
+    Of more than MOST_COPIES every second one is dropped, but for the last. A copy holds no points:
+    they are those of the fold it was taken of, as long as no earlier round is corrected.
+    """
+
+    __slots__ = ("_start", "copies")
+
+    def __init__(self, start: int = 0) -> None:
+        """For a fold that has ``start`` rounds already."""
+        self._start = start
+        self.copies: list[tuple[int, Fold]] = []
+
+    @property
+    def rounds(self) -> list[int]:
+        """How many rounds each of the copies holds."""
+        return [rounds for rounds, _ in self.copies]
+
+    def note(self, engine: Engine, fold: Fold) -> None:
+        """Copy a fold that has gone on for long enough since the last copy."""
+        last = self.copies[-1][0] if self.copies else self._start
+        if fold.rounds >= last + ROUNDS_BETWEEN_COPIES:
+            self._keep([(fold.rounds, _copied(engine, fold, Points()))])
+
+    def join(self, later: "Checkpoints") -> None:
+        """Take over the copies of a fold that went on from one of these."""
+        self._keep(later.copies)
+
+    def forget(self, round_: int) -> None:
+        """Drop the copies that hold this round, which is corrected."""
+        self.copies = [one for one in self.copies if one[0] < round_]
+
+    def before(self, state: State, round_: int) -> Fold:
+        """A fold of the first rounds of ``state``, as many as a copy holds without this one."""
+        for rounds, fold in reversed(self.copies):
+            if rounds < round_:
+                return _copied(state.engine, fold, state.points[:rounds])
+        return state.engine.fold()
+
+    def _keep(self, copies: list[tuple[int, Fold]]) -> None:
+        self.copies += copies
+        while len(self.copies) > MOST_COPIES:
+            del self.copies[:-1:2]
+
+
+def _copied(engine: Engine, fold: Fold, points: Points) -> Fold:
+    """A copy of the fold with other points; what never changes belongs to the engine."""
+    shared = (getattr(engine, name) for name in getattr(engine, "__slots__", ()))
+    memo: dict[int, object] = {id(part): part for part in shared}
+    return copy.deepcopy(fold, memo | {id(fold.points): points})
 
 
 class Refold:
     """A fold beside a state, as it will be after the correction ``event``."""
 
-    __slots__ = ("_engine", "_event", "_parts", "fold")
+    __slots__ = ("_engine", "_event", "_parts", "checkpoints", "fold")
 
-    def __init__(self, engine: Engine, event: Amendment) -> None:
-        self._engine = engine
+    def __init__(self, state: State, event: Amendment, checkpoints: Checkpoints) -> None:
+        self._engine = state.engine
         self._event = event
-        self._parts: list[Rounds] = []
-        self.fold = engine.fold()
+        self.fold = checkpoints.before(state, event.round)
+        self.checkpoints = Checkpoints(self.fold.rounds)
+        self._parts: list[Rounds] = [state.rounds[: self.fold.rounds]]
 
     @property
     def folded(self) -> int:
@@ -36,6 +98,7 @@ class Refold:
             if outcome.draw.round == self._event.round:
                 outcome = outcome._replace(loss=self._event.loss)
             self.fold = fold_round(plan, self.fold, outcome)
+            self.checkpoints.note(self._engine, self.fold)
         self._parts.append(part)
 
     def fits(self, state: State) -> bool:
@@ -46,11 +109,39 @@ class Refold:
         return state.engine is self._engine and all(map(state.rounds.hold, self._parts))
 
 
-def corrected(plan: Plan, state: State, event: Amendment, ready: Refold | None) -> State:
-    """The state after a correction; folds anew only what ``ready`` does not hold."""
+def corrected(
+    plan: Plan, state: State, event: Amendment, ready: Refold | None, checkpoints: Checkpoints
+) -> State:
+    """The state after a correction; folds anew only what neither ``ready`` nor a copy holds."""
     fitting = ready if ready is not None and ready.fits(state) else None
     state = enter(state, event)
-    if state.stale and fitting is not None:
-        state.fold = fitting.fold
+    checkpoints.forget(event.round)
+    if state.stale:
+        state.fold = checkpoints.before(state, event.round) if fitting is None else fitting.fold
         state.stale = False
-    return fold_ready(plan, state)
+        if fitting is not None:
+            checkpoints.join(fitting.checkpoints)
+    return _folded(plan, state, checkpoints)
+
+
+def caught_up(plan: Plan, state: State, events: Sequence[Event], checkpoints: Checkpoints) -> State:
+    """The state after events that others wrote; the same as replaying them."""
+    for event in events:
+        state = enter(state, event)
+    first = min((event.round for event in events if isinstance(event, Amendment)), default=None)
+    if first is not None:
+        checkpoints.forget(first)
+    if first is not None and state.stale:
+        state.fold = checkpoints.before(state, first)
+        state.stale = False
+    return _folded(plan, state, checkpoints)
+
+
+def _folded(plan: Plan, state: State, checkpoints: Checkpoints) -> State:
+    """Every round that is ready is folded, with copies on the way."""
+    before = -1
+    while state.folded != before:
+        before = state.folded
+        state = fold_ready(plan, state, ROUNDS_BETWEEN_COPIES)
+        checkpoints.note(state.engine, state.fold)
+    return state

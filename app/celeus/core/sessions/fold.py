@@ -3,7 +3,11 @@
 Rounds are folded in draw order, whenever their losses arrive: taking them by arrival would let
 easy items in first and bias the signal. Round t is folded from rounds before it only, with
 the probability recorded at its draw. Two completions are kept: an unjudgeable item has the
-smallest loss in the ``plus`` one and the largest in the ``minus`` one
+smallest loss in the ``plus`` one and the largest in the ``minus`` one.
+
+What a bet depends on is fixed at the draw: surrogates, predictions and information are those of the
+rounds folded then, and the range that caps it takes the rounds then out at their worst. So whoever
+has seen items of later draws moves no bet on them by what he does with an earlier round
 (docs/method.md#8-rounds-that-nobody-can-judge).
 
 Every policy shares this: the predictor gives a round's surrogate and range, the confidence sequence
@@ -11,11 +15,13 @@ bets on the two signals and keeps the interval.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from celeus.core.eprocess.base import BettingRound, CompletionSignal, ConfidenceSequence
-from celeus.core.eprocess.signals import check, signal
+from celeus.core.eprocess.signals import Range, check, signal
+from celeus.core.history import History
 from celeus.core.interval import Interval
 from celeus.core.ledger import Draw
 from celeus.core.plans.plan import Plan
@@ -28,13 +34,15 @@ from celeus.core.sessions.points import Point, Points
 class RoundOutcome(NamedTuple):
     """A round ready to fold; ``loss`` is None when no judge could tell it.
 
-    ``precision`` and ``budget`` are those in force when the round was drawn.
+    ``precision`` and ``budget`` are those in force when the round was drawn, ``basis`` is how many
+    rounds were folded then.
     """
 
     draw: Draw
     loss: float | None
     precision: float | None
     budget: int
+    basis: int
 
 
 @dataclass(slots=True)
@@ -42,14 +50,15 @@ class Fold:
     """The folded prefix of a session: everything the interval depends on.
 
     ``least`` and ``largest`` are the sums of losses of the two completions; they lose no digits,
-    since on a scale far from 0 many small errors would move the logical limits. ``decisions`` are
-    those after the last folded round.
+    since on a scale far from 0 many small errors would move the logical limits. ``observed`` holds
+    the two as they were. ``decisions`` are those after the last folded round.
     """
 
     predictor: Predictor
     confidence_sequence: ConfidenceSequence
     least: RunningSum = field(default_factory=lambda: RunningSum(0.0))
     largest: RunningSum = field(default_factory=lambda: RunningSum(0.0))
+    observed: History[tuple[float, float]] = field(default_factory=lambda: History((0.0, 0.0)))
     points: Points = field(default_factory=Points)
     decisions: Decisions = ()
 
@@ -91,6 +100,7 @@ def fold_round(plan: Plan, fold: Fold, outcome: RoundOutcome) -> Fold:
     fold.predictor.record(draw, outcome.loss)
     fold.least.add(betting_round.plus.loss)
     fold.largest.add(betting_round.minus.loss)
+    fold.observed.append((fold.least.value, fold.largest.value))
     items_left = plan.items - round_
     limits = Interval(
         (fold.least.value + items_left * plan.lower) / plan.items,
@@ -117,6 +127,8 @@ def fold_round(plan: Plan, fold: Fold, outcome: RoundOutcome) -> Fold:
 
 def _betting_round(plan: Plan, fold: Fold, outcome: RoundOutcome, *, last: bool) -> BettingRound:
     draw, predictor = outcome.draw, fold.predictor
+    basis = outcome.basis if plan.bets_fixed_at_draw else fold.rounds
+    predictor.recall(basis)
     surrogate, surrogates_left = predictor.surrogate(draw), predictor.surrogates_left
     sides: list[CompletionSignal] = []
     for observed, fill in ((fold.least, plan.lower), (fold.largest, plan.upper)):
@@ -134,10 +146,30 @@ def _betting_round(plan: Plan, fold: Fold, outcome: RoundOutcome, *, last: bool)
         sides.append(CompletionSignal(plug_in, signal_range, surrogate, loss, value))
     return BettingRound(
         draw=draw,
+        basis=basis,
+        reach=_reach(plan, fold, basis, sides),
         precision=outcome.precision,
         last=last,
         surrogates_left=surrogates_left,
         variance=predictor.variance(draw),
         plus=sides[0],
         minus=sides[1],
+    )
+
+
+def _reach(
+    plan: Plan, fold: Fold, basis: int, sides: Sequence[CompletionSignal]
+) -> tuple[Range, Range]:
+    """The ranges of both signals with the rounds after ``basis`` at their worst."""
+    plus, minus = (side.signal_range for side in sides)
+    least, largest = fold.observed.after(basis)
+    out = fold.rounds - basis
+    if not out or plan.policy.range == "global":
+        # No loss moves a global range.
+        return plus, minus
+    lower = (least + out * plan.lower - fold.least.value) / plan.items
+    upper = (largest + out * plan.upper - fold.largest.value) / plan.items
+    return (
+        Range(plus.lower + lower, plus.upper + lower),
+        Range(minus.lower + upper, minus.upper + upper),
     )

@@ -97,7 +97,7 @@ class Points(Sequence[Point]):
         copied = type(self)(self.first + start)
         copied.results = self.results.part(start, stop)
         copied.plus = self.plus.part(start, stop)
-        if self.minus:
+        if self.minus and stop > self.minus_start:
             copied.minus_start = max(self.minus_start - start, 0)
             copied.minus = self.minus.part(
                 max(start - self.minus_start, 0), max(stop - self.minus_start, 0)

@@ -25,7 +25,7 @@ JudgedLoss = float | _Pending | None
 _UNJUDGED = math.nan
 _UNJUDGEABLE = math.inf
 
-_COLUMNS = ("item", "q", "strata_q", "seen", "rule", "loss", "answer", "answered_at")
+_COLUMNS = ("item", "q", "strata_q", "seen", "basis", "rule", "loss", "answer", "answered_at")
 
 
 class Round(NamedTuple):
@@ -44,15 +44,21 @@ class Round(NamedTuple):
 
 
 class Rounds(Sequence[Round]):
-    """Consecutive rounds from ``first`` on; places count from 0."""
+    """Consecutive rounds from ``first`` on; places count from 0.
+
+    ``ready`` is how many of them come before the first one that nobody has judged, and ``basis``
+    what it was when a round was drawn: how many were folded then.
+    """
 
     __slots__ = (
         "answer",
         "answered_at",
+        "basis",
         "first",
         "item",
         "loss",
         "q",
+        "ready",
         "rule",
         "rules",
         "seen",
@@ -65,6 +71,8 @@ class Rounds(Sequence[Round]):
         self.item = array("i")
         self.q = array("d")
         self.seen = array("i")
+        self.basis = array("i")
+        self.ready = 0
         self.strata = 0
         self.strata_q = array("d")
         self.rules: list[StoppingRule] = []
@@ -121,6 +129,7 @@ class Rounds(Sequence[Round]):
         rounds.strata, rounds.rules = strata, list(rules)
         for name in _COLUMNS:
             getattr(rounds, name).frombytes(columns[name].tobytes())
+        rounds._advance()
         return rounds
 
     def append(self, draw: Draw, rule: StoppingRule) -> None:
@@ -136,6 +145,7 @@ class Rounds(Sequence[Round]):
         self.item.append(draw.item)
         self.q.append(draw.q)
         self.seen.append(draw.seen)
+        self.basis.append(self.first - 1 + self.ready)
         self.rule.append(len(self.rules) - 1)
         self.loss.append(_UNJUDGED)
         self.answer.append(_UNJUDGED)
@@ -145,6 +155,7 @@ class Rounds(Sequence[Round]):
         """Record the first judgement of a round."""
         self.loss[place] = self.answer[place] = _number(loss)
         self.answered_at[place] = sequence
+        self._advance()
 
     def correct(self, place: int, loss: float | None) -> None:
         """Replace the loss of a round; its first judgement stays."""
@@ -168,7 +179,8 @@ class Rounds(Sequence[Round]):
         loss = self.loss[place]
         rule = self.rules[self.rule[place]]
         judged_loss = None if loss == _UNJUDGEABLE else loss
-        return RoundOutcome(self.draw(place), judged_loss, rule.precision, rule.budget)
+        basis = self.basis[place]
+        return RoundOutcome(self.draw(place), judged_loss, rule.precision, rule.budget, basis)
 
     def unjudgeable(self, stop: int) -> int:
         """How many of the first ``stop`` rounds nobody could judge."""
@@ -190,7 +202,12 @@ class Rounds(Sequence[Round]):
         for name in _COLUMNS:
             width = self.strata if name == "strata_q" else 1
             setattr(copied, name, getattr(self, name)[start * width : stop * width])
+        copied.ready = max(min(self.ready, stop) - start, 0)
         return copied
+
+    def _advance(self) -> None:
+        while self.ready < len(self) and self.is_judged(self.ready):
+            self.ready += 1
 
 
 def _number(loss: float | None) -> float:

@@ -9,6 +9,8 @@ A state belongs to whoever holds it and a step consumes the state it is given: p
 never copied. The live service, the verifier, the simulator and the tests all run this module.
 """
 
+import sys
+from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
@@ -180,16 +182,28 @@ def apply(plan: Plan, state: State, event: Event) -> State:
 
 
 def rounds(
-    plan: Plan, state: State, loss: Callable[[int], float], *, past_stop: bool = False
+    plan: Plan,
+    state: State,
+    loss: Callable[[int], float],
+    *,
+    past_stop: bool = False,
+    ahead: int = 1,
 ) -> Iterator[Draw]:
     """Draw, judge and fold one round after the other, up to the stop; each draw, once it is folded.
 
     ``loss`` gives the loss of an item. It consumes the caller's ``state``. With
-    ``past_stop`` it goes on until nothing is left to draw, or the caller stops listening.
+    ``past_stop`` it goes on until nothing is left to draw, or the caller stops listening. ``ahead``
+    draws are out at once, judged in their order.
     """
-    while (past_stop or state.stop_reason is None) and can_draw(plan, state):
-        draw = propose(plan, state)
-        observe(plan, apply(plan, state, draw), draw.round, loss(draw.item))
+    out = deque[Draw]()
+    while past_stop or state.stop_reason is None:
+        while len(out) < ahead and can_draw(plan, state):
+            out.append(propose(plan, state))
+            apply(plan, state, out[-1])
+        if not out:
+            return
+        draw = out.popleft()
+        observe(plan, state, draw.round, loss(draw.item))
         yield draw
 
 
@@ -258,13 +272,17 @@ def _correct(state: State, event: Amendment) -> None:
     state.stale |= event.round <= state.folded
 
 
-def fold_ready(plan: Plan, state: State) -> State:
-    """Every judged round before the first unjudged one is folded, all anew after a correction."""
+def fold_ready(plan: Plan, state: State, most: int = sys.maxsize) -> State:
+    """Every judged round before the first unjudged one is folded, all anew after a correction.
+
+    At most ``most`` rounds at once.
+    """
     if state.stale:
         state.fold = state.engine.fold()
         state.stale = False
     rounds, folded = state.rounds, state.folded
-    while folded < len(rounds) and rounds.is_judged(folded):
+    stop = min(len(rounds), folded + most)
+    while folded < stop and rounds.is_judged(folded):
         state.fold = fold_round(plan, state.fold, rounds.outcome(folded))
         folded += 1
     return state

@@ -18,13 +18,21 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from celeus.core.certificates.chain import Record, chain_head, chain_start
-from celeus.core.certificates.document import Account, Position, certificate, digest_of, position_of
+from celeus.core.certificates.chain import chain_on, chain_start
+from celeus.core.certificates.document import (
+    Account,
+    Position,
+    certificate,
+    digest_of,
+    position_of,
+)
 from celeus.core.certificates.ed25519 import public_of
 from celeus.core.pools.pool import Pool
-from celeus.errors import Busy, LedgerBroken, SigningKeyMissing
+from celeus.errors import Busy, LedgerBroken, SessionNotFound, SigningKeyMissing
+from celeus.operations.pools.columns import raw_connection
 from celeus.operations.runtime.concurrency import paused_collections
 from celeus.operations.runtime.context import Context
+from celeus.operations.runtime.remembered import Issued, Place
 from celeus.operations.sessions.journal import unlocked
 from celeus.operations.sessions.ledger import moment, records_of
 
@@ -32,29 +40,15 @@ ATTEMPTS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where in its history a session stood."""
-
-    sequence: int
-    revision: int
-
-
-@dataclass(frozen=True, slots=True)
-class Issued:
-    """A certificate's bytes, their digest in hexadecimal, and the place it speaks of.
-
-    ``issued_at`` is the time of the last event before it, or of the session's opening.
-    """
-
-    body: bytes
-    digest: str
-    final: bool
-    place: Place
-    issued_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
 class _Standing:
+    """Which certificate a session has now; ``digest`` is that of the final one, once issued."""
+
+    version: str
+    digest: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
     """A session as it stood in one snapshot."""
 
     place: Place
@@ -73,11 +67,27 @@ def public_key(context: Context) -> bytes:
 async def current(context: Context, session_id: UUID) -> Issued:
     """The certificate of the session as it stands; nothing is kept.
 
-    Of a closed session it is the final one, with the seed: the one that was issued, if any.
+    Of a closed session it is the final one, with the seed: the one that was issued, if any. This
+    process makes or reads it once for as long as nothing happens in the session.
     """
+    async with context.certificates.gate:
+        async with context.transaction() as db:
+            standing = await _standing(db, context.project_id, session_id)
+            made = context.certificates.known(session_id, standing.version)
+            if made is None and standing.digest is not None:
+                made = await _final(db, session_id, standing.version)
+        if made is None:
+            made = await _made(context, session_id, _signing_key(context))
+        context.certificates.keep(session_id, made.version, made, len(made.body))
+        context.digests.keep(session_id, made.version, made.digest)
+    return made
+
+
+async def digest_standing(context: Context, session_id: UUID) -> str | None:
+    """The digest of what ``current`` would give, where it is known without making it."""
     async with context.transaction() as db:
-        final = await _final(db, context.project_id, session_id)
-    return final or await _made(context, session_id, _signing_key(context))
+        standing = await _standing(db, context.project_id, session_id)
+    return standing.digest or context.digests.known(session_id, standing.version)
 
 
 async def issue(context: Context, session_id: UUID) -> Issued:
@@ -86,13 +96,8 @@ async def issue(context: Context, session_id: UUID) -> Issued:
     The final one is kept with its bytes, for ever. Of an interim one the digest is kept:
     certificates after the next correction name it as the one they supersede.
     """
-    async with context.transaction() as db:
-        final = await _final(db, context.project_id, session_id)
-    if final is not None:
-        return final
-    key = _signing_key(context)
     for _ in range(ATTEMPTS):
-        kept = await _keep(context, session_id, await _made(context, session_id, key))
+        kept = await _keep(context, session_id, await current(context, session_id))
         if kept is not None:
             return kept
     raise Busy("The session is being corrected again and again; try again.")
@@ -111,7 +116,7 @@ def _signing_key(context: Context) -> Ed25519PrivateKey:
 
 async def _made(context: Context, session_id: UUID, key: Ed25519PrivateKey) -> Issued:
     async with unlocked(context, session_id) as (session, row):
-        standing = _Standing(
+        standing = _Made(
             place=Place(row["sequence"], row["revision"]),
             position=position_of(session.plan, session.state, amended=row["revision"] > 1),
             pool=session.pool,
@@ -124,10 +129,10 @@ async def _made(context: Context, session_id: UUID, key: Ed25519PrivateKey) -> I
 
 
 async def _signed(
-    context: Context, session_id: UUID, standing: _Standing, key: Ed25519PrivateKey
+    context: Context, session_id: UUID, standing: _Made, key: Ed25519PrivateKey
 ) -> Issued:
     async with context.transaction() as db:
-        records = await records_of(db, session_id, standing.place.sequence)
+        records, last = await records_of(db, session_id, standing.place.sequence)
         seed = (await db.execute(_SEED, {"session_id": session_id})).scalar_one()
         params = _params(session_id, standing.place)
         superseded = (await db.execute(_SUPERSEDED, params)).scalar_one_or_none()
@@ -135,7 +140,7 @@ async def _signed(
 
     def make() -> Issued:
         _check_chain(session_id, standing, records)
-        issued_at = records[-1]["at"] if records else moment(standing.created_at)
+        issued_at = last or moment(standing.created_at)
         account = Account(
             session=session_id.bytes,
             header=standing.pool.header(),
@@ -148,7 +153,8 @@ async def _signed(
         )
         body = certificate(account, key)
         at = datetime.fromisoformat(issued_at)
-        return Issued(body, digest_of(body), standing.final, standing.place, at)
+        version = _version(standing.place, standing.head, siblings)
+        return Issued(body, digest_of(body), standing.final, standing.place, version, at)
 
     return await asyncio.to_thread(make)
 
@@ -162,9 +168,9 @@ async def pool_sessions(db: AsyncConnection, session_id: UUID) -> dict[str, int]
     return dict(row)
 
 
-def _check_chain(session_id: UUID, standing: _Standing, records: Sequence[Record]) -> None:
+def _check_chain(session_id: UUID, standing: _Made, records: Sequence[bytes]) -> None:
     plan = standing.position.plan
-    head = chain_head(chain_start(session_id.bytes, bytes.fromhex(plan.digest)), records)
+    head = chain_on(chain_start(session_id.bytes, bytes.fromhex(plan.digest)), records)
     if standing.head is not None and head != standing.head:
         name = f"ses_{session_id.hex}"
         raise LedgerBroken(
@@ -182,9 +188,10 @@ async def _keep(context: Context, session_id: UUID, issued: Issued) -> Issued | 
         revision = (await db.execute(_LOCK, {"session_id": session_id})).scalar_one()
         if revision != issued.place.revision:
             return None
-        final = await _final(db, context.project_id, session_id)
-        if final is not None:
-            return final
+        standing = await _standing(db, context.project_id, session_id)
+        if standing.digest is not None:
+            kept = issued.digest == standing.digest
+            return issued if kept else await _final(db, session_id, standing.version)
         await db.execute(
             _INSERT,
             {
@@ -199,27 +206,52 @@ async def _keep(context: Context, session_id: UUID, issued: Issued) -> Issued | 
     return issued
 
 
-async def _final(db: AsyncConnection, project_id: UUID, session_id: UUID) -> Issued | None:
-    """The final certificate, once it was issued."""
+async def _standing(db: AsyncConnection, project_id: UUID, session_id: UUID) -> _Standing:
     params = {"project_id": project_id, "session_id": session_id}
-    row = (await db.execute(_FINAL, params)).one_or_none()
+    row = (await db.execute(_STANDING, params)).one_or_none()
     if row is None:
-        return None
-    place = Place(row.sequence, row.revision)
-    digest = bytes(row.digest).hex()
-    return Issued(bytes(row.body), digest, final=True, place=place, issued_at=row.issued_at)
+        name = f"ses_{session_id.hex}"
+        raise SessionNotFound(f"no session {name}", field="session_id", value=name)
+    digest = None if row.digest is None else bytes(row.digest).hex()
+    counts = {} if digest is not None else await pool_sessions(db, session_id)
+    return _Standing(_version(Place(row.sequence, row.revision), row.ledger_head, counts), digest)
+
+
+def _version(place: Place, head: bytes | None, counts: Mapping[str, int]) -> str:
+    # Of two ledgers, one of them restored from a backup, place and head are not the same.
+    parts = (place.sequence, place.revision, (head or b"").hex(), *counts.values())
+    return ".".join(map(str, parts))
+
+
+async def _final(db: AsyncConnection, session_id: UUID, version: str) -> Issued:
+    """The final certificate of a session that has one."""
+    raw = await raw_connection(db)
+    # Binary results: as text every byte would travel as two.
+    cursor = await raw.cursor(binary=True).execute(_FINAL, {"session_id": session_id})
+    row = await cursor.fetchone()
+    if row is None:
+        message = f"ses_{session_id.hex} has no final certificate"
+        raise ValueError(message)
+    body, digest, *place, at = row
+    return Issued(body, digest.hex(), True, Place(*place), version, at)
 
 
 def _params(session_id: UUID, place: Place) -> Mapping[str, Any]:
     return {"session_id": session_id, "sequence": place.sequence, "revision": place.revision}
 
 
-_FINAL = text(
+_STANDING = text(
     """
-    SELECT body, digest, sequence, revision, issued_at FROM certificates
-    WHERE session_id = :session_id AND project_id = :project_id AND final
+    SELECT sessions.sequence, sessions.revision, sessions.ledger_head,
+           (SELECT digest FROM certificates
+            WHERE certificates.session_id = sessions.session_id AND final) AS digest
+    FROM sessions WHERE session_id = :session_id AND project_id = :project_id
     """
 )
+_FINAL = """
+    SELECT body, digest, sequence, revision, issued_at FROM certificates
+    WHERE session_id = %(session_id)s AND final
+    """
 _SUPERSEDED = text(
     """
     SELECT digest FROM certificates

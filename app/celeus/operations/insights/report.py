@@ -16,10 +16,11 @@ from celeus.core.certificates.document import assumptions_of
 from celeus.core.certificates.ed25519 import public_of
 from celeus.core.plans.plan import Plan, plan_from
 from celeus.errors import Busy
-from celeus.operations.certificates.issue import Place, current, pool_sessions
+from celeus.operations.certificates.issue import current, pool_sessions
 from celeus.operations.pools.pools import get_pool
 from celeus.operations.pools.record import PoolRecord
 from celeus.operations.runtime.context import Context, one_snapshot
+from celeus.operations.runtime.remembered import Place
 from celeus.operations.sessions.history import document_of
 from celeus.operations.sessions.ledger import with_kinds
 

@@ -24,7 +24,16 @@ from celeus.operations.sessions.sessions import get_session
 MOST_EVENTS = 200_000
 """Events of the last hour that are counted; of more, the latest."""
 
-_ROUND = np.dtype([("round", ">i4"), ("item", ">i4"), ("q", ">f8"), ("loss", ">f8")])
+_ROUND = np.dtype(
+    [
+        ("round", ">i4"),
+        ("item", ">i4"),
+        ("q", ">f8"),
+        ("seen", ">i4"),
+        ("answered", ">i4"),
+        ("loss", ">f8"),
+    ]
+)
 
 
 async def surrogate(context: Context, session_id: UUID) -> tuple[dict[str, Any], str]:
@@ -112,11 +121,18 @@ async def _judgements(
     params = {"session_id": session_id, "folded": folded}
     rows = (await db.execute(_JUDGEMENTS, params)).scalar_one_or_none()
     rounds = np.frombuffer(rows or b"", dtype=_ROUND)
+    basis = np.arange(rounds.size)
+    if plan.bets_fixed_at_draw:
+        # A round is folded once it and all before it are judged.
+        basis = np.searchsorted(np.maximum.accumulate(rounds["answered"]), rounds["seen"], "right")
+    judged = ~np.isnan(rounds["loss"])
+    rounds, basis = rounds[judged], basis[judged]
     return JudgedRounds(
         items=plan.items,
         folded=folded,
         round=rounds["round"].astype(np.int64),
         item=rounds["item"].astype(np.int64),
+        basis=basis.astype(np.int64),
         q=rounds["q"].astype(np.float64),
         loss=(rounds["loss"].astype(np.float64) - plan.lower) / plan.scale.width,
     )
@@ -137,18 +153,19 @@ _PLAN = text("SELECT plan, pool_id FROM sessions WHERE session_id = :session_id"
 _JUDGEMENTS = with_kinds(
     """
     WITH judged AS (
-        SELECT DISTINCT ON (round) round, loss FROM events
+        SELECT DISTINCT ON (round) round, loss, min(sequence) OVER (PARTITION BY round) AS answered
+        FROM events
         WHERE session_id = :session_id AND round <= :folded
           AND kind IN (:observation, :unjudgeable, :amendment)
         ORDER BY round, sequence DESC
     )
     SELECT string_agg(
         int4send(draw.round) || int4send(draw.item) || float8send(draw.q)
-            || float8send(judged.loss),
+            || int4send(draw.seen) || int4send(judged.answered)
+            || float8send(coalesce(judged.loss, 'NaN')),
         ''::bytea ORDER BY draw.round)
     FROM judged JOIN events AS draw
         ON draw.session_id = :session_id AND draw.kind = :draw AND draw.round = judged.round
-    WHERE judged.loss IS NOT NULL
     """
 )
 # Times grow with the sequence, which has no gaps: where the hour begins is found by halving.

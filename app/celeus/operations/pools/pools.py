@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 from uuid import UUID
 
 from anyio import to_thread
 from psycopg.errors import LockNotAvailable
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import func, insert, select, text, update
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.ext.asyncio import AsyncConnection
 from uuid_utils.compat import uuid7
@@ -20,16 +19,19 @@ from celeus.operations.pools.imports import ImportOptions, ImportResult, Rows, i
 from celeus.operations.pools.record import PoolRecord
 from celeus.operations.runtime.context import Context, one_snapshot
 from celeus.operations.runtime.idempotency import Once, keep, peek, transaction_of
-from celeus.store.tables import items, pools
+from celeus.store.tables import pools
+
+PAGE_BYTES = 4 << 20
+"""Payloads in an answer, which ends behind the one that fills it: a judge or a list asks again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An item as a judge sees it."""
+    """An item as a judge sees it; ``payload`` is JSON as the database writes it, never parsed."""
 
     index: int
     id: str
-    payload: Any
+    payload: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,23 +138,31 @@ async def list_pools(context: Context, limit: int, after: UUID | None) -> list[P
         return [PoolRecord.of(row) for row in result]
 
 
-async def list_items(context: Context, pool_id: UUID, limit: int, after: int | None) -> list[Item]:
-    """Items in upload order; ``after`` is the last index already seen."""
-    query = select(items.c.index, items.c.id, items.c.payload).where(items.c.pool_id == pool_id)
-    if after is not None:
-        query = query.where(items.c.index > after)
+async def list_items(
+    context: Context, pool_id: UUID, limit: int, after: int | None
+) -> tuple[list[Item], int | None]:
+    """Items in upload order until PAGE_BYTES are full, and the ``after`` of the next page, if any.
+
+    ``after`` is the last index already seen.
+    """
+    start = -1 if after is None else after
+    params = {"pool_id": pool_id, "after": start, "limit": limit, "page_bytes": PAGE_BYTES}
     async with context.transaction() as db:
-        await _record(db, context.project_id, pool_id)
-        result = await db.execute(query.order_by(items.c.index).limit(limit))
-        return [Item(*row) for row in result]
+        record = await _record(db, context.project_id, pool_id)
+        page = [Item(*row) for row in await db.execute(_PAGE, params)]
+    more = bool(page) and page[-1].index + 1 < record.items
+    return page, page[-1].index if more else None
 
 
 async def columns(context: Context, pool_id: UUID) -> tuple[PoolRecord, Pool]:
-    """The pool with all its numbers, sealed or not."""
+    """The pool with all its numbers, sealed or not; a sealed one is read once for all who ask."""
     async with context.transaction() as db:
         await one_snapshot(db)
         record = await _record(db, context.project_id, pool_id)
-        return record, await _load(db, record)
+        pool = context.states.pool(context.project_id, pool_id) or await _load(db, record)
+    if record.sealed:
+        context.states.keep_pool(context.project_id, pool_id, pool)
+    return record, pool
 
 
 async def load_pool(db: AsyncConnection, project_id: UUID, pool_id: UUID) -> Pool:
@@ -238,3 +248,23 @@ async def _seal(db: AsyncConnection, record: PoolRecord) -> PoolRecord:
 async def _load(db: AsyncConnection, record: PoolRecord) -> Pool:
     arrays = await read_chunks(db, record.pool_id, record.items)
     return Pool(record.items, record.scale, arrays, record.groups, record.items_digest)
+
+
+# Indices have no gaps. One item after the other, so that none beyond the page is even unpacked.
+_PAGE = text(
+    """
+    WITH RECURSIVE page AS (
+        SELECT CAST(:after AS bigint) AS index, NULL::text AS id, NULL::text AS payload,
+               0::bigint AS bytes
+        UNION ALL
+        SELECT item.*, page.bytes + octet_length(item.id)
+               + coalesce(octet_length(item.payload), 0)
+        FROM page CROSS JOIN LATERAL (
+            SELECT items.index, items.id, items.payload::text AS payload FROM items
+            WHERE pool_id = :pool_id AND items.index = page.index + 1 OFFSET 0
+        ) AS item
+        WHERE page.bytes < :page_bytes AND page.index < CAST(:after AS bigint) + :limit
+    )
+    SELECT index, id, payload FROM page WHERE id IS NOT NULL ORDER BY index
+    """
+)

@@ -18,6 +18,8 @@ from celeus.errors import (
 from celeus.settings import Settings
 
 PLANNINGS_AT_ONCE = 2
+VERIFICATIONS_AT_ONCE = 2
+"""Of as many keys: each has one, from its upload on."""
 STREAMS_OF_A_KEY = 64
 """Each looks at the database again and again."""
 STREAM_RETRY_SECONDS = 5
@@ -67,9 +69,7 @@ class Gates:
             settings.lock_timeout_ms / 1000,
             lambda: DatabaseUnavailable("too many imports are running; try again"),
         )
-        self.verifications = Gate(
-            1, 0.0, lambda: VerificationBusy("Another certificate is being verified; try again.")
-        )
+        self.verifications = Gate(VERIFICATIONS_AT_ONCE, 0.0, _verifying)
         self.plannings = Gate(
             PLANNINGS_AT_ONCE,
             0.0,
@@ -77,18 +77,37 @@ class Gates:
                 "Other plans are being simulated; try again.", retry_after=math.ceil(seconds)
             ),
         )
-        self.streams: dict[str, Gate] = {}
+        self.streams = GatesOfKeys(STREAMS_OF_A_KEY, _too_many_streams)
+        self.verifications_of_keys = GatesOfKeys(1, _verifying)
+
+
+class GatesOfKeys:
+    """A gate for every key, without patience; those that nobody is in take no memory."""
+
+    def __init__(self, limit: int, refusal: Callable[[], Refusal]) -> None:
+        self._limit = limit
+        self._refusal = refusal
+        self._gates: dict[str, Gate] = {}
+
+    @property
+    def taken(self) -> int:
+        """Places taken, of all keys together."""
+        return sum(gate.taken for gate in self._gates.values())
 
     @asynccontextmanager
-    async def stream(self, key_id: str) -> AsyncIterator[None]:
-        """One of the streams that the holder of a key may have at once; refused beyond them."""
-        gate = self.streams.setdefault(key_id, Gate(STREAMS_OF_A_KEY, 0.0, _too_many_streams))
+    async def of(self, key_id: str) -> AsyncIterator[None]:
+        """One of the places that the holder of a key may have at once; refused beyond them."""
+        gate = self._gates.setdefault(key_id, Gate(self._limit, 0.0, self._refusal))
         try:
             async with gate:
                 yield
         finally:
             if not gate.taken:
-                self.streams.pop(key_id, None)
+                self._gates.pop(key_id, None)
+
+
+def _verifying() -> VerificationBusy:
+    return VerificationBusy("Another certificate is being verified; try again.")
 
 
 def _too_many_streams() -> RateLimited:

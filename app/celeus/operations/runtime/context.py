@@ -2,6 +2,7 @@
 
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
+from typing import Any
 from uuid import UUID
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -10,14 +11,17 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.operations.runtime.callers import Browser, CallerCache
 from celeus.operations.runtime.concurrency import Gates
-from celeus.operations.runtime.diagnostics import Worths
 from celeus.operations.runtime.forecasts import Forecasts
+from celeus.operations.runtime.remembered import Issued, Remembered
 from celeus.operations.runtime.state_cache import StateCache
 from celeus.settings import Settings
 from celeus.store.cache import Cache, Wakes
 from celeus.store.database import Database
 from celeus.store.rates import Rates
 from celeus.store.tables import DEFAULT_PROJECT
+
+CERTIFICATE_BYTES = 64 << 20
+"""Of the certificates a process keeps, but for the last one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +49,15 @@ class Context:
     blind: bool = False
     browser: Browser | None = None
     signing_key: Ed25519PrivateKey | None = None
-    worths: Worths = field(default_factory=Worths)
+    worths: Remembered[dict[str, Any]] = field(
+        default_factory=lambda: Remembered("other surrogates are being analysed")
+    )
+    certificates: Remembered[Issued] = field(
+        default_factory=lambda: Remembered("other certificates are being made", CERTIFICATE_BYTES)
+    )
+    digests: Remembered[str] = field(
+        default_factory=lambda: Remembered("other certificates are being made")
+    )
 
     def transaction(self) -> AbstractAsyncContextManager[AsyncConnection]:
         """Open a transaction: committed on leaving, rolled back on an error."""

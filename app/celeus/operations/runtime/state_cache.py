@@ -16,6 +16,7 @@ from weakref import WeakValueDictionary
 
 from celeus.core.plans.plan import Plan
 from celeus.core.pools.pool import Pool
+from celeus.core.sessions.correction import Checkpoints
 from celeus.core.sessions.state import State
 from celeus.errors import Busy
 from celeus.operations.runtime.sizes import nbytes
@@ -28,6 +29,7 @@ class CachedSession:
     """A session as of ``state.sequence``: plan, pool, state, seed, and the head of its hash chain.
 
     ``head`` is that of the ledger's chain then; None until the ledger has been seen under its lock.
+    ``checkpoints`` are those of the state's fold.
     """
 
     plan: Plan
@@ -35,14 +37,15 @@ class CachedSession:
     state: State
     seed: bytes = field(repr=False)
     head: bytes | None = None
+    checkpoints: Checkpoints = field(default_factory=Checkpoints)
     _bytes: int = 0
     _counted_at: int = -EVENTS_BETWEEN_COUNTS
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the state, recounted every EVENTS_BETWEEN_COUNTS events."""
+        """Bytes of state and checkpoints, recounted every EVENTS_BETWEEN_COUNTS events."""
         if self.state.sequence - self._counted_at >= EVENTS_BETWEEN_COUNTS:
-            self._bytes = nbytes(self.state)
+            self._bytes = nbytes((self.state, self.checkpoints))
             self._counted_at = self.state.sequence
         return self._bytes
 

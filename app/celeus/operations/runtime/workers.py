@@ -18,7 +18,7 @@ import sys
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from struct import Struct
@@ -27,12 +27,15 @@ from typing import IO, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from celeus.children import end_with_stdin, environment
 from celeus.errors import InvalidValue, PoolTooLarge, Refusal, UploadTooLarge, VerificationTooCostly
 
 Arrays = dict[str, NDArray[Any]]
 Files = Sequence[IO[bytes]]
 Reason = Literal["time", "processor time", "memory", "answer", "status"]
 
+MOST_LOGGED_BYTES = 1 << 16
+"""Of what a child writes to its standard error; the rest is read and dropped."""
 EXHAUSTED = 3
 """Exit status of a child that finds no more memory."""
 _SIZES = Struct("<QQ")
@@ -41,7 +44,6 @@ _REFUSALS = {
     kind.code: kind for kind in (InvalidValue, PoolTooLarge, UploadTooLarge, VerificationTooCostly)
 }
 _MEMBERS = ("detail", "field", "rule", "value")
-_INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 _ONE_THREAD = {
     # Arrow's other allocators, and each thread of others, reserve more memory than they use.
     "ARROW_DEFAULT_MEMORY_POOL": "system",
@@ -127,16 +129,18 @@ class _Child:
     def __init__(self, module: str, bounds: Bounds, files: Files) -> None:
         numbers = [file.fileno() for file in files]
         self._bounds = bounds
-        self._process = subprocess.Popen(  # noqa: S603 - a module of ours
-            [sys.executable, "-P", "-m", module, json.dumps([asdict(bounds), numbers])],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=_environment(),
-            cwd="/",
-            pass_fds=numbers,
-            # A Ctrl-C is for the parent, which then ends this process
-            start_new_session=True,
-        )
+        with _bounded_log() as log:
+            self._process = subprocess.Popen(  # noqa: S603 - a module of ours
+                [sys.executable, "-P", "-m", module, json.dumps([asdict(bounds), numbers])],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env=environment() | _ONE_THREAD,
+                cwd="/",
+                pass_fds=numbers,
+                # A Ctrl-C is for the parent, which then ends this process
+                start_new_session=True,
+            )
         self._late = False
         self._clock = threading.Timer(bounds.seconds, self._expire)
         self._clock.daemon = True
@@ -148,9 +152,13 @@ class _Child:
             try:
                 if process.stdin is None or process.stdout is None:
                     return
-                # A child that has ended is met when its answer is read
-                with suppress(BrokenPipeError), process.stdin:
+                # A child that has ended is met when its answer is read. Its stdin stays open: it
+                # ends when that is closed, by whatever ends this process.
+                try:
                     write(process.stdin, job())
+                except BrokenPipeError:
+                    with suppress(BrokenPipeError):
+                        process.stdin.close()
                 yield from self._read(process.stdout)
                 self._end()
             except EOFError:
@@ -215,6 +223,26 @@ class _Child:
         return "memory" if status in {-signal.SIGKILL, EXHAUSTED} else "status"
 
 
+@contextmanager
+def _bounded_log() -> Iterator[int]:
+    """The writing end of a pipe to this process's log, which takes MOST_LOGGED_BYTES of it."""
+    source, sink = os.pipe()
+    threading.Thread(target=_log, args=(source,), daemon=True).start()
+    try:
+        yield sink
+    finally:
+        os.close(sink)
+
+
+def _log(source: int) -> None:
+    left = MOST_LOGGED_BYTES
+    with os.fdopen(source, "rb", buffering=0) as pipe:
+        while part := pipe.read(1 << 16):
+            with suppress(OSError):
+                os.write(2, part[:left])
+            left = max(0, left - len(part))
+
+
 def write(sink: IO[bytes], frame: Frame) -> None:
     """Write one frame."""
     layout = [(name, one.dtype.str, one.shape) for name, one in frame.arrays.items()]
@@ -262,6 +290,7 @@ def _arrays(layout: Iterable[tuple[str, str, list[int]]], body: bytes) -> Arrays
 def serve(work: Callable[[Frame, Files], Iterator[Frame]]) -> None:
     """Be the child: keep to the bounds, take the job, send every frame that ``work`` yields."""
     bounds, numbers = json.loads(sys.argv[1])
+    end_with_stdin()
     _keep_to(Bounds(**bounds))
     files = [os.fdopen(number, "rb") for number in numbers]
     with os.fdopen(os.dup(1), "wb") as sink:
@@ -297,16 +326,6 @@ def _keep_to(bounds: Bounds) -> None:
         return
     most = int(pages) * resource.getpagesize() + bounds.memory
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
-
-
-def _environment() -> dict[str, str]:
-    """What a child needs to find its libraries; no secret of the parent's."""
-    kept = {name: os.environ[name] for name in _INHERITED if name in os.environ}
-    # This package first: the parent may have found it in its working folder
-    paths = [str(Path(__file__).parents[3])]
-    if inherited := os.environ.get("PYTHONPATH"):
-        paths += map(os.path.abspath, inherited.split(os.pathsep))
-    return kept | _ONE_THREAD | {"PYTHONPATH": os.pathsep.join(paths)}
 
 
 def _refusal(members: object) -> Refusal:

@@ -10,9 +10,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.ledger import Amendment
 from celeus.core.sessions.correction import Refold
-from celeus.core.sessions.state import State
 from celeus.errors import Busy, InvalidValue, NotLastLabel, RoundNotJudged, SessionStopped
 from celeus.operations.runtime.context import Context
+from celeus.operations.runtime.state_cache import CachedSession
 from celeus.operations.sessions.blinding import RoundNumbers
 from celeus.operations.sessions.journal import (
     ROUNDS_FOLDED_INLINE,
@@ -65,7 +65,7 @@ class Correction:
 async def amend(
     context: Context, session_id: UUID, correction: Correction, *, own_only: bool = False
 ) -> Answer:
-    """Replace the judgement of a round by appending a correction, and fold again from the start.
+    """Replace the judgement of a round by appending a correction, and fold again from there.
 
     The same correction again gets the receipt of the first. With ``own_only`` the round must be
     the last one that a worker of this key has judged, and corrected by no other key since; the
@@ -83,7 +83,7 @@ async def amend(
             async with locked(context, session_id) as (journal, db):
                 receipt = await _earlier_receipt(db, journal, correction, own_only=own_only)
                 if receipt is None:
-                    rounds = _rounds(journal.state, correction.judgement.round, ready)
+                    rounds = _rounds(journal.session, correction.judgement.round, ready)
                     if rounds > ROUNDS_FOLDED_LOCKED and attempt < ATTEMPTS - 1:
                         # Corrected by another process meanwhile: fold again, with no lock held.
                         continue
@@ -130,11 +130,14 @@ async def _append(
     return Receipt(journal.shown(judgement.round), entry.sequence, replayed=False)
 
 
-def _rounds(state: State, round_: int, ready: Refold | None) -> int:
+def _rounds(session: CachedSession, round_: int, ready: Refold | None) -> int:
     """Rounds still to be folded when ``round_`` is corrected with ``ready`` at hand."""
+    state = session.state
     if round_ > state.folded:
         return 0
-    return state.folded - (ready.folded if ready is not None and ready.fits(state) else 0)
+    if ready is not None and ready.fits(state):
+        return state.folded - ready.folded
+    return state.folded - max(one for one in (0, *session.checkpoints.rounds) if one < round_)
 
 
 async def _with_author(context: Context, correction: Correction, *, own_only: bool) -> Correction:
@@ -199,8 +202,10 @@ async def _refold_ahead(
 ) -> Refold | None:
     """Refold with the correction while holding no lock and no connection.
 
-    Fifty thousand rounds take half a minute: longer than others wait for a lock, and nearly as long
-    as the database lets a transaction stand still. None where the fold is short, or not needed.
+    The session is held only while its next rounds are copied. Fifty thousand take half a minute:
+    longer than others wait for a lock, and nearly as long
+    as the database lets a transaction stand still. None where the fold is short, or not needed, or
+    another correction came in between.
     """
     judgement = correction.judgement
     params = {"session_id": session_id, "project_id": context.project_id}
@@ -211,20 +216,6 @@ async def _refold_ahead(
     if latest is not None and correction.repeats(latest):
         return None
     ready = None
-    for _ in range(ATTEMPTS):
-        ready = await _catch_up(context, session_id, judgement)
-        if ready is None or ready.folded:
-            break
-    return ready
-
-
-async def _catch_up(context: Context, session_id: UUID, judgement: Judgement) -> Refold | None:
-    """Refold with the correction until it has caught up with the session.
-
-    None where the session's is short, and one with no round when another correction came in
-    between. The session is held only while its next rounds are copied.
-    """
-    ready = None
     while True:
         async with context.states.hold(session_id) as slot:
             if slot.session is None:
@@ -234,9 +225,9 @@ async def _catch_up(context: Context, session_id: UUID, judgement: Judgement) ->
                 return None
             if ready is None:
                 event = Amendment(judgement.round, loss_of(slot.session, judgement))
-                ready = Refold(state.engine, event)
+                ready = Refold(state, event, slot.session.checkpoints)
             elif not ready.fits(state):
-                return Refold(state.engine, event)
+                return None
             part = state.rounds[ready.folded : min(state.folded, ready.folded + ROUNDS_AT_ONCE)]
         if len(part) <= ROUNDS_FOLDED_INLINE:
             return ready if ready.folded else None

@@ -8,24 +8,23 @@ import asyncio
 from typing import Any
 
 import orjson
-from psycopg.rows import dict_row
+from psycopg.rows import class_row
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.ledger import Observation, Unjudgeable
 from celeus.core.sessions.points import Points
 from celeus.operations.pools.columns import raw_connection
+from celeus.operations.pools.pools import PAGE_BYTES, Item
 from celeus.operations.sessions.journal import Journal
 from celeus.operations.sessions.ledger import row_of
 
 POINTS_AT_ONCE = 500
 
 
-async def write(
-    db: AsyncConnection, journal: Journal, status: dict[str, Any]
-) -> dict[int, dict[str, Any]]:
+async def write(db: AsyncConnection, journal: Journal, status: dict[str, Any]) -> dict[int, Item]:
     """Append what the operation did, ``status`` being the document after it.
 
-    Returns the wanted items by index (id and payload).
+    Returns the wanted items by index, in their order until PAGE_BYTES are full: one at least.
     """
     state = journal.state
     points = state.points[journal.folded_before :]
@@ -34,7 +33,7 @@ async def write(
     else:
         rows = _points(points)
     raw = await raw_connection(db)
-    cursor = await raw.cursor(row_factory=dict_row).execute(
+    cursor = await raw.cursor(row_factory=class_row(Item)).execute(
         _APPEND,
         {
             "project_id": journal.project_id,
@@ -43,6 +42,7 @@ async def write(
             "now": journal.now,
             "sequence": state.sequence,
             "revision": journal.revision,
+            "folded_before": journal.folded_before,
             "lifecycle": journal.lifecycle,
             "state": status["state"],
             "precision": state.stopping.precision,
@@ -55,10 +55,11 @@ async def write(
             "leases": _json(journal.new_leases),
             "judged": journal.judged,
             "wanted": journal.item_indices,
+            "page_bytes": PAGE_BYTES,
             "tallied": _json(_tallies(journal)),
         },
     )
-    return {row["index"]: row for row in await cursor.fetchall()}
+    return {item.index: item for item in await cursor.fetchall()}
 
 
 def _points(points: Points) -> str:
@@ -96,7 +97,7 @@ def _json(value: object) -> str:
 
 
 _APPEND = """
-    WITH appended AS (
+    WITH RECURSIVE appended AS (
         INSERT INTO events
             (project_id, session_id, sequence, kind, round, item, q, strata_q, seen, loss, detail,
              at)
@@ -111,9 +112,14 @@ _APPEND = """
                point.estimate, point.lower, point.upper
         FROM json_to_recordset(%(points)s::json)
              AS point(round int, estimate float8, lower float8, upper float8)
+    ), carried AS (
+        UPDATE trajectory SET revision = %(revision)s
+        WHERE session_id = %(session_id)s AND revision < %(revision)s
+          AND round <= %(folded_before)s
     ), outdated AS (
         DELETE FROM trajectory
         WHERE session_id = %(session_id)s AND revision < %(revision)s
+          AND round > %(folded_before)s
     ), returned AS (
         DELETE FROM leases WHERE session_id = %(session_id)s AND round = ANY(%(judged)s::int[])
     ), granted AS (
@@ -137,7 +143,18 @@ _APPEND = """
             budget = %(budget)s, drawn = %(drawn)s, status = %(status)s::jsonb,
             ledger_head = %(head)s, updated_at = %(now)s
         WHERE session_id = %(session_id)s
+    ), wanted AS (
+        SELECT * FROM unnest(%(wanted)s::int[]) WITH ORDINALITY AS one(index, place)
+    ), page AS (
+        SELECT 0::bigint AS place, NULL::int AS index, NULL::text AS id, NULL::text AS payload,
+               0::bigint AS bytes
+        UNION ALL
+        SELECT wanted.place, item.*, page.bytes + coalesce(octet_length(item.payload), 0)
+        FROM page JOIN wanted ON wanted.place = page.place + 1 CROSS JOIN LATERAL (
+            SELECT index, id, payload::text AS payload FROM items
+            WHERE pool_id = %(pool_id)s AND items.index = wanted.index OFFSET 0
+        ) AS item
+        WHERE page.bytes < %(page_bytes)s
     )
-    SELECT index, id, payload FROM items
-    WHERE pool_id = %(pool_id)s AND index = ANY(%(wanted)s::int[])
+    SELECT index, id, payload FROM page WHERE place > 0
     """

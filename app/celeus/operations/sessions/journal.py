@@ -21,8 +21,8 @@ from celeus.core.certificates.chain import chain_head, chain_next
 from celeus.core.ledger import Amendment, Event, Observation, Unjudgeable
 from celeus.core.plans.plan import Plan, plan_from
 from celeus.core.pools.surrogates import scores
-from celeus.core.sessions.correction import Refold, corrected
-from celeus.core.sessions.state import State, apply, begin, replay
+from celeus.core.sessions.correction import Checkpoints, Refold, caught_up, corrected
+from celeus.core.sessions.state import State, apply, begin
 from celeus.errors import Busy
 from celeus.operations.pools.pools import load_pool
 from celeus.operations.runtime.context import Context, one_snapshot
@@ -45,7 +45,7 @@ T = TypeVar("T")
 ROUNDS_FOLDED_INLINE = 20
 """Rounds folded where every other request of the process waits for them; more take a thread."""
 ROUNDS_FOLDED_LOCKED = 2_000
-"""Events folded while the session is locked; of more, only those that come meanwhile."""
+"""Events read and folded while the session is locked; of more, a part at a time before it is."""
 ATTEMPTS = 3
 
 
@@ -95,17 +95,19 @@ class Journal:
         if self.key_id is not None:
             detail = (detail or {}) | {"key": self.key_id}
         self.slot.ahead = True
+        checkpoints = self.session.checkpoints
         if isinstance(event, Amendment):
-            self.session.state = corrected(self.plan, self.state, event, ready)
+            self.session.state = corrected(self.plan, self.state, event, ready, checkpoints)
         else:
             self.session.state = apply(self.plan, self.state, event)
+            checkpoints.note(self.state.engine, self.state.fold)
         entry = Entry(self.state.sequence, event, self.now, detail)
         self.entries.append(entry)
         if self.head is not None:
             self.head = self.session.head = chain_next(self.head, entry.record)
         if isinstance(event, Amendment):
             self.revision += 1
-            self.folded_before = 0
+            self.folded_before = min(self.folded_before, event.round - 1)
         if isinstance(event, Observation | Unjudgeable):
             self.judged.append(event.round)
             self.leases.pop(event.round, None)
@@ -171,25 +173,20 @@ async def locked(
 ) -> AsyncIterator[tuple[Journal, AsyncConnection]]:
     """The session's journal under its row lock; committed when the block ends without an error."""
     async with context.states.hold(session_id) as slot:
-        for attempt in range(ATTEMPTS):
+        attempts = 0
+        while attempts < ATTEMPTS:
             slot.session = slot.session or await rebuild(context, session_id)
+            after = slot.session.state.sequence
             async with context.transaction() as db:
                 row, rows = await locked_rows(
-                    db, context.project_id, session_id, slot.session.state.sequence
+                    db, context.project_id, session_id, after, ROUNDS_FOLDED_LOCKED
                 )
-                news = [event for event in rows if event["kind"] > 0]
-                missed = [event_from(event) for event in news]
-                restored = not await _continued(slot.session, news, row)
-                long = len(missed) > ROUNDS_FOLDED_LOCKED and attempt < ATTEMPTS - 1
-                if not restored and not long:
-                    await _catch_up(slot, missed, row["ledger_head"])
+                news = await _news(slot.session, row, rows)
+                if news is not None and not news.more:
+                    await _catch_up(slot, news)
                     yield _journal(context, session_id, slot, row, rows), db
                     return
-            if restored:
-                # The database was restored to an earlier moment: only the ledger counts.
-                slot.session = None
-            else:
-                await _catch_up(slot, missed, row["ledger_head"])
+            attempts += await _follow(slot, news)
         raise Busy("the session's ledger changed during the request; try again")
 
 
@@ -202,18 +199,21 @@ async def unlocked(
     Within the process nobody else has the state meanwhile; others may write to the ledger.
     """
     async with context.states.hold(session_id) as slot:
-        for _ in range(ATTEMPTS):
+        attempts = 0
+        while attempts < ATTEMPTS:
             slot.session = slot.session or await rebuild(context, session_id)
             async with context.transaction() as db:
                 await one_snapshot(db)
                 after = slot.session.state.sequence
-                row, rows = await rows_since(db, context.project_id, session_id, after)
-            news = [event for event in rows if event["kind"] > 0]
-            if await _continued(slot.session, news, row):
-                await _catch_up(slot, [event_from(event) for event in news], row["ledger_head"])
+                row, rows = await rows_since(
+                    db, context.project_id, session_id, after, ROUNDS_FOLDED_LOCKED
+                )
+            news = await _news(slot.session, row, rows)
+            if news is not None and not news.more:
+                await _catch_up(slot, news)
                 yield slot.session, row
                 return
-            slot.session = None
+            attempts += await _follow(slot, news)
         raise Busy("the session's ledger changed during the request; try again")
 
 
@@ -229,11 +229,14 @@ async def rebuild(context: Context, session_id: UUID) -> CachedSession:
     plan = plan_from(row["plan"])
     whole_pool = pool
 
+    checkpoints = Checkpoints()
+
     def fold() -> State:
         state = begin(plan, scores(whole_pool, plan.strategy), bytes(row["seed"]))
-        return replay(plan, state, events)
+        return caught_up(plan, state, events, checkpoints)
 
-    return CachedSession(plan, whole_pool, await asyncio.to_thread(fold), bytes(row["seed"]))
+    state = await asyncio.to_thread(fold)
+    return CachedSession(plan, whole_pool, state, bytes(row["seed"]), checkpoints=checkpoints)
 
 
 def _journal(
@@ -278,38 +281,64 @@ def _journal(
     )
 
 
-async def _continued(
-    session: CachedSession, news: list[dict[str, Any]], row: dict[str, Any]
-) -> bool:
-    """Whether the ledger still continues the events that the state was folded from.
+@dataclass(frozen=True, slots=True)
+class _News:
+    """What other processes wrote, up to the chain's ``head``, and whether there is ``more``."""
+
+    missed: list[Event]
+    head: bytes | None
+    more: bool
+
+
+async def _news(
+    session: CachedSession, row: dict[str, Any], rows: list[dict[str, Any]]
+) -> _News | None:
+    """What the ledger has beyond the state; None where it does not continue the state's events.
 
     After a restore it may be shorter, or have grown again with other events than those.
     """
+    news = [event for event in rows if event["kind"] > 0]
+    more = session.state.sequence + len(news) < row["sequence"]
     if session.state.sequence > row["sequence"]:
-        return False
+        return None
+    missed = [event_from(event) for event in news]
     if session.head is None or row["ledger_head"] is None:
-        return True
+        return _News(missed, None if more else row["ledger_head"], more)
     if len(news) > ROUNDS_FOLDED_INLINE:
         head = await asyncio.to_thread(chain_head, session.head, map(record_from, news))
     else:
         head = chain_head(session.head, map(record_from, news))
-    return bool(head == row["ledger_head"])
+    return _News(missed, head, more) if more or head == row["ledger_head"] else None
 
 
-async def _catch_up(slot: Slot, missed: list[Event], head: bytes | None) -> None:
-    """Fold what other processes wrote, up to the chain's ``head``.
+async def _follow(slot: Slot, news: _News | None) -> int:
+    """Catch up with a part of many events; forget a state that its ledger no longer continues.
+
+    How many attempts that was: a part is none, since there are only so many.
+    """
+    if news is None:
+        # The database was restored to an earlier moment: only the ledger counts.
+        slot.session = None
+        return 1
+    await _catch_up(slot, news)
+    return 0
+
+
+async def _catch_up(slot: Slot, news: _News) -> None:
+    """Fold what other processes wrote.
 
     A long fold would hold up every other request of the process; a short one is cheaper here.
     """
     session = slot.session
     if session is None:
         return
-    session.head = head
+    session.head, missed = news.head, news.missed
     if not missed:
         return
     slot.ahead = True
-    if len(missed) > ROUNDS_FOLDED_INLINE:
-        await asyncio.to_thread(replay, session.plan, session.state, missed)
+    parts = session.plan, session.state, missed, session.checkpoints
+    if len(missed) > ROUNDS_FOLDED_INLINE or any(isinstance(one, Amendment) for one in missed):
+        await asyncio.to_thread(caught_up, *parts)
     else:
-        replay(session.plan, session.state, missed)
+        caught_up(*parts)
     slot.ahead = False

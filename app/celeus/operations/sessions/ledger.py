@@ -1,5 +1,6 @@
 """Ledger rows: read them under the lock, convert rows to events and back."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from psycopg.rows import dict_row
 from sqlalchemy import RowMapping, TextClause, bindparam, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from celeus.core.canonical import canonical_json
 from celeus.core.certificates import chain
 from celeus.core.ledger import Amendment, Change, Draw, Event, Observation, Unjudgeable
 from celeus.errors import SessionNotFound
@@ -82,15 +84,17 @@ def moment(at: datetime) -> str:
 
 
 async def locked_rows(
-    db: AsyncConnection, project_id: UUID, session_id: UUID, after: int
+    db: AsyncConnection, project_id: UUID, session_id: UUID, after: int, most: int
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Lock the session's row and read what was appended since, in one round trip.
+
+    Of many events the first ``most``: the row's sequence tells whether there are more.
 
     The statements are sent together and run one after the other. The second sees what others
     committed while the first waited for the lock; a single statement would not.
     """
     raw = await raw_connection(db)
-    params = {"project_id": project_id, "session_id": session_id, "after": after}
+    params = {"project_id": project_id, "session_id": session_id, "after": after, "most": most}
     locking, looking = raw.cursor(row_factory=dict_row), raw.cursor(row_factory=dict_row)
     async with raw.pipeline():
         await locking.execute(_LOCK, params)
@@ -103,14 +107,14 @@ async def locked_rows(
 
 
 async def rows_since(
-    db: AsyncConnection, project_id: UUID, session_id: UUID, after: int
+    db: AsyncConnection, project_id: UUID, session_id: UUID, after: int, most: int
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The row of a session of this project and the events since, unlocked: ``db`` sees one moment.
 
-    The events stand among rows of kind 0 and below, as in ``locked_rows``.
+    The events are as in ``locked_rows``, and stand among rows of kind 0 and below.
     """
     raw = await raw_connection(db)
-    params = {"project_id": project_id, "session_id": session_id, "after": after}
+    params = {"project_id": project_id, "session_id": session_id, "after": after, "most": most}
     row = await (await raw.cursor(row_factory=dict_row).execute(_ROW, params)).fetchone()
     if row is None:
         raise _not_found(session_id)
@@ -129,15 +133,32 @@ async def opening_row(db: AsyncConnection, project_id: UUID, session_id: UUID) -
 
 async def events_of(db: AsyncConnection, session_id: UUID) -> list[Event]:
     """Every event so far, in order."""
-    return [event_from(row) async for row in _rows(db, session_id, MOST_EVENTS)]
+    pages = _pages(db, session_id, MOST_EVENTS)
+    return [event_from(row) async for page in pages for row in page]
 
 
-async def records_of(db: AsyncConnection, session_id: UUID, until: int) -> list[dict[str, Any]]:
-    """The events up to sequence ``until`` as the hash chain takes them."""
-    return [record_from(row) async for row in _rows(db, session_id, until)]
+async def records_of(
+    db: AsyncConnection, session_id: UUID, until: int
+) -> tuple[list[bytes], str | None]:
+    """The events up to sequence ``until`` as the hash chain takes them, and the last one's time.
+
+    Each is canonical JSON: thousands of them are a fraction of their size as objects.
+    """
+    records: list[bytes] = []
+    last = None
+    async for page in _pages(db, session_id, until):
+        records += await asyncio.to_thread(_encoded, page)
+        last = moment(page[-1]["at"])
+    return records, last
 
 
-async def _rows(db: AsyncConnection, session_id: UUID, until: int) -> AsyncIterator[dict[str, Any]]:
+def _encoded(rows: list[dict[str, Any]]) -> list[bytes]:
+    return [canonical_json(record_from(row)) for row in rows]
+
+
+async def _pages(
+    db: AsyncConnection, session_id: UUID, until: int
+) -> AsyncIterator[list[dict[str, Any]]]:
     """The ledger's rows up to sequence ``until``, read in pages to keep other requests going.
 
     Events are only ever added, so that pages read one after the other are one ledger.
@@ -148,8 +169,8 @@ async def _rows(db: AsyncConnection, session_id: UUID, until: int) -> AsyncItera
         params = {"session_id": session_id, "after": after, "until": min(after + PAGE, until)}
         cursor = await raw.cursor(row_factory=dict_row).execute(_PAGE, params)
         rows = await cursor.fetchall()
-        for row in rows:
-            yield row
+        if rows:
+            yield rows
         if len(rows) < PAGE:
             return
         after += PAGE
@@ -231,8 +252,9 @@ _LOOK = """
     SELECT -1, expires_at, NULL, round, NULL, NULL, NULL, NULL, NULL, keys, worker
     FROM leases WHERE session_id = %(session_id)s
     UNION ALL
-    SELECT kind, at, sequence, round, item, q, strata_q, seen, loss, detail, NULL
-    FROM events WHERE session_id = %(session_id)s AND sequence > %(after)s
+    (SELECT kind, at, sequence, round, item, q, strata_q, seen, loss, detail, NULL
+     FROM events WHERE session_id = %(session_id)s AND sequence > %(after)s
+     ORDER BY sequence LIMIT %(most)s)
     ORDER BY 3
     """
 _PAGE = """

@@ -18,6 +18,7 @@ from celeus.errors import (
     RoundNotHeld,
     SessionClosed,
 )
+from celeus.operations.pools.pools import Item
 from celeus.operations.runtime.context import Context
 from celeus.operations.runtime.state_cache import CachedSession
 from celeus.operations.runtime.status import announce, session_state
@@ -58,7 +59,10 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """Draws a worker holds, with their items, or the reason why there are none."""
+    """Draws a worker holds, with their items, or the reason why there are none.
+
+    Where payloads fill an answer, the rest of what the worker holds comes when these are judged.
+    """
 
     state: str
     draws: list[dict[str, Any]]
@@ -310,16 +314,17 @@ async def publish(context: Context, journal: Journal, document: dict[str, Any]) 
 
 
 def _offer(
-    journal: Journal, leases: list[Lease], items: dict[int, dict[str, Any]], *, want_draws: bool
+    journal: Journal, leases: list[Lease], items: dict[int, Item], *, want_draws: bool
 ) -> Offer:
     state = session_state(journal.lifecycle, journal.state)
     draws = [
         {
             "round": journal.shown(lease.round),
-            "item": items[journal.state.rounds[lease.round - 1].draw.item],
+            "item": items[index],
             "expires_at": moment(lease.expires_at),
         }
-        for lease in leases
+        for index, lease in zip(journal.item_indices, leases, strict=False)
+        if index in items
     ]
     if draws or state != "active" or not want_draws:
         return Offer(state, draws, None)

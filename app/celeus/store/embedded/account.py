@@ -6,6 +6,7 @@ made on the first start; otherwise it runs as whoever started the service.
 
 import os
 import pwd
+import signal
 import subprocess
 import time
 from collections.abc import Iterable
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from celeus.children import SYSTEM, Leashed
 from celeus.errors import DataFolderUnusable
 
 SYSTEM_USER = "celeus-postgres"
@@ -29,20 +31,31 @@ class Account:
     gid: int
     switch: bool
 
-    def popen(self, command: list[str], folder: Path, log: int) -> subprocess.Popen[bytes]:
-        """Start a command under this account, in `folder`, with its output to `log`.
+    def leashed(
+        self,
+        command: list[str],
+        folder: Path,
+        log: Path,
+        signal_number: signal.Signals,
+        **terms: Any,  # noqa: ANN401 -- those of `Leashed`
+    ) -> Leashed:
+        """Start a command under this account, in `folder`; its output goes to the end of `log`.
 
-        It gets its own session: a Ctrl-C on the terminal is for the service, which still has
-        connections to close. It inherits no PG* variables, which would change its settings.
+        It ends with this process. It inherits no PG* variables, which would change its settings.
         """
-        return subprocess.Popen(  # noqa: S603 -- the program is the wheel's, by its full path
-            command, stdout=log, stderr=log, start_new_session=True, **self._terms(folder)
-        )
+        with log.open("ab") as output:
+            terms |= {"stdout": output, "stderr": output}
+            return Leashed(command, signal_number, **terms, **self._terms(folder))
 
     def run(self, command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
         """Run a command to its end under this account."""
-        return subprocess.run(  # noqa: S603 -- the program is the wheel's, by its full path
-            command, capture_output=True, text=True, check=False, **self._terms(folder)
+        return subprocess.run(  # noqa: S603 -- fixed arguments
+            command,
+            capture_output=True,
+            text=True,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            **self._terms(folder),
         )
 
     def _terms(self, folder: Path) -> dict[str, Any]:
@@ -50,8 +63,7 @@ class Account:
         switched = {"user": self.uid, "group": self.gid, "extra_groups": []}
         return {
             "cwd": folder,
-            "env": {"PATH": os.defpath, "LC_ALL": "C"},
-            "stdin": subprocess.DEVNULL,
+            "env": SYSTEM,
             **(switched if self.switch else {}),
         }
 
@@ -124,7 +136,7 @@ def _make() -> pwd.struct_passwd:
     for _attempt in range(5):
         try:
             result = subprocess.run(  # noqa: S603 -- fixed arguments
-                command, capture_output=True, text=True, check=False
+                command, capture_output=True, text=True, check=False, env=SYSTEM, cwd="/"
             )
             reason = result.stderr.strip()
         except OSError as error:

@@ -1,10 +1,9 @@
 """Detect a running PostgreSQL server by the `postmaster.pid` of its data folder."""
 
-import logging
 import os
 import subprocess
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
@@ -18,8 +17,6 @@ DATABASE = "celeus"
 _START_SECONDS = 120.0
 _ANSWER_SECONDS = 30.0
 _LOOK_SECONDS = 0.02
-
-_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -50,32 +47,29 @@ class Postmaster:
 
 
 def left_over(cluster: Path) -> Postmaster | None:
-    """The server that a killed process left running, once it answers; or none."""
-    postmaster = Postmaster.read(cluster)
-    if postmaster is None or not alive(postmaster.pid):
-        return None
-    if _elsewhere(postmaster.pid, cluster):
-        # The machine or container restarted and another program got the number
-        (cluster / "postmaster.pid").unlink(missing_ok=True)
-        return None
+    """The server of this cluster that a service which was killed left running, or none.
+
+    Refuses with `DataFolderBusy`, naming the process, when it is not known to be PostgreSQL.
+    """
     deadline = time.monotonic() + _ANSWER_SECONDS
-    while time.monotonic() < deadline:
-        postmaster = Postmaster.read(cluster)
-        if postmaster is None or not alive(postmaster.pid):
+    while (postmaster := Postmaster.read(cluster)) is not None and alive(postmaster.pid):
+        folder = _working_folder(postmaster.pid)
+        if folder is not None and folder != cluster.resolve():
+            # The machine or container restarted and another program got the number
+            (cluster / "postmaster.pid").unlink(missing_ok=True)
             return None
-        if postmaster.ready and _answers(postmaster, cluster):
-            _logger.info(
-                "adopting the PostgreSQL left over in %s (process %d)", cluster, postmaster.pid
-            )
+        if folder is not None or (postmaster.ready and _answers(postmaster, cluster)):
             return postmaster
+        if time.monotonic() > deadline:
+            raise DataFolderBusy(
+                f"process {postmaster.pid} holds {cluster} and does not answer; end it, or remove "
+                "postmaster.pid there if that process is not PostgreSQL",
+                field="data_dir",
+                value=str(cluster),
+                pid=str(postmaster.pid),
+            )
         time.sleep(_LOOK_SECONDS)
-    raise DataFolderBusy(
-        f"process {postmaster.pid} holds {cluster} and does not answer; end it, or remove "
-        "postmaster.pid there if that process is not PostgreSQL",
-        field="data_dir",
-        value=str(cluster),
-        pid=str(postmaster.pid),
-    )
+    return None
 
 
 def answering(cluster: Path) -> Postmaster | None:
@@ -97,16 +91,19 @@ def alive(process: int) -> bool:
     except PermissionError:
         # Another user's: not a server this user has started
         return False
+    with suppress(OSError, IndexError):
+        # Where this can be read: one that has ended and that nobody has asked for its status
+        state = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
+        return state.rpartition(")")[2].split()[0] not in {"Z", "X"}
     return True
 
 
-def _elsewhere(process: int, cluster: Path) -> bool:
-    """Whether this process certainly is no server of the cluster: a server works inside it."""
+def _working_folder(process: int) -> Path | None:
+    """Where a process works, which a server does in its cluster; None where nobody tells."""
     try:
-        return Path(f"/proc/{process}/cwd").readlink() != cluster.resolve()
+        return Path(f"/proc/{process}/cwd").readlink()
     except OSError:
-        # No such file system here, or not allowed to look
-        return False
+        return None
 
 
 def _answers(server: Postmaster, cluster: Path) -> bool:
@@ -118,15 +115,18 @@ def _answers(server: Postmaster, cluster: Path) -> bool:
     return row is not None and Path(row[0]).resolve() == cluster.resolve()
 
 
-def await_ready(cluster: Path, child: subprocess.Popen[bytes]) -> Postmaster:
-    """Wait until the server takes connections; refuse with its own words when it gives up."""
+def await_ready(cluster: Path, child: subprocess.Popen[bytes], log: Path, start: int) -> Postmaster:
+    """Wait until the server takes connections.
+
+    Refuses when it gives up, with its own words: what it wrote to ``log`` behind byte ``start``.
+    """
     deadline = time.monotonic() + _START_SECONDS
     while child.poll() is None and time.monotonic() < deadline:
         postmaster = Postmaster.read(cluster)
         if postmaster is not None and postmaster.pid == child.pid and postmaster.ready:
             return postmaster
         time.sleep(_LOOK_SECONDS)
-    words = (cluster.parent / "postgres.log").read_text(errors="replace")[-1000:]
+    words = log.read_bytes()[start:][-1000:].decode(errors="replace").strip()
     raise DataFolderUnusable(
         f"PostgreSQL did not start in {cluster}: {words}", field="data_dir", value=str(cluster)
     )

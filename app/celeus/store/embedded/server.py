@@ -1,8 +1,8 @@
 """A private, real PostgreSQL for the quick start and the tests.
 
 Its programs come out of a wheel; it listens on a socket in a folder that only its own user and
-root may pass, and on no port. `postgres` starts it and stops it on every exit; a server left
-over by a kill is adopted by the next start.
+root may pass, and on no port. `postgres` starts it and stops it on every exit; however the process
+that started it ends, the server ends with it.
 
 The wheel's own Python interface is not used: it widens the modes of existing folders, keeps a
 lock shared by all users of the machine, and stops servers by counting handles.
@@ -14,9 +14,9 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from importlib.util import find_spec
@@ -27,12 +27,12 @@ import psycopg
 
 from celeus.errors import DataFolderBusy, DataFolderUnusable
 from celeus.store.embedded.account import Account, account
+from celeus.store.embedded.keeper import STOP, Keeper
 from celeus.store.embedded.pid_file import (
     DATABASE,
     Postmaster,
     alive,
     answering,
-    await_ready,
     left_over,
 )
 
@@ -43,7 +43,8 @@ UPGRADED = "postgres.upgraded"
 _SOCKET = ".s.PGSQL.5432"
 # The shortest limit among the systems the wheel is built for, its final zero byte included
 _SOCKET_PATH_BYTES = 104
-_STOP_SECONDS = 60
+_END_SECONDS = 10.0
+_LOOK_SECONDS = 0.02
 
 _INITDB = [
     "--username=postgres",
@@ -62,14 +63,15 @@ _logger = logging.getLogger(__name__)
 
 @contextmanager
 def postgres(
-    data_dir: Path, *, durable: bool = True, programs: Path | None = None
+    data_dir: Path, *, durable: bool = True, keep: bool = False, programs: Path | None = None
 ) -> Iterator[str]:
     """Run the private PostgreSQL of a folder; every process of this user can use its address.
 
     Refuses with `DataFolderBusy` while another process runs it, and with `DataFolderUnusable`
     when the folder cannot hold it. Without `durable` a crash of the machine may lose data, which
-    suits tests only. Stops on SIGTERM and SIGHUP too where those were not handled. ``programs`` of
-    another version serve the cluster of that version.
+    suits tests only. With `keep` it is started again when it ends by itself; where that cannot be
+    done, this process gets SIGTERM. Stops on SIGTERM and SIGHUP too where those were not handled.
+    `programs` of another version serve the cluster of that version.
     """
     folder = data_dir.absolute()
     owner = account()
@@ -78,23 +80,28 @@ def postgres(
     existing = next(step for step in (folder, *folder.parents) if step.exists())
     owner.require_passage([existing, programs / "postgres"])
     _make_folder(folder)
-    with hold(folder):
+    with _leaving_on_signals(), hold(folder) as lock:
         cluster = folder / "postgres"
-        _ensure_cluster(cluster, owner, programs, version)
+        finish_upgrade(cluster)
+        _ensure_cluster(cluster, owner, programs, lock)
+        require_version(cluster, version)
+        _end_left_over(cluster)
+        sockets = _socket_folder(cluster, owner)
+        keeper = _keeper(cluster, owner, programs, sockets, [] if durable else _FORGETFUL)
         starter = os.getpid()
-        with _leaving_on_signals():
-            child: subprocess.Popen[bytes] | None = None
-            try:
-                running = left_over(cluster)
-                if running is None:
-                    child = _launch(cluster, owner, programs, [] if durable else _FORGETFUL)
-                    running = await_ready(cluster, child)
-                _ensure_database(running)
-                yield running.url()
-            finally:
-                # A fork of this process must not stop what it did not start
-                if os.getpid() == starter:
-                    _stop(cluster, owner, programs, child)
+        try:
+            server = keeper.start()
+            _ensure_database(server)
+            if keep:
+                keeper.keep()
+            yield server.url()
+        finally:
+            # A fork of this process must not stop what it did not start
+            if os.getpid() == starter:
+                keeper.stop()
+                if sockets != cluster:
+                    with suppress(OSError):
+                        sockets.rmdir()
 
 
 def pid(data_dir: Path) -> int | None:
@@ -188,8 +195,11 @@ def _make_folder(folder: Path) -> None:
 
 
 @contextmanager
-def hold(folder: Path) -> Iterator[None]:
-    """Hold the folder for this process; the kernel lets go when the process ends, however."""
+def hold(folder: Path) -> Iterator[int]:
+    """Hold the folder for this process; the kernel lets go when the process ends, however.
+
+    Gives the open lock, which is held as long as any process has it open.
+    """
     try:
         lock = os.open(folder / "serve.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
@@ -197,27 +207,40 @@ def hold(folder: Path) -> Iterator[None]:
             f"the data folder is not writable: {error}", field="data_dir", value=str(folder)
         ) from error
     try:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            holder = os.pread(lock, 32, 0).decode().strip() or "unknown"
-            raise DataFolderBusy(
-                f"process {holder} already serves from {folder}; stop it, or choose another "
-                "data folder (CELEUS_DATA_DIR)",
-                field="data_dir",
-                value=str(folder),
-                pid=holder,
-            ) from error
+        _take(lock, folder)
         os.ftruncate(lock, 0)
         os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
-        yield
+        yield lock
     finally:
         os.close(lock)
 
 
-def _ensure_cluster(cluster: Path, owner: Account, programs: Path, version: str) -> None:
-    """Make the cluster on the first start, all or nothing; refuse one that is not ours."""
-    finish_upgrade(cluster)
+def _take(lock: int, folder: Path) -> None:
+    """Take the lock; what a process that was killed had started is given time to end, too."""
+    deadline = time.monotonic() + _END_SECONDS
+    while True:
+        try:
+            return fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            holder = os.pread(lock, 32, 0).decode().strip() or "unknown"
+            killed = holder.isdigit() and not alive(int(holder))
+            if not killed or time.monotonic() > deadline:
+                who = f"what process {holder} started still runs" if killed else ""
+                raise DataFolderBusy(
+                    f"{who or f'process {holder} already serves'} from {folder}; stop it, or "
+                    "choose another data folder (CELEUS_DATA_DIR)",
+                    field="data_dir",
+                    value=str(folder),
+                    pid=holder,
+                ) from error
+        time.sleep(_LOOK_SECONDS)
+
+
+def _ensure_cluster(cluster: Path, owner: Account, programs: Path, lock: int) -> None:
+    """Make the cluster on the first start, all or nothing; refuse one that is not ours.
+
+    Until it is made its maker has the lock, too: nobody else begins while it is at work.
+    """
     if cluster.exists():
         if not owner.owns(cluster):
             raise DataFolderUnusable(
@@ -226,33 +249,54 @@ def _ensure_cluster(cluster: Path, owner: Account, programs: Path, version: str)
                 field="data_dir",
                 value=str(cluster),
             )
-        require_version(cluster, version)
         return
     unfinished = cluster.with_name("postgres.new")
     if unfinished.exists():
         shutil.rmtree(unfinished)
     unfinished.mkdir(mode=0o700)
     owner.give(unfinished)
-    result = owner.run([str(programs / "initdb"), *_INITDB, "-D", str(unfinished)], unfinished)
-    if result.returncode:
-        raise DataFolderUnusable(
-            f"initdb failed: {result.stderr.strip()[-1000:]}", field="data_dir", value=str(cluster)
-        )
+    log = cluster.with_name("initdb.log")
+    log.write_bytes(b"")
+    command = [str(programs / "initdb"), *_INITDB, "-D", str(unfinished)]
+    maker = owner.leashed(command, unfinished, log, signal.SIGKILL, family=True, pass_fds=(lock,))
+    status = maker.wait()
+    maker.release()
+    words = log.read_text(errors="replace").strip()[-1000:]
+    log.unlink()
+    if status:
+        raise DataFolderUnusable(f"initdb failed: {words}", field="data_dir", value=str(cluster))
     unfinished.rename(cluster)
 
 
-def _launch(
-    cluster: Path, owner: Account, programs: Path, options: list[str]
-) -> subprocess.Popen[bytes]:
-    """Start the server; it writes its own log beside the cluster."""
+def _end_left_over(cluster: Path) -> None:
+    """End a server that a killed service left running, and say so: its leash was cut, or had none.
+
+    It is not taken over: it may have been told to end a moment ago, and it is nobody's child.
+    """
+    server = left_over(cluster)
+    if server is None:
+        return
+    _logger.warning("ending the PostgreSQL left over in %s (process %d)", cluster, server.pid)
+    for number, seconds in STOP:
+        with suppress(ProcessLookupError):
+            os.kill(server.pid, number)
+        deadline = time.monotonic() + (seconds or _END_SECONDS)
+        while alive(server.pid) and time.monotonic() < deadline:
+            time.sleep(_LOOK_SECONDS)
+
+
+def _keeper(
+    cluster: Path, owner: Account, programs: Path, sockets: Path, options: list[str]
+) -> Keeper:
+    """Whoever starts the server and keeps it running; its log is written beside the cluster."""
     command = [
         str(programs / "postgres"),
-        *("-D", str(cluster), "-k", str(_socket_folder(cluster, owner))),
+        *("-D", str(cluster), "-k", str(sockets)),
         *("-c", "listen_addresses=", "-c", "max_connections=200"),
         *options,
     ]
-    with (cluster.parent / "postgres.log").open("ab") as log:
-        return owner.popen(command, cluster, log.fileno())
+    log = cluster.with_name("postgres.log")
+    return Keeper(cluster, log, lambda: owner.leashed(command, cluster, log, signal.SIGINT))
 
 
 def _socket_folder(cluster: Path, owner: Account) -> Path:
@@ -268,29 +312,6 @@ def _ensure_database(server: Postmaster) -> None:
     with closing(psycopg.connect(server.url("postgres"), autocommit=True)) as db:
         if db.execute("SELECT FROM pg_database WHERE datname = %s", [DATABASE]).fetchone() is None:
             db.execute(f"CREATE DATABASE {DATABASE}")
-
-
-def _stop(
-    cluster: Path, owner: Account, programs: Path, child: subprocess.Popen[bytes] | None
-) -> None:
-    """Stop the server: connections are closed, what was committed is on disk."""
-    postmaster = Postmaster.read(cluster)
-    stop = [str(programs / "pg_ctl"), "stop", "-D", str(cluster), "-w", "-t", str(_STOP_SECONDS)]
-    if (
-        owner.run([*stop, "-m", "fast"], cluster).returncode
-        and postmaster
-        and alive(postmaster.pid)
-    ):
-        _logger.warning("PostgreSQL does not stop in %d s; stopping it at once", _STOP_SECONDS)
-        owner.run([*stop, "-m", "immediate"], cluster)
-    if child is not None:
-        if postmaster is None and child.poll() is None:
-            # It never came as far as writing its file
-            child.terminate()
-        child.wait(_STOP_SECONDS)
-    if postmaster is not None and postmaster.socket_folder != cluster:
-        with suppress(OSError):
-            postmaster.socket_folder.rmdir()
 
 
 @contextmanager

@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
-from alembic import command
+from alembic import command, op
 from alembic.config import Config
 from alembic.script import ScriptDirectory
+from alembic.util import CommandError
+from sqlalchemy import text
 
 SCRIPTS = Path(__file__).parent
 
@@ -38,3 +40,11 @@ def upgrade(url: str) -> None:
     Blocking: call it from a thread where a loop runs.
     """
     command.upgrade(configuration(url), "head")
+
+
+def refuse_to_lose(what: str, rows: str) -> None:
+    """In a way back: refuse it where there are such ``rows`` (a table and its condition)."""
+    found = text(f"SELECT EXISTS (SELECT FROM {rows})")  # noqa: S608 -- written in a migration
+    if op.get_bind().execute(found).scalar_one():
+        message = f"this way back would lose {what}; restore the backup of before instead"
+        raise CommandError(message)

@@ -23,6 +23,7 @@ class Report:
     claim: Claim
     seed: int
     runs: Sequence[Run]
+    ahead: int = 1
 
     @property
     def risk(self) -> float:
@@ -86,6 +87,7 @@ class Report:
             "alpha": self.claim.alpha,
             "precision": self.claim.precision,
             "seed": self.seed,
+            "ahead": self.ahead,
             "runs": len(self.runs),
             "pool_risk": self.risk,
             "labels": self.labels,

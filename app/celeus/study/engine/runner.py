@@ -17,11 +17,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from multiprocessing import connection, get_context, parent_process
+from multiprocessing import get_context
 from pathlib import Path
-from threading import Thread
 from typing import Any, TypeVar
 
+from celeus.children import end_with_parent
 from celeus.core.plans.plan import METHOD_VERSION
 from celeus.errors import InvalidValue
 from celeus.study.engine.rows import Rows, Values
@@ -113,7 +113,7 @@ def _run(
     if workers == 1:
         yield from ((job, series.run(job)) for job in jobs)
         return
-    executor = ProcessPoolExecutor(workers, get_context("spawn"), initializer=_end_with_parent)
+    executor = ProcessPoolExecutor(workers, get_context("spawn"), initializer=end_with_parent)
     # Every process has its own work: threads of a matrix product would only stand in their way.
     before = {name: os.environ.get(name) for name in THREADS}
     os.environ.update(dict.fromkeys(THREADS, "1"))
@@ -127,20 +127,6 @@ def _run(
             os.environ.pop(name)
             if value is not None:
                 os.environ[name] = value
-
-
-def _end_with_parent() -> None:
-    """A worker whose parent was killed would wait for its next job for ever."""
-    parent = parent_process()
-    if parent is None:
-        return
-    sentinel = parent.sentinel
-
-    def end() -> None:
-        connection.wait([sentinel])
-        os._exit(1)
-
-    Thread(target=end, daemon=True).start()
 
 
 @contextmanager

@@ -91,17 +91,24 @@ def opened(truth: Truth, policy: Policy, claim: Claim, seed: bytes) -> tuple[Pla
     return plan, begin(plan, scores, seed)
 
 
-def simulate(
-    truth: Truth, policy: Policy, claim: Claim, seed: bytes, risk: float | None = None
+def simulate(  # noqa: PLR0913 -- a session, and how it is judged
+    truth: Truth,
+    policy: Policy,
+    claim: Claim,
+    seed: bytes,
+    risk: float | None = None,
+    *,
+    ahead: int = 1,
 ) -> tuple[Run, State]:
     """Judge items of ``truth`` until the claim is met, the budget spent or the pool exhausted.
 
-    ``risk`` is the value the interval must hold (default: the pool risk).
+    ``risk`` is the value the interval must hold (default: the pool risk); ``ahead`` draws are out
+    at once.
     """
     plan, state = opened(truth, policy, claim, seed)
     true_risk = float(truth.loss.mean()) if risk is None else risk
     began = time.process_time()
-    for _ in rounds(plan, state, truth.loss_of):
+    for _ in rounds(plan, state, truth.loss_of, ahead=ahead):
         pass
     seconds = time.process_time() - began
     interval = state.interval

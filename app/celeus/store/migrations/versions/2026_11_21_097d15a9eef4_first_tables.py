@@ -11,6 +11,8 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects import postgresql
 
+from celeus.store.migrations import refuse_to_lose
+
 revision = "097d15a9eef4"
 down_revision = None
 branch_labels = None
@@ -241,6 +243,7 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     op.execute("SET LOCAL lock_timeout = '4s'")
+    refuse_to_lose("pools and sessions", "pools")
     op.drop_table("trajectory")
     op.drop_table("leases")
     op.drop_index(

@@ -8,6 +8,8 @@ Written: 2026-11-21 16:18:40.208115
 import sqlalchemy as sa
 from alembic import op
 
+from celeus.store.migrations import refuse_to_lose
+
 revision = "2f8e5ac06d91"
 down_revision = "c4e9b2075f18"
 branch_labels = None
@@ -22,4 +24,5 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     op.execute("SET LOCAL lock_timeout = '4s'")
+    refuse_to_lose("names of sessions", "sessions WHERE name IS NOT NULL")
     op.drop_column("sessions", "name")

@@ -9,6 +9,8 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects import postgresql
 
+from celeus.store.migrations import refuse_to_lose
+
 revision = "5d2c7e81b0a4"
 down_revision = "097d15a9eef4"
 branch_labels = None
@@ -83,6 +85,9 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     op.execute("SET LOCAL lock_timeout = '4s'")
+    refuse_to_lose("keys", "keys")
+    refuse_to_lose("certificates", "certificates")
+    refuse_to_lose("hash chains", "sessions WHERE ledger_head IS NOT NULL")
     op.drop_column("sessions", "ledger_head")
     op.drop_table("certificates")
     op.drop_index(op.f("idempotency_created_at_idx"), table_name="idempotency")

@@ -8,6 +8,8 @@ Written: 2026-11-21 16:14:02.512690
 import sqlalchemy as sa
 from alembic import op
 
+from celeus.store.migrations import refuse_to_lose
+
 revision = "8a41f6c3d27e"
 down_revision = "5d2c7e81b0a4"
 branch_labels = None
@@ -83,5 +85,7 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     op.execute("SET LOCAL lock_timeout = '4s'")
+    refuse_to_lose("browsers that are signed in", "browser_sessions")
+    refuse_to_lose("links that sign in", "invitations WHERE used_at IS NULL")
     op.drop_table("invitations")
     op.drop_table("browser_sessions")

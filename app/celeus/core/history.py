@@ -1,0 +1,45 @@
+"""A history: what was learnt, by how many rounds it was learnt from.
+
+A round bets with what was known when it was drawn, and rounds are drawn ahead of losses. So what
+has been learnt is kept as it was after every round, back to the oldest that a draw still out rests
+on; with nothing out that is one value.
+"""
+
+from collections import deque
+from typing import Generic, Self, TypeVar
+
+T = TypeVar("T")
+
+
+class History(Generic[T]):
+    """Values after 0, 1, 2, ... rounds; the oldest are forgotten as rounds cease to need them."""
+
+    __slots__ = ("_forgotten", "_values")
+
+    def __init__(self, *values: T, forgotten: int = 0) -> None:
+        self._forgotten = forgotten
+        self._values = deque(values)
+
+    @property
+    def newest(self) -> T:
+        """The value after the last round."""
+        return self._values[-1]
+
+    def append(self, value: T) -> None:
+        """Add the value after the next round."""
+        self._values.append(value)
+
+    def after(self, rounds: int) -> T:
+        """The value after this many rounds; forgets those before, which nothing asks for again."""
+        if not 0 <= rounds - self._forgotten < len(self._values):
+            last = self._forgotten + len(self._values) - 1
+            message = f"nothing is kept after {rounds} rounds, only {self._forgotten} to {last}"
+            raise ValueError(message)
+        while self._forgotten < rounds:
+            self._values.popleft()
+            self._forgotten += 1
+        return self._values[0]
+
+    def copy(self) -> Self:
+        """An independent history with the same values."""
+        return type(self)(*self._values, forgotten=self._forgotten)
