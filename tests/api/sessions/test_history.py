@@ -10,6 +10,7 @@ from fastapi import FastAPI
 from httpx import AsyncClient
 
 from celeus.operations.runtime import concurrency
+from celeus.operations.sessions import history
 from celeus.settings import Settings
 from tests.clients import serving
 from tests.factories import drawn, judged, known_pool, labelled, opened
@@ -115,6 +116,32 @@ async def test_a_position_nobody_gave_out_is_refused(client: AsyncClient, positi
     session = await opened(client, await known_pool(client, 10))
     answer = await client.get(f"/v1/sessions/{session}/stream", headers={"Last-Event-ID": position})
     assert answer.status_code == 422
+
+
+async def test_a_page_of_the_ledger_is_bounded_in_bytes(
+    client: AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reason may have 2 000 characters, each six bytes long: ten thousand were 58 MiB."""
+    monkeypatch.setattr(history, "PAGE_BYTES", 30_000)
+    session = await opened(client, await known_pool(client))
+    path = f"/v1/sessions/{session}"
+    for draw in (await drawn(client, session, count=6))["draws"]:
+        body = {"round": draw["round"], "unjudgeable": "\x01" * 2_000, "worker": "ada"}
+        assert (await client.post(f"{path}/observe", json=body)).status_code == 200
+    sequences: list[int] = []
+    after, sizes = 0, []
+    while after is not None:
+        answer = await client.get(f"{path}/ledger", params={"after": after, "limit": 100})
+        page = answer.json()
+        sizes.append(len(answer.content))
+        sequences += [entry["sequence"] for entry in page["data"]]
+        after = page["next"]
+    assert sequences == list(range(1, 13))
+    assert len(sizes) > 2
+    assert max(sizes) < 40_000
+    monkeypatch.setattr(history, "PAGE_BYTES", 1)
+    answer = await client.get(f"{path}/ledger", params={"after": 10})
+    assert [entry["sequence"] for entry in answer.json()["data"]] == [11]
 
 
 async def test_the_ledger_is_paged_and_says_who_did_what(client: AsyncClient) -> None:

@@ -103,11 +103,8 @@ async def get_ledger(
     limit: Annotated[int, Query(ge=1, le=10_000)] = 1_000,
 ) -> dict[str, Any]:
     """Append-only: a page once read never changes."""
-    found = await history.ledger(context, session_id, after, limit)
-    return {
-        "data": [_entry(row) for row in found],
-        "next": found[-1]["sequence"] if len(found) == limit else None,
-    }
+    rows, last = await history.ledger(context, session_id, after, limit)
+    return {"data": [_entry(row) for row in rows], "next": last}
 
 
 def _entry(row: dict[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.errors import SessionNotFound
+from celeus.operations.pools.pools import PAGE_BYTES
 from celeus.operations.runtime.context import Context, one_snapshot
 
 
@@ -34,12 +35,18 @@ async def trajectory(
 
 async def ledger(
     context: Context, session_id: UUID, after: int, limit: int
-) -> list[dict[str, Any]]:
-    """Events after sequence ``after``, in order."""
+) -> tuple[list[dict[str, Any]], int | None]:
+    """Events after sequence ``after``, in order, and the last one's sequence if more may follow.
+
+    At most ``limit`` events and ``PAGE_BYTES``, but one at least.
+    """
     async with context.transaction() as db:
         await document_of(db, context.project_id, session_id)
-        params = {"session_id": session_id, "after": after, "limit": limit}
-        return [dict(row) for row in (await db.execute(_LEDGER, params)).mappings()]
+        params = {"session_id": session_id, "after": after, "limit": limit, "most": PAGE_BYTES}
+        rows = [dict(row) for row in (await db.execute(_LEDGER, params)).mappings()]
+    selected = [row.pop("selected") for row in rows]
+    whole = len(rows) < limit and selected[:1] == [len(rows)]
+    return rows, None if whole or not rows else rows[-1]["sequence"]
 
 
 async def news(
@@ -90,10 +97,18 @@ _TRAJECTORY = text(
 )
 _LEDGER = text(
     """
+    WITH page AS (
+        SELECT sequence, kind, round, item, q, strata_q, seen, loss, detail, at FROM events
+        WHERE session_id = :session_id AND sequence > :after ORDER BY sequence LIMIT :limit
+    ), sized AS (
+        SELECT *, count(*) OVER () AS selected, row_number() OVER (ORDER BY sequence) AS place,
+            sum(coalesce(octet_length(CAST(detail AS text)), 0)
+                + 2 * coalesce(octet_length(strata_q), 0)) OVER (ORDER BY sequence) AS bytes
+        FROM page
+    )
     SELECT sequence, kind, round, item, q, encode(strata_q, 'hex') AS strata_q, seen, loss, detail,
-           at
-    FROM events
-    WHERE session_id = :session_id AND sequence > :after ORDER BY sequence LIMIT :limit
+           at, selected
+    FROM sized WHERE place = 1 OR bytes <= :most ORDER BY sequence
     """
 )
 _NEWS = text(
