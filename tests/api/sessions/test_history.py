@@ -9,7 +9,6 @@ import pytest
 from fastapi import FastAPI
 from httpx import AsyncClient
 
-from celeus.operations.runtime import concurrency
 from celeus.operations.sessions import history
 from celeus.settings import Settings
 from tests.clients import serving
@@ -71,7 +70,7 @@ def streams(app: FastAPI) -> int:
 async def test_a_key_has_so_many_streams_at_once_and_each_gives_its_place_back(
     client: AsyncClient, app: FastAPI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(concurrency, "STREAMS_OF_A_KEY", 2)
+    monkeypatch.setattr(app.state.context.gates.streams, "_limit", 2)
     session = await opened(client, await known_pool(client))
     watched = [asyncio.create_task(streamed(client, session)) for _ in range(2)]
     async with asyncio.timeout(60):
