@@ -28,7 +28,7 @@ def client_of(url: str, keep: int | None = None) -> AsyncClient:
     """How every test of faults speaks to a server; ``keep`` bounds the connections kept open."""
     return AsyncClient(
         base_url=url,
-        timeout=30,
+        timeout=60,
         headers=bearer(),
         limits=httpx.Limits(max_keepalive_connections=keep),
         # Nothing here is encrypted; to prepare for it costs more than a request
