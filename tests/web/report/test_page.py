@@ -268,7 +268,7 @@ async def test_a_claim_about_a_population_names_what_it_rests_on(client: AsyncCl
         await labelled(client, session, pool, 40)
     page = await report(client, sampled)
     assert "on all items of the kind these 600 were taken from" in page.text
-    assert "The pool is an iid sample of the population the claim speaks of." in page.text
+    assert "The pool is an iid sample of the population the claim speaks of" in page.text
     page = await report(client, vouched)
     assert "vouches that the two differ by at most 0.02" in page.text
     assert f"The reason given: {HOSTILE}" in page.text
