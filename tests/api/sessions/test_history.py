@@ -128,7 +128,8 @@ async def test_a_page_of_the_ledger_is_bounded_in_bytes(
         body = {"round": draw["round"], "unjudgeable": "\x01" * 2_000, "worker": "ada"}
         assert (await client.post(f"{path}/observe", json=body)).status_code == 200
     sequences: list[int] = []
-    after, sizes = 0, []
+    after: int | None = 0
+    sizes: list[int] = []
     while after is not None:
         answer = await client.get(f"{path}/ledger", params={"after": after, "limit": 100})
         page = answer.json()
