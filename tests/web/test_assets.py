@@ -40,6 +40,28 @@ async def test_a_file_is_kept_for_ever_under_the_name_of_its_version(
     assert 'method="GET",route="/static/{version}/{path:path}",status="200"' in told
 
 
+async def test_a_file_is_packed_once_however_often_it_is_asked_for(
+    visiting: Visiting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Packed anew, the largest file kept a worker busy for 0.07 s, with no key."""
+    tries: list[int] = []
+
+    def counted(content: bytes, *, mtime: float) -> bytes:
+        tries.append(len(content))
+        return compress(content, mtime=mtime)
+
+    compress = gzip.compress
+    monkeypatch.setattr(gzip, "compress", counted)
+    async with visiting() as anybody:
+        for version in "abc":
+            url = f"/static/{version}/vendor/redoc/redoc.standalone.js"
+            answer = await anybody.get(url, headers={"Accept-Encoding": "gzip"})
+            assert answer.headers["Content-Encoding"] == "gzip"
+            part = await anybody.get(url, headers={"Range": "bytes=0-9"})
+            assert (part.status_code, len(part.content)) == (206, 10)
+    assert tries == [len(answer.content)]
+
+
 async def test_a_page_of_another_version_gets_the_file_and_does_not_keep_it(
     visiting: Visiting,
 ) -> None:

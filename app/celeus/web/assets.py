@@ -1,12 +1,13 @@
 """Static files under a digest of them all, which browsers keep for ever."""
 
+import gzip
 import hashlib
 import os
 from pathlib import Path
 
 from starlette.applications import Starlette
-from starlette.middleware.gzip import GZipMiddleware
-from starlette.responses import Response
+from starlette.datastructures import Headers
+from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 from starlette.staticfiles import PathLike, StaticFiles
 from starlette.types import Scope
@@ -28,6 +29,7 @@ class Assets(StaticFiles):
     def __init__(self, folder: Path = FOLDER) -> None:
         super().__init__(directory=folder)
         self._folder = folder
+        self._packed: dict[tuple[str, int], bytes] = {}
         digest = hashlib.sha256()
         for path in sorted(path for path in folder.rglob("*") if path.is_file()):
             content = hashlib.sha256(path.read_bytes()).hexdigest()
@@ -44,6 +46,15 @@ class Assets(StaticFiles):
         """The path behind the version: while versions change, a page may name another."""
         return ICON_FILE if scope["path"] == ICON else super().get_path(scope).partition("/")[2]
 
+    def lookup_path(self, path: str) -> tuple[str, os.stat_result | None]:
+        """Find a file, and pack it the first time: in a thread, as packing takes long."""
+        full_path, stat_result = super().lookup_path(path)
+        if stat_result is not None and Path(full_path).is_file():
+            key = full_path, stat_result.st_mtime_ns
+            if key not in self._packed and stat_result.st_size >= LEAST_PACKED_BYTES:
+                self._packed[key] = gzip.compress(Path(full_path).read_bytes(), mtime=0)
+        return full_path, stat_result
+
     def file_response(
         self,
         full_path: PathLike,
@@ -55,6 +66,15 @@ class Assets(StaticFiles):
         # What the metrics count it under
         scope["route"] = self
         answer = super().file_response(full_path, stat_result, scope, status_code)
+        headers = Headers(scope=scope)
+        packed = self._packed.get((str(full_path), stat_result.st_mtime_ns))
+        whole = isinstance(answer, FileResponse) and "Range" not in headers
+        if packed is not None and whole and "gzip" in headers.get("Accept-Encoding", ""):
+            kept = {name: answer.headers[name] for name in ("ETag", "Last-Modified")}
+            media_type = answer.headers["Content-Type"]
+            answer = Response(packed, status_code, kept, media_type)
+            answer.headers["Content-Encoding"] = "gzip"
+        answer.headers["Vary"] = "Accept-Encoding"
         current = scope["path"].startswith(f"{PREFIX}/{self.version}/")
         cache_control = f"public, max-age={KEPT_SECONDS}, immutable" if current else "no-store"
         # Weak, since it may be sent packed and unpacked
@@ -67,6 +87,5 @@ class Assets(StaticFiles):
 
 def serve(app: Starlette, assets: Assets) -> None:
     """Answer with the files under their addresses, packed where that is worth it."""
-    compressed = GZipMiddleware(assets, minimum_size=LEAST_PACKED_BYTES)
-    app.mount(PREFIX, compressed)
-    app.router.routes.append(Route(ICON, compressed))
+    app.mount(PREFIX, assets)
+    app.router.routes.append(Route(ICON, assets))
