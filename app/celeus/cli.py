@@ -17,6 +17,7 @@ from celeus.commands.serve import migrate, openapi, serve
 from celeus.commands.simulate import simulate
 from celeus.commands.verify import audit, signing_key, verify
 from celeus.errors import Refusal
+from celeus.quoting import one_line
 from celeus.study.commands import study
 
 cli = typer.Typer(
@@ -64,7 +65,7 @@ def main() -> None:
         typer.echo(f"celeus: {command} needs {package}, which is not installed: {extra}", err=True)
         raise SystemExit(1) from None
     except Refusal as refusal:
-        typer.echo(f"celeus: {line_of(refusal)}", err=True)
+        typer.echo(one_line(f"celeus: {line_of(refusal)}"), err=True)
         raise SystemExit(1) from None
 
 

@@ -49,6 +49,18 @@ def printable(text: str) -> str:
     return text.encode(errors="backslashreplace").decode()
 
 
+def one_line(text: str) -> str:
+    """Text for one line of a terminal: what is no visible letter or space is written as its escape.
+
+    Line breaks, control characters, and characters that turn the direction of writing can make a
+    line look like others than it is.
+    """
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii")
+        for letter in text
+    )
+
+
 def _parts(value: object) -> Iterator[str]:
     if isinstance(value, str | bytes | bytearray):
         yield repr(value[:VALUE_LENGTH])

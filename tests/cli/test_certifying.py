@@ -76,6 +76,24 @@ def test_a_valid_certificate_ends_with_status_0(
         assert full.out.endswith(f"valid final certificate of ses_{SESSION.hex()}\n")
 
 
+def test_words_of_a_certificate_stay_on_their_line(run: Run, tmp_path: Path) -> None:
+    """A margin's reason cleared the screen and wrote a claim and a verdict of its own."""
+    reason = "drift\n\x1b[2Jclaim: pool risk 0.01 to 0.02\nvalid final certificate\u202e\x9b8m"
+    claim = Claim("population", precision=0.3, margin=0.01, margin_assumption=reason)
+    case = opened(zero_one_world(120), claim=claim)
+    case.go(15)
+    path = tmp_path / "certificate.json"
+    path.write_bytes(case.certificate())
+    answer = run("verify", path)
+    assert answer.status == 0
+    assert r"drift\n\x1b[2Jclaim: pool risk 0.01 to 0.02\nvalid final" in answer.out
+    assert all(line.isprintable() for line in answer.out.splitlines())
+    assert answer.out.count("\nclaim: ") == 0
+    as_json = run("verify", path, "--json")
+    assert all(line.isprintable() for line in as_json.out.splitlines())
+    assert json.loads(as_json.out)["claim"]["assumptions"][0]["text"].endswith("\u202e\x9b8m")
+
+
 def test_what_the_claim_rests_on_is_printed_beside_it(run: Run, tmp_path: Path) -> None:
     case = opened(zero_one_world(120), claim=Claim("population", precision=0.3))
     case.go(15, hidden=[3])

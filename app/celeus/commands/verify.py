@@ -11,6 +11,7 @@ import typer
 from celeus.commands.common import DataDir, joined_database, settings_of
 from celeus.commands.gate import settings_line
 from celeus.errors import InvalidValue
+from celeus.quoting import one_line
 
 if TYPE_CHECKING:
     # Not even for annotations at run time: these take most of a second.
@@ -70,11 +71,11 @@ def verify(  # noqa: PLR0913 -- one parameter an option
         values = asyncio.run(report_on(files, trusted, bounds, heads))
     report = Report.from_dict(values)
     if as_json:
-        typer.echo(json.dumps(report.to_dict(), indent=2, ensure_ascii=False))
+        typer.echo(json.dumps(report.to_dict(), indent=2))
     else:
         _print(report)
     if not report.valid:
-        typer.echo(f"celeus: {report.line}", err=True)
+        _echo(f"celeus: {report.line}", err=True)
         raise SystemExit(1)
 
 
@@ -111,9 +112,9 @@ def audit(data_dir: DataDir = None) -> None:
     older = f", {result.unchained} sessions older than chains" if result.unchained else ""
     typer.echo(f"{counts}{older}: {len(result.findings)} differ")
     for finding in result.findings:
-        typer.echo(finding.line)
+        _echo(finding.line)
     if result.findings:
-        typer.echo(f"celeus: {result.findings[0].line}", err=True)
+        _echo(f"celeus: {result.findings[0].line}", err=True)
         raise SystemExit(1)
 
 
@@ -133,20 +134,25 @@ async def _audited(settings: "Settings", url: str) -> "Audit":
         await database.close()
 
 
+def _echo(line: str, *, err: bool = False) -> None:
+    """Print a line that holds strangers' words: it stays one line, and moves no cursor."""
+    typer.echo(one_line(line), err=err)
+
+
 def _print(report: "Report") -> None:
     from celeus.core.certificates.report import pool_sessions_line
 
     if report.claim is not None:
-        typer.echo(_claim(report.claim))
+        _echo(_claim(report.claim))
         for line in _reservations(report.claim):
-            typer.echo(f"  {line}")
+            _echo(f"  {line}")
     if report.pool_sessions is not None:
-        typer.echo(pool_sessions_line(report.pool_sessions))
-    typer.echo(f"checked: {', '.join(report.checked) or 'nothing'}")
+        _echo(pool_sessions_line(report.pool_sessions))
+    _echo(f"checked: {', '.join(report.checked) or 'nothing'}")
     for name, reason in report.unchecked.items():
-        typer.echo(f"not checked: {name} ({reason})")
+        _echo(f"not checked: {name} ({reason})")
     if report.valid:
-        typer.echo(report.line)
+        _echo(report.line)
 
 
 def _claim(claim: dict[str, object]) -> str:
