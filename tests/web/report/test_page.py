@@ -158,6 +158,20 @@ async def test_a_manager_reads_the_claim_and_an_auditor_finds_the_certificate(
     assert "On no assumption about the items or their losses" in final.text
 
 
+async def test_an_interim_report_names_the_certificate_that_can_be_had(
+    client: AsyncClient,
+) -> None:
+    """An issued one is not kept, and is another once the pool has one session more."""
+    pool = await known_pool(client, 40)
+    session = await opened(client, pool)
+    await labelled(client, session, pool, 4)
+    issued = await client.post(f"/v1/sessions/{session}/certificate")
+    await opened(client, pool)
+    page = await report(client, session)
+    assert await digest(client, session) in page.text
+    assert digest_of(issued.content) not in page.text
+
+
 async def test_every_count_names_drawn_judged_or_in_the_interval(client: AsyncClient) -> None:
     pool = await known_pool(client, 50)
     session = await opened(client, pool)
