@@ -8,12 +8,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from celeus.core.eprocess import lattice
+from celeus.core.eprocess.bets import BetScale, Floats, bet
 from celeus.core.eprocess.published import CellSequence
 from celeus.core.ledger import Amendment, Change, Draw, Event, Observation, Unjudgeable
-from celeus.core.plans.plan import Claim, Plan
+from celeus.core.plans.plan import Claim, Plan, Target
 from celeus.core.plans.policies import Policy, policy_named
 from celeus.core.pools.surrogates import Scores
-from celeus.core.sessions.state import State, apply, begin, observe, propose, replay, rounds
+from celeus.core.sessions.state import (
+    State,
+    apply,
+    begin,
+    bets_per_round,
+    observe,
+    propose,
+    replay,
+    rounds,
+)
 from celeus.study.engine.simulation import Truth
 from tests.core.worlds import CONFIGURATIONS, SEED, Walk, open_walk, small_truth, zero_one_truth
 
@@ -372,3 +383,39 @@ def test_rounds_are_drawn_judged_and_folded_one_by_one(*, past_stop: bool) -> No
     assert walk.state.points == by_hand.state.points
     assert walk.state.stop_reason is not None
     assert (walk.state.folded == truth.loss.size) == past_stop
+
+
+@pytest.mark.parametrize("target", ["pool", "population"])
+@pytest.mark.parametrize("after", [0.01, None])
+def test_the_bets_of_a_round_are_known_before_it_is_folded(
+    target: Target, after: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are what its time depends on: 400 000 candidates took 42 ms, with six goals 350 ms."""
+    sizes: list[int] = []
+
+    def counted(log_stake: Floats, bet_scale: BetScale, caps: Floats | None) -> Floats:
+        sizes.append(log_stake.size)
+        return bet(log_stake, bet_scale, caps)
+
+    monkeypatch.setattr(lattice, "bet", counted)
+    walk = open_walk(zero_one_truth(400), policy_named("sharp"), Claim(target, precision=0.2))
+    for change in (0.2, after):
+        if target == "population" and change is not None:
+            change = max(change, 0.15)  # noqa: PLW2901 -- a population reaches no finer one
+        walk.enter(Change(change, 400))
+        for _ in range(3):
+            known = bets_per_round(walk.state)
+            walk.go(1)
+            # Of a population, pairs bet beside the lattice
+            assert sum(sizes) <= known
+            assert target == "population" or known <= 4 * max(sum(sizes), 1000)
+            sizes.clear()
+
+
+def test_a_fine_precision_of_a_published_policy_is_known_to_take_long() -> None:
+    walk = open_walk(zero_one_truth(300), policy_named("celeus"), Claim(precision=0.5))
+    walk.go(1)
+    coarse = bets_per_round(walk.state)
+    walk.enter(Change(0.001, 300))
+    assert coarse < 1_000
+    assert bets_per_round(walk.state) > 100_000

@@ -71,6 +71,9 @@ class ConfidenceSequence(Protocol):
     def rounds_to_replay(self) -> int:
         """Past rounds that the coming one may have to bet on again."""
 
+    def bets_per_round(self, precision: float | None) -> int:
+        """Bets of a round drawn at ``precision``, one a candidate and goal; the time it takes."""
+
     def update(self, betting_round: BettingRound) -> None:
         """Bet on a round, with bets fixed at its draw."""
 

@@ -147,6 +147,11 @@ class LatticeSide:
             return None
         return float(self._grid[max(int(self._standing[0]) - 1, 0)]) / self._steps
 
+    @property
+    def candidates(self) -> int:
+        """Number of candidates not rejected."""
+        return self._standing.size
+
     def update(self, prediction: Prediction, signal: float) -> None:
         """Bet on a signal and drop the candidates that it rejects."""
         if self._standing.size and self._value[0] < prediction.floor:
@@ -257,6 +262,11 @@ class Lattice:
         if lower is None or mirrored is None or lower > 1.0 - mirrored:
             return None
         return lower, 1.0 - mirrored
+
+    def bets_per_round(self, steps: int, *, goals: int) -> int:
+        """Bets of a round on a lattice refined to ``steps``, one a candidate and goal."""
+        finer = max(1, -(-steps // self._steps))
+        return goals * finer * sum(side.candidates for side in self.sides)
 
     def update(
         self, predictions: tuple[Prediction, Prediction], signals: tuple[float, float]

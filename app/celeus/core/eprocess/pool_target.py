@@ -1,6 +1,7 @@
 """The confidence sequence of policies with a goal, target pool (docs/method.md#6-target-pool)."""
 
 from celeus.core.eprocess.base import BettingRound, PoolRiskSequence
+from celeus.core.eprocess.bets import GOALS_WITHOUT_PRECISION
 from celeus.core.eprocess.lattice import Lattice, Threshold, ThresholdDesign
 from celeus.core.eprocess.moments import Frame, TwoSidedMoments, frames
 from celeus.core.interval import Interval
@@ -29,6 +30,11 @@ class LatticeSequence(PoolRiskSequence):
     def estimate(self) -> float:
         """Midpoint of the two completions' centres."""
         return self._moments.estimate
+
+    def bets_per_round(self, precision: float | None) -> int:
+        """Bets of a round drawn at ``precision``, one a candidate and goal."""
+        goals = GOALS_WITHOUT_PRECISION if precision is None else 1
+        return self._lattice.bets_per_round(lattice_steps(self._plan, precision), goals=goals)
 
     def update(self, betting_round: BettingRound) -> None:
         """Bet on the round, then record its signals."""

@@ -76,6 +76,12 @@ class PairSequence:
         """All rounds so far: whenever a window of rows is set up, and nobody knows when."""
         return self._sides[0].rounds
 
+    def bets_per_round(self, precision: float | None) -> int:
+        """Bets of a round, one a candidate or pair; no precision refines either."""
+        del precision
+        pairs = sum(side.cells.row.size for side in self._sides if side.cells is not None)
+        return self._loose.bets_per_round(self._steps, goals=1) + pairs
+
     @property
     def estimate(self) -> float:
         """Midpoint of the two completions' centres."""

@@ -105,6 +105,11 @@ class Wealth:
             self._hull = Interval(float(self._lower[0]), float(self._upper[-1]))
         return self._hull
 
+    @property
+    def cells(self) -> int:
+        """Number of cells not rejected."""
+        return int(self._lower.size)
+
     def bet(self, round_: int, plus: SideBet, minus: SideBet) -> None:
         """Bet on round ``round_`` with every cell and drop those that are rejected."""
         if not self._lower.size:
@@ -215,6 +220,12 @@ class CellSequence(PoolRiskSequence):
     def estimate(self) -> float:
         """LURE's midpoint of the two completions."""
         return (self._plus.lure.value + self._minus.lure.value) / 2.0
+
+    def bets_per_round(self, precision: float | None) -> int:
+        """Bets of a round drawn at ``precision``, two a cell; and the items of an exact range."""
+        finer = max(1.0, self._cell / cell_width(precision, self._plan.scale))
+        items = self._plan.items if self._plan.policy.range == "exact" else 0
+        return math.ceil(2.0 * finer * self.wealth.cells) + items
 
     def update(self, betting_round: BettingRound) -> None:
         """Bet on the round, then record its signals."""

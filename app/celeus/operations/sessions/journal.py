@@ -22,7 +22,7 @@ from celeus.core.ledger import Amendment, Event, Observation, Unjudgeable
 from celeus.core.plans.plan import Plan, plan_from
 from celeus.core.pools.surrogates import scores
 from celeus.core.sessions.correction import Checkpoints, Refold, caught_up, corrected
-from celeus.core.sessions.state import State, apply, begin
+from celeus.core.sessions.state import State, apply, begin, bets_per_round
 from celeus.errors import Busy
 from celeus.operations.pools.pools import load_pool
 from celeus.operations.runtime.context import Context, one_snapshot
@@ -43,7 +43,9 @@ from celeus.operations.sessions.ledger import (
 T = TypeVar("T")
 
 ROUNDS_FOLDED_INLINE = 20
-"""Rounds folded where every other request of the process waits for them; more take a thread."""
+BETS_INLINE = 100_000
+"""Rounds folded where every other request of the process waits for them, and the bets of them all,
+which take about 5 ms; more take a thread."""
 ROUNDS_FOLDED_LOCKED = 2_000
 """Events read and folded while the session is locked; of more, a part at a time before it is."""
 ATTEMPTS = 3
@@ -118,7 +120,7 @@ class Journal:
 
         Many are played in a thread, which goes on changing the state if we are cancelled.
         """
-        if rounds <= ROUNDS_FOLDED_INLINE:
+        if is_short(self.state, rounds):
             return append()
         self.slot.ahead = True
         return await asyncio.to_thread(append)
@@ -165,6 +167,11 @@ class Journal:
             name=self.name,
         )
         return status_document(session, self.plan, self.state)
+
+
+def is_short(state: State, rounds: int) -> bool:
+    """Whether so many rounds may be folded where every other request waits for them."""
+    return rounds <= ROUNDS_FOLDED_INLINE and rounds * bets_per_round(state) <= BETS_INLINE
 
 
 @asynccontextmanager
@@ -338,8 +345,9 @@ async def _catch_up(slot: Slot, news: _News) -> None:
         return
     slot.ahead = True
     parts = session.plan, session.state, missed, session.checkpoints
-    if len(missed) > ROUNDS_FOLDED_INLINE or any(isinstance(one, Amendment) for one in missed):
-        await asyncio.to_thread(caught_up, *parts)
-    else:
+    corrected_one = any(isinstance(one, Amendment) for one in missed)
+    if is_short(session.state, len(missed)) and not corrected_one:
         caught_up(*parts)
+    else:
+        await asyncio.to_thread(caught_up, *parts)
     slot.ahead = False
