@@ -9,7 +9,11 @@ import psycopg
 import pytest
 from fastapi import FastAPI
 from httpx import AsyncClient
+from sqlalchemy import text
 
+from celeus.operations.insights import surrogate as operations
+from celeus.operations.sessions.ledger import with_kinds
+from celeus.store.database import Database
 from tests.api.contract import client_with
 from tests.factories import KnownPool, drawn, judged, known_pool, labelled, opened
 from tests.keys import key_in
@@ -209,3 +213,18 @@ async def test_judges_are_told_nothing(
 
 def when(text: str) -> datetime:
     return datetime.fromisoformat(text)
+
+
+async def test_the_rounds_are_read_in_one_pass_whatever_the_database_knows(
+    client: AsyncClient, database: Database
+) -> None:
+    """Joined, the 10 000 rounds of a young session took 26 s: all of them for every one."""
+    await opened(client, await known_pool(client, 40))
+    explained = with_kinds("EXPLAIN " + operations._JUDGEMENTS.text)
+    async with database.transaction() as db:
+        [session_id] = (await db.execute(text("SELECT session_id FROM sessions"))).scalars()
+        plan = await db.execute(explained, {"session_id": session_id, "folded": 9})
+        lines = "\n".join(plan.scalars())
+    assert "events" in lines
+    assert "Loop" not in lines
+    assert "Join" not in lines

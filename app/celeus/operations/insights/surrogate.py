@@ -132,22 +132,25 @@ _OPENING = text(
     """
 )
 _PLAN = text("SELECT plan, pool_id FROM sessions WHERE session_id = :session_id")
-# Packed, because a hundred thousand rows would cost more to read than to compute with.
+# Packed, because a hundred thousand rows would cost more to read than to compute with. One pass
+# without a join: of a young session the database knows no sizes, and would go through all rounds
+# for every round.
 _JUDGEMENTS = with_kinds(
     """
     WITH judged AS (
-        SELECT DISTINCT ON (round) round, loss FROM events
+        SELECT round,
+               max(item) FILTER (WHERE kind = :draw) AS item,
+               max(q) FILTER (WHERE kind = :draw) AS q,
+               (array_agg(loss ORDER BY sequence DESC) FILTER (WHERE kind <> :draw))[1] AS loss
+        FROM events
         WHERE session_id = :session_id AND round <= :folded
-          AND kind IN (:observation, :unjudgeable, :amendment)
-        ORDER BY round, sequence DESC
+          AND kind IN (:draw, :observation, :unjudgeable, :amendment)
+        GROUP BY round
     )
     SELECT string_agg(
-        int4send(draw.round) || int4send(draw.item) || float8send(draw.q)
-            || float8send(judged.loss),
-        ''::bytea ORDER BY draw.round)
-    FROM judged JOIN events AS draw
-        ON draw.session_id = :session_id AND draw.kind = :draw AND draw.round = judged.round
-    WHERE judged.loss IS NOT NULL
+        int4send(round) || int4send(item) || float8send(q) || float8send(loss),
+        ''::bytea ORDER BY round)
+    FROM judged WHERE loss IS NOT NULL
     """
 )
 # Times grow with the sequence, which has no gaps: where the hour begins is found by halving.
