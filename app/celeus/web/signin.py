@@ -77,7 +77,8 @@ async def log_in(
     """Go on signed in, or be told what is wrong with the key or the link."""
     try:
         require_own_origin(request.scope, context.settings.public_url)
-        signed_in = await _signed_in(context, attempt)
+        async with context.gates.strangers:
+            signed_in = await _signed_in(context, attempt)
     except Refusal as refusal:
         wait = await limit_failures(context, request.scope, refusal)
         return _told_wrong(request, attempt, wait)

@@ -105,17 +105,27 @@ async def test_a_client_that_leaves_in_mid_body_is_no_failure_of_ours(
         await client.aclose()
 
 
-async def test_a_new_connection_takes_the_place_of_one_without_a_request(
-    settings: Settings,
+BEGUN_SIGNING_IN = b"POST /login HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nk"
+
+
+@pytest.mark.parametrize(
+    "begun", [b"", BEGUN_SIGNING_IN, b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n" + BEGUN_SIGNING_IN]
+)
+async def test_a_new_connection_takes_the_place_of_one_whose_client_is_waited_for(
+    settings: Settings, begun: bytes
 ) -> None:
+    """Also in the middle of a body, where no key has opened anything."""
     with served(settings, most=4) as port:
         url = f"http://127.0.0.1:{port}/healthz"
         idle = [await asyncio.open_connection("127.0.0.1", port) for _ in range(9)]
+        for _, writer in idle:
+            writer.write(begun)
         # Before their time is over, but not before they had a chance to ask for anything
         async with asyncio.timeout(settings.client_timeout_seconds / 2):
             while (await asyncio.to_thread(httpx.get, url)).status_code != 200:
                 pass
-            for reader, _ in idle[:6]:
+            # Of those who had begun, all but three were told at once that there is no place
+            for reader, _ in [] if begun else idle[:6]:
                 with suppress(ConnectionError):
                     assert await reader.read() == b""
         for _, writer in idle:

@@ -5,8 +5,10 @@ what it needs is closed to those without a key all the same. In place of the key
 the cookie it was given for it.
 """
 
+import asyncio
 import re
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from typing import Annotated, cast
 
@@ -15,10 +17,11 @@ from fastapi.dependencies.models import Dependant
 from fastapi.openapi.models import HTTPBearer
 from fastapi.security import SecurityScopes
 from fastapi.security.base import SecurityBase
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from celeus.api.access.cookies import cookie_of, headers_of, kept_private, require_own_page
 from celeus.api.access.rates import limit, limit_failures
+from celeus.api.wire import connections
 from celeus.api.wire.problems import of_refusal
 from celeus.errors import CsrfMissing, Refusal, Unauthenticated
 from celeus.operations.access.authentication import admit, unauthenticated
@@ -53,10 +56,13 @@ class Door:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or refuse it with its body unread."""
-        if scope["type"] != "http" or scope["path"] in OPEN or self.pages.opened(scope["path"]):
+        if scope["type"] != "http" or scope["path"] in OPEN:
             await self.app(scope, receive, send)
             return
         context = cast("Context", scope["app"].state.context)
+        if self.pages.opened(scope["path"]):
+            await self._open(context, scope, receive, send)
+            return
         try:
             caller = await _admitted(context, scope)
             await limit(context, caller)
@@ -65,7 +71,28 @@ class Door:
             await answer(scope, receive, send)
             return
         scope.setdefault("state", {})["caller"] = caller
+        connections.admit(scope)
         await self.app(scope, receive, send if caller.browser is None else kept_private(send))
+
+    async def _open(self, context: Context, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer everybody, a few at a time: until an answer begins, nothing waits for a client."""
+        if scope["method"] not in {"GET", "HEAD"}:
+            await self.app(scope, receive, send)
+            return
+        async with AsyncExitStack() as place:
+            try:
+                await place.enter_async_context(context.gates.strangers)
+            except Refusal as refusal:
+                await self.pages.refused(scope, refusal)(scope, receive, send)
+                return
+            # A page may be made without waiting for anything: others are before it
+            await asyncio.sleep(0)
+
+            async def begun(message: Message) -> None:
+                await place.aclose()
+                await send(message)
+
+            await self.app(scope, receive, begun)
 
     async def _refused(self, context: Context, scope: Scope, refusal: Refusal) -> ASGIApp:
         page = self.pages.shows(scope)

@@ -103,6 +103,7 @@ class Connection(asyncio.Protocol):
         self._fault: tuple[str, str] | None = None
         self._in_head = False
         self._whole = True
+        self._admitted = False
         self._hosts = 0
         self._bytes = 0
         self._rest = 0
@@ -170,11 +171,10 @@ class Connection(asyncio.Protocol):
             self._hosts += 1
 
     def on_headers_complete(self) -> None:
-        """A request goes to the application, which has all the time it needs."""
+        """A request goes to the application, which has all the time it needs once it is whole."""
         self._in_head = False
         self._unanswered += 1
-        self._shared.waiting.pop(self, None)
-        self._deadline = inf
+        self._wait()
         old = self._parser.get_http_version() == "1.0"
         if self._hosts != 1 and not (old and self._hosts == 0):
             self._fault = ("400 Bad Request", "A request has one header Host.")
@@ -192,6 +192,11 @@ class Connection(asyncio.Protocol):
         self._whole = True
         self._wait()
 
+    def admitted(self) -> None:
+        """The request has a key that works: whoever sent it may take their time for its body."""
+        self._admitted = True
+        self._wait()
+
     def sends(self, message: Message) -> None:
         """A part of an answer was given to the transport."""
         self._speaking = True
@@ -201,6 +206,7 @@ class Connection(asyncio.Protocol):
         """An answer is complete."""
         self._speaking = False
         self._unanswered -= 1
+        self._admitted = False
         self._wait()
 
     def end(self) -> None:
@@ -243,14 +249,21 @@ class Connection(asyncio.Protocol):
         self._transport.close()
 
     def _wait(self) -> None:
-        """For the client, if nothing of it waits for us."""
-        if self._unanswered or self not in self._shared.held:
+        """For the client, unless it waits for us: then for as long as that takes.
+
+        It waits for us with a request that is whole, or that a key has opened.
+        """
+        shared = self._shared
+        if self not in shared.held:
+            return
+        shared.waiting.pop(self, None)
+        waits = self._unanswered > 1 or (self._unanswered and (self._whole or self._admitted))
+        if waits:
+            self._deadline = inf
             return
         now = self._loop.time()
-        # Anew, at the end
-        self._shared.waiting.pop(self, None)
-        self._shared.waiting[self] = now
-        self._deadline = now + (IDLE_SECONDS if self._whole else self._shared.patience_seconds)
+        shared.waiting[self] = now
+        self._deadline = now + (IDLE_SECONDS if self._whole else shared.patience_seconds)
 
     def _forget(self) -> None:
         self._shared.held.discard(self)
@@ -319,6 +332,13 @@ class Answers:
         finally:
             if not complete:
                 connection.answered()
+
+
+def admit(scope: Scope) -> None:
+    """Tell the connection of a request, where there is one, that its key works."""
+    connection: Connection | None = scope.get("state", {}).get(_STATE)
+    if connection is not None:
+        connection.admitted()
 
 
 def server_options(settings: Settings, most: int) -> dict[str, Any]:

@@ -23,6 +23,9 @@ VERIFICATIONS_AT_ONCE = 2
 STREAMS_OF_A_KEY = 64
 """Each looks at the database again and again."""
 STREAM_RETRY_SECONDS = 5
+STRANGERS_AT_ONCE = 4
+"""Pages made at once for those who show no key: all others have their turn between them."""
+STRANGERS_RETRY_SECONDS = 5
 
 
 class Gate:
@@ -77,6 +80,7 @@ class Gates:
                 "Other plans are being simulated; try again.", retry_after=math.ceil(seconds)
             ),
         )
+        self.strangers = Gate(STRANGERS_AT_ONCE, settings.client_timeout_seconds, _many_strangers)
         self.streams = GatesOfKeys(STREAMS_OF_A_KEY, _too_many_streams)
         self.verifications_of_keys = GatesOfKeys(1, _verifying)
 
@@ -104,6 +108,12 @@ class GatesOfKeys:
         finally:
             if not gate.taken:
                 self._gates.pop(key_id, None)
+
+
+def _many_strangers() -> RateLimited:
+    return RateLimited(
+        "Too many requests without a key; try again.", retry_after=STRANGERS_RETRY_SECONDS
+    )
 
 
 def _verifying() -> VerificationBusy:
