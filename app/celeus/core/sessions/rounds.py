@@ -186,15 +186,6 @@ class Rounds(Sequence[Round]):
         """How many of the first ``stop`` rounds nobody could judge."""
         return self.loss[:stop].count(_UNJUDGEABLE)
 
-    def hold(self, part: "Rounds") -> bool:
-        """The rounds of ``part`` have the same draws and losses here."""
-        start = part.first - self.first
-        return all(
-            getattr(self, name)[start : start + len(part)].tobytes()
-            == getattr(part, name).tobytes()
-            for name in ("item", "q", "loss")
-        )
-
     def _part(self, start: int, stop: int) -> Self:
         copied = type(self)(self.first + start)
         copied.strata = self.strata

@@ -186,15 +186,14 @@ _COUNTED = with_kinds(
 _COURSE = text(
     """
     SELECT round, estimate, lower, upper FROM trajectory
-    WHERE session_id = :session_id AND revision = :revision AND (:last - round) % :step = 0
+    WHERE session_id = :session_id AND (:last - round) % :step = 0
     ORDER BY round
     """
 )
 _REACHED = text(
     """
     SELECT min(round) FROM trajectory
-    WHERE session_id = :session_id AND revision = :revision
-      AND upper - lower <= CAST(:precision AS double precision)
+    WHERE session_id = :session_id AND upper - lower <= CAST(:precision AS double precision)
     """
 )
 _CERTIFIED = text(
