@@ -2,9 +2,10 @@
 
 A certificate is a function of the ledger up to a position, of the certificates issued before a
 correction, and of the signing key. Its time is that of the ledger's last event. Whoever makes it at
-the same position therefore gets the same bytes, and reading keeps and locks nothing. The position
-is seen in one snapshot; the ledger up to it never changes, so the rest is read afterwards. Only the
-count of the pool's other sessions is of the moment it is read.
+the same position therefore gets the same bytes, and reading that of an open session keeps and locks
+nothing. The position is seen in one snapshot; the ledger up to it never changes, so the rest is
+read afterwards. Only the count of the pool's other sessions is of the moment it is read, so that
+the first who reads the final one has it kept.
 """
 
 import asyncio
@@ -65,10 +66,11 @@ def public_key(context: Context) -> bytes:
 
 
 async def current(context: Context, session_id: UUID) -> Issued:
-    """The certificate of the session as it stands; nothing is kept.
+    """The certificate of the session as it stands.
 
-    Of a closed session it is the final one, with the seed: the one that was issued, if any. This
-    process makes or reads it once for as long as nothing happens in the session.
+    Of a closed session it is the final one, with the seed, issued now if it was not before; of an
+    open one nothing is kept. This process makes or reads it once for as long as nothing happens in
+    the session.
     """
     made = await _known(context, session_id)
     if made is None:
@@ -76,6 +78,8 @@ async def current(context: Context, session_id: UUID) -> Issued:
             made = await _known(context, session_id)
             if made is None:
                 made = await _made(context, session_id, _signing_key(context))
+                if made.final:
+                    made = await _keep(context, session_id, made) or made
                 _remember(context, session_id, made)
     return made
 
