@@ -32,7 +32,7 @@ from celeus.errors import (
 )
 from celeus.operations.certificates import issue
 from celeus.operations.certificates.signing_keys import public_key_in
-from celeus.operations.runtime.remembered import Issued
+from celeus.operations.runtime.memo import Issued
 from celeus.operations.runtime.verifications import bounds_of, report_on
 
 router = APIRouter(tags=["certificates"])

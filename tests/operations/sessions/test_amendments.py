@@ -14,7 +14,7 @@ import pytest
 from celeus.core.plans.plan import Claim, Plan
 from celeus.core.pools.losses import LossScale
 from celeus.core.sessions import correction as refolding
-from celeus.core.sessions.correction import Checkpoints, Refold, caught_up
+from celeus.core.sessions.correction import Checkpoints, Refold, catch_up
 from celeus.core.sessions.fold import Fold, RoundOutcome, fold_round
 from celeus.core.sessions.points import Points
 from celeus.core.sessions.rounds import Rounds
@@ -301,9 +301,9 @@ async def test_a_process_far_behind_catches_up_before_it_locks(
 
     def noted(plan: Plan, state: State, events: list[Any], checkpoints: Checkpoints) -> State:
         folded.append(len(events))
-        return caught_up(plan, state, events, checkpoints)
+        return catch_up(plan, state, events, checkpoints)
 
-    monkeypatch.setattr(journal, "caught_up", noted)
+    monkeypatch.setattr(journal, "catch_up", noted)
     await judged(two[0], session, 1)
     assert max(folded) == 5, "a part at a time, and no more of them read at once"
     assert sum(folded) > 100

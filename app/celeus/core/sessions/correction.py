@@ -112,7 +112,7 @@ class Refold:
         return state.engine is self._engine and state.corrections == self._corrections
 
 
-def corrected(
+def correct(
     plan: Plan, state: State, event: Amendment, ready: Refold | None, checkpoints: Checkpoints
 ) -> State:
     """The state after a correction; folds anew only what neither ``ready`` nor a copy holds."""
@@ -127,7 +127,7 @@ def corrected(
     return _folded(plan, state, checkpoints)
 
 
-def caught_up(plan: Plan, state: State, events: Sequence[Event], checkpoints: Checkpoints) -> State:
+def catch_up(plan: Plan, state: State, events: Sequence[Event], checkpoints: Checkpoints) -> State:
     """The state after events that others wrote; the same as replaying them."""
     for event in events:
         state = enter(state, event)

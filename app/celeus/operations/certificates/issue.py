@@ -33,7 +33,7 @@ from celeus.errors import Busy, LedgerBroken, SessionNotFound, SigningKeyMissing
 from celeus.operations.pools.columns import raw_connection
 from celeus.operations.runtime.concurrency import paused_collections
 from celeus.operations.runtime.context import Context
-from celeus.operations.runtime.remembered import Issued, Place
+from celeus.operations.runtime.memo import Issued, Place
 from celeus.operations.sessions.journal import unlocked
 from celeus.operations.sessions.ledger import moment, records_of
 
@@ -49,7 +49,7 @@ class _Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class _Made:
+class _Snapshot:
     """A session as it stood in one snapshot."""
 
     place: Place
@@ -133,7 +133,7 @@ def _signing_key(context: Context) -> Ed25519PrivateKey:
 
 async def _made(context: Context, session_id: UUID, key: Ed25519PrivateKey) -> Issued:
     async with unlocked(context, session_id) as (session, row):
-        standing = _Made(
+        standing = _Snapshot(
             place=Place(row["sequence"], row["revision"]),
             position=position_of(session.plan, session.state, amended=row["revision"] > 1),
             pool=session.pool,
@@ -146,7 +146,7 @@ async def _made(context: Context, session_id: UUID, key: Ed25519PrivateKey) -> I
 
 
 async def _signed(
-    context: Context, session_id: UUID, standing: _Made, key: Ed25519PrivateKey
+    context: Context, session_id: UUID, standing: _Snapshot, key: Ed25519PrivateKey
 ) -> Issued:
     async with context.transaction() as db:
         records, last = await records_of(db, session_id, standing.place.sequence)
@@ -185,7 +185,7 @@ async def pool_sessions(db: AsyncConnection, session_id: UUID) -> dict[str, int]
     return dict(row)
 
 
-def _check_chain(session_id: UUID, standing: _Made, records: Sequence[bytes]) -> None:
+def _check_chain(session_id: UUID, standing: _Snapshot, records: Sequence[bytes]) -> None:
     plan = standing.position.plan
     head = chain_on(chain_start(session_id.bytes, bytes.fromhex(plan.digest)), records)
     if standing.head is not None and head != standing.head:

@@ -20,7 +20,7 @@ from celeus.operations.certificates.issue import current, pool_sessions
 from celeus.operations.pools.pools import get_pool
 from celeus.operations.pools.record import PoolRecord
 from celeus.operations.runtime.context import Context, one_snapshot
-from celeus.operations.runtime.remembered import Place
+from celeus.operations.runtime.memo import Place
 from celeus.operations.sessions.history import document_of
 from celeus.operations.sessions.ledger import with_kinds
 
