@@ -500,6 +500,7 @@ async def test_a_key_has_one_verification_from_its_upload_on(
 
     busy = await _verified(client, content=second(), headers=JSON)
     assert (busy.status_code, busy.json()["code"], parked) == (503, "verification_busy", [])
+    assert "This key" in busy.json()["detail"]
     other = bearer(key_in(database_url, "label"))
     assert (await _verified(client, content=body, headers=JSON | other)).json()["valid"]
     go_on.set()

@@ -69,7 +69,11 @@ class Gates:
             settings.lock_timeout_ms / 1000,
             lambda: DatabaseUnavailable("too many imports are running; try again"),
         )
-        self.verifications = Gate(VERIFICATIONS_AT_ONCE, 0.0, _verifying)
+        self.verifications = Gate(
+            VERIFICATIONS_AT_ONCE,
+            0.0,
+            lambda: VerificationBusy("Other keys' certificates are being verified; try again."),
+        )
         self.plannings = Gate(
             PLANNINGS_AT_ONCE,
             0.0,
@@ -78,7 +82,9 @@ class Gates:
             ),
         )
         self.streams = GatesOfKeys(STREAMS_OF_A_KEY, _too_many_streams)
-        self.verifications_of_keys = GatesOfKeys(1, _verifying)
+        self.verifications_of_keys = GatesOfKeys(
+            1, lambda: VerificationBusy("This key has a certificate being verified; try again.")
+        )
 
 
 class GatesOfKeys:
@@ -104,10 +110,6 @@ class GatesOfKeys:
         finally:
             if not gate.taken:
                 self._gates.pop(key_id, None)
-
-
-def _verifying() -> VerificationBusy:
-    return VerificationBusy("Another certificate is being verified; try again.")
 
 
 def _too_many_streams() -> RateLimited:
