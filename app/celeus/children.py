@@ -36,7 +36,7 @@ exec "$@" </dev/null 3<&-
 """
 
 
-class Leashed(subprocess.Popen[bytes]):
+class ChildProcess(subprocess.Popen[bytes]):
     """A program that ends with this process; it is in a session of its own and reads nothing.
 
     ``signal_number`` is what it gets when this process is gone, or its whole ``family`` does. A

@@ -247,6 +247,25 @@ async def test_closing_issues_the_final_certificate_and_says_why_not(
     assert kept == (2,)
 
 
+async def test_the_first_reader_of_a_closed_session_has_its_certificate_issued(
+    settings: Settings, database_url: str
+) -> None:
+    async with serving(settings, signing_key_file=None) as client:
+        pool = await known_pool(client)
+        session = await opened(client, pool)
+        await client.patch(f"/v1/sessions/{session}", json={"state": "closed"})
+    async with serving(settings) as client, serving(settings) as other:
+        reading = bearer(key_in(database_url, "read"))
+        address = f"/v1/sessions/{session}/certificate"
+        first = await client.get(address, headers=reading)
+        assert json.loads(first.content)["pool_sessions"]["total"] == 1
+        await opened(client, pool)
+        for reader in (client, other):
+            again = await reader.get(address, headers=reading)
+            assert (again.content, again.headers["ETag"]) == (first.content, first.headers["ETag"])
+        assert await _issued(client, session) == first.content
+
+
 async def test_anybody_can_compute_the_head_of_the_chain_from_the_ledger(
     client: AsyncClient,
 ) -> None:
@@ -481,6 +500,7 @@ async def test_a_key_has_one_verification_from_its_upload_on(
 
     busy = await _verified(client, content=second(), headers=JSON)
     assert (busy.status_code, busy.json()["code"], parked) == (503, "verification_busy", [])
+    assert "This key" in busy.json()["detail"]
     other = bearer(key_in(database_url, "label"))
     assert (await _verified(client, content=body, headers=JSON | other)).json()["valid"]
     go_on.set()

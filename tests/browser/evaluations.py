@@ -136,9 +136,8 @@ _LONG = (
     WHERE session_id = %(session)s
     """,
     """
-    INSERT INTO trajectory (session_id, revision, round, project_id, sequence, estimate, lower,
-        upper)
-    SELECT session_id, revision, round, project_id, 2 * round, 0.5,
+    INSERT INTO trajectory (session_id, round, project_id, sequence, estimate, lower, upper)
+    SELECT session_id, round, project_id, 2 * round, 0.5,
            0.5 - 0.5 / sqrt(1 + round / 20.0), 0.5 + 0.5 / sqrt(1 + round / 20.0)
     FROM sessions CROSS JOIN generate_series(1, %(rounds)s) AS round
     WHERE session_id = %(session)s

@@ -131,7 +131,7 @@ def test_lines_that_nobody_reads_are_dropped_and_counted(monkeypatch: pytest.Mon
     monkeypatch.setattr(logs, "MOST_LINES", 50)
     with narrow_pipe() as (reader, writer):
         with os.fdopen(writer, "w", closefd=False) as stream:
-            handler = logs.Unblocking(stream)
+            handler = logs.BackgroundHandler(stream)
         for number in range(LINES):
             handler.handle(logging.makeLogRecord({"msg": f"line {number:060}"}))
         text = ""
@@ -148,7 +148,7 @@ def test_long_lines_that_nobody_reads_are_bounded_in_length(
     monkeypatch.setattr(logs, "MOST_CHARACTERS", 100_000)
     with narrow_pipe() as (reader, writer):
         with os.fdopen(writer, "w", closefd=False) as stream:
-            handler = logs.Unblocking(stream)
+            handler = logs.BackgroundHandler(stream)
         for _ in range(LINES):
             handler.handle(logging.makeLogRecord({"msg": "x" * 10_000}))
         text = ""

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from uuid import UUID
 
@@ -96,6 +97,7 @@ async def _stored(service: Service, scale: LossScale, payload: object) -> tuple[
             for module in (validation, items, plan, pool):
                 former.setattr(module, "canonical_json", former_canonical)
             former.setattr(validation, "EXACT", math.inf)
+            former.setattr(plan, "Plan", partial(plan.Plan, method_version="celeus-1"))
             former.setattr(document, "FORMAT", "celeus-certificate-1")
             made = await pools.create_pool(context, wanted)
             names = []

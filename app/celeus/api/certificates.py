@@ -32,7 +32,7 @@ from celeus.errors import (
 )
 from celeus.operations.certificates import issue
 from celeus.operations.certificates.signing_keys import public_key_in
-from celeus.operations.runtime.remembered import Issued
+from celeus.operations.runtime.memo import Issued
 from celeus.operations.runtime.verifications import bounds_of, report_on
 
 router = APIRouter(tags=["certificates"])
@@ -173,7 +173,7 @@ async def get_certificate(
 
     The bytes are canonical JSON (RFC 8785) and the ETag is their SHA-256. While nothing happens in
     the session they stay the same; those of the final certificate stay for ever. Reading keeps
-    nothing.
+    nothing but the final certificate, which is issued then if it was not before.
     """
     digest = None if known is None else await issue.digest_standing(context, session_id)
     if digest is not None and still_holds(known, f'"{digest}"'):
@@ -196,7 +196,7 @@ async def issue_certificate(context: Manages, session_id: SessionId, request: Re
     """The same bytes as GET, and the service remembers that it issued them.
 
     Certificates after the next correction name this one in `supersedes`. Closing a session issues
-    its final certificate; ask here where there was no signing key then.
+    its final certificate, or where there was no signing key then, the first request for it.
     """
     issued = await issue.issue(context, session_id)
     headers = _headers(session_id, issued.digest) | {"Location": request.url.path}

@@ -19,7 +19,7 @@ FLUSH_SECONDS = 0.5
 """How long the end of a process waits for its last lines to be read."""
 
 
-class Unblocking(logging.StreamHandler[TextIO]):
+class BackgroundHandler(logging.StreamHandler[TextIO]):
     """Writes lines in a thread of its own.
 
     Lines beyond `MOST_LINES` or `MOST_CHARACTERS` that nobody has read are dropped, and their
@@ -88,7 +88,7 @@ def log_config() -> dict[str, Any]:
     config = deepcopy(LOGGING_CONFIG)
     config["filters"] = {"request": {"()": WithRequestId}}
     for handler in config["handlers"].values():
-        handler["class"] = f"{__name__}.{Unblocking.__name__}"
+        handler["class"] = f"{__name__}.{BackgroundHandler.__name__}"
         handler["filters"] = ["request"]
     for formatter in config["formatters"].values():
         formatter["fmt"] = formatter["fmt"].replace(

@@ -17,7 +17,7 @@ from types import FrameType
 
 import httpx2
 
-from celeus.children import Leashed, environment
+from celeus.children import ChildProcess, environment
 from celeus.errors import Unavailable
 
 _START_SECONDS = 90
@@ -31,7 +31,7 @@ class Server:
 
     url: str
     folder: Path
-    process: Leashed
+    process: ChildProcess
 
     @property
     def key(self) -> str:
@@ -78,7 +78,7 @@ def running_server(*, keep: bool) -> Iterator[Server]:
                     shutil.rmtree(folder)
 
 
-def _serve(folder: Path, port: int) -> Leashed:
+def _serve(folder: Path, port: int) -> ChildProcess:
     # -P, and no settings: whatever the current folder holds and the caller's environment names
     command = [
         *(sys.executable, "-P", "-m", "celeus.cli"),
@@ -86,7 +86,7 @@ def _serve(folder: Path, port: int) -> Leashed:
     ]
     # It holds the key: only for the eyes of whoever started the demo
     with os.fdopen(os.open(_log(folder), os.O_WRONLY | os.O_CREAT, 0o600), "wb") as log:
-        return Leashed(command, stdout=log, stderr=log, env=environment(), cwd="/")
+        return ChildProcess(command, stdout=log, stderr=log, env=environment(), cwd="/")
 
 
 def _log(folder: Path) -> Path:
@@ -100,7 +100,7 @@ def _free_port() -> int:
         return port
 
 
-def _end(process: Leashed) -> None:
+def _end(process: ChildProcess) -> None:
     process.end((signal.SIGTERM, _STOP_SECONDS), (signal.SIGKILL, None))
 
 

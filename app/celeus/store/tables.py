@@ -199,7 +199,7 @@ sessions = Table(
     Column("state", Text, nullable=False),
     Column("precision", Double),
     Column("budget", Integer, nullable=False),
-    # The last event's number, the number of rewritings of the trajectory, the rounds drawn.
+    # The last event's number, one more than there were corrections, the rounds drawn.
     Column("sequence", Integer, nullable=False, server_default=text("0")),
     Column("revision", Integer, nullable=False, server_default=text("0")),
     Column("drawn", Integer, nullable=False, server_default=text("0")),
@@ -276,12 +276,10 @@ labellers = Table(
     metadata,
     Column("session_id", Uuid, ForeignKey("sessions.session_id"), primary_key=True),
     Column("key_id", Text, primary_key=True),
-    # As the request named it: every window of a person is a worker of its own.
-    Column("worker", Text, primary_key=True),
     _many_rows_project(),
     # Corrections are not counted: they give no label more.
     Column("labels", Integer, nullable=False),
-    # The round it judged last, which is the one it may take back.
+    # The round judged last, which is the one that the key may take back.
     Column("last_round", Integer, nullable=False),
 )
 
@@ -289,9 +287,9 @@ trajectory = Table(
     "trajectory",
     metadata,
     Column("session_id", Uuid, ForeignKey("sessions.session_id"), primary_key=True),
-    Column("revision", Integer, primary_key=True, autoincrement=False),
     Column("round", Integer, primary_key=True, autoincrement=False),
     _many_rows_project(),
+    # The event that gave the row its values.
     Column("sequence", Integer, nullable=False),
     Column("estimate", Double, nullable=False),
     Column("lower", Double, nullable=False),

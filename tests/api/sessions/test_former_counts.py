@@ -12,6 +12,7 @@ from celeus.store import migrations
 from tests.factories import drawn, known_pool, labelled, opened
 
 BEFORE = "b31d7fa05c86"
+FORMER_METHOD = """UPDATE sessions SET plan = plan || '{"method_version": "celeus-1"}'"""
 
 
 async def test_a_status_stored_before_has_its_counts_renamed(
@@ -23,6 +24,8 @@ async def test_a_status_stored_before_has_its_counts_renamed(
     await drawn(client, session, count=3)
     status = (await client.get(f"/v1/sessions/{session}")).json()
     configuration = migrations.configuration(database_url)
+    with psycopg.connect(database_url) as db:
+        db.execute(FORMER_METHOD.encode())
     await asyncio.to_thread(command.downgrade, configuration, BEFORE)
     with psycopg.connect(database_url) as db:
         row = db.execute("SELECT status -> 'rounds' FROM sessions").fetchone()
@@ -37,9 +40,12 @@ async def test_a_way_back_that_would_lose_something_is_refused_by_name(
     client: AsyncClient, database_url: str
 ) -> None:
     session = await opened(client, await known_pool(client, 5), name="mine")
+    await client.patch(f"/v1/sessions/{session}", json={"state": "closed"})
     shown = (await client.get(f"/v1/sessions/{session}")).json()
     configuration = migrations.configuration(database_url)
     for lost, without in (
+        ("the method of sessions", FORMER_METHOD),
+        ("final certificates", "DELETE FROM certificates"),
         ("names of sessions", "UPDATE sessions SET name = NULL"),
         ("keys", "SELECT"),
     ):

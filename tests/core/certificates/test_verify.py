@@ -597,6 +597,20 @@ def test_a_skip_after_a_later_draw_is_unchecked_by_the_first_version_alone() -> 
     assert newer.valid
     assert "round 8 was skipped" in older.unchecked["skips"]
     assert "skips" not in newer.unchecked
+    claims = (older.claim or {}, newer.claim or {})
+    codes = [[one["code"] for one in claim["assumptions"]] for claim in claims]
+    assert codes == [["independent_skips"], []]
+
+
+def test_a_certificate_from_before_the_assumption_of_skips_had_a_name_verifies() -> None:
+    body = _body(_held(version="celeus-1").certificate())
+    body["claim"]["assumptions"] = []
+    report = verify(_resigned(body))
+    assert report.valid, report.difference
+    assert "skips" in report.unchecked
+    other = _body(_held(version="celeus-2").certificate())
+    other["claim"]["assumptions"] = [{"code": "independent_skips", "text": "?"}]
+    assert _where(verify(_resigned(other))) == "the length of claim.assumptions"
 
 
 def test_a_judgement_moved_before_a_later_draw_is_found_with_the_pool() -> None:

@@ -8,7 +8,7 @@ from celeus.core.ledger import Amendment
 from celeus.core.plans.plan import Claim, Plan
 from celeus.core.plans.policies import policy_named
 from celeus.core.sessions import correction
-from celeus.core.sessions.correction import Checkpoints, Refold, caught_up, corrected
+from celeus.core.sessions.correction import Checkpoints, Refold, catch_up, correct
 from celeus.core.sessions.fold import Fold, RoundOutcome, fold_round
 from celeus.core.sessions.state import State, apply, propose, replay
 from tests.core.worlds import Walk, open_walk, zero_one_truth
@@ -55,7 +55,7 @@ def test_it_leaves_what_folding_in_place_leaves(
     walk.draw(3)
     walk.judge([47])
     other = copy.deepcopy(walk.state)
-    assert told(walk, corrected(walk.plan, walk.state, event, ready, Checkpoints())) == told(
+    assert told(walk, correct(walk.plan, walk.state, event, ready, Checkpoints())) == told(
         walk, apply(walk.plan, other, event)
     )
 
@@ -68,7 +68,7 @@ def test_a_fold_made_before_another_correction_is_not_taken() -> None:
     wrong = 1.0 - float(walk.truth.loss[walk.state.rounds[2].draw.item])
     walk.enter(Amendment(3, wrong))
     other = copy.deepcopy(walk.state)
-    assert told(walk, corrected(walk.plan, walk.state, event, ready, Checkpoints())) == told(
+    assert told(walk, correct(walk.plan, walk.state, event, ready, Checkpoints())) == told(
         walk, apply(walk.plan, other, event)
     )
 
@@ -79,7 +79,7 @@ def test_a_correction_of_a_round_not_folded_yet_folds_nothing_anew() -> None:
     walk.draw(2)
     walk.judge([42])
     fold = walk.state.fold
-    assert corrected(walk.plan, walk.state, Amendment(42, 1.0), None, Checkpoints()).fold is fold
+    assert correct(walk.plan, walk.state, Amendment(42, 1.0), None, Checkpoints()).fold is fold
 
 
 @pytest.mark.parametrize("policy", ["celeus", "sharp"])
@@ -93,7 +93,7 @@ def test_a_fold_of_a_state_that_was_rebuilt_since_is_not_taken(policy: str) -> N
     begun = open_walk(zero_one_truth(120, seed=3), exact, CLAIMS[0])
     rebuilt = replay(begun.plan, begun.state, walk.events)
     other = copy.deepcopy(rebuilt)
-    one = Walk(walk.truth, walk.plan, corrected(walk.plan, rebuilt, event, ready, Checkpoints()))
+    one = Walk(walk.truth, walk.plan, correct(walk.plan, rebuilt, event, ready, Checkpoints()))
     two = Walk(walk.truth, walk.plan, apply(walk.plan, other, event))
     for each in (one, two):
         each.go(20)
@@ -147,21 +147,21 @@ def test_a_correction_folds_what_lies_behind_the_checkpoint_before_it(
     assert folds == list(range(first, 61))
     folds.clear()
     in_place = copy.deepcopy((walk.state, checkpoints))
-    assert told(walk, corrected(walk.plan, in_place[0], event, None, in_place[1])) == expected
+    assert told(walk, correct(walk.plan, in_place[0], event, None, in_place[1])) == expected
     assert folds == list(range(first, 61))
     folds.clear()
     behind = copy.deepcopy((walk.state, checkpoints))
-    assert told(walk, caught_up(walk.plan, behind[0], [event], behind[1])) == expected
+    assert told(walk, catch_up(walk.plan, behind[0], [event], behind[1])) == expected
     assert folds == list(range(first, 61))
     folds.clear()
-    state = corrected(walk.plan, walk.state, event, ready, checkpoints)
+    state = correct(walk.plan, walk.state, event, ready, checkpoints)
     assert (told(walk, state), folds) == (expected, [])
     # What was copied on the way serves the next correction.
     assert max(checkpoints.rounds) > 50 or round_ > 51
     again = Amendment(59, 0.0)
     expected = told(walk, apply(walk.plan, copy.deepcopy(state), again))
     folds.clear()
-    assert told(walk, corrected(walk.plan, state, again, None, checkpoints)) == expected
+    assert told(walk, correct(walk.plan, state, again, None, checkpoints)) == expected
     assert len(folds) <= 20
 
 

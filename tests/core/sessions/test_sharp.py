@@ -19,7 +19,7 @@ from celeus.core.plans.pairs import PairPlan
 from celeus.core.plans.plan import Claim, check_precision, make_plan, plan_from
 from celeus.core.plans.policies import policy_named
 from celeus.core.pools.surrogates import Scores
-from celeus.core.sessions.correction import Checkpoints, Refold, corrected
+from celeus.core.sessions.correction import Checkpoints, Refold, correct
 from celeus.core.sessions.rounds import Rounds
 from celeus.core.sessions.state import State, begin, replay
 from celeus.errors import InvalidValue, UnreachablePrecision
@@ -107,7 +107,7 @@ def test_draws_held_are_folded_alike_whoever_folds_them(claim: Claim, policy: st
     ready = Refold(walk.state, event, Checkpoints())
     for start in range(0, walk.state.folded, 10):
         ready.follow(walk.plan, kept[start : min(start + 10, walk.state.folded)])
-    folded = corrected(walk.plan, walk.state, event, ready, Checkpoints())
+    folded = correct(walk.plan, walk.state, event, ready, Checkpoints())
     assert folded.points == afresh(walk, [*walk.events, event]).points
 
 

@@ -86,7 +86,7 @@ async def test_whatever_was_written_down_is_certified_and_audited(
     final = await issue.issue(signing, session)
     assert (interim.final, final.final) == (False, True)
     row = json.loads(final.body)
-    pool = await pools.list_pools(signing, 1, None)
+    pool, _ = await pools.list_pools(signing, 1, None)
     _, loaded = await pools.columns(signing, pool[0].pool_id)
     evidence = Evidence(loaded.columns, loaded.groups, loaded.items_digest)
     for issued in (interim, final):

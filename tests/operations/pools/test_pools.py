@@ -179,7 +179,7 @@ async def test_an_empty_pool_cannot_be_sealed(context: Context) -> None:
         await pools.seal_pool(context, made.pool_id)
     with pytest.raises(EmptyPool):
         await pools.create_pool(context, NewPool("p", ZERO_ONE, sealed=True))
-    assert await pools.list_pools(context, 10, None) == [made]
+    assert await pools.list_pools(context, 10, None) == ([made], None)
 
 
 async def test_sealing_again_changes_nothing(context: Context) -> None:
@@ -213,8 +213,8 @@ async def test_an_unknown_pool_is_not_found(context: Context) -> None:
 
 async def test_pools_are_listed_from_the_newest_on(context: Context) -> None:
     made = [await pools.create_pool(context, NewPool(f"{number}", ZERO_ONE)) for number in range(5)]
-    first = await pools.list_pools(context, 3, None)
-    rest = await pools.list_pools(context, 3, first[-1].pool_id)
+    first, last = await pools.list_pools(context, 3, None)
+    rest, _ = await pools.list_pools(context, 3, last)
     assert [record.name for record in first + rest] == ["4", "3", "2", "1", "0"]
     assert made[0] == rest[-1]
 

@@ -8,13 +8,15 @@ from contextlib import AsyncExitStack
 from typing import Any
 from uuid import UUID
 
+import psycopg
 import pytest
 
 from celeus.core.plans.plan import Claim, Plan
 from celeus.core.pools.losses import LossScale
 from celeus.core.sessions import correction as refolding
-from celeus.core.sessions.correction import Checkpoints, Refold, caught_up
+from celeus.core.sessions.correction import Checkpoints, Refold, catch_up
 from celeus.core.sessions.fold import Fold, RoundOutcome, fold_round
+from celeus.core.sessions.points import Points
 from celeus.core.sessions.rounds import Rounds
 from celeus.core.sessions.state import State
 from celeus.main import open_context
@@ -241,6 +243,50 @@ async def test_a_correction_costs_what_it_changed_in_every_process(
     await assert_whole(database, kept(database_url, f"ses_{session.hex}"))
 
 
+async def test_a_correction_writes_the_rounds_from_the_corrected_one_on_and_no_others(
+    two: list[Context], database_url: str
+) -> None:
+    session = await opened(two[0])
+    await judged(two[0], session, 40)
+
+    def versions() -> dict[int, str]:
+        with psycopg.connect(database_url) as db:
+            rows = db.execute("SELECT round, ctid::text FROM trajectory ORDER BY round").fetchall()
+        assert [round_ for round_, _ in rows] == list(range(1, 41))
+        return dict(rows)
+
+    for round_ in (40, 39, 3):
+        before = versions()
+        await amend(two[0], session, correction(round_, 1.0 - (round_ % 3 == 0)))
+        written = [round_ for round_, place in versions().items() if before[round_] != place]
+        assert written == list(range(round_, 41))
+
+
+async def test_nothing_that_grows_with_a_session_is_copied_on_the_event_loop_to_correct_it(
+    two: list[Context], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(refolding, "ROUNDS_BETWEEN_COPIES", 10)
+    monkeypatch.setattr(amendments, "ROUNDS_AT_ONCE", 12)
+    session = await opened(two[0])
+    await judged(two[0], session, 64)
+    here = threading.get_ident()
+    copies: list[int] = []
+    for kind in (Rounds, Points):
+        part = kind.__getitem__
+
+        def noted(self: Any, at: Any, part: Any = part) -> Any:  # noqa: ANN401 - any index
+            if isinstance(at, slice) and threading.get_ident() == here:
+                copies.append(len(range(*at.indices(len(self)))))
+            return part(self, at)
+
+        monkeypatch.setattr(kind, "__getitem__", noted)
+    for round_ in (64, 60, 40):
+        copies.clear()
+        await amend(two[0], session, correction(round_, 1.0 - (round_ % 3 == 0)))
+        assert copies
+        assert max(copies) <= max(12, 65 - round_)
+
+
 async def test_a_process_far_behind_catches_up_before_it_locks(
     two: list[Context],
     database: Database,
@@ -255,9 +301,9 @@ async def test_a_process_far_behind_catches_up_before_it_locks(
 
     def noted(plan: Plan, state: State, events: list[Any], checkpoints: Checkpoints) -> State:
         folded.append(len(events))
-        return caught_up(plan, state, events, checkpoints)
+        return catch_up(plan, state, events, checkpoints)
 
-    monkeypatch.setattr(journal, "caught_up", noted)
+    monkeypatch.setattr(journal, "catch_up", noted)
     await judged(two[0], session, 1)
     assert max(folded) == 5, "a part at a time, and no more of them read at once"
     assert sum(folded) > 100

@@ -158,12 +158,11 @@ async def list_pools(
     limit: Limit = PAGE_DEFAULT,
     after: AfterPool = None,
 ) -> PoolPage:
-    """From the newest on."""
-    found = await pools.list_pools(context, limit, cursor_of("pool", after))
-    more = len(found) == limit
+    """From the newest on; a page may hold fewer than `limit`, where groups have long names."""
+    found, last = await pools.list_pools(context, limit, cursor_of("pool", after))
     return PoolPage(
         data=[PoolOut.of(record) for record in found],
-        next=pool_wire(found[-1].pool_id) if more else None,
+        next=None if last is None else pool_wire(last),
     )
 
 

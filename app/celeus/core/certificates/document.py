@@ -44,6 +44,10 @@ ASSUMPTIONS: Mapping[str, str] = MappingProxyType(
             "Precision, budget or stop were changed while the session ran: whoever changed them"
             " could not foresee its draws."
         ),
+        "independent_skips": (
+            "Rounds were called unjudgeable when later ones were drawn: whether they were did not"
+            " depend on the items of those."
+        ),
         "independent_corrections": (
             "Whether and how a loss was corrected did not depend on the draws, the interval or"
             " the decisions."
@@ -181,6 +185,7 @@ def claim_of(plan: Plan, state: State, *, amended: bool) -> dict[str, Any]:
     """What is claimed after the events of ``state``; ``amended`` when one is a correction."""
     interval, pool = state.interval, state.fold.pool_interval
     unjudgeable = state.rounds.unjudgeable(state.folded)
+    skipped = state.rounds.skipped_ahead is not None
     claim: dict[str, Any] = {
         "target": plan.target,
         "alpha": plan.alpha,
@@ -196,15 +201,22 @@ def claim_of(plan: Plan, state: State, *, amended: bool) -> dict[str, Any]:
         "rounds": state.counts,
         "stop_reason": state.stop_reason,
         "emptied": state.fold.emptied,
-        "assumptions": assumptions_of(plan, amended=amended, changed=state.changes > 0),
+        "assumptions": assumptions_of(
+            plan, amended=amended, changed=state.changes > 0, skipped=skipped
+        ),
     }
     if plan.questions:
         claim["decisions"] = [one.to_dict() for one in state.decisions]
     return claim
 
 
-def assumptions_of(plan: Plan, *, amended: bool, changed: bool) -> list[dict[str, str]]:
-    """What the claim rests on, as ``{code, text}``; empty when on nothing but the draws."""
+def assumptions_of(
+    plan: Plan, *, amended: bool, changed: bool, skipped: bool
+) -> list[dict[str, str]]:
+    """What the claim rests on, as ``{code, text}``; empty when on nothing but the draws.
+
+    ``skipped``: with later draws out, which matters where bets are not fixed at the draw.
+    """
     codes = []
     if plan.target == "population":
         codes.append("margin" if plan.bound.kind == "margin" else "iid_sample")
@@ -212,6 +224,8 @@ def assumptions_of(plan: Plan, *, amended: bool, changed: bool) -> list[dict[str
         codes.append("without_recentring")
     if changed:
         codes.append("unforeseen_draws")
+    if skipped and not plan.bets_fixed_at_draw:
+        codes.append("independent_skips")
     if amended:
         codes += ["one_version", "independent_corrections"]
     assumptions = [{"code": code, "text": ASSUMPTIONS[code]} for code in codes]

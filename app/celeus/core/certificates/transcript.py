@@ -76,16 +76,6 @@ class Transcript:
         return self._judged.index(False) if False in self._judged else len(self._judged)
 
     @property
-    def skipped_ahead(self) -> int | None:
-        """The first round that was called unjudgeable when a later one was drawn, if any."""
-        drawn = 0
-        for event in self.events:
-            drawn += isinstance(event, Draw)
-            if isinstance(event, Unjudgeable) and event.round < drawn:
-                return event.round
-        return None
-
-    @property
     def rule(self) -> StoppingRule:
         """Precision and budget in force for the next draw."""
         return self._rule or self.plan.stopping

@@ -112,24 +112,18 @@ class TwoSidedMoments:
 
     def predict(self, betting_round: BettingRound) -> tuple[Prediction, Prediction]:
         """Predictions of the round's signals, which are not used themselves."""
-        plus, minus = self._frames
-        basis, (reach, mirrored) = betting_round.basis, betting_round.reach
-        variance = betting_round.variance
-        return (
-            Prediction(
-                plus.unit(reach.lower),
-                *self._sides[0].predict(basis, variance),
-                plus.unit(betting_round.plus.signal_range.lower),
-                basis,
-            ),
-            # The minus side's lower end is the mirrored upper end.
-            Prediction(
-                minus.unit(mirrored.upper),
-                *self._sides[1].predict(basis, variance),
-                minus.unit(betting_round.minus.signal_range.upper),
-                basis,
-            ),
+        basis, variance = betting_round.basis, betting_round.variance
+        reach, mirrored = betting_round.reach
+        # The minus side's lower end is the mirrored upper end.
+        ends = (
+            (reach.lower, betting_round.plus.signal_range.lower),
+            (mirrored.upper, betting_round.minus.signal_range.upper),
         )
+        plus, minus = (
+            Prediction(frame.unit(most), *side.predict(basis, variance), frame.unit(end), basis)
+            for frame, side, (most, end) in zip(self._frames, self._sides, ends, strict=True)
+        )
+        return plus, minus
 
     def signals(self, betting_round: BettingRound) -> tuple[float, float]:
         """The round's signals in the frames of the two sides."""

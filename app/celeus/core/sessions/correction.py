@@ -1,8 +1,8 @@
 """Correction: the fold of a session anew, most of it while the session goes on.
 
 The fold depends on the draws and their losses in order, and on nothing else of the state. What is
-folded beside the state may therefore take its fold's place later, if draws and losses are the same
-then; rounds that were judged meanwhile are folded on top. For the same reason a correction leaves
+folded beside the state may therefore take its fold's place later, if nothing was corrected
+meanwhile; rounds that were judged since are folded on top. For the same reason a correction leaves
 the rounds before it as they were: it begins at the last copy of the fold that does not hold it.
 """
 
@@ -75,16 +75,19 @@ def _copied(engine: Engine, fold: Fold, points: Points) -> Fold:
 
 
 class Refold:
-    """A fold beside a state, as it will be after the correction ``event``."""
+    """A fold beside a state, as it will be after the correction ``event``.
 
-    __slots__ = ("_engine", "_event", "_parts", "checkpoints", "fold")
+    Making one copies what comes before the correction: a thread's work, like folding.
+    """
+
+    __slots__ = ("_corrections", "_engine", "_event", "checkpoints", "fold")
 
     def __init__(self, state: State, event: Amendment, checkpoints: Checkpoints) -> None:
         self._engine = state.engine
+        self._corrections = state.corrections
         self._event = event
         self.fold = checkpoints.before(state, event.round)
         self.checkpoints = Checkpoints(self.fold.rounds)
-        self._parts: list[Rounds] = [state.rounds[: self.fold.rounds]]
 
     @property
     def folded(self) -> int:
@@ -99,17 +102,17 @@ class Refold:
                 outcome = outcome._replace(loss=self._event.loss)
             self.fold = fold_round(plan, self.fold, outcome)
             self.checkpoints.note(self._engine, self.fold)
-        self._parts.append(part)
 
     def fits(self, state: State) -> bool:
         """The rounds folded here are those of ``state``; called before its correction is applied.
 
-        The fold reads the proposal of its opening, which knows the draws of that state alone.
+        Only a correction changes a round that was folded. The engine tells one state of a session
+        from another that was rebuilt.
         """
-        return state.engine is self._engine and all(map(state.rounds.hold, self._parts))
+        return state.engine is self._engine and state.corrections == self._corrections
 
 
-def corrected(
+def correct(
     plan: Plan, state: State, event: Amendment, ready: Refold | None, checkpoints: Checkpoints
 ) -> State:
     """The state after a correction; folds anew only what neither ``ready`` nor a copy holds."""
@@ -124,7 +127,7 @@ def corrected(
     return _folded(plan, state, checkpoints)
 
 
-def caught_up(plan: Plan, state: State, events: Sequence[Event], checkpoints: Checkpoints) -> State:
+def catch_up(plan: Plan, state: State, events: Sequence[Event], checkpoints: Checkpoints) -> State:
     """The state after events that others wrote; the same as replaying them."""
     for event in events:
         state = enter(state, event)

@@ -186,14 +186,12 @@ class Rounds(Sequence[Round]):
         """How many of the first ``stop`` rounds nobody could judge."""
         return self.loss[:stop].count(_UNJUDGEABLE)
 
-    def hold(self, part: "Rounds") -> bool:
-        """The rounds of ``part`` have the same draws and losses here."""
-        start = part.first - self.first
-        return all(
-            getattr(self, name)[start : start + len(part)].tobytes()
-            == getattr(part, name).tobytes()
-            for name in ("item", "q", "loss")
-        )
+    @property
+    def skipped_ahead(self) -> int | None:
+        """The first round that was called unjudgeable when a later one was drawn, if any."""
+        drawn_later = np.array(self.seen[1:]) < np.array(self.answered_at[:-1])
+        places = np.flatnonzero(drawn_later & (np.array(self.answer[:-1]) == _UNJUDGEABLE))
+        return self.first + int(places[0]) if places.size else None
 
     def _part(self, start: int, stop: int) -> Self:
         copied = type(self)(self.first + start)

@@ -63,7 +63,10 @@ class Coins:
 
 @dataclass(slots=True)
 class State:
-    """A session after ``sequence`` events; ``changes`` of them altered its stopping rule."""
+    """A session after ``sequence`` events.
+
+    ``changes`` of them altered its stopping rule, ``corrections`` a judgement.
+    """
 
     items: int
     scale: Interval
@@ -76,6 +79,7 @@ class State:
     observed: int = 0
     stale: bool = False
     changes: int = 0
+    corrections: int = 0
     rounds: Rounds = field(default_factory=Rounds)
 
     @property
@@ -274,6 +278,7 @@ def _correct(state: State, event: Amendment) -> None:
         message = f"round {event.round} has no judgement to correct"
         raise ValueError(message)
     state.rounds.correct(event.round - 1, event.loss)
+    state.corrections += 1
     state.stale |= event.round <= state.folded
 
 

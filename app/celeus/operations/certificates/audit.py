@@ -225,7 +225,7 @@ _EVENTS = text(
 _TRAJECTORY = text(
     """
     SELECT round, estimate, lower, upper FROM trajectory
-    WHERE session_id = :session_id AND revision = :revision ORDER BY round
+    WHERE session_id = :session_id ORDER BY round
     """
 )
 _FINAL = text(

@@ -2,9 +2,10 @@
 
 A certificate is a function of the ledger up to a position, of the certificates issued before a
 correction, and of the signing key. Its time is that of the ledger's last event. Whoever makes it at
-the same position therefore gets the same bytes, and reading keeps and locks nothing. The position
-is seen in one snapshot; the ledger up to it never changes, so the rest is read afterwards. Only the
-count of the pool's other sessions is of the moment it is read.
+the same position therefore gets the same bytes, and reading that of an open session keeps and locks
+nothing. The position is seen in one snapshot; the ledger up to it never changes, so the rest is
+read afterwards. Only the count of the pool's other sessions is of the moment it is read, so that
+the first who reads the final one has it kept.
 """
 
 import asyncio
@@ -32,7 +33,7 @@ from celeus.errors import Busy, LedgerBroken, SessionNotFound, SigningKeyMissing
 from celeus.operations.pools.columns import raw_connection
 from celeus.operations.runtime.concurrency import paused_collections
 from celeus.operations.runtime.context import Context
-from celeus.operations.runtime.remembered import Issued, Place
+from celeus.operations.runtime.memo import Issued, Place
 from celeus.operations.sessions.journal import unlocked
 from celeus.operations.sessions.ledger import moment, records_of
 
@@ -48,7 +49,7 @@ class _Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class _Made:
+class _Snapshot:
     """A session as it stood in one snapshot."""
 
     place: Place
@@ -65,10 +66,11 @@ def public_key(context: Context) -> bytes:
 
 
 async def current(context: Context, session_id: UUID) -> Issued:
-    """The certificate of the session as it stands; nothing is kept.
+    """The certificate of the session as it stands.
 
-    Of a closed session it is the final one, with the seed: the one that was issued, if any. This
-    process makes or reads it once for as long as nothing happens in the session.
+    Of a closed session it is the final one, with the seed, issued now if it was not before; of an
+    open one nothing is kept. This process makes or reads it once for as long as nothing happens in
+    the session.
     """
     made = await _known(context, session_id)
     if made is None:
@@ -76,6 +78,8 @@ async def current(context: Context, session_id: UUID) -> Issued:
             made = await _known(context, session_id)
             if made is None:
                 made = await _made(context, session_id, _signing_key(context))
+                if made.final:
+                    made = await _keep(context, session_id, made) or made
                 _remember(context, session_id, made)
     return made
 
@@ -129,7 +133,7 @@ def _signing_key(context: Context) -> Ed25519PrivateKey:
 
 async def _made(context: Context, session_id: UUID, key: Ed25519PrivateKey) -> Issued:
     async with unlocked(context, session_id) as (session, row):
-        standing = _Made(
+        standing = _Snapshot(
             place=Place(row["sequence"], row["revision"]),
             position=position_of(session.plan, session.state, amended=row["revision"] > 1),
             pool=session.pool,
@@ -142,7 +146,7 @@ async def _made(context: Context, session_id: UUID, key: Ed25519PrivateKey) -> I
 
 
 async def _signed(
-    context: Context, session_id: UUID, standing: _Made, key: Ed25519PrivateKey
+    context: Context, session_id: UUID, standing: _Snapshot, key: Ed25519PrivateKey
 ) -> Issued:
     async with context.transaction() as db:
         records, last = await records_of(db, session_id, standing.place.sequence)
@@ -181,7 +185,7 @@ async def pool_sessions(db: AsyncConnection, session_id: UUID) -> dict[str, int]
     return dict(row)
 
 
-def _check_chain(session_id: UUID, standing: _Made, records: Sequence[bytes]) -> None:
+def _check_chain(session_id: UUID, standing: _Snapshot, records: Sequence[bytes]) -> None:
     plan = standing.position.plan
     head = chain_on(chain_start(session_id.bytes, bytes.fromhex(plan.digest)), records)
     if standing.head is not None and head != standing.head:

@@ -20,7 +20,7 @@ from celeus.operations.certificates.issue import current, pool_sessions
 from celeus.operations.pools.pools import get_pool
 from celeus.operations.pools.record import PoolRecord
 from celeus.operations.runtime.context import Context, one_snapshot
-from celeus.operations.runtime.remembered import Place
+from celeus.operations.runtime.memo import Place
 from celeus.operations.sessions.history import document_of
 from celeus.operations.sessions.ledger import with_kinds
 
@@ -55,7 +55,8 @@ class Account:
 
     ``points`` is the course of the interval, thinned, the last round always among them;
     ``reached`` is the first round that was as narrow as the precision in force. ``unjudgeable``
-    counts folded rounds. ``certified`` is None where ``uncertified`` says why.
+    counts folded rounds; ``skipped_ahead``: one was called so when a later one was drawn.
+    ``certified`` is None where ``uncertified`` says why.
     """
 
     document: dict[str, Any]
@@ -66,6 +67,7 @@ class Account:
     reached: int | None
     unjudgeable: int
     amendments: int
+    skipped_ahead: bool
     pool_sessions: Mapping[str, int]
     certified: Certified | None
     uncertified: str | None
@@ -81,7 +83,9 @@ class Account:
     def assumptions(self) -> list[str]:
         """What the claim rests on beside the draws, in sentences."""
         amended, changed = self.amendments > 0, self.document["changes"] > 0
-        assumptions = assumptions_of(self.plan, amended=amended, changed=changed)
+        assumptions = assumptions_of(
+            self.plan, amended=amended, changed=changed, skipped=self.skipped_ahead
+        )
         return [one["text"] for one in assumptions]
 
 
@@ -139,6 +143,7 @@ async def _read(context: Context, session_id: UUID, points: int) -> Account:
             reached=(await db.execute(_REACHED, params)).scalar_one(),
             unjudgeable=counted.unjudgeable,
             amendments=counted.amendments,
+            skipped_ahead=counted.skipped_ahead,
             pool_sessions=await pool_sessions(db, session_id),
             certified=certified,
             uncertified=None if certified is not None else _why_not(context, document),
@@ -176,21 +181,24 @@ _COUNTED = with_kinds(
             ORDER BY round, sequence DESC
         ) AS latest WHERE loss IS NULL) AS unjudgeable,
         (SELECT count(*) FROM events
-         WHERE session_id = :session_id AND kind = :amendment) AS amendments
+         WHERE session_id = :session_id AND kind = :amendment) AS amendments,
+        EXISTS (SELECT FROM events AS skip JOIN events AS later
+                ON later.session_id = skip.session_id AND later.kind = :draw
+                    AND later.round = skip.round + 1 AND later.sequence < skip.sequence
+                WHERE skip.session_id = :session_id AND skip.kind = :unjudgeable) AS skipped_ahead
     """
 )
 _COURSE = text(
     """
     SELECT round, estimate, lower, upper FROM trajectory
-    WHERE session_id = :session_id AND revision = :revision AND (:last - round) % :step = 0
+    WHERE session_id = :session_id AND (:last - round) % :step = 0
     ORDER BY round
     """
 )
 _REACHED = text(
     """
     SELECT min(round) FROM trajectory
-    WHERE session_id = :session_id AND revision = :revision
-      AND upper - lower <= CAST(:precision AS double precision)
+    WHERE session_id = :session_id AND upper - lower <= CAST(:precision AS double precision)
     """
 )
 _CERTIFIED = text(

@@ -3,12 +3,13 @@
 Items go in by COPY, their numbers as chunks of columns.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
 import numpy as np
+import orjson
 from anyio import to_thread
 from numpy.typing import NDArray
 from psycopg.errors import UniqueViolation
@@ -27,7 +28,9 @@ from celeus.store.tables import items, pools
 
 FAULTS_TOLD = 100
 """Faults an answer lists; the others are only counted."""
-MAX_GROUPS = 10_000
+MAX_GROUPS = 1_000
+MAX_GROUP_BYTES = 96 << 10
+"""Of a pool's group names as JSON, which every answer about the pool and its certificates hold."""
 
 MOST_BYTES = 4 << 30
 """Bytes of a pool's columns: a worker that serves it holds them all in memory."""
@@ -244,13 +247,7 @@ def _append(pool: Growth, batch: Batch) -> None:
     columns = dict(batch.columns)
     if batch.groups:
         pool.groups = encode_groups(batch.groups, pool.groups)
-        if len(pool.groups) > MAX_GROUPS:
-            raise InvalidValue(
-                "The items name too many groups.",
-                field="group",
-                rule=f"at most {MAX_GROUPS} different names",
-                value=len(pool.groups),
-            )
+        _check_groups(pool.groups)
         codes = [pool.groups[name] for name in batch.groups]
         columns["group"] = np.array(codes, dtype=dtype_of("group"))
     pool.columns = sorted(columns)
@@ -258,6 +255,20 @@ def _append(pool: Growth, batch: Batch) -> None:
         pool.waiting.setdefault(name, []).append(column)
     pool.items_digest = chain(pool.items_digest, batch.records())
     pool.items += len(batch.ids)
+
+
+def _check_groups(names: Collection[str]) -> None:
+    """Refuse more names than an answer about the pool can hold."""
+    if len(names) <= MAX_GROUPS and len(orjson.dumps(list(names))) <= MAX_GROUP_BYTES:
+        return
+    raise InvalidValue(
+        "The items name too many groups, or too long ones; what tells items apart belongs into"
+        " their payload.",
+        field="group",
+        rule=f"at most {MAX_GROUPS} different names, together at most {MAX_GROUP_BYTES} bytes of"
+        " JSON",
+        value=len(names),
+    )
 
 
 async def _write_full_chunks(db: AsyncConnection, pool: Growth) -> None:

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from anyio import to_thread
 from psycopg.errors import LockNotAvailable
-from sqlalchemy import func, insert, select, text, update
+from sqlalchemy import Text, cast, func, insert, or_, select, text, update
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.ext.asyncio import AsyncConnection
 from uuid_utils.compat import uuid7
@@ -15,7 +15,13 @@ from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import CHAIN_START, Pool
 from celeus.errors import EmptyPool, PoolBusy, PoolNotFound, PoolNotSealed, PoolSealed
 from celeus.operations.pools.columns import gather_small_chunks, read_chunks
-from celeus.operations.pools.imports import ImportOptions, ImportResult, Rows, import_rows
+from celeus.operations.pools.imports import (
+    MAX_GROUP_BYTES,
+    ImportOptions,
+    ImportResult,
+    Rows,
+    import_rows,
+)
 from celeus.operations.pools.record import PoolRecord
 from celeus.operations.runtime.context import Context, one_snapshot
 from celeus.operations.runtime.idempotency import Once, keep, peek, transaction_of
@@ -128,14 +134,27 @@ async def get_pool(context: Context, pool_id: UUID) -> PoolRecord:
         return await _record(db, context.project_id, pool_id)
 
 
-async def list_pools(context: Context, limit: int, after: UUID | None) -> list[PoolRecord]:
-    """Pools from the newest on; ``after`` is the last one already seen."""
+async def list_pools(
+    context: Context, limit: int, after: UUID | None
+) -> tuple[list[PoolRecord], UUID | None]:
+    """Pools from the newest on, and the ``after`` of the next page, if there may be one.
+
+    ``after`` is the last one already seen. A page ends when the names of groups fill
+    MAX_GROUP_BYTES, but has one pool at least.
+    """
     query = select(pools).where(pools.c.project_id == context.project_id)
     if after is not None:
         query = query.where(pools.c.pool_id < after)
+    newest = query.order_by(pools.c.pool_id.desc()).limit(limit).subquery()
+    size = func.octet_length(cast(newest.c.groups, Text))
+    upto = func.sum(size).over(order_by=newest.c.pool_id.desc())
+    first, selected = (upto == size).label("first"), func.count().over().label("selected")
+    sized = select(newest, upto.label("upto"), first, selected).subquery()
+    fitting = select(sized).where(or_(sized.c.first, sized.c.upto <= MAX_GROUP_BYTES))
     async with context.transaction() as db:
-        result = await db.execute(query.order_by(pools.c.pool_id.desc()).limit(limit))
-        return [PoolRecord.of(row) for row in result]
+        rows = (await db.execute(fitting.order_by(sized.c.pool_id.desc()))).all()
+    more = bool(rows) and (len(rows) == limit or len(rows) < rows[0].selected)
+    return [PoolRecord.of(row) for row in rows], rows[-1].pool_id if more else None
 
 
 async def list_items(

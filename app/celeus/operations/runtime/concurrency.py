@@ -72,7 +72,11 @@ class Gates:
             settings.lock_timeout_ms / 1000,
             lambda: DatabaseUnavailable("too many imports are running; try again"),
         )
-        self.verifications = Gate(VERIFICATIONS_AT_ONCE, 0.0, _verifying)
+        self.verifications = Gate(
+            VERIFICATIONS_AT_ONCE,
+            0.0,
+            lambda: VerificationBusy("Other keys' certificates are being verified; try again."),
+        )
         self.plannings = Gate(
             PLANNINGS_AT_ONCE,
             0.0,
@@ -82,7 +86,9 @@ class Gates:
         )
         self.strangers = Gate(STRANGERS_AT_ONCE, settings.client_timeout_seconds, _many_strangers)
         self.streams = GatesOfKeys(STREAMS_OF_A_KEY, _too_many_streams)
-        self.verifications_of_keys = GatesOfKeys(1, _verifying)
+        self.verifications_of_keys = GatesOfKeys(
+            1, lambda: VerificationBusy("This key has a certificate being verified; try again.")
+        )
 
 
 class GatesOfKeys:
@@ -114,10 +120,6 @@ def _many_strangers() -> RateLimited:
     return RateLimited(
         "Too many requests without a key; try again.", retry_after=STRANGERS_RETRY_SECONDS
     )
-
-
-def _verifying() -> VerificationBusy:
-    return VerificationBusy("Another certificate is being verified; try again.")
 
 
 def _too_many_streams() -> RateLimited:

@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from celeus.operations.runtime.callers import Browser, CallerCache
 from celeus.operations.runtime.concurrency import Gates
 from celeus.operations.runtime.forecasts import Forecasts
-from celeus.operations.runtime.remembered import Issued, Remembered
+from celeus.operations.runtime.memo import Issued, Memo
 from celeus.operations.runtime.state_cache import StateCache
 from celeus.settings import Settings
 from celeus.store.cache import Cache, Wakes
@@ -49,15 +49,13 @@ class Context:
     blind: bool = False
     browser: Browser | None = None
     signing_key: Ed25519PrivateKey | None = None
-    worths: Remembered[dict[str, Any]] = field(
-        default_factory=lambda: Remembered("other surrogates are being analysed")
+    worths: Memo[dict[str, Any]] = field(
+        default_factory=lambda: Memo("other surrogates are being analysed")
     )
-    certificates: Remembered[Issued] = field(
-        default_factory=lambda: Remembered("other certificates are being made", CERTIFICATE_BYTES)
+    certificates: Memo[Issued] = field(
+        default_factory=lambda: Memo("other certificates are being made", CERTIFICATE_BYTES)
     )
-    digests: Remembered[str] = field(
-        default_factory=lambda: Remembered("other certificates are being made")
-    )
+    digests: Memo[str] = field(default_factory=lambda: Memo("other certificates are being made"))
 
     def transaction(self) -> AbstractAsyncContextManager[AsyncConnection]:
         """Open a transaction: committed on leaving, rolled back on an error."""

@@ -68,17 +68,18 @@ async def amend(
     """Replace the judgement of a round by appending a correction, and fold again from there.
 
     The same correction again gets the receipt of the first. With ``own_only`` the round must be
-    the last one that a worker of this key has judged, and corrected by no other key since; the
-    author is the key's name, and a session that its losses have stopped is refused.
+    the last one that this key has judged, whatever its workers are called, and corrected by no
+    other key since; the author is the key's name, and a session that its losses have stopped is
+    refused.
     """
     correction = await _with_author(context, correction, own_only=own_only)
     if context.blind:
         correction = await _with_round(context, session_id, correction)
-    last = await _last_rounds(context, session_id) if own_only else frozenset()
+    last = await _last_round(context, session_id) if own_only else None
     async with context.states.turn(session_id):
         for attempt in range(ATTEMPTS):
             # Nothing long is begun for what the lock will show to be refused.
-            refuse = own_only and correction.judgement.round not in last
+            refuse = own_only and correction.judgement.round != last
             ready = None if refuse else await _refold_ahead(context, session_id, correction)
             async with locked(context, session_id) as (journal, db):
                 receipt = await _earlier_receipt(db, journal, correction, own_only=own_only)
@@ -121,11 +122,12 @@ async def _append(
 ) -> Receipt:
     judgement = correction.judgement
     event = Amendment(judgement.round, loss_of(journal.session, judgement))
-    rounds_played = (
-        rounds + journal.state.fold.confidence_sequence.rounds_to_replay if rounds else 0
-    )
+    state = journal.state
+    played = rounds + state.fold.confidence_sequence.rounds_to_replay if rounds else 0
+    # Without a fold that fits, what comes before the correction is copied.
+    copied = state.folded if rounds and (ready is None or not ready.fits(state)) else 0
     entry = await journal.step(
-        rounds_played, lambda: journal.append(event, correction.detail, ready)
+        max(played, copied), lambda: journal.append(event, correction.detail, ready)
     )
     return Receipt(journal.shown(judgement.round), entry.sequence, replayed=False)
 
@@ -164,23 +166,23 @@ async def _with_round(context: Context, session_id: UUID, correction: Correction
     return replace(correction, judgement=replace(correction.judgement, round=round_))
 
 
-async def _last_rounds(context: Context, session_id: UUID) -> frozenset[int]:
-    """The rounds that the workers of this key have judged last, one each."""
+async def _last_round(context: Context, session_id: UUID) -> int | None:
+    """The round that this key has judged last."""
     params = {"session_id": session_id, "key_id": context.key_id}
     async with context.transaction() as db:
-        return frozenset((await db.execute(_LAST, params)).scalars())
+        return (await db.execute(_LAST, params)).scalar_one_or_none()
 
 
 async def _must_be_own(db: AsyncConnection, journal: Journal, round_: int, *, others: bool) -> None:
-    """Refuse to correct another round than a worker's last one, or when losses have spoken.
+    """Refuse to correct another round than the key's last one, or when losses have spoken.
 
     A blind judge is told nothing that depends on the losses but such a stop. A correction made
     before it cannot depend on where the session stands; one made after it could, also while the
     session is paused. What somebody else has corrected is their word, and no longer the judge's.
     """
     params = {"session_id": journal.session_id, "key_id": journal.key_id}
-    last = (await db.execute(_LAST, params)).scalars().all()
-    if others or round_ not in last:
+    last = (await db.execute(_LAST, params)).scalar_one_or_none()
+    if others or round_ != last:
         raise NotLastLabel(
             f"round {journal.shown(round_)} is not the last that this key judged; correcting"
             " another one needs a key with scope manage",
@@ -225,7 +227,7 @@ async def _refold_ahead(
                 return None
             if ready is None:
                 event = Amendment(judgement.round, loss_of(slot.session, judgement))
-                ready = Refold(state, event, slot.session.checkpoints)
+                ready = await asyncio.to_thread(Refold, state, event, slot.session.checkpoints)
             elif not ready.fits(state):
                 return None
             part = state.rounds[ready.folded : min(state.folded, ready.folded + ROUNDS_AT_ONCE)]

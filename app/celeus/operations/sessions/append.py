@@ -11,7 +11,6 @@ import orjson
 from psycopg.rows import class_row
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from celeus.core.ledger import Observation, Unjudgeable
 from celeus.core.sessions.points import Points
 from celeus.operations.pools.columns import raw_connection
 from celeus.operations.pools.pools import PAGE_BYTES, Item
@@ -42,7 +41,6 @@ async def write(db: AsyncConnection, journal: Journal, status: dict[str, Any]) -
             "now": journal.now,
             "sequence": state.sequence,
             "revision": journal.revision,
-            "folded_before": journal.folded_before,
             "lifecycle": journal.lifecycle,
             "state": status["state"],
             "precision": state.stopping.precision,
@@ -56,7 +54,8 @@ async def write(db: AsyncConnection, journal: Journal, status: dict[str, Any]) -
             "judged": journal.judged,
             "wanted": journal.item_indices,
             "page_bytes": PAGE_BYTES,
-            "tallied": _json(_tallies(journal)),
+            "key_id": journal.key_id,
+            **_tally(journal),
         },
     )
     return {item.index: item for item in await cursor.fetchall()}
@@ -79,16 +78,10 @@ def _points(points: Points) -> str:
     return f"[{','.join(parts)}]"
 
 
-def _tallies(journal: Journal) -> list[dict[str, Any]]:
-    """Labels and last round of each worker of the caller's key; only the last may be undone."""
-    counts: dict[str, dict[str, Any]] = {}
-    for entry in journal.entries:
-        if journal.key_id is not None and isinstance(entry.event, Observation | Unjudgeable):
-            worker = str((entry.detail or {}).get("worker", ""))
-            count = counts.setdefault(worker, {"worker": worker, "labels": 0})
-            count["labels"] += 1
-            count["last_round"] = entry.event.round
-    return [count | {"key_id": journal.key_id} for count in counts.values()]
+def _tally(journal: Journal) -> dict[str, Any]:
+    """Labels given with the caller's key and the last one's round; only that may be undone."""
+    judged = journal.judged if journal.key_id is not None else []
+    return {"labels": len(judged), "last_round": judged[-1] if judged else None}
 
 
 def _json(value: object) -> str:
@@ -107,19 +100,14 @@ _APPEND = """
             loss float8, detail jsonb, at timestamptz)
     ), folded AS (
         INSERT INTO trajectory
-            (project_id, session_id, revision, round, sequence, estimate, lower, upper)
-        SELECT %(project_id)s, %(session_id)s, %(revision)s, point.round, %(sequence)s,
+            (project_id, session_id, round, sequence, estimate, lower, upper)
+        SELECT %(project_id)s, %(session_id)s, point.round, %(sequence)s,
                point.estimate, point.lower, point.upper
         FROM json_to_recordset(%(points)s::json)
              AS point(round int, estimate float8, lower float8, upper float8)
-    ), carried AS (
-        UPDATE trajectory SET revision = %(revision)s
-        WHERE session_id = %(session_id)s AND revision < %(revision)s
-          AND round <= %(folded_before)s
-    ), outdated AS (
-        DELETE FROM trajectory
-        WHERE session_id = %(session_id)s AND revision < %(revision)s
-          AND round > %(folded_before)s
+        ON CONFLICT (session_id, round)
+        DO UPDATE SET sequence = excluded.sequence, estimate = excluded.estimate,
+            lower = excluded.lower, upper = excluded.upper
     ), returned AS (
         DELETE FROM leases WHERE session_id = %(session_id)s AND round = ANY(%(judged)s::int[])
     ), granted AS (
@@ -130,11 +118,11 @@ _APPEND = """
         DO UPDATE SET worker = excluded.worker, expires_at = excluded.expires_at,
             keys = excluded.keys
     ), tallied AS (
-        INSERT INTO labellers (project_id, session_id, key_id, worker, labels, last_round)
-        SELECT %(project_id)s, %(session_id)s, one.*
-        FROM json_to_recordset(%(tallied)s::json)
-             AS one(key_id text, worker text, labels int, last_round int)
-        ON CONFLICT (session_id, key_id, worker)
+        INSERT INTO labellers (project_id, session_id, key_id, labels, last_round)
+        SELECT %(project_id)s, %(session_id)s, %(key_id)s::text, %(labels)s::int,
+               %(last_round)s::int
+        WHERE %(labels)s::int > 0
+        ON CONFLICT (session_id, key_id)
         DO UPDATE SET labels = labellers.labels + excluded.labels,
             last_round = excluded.last_round
     ), kept AS (

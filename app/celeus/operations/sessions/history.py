@@ -23,7 +23,6 @@ async def trajectory(
             _TRAJECTORY,
             {
                 "session_id": session_id,
-                "revision": document["revision"],
                 "after": after,
                 "last": document["round"],
                 "step": step,
@@ -65,7 +64,6 @@ async def news(
             _NEWS,
             {
                 "session_id": session_id,
-                "revision": document["revision"],
                 "sequence": sequence if same else 0,
                 "most": most,
             },
@@ -90,8 +88,7 @@ _STATUS = text(
 _TRAJECTORY = text(
     """
     SELECT round, sequence, estimate, lower, upper FROM trajectory
-    WHERE session_id = :session_id AND revision = :revision AND round > :after
-      AND (:last - round) % :step = 0
+    WHERE session_id = :session_id AND round > :after AND (:last - round) % :step = 0
     ORDER BY round LIMIT :limit
     """
 )
@@ -116,9 +113,7 @@ _NEWS = text(
     WITH fresh AS (
         SELECT round, sequence, estimate, lower, upper,
                count(*) OVER () AS rows, row_number() OVER (ORDER BY round DESC) AS back
-        FROM trajectory
-        WHERE session_id = :session_id AND revision = :revision
-          AND sequence > :sequence
+        FROM trajectory WHERE session_id = :session_id AND sequence > :sequence
     )
     SELECT round, estimate, lower, upper FROM fresh
     WHERE (back - 1) % greatest(1, rows / :most) = 0 ORDER BY round

@@ -21,7 +21,7 @@ from celeus.core.certificates.chain import chain_head, chain_next
 from celeus.core.ledger import Amendment, Event, Observation, Unjudgeable
 from celeus.core.plans.plan import Plan, plan_from
 from celeus.core.pools.surrogates import scores
-from celeus.core.sessions.correction import Checkpoints, Refold, caught_up, corrected
+from celeus.core.sessions.correction import Checkpoints, Refold, catch_up, correct
 from celeus.core.sessions.state import State, apply, begin, bets_per_round
 from celeus.errors import Busy
 from celeus.operations.pools.pools import load_pool
@@ -99,7 +99,7 @@ class Journal:
         self.slot.ahead = True
         checkpoints = self.session.checkpoints
         if isinstance(event, Amendment):
-            self.session.state = corrected(self.plan, self.state, event, ready, checkpoints)
+            self.session.state = correct(self.plan, self.state, event, ready, checkpoints)
         else:
             self.session.state = apply(self.plan, self.state, event)
             checkpoints.note(self.state.engine, self.state.fold)
@@ -193,7 +193,7 @@ async def locked(
                     await _catch_up(slot, news)
                     yield _journal(context, session_id, slot, row, rows), db
                     return
-            attempts += await _follow(slot, news)
+            attempts += await _advance(slot, news)
         raise Busy("the session's ledger changed during the request; try again")
 
 
@@ -220,7 +220,7 @@ async def unlocked(
                 await _catch_up(slot, news)
                 yield slot.session, row
                 return
-            attempts += await _follow(slot, news)
+            attempts += await _advance(slot, news)
         raise Busy("the session's ledger changed during the request; try again")
 
 
@@ -240,7 +240,7 @@ async def rebuild(context: Context, session_id: UUID) -> CachedSession:
 
     def fold() -> State:
         state = begin(plan, scores(whole_pool, plan.strategy), bytes(row["seed"]))
-        return caught_up(plan, state, events, checkpoints)
+        return catch_up(plan, state, events, checkpoints)
 
     state = await asyncio.to_thread(fold)
     return CachedSession(plan, whole_pool, state, bytes(row["seed"]), checkpoints=checkpoints)
@@ -318,7 +318,7 @@ async def _news(
     return _News(missed, head, more) if more or head == row["ledger_head"] else None
 
 
-async def _follow(slot: Slot, news: _News | None) -> int:
+async def _advance(slot: Slot, news: _News | None) -> int:
     """Catch up with a part of many events; forget a state that its ledger no longer continues.
 
     How many attempts that was: a part is none, since there are only so many.
@@ -345,9 +345,9 @@ async def _catch_up(slot: Slot, news: _News) -> None:
         return
     slot.ahead = True
     parts = session.plan, session.state, missed, session.checkpoints
-    corrected_one = any(isinstance(one, Amendment) for one in missed)
-    if is_short(session.state, len(missed)) and not corrected_one:
-        caught_up(*parts)
+    correction = any(isinstance(one, Amendment) for one in missed)
+    if is_short(session.state, len(missed)) and not correction:
+        catch_up(*parts)
     else:
-        await asyncio.to_thread(caught_up, *parts)
+        await asyncio.to_thread(catch_up, *parts)
     slot.ahead = False

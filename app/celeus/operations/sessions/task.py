@@ -63,8 +63,8 @@ _TASK = text(
     SELECT sessions.state, sessions.lease_seconds, coalesce(sessions.name, pools.name) AS name,
            pools.loss_kind, pools.loss_lower, pools.loss_upper, pools.columns, pools.classes,
            (SELECT name FROM keys WHERE key_id = :key_id) AS labeller,
-           (SELECT coalesce(sum(labels), 0)::int FROM labellers
-            WHERE session_id = :session_id AND key_id = :key_id) AS labels
+           coalesce((SELECT labels FROM labellers
+                     WHERE session_id = :session_id AND key_id = :key_id), 0) AS labels
     FROM sessions JOIN pools USING (pool_id)
     WHERE session_id = :session_id AND sessions.project_id = :project_id
     """

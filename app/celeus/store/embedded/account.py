@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from celeus.children import SYSTEM, Leashed
+from celeus.children import SYSTEM, ChildProcess
 from celeus.errors import DataFolderUnusable
 
 SYSTEM_USER = "celeus-postgres"
@@ -31,21 +31,21 @@ class Account:
     gid: int
     switch: bool
 
-    def leashed(
+    def launch(
         self,
         command: list[str],
         folder: Path,
         log: Path,
         signal_number: signal.Signals,
-        **terms: Any,  # noqa: ANN401 -- those of `Leashed`
-    ) -> Leashed:
+        **terms: Any,  # noqa: ANN401 -- those of `ChildProcess`
+    ) -> ChildProcess:
         """Start a command under this account, in `folder`; its output goes to the end of `log`.
 
         It ends with this process. It inherits no PG* variables, which would change its settings.
         """
         with log.open("ab") as output:
             terms |= {"stdout": output, "stderr": output}
-            return Leashed(command, signal_number, **terms, **self._terms(folder))
+            return ChildProcess(command, signal_number, **terms, **self._terms(folder))
 
     def run(self, command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
         """Run a command to its end under this account."""

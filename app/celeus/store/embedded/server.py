@@ -27,7 +27,6 @@ import psycopg
 
 from celeus.errors import DataFolderBusy, DataFolderUnusable
 from celeus.store.embedded.account import Account, account
-from celeus.store.embedded.keeper import STOP, Keeper
 from celeus.store.embedded.pid_file import (
     DATABASE,
     Postmaster,
@@ -35,6 +34,7 @@ from celeus.store.embedded.pid_file import (
     answering,
     left_over,
 )
+from celeus.store.embedded.supervisor import STOP, Supervisor
 
 MAJOR = "18"
 """The PostgreSQL that private databases are made and served with."""
@@ -85,18 +85,18 @@ def postgres(
         _ensure_cluster(cluster, owner, programs, version, lock)
         _end_left_over(cluster)
         sockets = _socket_folder(cluster, owner)
-        keeper = _keeper(cluster, owner, programs, sockets, [] if durable else _FORGETFUL)
+        supervisor = _supervisor(cluster, owner, programs, sockets, [] if durable else _FORGETFUL)
         starter = os.getpid()
         try:
-            server = keeper.start()
+            server = supervisor.start()
             _ensure_database(server)
             if keep:
-                keeper.keep()
+                supervisor.keep()
             yield server.url()
         finally:
             # A fork of this process must not stop what it did not start
             if os.getpid() == starter:
-                keeper.stop()
+                supervisor.stop()
                 if sockets != cluster:
                     with suppress(OSError):
                         sockets.rmdir()
@@ -258,7 +258,7 @@ def _ensure_cluster(cluster: Path, owner: Account, programs: Path, version: str,
     log = cluster.with_name("initdb.log")
     log.write_bytes(b"")
     command = [str(programs / "initdb"), *_INITDB, "-D", str(unfinished)]
-    maker = owner.leashed(command, unfinished, log, signal.SIGKILL, family=True, pass_fds=(lock,))
+    maker = owner.launch(command, unfinished, log, signal.SIGKILL, family=True, pass_fds=(lock,))
     status = maker.wait()
     maker.release()
     words = log.read_text(errors="replace").strip()[-1000:]
@@ -285,9 +285,9 @@ def _end_left_over(cluster: Path) -> None:
             time.sleep(_LOOK_SECONDS)
 
 
-def _keeper(
+def _supervisor(
     cluster: Path, owner: Account, programs: Path, sockets: Path, options: list[str]
-) -> Keeper:
+) -> Supervisor:
     """Whoever starts the server and keeps it running; its log is written beside the cluster."""
     command = [
         str(programs / "postgres"),
@@ -296,7 +296,7 @@ def _keeper(
         *options,
     ]
     log = cluster.with_name("postgres.log")
-    return Keeper(cluster, log, lambda: owner.leashed(command, cluster, log, signal.SIGINT))
+    return Supervisor(cluster, log, lambda: owner.launch(command, cluster, log, signal.SIGINT))
 
 
 def _socket_folder(cluster: Path, owner: Account) -> Path:

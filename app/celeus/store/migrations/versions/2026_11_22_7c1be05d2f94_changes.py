@@ -7,6 +7,8 @@ Written: 2026-11-22 08:44:31.402117
 
 from alembic import op
 
+from celeus.store.migrations import refuse_to_lose
+
 revision = "7c1be05d2f94"
 down_revision = "e4a17c03d95b"
 branch_labels = None
@@ -42,4 +44,6 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     op.execute("SET LOCAL lock_timeout = '4s'")
+    # The code of before knows no other: it would go on with them by another rule than their plan's.
+    refuse_to_lose("the method of sessions", "sessions WHERE plan->>'method_version' <> 'celeus-1'")
     op.execute("UPDATE sessions SET status = status - 'fixed' - 'changes'")

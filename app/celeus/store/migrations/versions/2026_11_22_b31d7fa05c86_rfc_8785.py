@@ -20,6 +20,8 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects import postgresql
 
+from celeus.store.migrations import refuse_to_lose
+
 revision = "b31d7fa05c86"
 down_revision = "2f8e5ac06d91"
 branch_labels = None
@@ -45,8 +47,10 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    # Digests do not hold what they were taken over: there is no way back, and none is needed.
-    pass
+    # Digests do not hold what they were taken over: there is no way back, and none is needed. But
+    # the way here drops certificates, which are not issued to the same byte again.
+    present = "position('\"celeus-certificate-2\"'::bytea IN body) > 0"
+    refuse_to_lose("final certificates", f"certificates WHERE final AND {present}")
 
 
 def _pool(db: sa.Connection, pool: sa.Row[Any]) -> bytes | None:

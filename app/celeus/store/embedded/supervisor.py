@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from celeus.children import Leashed
+from celeus.children import ChildProcess
 from celeus.errors import DataFolderUnusable
 from celeus.store.embedded.pid_file import Postmaster, await_ready
 
@@ -23,13 +23,13 @@ _LINGERING = ("is still in use", '"postmaster.pid" already exists')
 _logger = logging.getLogger(__name__)
 
 
-class Keeper:
+class Supervisor:
     """The server of a cluster; ``launch`` starts one, which writes to ``log``."""
 
-    def __init__(self, cluster: Path, log: Path, launch: Callable[[], Leashed]) -> None:
+    def __init__(self, cluster: Path, log: Path, launch: Callable[[], ChildProcess]) -> None:
         """Start nothing yet."""
         self._cluster, self._log, self._launch = cluster, log, launch
-        self._child: Leashed | None = None
+        self._child: ChildProcess | None = None
         self._stopping = threading.Event()
         self._launching = threading.Lock()
         self._watch: threading.Thread | None = None

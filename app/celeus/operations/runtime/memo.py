@@ -1,4 +1,4 @@
-"""What takes long to make, remembered for as long as its session stands where it stood."""
+"""What takes long to make, kept for as long as its session stands where it stood."""
 
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from uuid import UUID
 from celeus.errors import Busy
 from celeus.operations.runtime.concurrency import Gate
 
-MOST_REMEMBERED = 256
+MOST_SESSIONS = 256
 PATIENCE_SECONDS = 10.0
 
 T = TypeVar("T")
@@ -39,7 +39,7 @@ class Issued:
     issued_at: datetime
 
 
-class Remembered(Generic[T]):
+class Memo(Generic[T]):
     """The last one made of each session; ``gate`` lets a new one be made one at a time.
 
     However many people ask, at most one processor is busy with it. Beside the last one, at most
@@ -66,7 +66,7 @@ class Remembered(Generic[T]):
         _, _, before = self._kept.pop(session_id, (version, made, 0))
         self._kept[session_id] = (version, made, size)
         self._bytes += size - before
-        while len(self._kept) > MOST_REMEMBERED or (
+        while len(self._kept) > MOST_SESSIONS or (
             self._bytes > self._most_bytes and len(self._kept) > 1
         ):
             _, (_, _, dropped) = self._kept.popitem(last=False)
