@@ -79,7 +79,7 @@ class Scaled:
 
         A float means the shortest decimal that reads back as it: 0.28 is 28 hundredths.
         """
-        return Fraction(repr(value)) * 10**self._decimals
+        return Fraction(repr(value)) * int(10**self._decimals)
 
     def _figure(self, steps: int) -> str:
         digits = f"{abs(steps):0{self._decimals + 1}d}"
