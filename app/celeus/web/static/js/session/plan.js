@@ -29,6 +29,7 @@ export function plan({ plan: chosen, plan_digest: digest, pool }, session) {
     ["Confidence", `${sure(chosen.alpha)} (alpha ${chosen.alpha})`],
     ["Precision at opening", chosen.precision ?? "none"],
     ["Budget at opening", `${count(chosen.budget)} draws`],
+    ["Changes of these", session.fixed ? "none: fixed at opening" : "allowed, and counted"],
     ["Policy", chosen.policy.name],
     ["Strategy", chosen.strategy ?? "the surrogate scores as uploaded"],
     ["Share of uniform draws", percent(chosen.policy.beta)],
