@@ -70,6 +70,8 @@ class Gates:
             lambda: DatabaseUnavailable("too many imports are running; try again"),
         )
         self.verifications = Gate(VERIFICATIONS_AT_ONCE, 0.0, _verifying)
+        # A place is left to those who do more than label
+        self.verifications_of_labels = Gate(VERIFICATIONS_AT_ONCE - 1, 0.0, _verifying)
         self.plannings = Gate(
             PLANNINGS_AT_ONCE,
             0.0,
