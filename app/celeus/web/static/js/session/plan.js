@@ -23,7 +23,7 @@ export function plan({ plan: chosen, plan_digest: digest, pool }, session) {
   /** @type {[name: string, value: Child][]} */
   const rows = [
     ["Speaks of", targetOf(session)],
-    ["Pool", pool],
+    ["Pool", el("bdi", {}, pool)],
     ["Items", count(chosen.items)],
     ["Losses from", `${chosen.lower} to ${chosen.upper}`],
     ["Confidence", `${sure(chosen.alpha)} (alpha ${chosen.alpha})`],
