@@ -67,6 +67,7 @@ async def test_an_opening_is_stamped_and_every_certificate_carries_it(
             await until(stamped(client, session))
             await labelled(client, session, pool, 10)
             interim = await certificate(client, session)
+            page = (await client.get(f"/v1/sessions/{session}/report")).text
             await client.patch(f"/v1/sessions/{session}", json={"state": "closed"})
             final = await certificate(client, session)
             parts = {"certificate": final, "timestamp_roots": authority.roots.read_bytes()}
@@ -74,6 +75,7 @@ async def test_an_opening_is_stamped_and_every_certificate_carries_it(
             told = (await client.post("/v1/certificates/verify", files=files)).json()
             files["timestamp_roots"] = ("roots", b"no roots")
             refused = await client.post("/v1/certificates/verify", files=files)
+    assert "celeus verify --timestamp-roots" in page
     for data in (interim, final):
         report = verify(data, roots=roots)
         assert (report.valid, report.difference) == (True, None)
@@ -101,6 +103,8 @@ async def test_a_session_opens_without_its_stamp_and_the_next_start_asks_again(
             await labelled(client, begun, pool, 2)
             await until(is_told)
             data = await certificate(client, waiting)
+            page = (await client.get(f"/v1/sessions/{waiting}/report")).text
+            assert "none: the time of the opening is the service’s own word" in page
     report = verify(data, roots=roots_in(authority.roots.read_bytes()))
     assert verify(data).valid
     assert (report.difference and report.difference.where) == "timestamp"

@@ -38,8 +38,9 @@ TURNING = "\u05d1\u05d7\u05d9\u05e0\u05d4"
 IN_THE_OPEN = """name => {
     const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
     const found = [];
+    const apart = "bdi, .visually-hidden";
     for (let text = texts.nextNode(); text !== null; text = texts.nextNode())
-        if (text.data.includes(name)) found.push(text.parentElement.closest("bdi, .visually-hidden") === null);
+        if (text.data.includes(name)) found.push(text.parentElement.closest(apart) === null);
     return found;
 }"""
 
