@@ -24,6 +24,7 @@ from celeus.api.wire.metrics import Measured, Metrics
 from celeus.api.wire.request_ids import RequestIds
 from celeus.errors import InvalidValue
 from celeus.operations.certificates.signing_keys import read_key
+from celeus.operations.certificates.stamps import Stamps
 from celeus.operations.runtime.callers import CallerCache
 from celeus.operations.runtime.concurrency import Gates
 from celeus.operations.runtime.context import Context
@@ -192,15 +193,18 @@ async def open_context(settings: Settings) -> AsyncIterator[Context]:
     )
     rates = Rates.connect(settings.redis_url)
     forecasts = Forecasts(database, cache, settings.forecast_every_rounds)
+    stamps = Stamps(database, settings.timestamp_url)
     try:
         async with cache.listen() as wakes:
             callers = CallerCache(settings.key_cache_seconds)
             gates = Gates(settings)
             context = Context(
-                database, cache, wakes, states, forecasts, settings, callers, rates, gates
+                database, cache, wakes, states, forecasts, settings, callers, rates, gates, stamps
             )
+            stamps.resume()
             yield replace(context, signing_key=signing_key)
     finally:
+        await stamps.close()
         await forecasts.close()
         await rates.close()
         await cache.close()

@@ -29,6 +29,11 @@ class Settings(BaseSettings):
         default=None,
         description="Ed25519 key in PEM that signs certificates; without it the one in `data_dir`.",
     )
+    timestamp_url: str | None = Field(
+        default=None,
+        pattern=r"^https?://\S+$",
+        description="A timestamping service (RFC 3161) that is asked to stamp every opening.",
+    )
     certificate_limit_bytes: int = Field(
         default=512 * _MEBIBYTE, ge=1, description="Largest certificate that is verified."
     )

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from celeus.api.wire.connections import server_options
 from celeus.main import create_app
@@ -13,11 +14,14 @@ from tests.servers import free_port
 
 
 @contextmanager
-def served(settings: Settings, most: int = 1024) -> Iterator[int]:
-    """The port of a server in a thread of this process, for at most so many connections."""
+def served(settings: Settings, most: int = 1024, app: ASGIApp | None = None) -> Iterator[int]:
+    """The port of a server in a thread of this process, for at most so many connections.
+
+    It serves the service, or another ``app``.
+    """
     port = free_port()
     config = uvicorn.Config(
-        create_app(settings),
+        app or create_app(settings),
         port=port,
         log_level="error",
         **server_options(settings, most),

@@ -508,6 +508,20 @@ async def test_a_key_has_one_verification_from_its_upload_on(
     assert gates.verifications_of_keys.taken == 0
 
 
+async def test_label_keys_together_leave_a_verification_to_the_others(
+    client: AsyncClient, app: FastAPI, final: tuple[bytes, Path], database_url: str
+) -> None:
+    body, _ = final
+    gates = app.state.context.gates
+    eve, bob = (bearer(key_in(database_url, "label")) for _ in range(2))
+    assert (await _verified(client, content=body, headers=JSON | eve)).json()["valid"]
+    async with gates.verifications_of_labels, gates.verifications:
+        busy = await _verified(client, content=body, headers=JSON | bob)
+        assert (busy.status_code, busy.json()["code"]) == (503, "verification_busy")
+        assert (await _verified(client, content=body, headers=JSON)).json()["valid"]
+    assert (await _verified(client, content=body, headers=JSON | bob)).json()["valid"]
+
+
 async def test_a_verification_whose_client_leaves_gives_its_place_back(
     settings: Settings, final: tuple[bytes, Path]
 ) -> None:

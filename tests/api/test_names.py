@@ -35,7 +35,7 @@ async def test_neither_plan_nor_certificate_knows_the_name(client: AsyncClient) 
     assert "unlikely" not in certificate.text
 
 
-@pytest.mark.parametrize("name", ["", "x" * 201, "a\x00b", 7, ["x"]])
+@pytest.mark.parametrize("name", ["", "x" * 201, "a\x00b", "\u202eb", "a\u2066", 7, ["x"]])
 async def test_a_name_that_cannot_be_kept_is_refused(
     client: AsyncClient,
     name: Any,  # noqa: ANN401 - whatever the wire takes

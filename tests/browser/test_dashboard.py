@@ -34,6 +34,39 @@ def test_a_card_moves_with_its_session(signed_in: SignedIn, server: Site) -> Non
         expect(page).to_have_url(re.compile(opened))
 
 
+TURNING = "\u05d1\u05d7\u05d9\u05e0\u05d4"
+IN_THE_OPEN = """name => {
+    const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    const found = [];
+    const apart = "bdi, .visually-hidden";
+    for (let text = texts.nextNode(); text !== null; text = texts.nextNode())
+        if (text.data.includes(name)) found.push(text.parentElement.closest(apart) === null);
+    return found;
+}"""
+
+
+def test_names_written_the_other_way_round_turn_nothing_beside_them(
+    signed_in: SignedIn, server: Site
+) -> None:
+    with server.client() as client:
+        evaluation = Evaluation(client, 40, TURNING)
+        session = evaluation.opened(name=TURNING)
+        evaluation.judged(session, 3, worker=TURNING)
+        page = signed_in()
+        for path, ready, count in (
+            ("/", "article h2", 1),
+            (f"/sessions/{session}", "#workers table", 4),
+            (f"/label/{session}", "h1", 1),
+            ("/sessions/new", "#pools li", 1),
+            (f"/sessions/new?pool={evaluation.pool}", "#chosen-facts:not(:empty)", 3),
+            (f"/v1/sessions/{session}/report", "h1", 3),
+        ):
+            page.goto(path)
+            page.locator(ready).first.wait_for()
+            found = page.evaluate(IN_THE_OPEN, TURNING)
+            assert (path, len(found), any(found)) == (path, count, False)
+
+
 def test_sessions_are_filtered_by_their_state(signed_in: SignedIn, server: Site) -> None:
     with server.client() as client:
         evaluation = Evaluation(client, 40)

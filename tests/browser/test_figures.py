@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 from playwright.sync_api import Page
@@ -17,7 +18,10 @@ WRITTEN = """async ({ url, cases }) => {
     return [...ends, sure(alpha), count(labels)];
   });
 }"""
-SCALES = [(0.0, 1.0), (0.0, 5.0), (-2.5, 7.5), (0.0, 1e-9), (1e6, 1e6 + 8), (-1e9, 1e9)]
+SCALES = [
+    *((0.0, 1.0), (0.0, 5.0), (-2.5, 7.5), (0.0, 1e-9), (1e6, 1e6 + 1), (-1e9, 1e9)),
+    *((1e9 - 2, 1e9), (-1e9, -1e9 + 2)),
+]
 
 
 def cases(rng: random.Random) -> list[dict[str, Any]]:
@@ -49,3 +53,5 @@ def test_the_pages_write_every_figure_as_the_report_does(signed_in: Callable[...
     written = page.evaluate(WRITTEN, asked)
     for case, figures in zip(tried, written, strict=True):
         assert figures == in_report(case), case
+        below, above = (Decimal(figure.replace("\N{MINUS SIGN}", "-")) for figure in figures[:3:2])
+        assert below <= Decimal(repr(case["value"])) <= above, case

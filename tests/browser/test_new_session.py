@@ -293,6 +293,31 @@ def test_a_double_click_opens_one_session(signed_in: SignedIn, server: Site) -> 
     assert len(kept(server, "sessions")) == 1
 
 
+def test_settings_may_be_fixed_at_the_opening(
+    signed_in: SignedIn, server: Site, complaints: Complaints
+) -> None:
+    complaints.expect("409")
+    page = signed_in("manage", "read")
+    page.goto(f"/sessions/new?pool={made_pool(server)}")
+    switch = page.get_by_label("Fix these settings for good")
+    expect(switch).not_to_be_checked()
+    switch.focus()
+    page.keyboard.press("Space")
+    page.get_by_role("button", name="Open the session").click()
+    page.wait_for_url(re.compile(r"/sessions/ses_[0-9a-f]{32}$"))
+    (session,) = kept(server, "sessions")
+    assert session["fixed"] is True
+    with server.client() as client:
+        refused = client.patch(f"/v1/sessions/{session['id']}", json={"precision": 0.2})
+    assert (refused.status_code, refused.json()["code"]) == (409, "session_fixed")
+    expect(page.get_by_role("button", name="Pause")).to_be_enabled()
+    expect(page.get_by_role("button", name="New precision…")).not_to_be_visible()
+    expect(page.locator("#actions-why")).to_have_text(
+        "Precision, budget and stop were fixed at opening."
+    )
+    expect(page.locator("table.plan")).to_contain_text("fixed at opening")
+
+
 def test_the_smallest_width_of_a_population_is_said_and_a_policy_out_of_reach_told(
     signed_in: SignedIn, server: Site, complaints: Complaints
 ) -> None:

@@ -2,23 +2,28 @@
 
 import json
 import os
+import re
 import resource
 import stat
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import psycopg
 import pytest
+from rfc3161_client import HashAlgorithm, TimestampRequestBuilder
 
 from celeus.api.pools.items import archive_of
-from celeus.core.certificates.chain import chain_head, chain_start
+from celeus.core.certificates.chain import chain_head, chain_start, opening
+from celeus.core.certificates.document import certificate as make
 from celeus.core.certificates.document import signed
 from celeus.core.certificates.ed25519 import public_of, public_to_pem
 from celeus.core.plans.plan import Claim
 from tests.cli.calling import Answer
 from tests.core.certifying import KEY, OTHER_KEY, SESSION, Case, opened, zero_one_world
+from tests.timestamps import Authority
 
 Run = Callable[..., Answer]
 
@@ -92,6 +97,29 @@ def test_words_of_a_certificate_stay_on_their_line(run: Run, tmp_path: Path) -> 
     as_json = run("verify", path, "--json")
     assert all(line.isprintable() for line in as_json.out.splitlines())
     assert json.loads(as_json.out)["claim"]["assumptions"][0]["text"].endswith("\u202e\x9b8m")
+
+
+def test_the_time_in_a_stamp_is_printed(run: Run, case: Case, tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    message = opening(SESSION, bytes.fromhex(case.plan.digest))
+    request = TimestampRequestBuilder(message, HashAlgorithm.SHA256).build().as_bytes()
+    stamped = replace(case.account(final=True), stamp=authority.answer(request))
+    path = tmp_path / "certificate.json"
+    path.write_bytes(make(stamped, KEY))
+    roots = ("--timestamp-roots", authority.roots)
+    told = run("verify", path, *roots)
+    assert (told.status, told.err) == (0, "")
+    assert re.search(r"^opened by 20\d\d-.*, says the stamp", told.out, re.MULTILINE)
+    assert "not checked: timestamp (it says 20" in run("verify", path).out
+    path.write_bytes(case.certificate())
+    alone = run("verify", path)
+    assert (alone.status, "no time stamp: " in alone.out) == (0, True)
+    missing = run("verify", path, *roots)
+    assert missing.status == 1
+    assert "timestamp is missing, expected a time stamp of the opening" in missing.err
+    unreadable = run("verify", path, "--timestamp-roots", path)
+    assert unreadable.status != 0
+    assert "certificates in PEM" in unreadable.err
 
 
 def test_what_the_claim_rests_on_is_printed_beside_it(run: Run, tmp_path: Path) -> None:

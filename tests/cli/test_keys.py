@@ -231,12 +231,12 @@ def test_a_private_database_shows_its_first_key_once_and_takes_commands_at_any_t
 @pytest.mark.timeout(240)
 def test_a_log_gets_no_key_and_no_link_unless_they_are_asked_for(run: Run) -> None:
     with data_folder() as folder:
-        where = ("--data-dir", str(folder / "data"))
+        where = ("--data-dir", str(folder / "our data"))
         with serving(serve(*where, "--port", "0"), folder) as server:
             log = server.log.read_text()
             assert not TOKEN.search(log)
             assert not LINK.search(log)
-            assert f"make one: celeus keys create --data-dir {folder / 'data'}" in log
+            assert f"make one: celeus keys create --data-dir '{folder / 'our data'}'" in log
             assert run("keys", "list", *where).out == "", "a key that nobody sees is not made"
             made(run("keys", "create", "--name", "me", "--scope", "admin", *where))
 

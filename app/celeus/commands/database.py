@@ -1,6 +1,7 @@
 """`celeus database`: PostgreSQL's own tools on the service's database, and its next version."""
 
 import os
+import shlex
 import shutil
 import subprocess
 from collections.abc import Mapping
@@ -82,7 +83,7 @@ def upgrade_database(
     typer.echo(
         f"celeus: the database is now one of PostgreSQL {MAJOR}; the older one is kept in {kept}.\n"
         f"Look whether all is well, then remove it: "
-        f"celeus audit --data-dir {settings.data_dir}"
+        f"celeus audit --data-dir {shlex.quote(str(settings.data_dir))}"
     )
 
 

@@ -67,7 +67,7 @@ class Outcome:
         answers = ", ".join(_line(one) for one in self.answers)
         settings = settings_line(fixed=known.get("fixed") is True, changes=known.get("changes", 0))
         return (
-            f"{known['id']}: {known['target']} risk in [{known['lower']:.6g}, {known['upper']:.6g}]"
+            f"{known['id']}: {known['target']} risk in [{known['lower']}, {known['upper']}]"
             f" with probability {1.0 - known['alpha']:g} at every moment, after {known['round']}"
             f" labels in the interval ({known['state']}, settings {settings}); {answers}"
         )

@@ -3,6 +3,7 @@
 import gc
 import json
 import os
+import shlex
 import socket
 import sys
 import tempfile
@@ -168,7 +169,7 @@ def _tell_keys(settings: "Settings", url: str, address: str, *, show: bool) -> N
             f'  curl -H "Authorization: Bearer $CELEUS_KEY" {address}/v1/pools',
             err=True,
         )
-    folder = "" if settings.database_url else f" --data-dir {settings.data_dir}"
+    folder = "" if settings.database_url else f" --data-dir {shlex.quote(str(settings.data_dir))}"
     keys = "make another key" if access.some else "there is no key yet; make one"
     typer.echo(f"celeus: {keys}: celeus keys create{folder} --name … --scope …", err=True)
     links = f"celeus keys invite{folder} --name … --scope …"

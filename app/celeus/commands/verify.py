@@ -42,6 +42,12 @@ def verify(  # noqa: PLR0913 -- one parameter an option
             help="SEQUENCE:HEAD, the ledger head that a status showed at that sequence; repeatable."
         ),
     ] = None,
+    timestamp_roots: Annotated[
+        Path | None,
+        typer.Option(
+            help="Root certificates of a timestamping service, in PEM: the opening must be stamped."
+        ),
+    ] = None,
     seconds: Annotated[float, typer.Option(help="Most processor time to spend.")] = 600.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
@@ -51,6 +57,7 @@ def verify(  # noqa: PLR0913 -- one parameter an option
     --items also checks that these items, with these ids and payloads, are what was judged.
     --public-key also checks who signed it. --noted also checks that the ledger starts with the
     events it had when somebody noted `sequence` and `ledger_head` from the session's status.
+    --timestamp-roots also checks when it was opened, by the word of a timestamping service.
     """
     import asyncio
 
@@ -61,7 +68,12 @@ def verify(  # noqa: PLR0913 -- one parameter an option
     bounds = bounds_of(seconds, MOST_MEMORY_BYTES)
     trusted = None if public_key is None else trusted_key(public_key)
     heads = dict(map(_head, noted or []))
-    paths = {"certificate": file, "pool": pool, "items": items}
+    paths = {
+        "certificate": file,
+        "pool": pool,
+        "items": items,
+        "timestamp_roots": timestamp_roots,
+    }
     with ExitStack() as stack:
         files = {
             name: stack.enter_context(_open(path))
@@ -148,6 +160,10 @@ def _print(report: "Report") -> None:
             _echo(f"  {line}")
     if report.pool_sessions is not None:
         _echo(pool_sessions_line(report.pool_sessions))
+    if report.stamped_at is not None:
+        _echo(f"opened by {report.stamped_at}, says the stamp of a timestamping service")
+    elif report.claim is not None and "timestamp" not in report.unchecked:
+        _echo("no time stamp: when it was opened rests on the issuer's word")
     _echo(f"checked: {', '.join(report.checked) or 'nothing'}")
     for name, reason in report.unchecked.items():
         _echo(f"not checked: {name} ({reason})")

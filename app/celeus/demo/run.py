@@ -1,6 +1,7 @@
 """The demo from beginning to end: a server, two classifiers, eight judges, three policies."""
 
 import asyncio
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -81,7 +82,8 @@ def run_demo(options: Options, console: Console | None = None) -> Summary:
     draw(figure, _courses(summary), Setting(material.risk, options.precision, summary.items))
     _conclude(console, summary, options)
     if options.keep:
-        hint = f"The data stays; look at it with: celeus serve --data-dir {folder}"
+        command = shlex.join(["celeus", "serve", "--data-dir", str(folder)])
+        hint = f"The data stays; look at it with: {command}"
         console.print(Text(hint), soft_wrap=True)
     return summary
 

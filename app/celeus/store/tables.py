@@ -207,6 +207,8 @@ sessions = Table(
     Column("status", JSONB, nullable=False),
     # The head of the hash chain over the ledger; null in sessions older than the chain.
     Column("ledger_head", LargeBinary),
+    # A timestamping service's answer (RFC 3161) over the chain's start, where there is one.
+    Column("stamp", LargeBinary),
     Column("forecast", JSONB(none_as_null=True)),
     Column("created_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
     Column("updated_at", DateTime(timezone=True), nullable=False, server_default=func.now()),

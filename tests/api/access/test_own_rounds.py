@@ -16,6 +16,9 @@ from tests.keys import key_in
 
 SHARE = 128
 """Half of the draws of a session that may be out."""
+OUT = 256
+LEFT = 32
+"""An eighth of them, which no key that only labels gets."""
 
 
 @pytest.fixture
@@ -166,6 +169,21 @@ async def test_one_key_with_many_workers_holds_a_share_of_the_draws_and_judges_t
     assert (await drawn(bob, session))["state"] == "active"
     assert (await said(eve, session, held[25], loss=1)).status_code == 200, "by any worker"
     assert len((await drawn(eve, session, 2, "one more"))["draws"]) == 1
+
+
+async def test_keys_that_label_leave_draws_to_those_that_see(
+    eve: AsyncClient, bob: AsyncClient, client: AsyncClient
+) -> None:
+    session = await opened(client, await known_pool(client))
+    held = [(who, await drawn(who, session, 255)) for who in (eve, bob)]
+    assert [len(answer["draws"]) for _, answer in held] == [SHARE, OUT - SHARE - LEFT]
+    renewed = await drawn(bob, session, 255)
+    assert len(renewed["draws"]) == OUT - SHARE - LEFT
+    assert (await drawn(bob, session, 1, "another"))["state"] == "all_leased"
+    assert len((await drawn(client, session, 255))["draws"]) == LEFT
+    number = held[0][1]["draws"][0]["round"]
+    assert (await said(eve, session, number, loss=1)).status_code == 200
+    assert (await drawn(bob, session, 1, "another"))["state"] == "all_leased"
 
 
 async def test_a_key_may_hold_two_draws_of_the_smallest_session(

@@ -23,6 +23,7 @@ from celeus.api.wire.uploads import Format
 from celeus.core.pools.validation import Malformed
 from celeus.errors import InvalidValue, PoolTooLarge, UploadTooLarge
 
+NAMED_ONCE = "every name once in an object"
 LIMITS = Limits(bytes=1 << 26, rows=100_000)
 
 
@@ -71,6 +72,33 @@ def test_nan_in_ndjson_is_read_so_that_its_field_can_be_named() -> None:
     ((_, found),) = read(b'{"id": "a", "surrogate": NaN}', "ndjson")
     assert isinstance(found, dict)
     assert repr(found["surrogate"]) == "nan"
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        (b'{"id": "a", "id": "b"}', "id"),
+        (b'{"id": "a", "payload": {"x": [{"y": 1, "y": 1}]}}', "y"),
+        (b'{"id": "a", "i\\u0064": "\\u003a"}', "id"),
+        (b'{"id": "a", "surrogate": NaN, "surrogate": 0.5}', "surrogate"),
+        (b'{"id": "a", "payload": ' + b'{"a":' * 300 + b"0" + b',"b":0,"b":0}' * 300 + b"}", "b"),
+    ],
+)
+def test_a_name_twice_in_an_object_is_a_fault_of_its_line(line: bytes, name: str) -> None:
+    good = b'{"id": "a: b", "payload": "\\": \\u003a"}'
+    found = read(good + b"\n" + line + b"\n" + good, "ndjson")
+    assert found[1] == (2, Malformed(NAMED_ONCE, name))
+    assert found[0][1] == found[2][1] == orjson.loads(good)
+
+
+def test_a_name_twice_in_a_csv_payload_is_a_fault_of_its_line() -> None:
+    ((_, found),) = read(b'id,payload\na,"{""x"": 1, ""x"": 2}"\n', "csv")
+    assert found == Malformed(NAMED_ONCE, "x")
+
+
+def test_a_line_in_utf_16_is_malformed() -> None:
+    ((_, found),) = read('{"id": "a"}'.encode("utf-16-le"), "ndjson")
+    assert isinstance(found, Malformed)
 
 
 @pytest.mark.parametrize("form", ["ndjson", "csv"])
@@ -127,6 +155,8 @@ def test_a_csv_line_with_other_cells_than_the_header_is_malformed() -> None:
     [
         "id,weight",
         "id,id",
+        "id,surrogates.0,surrogates.00",
+        "id,surrogates.00",
         "surrogate",
         "id,target_probs.1",
         "id,target_probs.0,target_probs.2",

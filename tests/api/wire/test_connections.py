@@ -1,18 +1,26 @@
 """Connections of a real server: heads without end, and clients that say nothing."""
 
 import asyncio
+import logging
 import resource
+import socket
+import struct
+import threading
 from collections.abc import Iterator
 from contextlib import suppress
 
 import httpx
 import pytest
 from pydantic import ValidationError
+from starlette.types import Receive, Scope, Send
 
 from celeus.api.wire import connections
+from celeus.api.wire.connections import Answers
 from celeus.settings import Settings
 from tests.api.serving import served
 from tests.keys import bearer
+
+PATHS = (b"first", b"second")
 
 
 @pytest.fixture
@@ -186,3 +194,34 @@ def test_a_process_takes_no_more_connections_than_it_may_open_files() -> None:
     most = connections.most_connections()
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     assert 0 < most <= max(64, min(4096, files))
+
+
+@pytest.mark.parametrize("completes", [True, False])
+def test_a_reset_is_told_to_every_request_of_its_connection(
+    settings: Settings, caplog: pytest.LogCaptureFixture, *, completes: bool
+) -> None:
+    began, told, done = threading.Event(), threading.Event(), threading.Event()
+
+    async def answering(scope: Scope, receive: Receive, send: Send) -> None:
+        assert scope["path"] == "/first", "the other waits for its turn"
+        began.set()
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        told.set()
+        if completes:
+            await send({"type": "http.response.body", "body": b"for nobody"})
+        done.set()
+
+    logger = logging.getLogger("uvicorn.error")
+    with served(settings, app=Answers(answering)) as port:
+        logger.addHandler(caplog.handler)
+        with socket.create_connection(("127.0.0.1", port)) as line:
+            line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            line.sendall(b"".join(b"GET /%s HTTP/1.1\r\nHost: x\r\n\r\n" % at for at in PATHS))
+            assert began.wait(30)
+            assert line.recv(1 << 16).startswith(b"HTTP/1.1 200")
+        assert told.wait(30)
+        assert done.wait(30)
+    logger.removeHandler(caplog.handler)
+    assert caplog.messages == []

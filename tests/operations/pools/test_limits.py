@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Iterator
 
+import psycopg
 import pytest
 
 from celeus.core.plans.plan import Claim
@@ -21,6 +22,10 @@ from celeus.settings import Settings
 ZERO_ONE = LossScale("zero_one", 0.0, 1.0)
 ALL_OR_NOTHING = ImportOptions()
 SKIP = ImportOptions(skip_bad_rows=True)
+_LAST_SPOKEN = (
+    "SELECT state_change FROM pg_stat_activity WHERE datname = current_database()"
+    " AND state = 'idle in transaction'"
+)
 
 
 @pytest.fixture
@@ -101,6 +106,43 @@ async def test_bad_rows_without_end_are_read_to_a_bound(
     with pytest.raises(BadRows, match="At least 120") as caught:
         await pools.add_items(context, made.pool_id, endless(), ALL_OR_NOTHING)
     assert caught.value.more["total_errors"] == 120
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+async def test_rows_to_skip_without_end_are_read_to_a_bound(
+    context: Context, monkeypatch: pytest.MonkeyPatch, *, dry_run: bool
+) -> None:
+    monkeypatch.setattr(imports, "MOST_SKIPPED", 100)
+    made = await pools.create_pool(context, NewPool("p", ZERO_ONE))
+    options = ImportOptions(skip_bad_rows=True, dry_run=dry_run)
+    some = await pools.add_items(context, made.pool_id, iter([bad(100)]), options)
+    assert some.skipped == 100
+
+    def endless() -> Iterator[Rows]:
+        yield scored(0, 10)
+        while True:
+            yield bad(60)
+
+    with pytest.raises(BadRows, match="At least 120") as caught:
+        await pools.add_items(context, made.pool_id, endless(), options)
+    assert caught.value.more["total_errors"] == 120
+    assert (await pools.get_pool(context, made.pool_id)).items == 0
+
+
+async def test_bad_rows_leave_no_transaction_idle(context: Context, database_url: str) -> None:
+    """PostgreSQL ends a transaction in which nothing is said for too long."""
+    made = await pools.create_pool(context, NewPool("p", ZERO_ONE))
+    spoken = []
+
+    def watched() -> Iterator[Rows]:
+        with psycopg.connect(database_url, autocommit=True) as watch:
+            for _ in range(4):
+                spoken.append(watch.execute(_LAST_SPOKEN).fetchone())
+                yield bad(60)
+
+    await pools.add_items(context, made.pool_id, watched(), SKIP)
+    assert None not in spoken
+    assert len(set(spoken)) == 4
 
 
 async def test_a_worker_holds_as_many_draws_as_it_may(tight: Context) -> None:

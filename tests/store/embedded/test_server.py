@@ -99,6 +99,14 @@ def _session_of(leader: int) -> set[int]:
     }
 
 
+@pytest.mark.parametrize("name", ["a\nb", "a\tb", "a\x7f"])
+def test_a_path_that_postgresql_cannot_write_on_a_line_is_refused(folder: Path, name: str) -> None:
+    with pytest.raises(DataFolderUnusable) as refused, server.postgres(folder / name):
+        pass
+    assert "\n" not in str(refused.value)
+    assert not (folder / name).exists()
+
+
 def test_what_was_written_is_there_at_the_next_start(folder: Path) -> None:
     with server.postgres(folder, durable=False) as url:
         _write(url)

@@ -15,6 +15,7 @@ from celeus.errors import InvalidValue, PoolNotFound, SessionNotFound
 from celeus.operations.runtime.context import Context
 
 __all__ = [
+    "NAME",
     "NO_NUL",
     "PAGE_DEFAULT",
     "PAGE_MOST",
@@ -41,6 +42,8 @@ PAGE_DEFAULT = 100
 PAGE_MOST = 1000
 NO_NUL = r"^[^\x00]*$"
 """Pattern of texts that are kept: the database cannot hold U+0000."""
+NAME = r"^[^\x00\u202a-\u202e\u2066-\u2069]*$"
+"""Of names that people are shown beside other text, whose direction they must not turn."""
 
 # Dependencies are `async def` although they wait for nothing: others would cost a thread each.
 

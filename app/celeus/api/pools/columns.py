@@ -4,6 +4,7 @@ Lists are spread over columns, `target_probs.0`, `target_probs.1`, and so is a p
 `payload.question`. Parquet may hold them in one column of lists or structs as well.
 """
 
+import re
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -12,6 +13,7 @@ from celeus.errors import InvalidValue
 
 MOST_COLUMNS = 20_000
 """Every batch costs some time for each."""
+_NUMBER = re.compile("0|[1-9][0-9]{0,5}")
 LISTS = ("surrogates", "target_probs", "surrogate_probs")
 
 
@@ -42,7 +44,7 @@ class Layout:
                 plain[name] = position
             elif dot and stem == "payload" and rest:
                 payload[rest] = position
-            elif dot and stem in LISTS and rest.isascii() and rest.isdigit():
+            elif dot and stem in LISTS and _NUMBER.fullmatch(rest):
                 spread.setdefault(stem, {})[int(rest)] = position
             else:
                 raise _refused(_known(), name)

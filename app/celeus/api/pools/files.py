@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, Field
 
 from celeus import errors
-from celeus.api.access.parameters import NO_NUL, Manages
+from celeus.api.access.parameters import NAME, Manages
 from celeus.api.pools.parquet import Limits
 from celeus.api.pools.pools import PoolOut
 from celeus.api.pools.rows import Rows, read_rows
@@ -74,7 +74,7 @@ class PoolFileOut(BaseModel):
 class PoolFileQuery(BaseModel):
     """What the file is to become."""
 
-    name: str = Field(min_length=1, max_length=200, pattern=NO_NUL)
+    name: str = Field(min_length=1, max_length=200, pattern=NAME)
     kind: LossKind = Field(description="Kind of loss.")
     lower: float | None = Field(None, allow_inf_nan=False, description="For bounded losses.")
     upper: float | None = Field(

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from celeus import errors
 from celeus.api.access.parameters import (
-    NO_NUL,
+    NAME,
     PAGE_DEFAULT,
     AfterPool,
     Limit,
@@ -63,7 +63,7 @@ class PoolIn(BaseModel):
         }
     )
 
-    name: str = Field(min_length=1, max_length=200, pattern=NO_NUL)
+    name: str = Field(min_length=1, max_length=200, pattern=NAME)
     loss: LossIn
     # Of a list of junk one element is told, not all.
     items: list[Annotated[dict[str, Any], WithJsonSchema(ITEM_SCHEMA)]] | None = Field(

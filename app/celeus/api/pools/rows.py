@@ -8,14 +8,16 @@ be read stands in its batch as `Malformed`, so that it is reported with the othe
 import csv
 import json
 from collections.abc import Generator, Iterator
+from contextlib import suppress
 from typing import IO, Self
 
 import orjson
 
 from celeus.api.pools.columns import Layout, cell_number, cell_whole
 from celeus.api.pools.parquet import Limits, parquet_rows
+from celeus.api.wire.json_body import named_once
 from celeus.api.wire.uploads import Format
-from celeus.core.pools.validation import Malformed
+from celeus.core.pools.validation import DEPTH_RULE, Malformed
 from celeus.errors import InvalidValue
 
 Rows = tuple[list[int], list[object]]
@@ -58,11 +60,25 @@ def _ndjson(file: IO[bytes]) -> Generator[Rows, None, None]:
 
 
 def _parse(lines: list[bytes]) -> list[object]:
-    try:
-        rows: list[object] = [orjson.loads(line) for line in lines]
-    except orjson.JSONDecodeError:
+    rows: list[object] | None = None
+    with suppress(orjson.JSONDecodeError):
+        rows = [orjson.loads(line) for line in lines]
+    if rows is None or not _named_once(b"".join(lines), rows):
         rows = [_parse_one(line) for line in lines]
     return [_narrow(row) for row in rows]
+
+
+def _named_once(text: bytes, value: object) -> bool:
+    """No object of the text has a name twice; false where that takes a closer look.
+
+    What was dropped for standing twice had a colon, and written again the value has it no more.
+    """
+    if b"\\u003" in text:
+        return False
+    try:
+        return text.count(b":") == orjson.dumps(value).count(b":")
+    except TypeError:
+        return False
 
 
 def _narrow(row: object) -> object:
@@ -74,14 +90,33 @@ def _narrow(row: object) -> object:
 
 def _parse_one(line: bytes) -> object:
     try:
-        return orjson.loads(line)
+        return _loads(line)
+    except InvalidValue as error:
+        return _faulty(error)
     except orjson.JSONDecodeError as error:
         reason = str(error)
     try:
         # The standard library also reads NaN and Infinity: the check can then name the field.
-        return json.loads(line)
+        return json.loads(line.decode(), object_pairs_hook=named_once)
+    except InvalidValue as error:
+        return _faulty(error)
     except (ValueError, RecursionError):
         return Malformed(f"a JSON object on one line ({reason})", _start(line))
+
+
+def _loads(text: bytes) -> object:
+    """The value; refuses a name that stands twice in an object."""
+    value = orjson.loads(text)
+    if not _named_once(text, value):
+        try:
+            json.loads(text, object_pairs_hook=named_once)
+        except RecursionError:
+            raise InvalidValue("JSON is too deep.", rule=DEPTH_RULE, value=_start(text)) from None
+    return value
+
+
+def _faulty(error: InvalidValue) -> Malformed:
+    return Malformed(str(error.rule), str(error.value))
 
 
 def _numbered(file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
@@ -187,15 +222,13 @@ def _csv_row(layout: Layout, cells: list[str]) -> object:
         row["prediction"] = cell_whole(row["prediction"])
     payload = row.get("payload")
     if isinstance(payload, str) and payload.startswith("{"):
-        row["payload"] = _object_or_text(payload)
+        try:
+            row["payload"] = _loads(payload.encode())
+        except InvalidValue as error:
+            return _faulty(error)
+        except orjson.JSONDecodeError:
+            pass
     return row
-
-
-def _object_or_text(text: str) -> object:
-    try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return text
 
 
 def _start(line: bytes) -> str:

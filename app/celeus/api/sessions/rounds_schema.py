@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 from pydantic.config import JsonDict
 
-from celeus.api.access.parameters import NO_NUL
+from celeus.api.access.parameters import NAME, NO_NUL
 from celeus.api.sessions.schema import (
     AS_WHOLE,
     SESSION,
@@ -38,7 +38,7 @@ Worker = Annotated[
     Field(
         min_length=1,
         max_length=128,
-        pattern=NO_NUL,
+        pattern=NAME,
         description="Who judges; its own draws come back to it. A name counts within its key.",
     ),
 ]
@@ -146,7 +146,7 @@ class AmendmentRequest(_Judged):
         None,
         min_length=1,
         max_length=128,
-        pattern=NO_NUL,
+        pattern=NAME,
         description="Who says so; default: the name of the key. Who only judges signs with that.",
     )
     reason: str = Field(min_length=1, max_length=2000, pattern=NO_NUL)

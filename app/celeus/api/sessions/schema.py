@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.config import JsonDict
 
-from celeus.api.access.parameters import NO_NUL, form_of
+from celeus.api.access.parameters import NAME, NO_NUL, form_of
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.stopping import Question
 
@@ -162,7 +162,7 @@ class SessionOpening(ClaimIn):
         None,
         min_length=1,
         max_length=200,
-        pattern=NO_NUL,
+        pattern=NAME,
         description="What people call it; it stands in no plan and no certificate.",
     )
     policy: str | None = Field(

@@ -9,6 +9,7 @@ why.
 import asyncio
 import resource
 import socket
+from contextlib import suppress
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any
@@ -97,6 +98,7 @@ class Connection(asyncio.Protocol):
         self._state = state
         state[_STATE] = self
         self._loop = asyncio.get_running_loop()
+        self.lost = asyncio.Event()
         self._parser = httptools.HttpRequestParser(self)
         # As uvicorn's: both see the same requests in the same bytes
         self._parser.set_dangerous_leniencies(lenient_data_after_close=True)
@@ -123,13 +125,14 @@ class Connection(asyncio.Protocol):
         shared.held.add(self)
         shared.waiting[self] = now
         self._deadline = now + shared.patience_seconds
-        self._protocol.connection_made(transport)
+        self._protocol.connection_made(_Line(transport))
         self._tick()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait no more."""
         self._timer.cancel()
         self._forget()
+        self.lost.set()
         self._protocol.connection_lost(exc)
         # What refers to each other here would wait for the garbage collector
         self._state.clear()
@@ -278,6 +281,36 @@ class Connection(asyncio.Protocol):
         self._timer = self._loop.call_later(self._shared.tick_seconds, self._tick)
 
 
+class _Line(asyncio.Transport):
+    """What uvicorn writes to: nothing more once the connection is gone.
+
+    Of requests sent one after the other it tells the last one only that nobody listens, and the
+    earlier ones would fail.
+    """
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        super().__init__()
+        self._transport = transport
+        self.get_extra_info = transport.get_extra_info  # type: ignore[method-assign]
+        self.is_closing = transport.is_closing  # type: ignore[method-assign]
+        self.close = transport.close  # type: ignore[method-assign]
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Pass it on."""
+        if not self._transport.is_closing():
+            self._transport.write(data)
+
+    def pause_reading(self) -> None:
+        """Pass it on."""
+        if not self._transport.is_closing():
+            self._transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        """Pass it on."""
+        if not self._transport.is_closing():
+            self._transport.resume_reading()
+
+
 class Unread:
     """How long a client leaves answers unread: never without reading for `patience`, nor slowly."""
 
@@ -317,7 +350,15 @@ class Answers:
         if connection is None:
             await self.app(scope, receive, send)
             return
-        complete = False
+        complete = whole = False
+
+        async def heard() -> Message:
+            nonlocal whole
+            if whole:
+                return await _heard_or_lost(receive, connection)
+            message = await receive()
+            whole = not message.get("more_body", False)
+            return message
 
         async def counted(message: Message) -> None:
             nonlocal complete
@@ -328,7 +369,11 @@ class Answers:
                 connection.answered()
 
         try:
-            await self.app(scope, receive, counted)
+            await self.app(scope, heard, counted)
+            if not complete and connection.lost.is_set():
+                # Nobody listens; else uvicorn would call it an error
+                with suppress(RuntimeError):
+                    await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
             if not complete:
                 connection.answered()
@@ -339,6 +384,18 @@ def admit(scope: Scope) -> None:
     connection: Connection | None = scope.get("state", {}).get(_STATE)
     if connection is not None:
         connection.admitted()
+
+
+async def _heard_or_lost(receive: Receive, connection: Connection) -> Message:
+    """What comes behind a whole request: that its client is gone, though another followed it."""
+    heard = asyncio.ensure_future(receive())
+    lost = asyncio.ensure_future(connection.lost.wait())
+    try:
+        await asyncio.wait({heard, lost}, return_when=asyncio.FIRST_COMPLETED)
+        return heard.result() if heard.done() else {"type": "http.disconnect"}
+    finally:
+        heard.cancel()
+        lost.cancel()
 
 
 def server_options(settings: Settings, most: int) -> dict[str, Any]:

@@ -89,7 +89,7 @@ def parsed(body: bytes) -> Any:  # noqa: ANN401 - whatever JSON holds
             value=values,
         )
     # As text: bytes would be read as UTF-16 and UTF-32 too, which others take for something else.
-    found = json.loads(body.decode("utf-8-sig"), object_pairs_hook=_object)
+    found = json.loads(body.decode("utf-8-sig"), object_pairs_hook=named_once)
     for inner in _with_schema(found):
         if len(inner) > MOST_MEMBERS:
             raise InvalidValue(
@@ -101,7 +101,8 @@ def parsed(body: bytes) -> Any:  # noqa: ANN401 - whatever JSON holds
     return found
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def named_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object of these members; refuses a name that stands twice."""
     found = dict(pairs)
     if len(found) < len(pairs):
         raise InvalidValue(

@@ -36,9 +36,14 @@ _STRATA = np.dtype("<f8")
 Record = Mapping[str, Any]
 
 
+def opening(session: bytes, plan_digest: bytes) -> bytes:
+    """What the chain starts with, and a time stamp is over; ``session`` is its UUID."""
+    return _NAME + session + plan_digest
+
+
 def chain_start(session: bytes, plan_digest: bytes) -> bytes:
-    """The head of an empty ledger; ``session`` is its UUID."""
-    return hashlib.sha256(_NAME + session + plan_digest).digest()
+    """The head of an empty ledger, SHA-256 of its ``opening``."""
+    return hashlib.sha256(opening(session, plan_digest)).digest()
 
 
 def chain_next(head: bytes, record: Record) -> bytes:

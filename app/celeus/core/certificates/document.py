@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from celeus.core.canonical import canonical_json
 from celeus.core.certificates.chain import chain_on, chain_start
 from celeus.core.certificates.ed25519 import ALGORITHM, public_of, sign
+from celeus.core.certificates.stamps import to_text
 from celeus.core.ledger import Draw
 from celeus.core.plans.plan import Plan
 from celeus.core.sessions.points import Point, Points
@@ -79,7 +80,8 @@ class Account:
     ``session`` are the bytes of its UUID and ``header`` is that of its pool; ``records`` are the
     events up to the position, each as canonical JSON. ``seed`` is None for an interim certificate,
     ``supersedes`` the digest of the last certificate issued before a correction. ``pool_sessions``
-    counts the sessions its project opened on the pool, which only the service knows.
+    counts the sessions its project opened on the pool, which only the service knows. ``stamp`` is
+    the time stamp of its opening, if there is one.
     """
 
     session: bytes
@@ -90,6 +92,7 @@ class Account:
     issued_at: str
     supersedes: str | None
     pool_sessions: Mapping[str, int]
+    stamp: bytes | None = None
 
 
 def position_of(plan: Plan, state: State, *, amended: bool) -> Position:
@@ -178,6 +181,7 @@ def document(account: Account) -> dict[str, Any]:
         "chain": {"start": start.hex(), "head": chain_on(start, account.records).hex()},
         "surrogates": position.surrogates,
         "rounds": rounds_of(position.points, (one.draw for one in position.rounds)),
+        **({} if account.stamp is None else {"timestamp": to_text(account.stamp)}),
     }
 
 

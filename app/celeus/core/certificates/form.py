@@ -41,6 +41,7 @@ MEMBERS = (
     "supersedes",
     "surrogates",
 )
+OPTIONAL = ("timestamp",)
 SESSION: Final = re.compile(r"ses_[0-9a-f]{32}")
 SIGNATURE: Final = re.compile(r"[0-9a-f]{128}")
 OTHERS = ("others_open", "others_certified", "others_closed_without_certificate")
@@ -48,7 +49,7 @@ OTHERS = ("others_open", "others_certified", "others_closed_without_certificate"
 
 def form_of(data: bytes) -> Object:
     """The document in a certificate's bytes; Mismatch unless it is canonical and has this form."""
-    document = members(parse(data), "", MEMBERS)
+    document = members(parse(data), "", MEMBERS, OPTIONAL)
     equal("format", document["format"], FORMAT)
     text(document["issued_at"], "issued_at", MOMENT)
     final = flag(document["final"], "final")
@@ -72,6 +73,8 @@ def form_of(data: bytes) -> Object:
     if of_small_order(bytes.fromhex(public_key)):
         raise Mismatch("signature.public_key", public_key, "a key that only its owner can sign for")
     text(signature["value"], "signature.value", SIGNATURE)
+    if "timestamp" in document:
+        text(document["timestamp"], "timestamp")
     return document
 
 

@@ -68,6 +68,7 @@ class Report:
     """What was found. ``claim`` is what the certificate says, whether it holds or not.
 
     ``pool_sessions`` counts the sessions opened on the pool, by the signer's word only.
+    ``stamped_at`` is the time in the stamp of its opening, where the roots vouch for it.
     ``unchecked`` gives for every check that was not made the reason why.
     """
 
@@ -79,6 +80,7 @@ class Report:
     claim: dict[str, Any] | None = None
     pool_sessions: dict[str, int] | None = None
     signature: Signature = field(default_factory=Signature)
+    stamped_at: str | None = None
     checked: list[str] = field(default_factory=list)
     unchecked: dict[str, str] = field(default_factory=dict)
     difference: Difference | None = None

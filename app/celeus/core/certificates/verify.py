@@ -6,12 +6,14 @@ the checks that could not be made, each with its reason, and the first differenc
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
 import numpy as np
+from cryptography.x509 import Certificate
 
 from celeus.core.canonical import canonical_json
 from celeus.core.certificates.chain import chain_heads, chain_start
@@ -37,6 +39,13 @@ from celeus.core.certificates.schema import (
     plan_of,
     recorded_of,
 )
+from celeus.core.certificates.stamps import (
+    NotAStamp,
+    check_issuer,
+    from_text,
+    stamp_of,
+    time_of,
+)
 from celeus.core.certificates.transcript import Transcript
 from celeus.core.plans.plan import Plan
 from celeus.core.pools.losses import LossScale
@@ -50,6 +59,7 @@ NOTHING_NOTED: Final[Mapping[int, bytes]] = MappingProxyType({})
 NO_POOL = "it takes the pool's columns"
 NO_ITEMS = "it takes the pool's items"
 NO_SEED = "the seed is revealed by the final certificate only"
+NO_ROOTS = "it says {}; no roots of a timestamping service were given"
 NO_OLDER = "the certificate it supersedes is not at hand"
 SKIPPED_AHEAD = (
     "round {} was skipped after a later draw; method {} guarantees its claim only if that did not"
@@ -57,45 +67,45 @@ SKIPPED_AHEAD = (
 )
 
 
-def verify(
+def verify(  # noqa: PLR0913 -- one parameter for each thing that may be known
     data: bytes,
     evidence: Evidence | None = None,
     trusted: bytes | None = None,
     noted: Mapping[int, bytes] = NOTHING_NOTED,
     items: Iterable[bytes] | None = None,
+    *,
+    roots: Sequence[Certificate] = (),
 ) -> Report:
     """Check a certificate, with what else is known: columns of its pool, a key to be trusted.
 
     ``noted`` are heads of the ledger's chain that somebody noted as the session went, by sequence;
-    ``items`` the pool's items in their order, each a line of JSON with ``id`` and ``payload``.
+    ``items`` the pool's items in their order, each a line of JSON with ``id`` and ``payload``;
+    ``roots`` certificates that vouch for who stamped the opening, which must then be stamped.
     Always a report: whatever the bytes are, they differ somewhere or they do not.
     """
-    inspection = _Inspection(data, evidence, trusted, noted, items)
+    inspection = _Inspection(data, evidence, trusted, noted, items, roots)
     # Hostile numbers end in NaN, which equals nothing, and not in warnings.
     with np.errstate(all="ignore"):
         inspection.run()
     return inspection.report
 
 
+@dataclass(slots=True)
 class _Inspection:
     """One verification under way."""
 
-    def __init__(
-        self,
-        data: bytes,
-        evidence: Evidence | None,
-        trusted: bytes | None,
-        noted: Mapping[int, bytes],
-        items: Iterable[bytes] | None,
-    ) -> None:
-        self.report = Report(digest_of(data))
-        self._items = items
-        self._noted = noted
-        self._data = data
-        self._evidence = evidence
-        self._trusted = trusted
-        self._document: Object = {}
-        self._place = "form"
+    _data: bytes
+    _evidence: Evidence | None
+    _trusted: bytes | None
+    _noted: Mapping[int, bytes]
+    _items: Iterable[bytes] | None
+    _roots: Sequence[Certificate]
+    _document: Object = field(default_factory=dict)
+    _place: str = "form"
+    report: Report = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.report = Report(digest_of(self._data))
 
     def run(self) -> None:
         """Check until something differs."""
@@ -131,6 +141,8 @@ class _Inspection:
             transcript = self._ledger(Transcript(plan, scale))
         with self._checking("chain"):
             self._chain(plan, transcript)
+        if self._roots or "timestamp" in document:
+            self._timestamp(bytes.fromhex(document["chain"]["start"]))
         seed = self._seed(plan)
         state = self._state(transcript, seed, self._pool(header, scale, transcript))
         skipped = state.rounds.skipped_ahead
@@ -199,6 +211,24 @@ class _Inspection:
                 where = "chain.start" if sequence == 0 else f"ledger[{sequence - 1}]"
                 claimed, found = (head.hex() for head in (heads[sequence], noted))
                 equal(f"the head after {where}", claimed, found)
+
+    def _timestamp(self, start: bytes) -> None:
+        """Somebody else's word on when the chain's start was there; by whom needs the roots."""
+        self._place = "timestamp"
+        claimed = self._document.get("timestamp")
+        if claimed is None:
+            raise Mismatch("timestamp", None, "a time stamp of the opening")
+        try:
+            stamp = stamp_of(from_text(claimed), start)
+            if self._roots:
+                check_issuer(stamp, start, self._roots)
+        except NotAStamp as reason:
+            raise Mismatch("timestamp", str(reason), f"a time stamp of {start.hex()}") from reason
+        if not self._roots:
+            self.report.unchecked["timestamp"] = NO_ROOTS.format(time_of(stamp))
+            return
+        self.report.stamped_at = time_of(stamp)
+        self.report.checked.append("timestamp")
 
     def _seed(self, plan: Plan) -> bytes | None:
         if not self._document["final"]:

@@ -1,11 +1,12 @@
 """Certificates of a session: made for whoever reads, and issued, that is made and kept.
 
 A certificate is a function of the ledger up to a position, of the certificates issued before a
-correction, and of the signing key. Its time is that of the ledger's last event. Whoever makes it at
-the same position therefore gets the same bytes, and reading that of an open session keeps and locks
-nothing. The position is seen in one snapshot; the ledger up to it never changes, so the rest is
-read afterwards. Only the count of the pool's other sessions is of the moment it is read, so that
-the first who reads the final one has it kept.
+correction, of the time stamp of its opening, and of the signing key. Its time is that of the
+ledger's last event. Whoever makes it at the same position therefore gets the same bytes, and
+reading that of an open session keeps and locks nothing. The position is seen in one snapshot; the
+ledger up to it never changes, so the rest is read afterwards. Only the count of the pool's other
+sessions, and whether the stamp has come, are of the moment they are read, so that the first who
+reads the final one has it kept.
 """
 
 import asyncio
@@ -150,7 +151,7 @@ async def _signed(
 ) -> Issued:
     async with context.transaction() as db:
         records, last = await records_of(db, session_id, standing.place.sequence)
-        seed = (await db.execute(_SEED, {"session_id": session_id})).scalar_one()
+        opened = (await db.execute(_OPENED, {"session_id": session_id})).one()
         params = _params(session_id, standing.place)
         superseded = (await db.execute(_SUPERSEDED, params)).scalar_one_or_none()
         siblings = await pool_sessions(db, session_id)
@@ -163,14 +164,16 @@ async def _signed(
             header=standing.pool.header(),
             position=standing.position,
             records=records,
-            seed=bytes(seed) if standing.final else None,
+            seed=bytes(opened.seed) if standing.final else None,
             issued_at=issued_at,
             supersedes=None if superseded is None else bytes(superseded).hex(),
             pool_sessions=siblings,
+            stamp=None if opened.stamp is None else bytes(opened.stamp),
         )
         body = certificate(account, key)
         at = datetime.fromisoformat(issued_at)
-        version = _version(standing.place, standing.head, siblings)
+        stamped = opened.stamp is not None
+        version = _version(standing.place, standing.head, siblings, stamped=stamped)
         return Issued(body, digest_of(body), standing.final, standing.place, version, at)
 
     return await asyncio.to_thread(make)
@@ -231,12 +234,13 @@ async def _standing(db: AsyncConnection, project_id: UUID, session_id: UUID) -> 
         raise SessionNotFound(f"no session {name}", field="session_id", value=name)
     digest = None if row.digest is None else bytes(row.digest).hex()
     counts = {} if digest is not None else await pool_sessions(db, session_id)
-    return _Standing(_version(Place(row.sequence, row.revision), row.ledger_head, counts), digest)
+    place = Place(row.sequence, row.revision)
+    return _Standing(_version(place, row.ledger_head, counts, stamped=row.stamped), digest)
 
 
-def _version(place: Place, head: bytes | None, counts: Mapping[str, int]) -> str:
+def _version(place: Place, head: bytes | None, counts: Mapping[str, int], *, stamped: bool) -> str:
     # Of two ledgers, one of them restored from a backup, place and head are not the same.
-    parts = (place.sequence, place.revision, (head or b"").hex(), *counts.values())
+    parts = (place.sequence, place.revision, (head or b"").hex(), *counts.values(), int(stamped))
     return ".".join(map(str, parts))
 
 
@@ -260,6 +264,7 @@ def _params(session_id: UUID, place: Place) -> Mapping[str, Any]:
 _STANDING = text(
     """
     SELECT sessions.sequence, sessions.revision, sessions.ledger_head,
+           sessions.stamp IS NOT NULL AS stamped,
            (SELECT digest FROM certificates
             WHERE certificates.session_id = sessions.session_id AND final) AS digest
     FROM sessions WHERE session_id = :session_id AND project_id = :project_id
@@ -295,7 +300,7 @@ _POOL_SESSIONS = text(
     WHERE own.session_id = :session_id
     """
 )
-_SEED = text("SELECT seed FROM sessions WHERE session_id = :session_id")
+_OPENED = text("SELECT seed, stamp FROM sessions WHERE session_id = :session_id")
 _LOCK = text("SELECT revision FROM sessions WHERE session_id = :session_id FOR UPDATE")
 _INSERT = text(
     """

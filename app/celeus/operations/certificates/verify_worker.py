@@ -6,7 +6,11 @@ ends it at any moment, whatever it is doing.
 
 import time
 from collections.abc import Iterator
+from typing import IO
 
+from cryptography.x509 import Certificate
+
+from celeus.core.certificates.stamps import roots_in
 from celeus.core.certificates.verify import verify
 from celeus.errors import InvalidValue
 from celeus.operations.certificates.npz import read_archive
@@ -14,6 +18,7 @@ from celeus.operations.runtime.verifications import too_costly
 from celeus.operations.runtime.workers import Files, Frame, serve
 
 LARGEST_CERTIFICATE_BYTES = 1 << 30
+LARGEST_ROOTS_BYTES = 4 << 20
 
 
 def work(job: Frame, files: Files) -> Iterator[Frame]:
@@ -31,11 +36,24 @@ def work(job: Frame, files: Files) -> Iterator[Frame]:
         None if trusted is None else bytes.fromhex(trusted),
         {int(sequence): bytes.fromhex(head) for sequence, head in noted.items()},
         given.get("items"),
+        roots=_roots(given["timestamp_roots"]) if "timestamp_roots" in given else (),
     )
     if time.process_time() - start > seconds:
         # The kernel counts whole seconds only
         raise too_costly(f"{seconds:g} s of processor time")
     yield Frame(report.to_dict())
+
+
+def _roots(file: IO[bytes]) -> list[Certificate]:
+    try:
+        return roots_in(file.read(LARGEST_ROOTS_BYTES))
+    except ValueError as error:
+        raise InvalidValue(
+            "The roots of a timestamping service cannot be read.",
+            field="timestamp_roots",
+            rule="certificates in PEM",
+            value=str(error),
+        ) from error
 
 
 if __name__ == "__main__":

@@ -69,6 +69,7 @@ class Account:
     amendments: int
     skipped_ahead: bool
     pool_sessions: Mapping[str, int]
+    stamped: bool
     certified: Certified | None
     uncertified: str | None
     public_key: str | None
@@ -145,6 +146,7 @@ async def _read(context: Context, session_id: UUID, points: int) -> Account:
             amendments=counted.amendments,
             skipped_ahead=counted.skipped_ahead,
             pool_sessions=await pool_sessions(db, session_id),
+            stamped=row.stamped,
             certified=certified,
             uncertified=None if certified is not None else _why_not(context, document),
             public_key=None
@@ -169,7 +171,10 @@ def _why_not(context: Context, document: dict[str, Any]) -> str:
 
 
 _SESSION = text(
-    "SELECT pool_id, plan, lifecycle, now() AS now FROM sessions WHERE session_id = :session_id"
+    """
+    SELECT pool_id, plan, lifecycle, stamp IS NOT NULL AS stamped, now() AS now
+    FROM sessions WHERE session_id = :session_id
+    """
 )
 _COUNTED = with_kinds(
     """

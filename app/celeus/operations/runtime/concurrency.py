@@ -72,11 +72,9 @@ class Gates:
             settings.lock_timeout_ms / 1000,
             lambda: DatabaseUnavailable("too many imports are running; try again"),
         )
-        self.verifications = Gate(
-            VERIFICATIONS_AT_ONCE,
-            0.0,
-            lambda: VerificationBusy("Other keys' certificates are being verified; try again."),
-        )
+        self.verifications = Gate(VERIFICATIONS_AT_ONCE, 0.0, _verifying)
+        # A place is left to those who do more than label
+        self.verifications_of_labels = Gate(VERIFICATIONS_AT_ONCE - 1, 0.0, _verifying)
         self.plannings = Gate(
             PLANNINGS_AT_ONCE,
             0.0,
@@ -120,6 +118,10 @@ def _many_strangers() -> RateLimited:
     return RateLimited(
         "Too many requests without a key; try again.", retry_after=STRANGERS_RETRY_SECONDS
     )
+
+
+def _verifying() -> VerificationBusy:
+    return VerificationBusy("Other keys' certificates are being verified; try again.")
 
 
 def _too_many_streams() -> RateLimited:

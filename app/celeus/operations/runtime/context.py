@@ -9,6 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from celeus.operations.certificates.stamps import Stamps
 from celeus.operations.runtime.callers import Browser, CallerCache
 from celeus.operations.runtime.concurrency import Gates
 from celeus.operations.runtime.forecasts import Forecasts
@@ -44,6 +45,7 @@ class Context:
     callers: CallerCache
     rates: Rates
     gates: Gates
+    stamps: Stamps
     project_id: UUID = DEFAULT_PROJECT
     key_id: str | None = None
     blind: bool = False

@@ -28,8 +28,8 @@ async def report_on(
 ) -> dict[str, Any]:
     """What `verify` reports on the ``certificate`` among the files.
 
-    Beside it may be its ``pool``'s archive and ``items``. Refuses an archive that cannot be read,
-    and what takes more than its bounds.
+    Beside it may be its ``pool``'s archive, ``items`` and ``timestamp_roots``. Refuses an
+    archive and roots that cannot be read, and what takes more than its bounds.
     """
     job = Frame(
         {

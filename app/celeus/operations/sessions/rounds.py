@@ -30,6 +30,8 @@ from celeus.settings import Settings
 
 BLIND_WAIT_SECONDS = 10.0
 """When a blind key may ask again: the ends of the others' leases are not its business."""
+LEFT_TO_OTHERS = 8
+"""One of so many draws that may be out is left to keys that are not blind."""
 LEAST_SHARE = 2
 """Draws that any key may hold: the labelling page shows one and has the next at hand."""
 
@@ -258,7 +260,8 @@ def must_be_open(journal: Journal) -> None:
 def _hand_out(journal: Journal, worker: str, count: int, settings: Settings) -> list[Lease]:
     """Lease up to ``count`` draws to ``worker`` of the caller's key, in order of their rounds.
 
-    A blind key gets new ones, and expired ones of others, while its share is not used up.
+    A blind key gets new ones, and expired ones of others, while its share is not used up; blind
+    keys together leave some to the others.
     """
     count = min(count, settings.max_draws_per_worker)
     if session_state(journal.lifecycle, journal.state) != "active":
@@ -270,11 +273,14 @@ def _hand_out(journal: Journal, worker: str, count: int, settings: Settings) -> 
         held = sum(it.holder[0] == journal.key for it in live)
         most = _share(journal.state, settings) - held
         count = min(count, len(own) + max(0, most))
+    out = settings.max_draws_out - (
+        settings.max_draws_out // LEFT_TO_OTHERS if journal.blind else 0
+    )
     expired = [it for it in standing if it.expires_at <= journal.now]
     leases = [journal.lease(it.round, worker) for it in (own + expired)[:count]]
     while (
         len(leases) < count
-        and journal.state.pending < settings.max_draws_out
+        and journal.state.pending < out
         and can_draw(journal.plan, journal.state)
     ):
         draw = propose(journal.plan, journal.state)

@@ -146,6 +146,7 @@ async def open_session(
                 document = document | {"warnings": [*document["warnings"], ENDLESS]}
             await keep(db, context, once, document)
         slot.session = CachedSession(plan, pool, state, seed)
+    context.stamps.ask(session_id, bytes.fromhex(plan.digest))
     return document
 
 

@@ -12,11 +12,13 @@ import fcntl
 import logging
 import os
 import re
+import shlex
 import shutil
 import signal
 import tempfile
 import threading
 import time
+import unicodedata
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from importlib.util import find_spec
@@ -74,6 +76,7 @@ def postgres(
     ``programs`` of another version serve the cluster of that version.
     """
     folder = data_dir.absolute()
+    _require_one_line(folder)
     owner = account()
     version = MAJOR if programs is None else major_of(programs)
     programs = programs or programs_folder()
@@ -164,7 +167,7 @@ def require_version(cluster: Path, version: str) -> None:
     made = version_of(cluster)
     if made == version:
         return
-    upgrade = f": run `celeus upgrade-database --data-dir {cluster.parent}`"
+    upgrade = f": run `celeus upgrade-database --data-dir {shlex.quote(str(cluster.parent))}`"
     raise DataFolderUnusable(
         f"{cluster} was made by PostgreSQL {made}; this is {version}"
         f"{upgrade if is_older(made) else ''}",
@@ -176,6 +179,17 @@ def require_version(cluster: Path, version: str) -> None:
 def is_older(version: str) -> bool:
     """Whether a cluster of this version can be upgraded."""
     return version.isdigit() and int(version) < int(MAJOR)
+
+
+def _require_one_line(folder: Path) -> None:
+    """PostgreSQL keeps the path of its sockets on a line of a file."""
+    if any(unicodedata.category(letter) == "Cc" for letter in str(folder)):
+        raise DataFolderUnusable(
+            f"the data folder's path has a line break or another control character: {folder!r}",
+            field="data_dir",
+            rule="a path without control characters",
+            value=str(folder),
+        )
 
 
 def _make_folder(folder: Path) -> None:

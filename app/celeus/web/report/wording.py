@@ -4,8 +4,8 @@ Figures are rounded outwards where they bound something: what is said stays as t
 certified.
 """
 
-from collections.abc import Callable
 from decimal import Decimal
+from fractions import Fraction
 from math import ceil, floor, log10
 from typing import Any
 
@@ -18,7 +18,6 @@ NOTHING_LEFT = 1e-9
 """Fraction of the scale below which an interval is shown as a single number."""
 RESOLUTION_OF_A_NUMBER = 10**-2.7
 """Fraction of the scale that a single number resolves: four decimals on a scale from 0 to 1."""
-_DIGITS_OF_A_FLOAT = 14
 _GROUPS = "\N{NARROW NO-BREAK SPACE}"
 _PERCENT = "\N{NARROW NO-BREAK SPACE}%"
 _MINUS = "\N{MINUS SIGN}"
@@ -61,24 +60,32 @@ class Scaled:
 
     def below(self, value: float) -> str:
         """A figure the value is not under."""
-        return self._figure(value, floor)
+        return self._figure(floor(self._steps(value)))
 
     def above(self, value: float) -> str:
         """A figure the value is not over."""
-        return self._figure(value, ceil)
+        return self._figure(ceil(self._steps(value)))
 
     def nearest(self, value: float) -> str:
         """The nearest figure."""
-        return self._figure(value, lambda steps: floor(steps + Decimal("0.5")))
+        return self._figure(floor(self._steps(value) + Fraction(1, 2)))
 
     def given(self, value: float | None) -> str:
         """A number somebody chose, as they wrote it."""
         return "none" if value is None else f"{value:.10g}".replace("-", _MINUS)
 
-    def _figure(self, value: float, rounded: Callable[[Decimal], int]) -> str:
-        # The last digits of a float are noise, which rounding outwards would make a whole step of.
-        steps = Decimal(f"{value * 10**self._decimals:.{_DIGITS_OF_A_FLOAT}g}")
-        return f"{Decimal(rounded(steps)).scaleb(-self._decimals):f}".replace("-", _MINUS)
+    def _steps(self, value: float) -> Fraction:
+        """The value in units of the last decimal, exactly.
+
+        A float means the shortest decimal that reads back as it: 0.28 is 28 hundredths.
+        """
+        return Fraction(repr(value)) * int(10**self._decimals)
+
+    def _figure(self, steps: int) -> str:
+        digits = f"{abs(steps):0{self._decimals + 1}d}"
+        point = len(digits) - self._decimals
+        figure = f"{digits[:point]}.{digits[point:]}" if self._decimals else digits
+        return _MINUS + figure if steps < 0 else figure
 
 
 class Wording:

@@ -51,7 +51,7 @@ function card(session) {
       el(
         "h2",
         { class: "session-name" },
-        el("a", { href: `/sessions/${session.id}` }, nameOf(session)),
+        el("a", { href: `/sessions/${session.id}` }, el("bdi", {}, nameOf(session))),
       ),
       el("span", { class: `badge ${kind}` }, word),
     ),

@@ -14,7 +14,6 @@ const TARGETS = { pool: "mean loss of the pool", population: "mean loss of the p
 const MINUTE = 60_000;
 const NOTHING_LEFT = 1e-9;
 const RESOLUTION_OF_A_NUMBER = 10 ** -2.7;
-const MOST_DECIMALS = 20;
 
 /**
  * The word for a state, and the class of its badge.
@@ -84,7 +83,7 @@ export function resolutionOf(session) {
  */
 function decimalsFor(width) {
   if (!(width > 0)) return 4;
-  return Math.min(MOST_DECIMALS, Math.max(0, Math.ceil(1.3 - Math.log10(width))));
+  return Math.max(0, Math.ceil(1.3 - Math.log10(width)));
 }
 
 /**
@@ -94,7 +93,7 @@ function decimalsFor(width) {
  * @param {number} width
  */
 export function number(value, width = 0.1) {
-  return figure(value, width, Math.round);
+  return figure(value, width, (steps, unit) => floor(2n * steps + unit, 2n * unit));
 }
 
 /**
@@ -104,7 +103,7 @@ export function number(value, width = 0.1) {
  * @param {number} width
  */
 export function lowerEnd(value, width) {
-  return figure(value, width, Math.floor);
+  return figure(value, width, floor);
 }
 
 /**
@@ -114,22 +113,41 @@ export function lowerEnd(value, width) {
  * @param {number} width
  */
 export function upperEnd(value, width) {
-  return figure(value, width, Math.ceil);
+  return figure(value, width, (steps, unit) => -floor(-steps, unit));
 }
 
 /**
- * A number to the decimals of `width`, rounded as told.
+ * A number to the decimals of `width`, rounded as told, exactly.
+ *
+ * A number means the shortest decimal that reads back as it: 0.28 is 28 hundredths.
  *
  * @param {number} value
  * @param {number} width
- * @param {(value: number) => number} round
+ * @param {(numerator: bigint, denominator: bigint) => bigint} round
  */
 function figure(value, width, round) {
   const decimals = decimalsFor(width);
-  const unit = 10 ** decimals;
-  // The last digits of a float are noise, which rounding outwards would make a whole step of
-  const steps = round(Number((value * unit).toPrecision(14)));
-  return (steps / unit).toFixed(decimals).replace("-", "\u2212");
+  const [mantissa = "", exponent = "0"] = String(value).split("e");
+  const [whole, fraction = ""] = mantissa.split(".");
+  const shift = decimals + Number(exponent) - fraction.length;
+  const power = 10n ** BigInt(Math.abs(shift));
+  const digits = BigInt(whole + fraction);
+  const steps = shift < 0 ? round(digits, power) : digits * power;
+  const sign = steps < 0n ? "\u2212" : "";
+  const shown = String(steps < 0n ? -steps : steps).padStart(decimals + 1, "0");
+  const point = shown.length - decimals;
+  return sign + shown.slice(0, point) + (decimals > 0 ? `.${shown.slice(point)}` : "");
+}
+
+/**
+ * A quotient rounded down; the division of whole numbers rounds to 0.
+ *
+ * @param {bigint} numerator
+ * @param {bigint} denominator
+ */
+function floor(numerator, denominator) {
+  const quotient = numerator / denominator;
+  return numerator % denominator < 0n ? quotient - 1n : quotient;
 }
 
 /**

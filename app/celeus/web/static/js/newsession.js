@@ -247,6 +247,7 @@ async function open(event) {
     const lease = optionalNumber("lease_seconds", { whole: true });
     if (lease !== null) body.lease_seconds = lease;
     if (text("name") !== "") body.name = text("name");
+    if (byId("fixed", HTMLInputElement).checked) body.fixed = true;
     const headers = { "Idempotency-Key": keyOf(body) };
     const session = await api("POST", "/v1/sessions", body, { headers, retry: 2 });
     location.assign(`/sessions/${session.id}`);

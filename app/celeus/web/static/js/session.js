@@ -41,8 +41,12 @@ function show(latest) {
   const badge = byId("state");
   badge.className = `badge ${kind}`;
   if (badge.textContent !== word) badge.textContent = word;
-  byId("about").textContent =
-    `${session.policy} · ${targetOf(session)} “${opened.pool}” · ${counted(session.items, "item")} · opened ${ago(Date.parse(session.created_at))}`;
+  fill(
+    byId("about"),
+    `${session.policy} · ${targetOf(session)} “`,
+    el("bdi", {}, opened.pool),
+    `” · ${counted(session.items, "item")} · opened ${ago(Date.parse(session.created_at))}`,
+  );
   fill(
     byId("warnings"),
     session.warnings.map((warning) => el("p", { class: "notice warning" }, warning)),

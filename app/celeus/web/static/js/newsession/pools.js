@@ -119,7 +119,7 @@ export class PoolList {
         disabled: !pool.sealed,
         on: { click: () => this.choose(pool) },
       },
-      el("span", { class: "pool-name" }, pool.name),
+      el("bdi", { class: "pool-name" }, pool.name),
       el("span", { class: "quiet-text" }, factsOf(pool)),
     );
     return el("li", {}, button);

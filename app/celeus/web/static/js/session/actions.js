@@ -39,6 +39,7 @@ export class Actions {
     const { pause, precision, close, label } = this.#buttons;
     pause.textContent = session.state === "paused" ? "Resume" : "Pause";
     for (const button of [pause, precision, close]) button.disabled = !this.#mayManage || closed;
+    precision.hidden = session.fixed;
     label.hidden = !this.#mayLabel || closed || session.stopped;
     byId("actions-why").textContent = this.#why(closed);
   }
@@ -89,7 +90,7 @@ export class Actions {
     if (closed) return "The session is closed for good: it accepts no more labels or changes.";
     if (!this.#mayManage)
       return "Your key can only view. Pausing, changing or closing needs a key with the scope “manage”.";
-    return "";
+    return this.#session.fixed ? "Precision, budget and stop were fixed at opening." : "";
   }
 
   async #pause() {

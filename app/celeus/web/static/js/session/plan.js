@@ -23,12 +23,13 @@ export function plan({ plan: chosen, plan_digest: digest, pool }, session) {
   /** @type {[name: string, value: Child][]} */
   const rows = [
     ["Speaks of", targetOf(session)],
-    ["Pool", pool],
+    ["Pool", el("bdi", {}, pool)],
     ["Items", count(chosen.items)],
     ["Losses from", `${chosen.lower} to ${chosen.upper}`],
     ["Confidence", `${sure(chosen.alpha)} (alpha ${chosen.alpha})`],
     ["Precision at opening", chosen.precision ?? "none"],
     ["Budget at opening", `${count(chosen.budget)} draws`],
+    ["Changes of these", session.fixed ? "none: fixed at opening" : "allowed, and counted"],
     ["Policy", chosen.policy.name],
     ["Strategy", chosen.strategy ?? "the surrogate scores as uploaded"],
     ["Share of uniform draws", percent(chosen.policy.beta)],

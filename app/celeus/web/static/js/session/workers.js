@@ -59,7 +59,7 @@ function row(worker, now) {
     el(
       "th",
       { scope: "row" },
-      worker.worker,
+      el("bdi", {}, worker.worker),
       worker.last_label_at === null
         ? null
         : el("span", { class: "quiet-text" }, ago(Date.parse(worker.last_label_at), now)),
