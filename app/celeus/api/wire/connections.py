@@ -26,6 +26,8 @@ MOST_BYTES = 64 << 10
 """Of a head, and of whatever else comes before the next byte of a body."""
 MOST_REST = 16 << 20
 """Of a request that has its answer already: those who send all before they read get it, too."""
+MOST_HEADERS = 100
+"""Of a head: each costs more than its bytes, and many layers look through them all."""
 MOST_AHEAD = 16
 """Requests of one connection without an answer."""
 LEAST_BYTES_A_SECOND = 16 << 10
@@ -106,6 +108,7 @@ class Connection(asyncio.Protocol):
         self._in_head = False
         self._whole = True
         self._admitted = False
+        self._headers = 0
         self._hosts = 0
         self._bytes = 0
         self._rest = 0
@@ -162,12 +165,21 @@ class Connection(asyncio.Protocol):
         """A head begins."""
         self._in_head = True
         self._whole = False
+        self._headers = 0
         self._hosts = 0
         self._rest = 0
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Count hosts; refuse what follows a body, which uvicorn would take for the head's."""
+        """Count headers; refuse what follows a body, which uvicorn would take for the head's."""
         del value
+        self._headers += 1
+        if self._headers > MOST_HEADERS:
+            self._fault = (
+                "431 Request Header Fields Too Large",
+                f"At most {MOST_HEADERS} headers.",
+            )
+            # Nor parse the rest
+            raise ValueError(self._fault)
         if not self._in_head:
             self._fault = ("400 Bad Request", "Trailers are not taken.")
         elif name.lower() == b"host":
