@@ -186,6 +186,12 @@ def test_a_payload_may_speak_of_u0000_without_holding_it() -> None:
     assert assembled({"id": "a", "payload": "\\u0000 \\"}).faults == []
 
 
+@given(st.lists(st.sampled_from(["\\", "u0000", "\0", "n", "\n", '"']), max_size=8))
+def test_a_payload_is_refused_where_it_holds_u0000_and_only_there(parts: list[str]) -> None:
+    payload = "".join(parts)
+    assert (encode_payload(payload) is None) == ("\0" in payload)
+
+
 def test_a_field_missing_on_some_rows_is_a_fault() -> None:
     first = {"id": "a", "surrogate": 0.5, "group": "g"}
     assert only_fault(first, {"id": "b", "group": "g"})[:2] == (2, "surrogate")

@@ -55,7 +55,6 @@ SUM_RULE = f"probabilities that sum to 1 within {SUM_TOLERANCE:g}"
 _DIGITS = len(str(EXACT))
 _NO_DIGITS = bytes(set(range(256)) - set(b"0123456789"))
 _SMALL = re.compile(rb"\de-\d")
-_NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 
 Violation = tuple[str, str, object]
 """Field, rule and value."""
@@ -168,13 +167,18 @@ def encode_payload(payload: object) -> bytes | None:
     except (ValueError, TypeError, RecursionError):
         return None
     # The database's JSON type cannot hold U+0000.
-    if len(encoded) > MAX_PAYLOAD_BYTES or (b"\\u0000" in encoded and _NUL.search(encoded)):
+    if len(encoded) > MAX_PAYLOAD_BYTES or _has_nul(encoded):
         return None
     if _is_costly(payload, encoded):
         return None
     # A large number has this many digits or an exponent; few payloads have to be searched for it.
     suspect = b"e+" in encoded or len(encoded.translate(None, _NO_DIGITS)) >= _DIGITS
     return None if suspect and any(_large_numbers("", payload)) else encoded
+
+
+def _has_nul(encoded: bytes) -> bool:
+    """Whether JSON text holds a character U+0000, behind an even number of backslashes."""
+    return b"\\u0000" in encoded and b"\\u0000" in encoded.replace(b"\\\\", b"")
 
 
 def _is_costly(payload: object, encoded: bytes) -> bool:

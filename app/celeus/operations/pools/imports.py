@@ -3,14 +3,14 @@
 Items go in by COPY, their numbers as chunks of columns.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 import numpy as np
 import orjson
-from anyio import to_thread
+from anyio import CapacityLimiter, to_thread
 from numpy.typing import NDArray
 from psycopg.errors import UniqueViolation
 from sqlalchemy import select, text, update
@@ -23,6 +23,7 @@ from celeus.core.pools.validation import MAX_INT, Fault, Shape
 from celeus.errors import BadRows, InvalidValue, PoolTooLarge
 from celeus.operations.pools.columns import CHUNK_BYTES, raw_connection, write_chunks
 from celeus.operations.pools.record import PoolRecord
+from celeus.operations.runtime.concurrency import paused_collections
 from celeus.operations.runtime.context import Context
 from celeus.store.tables import items, pools
 
@@ -40,6 +41,9 @@ MOST_SKIPPED = 100_000
 """Bad rows after which one that may have some, or is only looked at, is refused: one may take its
 reader 0.3 ms, while the pool is locked."""
 
+BATCHES_AT_ONCE = CapacityLimiter(2)
+
+T = TypeVar("T")
 Rows = tuple[list[int], list[object]]
 
 _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
@@ -148,10 +152,10 @@ async def grow(db: AsyncConnection, pool: Growth, batches: Iterator[Rows]) -> No
     """
     pool.waiting_from = pool.items
     total = pool.items
-    while (rows := await to_thread.run_sync(next, batches, None)) is not None:
+    while (rows := await _batch_work(next, batches, None)) is not None:
         total += len(rows[0])
         check_count(total, pool.most_items)
-        assembled = await to_thread.run_sync(assemble, *rows, pool.scale, pool.shape)
+        assembled = await _batch_work(assemble, *rows, pool.scale, pool.shape)
         pool.shape = assembled.shape
         pool.blame(assembled.faults)
         if pool.faulty > pool.most_faulty:
@@ -165,6 +169,17 @@ async def grow(db: AsyncConnection, pool: Growth, batches: Iterator[Rows]) -> No
             # PostgreSQL ends a transaction in which nothing is said for too long.
             await db.execute(text("SELECT 1"))
     await _write_waiting(db, pool)
+
+
+async def _batch_work(work: Callable[..., T], *args: object) -> T:
+    """What ``work`` gives for a batch: in a thread, few at once, and without collections.
+
+    Python runs one thread at a time, so that more would only keep the event loop waiting; a
+    collection would stop all of them to look through millions of lists.
+    """
+    async with BATCHES_AT_ONCE:
+        with paused_collections:
+            return await to_thread.run_sync(work, *args)
 
 
 def check_count(items: int, most: int) -> None:
