@@ -69,7 +69,7 @@ class Outcome:
         return (
             f"{known['id']}: {known['target']} risk in [{known['lower']}, {known['upper']}]"
             f" with probability {1.0 - known['alpha']:g} at every moment, after {known['round']}"
-            f" labels in the interval ({known['state']}, settings {settings}); {answers}"
+            f" rounds in the interval ({known['state']}, settings {settings}); {answers}"
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -172,6 +172,17 @@ async def test_an_interim_report_names_the_certificate_that_can_be_had(
     assert digest_of(issued.content) not in page.text
 
 
+async def test_what_nobody_could_judge_is_not_called_judged(client: AsyncClient) -> None:
+    session = await opened(client, await known_pool(client, 10))
+    for draw in (await drawn(client, session, 10))["draws"]:
+        body = {"round": draw["round"], "unjudgeable": "torn", "worker": "ada"}
+        answer = await client.post(f"/v1/sessions/{session}/observe", json=body)
+        assert answer.status_code == 200
+    page = await report(client, session)
+    assert "; 0 of 10 items were judged" in page.text
+    assert "Items in the interval that could not be judged: 10." in page.text
+
+
 async def test_every_count_names_drawn_judged_or_in_the_interval(client: AsyncClient) -> None:
     pool = await known_pool(client, 50)
     session = await opened(client, pool)
@@ -277,7 +288,7 @@ async def test_a_pool_judged_to_the_end_is_known_exactly(client: AsyncClient) ->
     assert f"Every one of the 30 items was judged: the error rate on these 30 items {known}" in (
         page.text
     )
-    assert "none: all items were judged" in page.text
+    assert "none: every item was drawn" in page.text
 
 
 async def test_a_claim_about_a_population_names_what_it_rests_on(client: AsyncClient) -> None:
@@ -404,8 +415,8 @@ async def test_a_hundred_thousand_rounds_make_a_small_page(
         row = db.execute("SELECT session_id, project_id FROM sessions").fetchone()
         db.execute("UPDATE sessions SET status = %s", [json.dumps(status)])
         db.execute(
-            "INSERT INTO trajectory (session_id, revision, project_id, round, sequence, estimate,"
-            " lower, upper) SELECT %s, 1, %s, n, 2 * n, 0.405, 0.405 - 0.4 / sqrt(n), 0.405 + 0.4"
+            "INSERT INTO trajectory (session_id, project_id, round, sequence, estimate,"
+            " lower, upper) SELECT %s, %s, n, 2 * n, 0.405, 0.405 - 0.4 / sqrt(n), 0.405 + 0.4"
             " / sqrt(n) FROM generate_series(4, %s) AS n",
             [*(row or ()), many],
         )

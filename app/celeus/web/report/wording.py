@@ -98,7 +98,9 @@ class Wording:
         self.figures = Scaled(scale, self._status["upper"] - self._status["lower"])
         self.items = count(account.plan.items)
         self.in_interval = self._status["rounds"]["in_interval"]
-        self.judged = self._status["rounds"]["judged"]
+        # A round that nobody could judge is answered, and no label
+        self.judged = self._status["rounds"]["judged"] - account.unjudgeable
+        self.labels_in_interval = self.in_interval - account.unjudgeable
 
     @property
     def quantity(self) -> str:
@@ -169,12 +171,11 @@ class Wording:
     def _judged(self) -> str:
         """How many items were judged, and how many of them the interval speaks for."""
         sentence = f"{count(self.judged)} of {self.items} items were judged"
-        if self.judged == self.in_interval:
+        inside = self.labels_in_interval
+        if self.judged == inside:
             return sentence
-        inside = (
-            f"{count(self.in_interval)} of these are" if self.in_interval else "none of these is"
-        )
-        return f"{sentence}; {inside} in the interval"
+        part = f"{count(inside)} of these are" if inside else "none of these is"
+        return f"{sentence}; {part} in the interval"
 
     @property
     def conditions(self) -> list[str]:
@@ -224,9 +225,9 @@ class Wording:
     @property
     def saved(self) -> str:
         """How many labels were saved against judging every item."""
-        remaining = self._told.plan.items - self.judged
+        remaining = self._told.plan.items - self._status["rounds"]["judged"]
         if remaining == 0:
-            return "none: all items were judged"
+            return "none: every item was drawn"
         share = f"{100 * remaining / self._told.plan.items:.1f}{_PERCENT}"
         verb = "were never" if self._told.closed else "are not"
         return f"{count(remaining)} of {self.items} items ({share}) {verb} judged"
