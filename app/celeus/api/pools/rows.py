@@ -25,7 +25,7 @@ MAX_LINE_BYTES = 4 << 20
 BATCH_BYTES = 4 << 20
 BATCH_ROWS = 8192
 MAX_MEMBERS = 32
-"""Members of a row; an item has at most nine."""
+"""Members of a row; an item has at most twelve."""
 
 
 def read_rows(file: IO[bytes], form: Format, limits: Limits) -> Generator[Rows, None, None]:
@@ -177,9 +177,11 @@ def _csv_row(layout: Layout, cells: list[str]) -> object:
         rule = f"{layout.width} cells, as in the header"
         return Malformed(rule, f"{len(cells)} cells: {','.join(cells)[:60]}")
     row = layout.row([cell or None for cell in cells])
-    for name in ("surrogate", "proxy"):
+    for name in ("surrogate", "proxy", "loss_lower", "loss_upper"):
         if name in row:
             row[name] = cell_number(row[name])
+    if isinstance(row.get("known"), dict):
+        row["known"] |= _known_cells(row["known"])
     for name in ("surrogates", "target_probs", "surrogate_probs"):
         if name in row:
             row[name] = [cell_number(cell) for cell in row[name]]
@@ -189,6 +191,12 @@ def _csv_row(layout: Layout, cells: list[str]) -> object:
     if isinstance(payload, str) and payload.startswith("{"):
         row["payload"] = _object_or_text(payload)
     return row
+
+
+def _known_cells(known: dict[str, str]) -> dict[str, object]:
+    """Loss and label of a known item as numbers."""
+    reads = {"loss": cell_number, "label": cell_whole}
+    return {name: reads[name](known[name]) for name in reads if name in known}
 
 
 def _object_or_text(text: str) -> object:

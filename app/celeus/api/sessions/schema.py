@@ -51,6 +51,7 @@ SESSION: JsonDict = {
     "precision": 0.05,
     "budget": 1737,
     "items": 1737,
+    "known": 0,
     "scale": {"lower": 0.0, "upper": 1.0},
     "stopped": False,
     "stop_reason": None,
@@ -134,6 +135,11 @@ class ClaimIn(BaseModel):
         None, description="Stop when all questions are answered; default: if there are any."
     )
     fixed: bool = Field(False, description="Forbid any later change of precision, budget and stop.")
+    audit: bool = Field(
+        False,
+        description="Believe nothing that the pool states of its losses: known ones are sampled"
+        " like the others, and the claim does not rest on them.",
+    )
 
     def claim(self) -> Claim:
         """The claim in the core's words."""
@@ -149,6 +155,7 @@ class ClaimIn(BaseModel):
             questions=tuple(Question(one.side, one.threshold) for one in self.questions),
             stop_when_decided=self.stop_when_decided,
             fixed=self.fixed,
+            audit=self.audit,
         )
 
 
@@ -229,6 +236,7 @@ class Session(BaseModel):
     precision: float | None
     budget: int
     items: int
+    known: int = Field(0, description="Items whose loss was known before the first draw.")
     scale: Scale | None = Field(None, description="Of the losses; null for older sessions.")
     stopped: bool
     stop_reason: Literal["target_reached", "decided", "exhausted", "budget_spent"] | None

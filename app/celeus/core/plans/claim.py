@@ -8,7 +8,8 @@ from celeus.core.interval import Interval
 from celeus.core.plans.bounds import PopulationBound
 from celeus.core.plans.policies import Policy
 from celeus.core.plans.stopping import Question
-from celeus.errors import InvalidValue
+from celeus.core.pools.bounds import KnownLosses
+from celeus.errors import InvalidValue, NothingToJudge
 
 Target = Literal["pool", "population"]
 
@@ -26,7 +27,8 @@ class Claim:
 
     ``alpha2`` is the share of alpha spent on the step to the population (default: half), by
     ``population_bound`` (default: hoeffding). ``stop_when_decided`` is true by default where there
-    are questions. ``fixed`` forbids every later change of precision, budget and stop.
+    are questions. ``fixed`` forbids every later change of precision, budget and stop. ``audit``
+    believes nothing that the pool states of its losses: known ones are sampled like the others.
     """
 
     target: Target = "pool"
@@ -40,6 +42,7 @@ class Claim:
     questions: tuple[Question, ...] = ()
     stop_when_decided: bool | None = None
     fixed: bool = False
+    audit: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,27 @@ class PoolFacts:
     lower: float
     upper: float
     whole_losses: bool
+    known: KnownLosses | None = None
+
+
+def check_known(claim: Claim, pool: PoolFacts, policy: Policy) -> None:
+    """Refuse a pool in which all is known, an audit of nothing, and a policy that knows of none."""
+    known = pool.known
+    rule = "false or absent for a pool without known losses or bounds"
+    require("audit", rule, claim.audit, holds=known is not None or not claim.audit)
+    if known is None:
+        return
+    rule = "one that takes known losses, such as sharp"
+    require("policy", rule, policy.name, holds=policy.recentred)
+    if known.items == pool.items and not claim.audit:
+        answer = known.total / pool.items
+        raise NothingToJudge(
+            f"The loss of every item is known, so that the answer is exact: {answer!r}. There is"
+            " nothing to judge; to have the known losses checked, open a session with `audit`.",
+            field="pool_id",
+            rule="a pool with at least one item whose loss is not known",
+            value=answer,
+        )
 
 
 def bound_of(claim: Claim, pool: PoolFacts, policy: Policy) -> PopulationBound:

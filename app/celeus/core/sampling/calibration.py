@@ -7,7 +7,8 @@ loss, m the surrogate that its signal used, n items left before the draw, q its 
 
     line   a + b x through the points (x, l), each weighted by 1 / (n q), ridge towards a = 0, b = 1
     g_k    the line at x_k, cut to [0.005, 0.995]
-    m_k    (16 g_k + sum of l in k) / (16 + c_k)               surrogate of every item left in k
+    m_k    (16 g_k + sum of l in k) / (16 + c_k)               surrogate of every item left in k,
+           within the bounds stated of its losses
     f      (10 + sum of (l - m)^2) / (10 + sum of m (1 - m))
     v_k    (40 f m_k (1 - m_k) + sum of (l - m)^2 in k) / (40 + c_k)     residual second moment
 
@@ -69,9 +70,14 @@ class Line:
 
 @dataclass(slots=True)
 class Calibration:
-    """What the folded labels say of every stratum; ``base`` holds x_k."""
+    """What the folded labels say of every stratum; ``base`` holds x_k.
+
+    ``lower`` and ``upper`` are where the losses of a stratum lie.
+    """
 
     base: Floats
+    lower: Floats
+    upper: Floats
     line: Line = field(default_factory=Line)
     labels: Floats = field(init=False)
     losses: Floats = field(init=False)
@@ -102,6 +108,7 @@ class Calibration:
         np.maximum(line, LEAST_SURROGATE, out=line)
         np.minimum(line, 1.0 - LEAST_SURROGATE, out=line)
         mean = (LINE_LABELS * line + self.losses) / (LINE_LABELS + self.labels)
+        mean = np.minimum(np.maximum(mean, self.lower), self.upper)
         inner = np.minimum(np.maximum(mean, LEAST_MEAN), 1.0 - LEAST_MEAN)
         factor = (self.all_squares + PRIOR_SPREAD) / (self.all_spread + PRIOR_SPREAD)
         prior = SPREAD_LABELS * factor * inner * (1.0 - inner)

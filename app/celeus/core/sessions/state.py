@@ -63,9 +63,12 @@ class Coins:
 
 @dataclass(slots=True)
 class State:
-    """A session after ``sequence`` events; ``changes`` of them altered its stopping rule."""
+    """A session after ``sequence`` events; ``changes`` of them altered its stopping rule.
 
-    items: int
+    ``drawable`` is how many items may be drawn: all but those whose losses are known.
+    """
+
+    drawable: int
     scale: Interval
     coins: Coins
     engine: Engine
@@ -138,14 +141,14 @@ class State:
     def stop_reason(self) -> StopReason | None:
         """Why the session stops, or None to go on."""
         decided = all_decided(self.fold.decisions)
-        return self.stopping.reason(self.interval, self.folded, self.items, decided=decided)
+        return self.stopping.reason(self.interval, self.folded, self.drawable, decided=decided)
 
 
 def begin(plan: Plan, scores: Scores, seed: bytes) -> State:
     """The state of a session before its first draw. O(N log N), once."""
     parts = engine_of(plan, scores, seed)
     return State(
-        items=plan.items,
+        drawable=plan.drawable,
         scale=plan.scale,
         coins=Coins(seed),
         engine=parts,
@@ -157,7 +160,7 @@ def begin(plan: Plan, scores: Scores, seed: bytes) -> State:
 
 def can_draw(plan: Plan, state: State) -> bool:
     """Pool and budget leave something to draw."""
-    return state.drawn < min(plan.items, state.stopping.budget)
+    return state.drawn < min(plan.drawable, state.stopping.budget)
 
 
 def propose(plan: Plan, state: State) -> Draw:

@@ -59,6 +59,7 @@ def status_document(session: SessionRecord, plan: Plan, state: State) -> dict[st
         "precision": state.stopping.precision,
         "budget": state.stopping.budget,
         "items": plan.items,
+        "known": plan.items - plan.drawable,
         "scale": {"lower": plan.lower, "upper": plan.upper},
         "stopped": stopped,
         "stop_reason": reason,

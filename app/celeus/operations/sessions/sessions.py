@@ -222,7 +222,7 @@ def _change(journal: Journal, changes: Settings) -> None:
         check_precision(journal.plan, changes.precision)
         precision = changes.precision
     if changes.budget is not None and changes.budget != budget:
-        check_budget(changes.budget, journal.plan.items)
+        check_budget(changes.budget, journal.plan.drawable)
         if changes.budget < journal.state.drawn:
             raise InvalidValue(
                 f"budget {changes.budget} is below the {journal.state.drawn} draws already made",
@@ -261,6 +261,7 @@ def facts_of(pool: Pool) -> PoolFacts:
         lower=pool.scale.lower,
         upper=pool.scale.upper,
         whole_losses=pool.scale.kind == "zero_one",
+        known=pool.known,
     )
 
 

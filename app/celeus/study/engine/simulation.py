@@ -6,10 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from celeus.core.interval import Interval
 from celeus.core.ledger import Draw
 from celeus.core.plans.plan import Claim, Plan, PoolFacts, make_plan
 from celeus.core.plans.policies import Policy
 from celeus.core.plans.stopping import Answer
+from celeus.core.pools.bounds import KnownLosses
 from celeus.core.pools.surrogates import Scores
 from celeus.core.randomness import commitment, uniforms
 from celeus.core.sampling.predictors import CalibratedPredictor
@@ -35,7 +37,12 @@ class Truth:
     def facts(self) -> PoolFacts:
         """What a plan states about this pool."""
         whole = bool(np.isin(self.loss, (0.0, 1.0)).all())
-        return PoolFacts("simulated", self.loss.size, self.lower, self.upper, whole_losses=whole)
+        known, scale = None, Interval(self.lower, self.upper)
+        if self.scores.bounds is not None:
+            count = int(self.scores.bounds.known.sum())
+            known = KnownLosses.of(self.scores.bounds, scale, {"known": count} if count else {})
+        items, ends = self.loss.size, (self.lower, self.upper)
+        return PoolFacts("simulated", items, *ends, whole_losses=whole, known=known)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +71,11 @@ def with_spread(surrogate: Floats) -> Scores:
 
 def oracle_scores(truth: Truth) -> Scores:
     """Scores |l - s| from the true losses: the best any proposal could do (CELEUS, Thm. 4)."""
-    surrogate = truth.scores.surrogate
-    return Scores(surrogate=surrogate, weight=np.abs(truth.loss - surrogate), proxy=truth.loss)
+    scores = truth.scores
+    weight = np.abs(truth.loss - scores.surrogate)
+    return Scores(
+        scores.surrogate, weight, proxy=truth.loss, lower=scores.lower, upper=scores.upper
+    )
 
 
 def seed_of(study: int | str, run: int) -> bytes:
