@@ -92,6 +92,8 @@ OTHER: dict[str, Any] = {
     "fixed": True,
     "known": KnownLosses(2, 1.0, {"exact match": 2}),
     "audit": True,
+    "difference": True,
+    "decide": 0.01,
 }
 OTHER_POLICY: dict[str, Any] = {
     "name": "other",

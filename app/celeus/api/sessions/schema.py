@@ -109,6 +109,26 @@ class Decision(BaseModel):
     round: int | None
 
 
+class Decide(BaseModel):
+    """A verdict to ask for: which of two systems is at least as good, or whether they are equal."""
+
+    model_config = ConfigDict(**STRICT, json_schema_extra={"examples": [{"margin": 0.02}]})
+
+    margin: float = Field(
+        0.0,
+        description="Equivalent are systems whose mean losses differ by at most this, on the scale"
+        " of the difference; 0: only which one is at least as good.",
+    )
+
+
+class Verdict(BaseModel):
+    """The verdict; ``round`` is the one that gave it. An answer stays."""
+
+    margin: float
+    answer: Literal["a_at_least_as_good", "b_at_least_as_good", "equivalent", "undecided"]
+    round: int | None
+
+
 class ClaimIn(BaseModel):
     """What is to be certified."""
 
@@ -130,6 +150,9 @@ class ClaimIn(BaseModel):
     questions: list[AskedQuestion] = Field(
         [],
         description="One-sided questions, at most 20, answered at the same alpha as the interval.",
+    )
+    decide: Decide | None = Field(
+        None, description="Ask for a verdict on the two systems of a pool of differences."
     )
     stop_when_decided: bool | None = Field(
         None, description="Stop when all questions are answered; default: if there are any."
@@ -156,6 +179,7 @@ class ClaimIn(BaseModel):
             stop_when_decided=self.stop_when_decided,
             fixed=self.fixed,
             audit=self.audit,
+            decide=None if self.decide is None else self.decide.margin,
         )
 
 
@@ -244,6 +268,9 @@ class Session(BaseModel):
     fixed: bool = Field(False, description="Whether precision, budget and stop cannot be changed.")
     changes: int = Field(0, description="How often precision, budget or stop were changed.")
     decisions: list[Decision] = Field([], description="In the order of the questions asked.")
+    verdict: Verdict | None = Field(
+        None, description="On the two systems of a difference; null where none is asked for."
+    )
     rounds: Rounds
     forecast: Forecast | None
     warnings: list[str]

@@ -202,6 +202,8 @@ def claim_of(plan: Plan, state: State, *, amended: bool) -> dict[str, Any]:
     }
     if plan.questions:
         claim["decisions"] = [one.to_dict() for one in state.decisions]
+    if state.verdict is not None:
+        claim["verdict"] = state.verdict.to_dict()
     return claim
 
 

@@ -106,6 +106,7 @@ def plan_of(value: object, header: Object, scale: LossScale) -> Plan:
         upper=scale.upper,
         whole_losses=scale.kind == "zero_one",
         known=_known_of(values.get("known"), items, scale),
+        difference=scale.kind == "difference",
     )
     commitment = text(values.get("commitment"), "plan.commitment", DIGEST)
     try:
@@ -211,6 +212,7 @@ def _claim_of(values: Object) -> Claim:
         stop_when_decided=_flag_of(values, "stop_when_decided"),
         fixed=bool(_flag_of(values, "fixed")),
         audit=bool(_flag_of(values, "audit")),
+        decide=number(values["decide"], "plan.decide") if "decide" in values else None,
     )
 
 

@@ -29,6 +29,7 @@ class Claim:
     ``population_bound`` (default: hoeffding). ``stop_when_decided`` is true by default where there
     are questions. ``fixed`` forbids every later change of precision, budget and stop. ``audit``
     believes nothing that the pool states of its losses: known ones are sampled like the others.
+    ``decide`` asks for a verdict on a difference, with this margin; 0 for none.
     """
 
     target: Target = "pool"
@@ -43,6 +44,7 @@ class Claim:
     stop_when_decided: bool | None = None
     fixed: bool = False
     audit: bool = False
+    decide: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,7 @@ class PoolFacts:
     upper: float
     whole_losses: bool
     known: KnownLosses | None = None
+    difference: bool = False
 
 
 def check_known(claim: Claim, pool: PoolFacts, policy: Policy) -> None:
@@ -134,10 +137,23 @@ def _pairs(claim: Claim, policy: Policy) -> PopulationBound:
     return PopulationBound("pairs", claim.alpha * LOOSE_SHARE)
 
 
-def check_stop_when_decided(questions: tuple[Question, ...], *, stop: bool | None) -> None:
-    """Refuse ``stop_when_decided`` without questions."""
+def check_stop_when_decided(*, asked: bool, stop: bool | None) -> None:
+    """Refuse ``stop_when_decided`` where neither a question nor a verdict is asked for."""
     rule = "false or absent without questions"
-    require("stop_when_decided", rule, stop, holds=bool(questions) or not stop)
+    require("stop_when_decided", rule, stop, holds=asked or not stop)
+
+
+def check_decide(margin: float | None, pool: PoolFacts) -> None:
+    """Refuse a verdict on what is no difference, and a margin that no pool can tell from 0."""
+    if margin is None:
+        return
+    rule = "absent unless the loss of the pool is a difference of two systems"
+    require("decide", rule, margin, holds=pool.difference)
+    weight = pool.upper / pool.items
+    least = f"at least {weight:g}, the weight of one of {pool.items} items"
+    rule = f"0, or {least}, and below {pool.upper:g}"
+    holds = margin == 0.0 or weight * (1.0 - LEAST_DISTANCE) <= margin < pool.upper
+    require("decide.margin", rule, margin, holds=holds)
 
 
 def check_questions(questions: tuple[Question, ...], scale: Interval) -> None:

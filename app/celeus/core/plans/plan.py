@@ -13,6 +13,7 @@ from celeus.core.plans.claim import (
     PoolFacts,
     Target,
     bound_of,
+    check_decide,
     check_known,
     check_questions,
     check_stop_when_decided,
@@ -83,6 +84,8 @@ class Plan:
     fixed: bool = False
     known: KnownLosses | None = None
     audit: bool = False
+    difference: bool = False
+    decide: float | None = None
 
     @property
     def bets_fixed_at_draw(self) -> bool:
@@ -92,6 +95,16 @@ class Plan:
         without a guarantee where a round was skipped by somebody who had seen later items.
         """
         return self.method_version != "celeus-1"
+
+    @property
+    def asks(self) -> bool:
+        """There are questions, or a verdict is asked for."""
+        return bool(self.questions) or self.decide is not None
+
+    @property
+    def thresholds_split(self) -> bool:
+        """A threshold asked from both sides has half of alpha on each, as before ``celeus-2``."""
+        return self.method_version == "celeus-1"
 
     @property
     def believed(self) -> KnownLosses | None:
@@ -120,16 +133,19 @@ class Plan:
         that says so: its digest is what it was before plans could say more.
         """
         values = asdict(self)
-        for name in ("fixed", "audit"):
+        for name in ("fixed", "audit", "difference"):
             if not values[name]:
                 del values[name]
+        if self.decide is None:
+            del values["decide"]
         del values["known"]
         if self.known is not None:
             values["known"] = self.known.to_dict()
+        if not self.asks:
+            del values["stop_when_decided"]
+        values["questions"] = list(values["questions"])
         if not self.questions:
-            del values["questions"], values["stop_when_decided"]
-        else:
-            values["questions"] = list(values["questions"])
+            del values["questions"]
         return values
 
     @property
@@ -183,7 +199,9 @@ def make_plan(
         _check_width(claim.precision, scale)
     check_questions(claim.questions, scale)
     stop = claim.stop_when_decided
-    check_stop_when_decided(claim.questions, stop=stop)
+    check_decide(claim.decide, pool)
+    asked = bool(claim.questions) or claim.decide is not None
+    check_stop_when_decided(asked=asked, stop=stop)
     check_known(claim, pool, policy)
     bound = bound_of(claim, pool, policy)
     drawable = pool.items
@@ -207,10 +225,12 @@ def make_plan(
         cell=_cell(claim, policy, bound, scale),
         commitment=commitment,
         questions=claim.questions,
-        stop_when_decided=bool(claim.questions) if stop is None else stop,
+        stop_when_decided=asked if stop is None else stop,
         fixed=claim.fixed,
         known=pool.known,
         audit=claim.audit,
+        difference=pool.difference,
+        decide=claim.decide,
     )
     check_precision(plan, claim.precision)
     return plan

@@ -29,6 +29,7 @@ from celeus.core.pools.validation import (
     MAX_TEXT,
     STATED,
     SUM_TOLERANCE,
+    WITHOUT_CLASSES,
     Fault,
     Shape,
     encode_payload,
@@ -199,7 +200,7 @@ def _check_fields(rows: Sequence[Row], shape: Shape, scale: LossScale) -> None:
     probabilities = shape.target_probs or shape.surrogate_probs
     if (
         shape.surrogates > MAX_SURROGATES
-        or (probabilities and scale.kind == "bounded")
+        or (probabilities and scale.kind in WITHOUT_CLASSES)
         or (shape.surrogate_probs and not shape.target_probs)
         or (shape.target_probs and (shape.classes is None or shape.classes < 2))
         or (shape.prediction and scale.kind != "zero_one")

@@ -25,6 +25,8 @@ MAX_PAYLOAD_DEPTH = 100
 MAX_PAYLOAD_VALUES = 100_000
 """Members and elements, all levels together; each takes its readers some fifty bytes."""
 MAX_SURROGATES = 64
+WITHOUT_CLASSES = frozenset({"bounded", "difference"})
+"""Kinds of loss that do not follow from a true class."""
 MAX_INT = 2**31 - 1
 SUM_TOLERANCE = 1e-3
 """How far probabilities may be from summing to 1: what models print is rounded. They are divided
@@ -324,8 +326,12 @@ def _probability_faults(row: dict[str, Any], scale: LossScale) -> Iterator[Viola
     for name in ("target_probs", "surrogate_probs"):
         if name not in row:
             continue
-        if scale.kind == "bounded":
-            yield name, "left out: a bounded loss does not follow from probabilities", row[name]
+        if scale.kind in WITHOUT_CLASSES:
+            yield (
+                name,
+                f"left out: a {scale.kind} loss does not follow from probabilities",
+                row[name],
+            )
         else:
             yield from _distribution_faults(name, row[name])
     target, surrogate = row.get("target_probs"), row.get("surrogate_probs")

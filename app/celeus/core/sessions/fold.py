@@ -25,7 +25,7 @@ from celeus.core.history import History
 from celeus.core.interval import Interval
 from celeus.core.ledger import Draw
 from celeus.core.plans.plan import Plan
-from celeus.core.plans.stopping import Decisions, rounding, undecided
+from celeus.core.plans.stopping import Decisions, Verdict, rounding, undecided
 from celeus.core.pools.bounds import Bounds
 from celeus.core.sampling.predictors import Predictor
 from celeus.core.sampling.remainder import Remainder
@@ -63,7 +63,7 @@ class Fold:
     ``least`` and ``largest`` are the sums of losses of the two completions, known ones included;
     they lose no digits, since on a scale far from 0 many small errors would move the logical
     limits. ``remainder`` is what the others may sum to. ``past`` holds how all of them were.
-    ``decisions`` are those after the last folded round.
+    ``decisions`` and ``verdict`` are those after the last folded round.
     """
 
     predictor: Predictor
@@ -74,6 +74,7 @@ class Fold:
     past: History[Sums]
     points: Points = field(default_factory=Points)
     decisions: Decisions = ()
+    verdict: Verdict | None = None
 
     @classmethod
     def before(
@@ -90,6 +91,7 @@ class Fold:
         sums = Sums(known, known, remainder.rise.value, remainder.drop.value)
         one, other = RunningSum(known), RunningSum(known)
         fold = cls(predictor, confidence_sequence, remainder, one, other, History(sums))
+        fold.verdict = None if plan.decide is None else Verdict(plan.decide)
         if plan.believed is not None:
             confidence_sequence.narrow(fold.limits(plan.items), last=False)
         return fold
@@ -157,9 +159,11 @@ def fold_round(plan: Plan, fold: Fold, outcome: RoundOutcome) -> Fold:
             betting_round.minus,
         )
     )
-    if plan.questions:
+    if plan.asks:
         slack, decisions = rounding(plan.scale), fold.decisions or undecided(plan.questions)
         fold.decisions = tuple(one.after(round_, fold.interval, slack) for one in decisions)
+        if fold.verdict is not None:
+            fold.verdict = fold.verdict.after(round_, fold.interval, slack)
     return fold
 
 

@@ -25,6 +25,7 @@ from celeus.core.plans.stopping import (
     Question,
     StoppingRule,
     StopReason,
+    Verdict,
     all_decided,
     undecided,
 )
@@ -138,9 +139,14 @@ class State:
         return self.fold.decisions or undecided(self.questions)
 
     @property
+    def verdict(self) -> Verdict | None:
+        """The verdict on a difference; None where none is asked for."""
+        return self.fold.verdict
+
+    @property
     def stop_reason(self) -> StopReason | None:
         """Why the session stops, or None to go on."""
-        decided = all_decided(self.fold.decisions)
+        decided = all_decided(self.fold.decisions, self.verdict)
         return self.stopping.reason(self.interval, self.folded, self.drawable, decided=decided)
 
 

@@ -142,7 +142,7 @@ async def open_session(
             )
             document = status_document(record, plan, state)
             await _insert(db, record, plan, seed, document)
-            if plan.precision is None and not plan.questions:
+            if plan.precision is None and not plan.asks:
                 document = document | {"warnings": [*document["warnings"], ENDLESS]}
             await keep(db, context, once, document)
         slot.session = CachedSession(plan, pool, state, seed)
@@ -232,7 +232,7 @@ def _change(journal: Journal, changes: Settings) -> None:
             )
         budget = changes.budget
     if changes.stop_when_decided is not None:
-        check_stop_when_decided(journal.plan.questions, stop=changes.stop_when_decided)
+        check_stop_when_decided(asked=journal.plan.asks, stop=changes.stop_when_decided)
         stop = changes.stop_when_decided
     lifecycle = changes.lifecycle or journal.lifecycle
     rule = replace(now, precision=precision, budget=budget, stop_when_decided=stop)
@@ -248,9 +248,9 @@ def _change(journal: Journal, changes: Settings) -> None:
         return
     journal.lifecycle = lifecycle
     detail: dict[str, Any] = {"precision": precision, "budget": budget, "state": lifecycle}
-    if journal.plan.questions:
+    if journal.plan.asks:
         detail["stop_when_decided"] = stop
-    journal.append(Change(precision, budget, stop if journal.plan.questions else None), detail)
+    journal.append(Change(precision, budget, stop if journal.plan.asks else None), detail)
 
 
 def facts_of(pool: Pool) -> PoolFacts:
@@ -262,6 +262,7 @@ def facts_of(pool: Pool) -> PoolFacts:
         upper=pool.scale.upper,
         whole_losses=pool.scale.kind == "zero_one",
         known=pool.known,
+        difference=pool.scale.kind == "difference",
     )
 
 

@@ -22,12 +22,16 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """A pool with its true losses (shape [N]) and the scores known beforehand."""
+    """A pool with its true losses (shape [N]) and the scores known beforehand.
+
+    ``difference`` says that a loss is that of one system less that of another.
+    """
 
     loss: Floats
     scores: Scores
     lower: float = 0.0
     upper: float = 1.0
+    difference: bool = False
 
     def loss_of(self, item: int) -> float:
         """The true loss of an item."""
@@ -41,8 +45,15 @@ class Truth:
         if self.scores.bounds is not None:
             count = int(self.scores.bounds.known.sum())
             known = KnownLosses.of(self.scores.bounds, scale, {"known": count} if count else {})
-        items, ends = self.loss.size, (self.lower, self.upper)
-        return PoolFacts("simulated", items, *ends, whole_losses=whole, known=known)
+        return PoolFacts(
+            "simulated",
+            self.loss.size,
+            self.lower,
+            self.upper,
+            whole_losses=whole,
+            known=known,
+            difference=self.difference,
+        )
 
 
 @dataclass(frozen=True, slots=True)

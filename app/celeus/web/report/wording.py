@@ -101,6 +101,7 @@ class Wording:
             "zero_one": "error rate",
             "cross_entropy": "mean cross-entropy loss",
             "bounded": "mean loss",
+            "difference": "mean loss of A less that of B",
         }[self._scale.kind]
 
     @property
