@@ -8,6 +8,7 @@ A pool of N items is a set of columns of length N, in the order of upload:
     entropy_f, entropy_g, mode_loss float64   from probabilities, cross-entropy
     target_probs                    float32   [N, classes], for losses from labels
     prediction                      int32     the target's predicted class
+    change                          float64   chance that two systems differ in loss
     group                           int32     code of the group's name, in order of appearance
     loss_lower, loss_upper          float64   bounds of the item's loss; the same where it is known
     known                           int32     0, or the number of the reason why it is known

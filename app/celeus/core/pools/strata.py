@@ -6,8 +6,9 @@ Items are split by the distinct values of the target-loss proxy where there are 
 and within each part by the surrogate: by its distinct values when they are few (votes), else into
 bins of equal counts; items with the same surrogate are never separated. Of several surrogate
 columns the bins are those of their mean and, within each, of their spread. Without any surrogate
-the strata are the groups, or one. Items of other stated bounds are in other strata. There are at
-most 40.
+the strata are the groups, or one. Of a difference of two systems there are fewer bins, cut by the
+chance that the two losses are not the same. Items of other stated bounds are in other strata. There
+are at most 40.
 
 Any grouping is valid, since it looks at no loss; a good one puts items with like residuals
 together.
@@ -30,6 +31,9 @@ MOST_STRATA = 40
 MOST_PROXIES = 8
 MOST_BINS = 20
 SPREAD_BINS = 3
+DIFFERENCE_BINS = 5
+"""Of the surrogate of a difference: few labels are drawn where most answers agree."""
+CHANGE_BINS = 2
 ITEMS_PER_BIN = 25
 NOWHERE = -1
 UNKNOWN = 0.5
@@ -58,34 +62,44 @@ class Strata:
 
 
 def strata_of(
-    scores: Scores, scale: Interval, *, by_scores: bool = True, audit: bool = False
+    scores: Scores,
+    scale: Interval,
+    *,
+    by_scores: bool = True,
+    audit: bool = False,
+    most_bins: int = MOST_BINS,
 ) -> Strata:
     """Strata of a session. O(N log N).
 
     A policy without scores (``by_scores`` false) has one, cut only by bounds that are stated.
-    ``audit`` believes no bounds: known losses are the surrogate of a stratum of their own.
+    ``audit`` believes no bounds: known losses are the surrogate of a stratum of their own. Of a
+    difference, of which few labels are drawn, ``most_bins`` of the surrogate are few too.
     """
     bounds, items = scores.bounds, scores.surrogate.size
+    most = most_bins if by_scores else 0
     if bounds is None:
-        return _numbered(*_grouped(scores, scale, by_scores=by_scores), scale)
+        return _numbered(*_grouped(scores, scale, most), scale)
     drawn = ~bounds.known
     code, unit = np.full(items, NOWHERE, dtype=np.int64), np.zeros(items)
     if drawn.any():
         believed = scores if not audit else replace(scores, lower=None, upper=None)
-        code[drawn], unit[drawn] = _grouped(believed.of(drawn), scale, by_scores=by_scores)
+        code[drawn], unit[drawn] = _grouped(believed.of(drawn), scale, most)
     if audit:
         code[~drawn] = code.max() + 1
         unit[~drawn] = ((bounds.lower - scale.lower) / scale.width)[~drawn]
     return _numbered(code, unit, scale, None if audit else bounds)
 
 
-def _grouped(scores: Scores, scale: Interval, *, by_scores: bool) -> tuple[Counts, Floats]:
-    """Codes of the items' strata, with gaps, and surrogates on the unit scale."""
+def _grouped(scores: Scores, scale: Interval, most_bins: int) -> tuple[Counts, Floats]:
+    """Codes of the items' strata, with gaps, and surrogates on the unit scale.
+
+    No scores are looked at for 0 bins.
+    """
     unit = np.clip((scores.surrogate - scale.lower) / scale.width, 0.0, 1.0)
     parts = _bounded(scores.bounds, unit.size)
-    if not by_scores or not np.ptp(unit):
+    if not most_bins or not np.ptp(unit):
         unit = np.full(unit.size, UNKNOWN)
-        if not by_scores:
+        if not most_bins:
             return parts, unit
         if scores.proxy is None and scores.columns is None:
             most = MOST_STRATA // (int(parts.max()) + 1)
@@ -99,9 +113,11 @@ def _grouped(scores: Scores, scale: Interval, *, by_scores: bool) -> tuple[Count
     code = np.zeros(unit.size, dtype=np.int64)
     for part in range(int(parts.max()) + 1):
         mask = parts == part
-        code[mask] = part * MOST_STRATA + _bins(unit[mask], min(MOST_BINS, share))
-    if scores.columns is not None and scores.columns.shape[1] > 1:
-        code = _by_spread(code, scores.columns.std(axis=1) / scale.width)
+        code[mask] = part * MOST_STRATA + _bins(unit[mask], min(most_bins, share))
+    if scores.change is not None:
+        code = _by_spread(code, scores.change, CHANGE_BINS)
+    elif scores.columns is not None and scores.columns.shape[1] > 1:
+        code = _by_spread(code, scores.columns.std(axis=1) / scale.width, SPREAD_BINS)
     return code, unit
 
 
@@ -136,10 +152,10 @@ def _bins(value: Floats, most: int) -> Counts:
     return np.asarray(code, dtype=np.int64)
 
 
-def _by_spread(code: Counts, spread: Floats) -> Counts:
+def _by_spread(code: Counts, spread: Floats, most: int) -> Counts:
     """Each bin of the mean cut by the spread of the columns, as far as 40 strata allow."""
     present, code = np.unique(code, return_inverse=True)
-    parts = min(SPREAD_BINS, MOST_STRATA // present.size)
+    parts = min(most, MOST_STRATA // present.size)
     if parts < 2:
         return np.asarray(code, dtype=np.int64)
     finer = np.empty(code.size, dtype=np.int64)

@@ -53,7 +53,8 @@ class Scores:
     ``surrogate`` lies in [L, U], ``weight`` is never negative; ``proxy`` is the target-loss proxy
     where there is one. ``columns`` (shape [N, M]) are the surrogate scores one by one where there
     are several, and ``group`` the code of every item's group. ``lower`` and ``upper`` are bounds of
-    the single losses where any are stated: known losses have both the same.
+    the single losses where any are stated: known losses have both the same. ``change`` is the
+    chance that the two systems of a difference do not have the same loss, where surrogates say so.
     """
 
     surrogate: Floats
@@ -63,6 +64,7 @@ class Scores:
     group: NDArray[np.int32] | None = None
     lower: Floats | None = None
     upper: Floats | None = None
+    change: Floats | None = None
 
     @property
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -97,6 +99,7 @@ def scores(pool: Pool, strategy: Strategy | None = None) -> Scores:
         group=pool.columns.get("group"),
         lower=pool.columns.get("loss_lower"),
         upper=pool.columns.get("loss_upper"),
+        change=pool.columns.get("change"),
     )
 
 

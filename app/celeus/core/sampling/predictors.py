@@ -21,6 +21,8 @@ from celeus.core.sampling.sums import RunningSum
 Floats = NDArray[np.float64]
 
 LEAST_MOMENT = 0.001
+DIFFERENCE_MOMENT = 0.05
+"""Second moment of a difference on the unit scale while it is not known which answers are equal."""
 
 
 class Predictor(Protocol):
@@ -138,7 +140,9 @@ class CalibratedPredictor:
         lower, upper = (
             (ends - plan.lower) / plan.scale.width for ends in (strata.lower, strata.upper)
         )
-        self._calibration = Calibration(strata.base, lower, upper)
+        # Of most items the two systems of a difference answer the same, if nothing else is said.
+        prior = DIFFERENCE_MOMENT if plan.difference and plan.known is None else None
+        self._calibration = Calibration(strata.base, lower, upper, prior)
         self._fit = self._calibration.fit
         self._fits = History(self._fit)
         # An exact range does not use the extreme surrogates.

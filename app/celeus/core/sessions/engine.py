@@ -12,7 +12,7 @@ from celeus.core.eprocess.population_target import PairSequence
 from celeus.core.eprocess.published import CellSequence
 from celeus.core.plans.plan import Plan
 from celeus.core.pools.bounds import Bounds
-from celeus.core.pools.strata import Strata, strata_of
+from celeus.core.pools.strata import DIFFERENCE_BINS, MOST_BINS, Strata, strata_of
 from celeus.core.pools.surrogates import Scores
 from celeus.core.sampling.predictors import CalibratedPredictor, FixedPredictor, Predictor
 from celeus.core.sampling.proposals import (
@@ -80,8 +80,13 @@ def first_fold(plan: Plan, predictor: Predictor, bounds: Bounds | None = None) -
 
 def strata_for(plan: Plan, scores: Scores) -> Strata:
     """The strata of a session whose policy has any. O(N log N)."""
-    by_scores = plan.policy.uses_scores
-    return strata_of(scores, plan.scale, by_scores=by_scores, audit=plan.audit)
+    return strata_of(
+        scores,
+        plan.scale,
+        by_scores=plan.policy.uses_scores,
+        audit=plan.audit,
+        most_bins=DIFFERENCE_BINS if plan.difference else MOST_BINS,
+    )
 
 
 def engine_of(plan: Plan, scores: Scores, seed: bytes) -> Engine:

@@ -10,7 +10,7 @@ from celeus.core.interval import Interval
 from celeus.core.ledger import Draw
 from celeus.core.plans.plan import Claim, Plan, PoolFacts, make_plan
 from celeus.core.plans.policies import Policy
-from celeus.core.plans.stopping import Answer
+from celeus.core.plans.stopping import Answer, Comparison
 from celeus.core.pools.bounds import KnownLosses
 from celeus.core.pools.surrogates import Scores
 from celeus.core.randomness import commitment, uniforms
@@ -24,7 +24,8 @@ Floats = NDArray[np.float64]
 class Truth:
     """A pool with its true losses (shape [N]) and the scores known beforehand.
 
-    ``difference`` says that a loss is that of one system less that of another.
+    ``difference`` says that a loss is that of one system less that of another; known losses are so
+    for one ``reason``.
     """
 
     loss: Floats
@@ -32,6 +33,7 @@ class Truth:
     lower: float = 0.0
     upper: float = 1.0
     difference: bool = False
+    reason: str = "known"
 
     def loss_of(self, item: int) -> float:
         """The true loss of an item."""
@@ -44,7 +46,7 @@ class Truth:
         known, scale = None, Interval(self.lower, self.upper)
         if self.scores.bounds is not None:
             count = int(self.scores.bounds.known.sum())
-            known = KnownLosses.of(self.scores.bounds, scale, {"known": count} if count else {})
+            known = KnownLosses.of(self.scores.bounds, scale, {self.reason: count} if count else {})
         return PoolFacts(
             "simulated",
             self.loss.size,
@@ -62,7 +64,7 @@ class Run:
 
     ``labels`` counts judgements up to the stop; ``missed`` says that the interval lost the true
     risk at some round; ``seconds`` are the processor's for all proposals and folds; ``answers`` are
-    those to the questions of the claim, in their order.
+    those to the questions of the claim, in their order, ``verdict`` the one on a difference.
     """
 
     labels: int
@@ -73,6 +75,7 @@ class Run:
     estimate: float
     seconds: float
     answers: tuple[Answer, ...] = ()
+    verdict: Comparison | None = None
 
 
 def with_spread(surrogate: Floats) -> Scores:
@@ -142,6 +145,7 @@ def simulate(  # noqa: PLR0913 -- a session, and how it is judged
         estimate=state.estimate,
         seconds=seconds,
         answers=tuple(one.answer for one in state.decisions),
+        verdict=None if state.verdict is None else state.verdict.answer,
     )
     return run, state
 
