@@ -32,7 +32,7 @@ def arrays() -> dict[str, Any]:
 
 def saved(path: Path, without: tuple[str, ...] = (), **other: object) -> Path:
     kept = {name: array for name, array in arrays().items() if name not in without}
-    np.savez(path, **(kept | other))  # type: ignore[arg-type]
+    np.savez(path, **(kept | other))
     return path
 
 

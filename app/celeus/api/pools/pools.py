@@ -40,9 +40,13 @@ class LossIn(BaseModel):
     model_config = _STRICT
 
     kind: LossKind
-    lower: float | None = Field(None, description="Left out for zero_one and cross_entropy.")
+    lower: float | None = Field(
+        None, description="Left out for zero_one, cross_entropy and difference."
+    )
     upper: float | None = Field(
-        None, description="Needed for cross_entropy, which is clipped there, and for bounded."
+        None,
+        description="Needed for cross_entropy, which is clipped there, and for bounded; 1 for a"
+        " difference if left out.",
     )
 
 
