@@ -122,6 +122,10 @@ class LossOutsideScale(Invalid):
     """The loss lies outside the scale its pool declares."""
 
 
+class NothingToJudge(Invalid):
+    """The loss of every item is known: the answer is exact, and there is nothing to judge."""
+
+
 class UnreachablePrecision(Invalid):
     """No risk of this pool could reach the precision asked for."""
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -51,7 +51,8 @@ class World:
     @property
     def evidence(self) -> Evidence:
         """The pool as somebody downloads it."""
-        return Evidence(self.pool.columns, self.pool.groups, self.pool.items_digest)
+        pool = self.pool
+        return Evidence(pool.columns, pool.groups, pool.items_digest, pool.reasons)
 
     @property
     def lines(self) -> list[bytes]:
@@ -85,6 +86,27 @@ def bare_world(items: int = 150, seed: int = 3) -> World:
     """A pool of which nothing is known."""
     losses = (np.random.default_rng(seed).random(items) < 0.2).astype(np.float64)
     return World(_pool(items, LossScale.of("zero_one"), {}), losses)
+
+
+def known_world(items: int = 200, *, bounded: bool = False) -> World:
+    """Zero-one losses, half of which are known for two reasons; or graded ones with bounds."""
+    world = graded_world(items) if bounded else zero_one_world(items)
+    lower = np.full(items, world.pool.scale.lower)
+    upper = np.full(items, world.pool.scale.upper)
+    known = np.arange(items) % 4 if not bounded else np.where(np.arange(items) % 4 == 1, 1, 0)
+    known = np.where(known == 3, 0, known)
+    at = known > 0
+    lower[at] = upper[at] = world.losses[at]
+    if bounded:
+        lower[::4] = np.minimum(world.losses[::4], 0.0)
+    columns: dict[str, NDArray[Any]] = {
+        **world.pool.columns,
+        "loss_lower": lower,
+        "loss_upper": upper,
+        "known": known.astype("<i4"),
+    }
+    reasons = ("empty answer",) if bounded else ("same answer", "judged before")
+    return World(replace(world.pool, columns=columns, reasons=reasons), world.losses)
 
 
 def _pool(items: int, scale: LossScale, columns: Mapping[str, NDArray[Any]]) -> Pool:
@@ -199,6 +221,7 @@ def opened(
         pool.scale.lower,
         pool.scale.upper,
         whole_losses=pool.scale.kind == "zero_one",
+        known=pool.known,
     )
     chosen = policy_named(policy, **parameters)
     plan = make_plan(

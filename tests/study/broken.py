@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from celeus.core.eprocess.signals import Extremes, Range, exact_range, floor_range
+from celeus.core.eprocess.signals import Ends, Extremes, Range, exact_range, floor_range
 from celeus.core.plans.plan import Plan
 from celeus.core.plans.policies import Policy, policy_named
 from celeus.core.sampling import predictors
@@ -42,9 +42,13 @@ def narrow_exact(monkeypatch: pytest.MonkeyPatch) -> None:
     """The range of the strata without its outer tenths."""
 
     def narrow(
-        plug_in: float, surrogate: predictors.Floats, q: predictors.Floats, pool: Extremes
+        plug_in: float,
+        surrogate: predictors.Floats,
+        q: predictors.Floats,
+        pool: Extremes,
+        ends: Ends | None = None,
     ) -> Range:
-        whole = exact_range(plug_in, surrogate, q, pool)
+        whole = exact_range(plug_in, surrogate, q, pool, ends)
         return Range(whole.lower + 0.1 * whole.width, whole.upper - 0.1 * whole.width)
 
     monkeypatch.setattr(predictors, "exact_range", narrow)

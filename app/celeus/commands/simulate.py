@@ -20,7 +20,11 @@ PRECISION = 0.05
 def simulate(  # noqa: PLR0913 -- one parameter an option
     file: Annotated[
         Path,
-        typer.Argument(help="An .npz with arrays loss and surrogate, optionally proxy and group."),
+        typer.Argument(
+            help="An .npz with arrays loss and surrogate, optionally proxy, group and known; or, of"
+            " two systems, loss_a and loss_b, optionally answer_a, answer_b, surrogate_a and"
+            " surrogate_b."
+        ),
     ],
     *,
     policy: Annotated[str, typer.Option(help="Policy that chooses items and bets.")] = ("sharp"),
@@ -36,6 +40,13 @@ def simulate(  # noqa: PLR0913 -- one parameter an option
     at_least: Annotated[
         float | None,
         typer.Option(help="Ask whether it is at least this; with both, stop at both answers."),
+    ] = None,
+    margin: Annotated[
+        float | None,
+        typer.Option(
+            help="Of two systems: decide which is at least as good, or that they are equivalent"
+            " within this; 0: no equivalence."
+        ),
     ] = None,
     alpha: Annotated[float, typer.Option(help="Probability of ever being wrong.")] = 0.05,
     runs: Annotated[
@@ -72,7 +83,7 @@ def simulate(  # noqa: PLR0913 -- one parameter an option
         raise InvalidValue("ahead must be at least 1", field="ahead", rule=rule, value=ahead)
     plan_policy = _policy(policy, parameter or [])
     questions = _questions(at_most, at_least)
-    if precision is None and not questions:
+    if precision is None and not questions and margin is None:
         precision = PRECISION
     claim = Claim(
         target,  # type: ignore[arg-type]
@@ -80,6 +91,7 @@ def simulate(  # noqa: PLR0913 -- one parameter an option
         precision,
         population_bound=population_bound,
         questions=questions,
+        decide=margin,
     )
     truth = read_truth(file, lower, upper)
     certificates = [

@@ -146,6 +146,8 @@ pools = Table(
     Column("columns", JSONB, nullable=False, server_default=text("'[]'::jsonb")),
     # The names of the groups, in the order of their codes.
     Column("groups", JSONB, nullable=False, server_default=text("'[]'::jsonb")),
+    # How many losses are known, by reason, and how many have bounds of their own.
+    Column("stated", JSONB, nullable=False, server_default=text("'{}'::jsonb")),
     # A hash chain over the items so far; `digest` is the sealed pool's.
     Column("items_digest", LargeBinary, nullable=False, server_default=text("''::bytea")),
     Column("digest", LargeBinary),

@@ -23,6 +23,7 @@ from celeus.core.plans.plan import (
 )
 from celeus.core.plans.policies import Policy, policy_named
 from celeus.core.plans.stopping import Question
+from celeus.core.pools.bounds import KnownLosses
 from celeus.errors import InvalidValue, UnreachablePrecision
 
 FACTS = PoolFacts("digest", 2000, 0.0, 1.0, whole_losses=True)
@@ -89,6 +90,10 @@ OTHER: dict[str, Any] = {
     "method_version": "celeus-0",
     "questions": (Question("at_most", 0.3),),
     "fixed": True,
+    "known": KnownLosses(2, 1.0, {"exact match": 2}),
+    "audit": True,
+    "difference": True,
+    "decide": 0.01,
 }
 OTHER_POLICY: dict[str, Any] = {
     "name": "other",

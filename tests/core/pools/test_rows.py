@@ -302,3 +302,57 @@ def test_checking_at_once_and_row_by_row_agree(
     for column in found.batch.columns.values():
         assert len(column) == len(found.batch.ids)
         assert np.isfinite(column).all()
+
+
+def test_what_is_stated_of_single_losses_stands_beside_items_without_it() -> None:
+    found = assembled(
+        {"id": "a", "surrogate": 0.5, "known": {"loss": 1, "reason": "empty answer"}},
+        {"id": "b", "surrogate": 0.5},
+        {"id": "c", "surrogate": 0.5, "loss_upper": 1.5},
+        {"id": "d", "surrogate": 0.5, "loss_lower": 0.0, "loss_upper": 1.0},
+        scale=BOUNDED,
+    )
+    assert found.faults == []
+    assert found.batch.columns["loss_lower"].tolist() == [1.0, -1.0, -1.0, 0.0]
+    assert found.batch.columns["loss_upper"].tolist() == [1.0, 2.0, 1.5, 1.0]
+    assert found.batch.reasons == ["empty answer", "", "", ""]
+    assert "loss_lower" not in assembled({"id": "a"}).batch.columns
+
+
+def test_a_known_loss_may_follow_from_a_label() -> None:
+    known = {"label": 1, "reason": "the key says so"}
+    found = assembled({"id": "a", "prediction": 0, "known": known}, {"id": "b", "prediction": 0})
+    assert found.batch.columns["loss_lower"].tolist() == [1.0, 0.0]
+    entropy = assembled(
+        {"id": "a", "target_probs": [0.25, 0.75], "known": known}, scale=CROSS_ENTROPY
+    )
+    assert entropy.batch.columns["loss_upper"][0] == pytest.approx(-np.log(0.75))
+
+
+@pytest.mark.parametrize(
+    ("row", "scale", "field"),
+    [
+        ({"known": {"loss": 3.0, "reason": "r"}}, BOUNDED, "known.loss"),
+        ({"known": {"loss": 0.5, "reason": "r"}}, ZERO_ONE, "known.loss"),
+        ({"known": {"loss": 1.0}}, BOUNDED, "known.reason"),
+        ({"known": {"loss": 1.0, "reason": " "}}, BOUNDED, "known.reason"),
+        ({"known": {"label": 1, "reason": "r"}}, BOUNDED, "known.label"),
+        ({"known": {"label": 1, "reason": "r"}}, ZERO_ONE, "known.label"),
+        ({"prediction": 1, "known": {"label": -1, "reason": "r"}}, ZERO_ONE, "known.label"),
+        ({"known": {"reason": "r"}}, BOUNDED, "known"),
+        ({"known": {"loss": 1.0, "label": 1, "reason": "r"}}, BOUNDED, "known"),
+        ({"known": 1.0}, BOUNDED, "known"),
+        ({"known": {"loss": 1.0, "reason": "r", "x": 1}}, BOUNDED, "known"),
+        ({"loss_lower": 1.0, "loss_upper": 0.5}, BOUNDED, "loss_upper"),
+        ({"loss_lower": 1.0, "loss_upper": 1.0}, BOUNDED, "loss_upper"),
+        ({"loss_lower": -2.0}, BOUNDED, "loss_lower"),
+        ({"loss_lower": 2.0}, BOUNDED, "loss_lower"),
+        ({"loss_upper": float("nan")}, BOUNDED, "loss_upper"),
+        ({"loss_upper": 0.5}, ZERO_ONE, "loss_upper"),
+        ({"loss_upper": 0.5, "known": {"loss": 0.0, "reason": "r"}}, BOUNDED, "loss_upper"),
+    ],
+)
+def test_what_cannot_be_stated_is_refused_by_name(
+    row: dict[str, Any], scale: LossScale, field: str
+) -> None:
+    assert only_fault({"id": "a"} | row, scale=scale)[1] == field

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from celeus.core.interval import Interval
-from celeus.core.pools.strata import MOST_STRATA, Strata, one_stratum, strata_of
+from celeus.core.pools.strata import MOST_STRATA, Strata, strata_of
 from celeus.core.pools.surrogates import Scores
 
 UNIT = Interval(0.0, 1.0)
@@ -55,7 +55,8 @@ def test_without_a_surrogate_the_groups_are_the_strata() -> None:
 
 def test_nothing_known_is_one_stratum() -> None:
     assert grouped(np.full(9, 0.4)).count == 1
-    assert one_stratum(9).count == 1
+    nothing = Scores(np.zeros(9), np.zeros(9))
+    assert strata_of(nothing, UNIT, by_scores=False).count == 1
 
 
 def test_several_columns_are_binned_by_their_mean_and_then_their_spread() -> None:

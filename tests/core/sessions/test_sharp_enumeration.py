@@ -110,7 +110,7 @@ def test_the_mean_signal_is_the_pool_risk(
         ends["upper"].append(point.plus.signal_range.upper)
         for end, loss in zip(possible, scale, strict=True):
             residual = loss - point.plus.surrogate
-            possible[end].append(point.plus.plug_in + residual / (walk.state.items * draw.q))
+            possible[end].append(point.plus.plug_in + residual / (walk.plan.items * draw.q))
     width = scale[1] - scale[0]
     assert means[0] == pytest.approx(low.mean(), abs=EXACT * width * 10)
     assert means[1] == pytest.approx(high.mean(), abs=EXACT * width * 10)

@@ -175,6 +175,7 @@ class PlanningAnswer(BaseModel):
     summary="How many labels each policy would need",
     responses=responses(
         errors.InvalidValue,
+        errors.NothingToJudge,
         errors.UnreachablePrecision,
         errors.PoolNotFound,
         errors.PoolNotSealed,

@@ -14,6 +14,8 @@ from celeus.errors import InvalidValue
 MOST_COLUMNS = 20_000
 """Every batch costs some time for each."""
 _NUMBER = re.compile("0|[1-9][0-9]{0,5}")
+FLAT = ("known_loss", "known_label", "known_reason")
+"""Columns that together are the field `known`."""
 LISTS = ("surrogates", "target_probs", "surrogate_probs")
 
 
@@ -40,7 +42,7 @@ class Layout:
             if name in seen:
                 raise _refused("every column once", name)
             seen.add(name)
-            if name in FIELDS:
+            if name in FIELDS or name in FLAT:
                 plain[name] = position
             elif dot and stem == "payload" and rest:
                 payload[rest] = position
@@ -59,6 +61,9 @@ class Layout:
             for name, position in self.plain.items()
             if cells[position] is not None
         }
+        known = {name.removeprefix("known_"): row.pop(name) for name in FLAT if name in row}
+        if known:
+            row["known"] = known
         for name, positions in self.lists.items():
             values = [cells[position] for position in positions]
             if any(value is not None for value in values):
@@ -100,6 +105,8 @@ def _check_once(
 ) -> None:
     if "id" not in plain:
         raise _refused("a column `id`", list(plain))
+    if "known" in plain and any(name in plain for name in FLAT):
+        raise _refused("either `known` or its parts", "known")
     for name in (*lists, *(("payload",) if payload else ())):
         if name in plain:
             raise _refused(f"either `{name}` or its parts", name)
@@ -107,7 +114,7 @@ def _check_once(
 
 def _known() -> str:
     spread = ", ".join(f"{name}.0" for name in LISTS)
-    return f"one of {', '.join(sorted(FIELDS))}, {spread}, payload.<name>"
+    return f"one of {', '.join(sorted(FIELDS | {*FLAT}))}, {spread}, payload.<name>"
 
 
 def _refused(rule: str, value: object) -> InvalidValue:

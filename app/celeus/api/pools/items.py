@@ -164,12 +164,14 @@ async def get_columns(context: Reads, pool_id: PoolId) -> StreamingResponse:
 def archive_of(pool: Pool) -> IO[bytes]:
     """The columns as an NPZ archive on disk, at its beginning."""
     file = tempfile.TemporaryFile()  # noqa: SIM115 - closed when it is sent
+    stated = {"reasons": np.array(pool.reasons, dtype=np.str_)} if pool.reasons else {}
     np.savez(
         file,
         allow_pickle=False,
         groups=np.array(pool.groups, dtype=np.str_),
         items_digest=np.array(pool.items_digest.hex()),
         digest=np.array(pool.digest),
+        **stated,
         **pool.columns,
     )
     file.seek(0)

@@ -26,7 +26,7 @@ from celeus.core.pools.losses import LossKind, LossScale
 from celeus.operations.pools import pools
 from celeus.operations.pools.imports import Rows
 from celeus.operations.pools.pools import NewPool
-from celeus.operations.pools.record import PoolRecord
+from celeus.operations.pools.record import PoolRecord, Stated
 from celeus.operations.sessions.ledger import moment
 
 router = APIRouter(prefix="/v1/pools", tags=["pools"], route_class=JsonRoute)
@@ -40,9 +40,13 @@ class LossIn(BaseModel):
     model_config = _STRICT
 
     kind: LossKind
-    lower: float | None = Field(None, description="Left out for zero_one and cross_entropy.")
+    lower: float | None = Field(
+        None, description="Left out for zero_one, cross_entropy and difference."
+    )
     upper: float | None = Field(
-        None, description="Needed for cross_entropy, which is clipped there, and for bounded."
+        None,
+        description="Needed for cross_entropy, which is clipped there, and for bounded; 1 for a"
+        " difference if left out.",
     )
 
 
@@ -80,6 +84,21 @@ class LossOut(BaseModel):
     upper: float
 
 
+class KnownOut(BaseModel):
+    """Losses known before the first draw, by reason, and items with bounds of their own."""
+
+    items: int = Field(description="Items whose loss is known: they are never drawn.")
+    reasons: dict[str, int]
+    bounded: int = Field(description="Further items whose loss has bounds of its own.")
+
+    @classmethod
+    def of(cls, stated: Stated) -> Self | None:
+        """What the pool states, None where it is nothing."""
+        if not stated.reasons and not stated.bounded:
+            return None
+        return cls(items=stated.known, reasons=dict(stated.reasons), bounded=stated.bounded)
+
+
 class PoolOut(BaseModel):
     """A pool without its items."""
 
@@ -91,6 +110,9 @@ class PoolOut(BaseModel):
     classes: int | None = Field(description="Number of classes, where items have probabilities.")
     columns: list[str] = Field(description="Names of the numeric columns.")
     groups: list[str] = Field(description="Names of the groups, in order of their codes.")
+    known: KnownOut | None = Field(
+        description="What is known of single losses; null where nothing is."
+    )
     digest: str | None = Field(description="SHA-256 that names the sealed pool.")
     created_at: Time
     sealed_at: Time | None
@@ -109,6 +131,7 @@ class PoolOut(BaseModel):
             classes=record.classes,
             columns=list(record.columns),
             groups=list(record.groups),
+            known=KnownOut.of(record.stated),
             digest=record.digest,
             created_at=moment(record.created_at),
             sealed_at=None if record.sealed_at is None else moment(record.sealed_at),

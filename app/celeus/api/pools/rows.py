@@ -7,9 +7,9 @@ be read stands in its batch as `Malformed`, so that it is reported with the othe
 
 import csv
 import json
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
-from typing import IO, Self
+from typing import IO, Any, Self
 
 import orjson
 
@@ -27,7 +27,7 @@ MAX_LINE_BYTES = 4 << 20
 BATCH_BYTES = 4 << 20
 BATCH_ROWS = 8192
 MAX_MEMBERS = 32
-"""Members of a row; an item has at most nine."""
+"""Members of a row; an item has at most fifteen."""
 
 
 def read_rows(file: IO[bytes], form: Format, limits: Limits) -> Generator[Rows, None, None]:
@@ -207,19 +207,27 @@ def _csv_cells(lines: _TextLines) -> Iterator[tuple[int, list[str]]]:
         yield number, cells
 
 
+def _cell_numbers(cells: list[str | None]) -> list[object]:
+    return [cell_number(cell) for cell in cells]
+
+
+_NUMBERS = ("surrogate", "proxy", "loss_lower", "loss_upper")
+_READERS: dict[str, Callable[[Any], object]] = {
+    **dict.fromkeys(_NUMBERS, cell_number),
+    **dict.fromkeys(("surrogates", "target_probs", "surrogate_probs"), _cell_numbers),
+    "prediction": cell_whole,
+}
+
+
 def _csv_row(layout: Layout, cells: list[str]) -> object:
     if len(cells) != layout.width:
         rule = f"{layout.width} cells, as in the header"
         return Malformed(rule, f"{len(cells)} cells: {','.join(cells)[:60]}")
     row = layout.row([cell or None for cell in cells])
-    for name in ("surrogate", "proxy"):
-        if name in row:
-            row[name] = cell_number(row[name])
-    for name in ("surrogates", "target_probs", "surrogate_probs"):
-        if name in row:
-            row[name] = [cell_number(cell) for cell in row[name]]
-    if "prediction" in row:
-        row["prediction"] = cell_whole(row["prediction"])
+    for name in _READERS.keys() & row:
+        row[name] = _READERS[name](row[name])
+    if isinstance(row.get("known"), dict):
+        row["known"] |= _known_cells(row["known"])
     payload = row.get("payload")
     if isinstance(payload, str) and payload.startswith("{"):
         try:
@@ -229,6 +237,12 @@ def _csv_row(layout: Layout, cells: list[str]) -> object:
         except orjson.JSONDecodeError:
             pass
     return row
+
+
+def _known_cells(known: dict[str, str]) -> dict[str, object]:
+    """Loss and label of a known item as numbers."""
+    reads = {"loss": cell_number, "label": cell_whole}
+    return {name: reads[name](known[name]) for name in reads if name in known}
 
 
 def _start(line: bytes) -> str:

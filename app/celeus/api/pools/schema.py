@@ -28,7 +28,8 @@ ITEM_SCHEMA: dict[str, Any] = {
     "type": "object",
     "title": "Item",
     "description": (
-        "One unit of the population. All items of a pool carry the same optional fields; "
+        "One unit of the population. All items of a pool carry the same optional fields, but for "
+        "`known`, `loss_lower` and `loss_upper`; "
         "`payload` may be left out anywhere, and null counts as left out. Losses can only follow "
         "from labels where `prediction` or `target_probs` is given."
     ),
@@ -71,6 +72,27 @@ ITEM_SCHEMA: dict[str, Any] = {
             "description": "The target's class, for zero_one losses from labels.",
         },
         "group": {"type": ["string", "null"], "minLength": 1, "maxLength": MAX_TEXT},
+        "known": {
+            "type": ["object", "null"],
+            "description": "The loss of this item, or the true label it follows from, where it is"
+            " known beforehand; the item is never drawn. That it is true is an assumption, which"
+            " every certificate names with its reasons. Items without it stand beside such.",
+            "required": ["reason"],
+            "additionalProperties": False,
+            "properties": {
+                "loss": {"type": "number", "description": f"The loss, {_SCORE}."},
+                "label": {"type": "integer", "minimum": 0},
+                "reason": {"type": "string", "minLength": 1, "maxLength": MAX_TEXT},
+            },
+        },
+        "loss_lower": {
+            "type": ["number", "null"],
+            "description": f"The loss of this item is known to be at least this, {_SCORE}.",
+        },
+        "loss_upper": {
+            "type": ["number", "null"],
+            "description": f"The loss of this item is known to be at most this, {_SCORE}.",
+        },
     },
     "examples": [ITEM_EXAMPLE],
 }
@@ -82,7 +104,8 @@ UPLOAD_BODY: dict[str, Any] = {
         "description": (
             "Items, one on every line or row. CSV and Parquet spread lists over columns "
             "(`target_probs.0`, `target_probs.1`, …) and may spread a payload "
-            "(`payload.question`)."
+            "(`payload.question`). What is known of a loss goes into `known_loss` or `known_label`"
+            " and `known_reason`."
         ),
         "content": {
             "application/x-ndjson": {

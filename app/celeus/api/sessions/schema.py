@@ -51,6 +51,7 @@ SESSION: JsonDict = {
     "precision": 0.05,
     "budget": 1737,
     "items": 1737,
+    "known": 0,
     "scale": {"lower": 0.0, "upper": 1.0},
     "stopped": False,
     "stop_reason": None,
@@ -108,6 +109,26 @@ class Decision(BaseModel):
     round: int | None
 
 
+class Decide(BaseModel):
+    """A verdict to ask for: which of two systems is at least as good, or whether they are equal."""
+
+    model_config = ConfigDict(**STRICT, json_schema_extra={"examples": [{"margin": 0.02}]})
+
+    margin: float = Field(
+        0.0,
+        description="Equivalent are systems whose mean losses differ by at most this, on the scale"
+        " of the difference; 0: only which one is at least as good.",
+    )
+
+
+class Verdict(BaseModel):
+    """The verdict; ``round`` is the one that gave it. An answer stays."""
+
+    margin: float
+    answer: Literal["a_at_least_as_good", "b_at_least_as_good", "equivalent", "undecided"]
+    round: int | None
+
+
 class ClaimIn(BaseModel):
     """What is to be certified."""
 
@@ -130,10 +151,18 @@ class ClaimIn(BaseModel):
         [],
         description="One-sided questions, at most 20, answered at the same alpha as the interval.",
     )
+    decide: Decide | None = Field(
+        None, description="Ask for a verdict on the two systems of a pool of differences."
+    )
     stop_when_decided: bool | None = Field(
         None, description="Stop when all questions are answered; default: if there are any."
     )
     fixed: bool = Field(False, description="Forbid any later change of precision, budget and stop.")
+    audit: bool = Field(
+        False,
+        description="Believe nothing that the pool states of its losses: known ones are sampled"
+        " like the others, and the claim does not rest on them.",
+    )
 
     def claim(self) -> Claim:
         """The claim in the core's words."""
@@ -149,6 +178,8 @@ class ClaimIn(BaseModel):
             questions=tuple(Question(one.side, one.threshold) for one in self.questions),
             stop_when_decided=self.stop_when_decided,
             fixed=self.fixed,
+            audit=self.audit,
+            decide=None if self.decide is None else self.decide.margin,
         )
 
 
@@ -229,6 +260,7 @@ class Session(BaseModel):
     precision: float | None
     budget: int
     items: int
+    known: int = Field(0, description="Items whose loss was known before the first draw.")
     scale: Scale | None = Field(None, description="Of the losses; null for older sessions.")
     stopped: bool
     stop_reason: Literal["target_reached", "decided", "exhausted", "budget_spent"] | None
@@ -236,6 +268,9 @@ class Session(BaseModel):
     fixed: bool = Field(False, description="Whether precision, budget and stop cannot be changed.")
     changes: int = Field(0, description="How often precision, budget or stop were changed.")
     decisions: list[Decision] = Field([], description="In the order of the questions asked.")
+    verdict: Verdict | None = Field(
+        None, description="On the two systems of a difference; null where none is asked for."
+    )
     rounds: Rounds
     forecast: Forecast | None
     warnings: list[str]

@@ -29,6 +29,7 @@ from celeus.errors import (
     Busy,
     IdempotencyKeyReused,
     InvalidValue,
+    NothingToJudge,
     PoolNotFound,
     PoolNotSealed,
     SessionClosed,
@@ -49,6 +50,7 @@ router = APIRouter(prefix="/v1/sessions", tags=["sessions"], route_class=JsonRou
     response_model=Session,
     responses=responses(
         InvalidValue,
+        NothingToJudge,
         UnreachablePrecision,
         IdempotencyKeyReused,
         PoolNotFound,

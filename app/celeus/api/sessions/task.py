@@ -1,6 +1,6 @@
 """What a judge of a session may know: the route that the labelling page asks first."""
 
-from typing import Literal, Self
+from typing import Self
 
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
@@ -9,6 +9,7 @@ from celeus.api.access.parameters import Labels, SessionId
 from celeus.api.sessions.schema import BlindSession
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
+from celeus.core.pools.losses import LossKind
 from celeus.errors import SessionNotFound
 from celeus.operations.sessions import task as tasks
 from celeus.operations.sessions.task import Task
@@ -19,7 +20,7 @@ router = APIRouter(prefix="/v1/sessions", tags=["rounds"], route_class=JsonRoute
 class TaskLoss(BaseModel):
     """What a loss may be; lower is better."""
 
-    kind: Literal["zero_one", "cross_entropy", "bounded"]
+    kind: LossKind
     scale: tuple[float, float] = Field(description="The best and the worst loss.")
 
 

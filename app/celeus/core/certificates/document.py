@@ -20,6 +20,7 @@ from celeus.core.certificates.ed25519 import ALGORITHM, public_of, sign
 from celeus.core.certificates.stamps import to_text
 from celeus.core.ledger import Draw
 from celeus.core.plans.plan import Plan
+from celeus.core.pools.bounds import KnownLosses
 from celeus.core.sessions.points import Point, Points
 from celeus.core.sessions.rounds import Rounds
 from celeus.core.sessions.state import State
@@ -32,6 +33,7 @@ ASSUMPTIONS: Mapping[str, str] = MappingProxyType(
             "The pool is an iid sample of the population the claim speaks of, and whoever chose"
             " alpha, precision and bound did so without regard to which items it holds."
         ),
+        "known_losses": "What is stated of losses that nobody judges is true.",
         "margin": "Pool risk and population risk differ by at most the margin stated in the plan.",
         "without_recentring": (
             "The bets ignore that items are drawn without replacement: a form for comparisons,"
@@ -211,6 +213,8 @@ def claim_of(plan: Plan, state: State, *, amended: bool) -> dict[str, Any]:
     }
     if plan.questions:
         claim["decisions"] = [one.to_dict() for one in state.decisions]
+    if state.verdict is not None:
+        claim["verdict"] = state.verdict.to_dict()
     return claim
 
 
@@ -224,6 +228,8 @@ def assumptions_of(
     codes = []
     if plan.target == "population":
         codes.append("margin" if plan.bound.kind == "margin" else "iid_sample")
+    if plan.believed is not None:
+        codes.append("known_losses")
     if not plan.policy.recentred:
         codes.append("without_recentring")
     if changed:
@@ -236,7 +242,23 @@ def assumptions_of(
     for one in assumptions:
         if one["code"] == "margin":
             one["text"] += f" The reason given: {plan.bound.assumption}"
+        if one["code"] == "known_losses" and plan.believed is not None:
+            one["text"] += f" {stated(plan.believed, plan.items)}"
     return assumptions
+
+
+def stated(known: KnownLosses, items: int) -> str:
+    """What is stated of how many losses, and why."""
+    parts = []
+    if known.items:
+        reasons = ", ".join(f"{one} ({known.reasons[one]})" for one in sorted(known.reasons))
+        parts.append(
+            f"The losses of {known.items} of {items} items were known before the first draw:"
+            f" {reasons}."
+        )
+    if known.bounded:
+        parts.append(f"Those of {known.bounded} items lie within bounds stated of each.")
+    return " ".join(parts)
 
 
 def rounds_of(points: Iterable[Point], draws: Iterable[Draw]) -> dict[str, Any]:

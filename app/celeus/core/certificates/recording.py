@@ -17,7 +17,7 @@ from celeus.core.eprocess.signals import Range, RangeLeft, check, signal
 from celeus.core.ledger import Draw
 from celeus.core.plans.plan import Plan
 from celeus.core.sampling.proposals import ProposedDraw
-from celeus.core.sessions.engine import confidence_sequence_of
+from celeus.core.sessions.engine import first_fold
 from celeus.core.sessions.fold import Fold
 
 Floats = NDArray[np.float64]
@@ -28,9 +28,9 @@ Items = NDArray[np.int32]
 class Recorded:
     """What was fixed before the loss of every folded round; arrays have one number a round.
 
-    ``sum`` is that of the surrogates of the whole pool. ``variance`` is None where the policy
-    predicts none, ``other`` holds the range of the second completion for rounds where its plug-in
-    part is another one.
+    ``sum`` is that of the surrogates of all items that may be drawn. ``variance`` is None where the
+    policy predicts none, ``other`` holds the range of the second completion for rounds where its
+    plug-in part is another one.
     """
 
     sum: float
@@ -140,7 +140,4 @@ class RecordedEngine:
 
     def fold(self) -> Fold:
         """The fold before its first round."""
-        return Fold(
-            RecordedPredictor(self.plan, self.recorded),
-            confidence_sequence_of(self.plan, self.recorded.sum),
-        )
+        return first_fold(self.plan, RecordedPredictor(self.plan, self.recorded))

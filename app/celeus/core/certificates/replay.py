@@ -36,6 +36,7 @@ class Evidence:
     columns: Mapping[str, NDArray[Any]]
     groups: tuple[str, ...]
     items_digest: bytes
+    reasons: tuple[str, ...] = ()
 
 
 def items_digest(lines: Iterable[bytes]) -> str:
@@ -69,9 +70,27 @@ def pool_of(evidence: Evidence, header: Object, scale: LossScale) -> Pool:
             raise Mismatch("pool.items", items, f"a column {name} of {len(column)} items")
         if column.dtype.kind == "f" and not np.isfinite(column).all():
             raise Mismatch("pool.columns", name, "finite numbers")
-    pool = Pool(items, scale, evidence.columns, evidence.groups, evidence.items_digest)
+    digest, reasons = evidence.items_digest, evidence.reasons
+    pool = Pool(items, scale, evidence.columns, evidence.groups, digest, reasons)
     same("pool", header, pool.header())
     return pool
+
+
+def check_known(plan: Plan, pool: Pool) -> None:
+    """What the plan states of known losses and bounds is what the pool's columns say."""
+    known = None if pool.known is None else pool.known.to_dict()
+    stated = None if plan.known is None else plan.known.to_dict()
+    if known is None or stated is None:
+        equal("plan.known", stated, known)
+        return
+    same("plan.known", stated, known)
+    bounds = pool.bounds
+    if bounds is not None:
+        crossed = np.flatnonzero(~(bounds.lower <= bounds.upper))
+        unexplained = np.flatnonzero(bounds.known != (pool.columns["known"] > 0))
+        for at, rule in ((crossed, "bounds in order"), (unexplained, "known with a reason")):
+            if at.size:
+                raise Mismatch("pool.columns", f"the bounds of item {int(at[0])}", rule)
 
 
 def scores_for(plan: Plan, pool: Pool | None) -> Scores | None:
@@ -81,7 +100,8 @@ def scores_for(plan: Plan, pool: Pool | None) -> Scores | None:
             return scores(pool, plan.strategy)
         except Refusal as refusal:
             raise Mismatch(f"plan.{refusal.field}", refusal.value, refusal.rule) from refusal
-    if plan.policy.uses_scores or plan.items > MOST_ITEMS_UNSEEN:
+    stated = plan.known is not None
+    if plan.policy.uses_scores or stated or plan.items > MOST_ITEMS_UNSEEN:
         return None
     return Scores(np.full(plan.items, plan.lower), np.zeros(plan.items), None)
 

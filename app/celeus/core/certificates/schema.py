@@ -32,6 +32,7 @@ from celeus.core.eprocess.signals import Range
 from celeus.core.plans.plan import METHOD_VERSIONS, Claim, Plan, PoolFacts, make_plan
 from celeus.core.plans.policies import POLICIES, SIMULATION_ONLY, Policy, policy_named
 from celeus.core.plans.stopping import Question, Side
+from celeus.core.pools.bounds import KnownLosses
 from celeus.core.pools.losses import KINDS, LossScale
 from celeus.core.pools.surrogates import Strategy
 from celeus.errors import Refusal
@@ -59,7 +60,7 @@ ROUNDING = 1e-13
 
 def header_of(value: object) -> tuple[Object, LossScale]:
     """The header of a pool as ``Pool.header`` makes it, and its scale of losses."""
-    header = members(value, "pool", HEADER)
+    header = members(value, "pool", HEADER, ("reasons",))
     whole(header["items"], "pool.items", 1)
     loss = members(header["loss"], "pool.loss", ("kind", "lower", "upper"))
     kind = text(loss["kind"], "pool.loss.kind")
@@ -72,8 +73,9 @@ def header_of(value: object) -> tuple[Object, LossScale]:
         scale = LossScale(loss_kind, lower, upper)
     except Refusal as refusal:
         raise Mismatch(f"pool.{refusal.field}", refusal.value, refusal.rule) from refusal
-    for at, name in enumerate(listed(header["groups"], "pool.groups")):
-        text(name, f"pool.groups[{at}]")
+    for names in ("groups", "reasons"):
+        for at, name in enumerate(listed(header.get(names, []), f"pool.{names}")):
+            text(name, f"pool.{names}[{at}]")
     for at, one in enumerate(listed(header["columns"], "pool.columns")):
         where = f"pool.columns[{at}]"
         column = members(one, where, ("name", "dtype", "sha256"))
@@ -103,6 +105,8 @@ def plan_of(value: object, header: Object, scale: LossScale) -> Plan:
         lower=scale.lower,
         upper=scale.upper,
         whole_losses=scale.kind == "zero_one",
+        known=_known_of(values.get("known"), items, scale),
+        difference=scale.kind == "difference",
     )
     commitment = text(values.get("commitment"), "plan.commitment", DIGEST)
     try:
@@ -123,7 +127,7 @@ def plan_of(value: object, header: Object, scale: LossScale) -> Plan:
 def recorded_of(value: object, surrogates: object, plan: Plan, folded: int) -> Recorded:
     """The rounds as written down, ``folded`` of them, each number where it may be."""
     columns = members(value, "rounds", (*COLUMNS, "other"))
-    width, items = plan.scale.width, plan.items
+    width, items = plan.scale.width, plan.drawable
     arrays = {
         name: numbers(columns[name], f"rounds.{name}", folded)
         for name in COLUMNS
@@ -207,7 +211,27 @@ def _claim_of(values: Object) -> Claim:
         questions=_questions_of(values.get("questions")),
         stop_when_decided=_flag_of(values, "stop_when_decided"),
         fixed=bool(_flag_of(values, "fixed")),
+        audit=bool(_flag_of(values, "audit")),
+        decide=number(values["decide"], "plan.decide") if "decide" in values else None,
     )
+
+
+def _known_of(value: object, items: int, scale: LossScale) -> KnownLosses | None:
+    """A plan of a pool without known losses and bounds has no member of this name."""
+    if value is None:
+        return None
+    known = members(value, "plan.known", ("items", "total", "reasons", "bounded"))
+    count = whole(known["items"], "plan.known.items", 0, items)
+    slack = SLACK * count * max(abs(scale.lower), abs(scale.upper))
+    lowest, highest = count * scale.lower - slack, count * scale.upper + slack
+    reasons = members(known["reasons"], "plan.known.reasons", (), known["reasons"] or ())
+    counts = {
+        name: whole(number, f"plan.known.reasons.{name}", 1) for name, number in reasons.items()
+    }
+    equal("the sum of plan.known.reasons", sum(counts.values()), count)
+    bounded = whole(known["bounded"], "plan.known.bounded", 0, items - count)
+    total = number(known["total"], "plan.known.total", lowest, highest)
+    return KnownLosses(count, total, counts, bounded)
 
 
 def _flag_of(values: Object, name: str) -> bool | None:
@@ -286,6 +310,6 @@ def _slack(name: str, one: Floats, other: Floats, plan: Plan) -> Floats:
         return np.zeros(one.size)
     if name in {"q", "variance"}:
         return SLACK * largest
-    origin = plan.lower * (plan.items - np.arange(one.size)) if name == "left" else plan.lower
+    origin = plan.lower * (plan.drawable - np.arange(one.size)) if name == "left" else plan.lower
     away = np.maximum(np.abs(one - origin), np.abs(other - origin))
     return np.asarray(SLACK * np.maximum(away, plan.scale.width) + ROUNDING * largest)

@@ -110,7 +110,7 @@ class Transcript:
     def _draw(self, record: Object, where: str) -> Draw:
         plan, round_ = self.plan, len(self.draws) + 1
         equal(f"{where}.round", whole(record["round"], f"{where}.round"), round_)
-        most = min(plan.items, self.rule.budget)
+        most = min(plan.drawable, self.rule.budget)
         if round_ > most:
             raise Mismatch(f"{where}.round", round_, f"at most {most} draws")
         item = whole(record["item"], f"{where}.item", 0, plan.items - 1)
@@ -118,7 +118,7 @@ class Transcript:
             raise Mismatch(f"{where}.item", item, "an item not drawn before")
         self._items.add(item)
         # Whatever the policy, uniform draws leave every item this much.
-        least = plan.policy.beta / (plan.items - round_ + 1) * (1.0 - SLACK)
+        least = plan.policy.beta / (plan.drawable - round_ + 1) * (1.0 - SLACK)
         q = number(record["q"], f"{where}.q", least, 1.0 + SLACK)
         # A draw is made and written down under one lock.
         equal(f"{where}.seen", whole(record["seen"], f"{where}.seen"), len(self.records))
@@ -174,7 +174,7 @@ class Transcript:
             # An unchanged precision was checked before.
             if precision != self.rule.precision:
                 check_precision(self.plan, precision)
-            check_budget(budget, self.plan.items)
+            check_budget(budget, self.plan.drawable)
         except Refusal as refusal:
             raise Mismatch(f"{where}.{refusal.field}", refusal.value, refusal.rule) from refusal
         state = text(detail["state"], f"{where}.state")

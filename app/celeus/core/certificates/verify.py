@@ -24,6 +24,7 @@ from celeus.core.certificates.parsing import Mismatch, Object, equal, listed, me
 from celeus.core.certificates.recording import Recorded, RecordedEngine
 from celeus.core.certificates.replay import (
     Evidence,
+    check_known,
     check_labels,
     items_digest,
     pool_of,
@@ -57,6 +58,7 @@ LARGEST_CLAIM = 1 << 16
 
 NOTHING_NOTED: Final[Mapping[int, bytes]] = MappingProxyType({})
 NO_POOL = "it takes the pool's columns"
+NO_BOUNDS = "it takes the bounds of single losses, which the pool's columns hold"
 NO_ITEMS = "it takes the pool's items"
 NO_SEED = "the seed is revealed by the final certificate only"
 NO_ROOTS = "it says {}; no roots of a timestamping service were given"
@@ -145,12 +147,13 @@ class _Inspection:
             self._timestamp(bytes.fromhex(document["chain"]["start"]))
         seed = self._seed(plan)
         state = self._state(transcript, seed, self._pool(header, scale, transcript))
-        skipped = state.rounds.skipped_ahead
+        skipped = None if state is None else state.rounds.skipped_ahead
         if skipped is not None and not plan.bets_fixed_at_draw:
             reason = SKIPPED_AHEAD.format(skipped, plan.method_version)
             self.report.unchecked["skips"] = reason
-        with self._checking("claim"):
-            self._claim(plan, state, amended=transcript.amendments > 0)
+        if state is not None:
+            with self._checking("claim"):
+                self._claim(plan, state, amended=transcript.amendments > 0)
         with self._checking("signature"):
             equal("signature", self.report.signature.valid, found=True)
         self._issuer()
@@ -245,13 +248,21 @@ class _Inspection:
             return None
         with self._checking("pool_columns"):
             pool = pool_of(self._evidence, header, scale)
+            check_known(transcript.plan, pool)
         with self._checking("labels"):
             check_labels(pool, transcript)
         return pool
 
-    def _state(self, transcript: Transcript, seed: bytes | None, pool: Pool | None) -> State:
-        """The state after the ledger, from the pool, or from what was recorded of it."""
+    def _state(self, transcript: Transcript, seed: bytes | None, pool: Pool | None) -> State | None:
+        """The state after the ledger, from the pool, or from what was recorded of it.
+
+        None where the interval rests on bounds of single losses, which only the pool holds.
+        """
         plan, document = transcript.plan, self._document
+        if pool is None and plan.believed is not None and plan.believed.bounded:
+            names = ("draws", "probabilities", "surrogates", "rounds", "claim")
+            self.report.unchecked |= dict.fromkeys(names, NO_BOUNDS)
+            return None
         self._place = "rounds"
         recorded = recorded_of(document["rounds"], document["surrogates"], plan, transcript.folded)
         item_scores = scores_for(plan, pool)
@@ -308,7 +319,7 @@ def _begun(plan: Plan, recorded: Recorded) -> State:
     """The state before the first draw of a session whose pool is not at hand."""
     engine = RecordedEngine(plan, recorded)
     return State(
-        items=plan.items,
+        drawable=plan.drawable,
         scale=plan.scale,
         coins=Coins(b""),
         engine=engine,

@@ -17,10 +17,27 @@ minus side all from c on. So
     p(v)   9/10 up to c_1, 1/10 above c_k, 1/2 between        m(v)   1 - p(v) off the thresholds
     p(c_1) 9/10, m(c_k) 9/10, all others at thresholds 1/2
 
-p falls and m grows, and p(w) + m(v) <= 1 for neighbours v < w: what is lost from above and what
-is lost from below together keep alpha wherever the risk lies. A risk of exactly c may be lost by
-one of the two at c alone: rejecting c from below says "above c", which an ``at_most`` needs, while
-rejecting it from above leaves c in the interval. A threshold asked from both sides gives each 1/2.
+Why that keeps alpha. Let R lie between the neighbours v < w of all candidates. It is lost from
+below only when w is rejected, from above only when v is: together p(w) + m(v), and p falls, m grows
+and this is at most 1 for all neighbours. On a candidate c = R nothing is lost by rejecting c itself
+on either side, since the interval then ends at c: it is lost by the next candidate above c on the
+plus side and the next one below c on the minus side. So p(c) + m(c) may be 9/5.
+
+Answers yes are those of closed half-lines, and rejecting c itself gives them. The answer no to
+"at most c" says "above c", and is what a candidate a rounding above c is for, c+; mirrored, c- for
+"at least c". A threshold of one question needs c on one side and c+ or c- on the other, and both
+may have 9/10 at c_1 = c_k: p(c+) + m(next below c) = 9/10 + 1/10. A threshold asked from both sides
+needs all four, and at R = c both strict ones are wrong: p(c+) = m(c-) = 1/2. The two others keep
+9/10, so that one of the two yeses comes as fast as if it had been asked alone.
+
+Where no answer no is asked for (``strict`` false: a verdict on a difference) only closed half-lines
+count, and no split is needed at all as long as no ``at least`` lies above an ``at most``: with a
+the largest of the former and b >= a the smallest of the latter,
+
+    p(v)   9/10 up to a, 1/10 above b, 1/2 between             m(v)   1/10 below a, 9/10 from b on
+
+A verdict has a = b = 0, with thresholds at -margin and margin beside it. With several questions
+that may be answered no this would leave 1/10 to most of the noes; they keep the first rule.
 """
 
 import math
@@ -35,6 +52,8 @@ from celeus.core.eprocess.bets import BetScale, Goal, bet, cap, goals_for, padde
 from celeus.core.eprocess.moments import Prediction
 
 Floats = NDArray[np.float64]
+Sides = dict[float, set[bool]]
+"""By threshold, whether it is asked ``at_most``, at least, or both."""
 
 ONE_SIDED_SHARE = 0.9
 """Share of alpha where only one side can decide."""
@@ -67,54 +86,70 @@ def even_candidates(steps: int) -> Candidates:
 class ThresholdDesign:
     """Candidates, starting stakes and goals for questions about a pool of ``items``.
 
-    ``slack`` is what comparisons leave to rounding.
+    ``slack`` is what comparisons leave to rounding, ``drawable`` how many items have no known loss
+    (default: all). Not ``strict``: no answer is no. ``split``: a threshold asked from both sides
+    gives each half, as under method version ``celeus-1``.
     """
 
     thresholds: tuple[Threshold, ...]
     items: int
     slack: float
+    drawable: int | None = None
+    strict: bool = True
+    split: bool = False
 
     def goals(self, step: float, level: float) -> list[Goal]:
         """Goals without a precision, as far as the pool can reach them before it ends."""
         # A level at which the normal quantile stays positive, whatever alpha.
         strong = min(2.0 * ONE_SIDED_SHARE * level, 0.5 + level / 2.0)
         goals = goals_for(None, step, strong)
-        least = FINEST_GOAL / math.sqrt(self.items)
+        drawable = self.items if self.drawable is None else self.drawable
+        least = FINEST_GOAL * math.sqrt(drawable) / self.items
         return [goal for goal in goals if goal.half >= least] or goals[:1]
 
     def candidates(self, steps: int) -> tuple[Candidates, Candidates]:
         """Candidates of the plus and of the minus side, each in its frame."""
-        kinds: dict[float, set[bool]] = {}
+        kinds: Sides = {}
         for threshold in self.thresholds:
             kinds.setdefault(threshold.at, set()).add(threshold.at_most)
+        first, last = min(kinds), max(kinds)
+        if not self.strict:
+            first = max((at for at, sides in kinds.items() if False in sides), default=first)
+            last = min((at for at, sides in kinds.items() if True in sides), default=last)
         grid = np.arange(steps + 1, dtype=np.float64)
         for at in kinds:
             grid = grid[np.abs(grid - at * steps) > WHOLE]
-        first, last = min(kinds) * steps, max(kinds) * steps
         plus = np.where(
-            grid < first, ONE_SIDED_SHARE, np.where(grid > last, 1.0 - ONE_SIDED_SHARE, 0.5)
+            grid < first * steps,
+            ONE_SIDED_SHARE,
+            np.where(grid > last * steps, 1.0 - ONE_SIDED_SHARE, 0.5),
         )
-        above = self._with_thresholds(Candidates(grid, plus), kinds, steps)
+        above = self._with_thresholds(Candidates(grid, plus), kinds, (first, last), steps)
         mirrored = {1.0 - at: {not kind for kind in sides} for at, sides in kinds.items()}
         below = self._with_thresholds(
-            Candidates(steps - grid[::-1], 1.0 - plus[::-1]), mirrored, steps
+            Candidates(steps - grid[::-1], 1.0 - plus[::-1]),
+            mirrored,
+            (1.0 - last, 1.0 - first),
+            steps,
         )
         return above, below
 
     def _with_thresholds(
-        self, candidates: Candidates, kinds: dict[float, set[bool]], steps: int
+        self, candidates: Candidates, kinds: Sides, ends: tuple[float, float], steps: int
     ) -> Candidates:
         """The candidates of a side with the thresholds; a strict one lies a rounding higher."""
-        first = min(kinds)
-        ats = np.array(
-            [(at + 2.0 * self.slack if True in sides else at) for at, sides in kinds.items()]
-        )
-        shares = np.array(
-            [
-                ONE_SIDED_SHARE if at == first and len(sides) == 1 else 0.5
-                for at, sides in kinds.items()
-            ]
-        )
+        first, last = ends
+        added: list[tuple[float, float]] = []
+        for at, sides in kinds.items():
+            share = ONE_SIDED_SHARE if at <= first else 1.0 - ONE_SIDED_SHARE if at > last else 0.5
+            above = at + 2.0 * self.slack
+            if not self.strict or sides == {False}:
+                added.append((at, share))
+            elif sides == {True}:
+                added.append((above, share))
+            else:
+                added += [(at, share)] * (not self.split) + [(above, 0.5)]
+        ats, shares = np.array(added).T
         grid = np.concatenate([candidates.grid, ats * steps])
         order = np.argsort(grid, kind="stable")
         return Candidates(grid[order], np.concatenate([candidates.share, shares])[order])

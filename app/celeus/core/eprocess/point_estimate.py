@@ -13,10 +13,15 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class Lure:
-    """Running sums of the estimate; O(1) a round. ``mean_surrogate`` is over the whole pool."""
+    """Running sums of the estimate; O(1) a round.
+
+    ``items`` may be drawn; they are this ``share`` of the pool, over all of which
+    ``mean_surrogate`` is taken, with what is known of the others.
+    """
 
     items: int
     mean_surrogate: float
+    share: float = 1.0
     rounds: int = 0
     residual_sum: float = 0.0
     correction_sum: float = 0.0
@@ -35,4 +40,5 @@ class Lure:
         if self.rounds == 0:
             return self.mean_surrogate
         after = self.items - self.rounds
-        return self.mean_surrogate + (self.residual_sum + after * self.correction_sum) / self.rounds
+        residual = (self.residual_sum + after * self.correction_sum) / self.rounds
+        return self.mean_surrogate + self.share * residual

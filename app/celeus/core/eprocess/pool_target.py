@@ -73,13 +73,20 @@ def threshold_design(plan: Plan) -> ThresholdDesign | None:
     With a precision the whole interval is wanted; and a bound that widens keeps a threshold of the
     target away from both risks of the pool that decide it.
     """
-    if not plan.questions or plan.precision is not None or plan.bound.kind != "none":
+    if not plan.asks or plan.precision is not None or plan.bound.kind != "none":
         return None
     frame = frames(plan.scale)[0]
+    slack = rounding(plan.scale) / plan.scale.width
+    if plan.decide is not None:
+        zero, margin = frame.unit(0.0), plan.decide / plan.scale.width
+        ends = {zero - margin, zero}, {zero, zero + margin}
+        sides = tuple(Threshold(at, at_most) for at_most in (False, True) for at in ends[at_most])
+        return ThresholdDesign(sides, plan.items, slack, plan.drawable, strict=False)
     thresholds = tuple(
         Threshold(frame.unit(one.threshold), one.side == "at_most") for one in plan.questions
     )
-    return ThresholdDesign(thresholds, plan.items, rounding(plan.scale) / plan.scale.width)
+    split = plan.thresholds_split
+    return ThresholdDesign(thresholds, plan.items, slack, plan.drawable, split=split)
 
 
 def half_width(plan: Plan, precision: float | None) -> float | None:

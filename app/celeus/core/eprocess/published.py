@@ -209,7 +209,7 @@ class CellSequence(PoolRiskSequence):
         own = policy.fraction == "own"
         self._plus = Completion(
             OwnVariance(plan.lower) if own else CommonVariance(),
-            Lure(plan.items, mean_surrogate),
+            Lure(plan.drawable, mean_surrogate, plan.drawable / plan.items),
         )
         # One object serves both completions until their signals differ.
         self._minus = self._plus

@@ -9,7 +9,8 @@ probabilities, losses in [L, U].
 The mean of S over the draw is the pool risk, whatever the surrogate (CELEUS, Thm. 3). A range is
 fixed before the draw and S cannot leave it:
 
-    exact    P + min (L - s_j) / (N q_j)  to  P + max (U - s_j) / (N q_j)   over J
+    exact    P + min (L - s_j) / (N q_j)  to  P + max (U - s_j) / (N q_j)   over J, with the
+             bounds of the single losses for L and U where some are stated
     floor    the same with q_j >= beta / n and the extreme surrogates of the whole pool
     global   L, U widened by (U - L) (1 - q_min) / (N q_min), q_min = beta / N     CELEUS, Rem. 4
 
@@ -22,6 +23,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ends = tuple[Floats, Floats]
 
 
 class RangeLeft(ArithmeticError):
@@ -73,13 +77,17 @@ def global_range(beta: float, pool: Extremes) -> Range:
 
 
 def exact_range(
-    plug_in: float, surrogate: NDArray[np.float64], q: NDArray[np.float64], pool: Extremes
+    plug_in: float, surrogate: Floats, q: Floats, pool: Extremes, ends: Ends | None = None
 ) -> Range:
-    """Tightest range; ``surrogate`` and ``q`` are those of the items left."""
+    """Tightest range; ``surrogate`` and ``q`` are those of the items left.
+
+    ``ends`` are where their losses lie, where that is less than the scale.
+    """
+    lower, upper = (pool.lower, pool.upper) if ends is None else ends
     reach = pool.items * q
     return Range(
-        lower=plug_in + float(((pool.lower - surrogate) / reach).min()),
-        upper=plug_in + float(((pool.upper - surrogate) / reach).max()),
+        lower=plug_in + float(((lower - surrogate) / reach).min()),
+        upper=plug_in + float(((upper - surrogate) / reach).max()),
     )
 
 

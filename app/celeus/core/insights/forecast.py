@@ -54,7 +54,7 @@ class Losses:
     def __init__(self, surrogate: Floats, state: State, seed: bytes) -> None:
         judged = [it for it in state.rounds if isinstance(it.loss, float)]
         items = np.array([it.draw.item for it in judged], dtype=np.int64)
-        items_left = np.array([surrogate.size - it.draw.round + 1 for it in judged])
+        items_left = np.array([state.drawable - it.draw.round + 1 for it in judged])
         weight = 1.0 / (items_left * np.array([it.draw.q for it in judged]))
         self._loss = np.array([it.loss for it in judged], dtype=np.float64)
         self._surrogate = surrogate
@@ -120,7 +120,9 @@ def _continued(plan: Plan, state: State, losses: Losses, seed: bytes) -> Iterato
         else:
             draw = propose(plan, state)
             state = apply(plan, state, draw)
-        state = observe(plan, state, draw.round, losses.of_item(draw.item))
+        own = state.fold.remainder.limits(draw.item)
+        loss = min(max(losses.of_item(draw.item), own.lower), own.upper)
+        state = observe(plan, state, draw.round, loss)
         labels += 1
         if labels % ROUNDS_BETWEEN_LOOKS == 0:
             yield None

@@ -164,7 +164,12 @@ class Case:
         own = f"planning {seed} run {number}".encode()
         losses = Losses(self.assumption, self.plan.scale, self.scenario, own)
         plan, state = self.plan, begin(self.plan, self.scores, own)
-        for _ in rounds(plan, state, losses.of_item):
+
+        def loss(item: int) -> float:
+            own = state.fold.remainder.limits(item)
+            return min(max(losses.of_item(item), own.lower), own.upper)
+
+        for _ in rounds(plan, state, loss):
             if state.folded % ROUNDS_BETWEEN_LOOKS == 0:
                 yield state.folded
         yield SimulationOutcome(state.folded, state.stop_reason in REACHED, state.interval.width)

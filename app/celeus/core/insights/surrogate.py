@@ -6,15 +6,15 @@ labels are easy ones. Losses are weighted as ``weights`` says.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from celeus.core.insights.weights import JudgedRounds, refit
 from celeus.core.plans.plan import Plan
-from celeus.core.pools.strata import one_stratum, strata_of
 from celeus.core.pools.surrogates import Scores
+from celeus.core.sessions.engine import strata_for
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -61,14 +61,17 @@ class SurrogateDiagnostics:
 
 
 def diagnose(plan: Plan, scores: Scores, judged: JudgedRounds) -> SurrogateDiagnostics:
-    """The diagnostics. O(N log N)."""
+    """The diagnostics, of the items that may be drawn. O(N log N)."""
+    bounds = scores.bounds
+    if bounds is not None and plan.drawable < plan.items:
+        drawn = ~bounds.known
+        judged = replace(judged, item=(np.cumsum(drawn) - 1)[judged.item])
+        scores = scores.of(drawn)
     unit = np.clip((scores.surrogate - plan.lower) / plan.scale.width, 0.0, 1.0)
     current = unit if plan.policy.uses_scores else np.zeros(unit.size)
     strata: Counts | None = None
     if plan.policy.has_goal:
-        groups = (
-            strata_of(scores, plan.scale) if plan.policy.uses_scores else one_stratum(plan.items)
-        )
+        groups = strata_for(plan, scores)
         current = refit(groups, judged)[groups.code]
         strata = groups.code.astype(np.int64)
     scored = np.stack((unit, current))

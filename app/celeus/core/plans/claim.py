@@ -8,7 +8,8 @@ from celeus.core.interval import Interval
 from celeus.core.plans.bounds import PopulationBound
 from celeus.core.plans.policies import Policy
 from celeus.core.plans.stopping import Question
-from celeus.errors import InvalidValue
+from celeus.core.pools.bounds import KnownLosses
+from celeus.errors import InvalidValue, NothingToJudge
 
 Target = Literal["pool", "population"]
 
@@ -26,7 +27,9 @@ class Claim:
 
     ``alpha2`` is the share of alpha spent on the step to the population (default: half), by
     ``population_bound`` (default: hoeffding). ``stop_when_decided`` is true by default where there
-    are questions. ``fixed`` forbids every later change of precision, budget and stop.
+    are questions. ``fixed`` forbids every later change of precision, budget and stop. ``audit``
+    believes nothing that the pool states of its losses: known ones are sampled like the others.
+    ``decide`` asks for a verdict on a difference, with this margin; 0 for none.
     """
 
     target: Target = "pool"
@@ -40,6 +43,8 @@ class Claim:
     questions: tuple[Question, ...] = ()
     stop_when_decided: bool | None = None
     fixed: bool = False
+    audit: bool = False
+    decide: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +56,28 @@ class PoolFacts:
     lower: float
     upper: float
     whole_losses: bool
+    known: KnownLosses | None = None
+    difference: bool = False
+
+
+def check_known(claim: Claim, pool: PoolFacts, policy: Policy) -> None:
+    """Refuse a pool in which all is known, an audit of nothing, and a policy that knows of none."""
+    known = pool.known
+    rule = "false or absent for a pool without known losses or bounds"
+    require("audit", rule, claim.audit, holds=known is not None or not claim.audit)
+    if known is None:
+        return
+    rule = "one that takes known losses, such as sharp"
+    require("policy", rule, policy.name, holds=policy.recentred)
+    if known.items == pool.items and not claim.audit:
+        answer = known.total / pool.items
+        raise NothingToJudge(
+            f"The loss of every item is known, so that the answer is exact: {answer!r}. There is"
+            " nothing to judge; to have the known losses checked, open a session with `audit`.",
+            field="pool_id",
+            rule="a pool with at least one item whose loss is not known",
+            value=answer,
+        )
 
 
 def bound_of(claim: Claim, pool: PoolFacts, policy: Policy) -> PopulationBound:
@@ -110,10 +137,23 @@ def _pairs(claim: Claim, policy: Policy) -> PopulationBound:
     return PopulationBound("pairs", claim.alpha * LOOSE_SHARE)
 
 
-def check_stop_when_decided(questions: tuple[Question, ...], *, stop: bool | None) -> None:
-    """Refuse ``stop_when_decided`` without questions."""
+def check_stop_when_decided(*, asked: bool, stop: bool | None) -> None:
+    """Refuse ``stop_when_decided`` where neither a question nor a verdict is asked for."""
     rule = "false or absent without questions"
-    require("stop_when_decided", rule, stop, holds=bool(questions) or not stop)
+    require("stop_when_decided", rule, stop, holds=asked or not stop)
+
+
+def check_decide(margin: float | None, pool: PoolFacts) -> None:
+    """Refuse a verdict on what is no difference, and a margin that no pool can tell from 0."""
+    if margin is None:
+        return
+    rule = "absent unless the loss of the pool is a difference of two systems"
+    require("decide", rule, margin, holds=pool.difference)
+    weight = pool.upper / pool.items
+    least = f"at least {weight:g}, the weight of one of {pool.items} items"
+    rule = f"0, or {least}, and below {pool.upper:g}"
+    holds = margin == 0.0 or weight * (1.0 - LEAST_DISTANCE) <= margin < pool.upper
+    require("decide.margin", rule, margin, holds=holds)
 
 
 def check_questions(questions: tuple[Question, ...], scale: Interval) -> None:

@@ -13,6 +13,8 @@ from celeus.core.plans.claim import (
     PoolFacts,
     Target,
     bound_of,
+    check_decide,
+    check_known,
     check_questions,
     check_stop_when_decided,
     require,
@@ -20,6 +22,7 @@ from celeus.core.plans.claim import (
 from celeus.core.plans.pairs import narrowest, pair_steps
 from celeus.core.plans.policies import Policy
 from celeus.core.plans.stopping import Question, StoppingRule
+from celeus.core.pools.bounds import KnownLosses
 from celeus.core.pools.surrogates import Strategy
 from celeus.errors import UnreachablePrecision
 
@@ -79,6 +82,10 @@ class Plan:
     questions: tuple[Question, ...] = ()
     stop_when_decided: bool = False
     fixed: bool = False
+    known: KnownLosses | None = None
+    audit: bool = False
+    difference: bool = False
+    decide: float | None = None
 
     @property
     def bets_fixed_at_draw(self) -> bool:
@@ -88,6 +95,26 @@ class Plan:
         without a guarantee where a round was skipped by somebody who had seen later items.
         """
         return self.method_version != "celeus-1"
+
+    @property
+    def asks(self) -> bool:
+        """There are questions, or a verdict is asked for."""
+        return bool(self.questions) or self.decide is not None
+
+    @property
+    def thresholds_split(self) -> bool:
+        """A threshold asked from both sides has half of alpha on each, as before ``celeus-2``."""
+        return self.method_version == "celeus-1"
+
+    @property
+    def believed(self) -> KnownLosses | None:
+        """What the pool states of its losses, unless that is what is audited."""
+        return None if self.audit else self.known
+
+    @property
+    def drawable(self) -> int:
+        """Items that may be drawn: all whose loss is not known."""
+        return self.items - (0 if self.believed is None else self.believed.items)
 
     @property
     def scale(self) -> Interval:
@@ -102,16 +129,23 @@ class Plan:
     def to_dict(self) -> dict[str, Any]:
         """Plain values; ``plan_from`` reads them back.
 
-        A plan without questions, or one whose settings may change, has no member that says so:
-        its digest is what it was before plans could say more.
+        A plan without questions or known losses, or one whose settings may change, has no member
+        that says so: its digest is what it was before plans could say more.
         """
         values = asdict(self)
-        if not self.fixed:
-            del values["fixed"]
+        for name in ("fixed", "audit", "difference"):
+            if not values[name]:
+                del values[name]
+        if self.decide is None:
+            del values["decide"]
+        del values["known"]
+        if self.known is not None:
+            values["known"] = self.known.to_dict()
+        if not self.asks:
+            del values["stop_when_decided"]
+        values["questions"] = list(values["questions"])
         if not self.questions:
-            del values["questions"], values["stop_when_decided"]
-        else:
-            values["questions"] = list(values["questions"])
+            del values["questions"]
         return values
 
     @property
@@ -128,6 +162,7 @@ def plan_from(values: dict[str, Any]) -> Plan:
         "policy": Policy(**values["policy"]),
         "bound": PopulationBound(**values["bound"] | {"half_width": half_width}),
         "questions": tuple(Question(**one) for one in values.get("questions", ())),
+        "known": KnownLosses.from_dict(values["known"]) if "known" in values else None,
     }
     return Plan(**(values | inner))
 
@@ -164,10 +199,16 @@ def make_plan(
         _check_width(claim.precision, scale)
     check_questions(claim.questions, scale)
     stop = claim.stop_when_decided
-    check_stop_when_decided(claim.questions, stop=stop)
+    check_decide(claim.decide, pool)
+    asked = bool(claim.questions) or claim.decide is not None
+    check_stop_when_decided(asked=asked, stop=stop)
+    check_known(claim, pool, policy)
     bound = bound_of(claim, pool, policy)
-    budget = pool.items if claim.budget is None else claim.budget
-    check_budget(budget, pool.items)
+    drawable = pool.items
+    if pool.known is not None and not claim.audit:
+        drawable -= pool.known.items
+    budget = drawable if claim.budget is None else claim.budget
+    check_budget(budget, drawable)
     plan = Plan(
         pool_digest=pool.digest,
         items=pool.items,
@@ -184,8 +225,12 @@ def make_plan(
         cell=_cell(claim, policy, bound, scale),
         commitment=commitment,
         questions=claim.questions,
-        stop_when_decided=bool(claim.questions) if stop is None else stop,
+        stop_when_decided=asked if stop is None else stop,
         fixed=claim.fixed,
+        known=pool.known,
+        audit=claim.audit,
+        difference=pool.difference,
+        decide=claim.decide,
     )
     check_precision(plan, claim.precision)
     return plan
@@ -201,7 +246,7 @@ def _cell(claim: Claim, policy: Policy, bound: PopulationBound, scale: Interval)
 
 def check_budget(budget: int, items: int) -> None:
     """Refuse a budget that is not a number of draws the pool can give."""
-    rule = f"at least 1 and at most the {items} items of the pool"
+    rule = f"at least 1 and at most the {items} items of the pool that may be drawn"
     require("budget", rule, budget, holds=1 <= budget <= items)
 
 

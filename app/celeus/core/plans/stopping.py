@@ -6,6 +6,9 @@ with probability 1 - alpha, so any number of questions costs no further alpha. A
 lies beside c by rounding alone counts as c: after the last item of a pool whose risk is the
 threshold, either question is answered yes.
 
+Of a difference of two systems one may ask for a verdict: which one is at least as good, or whether
+they are equivalent within a margin. The first answer that the interval gives stands.
+
 The guarantee does not end at a stop: going on is always valid.
 """
 
@@ -76,6 +79,49 @@ class Decision:
 
 
 Decisions = tuple[Decision, ...]
+Comparison = Literal["a_at_least_as_good", "b_at_least_as_good", "equivalent", "undecided"]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is to be decided of a difference, and the round that gave the answer.
+
+    ``equivalent`` is answered within ``margin`` of 0, and never for a margin of 0.
+    """
+
+    margin: float
+    answer: Comparison = "undecided"
+    round: int | None = None
+
+    def after(self, round_: int, interval: Interval, slack: float) -> "Verdict":
+        """The verdict after a further round; an answer once given stays."""
+        if self.answer != "undecided":
+            return self
+        answer = self._read(interval, slack)
+        return self if answer == "undecided" else Verdict(self.margin, answer, round_)
+
+    def contradicted(self, interval: Interval, slack: float) -> bool:
+        """A later interval rules the answer out: the mean was lost before, by what alpha allows."""
+        return {
+            "a_at_least_as_good": interval.lower > slack,
+            "b_at_least_as_good": interval.upper < -slack,
+            "equivalent": interval.lower > self.margin + slack
+            or interval.upper < -self.margin - slack,
+            "undecided": False,
+        }[self.answer]
+
+    def _read(self, interval: Interval, slack: float) -> Comparison:
+        if interval.upper <= slack:
+            return "a_at_least_as_good"
+        if interval.lower >= -slack:
+            return "b_at_least_as_good"
+        most = self.margin + slack
+        within = -most <= interval.lower and interval.upper <= most
+        return "equivalent" if self.margin > 0.0 and within else "undecided"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, as status and certificate hold them."""
+        return asdict(self)
 
 
 def undecided(questions: tuple[Question, ...]) -> Decisions:
@@ -83,9 +129,12 @@ def undecided(questions: tuple[Question, ...]) -> Decisions:
     return tuple(Decision(question) for question in questions)
 
 
-def all_decided(decisions: Decisions) -> bool:
-    """There are questions, and each has its answer."""
-    return bool(decisions) and all(one.answer != "undecided" for one in decisions)
+def all_decided(decisions: Decisions, verdict: Verdict | None = None) -> bool:
+    """There is something asked, and all of it has its answer."""
+    answers: list[str] = [one.answer for one in decisions]
+    if verdict is not None:
+        answers.append(verdict.answer)
+    return bool(answers) and "undecided" not in answers
 
 
 class StopReason(StrEnum):

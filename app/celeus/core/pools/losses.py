@@ -5,6 +5,7 @@ Notation: l loss, [L, U] scale, y true label, p_f the target's probabilities, y_
     zero_one        l = 1[y_f != y], exactly 0 or 1: the exact binomial bound rests on whole counts
     cross_entropy   l = -log p_f(y), clipped at a U that was fixed before any label was seen
     bounded         any l in a finite [L, U]
+    difference      loss of system A less loss of system B, in [-U, U]; below 0 A is better
 """
 
 import math
@@ -16,8 +17,8 @@ from numpy.typing import NDArray
 
 from celeus.errors import InvalidValue, LossOutsideScale
 
-LossKind = Literal["zero_one", "cross_entropy", "bounded"]
-KINDS: tuple[LossKind, ...] = ("zero_one", "cross_entropy", "bounded")
+LossKind = Literal["zero_one", "cross_entropy", "bounded", "difference"]
+KINDS: tuple[LossKind, ...] = ("zero_one", "cross_entropy", "bounded", "difference")
 
 LARGEST_LIMIT = 1e15
 """Beyond it JSON readers and databases turn whole floats into other numbers."""
@@ -57,6 +58,13 @@ class LossScale:
                 rule="0, or left out",
                 value=self.lower,
             )
+        if self.kind == "difference" and self.lower != -self.upper:
+            raise InvalidValue(
+                "The scale of a difference is as far below 0 as above it.",
+                field="loss.lower",
+                rule="loss.upper with the other sign, or left out",
+                value=(self.lower, self.upper),
+            )
         # NaN and infinite ends fail the comparisons too.
         nearer, farther = sorted((abs(self.lower), abs(self.upper)))
         least_width = max(SMALLEST_WIDTH, nearer * FINEST_SCALE)
@@ -76,6 +84,9 @@ class LossScale:
         The upper end of a cross-entropy has to be given: taken from the losses it would look at
         labels, and the certificate would be worth nothing.
         """
+        if kind == "difference":
+            upper = 1.0 if upper is None else upper
+            lower = -upper if lower is None else lower
         if upper is None and kind != "zero_one":
             raise InvalidValue(
                 f"A {kind} loss needs an upper limit fixed beforehand.",

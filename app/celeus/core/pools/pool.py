@@ -8,12 +8,15 @@ A pool of N items is a set of columns of length N, in the order of upload:
     entropy_f, entropy_g, mode_loss float64   from probabilities, cross-entropy
     target_probs                    float32   [N, classes], for losses from labels
     prediction                      int32     the target's predicted class
+    change                          float64   chance that two systems differ in loss
     group                           int32     code of the group's name, in order of appearance
+    loss_lower, loss_upper          float64   bounds of the item's loss; the same where it is known
+    known                           int32     0, or the number of the reason why it is known
 
 The digest is SHA-256 over a header: canonical JSON (RFC 8785) of the number of items, the scale,
-the group names, name, type and SHA-256 of every column (little-endian bytes), and the items digest.
-That one is a chain over ids and payloads, h_0 = 32 zero bytes and h_i = SHA-256(h_{i-1} +
-record_i), where record_i is canonical JSON of [id, payload].
+the group names, the reasons if there are any, name, type and SHA-256 of every column (little-endian
+bytes), and the items digest. That one is a chain over ids and payloads, h_0 = 32 zero bytes and
+h_i = SHA-256(h_{i-1} + record_i), where record_i is canonical JSON of [id, payload].
 """
 
 import hashlib
@@ -26,17 +29,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from celeus.core.canonical import canonical_json
+from celeus.core.interval import Interval
+from celeus.core.pools.bounds import Bounds, KnownLosses
 from celeus.core.pools.losses import LossScale, cross_entropy_loss, zero_one_loss
 from celeus.errors import InvalidValue
 
 CHAIN_START = bytes(32)
-DTYPES: Mapping[str, str] = {"target_probs": "<f4", "prediction": "<i4", "group": "<i4"}
+DTYPES: Mapping[str, str] = {
+    "target_probs": "<f4",
+    "prediction": "<i4",
+    "group": "<i4",
+    "known": "<i4",
+}
 """Types of the columns that are not little-endian float64."""
 
 
 @dataclass(frozen=True, eq=False)
 class Pool:
     """Columns, scale and names of a pool; the arrays are read-only.
+
+    ``reasons`` are those of known losses, in the order of their numbers.
 
     Not slotted: the digest is computed once, when first asked for.
     """
@@ -46,6 +58,7 @@ class Pool:
     columns: Mapping[str, NDArray[Any]]
     groups: tuple[str, ...]
     items_digest: bytes
+    reasons: tuple[str, ...] = ()
 
     @cached_property
     def digest(self) -> str:
@@ -54,7 +67,8 @@ class Pool:
 
     def header(self) -> dict[str, object]:
         """What the digest is taken over."""
-        return {
+        stated = {"reasons": list(self.reasons)} if self.reasons else {}
+        return stated | {
             "items": self.items,
             "loss": {
                 "kind": self.scale.kind,
@@ -81,6 +95,23 @@ class Pool:
         names = (name for name in self.columns if name.startswith("surrogate."))
         ordered = sorted(names, key=lambda name: int(name.removeprefix("surrogate.")))
         return tuple(self.columns[name] for name in ordered)
+
+    @property
+    def bounds(self) -> Bounds | None:
+        """Bounds of the single losses; None where no item came with any."""
+        if "loss_lower" not in self.columns:
+            return None
+        return Bounds(self.columns["loss_lower"], self.columns["loss_upper"])
+
+    @cached_property
+    def known(self) -> KnownLosses | None:
+        """What a plan states of the bounds."""
+        if self.bounds is None:
+            return None
+        count = np.bincount(self.columns["known"], minlength=len(self.reasons) + 1)[1:]
+        reasons = dict(zip(self.reasons, count.tolist(), strict=True))
+        scale = Interval(self.scale.lower, self.scale.upper)
+        return KnownLosses.of(self.bounds, scale, reasons)
 
     @property
     def classes(self) -> int | None:

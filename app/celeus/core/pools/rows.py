@@ -1,9 +1,10 @@
 """From uploaded rows to columns: what a row must mean before it becomes an item.
 
 A row is `{id, payload?, surrogate? | surrogates?, proxy?, target_probs?, surrogate_probs?,
-prediction?, group?}`. The first good row fixes the shape of the pool: which optional fields its
-items carry and how long the lists are; every later row must have the same. A field that is null
-counts as left out.
+prediction?, group?, known?, loss_lower?, loss_upper?}`. The first good row fixes the shape of the
+pool: which optional fields its items carry and how long the lists are; every later row must have
+the same. Only what is stated of single losses (`known`, `loss_lower`, `loss_upper`) stands in some
+rows and not in others. A field that is null counts as left out.
 
 Rows are checked in batches with array operations; only a batch with a fault is gone through row
 by row, to say which line, which field and which rule.
@@ -20,17 +21,20 @@ from numpy.typing import NDArray
 
 from celeus.core.canonical import canonical_json
 from celeus.core.pools.losses import LossScale
-from celeus.core.pools.pool import dtype_of
+from celeus.core.pools.pool import CHAIN_START, Pool, dtype_of
 from celeus.core.pools.surrogates import from_probabilities
 from celeus.core.pools.validation import (
     MAX_INT,
     MAX_SURROGATES,
     MAX_TEXT,
+    STATED,
     SUM_TOLERANCE,
+    WITHOUT_CLASSES,
     Fault,
     Shape,
     encode_payload,
     row_faults,
+    stated_faults,
 )
 
 Row = dict[str, Any]
@@ -43,13 +47,18 @@ class _Irregular(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Good rows of one batch: parallel lists and columns, in upload order."""
+    """Good rows of one batch: parallel lists and columns, in upload order.
+
+    ``reasons`` are why losses are known, empty texts where they are not; the list is empty, and
+    there are no columns of bounds, where nothing is stated of any loss.
+    """
 
     lines: list[int]
     ids: list[str]
     payloads: list[bytes | None]
     columns: dict[str, NDArray[Any]]
     groups: list[str] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
 
     def records(self) -> Iterable[bytes]:
         """The records the items digest is chained over."""
@@ -65,6 +74,7 @@ class Batch:
             payloads=list(compress(self.payloads, keep)),
             columns={name: column[keep] for name, column in self.columns.items()},
             groups=list(compress(self.groups, keep)),
+            reasons=list(compress(self.reasons, keep)),
         )
 
 
@@ -117,14 +127,44 @@ def _assemble_regular(
     ids = _texts([row["id"] for row in items])
     if len(set(ids)) != len(ids):
         raise _Irregular
+    columns = _columns(items, scale, expected)
+    reasons: list[str] = []
+    if not all(map(STATED.isdisjoint, items)):
+        bounds, reasons = _stated(items, scale, columns)
+        columns |= bounds
     batch = Batch(
         lines=list(lines),
         ids=ids,
         payloads=_payloads(items),
-        columns=_columns(items, scale, expected),
+        columns=columns,
         groups=_texts([row["group"] for row in items]) if expected.group else [],
+        reasons=reasons,
     )
     return Assembled(batch, [], expected)
+
+
+def _stated(
+    rows: Sequence[Row], scale: LossScale, columns: Mapping[str, NDArray[Any]]
+) -> tuple[dict[str, Floats], list[str]]:
+    """Bounds of the rows' losses, and why those that are known are."""
+    lower, upper = np.full(len(rows), scale.lower), np.full(len(rows), scale.upper)
+    reasons = [""] * len(rows)
+    pool = Pool(len(rows), scale, columns, (), CHAIN_START)
+    for at, row in enumerate(rows):
+        if STATED.isdisjoint(row):
+            continue
+        if next(stated_faults(row, scale), None) is not None:
+            raise _Irregular
+        lower[at] = row.get("loss_lower", scale.lower)
+        upper[at] = row.get("loss_upper", scale.upper)
+        if "known" in row:
+            known = row["known"]
+            loss = known.get("loss")
+            if loss is None:
+                loss = pool.loss_of_label(at, known["label"])
+            lower[at] = upper[at] = loss
+            reasons[at] = known["reason"]
+    return {"loss_lower": lower, "loss_upper": upper}, reasons
 
 
 def _assemble_one_by_one(
@@ -155,12 +195,12 @@ def _check_fields(rows: Sequence[Row], shape: Shape, scale: LossScale) -> None:
     if shape.surrogates:
         expected |= {"surrogate" if "surrogate" in rows[0] else "surrogates"}
     for layout in {tuple(row) for row in rows}:
-        if frozenset(layout) - {"payload"} != expected:
+        if frozenset(layout) - {"payload"} - STATED != expected:
             raise _Irregular
     probabilities = shape.target_probs or shape.surrogate_probs
     if (
         shape.surrogates > MAX_SURROGATES
-        or (probabilities and scale.kind == "bounded")
+        or (probabilities and scale.kind in WITHOUT_CLASSES)
         or (shape.surrogate_probs and not shape.target_probs)
         or (shape.target_probs and (shape.classes is None or shape.classes < 2))
         or (shape.prediction and scale.kind != "zero_one")

@@ -6,18 +6,21 @@ Items are split by the distinct values of the target-loss proxy where there are 
 and within each part by the surrogate: by its distinct values when they are few (votes), else into
 bins of equal counts; items with the same surrogate are never separated. Of several surrogate
 columns the bins are those of their mean and, within each, of their spread. Without any surrogate
-the strata are the groups, or one. There are at most 40.
+the strata are the groups, or one. Of a difference of two systems there are fewer bins, cut by the
+chance that the two losses are not the same. Items of other stated bounds are in other strata. There
+are at most 40.
 
 Any grouping is valid, since it looks at no loss; a good one puts items with like residuals
 together.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from celeus.core.interval import Interval
+from celeus.core.pools.bounds import Bounds
 from celeus.core.pools.surrogates import Scores
 
 Floats = NDArray[np.float64]
@@ -28,7 +31,11 @@ MOST_STRATA = 40
 MOST_PROXIES = 8
 MOST_BINS = 20
 SPREAD_BINS = 3
+DIFFERENCE_BINS = 5
+"""Of the surrogate of a difference: few labels are drawn where most answers agree."""
+CHANGE_BINS = 2
 ITEMS_PER_BIN = 25
+NOWHERE = -1
 UNKNOWN = 0.5
 """Stands for a surrogate that is the same for all items: it says nothing, not that losses are 0."""
 
@@ -37,13 +44,16 @@ UNKNOWN = 0.5
 class Strata:
     """Stratum of every item (``code``, shape [N]); per stratum its size and mean surrogate.
 
-    ``base`` is on the unit scale, 0 for the smallest loss and 1 for the largest. No stratum is
-    empty.
+    ``base`` is on the unit scale, 0 for the smallest loss and 1 for the largest; ``lower`` and
+    ``upper`` are where the losses of a stratum lie, on the loss scale. No stratum is empty. Items
+    that are never drawn, since their losses are known, have the code NOWHERE.
     """
 
     code: Codes
     size: Counts
     base: Floats
+    lower: Floats
+    upper: Floats
 
     @property
     def count(self) -> int:
@@ -51,27 +61,75 @@ class Strata:
         return int(self.size.size)
 
 
-def strata_of(scores: Scores, scale: Interval) -> Strata:
-    """Strata for a policy that uses scores. O(N log N)."""
+def strata_of(
+    scores: Scores,
+    scale: Interval,
+    *,
+    by_scores: bool = True,
+    audit: bool = False,
+    most_bins: int = MOST_BINS,
+) -> Strata:
+    """Strata of a session. O(N log N).
+
+    A policy without scores (``by_scores`` false) has one, cut only by bounds that are stated.
+    ``audit`` believes no bounds: known losses are the surrogate of a stratum of their own. Of a
+    difference, of which few labels are drawn, ``most_bins`` of the surrogate are few too.
+    """
+    bounds, items = scores.bounds, scores.surrogate.size
+    most = most_bins if by_scores else 0
+    if bounds is None:
+        return _numbered(*_grouped(scores, scale, most), scale)
+    drawn = ~bounds.known
+    code, unit = np.full(items, NOWHERE, dtype=np.int64), np.zeros(items)
+    if drawn.any():
+        believed = scores if not audit else replace(scores, lower=None, upper=None)
+        code[drawn], unit[drawn] = _grouped(believed.of(drawn), scale, most)
+    if audit:
+        code[~drawn] = code.max() + 1
+        unit[~drawn] = ((bounds.lower - scale.lower) / scale.width)[~drawn]
+    return _numbered(code, unit, scale, None if audit else bounds)
+
+
+def _grouped(scores: Scores, scale: Interval, most_bins: int) -> tuple[Counts, Floats]:
+    """Codes of the items' strata, with gaps, and surrogates on the unit scale.
+
+    No scores are looked at for 0 bins.
+    """
     unit = np.clip((scores.surrogate - scale.lower) / scale.width, 0.0, 1.0)
-    if not np.ptp(unit):
+    parts = _bounded(scores.bounds, unit.size)
+    if not most_bins or not np.ptp(unit):
         unit = np.full(unit.size, UNKNOWN)
+        if not most_bins:
+            return parts, unit
         if scores.proxy is None and scores.columns is None:
-            return _numbered(_groups(scores.group, unit.size), unit)
-    parts = _parts(scores.proxy, unit.size)
+            most = MOST_STRATA // (int(parts.max()) + 1)
+            return parts * MOST_STRATA + _groups(scores.group, unit.size, most), unit
+    values = _parts(scores.proxy, unit.size)
+    both = parts * MOST_PROXIES + values
+    parts = np.unique(both, return_inverse=True)[1]
     share = MOST_STRATA // (int(parts.max()) + 1)
+    if not share:
+        parts, share = _bounded(scores.bounds, unit.size), MOST_STRATA // MOST_PROXIES
     code = np.zeros(unit.size, dtype=np.int64)
     for part in range(int(parts.max()) + 1):
         mask = parts == part
-        code[mask] = part * MOST_STRATA + _bins(unit[mask], min(MOST_BINS, share))
-    if scores.columns is not None and scores.columns.shape[1] > 1:
-        code = _by_spread(code, scores.columns.std(axis=1) / scale.width)
-    return _numbered(code, unit)
+        code[mask] = part * MOST_STRATA + _bins(unit[mask], min(most_bins, share))
+    if scores.change is not None:
+        code = _by_spread(code, scores.change, CHANGE_BINS)
+    elif scores.columns is not None and scores.columns.shape[1] > 1:
+        code = _by_spread(code, scores.columns.std(axis=1) / scale.width, SPREAD_BINS)
+    return code, unit
 
 
-def one_stratum(items: int) -> Strata:
-    """All items together, with nothing known of them."""
-    return _numbered(np.zeros(items, dtype=np.int64), np.full(items, UNKNOWN))
+def _bounded(bounds: Bounds | None, items: int) -> Counts:
+    """Parts by stated bounds: the distinct ones where they are few, else by their middles."""
+    if bounds is None:
+        return np.zeros(items, dtype=np.int64)
+    ends = np.stack((bounds.lower, bounds.upper), axis=1)
+    distinct, part = np.unique(ends, axis=0, return_inverse=True)
+    if len(distinct) > MOST_PROXIES:
+        return _bins(ends.mean(axis=1), MOST_PROXIES)
+    return np.asarray(part, dtype=np.int64).ravel()
 
 
 def _parts(proxy: Floats | None, items: int) -> Counts:
@@ -94,10 +152,10 @@ def _bins(value: Floats, most: int) -> Counts:
     return np.asarray(code, dtype=np.int64)
 
 
-def _by_spread(code: Counts, spread: Floats) -> Counts:
+def _by_spread(code: Counts, spread: Floats, most: int) -> Counts:
     """Each bin of the mean cut by the spread of the columns, as far as 40 strata allow."""
     present, code = np.unique(code, return_inverse=True)
-    parts = min(SPREAD_BINS, MOST_STRATA // present.size)
+    parts = min(most, MOST_STRATA // present.size)
     if parts < 2:
         return np.asarray(code, dtype=np.int64)
     finer = np.empty(code.size, dtype=np.int64)
@@ -107,21 +165,26 @@ def _by_spread(code: Counts, spread: Floats) -> Counts:
     return finer
 
 
-def _groups(group: NDArray[np.int32] | None, items: int) -> Counts:
+def _groups(group: NDArray[np.int32] | None, items: int, most: int) -> Counts:
     """The largest groups, and one stratum for the items of all others."""
     if group is None:
         return np.zeros(items, dtype=np.int64)
     _, code, size = np.unique(group, return_inverse=True, return_counts=True)
     rank = np.empty(size.size, dtype=np.int64)
     rank[np.argsort(-size, kind="stable")] = np.arange(size.size)
-    return np.asarray(np.minimum(rank[code], MOST_STRATA - 1), dtype=np.int64)
+    return np.asarray(np.minimum(rank[code], most - 1), dtype=np.int64)
 
 
-def _numbered(code: Counts, unit: Floats) -> Strata:
-    _, dense = np.unique(code, return_inverse=True)
+def _numbered(code: Counts, unit: Floats, scale: Interval, bounds: Bounds | None = None) -> Strata:
+    drawn = code != NOWHERE
+    _, dense = np.unique(code[drawn], return_inverse=True)
     size = np.bincount(dense)
-    return Strata(
-        code=dense.astype(np.int16),
-        size=size.astype(np.int64),
-        base=np.bincount(dense, weights=unit) / size,
-    )
+    numbers = np.full(code.size, NOWHERE, dtype=np.int16)
+    numbers[drawn] = dense
+    lower, upper = np.full(size.size, scale.lower), np.full(size.size, scale.upper)
+    if bounds is not None:
+        lower, upper = upper, lower
+        np.minimum.at(lower, dense, bounds.lower[drawn])
+        np.maximum.at(upper, dense, bounds.upper[drawn])
+    base = np.bincount(dense, weights=unit[drawn]) / size
+    return Strata(numbers, size.astype(np.int64), base, lower, upper)

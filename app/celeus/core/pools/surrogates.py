@@ -22,6 +22,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from celeus.core.pools.bounds import Bounds
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import Pool
 from celeus.errors import InvalidValue
@@ -51,7 +52,9 @@ class Scores:
 
     ``surrogate`` lies in [L, U], ``weight`` is never negative; ``proxy`` is the target-loss proxy
     where there is one. ``columns`` (shape [N, M]) are the surrogate scores one by one where there
-    are several, and ``group`` the code of every item's group.
+    are several, and ``group`` the code of every item's group. ``lower`` and ``upper`` are bounds of
+    the single losses where any are stated: known losses have both the same. ``change`` is the
+    chance that the two systems of a difference do not have the same loss, where surrogates say so.
     """
 
     surrogate: Floats
@@ -59,12 +62,26 @@ class Scores:
     proxy: Floats | None = None
     columns: Floats | None = None
     group: NDArray[np.int32] | None = None
+    lower: Floats | None = None
+    upper: Floats | None = None
+    change: Floats | None = None
 
     @property
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The arrays there are, by name: ``Scores(**arrays)`` makes the same scores."""
         arrays = {one.name: getattr(self, one.name) for one in fields(self)}
         return {name: array for name, array in arrays.items() if array is not None}
+
+    @property
+    def bounds(self) -> Bounds | None:
+        """Bounds of the single losses; None where none are stated."""
+        if self.lower is None or self.upper is None:
+            return None
+        return Bounds(self.lower, self.upper)
+
+    def of(self, items: NDArray[Any]) -> "Scores":
+        """The scores of some items, by their places or by a mask."""
+        return Scores(**{name: array[items] for name, array in self.arrays.items()})
 
 
 def scores(pool: Pool, strategy: Strategy | None = None) -> Scores:
@@ -80,6 +97,9 @@ def scores(pool: Pool, strategy: Strategy | None = None) -> Scores:
         result,
         columns=np.stack(pool.surrogates, axis=1) if several else None,
         group=pool.columns.get("group"),
+        lower=pool.columns.get("loss_lower"),
+        upper=pool.columns.get("loss_upper"),
+        change=pool.columns.get("change"),
     )
 
 

@@ -25,6 +25,8 @@ MAX_PAYLOAD_DEPTH = 100
 MAX_PAYLOAD_VALUES = 100_000
 """Members and elements, all levels together; each takes its readers some fifty bytes."""
 MAX_SURROGATES = 64
+WITHOUT_CLASSES = frozenset({"bounded", "difference"})
+"""Kinds of loss that do not follow from a true class."""
 MAX_INT = 2**31 - 1
 SUM_TOLERANCE = 1e-3
 """How far probabilities may be from summing to 1: what models print is rounded. They are divided
@@ -41,8 +43,13 @@ FIELDS = frozenset(
         "surrogate_probs",
         "prediction",
         "group",
+        "known",
+        "loss_lower",
+        "loss_upper",
     }
 )
+STATED = frozenset({"known", "loss_lower", "loss_upper"})
+"""Fields that only the items have of whose losses something is stated."""
 TEXT_RULE = f"a string of 1 to {MAX_TEXT} characters without U+0000"
 PAYLOAD_RULE = (
     f"a string or JSON object of finite numbers, at most {MAX_PAYLOAD_BYTES} bytes with every"
@@ -148,6 +155,7 @@ def row_faults(row: object, scale: LossScale, shape: Shape | None) -> list[Viola
         violations.append(("group", TEXT_RULE, row["group"]))
     violations += _score_faults(row, scale)
     violations += _probability_faults(row, scale)
+    violations += stated_faults(row, scale)
     return violations or list(_shape_faults(Shape.of_row(row), shape, row))
 
 
@@ -266,12 +274,68 @@ def _score_faults(row: dict[str, Any], scale: LossScale) -> Iterator[Violation]:
                 yield f"surrogates[{position}]", rule, value
 
 
+def stated_faults(row: dict[str, Any], scale: LossScale) -> Iterator[Violation]:
+    """What is wrong with the loss or the bounds that a row states."""
+    for name in ("loss_lower", "loss_upper"):
+        if name not in row:
+            continue
+        if scale.kind == "zero_one":
+            yield name, "left out: a zero_one loss has no bounds but 0 and 1", row[name]
+        elif "known" in row:
+            yield name, "left out where the loss is known", row[name]
+        elif not _is_number(row[name], scale.lower, scale.upper):
+            yield name, f"a number from {scale.lower:g} to {scale.upper:g}", row[name]
+        elif name == "loss_upper" and _is_number(row.get("loss_lower", scale.lower), row[name]):
+            rule = "above loss_lower; a loss that is known goes into `known`, with its reason"
+            yield name, rule, row[name]
+    if row.get("loss_lower") == scale.upper and "loss_upper" not in row:
+        yield "loss_lower", "below the upper end of the scale", row["loss_lower"]
+    if "known" in row:
+        yield from _known_faults(row["known"], row, scale)
+
+
+def _known_faults(known: object, row: dict[str, Any], scale: LossScale) -> Iterator[Violation]:
+    if not isinstance(known, dict) or not set(known) <= {"loss", "label", "reason"}:
+        yield "known", "an object of `reason` and either `loss` or `label`", known
+        return
+    if not is_text(known.get("reason")) or not known["reason"].strip():
+        rule = f"why the loss is known: {TEXT_RULE}, not blank"
+        yield "known.reason", rule, known.get("reason")
+    if ("loss" in known) == ("label" in known):
+        yield "known", "an object of `reason` and either `loss` or `label`", known
+    elif "loss" in known:
+        whole = scale.kind == "zero_one"
+        within = _is_number(known["loss"], scale.lower, scale.upper)
+        if not within or (whole and known["loss"] not in {0, 1}):
+            rule = f"a number from {scale.lower:g} to {scale.upper:g}"
+            yield "known.loss", "exactly 0 or 1" if whole else rule, known["loss"]
+    elif not _follows(row, scale):
+        rule = "left out, with `loss` in its place: no loss of this item follows from a label"
+        yield "known.label", rule, known["label"]
+    else:
+        target = row.get("target_probs")
+        last = len(target) - 1 if isinstance(target, list) else MAX_INT
+        if type(known["label"]) is not int or not 0 <= known["label"] <= last:
+            yield "known.label", f"a whole number from 0 to {last}", known["label"]
+
+
+def _follows(row: dict[str, Any], scale: LossScale) -> bool:
+    """A loss of the row follows from its true class."""
+    if scale.kind == "cross_entropy":
+        return "target_probs" in row
+    return scale.kind == "zero_one" and ("target_probs" in row or "prediction" in row)
+
+
 def _probability_faults(row: dict[str, Any], scale: LossScale) -> Iterator[Violation]:
     for name in ("target_probs", "surrogate_probs"):
         if name not in row:
             continue
-        if scale.kind == "bounded":
-            yield name, "left out: a bounded loss does not follow from probabilities", row[name]
+        if scale.kind in WITHOUT_CLASSES:
+            yield (
+                name,
+                f"left out: a {scale.kind} loss does not follow from probabilities",
+                row[name],
+            )
         else:
             yield from _distribution_faults(name, row[name])
     target, surrogate = row.get("target_probs"), row.get("surrogate_probs")
@@ -327,6 +391,6 @@ def _count_rule(count: int) -> str:
     return "given, as in the items before" if count == 1 else f"{count} numbers, as before"
 
 
-def _is_number(value: object, lower: float, upper: float) -> bool:
+def _is_number(value: object, lower: float, upper: float = math.inf) -> bool:
     # bool is a subclass of int; NaN fails both comparisons; a huge int compares exactly.
     return type(value) in {int, float} and lower <= value <= upper  # type: ignore[operator]

@@ -7,9 +7,12 @@ loss, m the surrogate that its signal used, n items left before the draw, q its 
 
     line   a + b x through the points (x, l), each weighted by 1 / (n q), ridge towards a = 0, b = 1
     g_k    the line at x_k, cut to [0.005, 0.995]
-    m_k    (16 g_k + sum of l in k) / (16 + c_k)               surrogate of every item left in k
+    m_k    (16 g_k + sum of l in k) / (16 + c_k)               surrogate of every item left in k,
+           within the bounds stated of its losses
     f      (10 + sum of (l - m)^2) / (10 + sum of m (1 - m))
     v_k    (40 f m_k (1 - m_k) + sum of (l - m)^2 in k) / (40 + c_k)     residual second moment
+
+Where a prior second moment e is given, it stands for m (1 - m) in both, and 40 e for 10.
 
 Both are functions of the folded past, so a signal keeps the pool risk as its mean whatever they
 say; how well they fit decides only how fast the interval narrows. Unjudgeable rounds are not here.
@@ -69,9 +72,16 @@ class Line:
 
 @dataclass(slots=True)
 class Calibration:
-    """What the folded labels say of every stratum; ``base`` holds x_k."""
+    """What the folded labels say of every stratum; ``base`` holds x_k.
+
+    ``lower`` and ``upper`` are where the losses of a stratum lie, ``prior`` is the second moment of
+    residuals that is expected before any label, where not that of losses at the ends of the scale.
+    """
 
     base: Floats
+    lower: Floats
+    upper: Floats
+    prior: float | None = None
     line: Line = field(default_factory=Line)
     labels: Floats = field(init=False)
     losses: Floats = field(init=False)
@@ -94,7 +104,7 @@ class Calibration:
         self.losses[stratum] += loss
         self.squares[stratum] += square
         self.all_squares += square
-        self.all_spread += surrogate * (1.0 - surrogate)
+        self.all_spread += surrogate * (1.0 - surrogate) if self.prior is None else self.prior
         self.fit = self._fitted()
 
     def _fitted(self) -> Fit:
@@ -102,8 +112,11 @@ class Calibration:
         np.maximum(line, LEAST_SURROGATE, out=line)
         np.minimum(line, 1.0 - LEAST_SURROGATE, out=line)
         mean = (LINE_LABELS * line + self.losses) / (LINE_LABELS + self.labels)
+        mean = np.minimum(np.maximum(mean, self.lower), self.upper)
         inner = np.minimum(np.maximum(mean, LEAST_MEAN), 1.0 - LEAST_MEAN)
-        factor = (self.all_squares + PRIOR_SPREAD) / (self.all_spread + PRIOR_SPREAD)
-        prior = SPREAD_LABELS * factor * inner * (1.0 - inner)
+        weight = PRIOR_SPREAD if self.prior is None else SPREAD_LABELS * self.prior
+        factor = (self.all_squares + weight) / (self.all_spread + weight)
+        expected = inner * (1.0 - inner) if self.prior is None else self.prior
+        prior = SPREAD_LABELS * factor * expected
         moment = np.maximum((prior + self.squares) / (SPREAD_LABELS + self.labels), LEAST_MOMENT)
         return Fit(mean, moment)

@@ -15,12 +15,14 @@ from celeus.core.ledger import Draw
 from celeus.core.plans.plan import Plan
 from celeus.core.pools.strata import Strata
 from celeus.core.sampling.calibration import Calibration
-from celeus.core.sampling.proposals import MixtureProposal
+from celeus.core.sampling.proposals import KNOWN, MixtureProposal
 from celeus.core.sampling.sums import RunningSum
 
 Floats = NDArray[np.float64]
 
 LEAST_MOMENT = 0.001
+DIFFERENCE_MOMENT = 0.05
+"""Second moment of a difference on the unit scale while it is not known which answers are equal."""
 
 
 class Predictor(Protocol):
@@ -63,9 +65,10 @@ class FixedPredictor:
         self._surrogate = surrogate
         self._proposal = proposal
         self._rounds = 0
-        self._left = RunningSum.of(surrogate)
+        left = surrogate[proposal.drawn_in != KNOWN]
+        self._left = RunningSum.of(left)
         self._extremes = Extremes(
-            plan.items, plan.lower, plan.upper, float(surrogate.min()), float(surrogate.max())
+            plan.items, plan.lower, plan.upper, float(left.min()), float(left.max())
         )
 
     @property
@@ -94,7 +97,7 @@ class FixedPredictor:
             q = self._proposal.probabilities(draw.round)
             mask = q > 0.0
             return exact_range(plug_in, self._surrogate[mask], q[mask], self._extremes)
-        items_left = self._plan.items - self._rounds
+        items_left = self._plan.drawable - self._rounds
         return floor_range(plug_in, items_left, policy.beta, self._extremes)
 
     def variance(self, draw: Draw) -> float:
@@ -134,7 +137,12 @@ class CalibratedPredictor:
         self._width = plan.scale.width
         self._strata = strata
         self._left: Floats = strata.size.astype(np.float64)
-        self._calibration = Calibration(strata.base)
+        lower, upper = (
+            (ends - plan.lower) / plan.scale.width for ends in (strata.lower, strata.upper)
+        )
+        # Of most items the two systems of a difference answer the same, if nothing else is said.
+        prior = DIFFERENCE_MOMENT if plan.difference and plan.known is None else None
+        self._calibration = Calibration(strata.base, lower, upper, prior)
         self._fit = self._calibration.fit
         self._fits = History(self._fit)
         # An exact range does not use the extreme surrogates.
@@ -167,11 +175,11 @@ class CalibratedPredictor:
     def signal_range(self, draw: Draw, plug_in: float) -> Range:
         """The exact range over strata with items left."""
         surrogate = self._lower + self._width * self._fit.mean
-        q = _strata_q(draw)
+        q, ends = _strata_q(draw), (self._strata.lower, self._strata.upper)
         mask = self._left > 0.0
         if not mask.all():
-            surrogate, q = surrogate[mask], q[mask]
-        return exact_range(plug_in, surrogate, q, self._extremes)
+            surrogate, q, ends = surrogate[mask], q[mask], (ends[0][mask], ends[1][mask])
+        return exact_range(plug_in, surrogate, q, self._extremes, ends)
 
     def variance(self, draw: Draw) -> float:
         """The sum over strata of rem_k max(v_k, 0.001) / (N^2 q_k)."""

@@ -25,7 +25,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from celeus.core.pools.strata import Strata
+from celeus.core.pools.strata import NOWHERE, Strata
 from celeus.core.randomness import uniforms
 from celeus.core.sampling.sums import RunningSum
 
@@ -34,6 +34,8 @@ Items = NDArray[np.int32]
 
 
 LOST_DIGITS = 1e-9
+KNOWN = -1
+"""Stands for a round: the loss of this item is known, and it is never drawn."""
 
 
 class ProposedDraw(NamedTuple):
@@ -47,7 +49,8 @@ class ProposedDraw(NamedTuple):
 class Proposal(Protocol):
     """The distribution of the next draw, from scores and draws, and of losses the moments alone.
 
-    ``drawn_in`` holds the round of every item drawn, 0 for those left; shape [N].
+    ``drawn_in`` holds the round of every item drawn, 0 for those left and KNOWN for those that are
+    never drawn; shape [N].
     """
 
     drawn_in: Items
@@ -106,10 +109,15 @@ class MixtureProposal:
         "weight",
     )
 
-    def __init__(self, weight: Floats, orders: Orders, beta: float) -> None:
+    def __init__(
+        self, weight: Floats, orders: Orders, beta: float, known: NDArray[np.bool_] | None = None
+    ) -> None:
+        """``known`` are items that are never drawn, with no weight."""
         self.weight = weight
-        self.left = int(weight.size)
         self.drawn_in: Items = np.zeros(weight.size, dtype=np.int32)
+        if known is not None:
+            self.drawn_in[known] = KNOWN
+        self.left = int((self.drawn_in == 0).sum())
         self._orders = orders
         self._beta = beta
         self._sum_up()
@@ -189,11 +197,13 @@ class StratifiedProposal:
         self._strata = strata
         self._beta = beta
         shuffled = np.argsort(uniforms(seed, "uniform", strata.code.size), kind="stable")
+        shuffled = shuffled[strata.code[shuffled] != NOWHERE]
         grouped = np.argsort(strata.code[shuffled], kind="stable")
         self._order: Items = shuffled[grouped].astype(np.int32)
         self._walked = [int(end) for end in np.cumsum(strata.size) - strata.size]
         self._left: Floats = strata.size.astype(np.float64)
         self.drawn_in: Items = np.zeros(strata.code.size, dtype=np.int32)
+        self.drawn_in[strata.code == NOWHERE] = KNOWN
 
     def choose(self, coin: float, residual_moments: Floats) -> ProposedDraw:
         """The next item of the stratum that the coin falls on. Takes nothing."""

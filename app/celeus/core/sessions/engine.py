@@ -11,9 +11,10 @@ from celeus.core.eprocess.pool_target import LatticeSequence
 from celeus.core.eprocess.population_target import PairSequence
 from celeus.core.eprocess.published import CellSequence
 from celeus.core.plans.plan import Plan
-from celeus.core.pools.strata import Strata, one_stratum, strata_of
+from celeus.core.pools.bounds import Bounds
+from celeus.core.pools.strata import DIFFERENCE_BINS, MOST_BINS, Strata, strata_of
 from celeus.core.pools.surrogates import Scores
-from celeus.core.sampling.predictors import CalibratedPredictor, FixedPredictor
+from celeus.core.sampling.predictors import CalibratedPredictor, FixedPredictor, Predictor
 from celeus.core.sampling.proposals import (
     MixtureProposal,
     Proposal,
@@ -43,11 +44,12 @@ class PublishedEngine:
     plan: Plan
     proposal: MixtureProposal
     surrogate: Floats
+    bounds: Bounds | None = None
 
     def fold(self) -> Fold:
         """The fold before its first round."""
         predictor = FixedPredictor(self.plan, self.surrogate, self.proposal)
-        return Fold(predictor, confidence_sequence_of(self.plan, predictor.surrogates_left))
+        return first_fold(self.plan, predictor, self.bounds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,31 +59,50 @@ class StratifiedEngine:
     plan: Plan
     proposal: StratifiedProposal
     strata: Strata
+    bounds: Bounds | None = None
 
     def fold(self) -> Fold:
         """The fold before its first round."""
-        predictor = CalibratedPredictor(self.plan, self.strata)
-        return Fold(predictor, confidence_sequence_of(self.plan, predictor.surrogates_left))
+        return first_fold(self.plan, CalibratedPredictor(self.plan, self.strata), self.bounds)
 
 
-def confidence_sequence_of(plan: Plan, surrogates: float) -> ConfidenceSequence:
-    """The plan's confidence sequence before round 1; ``surrogates`` is the sum over the pool."""
-    start = surrogates / plan.items
-    if not plan.policy.has_goal:
-        return CellSequence(plan, start)
-    return PairSequence(plan, start) if plan.bound.kind == "pairs" else LatticeSequence(plan, start)
+def first_fold(plan: Plan, predictor: Predictor, bounds: Bounds | None = None) -> Fold:
+    """The fold of ``plan`` before round 1."""
+
+    def confidence_sequence(start: float) -> ConfidenceSequence:
+        if not plan.policy.has_goal:
+            return CellSequence(plan, start)
+        pairs = plan.bound.kind == "pairs"
+        return PairSequence(plan, start) if pairs else LatticeSequence(plan, start)
+
+    return Fold.before(plan, predictor, confidence_sequence, bounds)
+
+
+def strata_for(plan: Plan, scores: Scores) -> Strata:
+    """The strata of a session whose policy has any. O(N log N)."""
+    return strata_of(
+        scores,
+        plan.scale,
+        by_scores=plan.policy.uses_scores,
+        audit=plan.audit,
+        most_bins=DIFFERENCE_BINS if plan.difference else MOST_BINS,
+    )
 
 
 def engine_of(plan: Plan, scores: Scores, seed: bytes) -> Engine:
     """The engine of ``plan`` before the first draw. O(N log N)."""
-    policy = plan.policy
+    policy, bounds = plan.policy, None if plan.audit else scores.bounds
     if policy.has_goal:
-        strata = strata_of(scores, plan.scale) if policy.uses_scores else one_stratum(plan.items)
-        return StratifiedEngine(plan, StratifiedProposal(strata, seed, policy.beta), strata)
+        strata = strata_for(plan, scores)
+        return StratifiedEngine(plan, StratifiedProposal(strata, seed, policy.beta), strata, bounds)
     surrogate, weight = scores.surrogate, scores.weight
     if not policy.uses_scores:
         surrogate = np.full(plan.items, plan.lower)
         weight = np.zeros(plan.items)
-    return PublishedEngine(
-        plan, MixtureProposal(weight, draw_orders(weight, seed), policy.beta), surrogate
-    )
+    known = None
+    if bounds is not None:
+        known = bounds.known
+        weight = np.where(known, 0.0, weight)
+        surrogate = np.clip(surrogate, bounds.lower, bounds.upper)
+    proposal = MixtureProposal(weight, draw_orders(weight, seed), policy.beta, known)
+    return PublishedEngine(plan, proposal, surrogate, bounds)

@@ -15,9 +15,9 @@ bets on the two signals and keeps the interval.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from celeus.core.eprocess.base import BettingRound, CompletionSignal, ConfidenceSequence
 from celeus.core.eprocess.signals import Range, check, signal
@@ -25,8 +25,10 @@ from celeus.core.history import History
 from celeus.core.interval import Interval
 from celeus.core.ledger import Draw
 from celeus.core.plans.plan import Plan
-from celeus.core.plans.stopping import Decisions, rounding, undecided
+from celeus.core.plans.stopping import Decisions, Verdict, rounding, undecided
+from celeus.core.pools.bounds import Bounds
 from celeus.core.sampling.predictors import Predictor
+from celeus.core.sampling.remainder import Remainder
 from celeus.core.sampling.sums import RunningSum
 from celeus.core.sessions.points import Point, Points
 
@@ -45,22 +47,61 @@ class RoundOutcome(NamedTuple):
     basis: int
 
 
+class Sums(NamedTuple):
+    """The sums of losses of the two completions, and the bounds' share of what is left."""
+
+    least: float
+    largest: float
+    rise: float
+    drop: float
+
+
 @dataclass(slots=True)
 class Fold:
     """The folded prefix of a session: everything the interval depends on.
 
-    ``least`` and ``largest`` are the sums of losses of the two completions; they lose no digits,
-    since on a scale far from 0 many small errors would move the logical limits. ``observed`` holds
-    the two as they were. ``decisions`` are those after the last folded round.
+    ``least`` and ``largest`` are the sums of losses of the two completions, known ones included;
+    they lose no digits, since on a scale far from 0 many small errors would move the logical
+    limits. ``remainder`` is what the others may sum to. ``past`` holds how all of them were.
+    ``decisions`` and ``verdict`` are those after the last folded round.
     """
 
     predictor: Predictor
     confidence_sequence: ConfidenceSequence
-    least: RunningSum = field(default_factory=lambda: RunningSum(0.0))
-    largest: RunningSum = field(default_factory=lambda: RunningSum(0.0))
-    observed: History[tuple[float, float]] = field(default_factory=lambda: History((0.0, 0.0)))
+    remainder: Remainder
+    least: RunningSum
+    largest: RunningSum
+    past: History[Sums]
     points: Points = field(default_factory=Points)
     decisions: Decisions = ()
+    verdict: Verdict | None = None
+
+    @classmethod
+    def before(
+        cls,
+        plan: Plan,
+        predictor: Predictor,
+        sequence_of: Callable[[float], ConfidenceSequence],
+        bounds: Bounds | None,
+    ) -> Self:
+        """The fold before its first round; ``sequence_of`` takes the plug-in part then."""
+        known = 0.0 if plan.believed is None else plan.believed.total
+        remainder = Remainder.of(plan.scale, plan.drawable, bounds)
+        confidence_sequence = sequence_of((known + predictor.surrogates_left) / plan.items)
+        sums = Sums(known, known, remainder.rise.value, remainder.drop.value)
+        one, other = RunningSum(known), RunningSum(known)
+        fold = cls(predictor, confidence_sequence, remainder, one, other, History(sums))
+        fold.verdict = None if plan.decide is None else Verdict(plan.decide)
+        if plan.believed is not None:
+            confidence_sequence.narrow(fold.limits(plan.items), last=False)
+        return fold
+
+    def limits(self, items: int) -> Interval:
+        """Where the risk of the pool of ``items`` must lie, given the losses seen."""
+        return Interval(
+            (self.least.value + self.remainder.lower) / items,
+            (self.largest.value + self.remainder.upper) / items,
+        )
 
     @property
     def rounds(self) -> int:
@@ -94,19 +135,18 @@ def fold_round(plan: Plan, fold: Fold, outcome: RoundOutcome) -> Fold:
     draw = outcome.draw
     round_ = fold.rounds + 1
     betting_round = _betting_round(
-        plan, fold, outcome, last=round_ >= min(plan.items, outcome.budget)
+        plan, fold, outcome, last=round_ >= min(plan.drawable, outcome.budget)
     )
     fold.confidence_sequence.update(betting_round)
     fold.predictor.record(draw, outcome.loss)
     fold.least.add(betting_round.plus.loss)
     fold.largest.add(betting_round.minus.loss)
-    fold.observed.append((fold.least.value, fold.largest.value))
-    items_left = plan.items - round_
-    limits = Interval(
-        (fold.least.value + items_left * plan.lower) / plan.items,
-        (fold.largest.value + items_left * plan.upper) / plan.items,
+    remainder = fold.remainder
+    remainder.take(draw.item)
+    fold.past.append(
+        Sums(fold.least.value, fold.largest.value, remainder.rise.value, remainder.drop.value)
     )
-    fold.confidence_sequence.narrow(limits, last=betting_round.last)
+    fold.confidence_sequence.narrow(fold.limits(plan.items), last=betting_round.last)
     variance = None if math.isnan(betting_round.variance) else betting_round.variance
     fold.points.append(
         Point(
@@ -119,9 +159,11 @@ def fold_round(plan: Plan, fold: Fold, outcome: RoundOutcome) -> Fold:
             betting_round.minus,
         )
     )
-    if plan.questions:
+    if plan.asks:
         slack, decisions = rounding(plan.scale), fold.decisions or undecided(plan.questions)
         fold.decisions = tuple(one.after(round_, fold.interval, slack) for one in decisions)
+        if fold.verdict is not None:
+            fold.verdict = fold.verdict.after(round_, fold.interval, slack)
     return fold
 
 
@@ -131,7 +173,8 @@ def _betting_round(plan: Plan, fold: Fold, outcome: RoundOutcome, *, last: bool)
     predictor.recall(basis)
     surrogate, surrogates_left = predictor.surrogate(draw), predictor.surrogates_left
     sides: list[CompletionSignal] = []
-    for observed, fill in ((fold.least, plan.lower), (fold.largest, plan.upper)):
+    own = fold.remainder.limits(draw.item)
+    for observed, fill in ((fold.least, own.lower), (fold.largest, own.upper)):
         plug_in = (observed.value + surrogates_left) / plan.items
         loss = fill if outcome.loss is None else outcome.loss
         if sides and plug_in == sides[0].plug_in:
@@ -162,13 +205,15 @@ def _reach(
 ) -> tuple[Range, Range]:
     """The ranges of both signals with the rounds after ``basis`` at their worst."""
     plus, minus = (side.signal_range for side in sides)
-    least, largest = fold.observed.after(basis)
+    then, remainder = fold.past.after(basis), fold.remainder
     out = fold.rounds - basis
     if not out or plan.policy.range == "global":
         # No loss moves a global range.
         return plus, minus
-    lower = (least + out * plan.lower - fold.least.value) / plan.items
-    upper = (largest + out * plan.upper - fold.largest.value) / plan.items
+    worst = out * plan.lower + (then.rise - remainder.rise.value)
+    best = out * plan.upper + (then.drop - remainder.drop.value)
+    lower = (then.least + worst - fold.least.value) / plan.items
+    upper = (then.largest + best - fold.largest.value) / plan.items
     return (
         Range(plus.lower + lower, plus.upper + lower),
         Range(minus.lower + upper, minus.upper + upper),

@@ -25,6 +25,7 @@ from celeus.core.plans.stopping import (
     Question,
     StoppingRule,
     StopReason,
+    Verdict,
     all_decided,
     undecided,
 )
@@ -66,9 +67,11 @@ class State:
     """A session after ``sequence`` events.
 
     ``changes`` of them altered its stopping rule, ``corrections`` a judgement.
+
+    ``drawable`` is how many items may be drawn: all but those whose losses are known.
     """
 
-    items: int
+    drawable: int
     scale: Interval
     coins: Coins
     engine: Engine
@@ -139,17 +142,22 @@ class State:
         return self.fold.decisions or undecided(self.questions)
 
     @property
+    def verdict(self) -> Verdict | None:
+        """The verdict on a difference; None where none is asked for."""
+        return self.fold.verdict
+
+    @property
     def stop_reason(self) -> StopReason | None:
         """Why the session stops, or None to go on."""
-        decided = all_decided(self.fold.decisions)
-        return self.stopping.reason(self.interval, self.folded, self.items, decided=decided)
+        decided = all_decided(self.fold.decisions, self.verdict)
+        return self.stopping.reason(self.interval, self.folded, self.drawable, decided=decided)
 
 
 def begin(plan: Plan, scores: Scores, seed: bytes) -> State:
     """The state of a session before its first draw. O(N log N), once."""
     parts = engine_of(plan, scores, seed)
     return State(
-        items=plan.items,
+        drawable=plan.drawable,
         scale=plan.scale,
         coins=Coins(seed),
         engine=parts,
@@ -161,7 +169,7 @@ def begin(plan: Plan, scores: Scores, seed: bytes) -> State:
 
 def can_draw(plan: Plan, state: State) -> bool:
     """Pool and budget leave something to draw."""
-    return state.drawn < min(plan.items, state.stopping.budget)
+    return state.drawn < min(plan.drawable, state.stopping.budget)
 
 
 def propose(plan: Plan, state: State) -> Draw:

@@ -18,7 +18,7 @@ from celeus.core.pools.pool import dtype_of
 from celeus.errors import InvalidValue
 
 MOST_ARRAYS = 10_000
-NAMES = ("groups", "items_digest", "digest")
+NAMES = ("groups", "items_digest", "digest", "reasons")
 """Arrays that are not columns."""
 ENCRYPTED = 1
 BEFORE_HEADER = 10
@@ -47,7 +47,11 @@ def read_archive(file: IO[bytes]) -> Evidence:
         items_digest = bytes.fromhex(str(digest))
     except ValueError as error:
         raise _refused("items_digest is no hexadecimal number") from error
-    return Evidence(columns, tuple(str(name) for name in groups), items_digest)
+    reasons = arrays.get("reasons", np.empty(0, dtype=np.str_))
+    if reasons.ndim != 1:
+        raise _refused("reasons is no list")
+    names = [tuple(str(name) for name in one) for one in (groups, reasons)]
+    return Evidence(columns, names[0], items_digest, names[1])
 
 
 def _arrays(archive: zipfile.ZipFile) -> Mapping[str, NDArray[Any]]:

@@ -112,7 +112,7 @@ async def _judgements(
     rows = (await db.execute(_JUDGEMENTS, params)).scalar_one_or_none()
     rounds = np.frombuffer(rows or b"", dtype=_ROUND)
     return JudgedRounds(
-        items=plan.items,
+        items=plan.drawable,
         folded=folded,
         round=rounds["round"].astype(np.int64),
         item=rounds["item"].astype(np.int64),

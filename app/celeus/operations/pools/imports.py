@@ -4,7 +4,7 @@ Items go in by COPY, their numbers as chunks of columns.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -22,7 +22,7 @@ from celeus.core.pools.rows import Batch, assemble, encode_groups
 from celeus.core.pools.validation import MAX_INT, Fault, Shape
 from celeus.errors import BadRows, InvalidValue, PoolTooLarge
 from celeus.operations.pools.columns import CHUNK_BYTES, raw_connection, write_chunks
-from celeus.operations.pools.record import PoolRecord
+from celeus.operations.pools.record import PoolRecord, Stated
 from celeus.operations.runtime.concurrency import paused_collections
 from celeus.operations.runtime.context import Context
 from celeus.store.tables import items, pools
@@ -32,6 +32,7 @@ FAULTS_TOLD = 100
 MAX_GROUPS = 1_000
 MAX_GROUP_BYTES = 96 << 10
 """Of a pool's group names as JSON, which every answer about the pool and its certificates hold."""
+MAX_REASONS = 100
 
 MOST_BYTES = 4 << 30
 """Bytes of a pool's columns: a worker that serves it holds them all in memory."""
@@ -69,7 +70,10 @@ class ImportOptions:
 
 @dataclass(slots=True)
 class Growth:
-    """A pool while rows are added: its size so far, and the faults of its rows."""
+    """A pool while rows are added: its size so far, and the faults of its rows.
+
+    ``unstated`` items are written without columns of bounds, which came with a later one.
+    """
 
     project_id: UUID
     pool_id: UUID
@@ -78,6 +82,7 @@ class Growth:
     items_digest: bytes
     shape: Shape | None
     groups: dict[str, int]
+    stated: Stated = field(default_factory=Stated)
     columns: list[str] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     faulty: int = 0
@@ -85,6 +90,7 @@ class Growth:
     most_faulty: int = MOST_FAULTY
     waiting: dict[str, list[NDArray[Any]]] = field(default_factory=dict)
     waiting_from: int = 0
+    unstated: int = 0
 
     def blame(self, faults: list[Fault]) -> None:
         """Count faulty lines and keep the first faults for the answer."""
@@ -108,6 +114,7 @@ async def import_rows(
         items_digest=record.items_digest,
         shape=Shape.of_columns(record.columns, record.classes) if record.items else None,
         groups={name: code for code, name in enumerate(record.groups)},
+        stated=record.stated,
         columns=list(record.columns),
         most_items=context.settings.max_items,
         most_faulty=MOST_SKIPPED if options.skip_bad_rows else MOST_FAULTY,
@@ -131,6 +138,7 @@ async def import_rows(
             items_digest=growth.items_digest,
             columns=growth.columns,
             groups=list(growth.groups),
+            stated=growth.stated.to_dict(),
             classes=growth.shape.classes if growth.shape and growth.items else None,
         )
         .returning(pools)
@@ -273,6 +281,19 @@ def _append(pool: Growth, batch: Batch) -> None:
         _check_groups(pool.groups)
         codes = [pool.groups[name] for name in batch.groups]
         columns["group"] = np.array(codes, dtype=dtype_of("group"))
+    if batch.reasons:
+        columns["known"] = _reasons(pool, batch.reasons)
+        lower, upper = columns["loss_lower"], columns["loss_upper"]
+        own = (lower > pool.scale.lower) | (upper < pool.scale.upper)
+        bounded = int((own & (columns["known"] == 0)).sum())
+        pool.stated = replace(pool.stated, bounded=pool.stated.bounded + bounded)
+        if "known" not in pool.columns:
+            # Of the items before nothing is stated, whether they wait or are written.
+            pool.unstated = pool.waiting_from
+            for name, column in _nothing_stated(pool.items - pool.waiting_from, pool.scale).items():
+                pool.waiting[name] = [column]
+    elif "known" in pool.columns:
+        columns |= _nothing_stated(len(batch.ids), pool.scale)
     pool.columns = sorted(columns)
     for name, column in columns.items():
         pool.waiting.setdefault(name, []).append(column)
@@ -294,6 +315,32 @@ def _check_groups(names: Collection[str]) -> None:
     )
 
 
+def _reasons(pool: Growth, reasons: Sequence[str]) -> NDArray[np.int32]:
+    """The numbers of the reasons, 0 where there is none; counts them."""
+    counts = dict(pool.stated.reasons)
+    for reason in filter(None, reasons):
+        counts[reason] = counts.get(reason, 0) + 1
+    if len(counts) > MAX_REASONS:
+        raise InvalidValue(
+            "The items name too many reasons why losses are known.",
+            field="known.reason",
+            rule=f"at most {MAX_REASONS} different texts",
+            value=len(counts),
+        )
+    pool.stated = replace(pool.stated, reasons=counts)
+    numbers = {reason: number for number, reason in enumerate(("", *counts))}
+    return np.array([numbers[reason] for reason in reasons], dtype=dtype_of("known"))
+
+
+def _nothing_stated(items: int, scale: LossScale) -> dict[str, NDArray[Any]]:
+    """Columns of items of whose losses nothing is stated."""
+    return {
+        "loss_lower": np.full(items, scale.lower),
+        "loss_upper": np.full(items, scale.upper),
+        "known": np.zeros(items, dtype=dtype_of("known")),
+    }
+
+
 async def _write_full_chunks(db: AsyncConnection, pool: Growth) -> None:
     sizes = (sum(part.nbytes for part in parts) for parts in pool.waiting.values())
     if max(sizes, default=0) >= CHUNK_BYTES:
@@ -301,6 +348,10 @@ async def _write_full_chunks(db: AsyncConnection, pool: Growth) -> None:
 
 
 async def _write_waiting(db: AsyncConnection, pool: Growth) -> None:
+    if pool.unstated:
+        before = _nothing_stated(pool.unstated, pool.scale)
+        await write_chunks(db, pool.project_id, pool.pool_id, before, start=0)
+        pool.unstated = 0
     columns = {name: np.concatenate(parts) for name, parts in pool.waiting.items()}
     await write_chunks(db, pool.project_id, pool.pool_id, columns, start=pool.waiting_from)
     pool.waiting_from = pool.items

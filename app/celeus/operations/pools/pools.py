@@ -266,7 +266,8 @@ async def _seal(db: AsyncConnection, record: PoolRecord) -> PoolRecord:
 
 async def _load(db: AsyncConnection, record: PoolRecord) -> Pool:
     arrays = await read_chunks(db, record.pool_id, record.items)
-    return Pool(record.items, record.scale, arrays, record.groups, record.items_digest)
+    reasons = tuple(record.stated.reasons)
+    return Pool(record.items, record.scale, arrays, record.groups, record.items_digest, reasons)
 
 
 # Indices have no gaps. One item after the other, so that none beyond the page is even unpacked.

@@ -1,6 +1,7 @@
 """The record of a pool."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Self
 from uuid import UUID
@@ -8,6 +9,34 @@ from uuid import UUID
 from sqlalchemy import Row
 
 from celeus.core.pools.losses import LossScale
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """What is stated of single losses.
+
+    ``reasons`` counts known ones by reason, in the order of the reasons' numbers; ``bounded`` is
+    how many others have bounds of their own.
+    """
+
+    reasons: Mapping[str, int] = field(default_factory=dict)
+    bounded: int = 0
+
+    @property
+    def known(self) -> int:
+        """Number of items whose loss is known."""
+        return sum(self.reasons.values())
+
+    @classmethod
+    def of(cls, value: dict[str, Any]) -> Self:
+        """What ``to_dict`` gave; nothing is stated in an empty object."""
+        return cls(dict(value.get("reasons", ())), value.get("bounded", 0))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values; the database keeps no order of members."""
+        if not self.reasons and not self.bounded:
+            return {}
+        return {"reasons": [list(pair) for pair in self.reasons.items()], "bounded": self.bounded}
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +52,7 @@ class PoolRecord:
     classes: int | None
     columns: tuple[str, ...]
     groups: tuple[str, ...]
+    stated: Stated
     items_digest: bytes
     digest: str | None
     created_at: datetime
@@ -41,6 +71,7 @@ class PoolRecord:
             classes=row.classes,
             columns=tuple(row.columns),
             groups=tuple(row.groups),
+            stated=Stated.of(row.stated),
             items_digest=bytes(row.items_digest),
             digest=None if row.digest is None else bytes(row.digest).hex(),
             created_at=row.created_at,

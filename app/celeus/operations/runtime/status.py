@@ -59,6 +59,7 @@ def status_document(session: SessionRecord, plan: Plan, state: State) -> dict[st
         "precision": state.stopping.precision,
         "budget": state.stopping.budget,
         "items": plan.items,
+        "known": plan.items - plan.drawable,
         "scale": {"lower": plan.lower, "upper": plan.upper},
         "stopped": stopped,
         "stop_reason": reason,
@@ -66,6 +67,7 @@ def status_document(session: SessionRecord, plan: Plan, state: State) -> dict[st
         "fixed": plan.fixed,
         "changes": state.changes,
         "decisions": [one.to_dict() for one in state.decisions],
+        "verdict": None if state.verdict is None else state.verdict.to_dict(),
         "rounds": state.counts,
         "forecast": None if stopped else session.forecast,
         "warnings": _warnings(plan, state),
@@ -120,4 +122,10 @@ def _warnings(plan: Plan, state: State) -> list[str]:
         for one in state.decisions
         if one.contradicted(state.interval, slack)
     ]
+    verdict = state.verdict
+    if verdict is not None and verdict.contradicted(state.interval, slack):
+        warnings.append(
+            f"the verdict {verdict.answer} was given in round {verdict.round} and later losses say"
+            " otherwise: an event of probability at most alpha has happened; the verdict stays"
+        )
     return warnings

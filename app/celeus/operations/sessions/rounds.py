@@ -226,14 +226,17 @@ def loss_of(session: CachedSession, judgement: Judgement) -> float | None:
         )
     if judgement.unjudgeable is not None:
         return None
-    pool = session.pool
+    pool, item = session.pool, session.state.rounds.draw(judgement.round - 1).item
     if judgement.label is not None:
-        item = session.state.rounds.draw(judgement.round - 1).item
-        return pool.loss_of_label(item, judgement.label)
-    if judgement.loss is None:
+        loss = pool.loss_of_label(item, judgement.label)
+    elif judgement.loss is not None:
+        loss = pool.scale.check(judgement.loss)
+    else:
         rule = "exactly one of loss, label and unjudgeable"
         raise InvalidValue(f"a judgement has {rule}", field="loss", rule=rule)
-    return pool.scale.check(judgement.loss)
+    if pool.bounds is not None and session.plan.believed is not None:
+        pool.bounds.check(item, loss)
+    return loss
 
 
 def detail_of(judgement: Judgement) -> dict[str, Any]:
@@ -296,7 +299,7 @@ def _share(state: State, settings: Settings) -> int:
 
     It does not depend on how many are left, which it would tell.
     """
-    draws = min(settings.max_draws_out, state.items, state.stopping.budget)
+    draws = min(settings.max_draws_out, state.drawable, state.stopping.budget)
     return max(LEAST_SHARE, math.ceil(settings.max_share_per_key * draws))
 
 

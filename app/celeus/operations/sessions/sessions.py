@@ -142,7 +142,7 @@ async def open_session(
             )
             document = status_document(record, plan, state)
             await _insert(db, record, plan, seed, document)
-            if plan.precision is None and not plan.questions:
+            if plan.precision is None and not plan.asks:
                 document = document | {"warnings": [*document["warnings"], ENDLESS]}
             await keep(db, context, once, document)
         slot.session = CachedSession(plan, pool, state, seed)
@@ -223,7 +223,7 @@ def _change(journal: Journal, changes: Settings) -> None:
         check_precision(journal.plan, changes.precision)
         precision = changes.precision
     if changes.budget is not None and changes.budget != budget:
-        check_budget(changes.budget, journal.plan.items)
+        check_budget(changes.budget, journal.plan.drawable)
         if changes.budget < journal.state.drawn:
             raise InvalidValue(
                 f"budget {changes.budget} is below the {journal.state.drawn} draws already made",
@@ -233,7 +233,7 @@ def _change(journal: Journal, changes: Settings) -> None:
             )
         budget = changes.budget
     if changes.stop_when_decided is not None:
-        check_stop_when_decided(journal.plan.questions, stop=changes.stop_when_decided)
+        check_stop_when_decided(asked=journal.plan.asks, stop=changes.stop_when_decided)
         stop = changes.stop_when_decided
     lifecycle = changes.lifecycle or journal.lifecycle
     rule = replace(now, precision=precision, budget=budget, stop_when_decided=stop)
@@ -249,9 +249,9 @@ def _change(journal: Journal, changes: Settings) -> None:
         return
     journal.lifecycle = lifecycle
     detail: dict[str, Any] = {"precision": precision, "budget": budget, "state": lifecycle}
-    if journal.plan.questions:
+    if journal.plan.asks:
         detail["stop_when_decided"] = stop
-    journal.append(Change(precision, budget, stop if journal.plan.questions else None), detail)
+    journal.append(Change(precision, budget, stop if journal.plan.asks else None), detail)
 
 
 def facts_of(pool: Pool) -> PoolFacts:
@@ -262,6 +262,8 @@ def facts_of(pool: Pool) -> PoolFacts:
         lower=pool.scale.lower,
         upper=pool.scale.upper,
         whole_losses=pool.scale.kind == "zero_one",
+        known=pool.known,
+        difference=pool.scale.kind == "difference",
     )
 
 

@@ -4,6 +4,13 @@ loss       [N]            the true losses, on the scale
 surrogate  [N] or [N, M]  surrogates known beforehand; of several the mean is taken
 proxy      [N]            optional: target-loss proxy, so that scores are |proxy - surrogate|
 group      [N]            optional: names or numbers
+known      [N]            optional: whether the loss is known before the first draw
+
+Of two systems, on items in the same order:
+
+loss_a, loss_b            [N]            the true losses
+answer_a, answer_b        [N]            optional: equal ones have no difference, for certain
+surrogate_a, surrogate_b  [N] or [N, M]  optional: surrogates of the two losses
 """
 
 import zipfile
@@ -15,6 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from celeus.core.interval import Interval
+from celeus.core.pools.comparison import SAME_ANSWER, difference_scale, surrogate_columns
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import CHAIN_START, Pool
 from celeus.core.pools.surrogates import scores
@@ -24,22 +33,31 @@ from celeus.study.engine.simulation import Truth
 Arrays = dict[str, NDArray[Any]]
 
 REQUIRED = ("loss", "surrogate")
-USED = (*REQUIRED, "proxy", "group")
+USED = (*REQUIRED, "proxy", "group", "known")
+PAIR = ("loss_a", "loss_b")
+OF_PAIRS = ("answer_a", "answer_b", "surrogate_a", "surrogate_b")
 _UNREADABLE = (OSError, EOFError, ValueError, zipfile.BadZipFile, zlib.error)
 
 
 def read_truth(path: Path, lower: float = 0.0, upper: float = 1.0) -> Truth:
-    """The pool of a file; refuses what is missing, misshapen or off the scale."""
+    """The pool of a file; refuses what is missing, misshapen or off the scale.
+
+    The losses of a file of two systems are their differences.
+    """
     scale = LossScale.of("bounded", lower, upper)
+    if _is_pair(path):
+        return _pair(path, arrays(path, PAIR, OF_PAIRS), scale)
     data = arrays(path, REQUIRED, USED)
     items = _items(path, data)
     columns = {"loss": _numbers(path, "loss", data["loss"], scale)}
-    surrogate = data["surrogate"]
-    if surrogate.shape[:1] != (items,) or surrogate.ndim > 2 or 0 in surrogate.shape:
-        raise refused(path, "surrogate", f"[{items}] or [{items}, M] numbers", surrogate.shape)
-    for at, column in enumerate(surrogate.reshape(items, -1).T):
-        name = "surrogate" if surrogate.ndim == 1 else f"surrogate[:, {at}]"
-        columns[f"surrogate.{at}"] = _numbers(path, name, column, scale)
+    for at, column in enumerate(_surrogates(path, "surrogate", data, items, scale)):
+        columns[f"surrogate.{at}"] = column
+    if "known" in data:
+        known = data["known"]
+        if known.shape != (items,) or known.dtype.kind != "b":
+            raise refused(path, "known", f"[{items}] of true and false", known.dtype)
+        columns["loss_lower"] = np.where(known, columns["loss"], lower)
+        columns["loss_upper"] = np.where(known, columns["loss"], upper)
     for name in ("proxy", "group"):
         if name in data and data[name].shape != (items,):
             raise refused(path, name, f"[{items}] values, one an item", data[name].shape)
@@ -48,6 +66,69 @@ def read_truth(path: Path, lower: float = 0.0, upper: float = 1.0) -> Truth:
     loss = columns.pop("loss")
     pool = Pool(items, scale, columns, groups=(), items_digest=CHAIN_START)
     return Truth(loss, scores(pool), lower, upper)
+
+
+def _is_pair(path: Path) -> bool:
+    """The file holds the losses of two systems."""
+    return any(name in arrays(path, (), PAIR) for name in PAIR)
+
+
+def _pair(path: Path, data: Arrays, scale: LossScale) -> Truth:
+    """The differences of two systems, those of equal answers known."""
+    items = _items(path, data, "loss_a")
+    for name in (*PAIR, "answer_a", "answer_b"):
+        if name in data and data[name].shape != (items,):
+            raise refused(path, name, f"[{items}] values, one an item", data[name].shape)
+    for one, other in (("answer_a", "answer_b"), ("surrogate_a", "surrogate_b")):
+        if (one in data) != (other in data):
+            missing, given = (one, other) if other in data else (other, one)
+            raise refused(path, missing, f"an array beside {given}", "none")
+    losses = [_numbers(path, name, data[name], scale) for name in PAIR]
+    loss, differences = losses[0] - losses[1], difference_scale(scale)
+    columns: dict[str, NDArray[Any]] = {}
+    if "answer_a" in data:
+        same = _same(path, data)
+        apart = np.flatnonzero(same & (loss != 0.0))
+        if apart.size:
+            rule = "the same as loss_a where the answers are the same"
+            raise refused(path, "loss_b", rule, f"a difference at item {int(apart[0])}")
+        columns["loss_lower"] = np.where(same, 0.0, differences.lower)
+        columns["loss_upper"] = np.where(same, 0.0, differences.upper)
+    if "surrogate_a" in data:
+        means = [
+            np.mean(_surrogates(path, name, data, items, scale), axis=0)
+            for name in ("surrogate_a", "surrogate_b")
+        ]
+        whole = bool(np.isin(losses, (scale.lower, scale.upper)).all())
+        exclusive = whole and "answer_a" in data
+        limits = Interval(scale.lower, scale.upper)
+        columns |= surrogate_columns(means[0], means[1], limits, exclusive=exclusive)
+    pool = Pool(items, differences, columns, groups=(), items_digest=CHAIN_START)
+    ends = differences.lower, differences.upper
+    return Truth(loss, scores(pool), *ends, difference=True, reason=SAME_ANSWER)
+
+
+def _same(path: Path, data: Arrays) -> NDArray[np.bool_]:
+    """Where the two answers are equal; refuses answers of different kinds."""
+    one, other = data["answer_a"], data["answer_b"]
+    kinds = ["text" if array.dtype.kind == "U" else "number" for array in (one, other)]
+    if kinds[0] != kinds[1] or any(array.dtype.kind not in "biuU" for array in (one, other)):
+        rule = "whole numbers or texts, as in the other"
+        raise refused(path, "answer_b", rule, f"{one.dtype} and {other.dtype}")
+    return np.asarray(one == other)
+
+
+def _surrogates(
+    path: Path, name: str, data: Arrays, items: int, scale: LossScale
+) -> list[NDArray[np.float64]]:
+    """The columns of one array of surrogates."""
+    surrogate = data[name]
+    if surrogate.shape[:1] != (items,) or surrogate.ndim > 2 or 0 in surrogate.shape:
+        raise refused(path, name, f"[{items}] or [{items}, M] numbers", surrogate.shape)
+    return [
+        _numbers(path, name if surrogate.ndim == 1 else f"{name}[:, {at}]", column, scale)
+        for at, column in enumerate(surrogate.reshape(items, -1).T)
+    ]
 
 
 def arrays(path: Path, required: Sequence[str], optional: Sequence[str] = ()) -> Arrays:
@@ -68,10 +149,10 @@ def arrays(path: Path, required: Sequence[str], optional: Sequence[str] = ()) ->
         raise refused(path, "the file", "an .npz archive of plain arrays", error) from error
 
 
-def _items(path: Path, data: Arrays) -> int:
-    shape = data["loss"].shape
+def _items(path: Path, data: Arrays, name: str = "loss") -> int:
+    shape = data[name].shape
     if len(shape) != 1 or shape[0] == 0:
-        raise refused(path, "loss", "[N] numbers, N at least 1", shape)
+        raise refused(path, name, "[N] numbers, N at least 1", shape)
     return int(shape[0])
 
 

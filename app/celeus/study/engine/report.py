@@ -2,14 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from rich.table import Table
 
+from celeus.core.interval import Interval
 from celeus.core.plans.plan import METHOD_VERSION, Claim
 from celeus.core.plans.policies import Policy
-from celeus.core.plans.stopping import StopReason
+from celeus.core.plans.stopping import Comparison, StopReason, Verdict
 from celeus.study.engine.simulation import Run, Truth
 
 
@@ -55,7 +56,38 @@ class Report:
         return sum(run.stopped == StopReason.TARGET_REACHED for run in self.runs)
 
     @property
-    def answers(self) -> list[dict[str, Any]]:
+    def known(self) -> int:
+        """Items whose loss is known before the first draw."""
+        facts = self.truth.facts.known
+        return 0 if facts is None else facts.items
+
+    @property
+    def verdicts(self) -> dict[str, int]:
+        """How many sessions came to which verdict on two systems."""
+        return {one: sum(run.verdict == one for run in self.runs) for one in get_args(Comparison)}
+
+    @property
+    def wrong(self) -> int:
+        """Sessions that gave any answer which is not so."""
+        risk, slack = self.risk, 1e-12 * (self.truth.upper - self.truth.lower)
+        at = Interval(risk, risk)
+        count = 0
+        for run in self.runs:
+            right = [question.answer(at, slack) for question in self.claim.questions]
+            answers = zip(run.answers, right, strict=True)
+            lost = any(one not in {"undecided", other} for one, other in answers)
+            if run.verdict is not None and self.claim.decide is not None:
+                lost |= Verdict(self.claim.decide, run.verdict).contradicted(at, slack)
+            count += lost
+        return count
+
+    @property
+    def answers(self) -> list[dict[str, Any]] | dict[str, int]:
+        """Of every question, or of the verdict, how many sessions gave which answer."""
+        return self.questions if self.claim.decide is None else self.verdicts
+
+    @property
+    def questions(self) -> list[dict[str, Any]]:
         """Of every question, how many sessions gave which answer."""
         return [
             {
@@ -86,14 +118,17 @@ class Report:
             "population_bound": self.claim.population_bound,
             "alpha": self.claim.alpha,
             "precision": self.claim.precision,
+            "margin": self.claim.decide,
             "seed": self.seed,
             "ahead": self.ahead,
             "runs": len(self.runs),
+            "known": self.known,
             "pool_risk": self.risk,
             "labels": self.labels,
             "reached": self.reached,
             "answers": self.answers,
             "missed": self.missed,
+            "wrong": self.wrong,
             "seconds_per_round": self.seconds_per_round,
             "sessions": [
                 {name: value for name, value in asdict(run).items() if name != "seconds"}
@@ -108,7 +143,8 @@ class Report:
         share = labels["median"] / items
         rows = [
             ("items", f"{items:,}"),
-            ("pool risk", f"{self.risk:.4f}"),
+            *([("known beforehand", f"{self.known:,}")] if self.known else []),
+            ("difference" if self.truth.difference else "pool risk", f"{self.risk:.4f}"),
             ("width asked for", f"{width_text} at alpha {self.claim.alpha:g}"),
             ("labels, median", f"{labels['median']:,.0f} ({share:.1%} of the pool)"),
             ("labels, 90 %", f"{labels['p90']:,.0f}"),
@@ -116,10 +152,17 @@ class Report:
         ]
         if width is not None:
             rows.append(("sessions that reached it", f"{self.reached} of {len(self.runs)}"))
-        for one in self.answers:
+        for one in self.questions:
             question = f"{one['side'].replace('_', ' ')} {one['threshold']:g}"
             counts = ", ".join(f"{one[name]} {name}" for name in ("yes", "no", "undecided"))
             rows.append((f"answers to {question}", counts))
+        if self.claim.decide is not None:
+            counts = ", ".join(
+                f"{number} {name.replace('_', ' ')}" for name, number in self.verdicts.items()
+            )
+            rows.append((f"verdicts, margin {self.claim.decide:g}", counts))
+        if self.claim.questions or self.claim.decide is not None:
+            rows.append(("sessions with a wrong answer", f"{self.wrong}"))
         rows.append(("sessions that ever missed the pool risk", f"{self.missed}"))
         if not self.policy.recentred:
             rows.append(("guarantee", "none: for comparison only"))

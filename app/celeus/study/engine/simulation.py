@@ -6,10 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from celeus.core.interval import Interval
 from celeus.core.ledger import Draw
 from celeus.core.plans.plan import Claim, Plan, PoolFacts, make_plan
 from celeus.core.plans.policies import Policy
-from celeus.core.plans.stopping import Answer
+from celeus.core.plans.stopping import Answer, Comparison
+from celeus.core.pools.bounds import KnownLosses
 from celeus.core.pools.surrogates import Scores
 from celeus.core.randomness import commitment, uniforms
 from celeus.core.sampling.predictors import CalibratedPredictor
@@ -20,12 +22,18 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """A pool with its true losses (shape [N]) and the scores known beforehand."""
+    """A pool with its true losses (shape [N]) and the scores known beforehand.
+
+    ``difference`` says that a loss is that of one system less that of another; known losses are so
+    for one ``reason``.
+    """
 
     loss: Floats
     scores: Scores
     lower: float = 0.0
     upper: float = 1.0
+    difference: bool = False
+    reason: str = "known"
 
     def loss_of(self, item: int) -> float:
         """The true loss of an item."""
@@ -35,7 +43,19 @@ class Truth:
     def facts(self) -> PoolFacts:
         """What a plan states about this pool."""
         whole = bool(np.isin(self.loss, (0.0, 1.0)).all())
-        return PoolFacts("simulated", self.loss.size, self.lower, self.upper, whole_losses=whole)
+        known, scale = None, Interval(self.lower, self.upper)
+        if self.scores.bounds is not None:
+            count = int(self.scores.bounds.known.sum())
+            known = KnownLosses.of(self.scores.bounds, scale, {self.reason: count} if count else {})
+        return PoolFacts(
+            "simulated",
+            self.loss.size,
+            self.lower,
+            self.upper,
+            whole_losses=whole,
+            known=known,
+            difference=self.difference,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +64,7 @@ class Run:
 
     ``labels`` counts judgements up to the stop; ``missed`` says that the interval lost the true
     risk at some round; ``seconds`` are the processor's for all proposals and folds; ``answers`` are
-    those to the questions of the claim, in their order.
+    those to the questions of the claim, in their order, ``verdict`` the one on a difference.
     """
 
     labels: int
@@ -55,6 +75,7 @@ class Run:
     estimate: float
     seconds: float
     answers: tuple[Answer, ...] = ()
+    verdict: Comparison | None = None
 
 
 def with_spread(surrogate: Floats) -> Scores:
@@ -64,8 +85,11 @@ def with_spread(surrogate: Floats) -> Scores:
 
 def oracle_scores(truth: Truth) -> Scores:
     """Scores |l - s| from the true losses: the best any proposal could do (CELEUS, Thm. 4)."""
-    surrogate = truth.scores.surrogate
-    return Scores(surrogate=surrogate, weight=np.abs(truth.loss - surrogate), proxy=truth.loss)
+    scores = truth.scores
+    weight = np.abs(truth.loss - scores.surrogate)
+    return Scores(
+        scores.surrogate, weight, proxy=truth.loss, lower=scores.lower, upper=scores.upper
+    )
 
 
 def seed_of(study: int | str, run: int) -> bytes:
@@ -121,6 +145,7 @@ def simulate(  # noqa: PLR0913 -- a session, and how it is judged
         estimate=state.estimate,
         seconds=seconds,
         answers=tuple(one.answer for one in state.decisions),
+        verdict=None if state.verdict is None else state.verdict.answer,
     )
     return run, state
 

@@ -9,6 +9,7 @@ from fractions import Fraction
 from math import ceil, floor, log10
 from typing import Any
 
+from celeus.core.certificates.document import stated
 from celeus.core.certificates.report import pool_sessions_line
 from celeus.core.pools.losses import LossScale
 from celeus.operations.insights.report import Account
@@ -109,6 +110,7 @@ class Wording:
             "zero_one": "error rate",
             "cross_entropy": "mean cross-entropy loss",
             "bounded": "mean loss",
+            "difference": "mean loss of A less that of B",
         }[self._scale.kind]
 
     @property
@@ -137,7 +139,7 @@ class Wording:
         width = self._status["upper"] - self._status["lower"]
         return bool(
             width <= NOTHING_LEFT * (self._scale.upper - self._scale.lower)
-            and self.in_interval == self._told.plan.items
+            and self.in_interval == self._told.plan.drawable
         )
 
     @property
@@ -161,7 +163,9 @@ class Wording:
                 f" only. It arrived at an interval {self.interval} for {what}; {judged_items}."
             )
         if self.settled:
-            return f"Every one of the {self.items} items was judged: {what} is {self.interval}."
+            known = self._told.plan.items - self._told.plan.drawable
+            judged = "was judged or known" if known else "was judged"
+            return f"Every one of the {self.items} items {judged}: {what} is {self.interval}."
         return (
             f"We are {self.sure} sure that {what} is {self.interval},"
             f" however often anybody looked; {judged_items}."
@@ -192,6 +196,8 @@ class Wording:
                 f"Losses corrected since they were given: {count(self._told.amendments)}. This is"
                 " the claim for the losses as they stand now."
             )
+        if self._told.plan.believed is not None:
+            lines.append(stated(self._told.plan.believed, self._told.plan.items))
         if self._told.plan.target == "population" and self._told.plan.bound.kind == "margin":
             half = self.figures.given(self._told.plan.bound.half_width)
             lines.append(

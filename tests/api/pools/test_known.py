@@ -1,0 +1,185 @@
+"""Known losses over the wire: imported in every format, counted by reason, never drawn."""
+
+import io
+import json
+from typing import Any
+
+import httpx
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from celeus.core.certificates.verify import verify
+from celeus.operations.certificates.npz import read_archive
+
+CSV = (
+    "id,surrogate,known_loss,known_reason,loss_lower\n"
+    "a,0.5,,,\n"
+    "b,0.5,1.0,empty answer,\n"
+    "c,0.5,,,0.25\n"
+    "d,0.5,0.5,judged before,\n"
+)
+STATED = {"items": 2, "reasons": {"empty answer": 1, "judged before": 1}, "bounded": 1}
+GRADED = {"kind": "bounded", "lower": 0.0, "upper": 1.0}
+
+
+async def created(client: httpx.AsyncClient, **more: object) -> dict[str, Any]:
+    answer = await client.post("/v1/pools", json={"name": "exam", "loss": GRADED} | more)
+    assert answer.status_code == 201, answer.text
+    made: dict[str, Any] = answer.json()
+    return made
+
+
+def parquet() -> bytes:
+    file = io.BytesIO()
+    table = {
+        "id": ["a", "b", "c", "d"],
+        "surrogate": [0.5] * 4,
+        "known_loss": [None, 1.0, None, 0.5],
+        "known_reason": [None, "empty answer", None, "judged before"],
+        "loss_lower": [None, None, 0.25, None],
+    }
+    pq.write_table(pa.table(table), file)
+    return file.getvalue()
+
+
+def ndjson() -> bytes:
+    rows = [
+        {"id": "a", "surrogate": 0.5},
+        {"id": "b", "surrogate": 0.5, "known": {"loss": 1.0, "reason": "empty answer"}},
+        {"id": "c", "surrogate": 0.5, "loss_lower": 0.25},
+        {"id": "d", "surrogate": 0.5, "known": {"loss": 0.5, "reason": "judged before"}},
+    ]
+    return "\n".join(map(json.dumps, rows)).encode()
+
+
+async def test_every_format_says_the_same(client: httpx.AsyncClient) -> None:
+    digests = set()
+    for body, media in (
+        (CSV.encode(), "text/csv"),
+        (ndjson(), "application/x-ndjson"),
+        (parquet(), "application/vnd.apache.parquet"),
+    ):
+        pool_id = (await created(client))["id"]
+        answer = await client.post(
+            f"/v1/pools/{pool_id}/items", content=body, headers={"Content-Type": media}
+        )
+        assert answer.status_code == 200, answer.text
+        sealed = (await client.post(f"/v1/pools/{pool_id}/seal")).json()
+        assert sealed["known"] == STATED
+        digests.add(sealed["digest"])
+    assert len(digests) == 1
+
+
+async def test_items_before_and_after_have_nothing_stated(client: httpx.AsyncClient) -> None:
+    """Known losses may come with a later upload, and need not come with the next."""
+    pool_id = (await created(client))["id"]
+    for first in range(0, 9, 3):
+        rows = [{"id": str(at)} for at in range(first, first + 3)]
+        if first == 3:
+            rows[1] |= {"known": {"loss": 1.0, "reason": "empty answer"}}  # type: ignore[dict-item]
+        body = "\n".join(map(json.dumps, rows))
+        media = {"Content-Type": "application/x-ndjson"}
+        await client.post(f"/v1/pools/{pool_id}/items", content=body, headers=media)
+    sealed = (await client.post(f"/v1/pools/{pool_id}/seal")).json()
+    assert sealed["known"]["items"] == 1
+    archive = np.load(io.BytesIO((await client.get(f"/v1/pools/{pool_id}/columns.npz")).content))
+    assert archive["known"].tolist() == [0, 0, 0, 0, 1, 0, 0, 0, 0]
+    assert archive["loss_lower"].tolist() == [0, 0, 0, 0, 1, 0, 0, 0, 0]
+    assert archive["reasons"].tolist() == ["empty answer"]
+
+
+@pytest.mark.parametrize(
+    ("item", "field"),
+    [
+        ({"known": {"loss": 7.0, "reason": "r"}}, "known.loss"),
+        ({"known": {"loss": 1.0, "reason": ""}}, "known.reason"),
+        ({"known": {"label": 1, "reason": "r"}}, "known.label"),
+        ({"loss_lower": 0.5, "loss_upper": 0.25}, "loss_upper"),
+    ],
+)
+async def test_bad_statements_are_refused_by_name(
+    client: httpx.AsyncClient, item: dict[str, Any], field: str
+) -> None:
+    items = [{"id": "a"} | item]
+    answer = await client.post("/v1/pools", json={"name": "exam", "loss": GRADED, "items": items})
+    assert answer.status_code == 422
+    assert [one["field"] for one in answer.json()["errors"]] == [field]
+
+
+def items(known: int) -> list[dict[str, Any]]:
+    """Forty items whose loss is 1 for every third; of the first ones it is known."""
+    stated = {"reason": "judged before"}
+    return [
+        {"id": str(at)} | ({"known": stated | {"loss": float(at % 3 == 0)}} if at < known else {})
+        for at in range(40)
+    ]
+
+
+async def judged(client: httpx.AsyncClient, session_id: str) -> list[str]:
+    """Judge until nothing is offered; the items that were."""
+    offered: list[str] = []
+    while True:
+        answer = await client.post(f"/v1/sessions/{session_id}/next", json={"worker": "ada"})
+        draws = answer.json()["draws"]
+        if not draws:
+            return offered
+        for draw in draws:
+            name = draw["item"]["id"]
+            offered.append(name)
+            body = {"round": draw["round"], "loss": float(int(name) % 3 == 0), "worker": "ada"}
+            told = await client.post(f"/v1/sessions/{session_id}/observe", json=body)
+            assert told.status_code == 200, told.text
+
+
+async def test_known_items_are_never_drawn_and_the_certificate_names_them(
+    client: httpx.AsyncClient,
+) -> None:
+    loss = {"kind": "zero_one"}
+    pool = await created(client, loss=loss, items=items(25), sealed=True)
+    session = (await client.post("/v1/sessions", json={"pool_id": pool["id"]})).json()
+    assert (session["known"], session["budget"], session["items"]) == (25, 15, 40)
+    assert session["lower"] == pytest.approx(9 / 40)
+    assert session["upper"] == pytest.approx(24 / 40)
+    offered = await judged(client, session["id"])
+    assert sorted(map(int, offered)) == list(range(25, 40))
+    status = (await client.get(f"/v1/sessions/{session['id']}")).json()
+    assert status["stop_reason"] == "exhausted"
+    assert status["lower"] == status["upper"] == pytest.approx(14 / 40)
+    await client.patch(f"/v1/sessions/{session['id']}", json={"state": "closed"})
+    certificate = await client.get(f"/v1/sessions/{session['id']}/certificate")
+    archive = await client.get(f"/v1/pools/{pool['id']}/columns.npz")
+    report = verify(certificate.content, read_archive(io.BytesIO(archive.content)))
+    assert report.valid, report.line
+    assert report.claim is not None
+    assert [one["code"] for one in report.claim["assumptions"]] == ["known_losses"]
+    page = await client.get(f"/v1/sessions/{session['id']}/report")
+    if page.status_code == 200:
+        assert "known before the first draw" in page.text
+
+
+async def test_where_all_is_known_there_is_no_session_but_an_audit(
+    client: httpx.AsyncClient,
+) -> None:
+    loss = {"kind": "zero_one"}
+    pool = await created(client, loss=loss, items=items(40), sealed=True)
+    refused = await client.post("/v1/sessions", json={"pool_id": pool["id"]})
+    assert refused.status_code == 422
+    assert refused.json()["code"] == "nothing_to_judge"
+    assert refused.json()["value"] == pytest.approx(14 / 40)
+    opened = await client.post("/v1/sessions", json={"pool_id": pool["id"], "audit": True})
+    assert opened.status_code == 201
+    assert (opened.json()["known"], opened.json()["budget"]) == (0, 40)
+
+
+async def test_a_loss_beside_its_own_bounds_is_refused(client: httpx.AsyncClient) -> None:
+    bounded = [{"id": "a", "loss_upper": 0.25}]
+    pool = await created(client, items=bounded, sealed=True)
+    session = (await client.post("/v1/sessions", json={"pool_id": pool["id"]})).json()
+    await client.post(f"/v1/sessions/{session['id']}/next", json={"worker": "ada"})
+    refused = await client.post(
+        f"/v1/sessions/{session['id']}/observe", json={"round": 1, "loss": 0.5, "worker": "ada"}
+    )
+    assert refused.status_code == 422
+    assert refused.json()["code"] == "loss_outside_scale"

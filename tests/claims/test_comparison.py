@@ -1,0 +1,46 @@
+"""Comparisons of two systems lose the mean, or give a wrong first verdict, in at most alpha."""
+
+from functools import reduce
+from operator import add
+
+import pytest
+
+from tests.claims.comparing import WORLDS, Lost, border, lost
+from tests.claims.conftest import FULL, PIECES, Runner
+from tests.claims.test_coverage import credible
+
+ITEMS = 300 if FULL else 100
+SESSIONS = 2000 if FULL else 40
+MARGIN = 12
+BORDERS = [(0, MARGIN), (1, MARGIN), (-1, MARGIN), (MARGIN, MARGIN), (MARGIN + 1, MARGIN)]
+FURTHER = [(-MARGIN - 1, MARGIN), (1, 0), (-1, 0)]
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("world", WORLDS)
+def test_the_interval_holds_the_mean_difference(world: str, runner: Runner) -> None:
+    size = SESSIONS // PIECES
+    pieces = [runner.pool.submit(lost, world, ITEMS, at * size, size) for at in range(PIECES)]
+    counted = reduce(add, (piece.result() for piece in pieces))
+    _report(runner, f"difference of two systems, {world}", counted)
+    assert credible(counted.missed, counted.sessions), counted
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("beside", [*BORDERS, *FURTHER] if FULL else BORDERS, ids=str)
+def test_first_verdicts_at_the_border_are_right(beside: tuple[int, int], runner: Runner) -> None:
+    size = SESSIONS // PIECES
+    pieces = [runner.pool.submit(border, beside, ITEMS, at * size, size) for at in range(PIECES)]
+    counted = reduce(add, (piece.result() for piece in pieces))
+    mean, margin = beside
+    _report(runner, f"verdict, mean {mean}/{ITEMS}, margin {margin}/{ITEMS}", counted)
+    assert counted.wrong <= counted.missed
+    assert credible(counted.missed, counted.sessions), counted
+
+
+def _report(runner: Runner, name: str, counted: Lost) -> None:
+    if FULL:
+        runner.further.append(
+            f"{counted.sessions} sessions to exhaustion, {ITEMS} items, {name}: missed"
+            f" {counted.missed}, wrong first verdicts {counted.wrong}."
+        )

@@ -1,0 +1,145 @@
+"""Certificates of sessions in which some losses are known: what they say, and what is found out."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from celeus.core.certificates.chain import chain_head, chain_start
+from celeus.core.certificates.document import signed
+from celeus.core.certificates.replay import Evidence
+from celeus.core.certificates.schema import header_digest
+from celeus.core.certificates.verify import verify
+from celeus.core.plans.plan import Claim, plan_from
+from tests.core.certifying import KEY, SESSION, Case, World, known_world, opened
+
+Document = dict[str, Any]
+
+
+def judged(world: World, policy: str = "sharp", **claim: Any) -> Case:  # noqa: ANN401
+    case = opened(world, policy, Claim(precision=world.pool.scale.width / 10.0, **claim))
+    case.go(6, hidden=[3])
+    case.draw(3)
+    case.judge([8, 9, 7])
+    case.amend(2, float(world.losses[case.state.rounds[1].draw.item]))
+    case.go(20)
+    return case
+
+
+@pytest.mark.parametrize("policy", ["sharp", "uniform", "celeus", "no_surrogate", "evalue"])
+def test_known_losses_are_named_and_the_certificate_verifies(policy: str) -> None:
+    world = known_world()
+    data = judged(world, policy).certificate()
+    document = json.loads(data)
+    assert document["plan"]["known"]["reasons"] == {"same answer": 50, "judged before": 50}
+    (assumption,) = [
+        one for one in document["claim"]["assumptions"] if one["code"] == "known_losses"
+    ]
+    assert "100 of 200 items" in assumption["text"]
+    assert "judged before (50), same answer (50)" in assumption["text"]
+    assert verify(data).valid
+    report = verify(data, world.evidence, items=world.lines)
+    assert report.valid
+    assert {"draws", "probabilities", "surrogates", "rounds", "claim"} <= set(report.checked)
+
+
+@pytest.mark.parametrize("policy", ["sharp", "celeus"])
+def test_bounds_of_single_losses_verify_with_the_pool_and_say_so_without(policy: str) -> None:
+    world = known_world(bounded=True)
+    data = judged(world, policy).certificate()
+    report = verify(data, world.evidence)
+    assert report.valid
+    assert "claim" in report.checked
+    without = verify(data)
+    assert without.valid
+    assert "bounds" in without.unchecked["rounds"]
+    assert "bounds" in without.unchecked["claim"]
+
+
+def test_an_audit_rests_on_no_known_losses() -> None:
+    world = known_world()
+    data = judged(world, audit=True).certificate()
+    document = json.loads(data)
+    assert document["plan"]["audit"] is True
+    codes = [one["code"] for one in document["claim"]["assumptions"]]
+    assert "known_losses" not in codes
+    assert verify(data, world.evidence).valid
+    assert verify(data).valid
+
+
+def forged(data: bytes, change: Document) -> bytes:
+    """Signed anew by the issuer, with another statement of what was known."""
+    body: Document = json.loads(data)
+    del body["signature"]
+    body["plan"]["known"] |= change
+    plan = plan_from(body["plan"])
+    body["plan_digest"] = plan.digest
+    start = chain_start(SESSION, bytes.fromhex(plan.digest))
+    body["chain"] = {"start": start.hex(), "head": chain_head(start, body["ledger"]).hex()}
+    return signed(body, KEY)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"total": 60.0},
+        {"reasons": {"exact match": 50, "same answer": 50}},
+        {"reasons": {"same answer": 60, "judged before": 40}},
+    ],
+)
+def test_forged_facts_are_found_with_the_pool(change: Document) -> None:
+    world = known_world()
+    data = forged(judged(world).certificate(), change)
+    difference = verify(data, world.evidence).difference
+    assert difference is not None
+    assert difference.where.startswith("plan.known")
+
+
+@pytest.mark.parametrize(
+    ("change", "where"),
+    [
+        ({"items": 101}, "plan.known.reasons"),
+        ({"items": 300}, "plan.known.items"),
+        ({"total": 101.0}, "plan.known.total"),
+        ({"bounded": -1}, "plan.known.bounded"),
+        ({"reasons": {"same answer": 0}}, "plan.known.reasons"),
+    ],
+)
+def test_facts_that_cannot_be_are_found_without_it(change: Document, where: str) -> None:
+    data = forged(judged(known_world()).certificate(), change)
+    difference = verify(data).difference
+    assert difference is not None
+    assert where in difference.where
+
+
+def test_forged_known_items_are_found() -> None:
+    """The pool that is downloaded holds what the certificate's digest names, or it is found out."""
+    world = known_world()
+    data = judged(world).certificate()
+    columns = {name: column.copy() for name, column in world.pool.columns.items()}
+    item = int(np.flatnonzero(columns["known"] == 0)[0])
+    columns["loss_lower"][item] = columns["loss_upper"][item]
+    columns["known"][item] = 1
+    evidence = Evidence(columns, (), world.pool.items_digest, world.pool.reasons)
+    difference = verify(data, evidence).difference
+    assert difference is not None
+    assert difference.where.startswith("pool.columns")
+
+
+def test_a_known_loss_without_a_reason_is_found() -> None:
+    """An issuer who names the forged pool by its digest still has to give every reason."""
+    honest = known_world()
+    columns = {name: column.copy() for name, column in honest.pool.columns.items()}
+    item = int(np.flatnonzero(columns["known"] == 0)[0])
+    columns["loss_lower"][item] = columns["loss_upper"][item] = 1.0
+    world = World(replace(honest.pool, columns=columns), honest.losses)
+    assert header_digest(world.pool.header()) == world.pool.digest
+    difference = verify(judged(world).certificate(), world.evidence).difference
+    assert difference is not None
+
+
+def test_a_pool_without_known_losses_has_no_member_that_says_so() -> None:
+    assert "reasons" in known_world().pool.header()
+    assert "reasons" not in replace(known_world().pool, reasons=()).header()
