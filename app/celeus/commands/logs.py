@@ -15,6 +15,9 @@ from celeus.api.wire.request_ids import WithRequestId
 MOST_LINES = 10_000
 MOST_CHARACTERS = 8 << 20
 """Of the lines that wait: whoever calls for a long address has it logged."""
+TARGET = 2
+"""Where the target of a request is among what uvicorn logs of it."""
+MOST_TARGET = 500
 FLUSH_SECONDS = 0.5
 """How long the end of a process waits for its last lines to be read."""
 
@@ -83,13 +86,27 @@ class BackgroundHandler(logging.StreamHandler[TextIO]):
         self.release()
 
 
+class ShortTarget(logging.Filter):
+    """Cuts the target of a request, which may be as long as a head, in its line of the log."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Let every line pass."""
+        if isinstance(record.args, tuple) and len(record.args) > TARGET:
+            target = str(record.args[TARGET])
+            if len(target) > MOST_TARGET:
+                cut = target[:MOST_TARGET] + "…"
+                record.args = (*record.args[:TARGET], cut, *record.args[TARGET + 1 :])
+        return True
+
+
 def log_config() -> dict[str, Any]:
     """The server's own configuration of its log, with the request's id in every line."""
     config = deepcopy(LOGGING_CONFIG)
-    config["filters"] = {"request": {"()": WithRequestId}}
+    config["filters"] = {"request": {"()": WithRequestId}, "target": {"()": ShortTarget}}
     for handler in config["handlers"].values():
         handler["class"] = f"{__name__}.{BackgroundHandler.__name__}"
         handler["filters"] = ["request"]
+    config["handlers"]["access"]["filters"].append("target")
     for formatter in config["formatters"].values():
         formatter["fmt"] = formatter["fmt"].replace(
             "%(levelprefix)s", "%(levelprefix)s [%(request_id)s]"

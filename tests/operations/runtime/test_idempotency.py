@@ -120,6 +120,19 @@ async def test_a_second_request_past_the_lock_timeout_is_busy(
     assert await count(database) == 0
 
 
+async def test_repeated_requests_wait_without_a_connection(context: Context) -> None:
+    """Forty of them took every connection, and others were told that there is no database."""
+    with pytest.raises(ZeroDivisionError):
+        async with idempotency.transaction_of(context, once()):
+            repeated = [asyncio.create_task(created(context, once())) for _ in range(40)]
+            async with asyncio.timeout(context.settings.lock_timeout_ms / 1000):
+                for _ in range(20):
+                    async with context.transaction() as db:
+                        await db.execute(text("SELECT 1"))
+            raise ZeroDivisionError
+    assert len({body for body, _ in await asyncio.gather(*repeated)}) == 1
+
+
 async def test_a_second_request_waits_for_a_first_that_fails_and_then_runs(
     context: Context, database: Database
 ) -> None:

@@ -3,12 +3,14 @@
 import asyncio
 import gc
 import math
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Self
 
 from celeus.errors import (
+    Busy,
     DatabaseUnavailable,
     PlanningBusy,
     RateLimited,
@@ -82,6 +84,12 @@ class Gates:
                 "Other plans are being simulated; try again.", retry_after=math.ceil(seconds)
             ),
         )
+        # Whoever waits for its answer waits here, and not with a connection to the database
+        self.idempotency_keys = GatesOfKeys(
+            1,
+            lambda: Busy("The same request is under way; try again."),
+            patience=settings.lock_timeout_ms / 1000,
+        )
         self.strangers = Gate(STRANGERS_AT_ONCE, settings.client_timeout_seconds, _many_strangers)
         self.streams = GatesOfKeys(STREAMS_OF_A_KEY, _too_many_streams)
         self.verifications_of_keys = GatesOfKeys(
@@ -90,12 +98,16 @@ class Gates:
 
 
 class GatesOfKeys:
-    """A gate for every key, without patience; those that nobody is in take no memory."""
+    """A gate for every key; those that nobody is in, or waits for, take no memory."""
 
-    def __init__(self, limit: int, refusal: Callable[[], Refusal]) -> None:
+    def __init__(
+        self, limit: int, refusal: Callable[[], Refusal], *, patience: float = 0.0
+    ) -> None:
         self._limit = limit
+        self._patience = patience
         self._refusal = refusal
         self._gates: dict[str, Gate] = {}
+        self._callers = Counter[str]()
 
     @property
     def taken(self) -> int:
@@ -103,15 +115,17 @@ class GatesOfKeys:
         return sum(gate.taken for gate in self._gates.values())
 
     @asynccontextmanager
-    async def of(self, key_id: str) -> AsyncIterator[None]:
-        """One of the places that the holder of a key may have at once; refused beyond them."""
-        gate = self._gates.setdefault(key_id, Gate(self._limit, 0.0, self._refusal))
+    async def of(self, key: str) -> AsyncIterator[None]:
+        """One of the places that there are for a key at once; refused beyond them."""
+        gate = self._gates.setdefault(key, Gate(self._limit, self._patience, self._refusal))
+        self._callers[key] += 1
         try:
             async with gate:
                 yield
         finally:
-            if not gate.taken:
-                self._gates.pop(key_id, None)
+            self._callers[key] -= 1
+            if not self._callers[key]:
+                del self._callers[key], self._gates[key]
 
 
 def _many_strangers() -> RateLimited:

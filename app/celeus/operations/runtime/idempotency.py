@@ -2,12 +2,12 @@
 
 The caller names its request by a key. The first statement of the request's transaction claims the
 key, the last one keeps what was answered: both are there with what the request made, or neither
-is. A second request under the key waits on the first one's row and then gets its answer. What was
-refused keeps nothing, so that it may be repeated.
+is. A second request under the key waits for the first one, in another process on its row, and then
+gets its answer. What was refused keeps nothing, so that it may be repeated.
 """
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -50,7 +50,11 @@ async def transaction_of(context: Context, once: Once[T] | None) -> AsyncIterato
     Raises Replay when the request has been answered, and refuses another request's key. While the
     same request is under way this waits, and refuses as `Busy` past the lock timeout.
     """
-    async with context.transaction() as db:
+    async with AsyncExitStack() as stack:
+        if once is not None:
+            key = f"{context.project_id}/{once.key}"
+            await stack.enter_async_context(context.gates.idempotency_keys.of(key))
+        db = await stack.enter_async_context(context.transaction())
         if once is not None:
             await _claim(db, context, once)
         yield db
