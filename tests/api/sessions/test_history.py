@@ -4,12 +4,13 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from typing import Any
+from uuid import UUID
 
 import pytest
 from fastapi import FastAPI
 from httpx import AsyncClient
 
-from celeus.operations.sessions import history
+from celeus.operations.sessions import history, stream
 from celeus.settings import Settings
 from tests.clients import serving
 from tests.factories import drawn, judged, known_pool, labelled, opened
@@ -108,6 +109,69 @@ async def test_an_amendment_makes_the_stream_tell_all_rounds_again(client: Async
     await close(client, session)
     events = await streamed(client, session, f"{seen['sequence']}-{seen['revision']}")
     assert (events[0]["reset"], rounds(events)) == (True, [1, 2, 3, 4])
+
+
+async def corrected(client: AsyncClient, session: str, loss: int) -> None:
+    body = {"round": 2, "loss": loss, "author": "ada", "reason": "looked again"}
+    answer = await client.post(f"/v1/sessions/{session}/amendments", json=body)
+    assert answer.status_code == 200, answer.text
+
+
+async def test_news_are_read_and_encoded_once_for_all_streams(
+    client: AsyncClient, app: FastAPI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Eight streams, each reading for itself, made corrections eight times slower."""
+    reads = 0
+
+    async def counted(*arguments: Any) -> Any:  # noqa: ANN401 - handed on as it is
+        nonlocal reads
+        reads += 1
+        return await history.news(*arguments)
+
+    monkeypatch.setattr(stream, "news", counted)
+    pool = await known_pool(client, 300)
+    session = await opened(client, pool)
+    await labelled(client, session, pool, stream.POINTS_INLINE + 20)
+    number = UUID(session.removeprefix("ses_"))
+    status = (await client.get(f"/v1/sessions/{session}")).json()
+    streams = [stream.follow(app.state.context, number, (0, None)) for _ in range(8)]
+    try:
+        first = await asyncio.gather(*map(anext, streams))
+        assert (reads, len({id(news.data) for news in first})) == (1, 1)
+        assert json.loads(first[0].data)["session"] == status
+        late = stream.follow(app.state.context, number, (status["sequence"] - 2, 1))
+        streams.append(late)
+        assert [json.loads((await anext(late)).data)["reset"], reads] == [False, 2]
+        await corrected(client, session, 1 - pool.losses[0])
+        again = await asyncio.gather(*map(anext, streams))
+        assert (reads, len({id(news.data) for news in again})) == (3, 1)
+        document = json.loads(again[0].data)
+        assert (document["reset"], len(document["points"])) == (True, stream.POINTS_INLINE + 20)
+    finally:
+        for one in streams:
+            await one.aclose()
+
+
+async def test_a_stream_is_reset_once_in_a_while_however_often_a_label_is_corrected(
+    client: AsyncClient, app: FastAPI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream, "RESET_SECONDS", 3600.0)
+    pool = await known_pool(client)
+    session = await opened(client, pool)
+    await labelled(client, session, pool, 4)
+    number = UUID(session.removeprefix("ses_"))
+    follower = stream.follow(app.state.context, number, (0, None))
+    await anext(follower)
+    following = asyncio.ensure_future(anext(follower))
+    for turn in range(6):
+        await corrected(client, session, turn % 2)
+        await labelled(client, session, pool, 1)
+    await close(client, session)
+    second = await asyncio.wait_for(following, 60)
+    document = json.loads(second.data)
+    assert (second.reset, second.last, len(document["points"])) == (True, True, 10)
+    assert document["session"]["state"] == "closed"
+    assert [news async for news in follower] == []
 
 
 @pytest.mark.parametrize("position", ["x", "-1", "1-", "1-2-3", "99999999999"])

@@ -159,7 +159,7 @@ def _other(value: object) -> object:
     if isinstance(value, str) and value[-1:].isdigit() and value.isalnum():
         return value[:-1] + ("0" if value[-1] != "0" else "1")
     if isinstance(value, str):
-        return value[:-15] + "7" + value[-14:] if value.endswith("+00:00") else value + "x"
+        return value[:-14] + "7" + value[-13:] if value.endswith("+00:00") else value + "x"
     return 1
 
 
@@ -426,6 +426,66 @@ def test_other_items_are_found(case: Case, data: bytes) -> None:
     twice = b'{"id": "item 2", "payload": 7, "payload": {"n": 2}}'
     for junk in (twice, b"", b"7", b"{}", b"\xff", b"[" * 100_000):
         assert _where(verify(data, items=[*lines[:2], junk])) == "items, line 3"
+
+
+NO_TIMES = (
+    "9999-99-99T99:99:99.999999+00:00",
+    "0000-01-01T00:00:00.000000+00:00",
+    "2026-02-29T00:00:00.000000+00:00",
+    "2026-11-21T24:00:00.000000+00:00",
+    "\u0662\u0660\u0662\u0666-11-21T00:00:00.000000+00:00",
+)
+
+
+@pytest.mark.parametrize("at", NO_TIMES)
+def test_a_time_that_no_calendar_has_is_found(data: bytes, at: str) -> None:
+    body = _body(data)
+    assert _where(verify(_resigned(_put(body, ("issued_at",), at)))) == "issued_at"
+    assert _where(verify(_resigned(_put(body, ("ledger", 3, "at"), at)))) == "ledger[3].at"
+
+
+def test_a_certificate_from_before_its_last_event_is_found(data: bytes) -> None:
+    body = _body(data)
+    last = body["ledger"][-1]["at"]
+    assert verify(signed(body | {"issued_at": last}, KEY)).valid
+    early = signed(body | {"issued_at": "2001-01-01T00:00:00.000000+00:00"}, KEY)
+    assert _where(verify(early)) == "issued_at"
+
+
+def test_nothing_is_superseded_where_nothing_was_corrected(data: bytes) -> None:
+    case = opened(zero_one_world())
+    case.go(5)
+    case.close()
+    older = {"supersedes": "ab" * 32}
+    assert _where(verify(signed(_body(case.certificate()) | older, KEY))) == "supersedes"
+    assert verify(signed(_body(data) | older, KEY)).valid
+
+
+@pytest.mark.parametrize(
+    ("kind", "detail", "at"),
+    [
+        ("unjudgeable", {"unjudgeable": "torn", "loss": 0}, "loss"),
+        ("unjudgeable", {"unjudgeable": "torn", "label": 0}, "label"),
+        ("observation", {"worker": "ada", "unjudgeable": "no"}, "unjudgeable"),
+        ("observation", {"worker": "ada", "loss": 0}, "loss"),
+        ("draw", {"worker": "ada", "loss": 0}, "loss"),
+        ("draw", {"worker": "ada", "label": 0}, "label"),
+        ("draw", {"worker": "ada", "unjudgeable": "no"}, "unjudgeable"),
+        ("amendment", {"author": "ada", "reason": "typo", "unjudgeable": "no"}, "unjudgeable"),
+        ("amendment", {"author": "ada"}, "reason"),
+        ("amendment", {"reason": "typo"}, "author"),
+        ("amendment", {"author": "ada", "reason": 7}, "reason"),
+        ("amendment", None, "author"),
+    ],
+)
+def test_words_that_contradict_their_event_are_found(
+    data: bytes, kind: str, detail: Document | None, at: str
+) -> None:
+    body = _body(data)
+    n, record = next((n, one) for n, one in enumerate(body["ledger"]) if one["kind"] == kind)
+    record.pop("detail")
+    record |= {} if detail is None else {"detail": detail}
+    assert _where(verify(_resigned(body))) == f"ledger[{n}].detail.{at}"
 
 
 def test_a_key_that_everybody_can_sign_for_signs_nothing(data: bytes) -> None:

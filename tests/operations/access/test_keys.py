@@ -343,9 +343,9 @@ async def test_a_stream_ends_with_its_key(context: Context) -> None:
     made = await create_key(context, NEW)
     with_key = replace(context, key_id=made.record.key_id)
     news = stream.follow(with_key, session_id, (0, None))
-    assert (await anext(news)).session["sequence"] == 0
+    assert (await anext(news)).position[0] == 0
     await rounds.next_draws(context, session_id, "ada", 1)
-    assert (await anext(news)).session["sequence"] == 1
+    assert (await anext(news)).position[0] == 1
     await revoke_key(context, made.record.key_id)
     await rounds.next_draws(context, session_id, "bob", 1)
     with pytest.raises(StopAsyncIteration):

@@ -42,15 +42,8 @@ async def stream_session(
     longer.
     """
     async for news in stream.follow(context, session_id, _position(last_event_id)):
-        yield ServerSentEvent(
-            event="session",
-            id=f"{news.session['sequence']}-{news.session['revision']}",
-            data={
-                "session": news.session,
-                "points": news.points,
-                "reset": news.reset,
-            },
-        )
+        sequence, revision = news.position
+        yield ServerSentEvent(event="session", id=f"{sequence}-{revision}", raw_data=news.data)
 
 
 def _position(last_event_id: str | None) -> tuple[int, int | None]:

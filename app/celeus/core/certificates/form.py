@@ -8,12 +8,12 @@ from celeus.core.certificates.ed25519 import ALGORITHM, of_small_order
 from celeus.core.certificates.parsing import (
     DIGEST,
     HEX,
-    MOMENT,
     Mismatch,
     Object,
     equal,
     flag,
     members,
+    moment,
     parse,
     text,
     whole,
@@ -51,7 +51,7 @@ def form_of(data: bytes) -> Object:
     """The document in a certificate's bytes; Mismatch unless it is canonical and has this form."""
     document = members(parse(data), "", MEMBERS, OPTIONAL)
     equal("format", document["format"], FORMAT)
-    text(document["issued_at"], "issued_at", MOMENT)
+    moment(document["issued_at"], "issued_at")
     final = flag(document["final"], "final")
     equal("kind", document["kind"], "final" if final else "interim")
     text(document["session_id"], "session_id", SESSION)

@@ -29,7 +29,7 @@ _TEXT: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 
 HEX: Final = re.compile(r"(?:[0-9a-f]{2})+")
 DIGEST: Final = re.compile(r"[0-9a-f]{64}")
-MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00")
+_MOMENT: Final = re.compile(r"(?!0000)(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6})\+00:00", re.ASCII)
 
 
 class Mismatch(Exception):
@@ -98,6 +98,19 @@ def text(value: object, where: str, form: re.Pattern[str] | None = None) -> str:
     if not isinstance(value, str) or (form is not None and form.fullmatch(value) is None):
         raise Mismatch(where, value, "a text" if form is None else f"a text like {form.pattern}")
     return value
+
+
+def moment(value: object, where: str) -> str:
+    """A time in UTC to the microsecond; two of them compare as texts."""
+    form = _MOMENT.fullmatch(value) if isinstance(value, str) else None
+    try:
+        if form is not None:
+            # Knows the calendar, as does `datetime`, which could read a clock.
+            np.datetime64(form[1])
+            return form[0]
+    except ValueError:
+        pass
+    raise Mismatch(where, value, "a time in UTC, such as 2026-11-21T09:30:00.000000+00:00")
 
 
 def flag(value: object, where: str) -> bool:

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from celeus.core.certificates.chain import Record, strata_of_hex
 from celeus.core.certificates.parsing import (
     HEX,
-    MOMENT,
     Mismatch,
     Object,
     equal,
     flag,
     members,
+    moment,
     number,
     text,
     whole,
@@ -89,13 +89,15 @@ class Transcript:
         record = members(value, where, EVERY + FORMS[kind], OPTIONAL.get(kind, ("detail",)))
         sequence = whole(record["sequence"], f"{where}.sequence")
         equal(f"{where}.sequence", sequence, len(self.records) + 1)
-        text(record["at"], f"{where}.at", MOMENT)
+        moment(record["at"], f"{where}.at")
         if self.closed:
             raise Mismatch(where, kind, "no event after the session was closed")
         detail = _detail(record.get("detail"), f"{where}.detail")
         if "label" in detail:
             self.labels[len(self.records)] = whole(detail["label"], f"{where}.detail.label")
-        self.events.append(self._readers()[kind](record, where))
+        event = self._readers()[kind](record, where)
+        _check_words(detail, event, f"{where}.detail")
+        self.events.append(event)
         self.records.append(record)
 
     def _readers(self) -> dict[str, Callable[[Object, str], Event]]:
@@ -223,3 +225,16 @@ def _detail(value: object, where: str) -> Mapping[str, Any]:
         if isinstance(inner, dict | list):
             raise Mismatch(f"{where}.{name}", inner, "a text or a number")
     return value
+
+
+def _check_words(detail: Mapping[str, Any], event: Event, where: str) -> None:
+    """What is written down beside an event agrees with it."""
+    has_loss = isinstance(event, Observation | Amendment) and event.loss is not None
+    has_none = isinstance(event, Unjudgeable | Amendment) and not has_loss
+    # The loss stands in the record itself.
+    for name, right in (("loss", False), ("label", has_loss), ("unjudgeable", has_none)):
+        if name in detail and not right:
+            raise Mismatch(f"{where}.{name}", detail[name], "no member of this name")
+    if isinstance(event, Amendment):
+        for name in ("author", "reason"):
+            text(detail.get(name), f"{where}.{name}")

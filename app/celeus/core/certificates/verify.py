@@ -197,7 +197,18 @@ class _Inspection:
         for record in listed(self._document["ledger"], "ledger"):
             transcript.read(record)
         equal("final", self._document["final"], transcript.closed)
+        self._check_head(transcript)
         return transcript
+
+    def _check_head(self, transcript: Transcript) -> None:
+        """Of the members beside the ledger, what it says of them."""
+        issued_at, superseded = (self._document[name] for name in ("issued_at", "supersedes"))
+        # Certificates used to bear the time of their making, later than the last event's.
+        last = transcript.records[-1]["at"] if transcript.records else issued_at
+        if issued_at < last:
+            raise Mismatch("issued_at", issued_at, f"not before the last event, at {last}")
+        if superseded is not None and not transcript.amendments:
+            raise Mismatch("supersedes", superseded, "nothing: no label was corrected")
 
     def _chain(self, plan: Plan, transcript: Transcript) -> None:
         session = bytes.fromhex(self._document["session_id"].removeprefix("ses_"))

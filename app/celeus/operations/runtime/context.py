@@ -13,7 +13,7 @@ from celeus.operations.certificates.stamps import Stamps
 from celeus.operations.runtime.callers import Browser, CallerCache
 from celeus.operations.runtime.concurrency import Gates
 from celeus.operations.runtime.forecasts import Forecasts
-from celeus.operations.runtime.memo import Issued, Memo
+from celeus.operations.runtime.memo import Issued, Memo, News
 from celeus.operations.runtime.state_cache import StateCache
 from celeus.settings import Settings
 from celeus.store.cache import Cache, Wakes
@@ -23,6 +23,8 @@ from celeus.store.tables import DEFAULT_PROJECT
 
 CERTIFICATE_BYTES = 64 << 20
 """Of the certificates a process keeps, but for the last one."""
+NEWS_BYTES = 16 << 20
+"""Of the news a process keeps for its streams."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,7 @@ class Context:
     certificates: Memo[Issued] = field(
         default_factory=lambda: Memo("other certificates are being made", CERTIFICATE_BYTES)
     )
+    news: Memo[News] = field(default_factory=lambda: Memo("other news are being read", NEWS_BYTES))
     digests: Memo[str] = field(default_factory=lambda: Memo("other certificates are being made"))
 
     def transaction(self) -> AbstractAsyncContextManager[AsyncConnection]:

@@ -1,15 +1,15 @@
 """What takes long to make, kept for as long as its session stands where it stood."""
 
 from collections import OrderedDict
+from collections.abc import Hashable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Generic, TypeVar
-from uuid import UUID
 
 from celeus.errors import Busy
 from celeus.operations.runtime.concurrency import Gate
 
-MOST_SESSIONS = 256
+MOST_KEPT = 256
 PATIENCE_SECONDS = 10.0
 
 T = TypeVar("T")
@@ -39,8 +39,22 @@ class Issued:
     issued_at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class News:
+    """News of a session as JSON: ``{session, points, reset}``, of one line.
+
+    ``position`` is the sequence and the revision they lead to; ``reset``: the points replace all
+    earlier ones; ``last``: the session is closed.
+    """
+
+    data: str
+    position: tuple[int, int]
+    reset: bool
+    last: bool
+
+
 class Memo(Generic[T]):
-    """The last one made of each session; ``gate`` lets a new one be made one at a time.
+    """The last one made of each session, or other key; ``gate`` lets one be made at a time.
 
     However many people ask, at most one processor is busy with it. Beside the last one, at most
     ``most_bytes`` are kept.
@@ -51,22 +65,22 @@ class Memo(Generic[T]):
         self.gate = Gate(1, PATIENCE_SECONDS, lambda: Busy(f"{what}; try again"))
         self._most_bytes = most_bytes
         self._bytes = 0
-        self._kept: OrderedDict[UUID, tuple[str, T, int]] = OrderedDict()
+        self._kept: OrderedDict[Hashable, tuple[str, T, int]] = OrderedDict()
 
-    def known(self, session_id: UUID, version: str) -> T | None:
-        """What was made of this version of the session, or None."""
-        kept = self._kept.get(session_id)
+    def known(self, key: Hashable, version: str) -> T | None:
+        """What was made of this version, or None."""
+        kept = self._kept.get(key)
         if kept is None or kept[0] != version:
             return None
-        self._kept.move_to_end(session_id)
+        self._kept.move_to_end(key)
         return kept[1]
 
-    def keep(self, session_id: UUID, version: str, made: T, size: int = 0) -> None:
+    def keep(self, key: Hashable, version: str, made: T, size: int = 0) -> None:
         """Remember it, of ``size`` bytes, instead of the one before."""
-        _, _, before = self._kept.pop(session_id, (version, made, 0))
-        self._kept[session_id] = (version, made, size)
+        _, _, before = self._kept.pop(key, (version, made, 0))
+        self._kept[key] = (version, made, size)
         self._bytes += size - before
-        while len(self._kept) > MOST_SESSIONS or (
+        while len(self._kept) > MOST_KEPT or (
             self._bytes > self._most_bytes and len(self._kept) > 1
         ):
             _, (_, _, dropped) = self._kept.popitem(last=False)

@@ -1,9 +1,10 @@
 """A session's history: status document, trajectory and ledger."""
 
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import text
+from sqlalchemy import RowMapping, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.errors import SessionNotFound
@@ -49,26 +50,22 @@ async def ledger(
 
 
 async def news(
-    context: Context, session_id: UUID, sequence: int, revision: int | None, most: int
-) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The session's document and the trajectory rows written after ``sequence``.
+    context: Context, session_id: UUID, position: tuple[int, int] | None, most: int
+) -> tuple[dict[str, Any], Sequence[RowMapping], bool]:
+    """The session's document, and the trajectory rows written since ``position``.
 
-    Another ``revision`` than the session's means that an amendment replaced every row: then all
-    of them are news. At most about ``most`` rows, thinned evenly, the last one always among them.
+    That is a sequence and a revision. Without one, and at another revision than the session's,
+    all rows are news and the flag is set: an amendment replaced every row. At most about ``most``
+    rows, thinned evenly, the last one always among them.
     """
     async with context.transaction() as db:
         await one_snapshot(db)
         document = await document_of(db, context.project_id, session_id)
-        same = revision == document["revision"]
-        rows = await db.execute(
-            _NEWS,
-            {
-                "session_id": session_id,
-                "sequence": sequence if same else 0,
-                "most": most,
-            },
-        )
-        return document, [dict(row) for row in rows.mappings()]
+        sequence, revision = position or (0, None)
+        reset = revision != document["revision"]
+        params = {"session_id": session_id, "sequence": 0 if reset else sequence, "most": most}
+        rows = await db.execute(_NEWS, params)
+        return document, rows.mappings().all(), reset
 
 
 async def document_of(db: AsyncConnection, project_id: UUID, session_id: UUID) -> dict[str, Any]:

@@ -1,41 +1,43 @@
-"""Stream a session's news: woken by the cache, or polling once a second."""
+"""Stream a session's news: woken by the cache, or polling once a second.
+
+News of one version after one position are the same for everybody: they are read and encoded once,
+in this process, for all its streams.
+"""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import AsyncGenerator
 from typing import Any
 from uuid import UUID
+
+import orjson
 
 from celeus.errors import Busy, Unavailable
 from celeus.operations.access.authentication import still_admitted
 from celeus.operations.runtime.context import Context
+from celeus.operations.runtime.memo import News
 from celeus.operations.sessions.history import news
-from celeus.operations.sessions.sessions import get_version
+from celeus.operations.sessions.sessions import get_session
 
 LOOK_SECONDS = 1.0
+RESET_SECONDS = 1.0
+"""Between two resets of a stream: a label may be corrected as often as one likes."""
 MOST_POINTS = 2_000
-
-
-@dataclass(frozen=True, slots=True)
-class News:
-    """Status document and new trajectory points; ``reset`` means they replace earlier ones."""
-
-    session: dict[str, Any]
-    points: Sequence[dict[str, Any]]
-    reset: bool
+POINTS_INLINE = 100
 
 
 async def follow(
     context: Context, session_id: UUID, position: tuple[int, int | None]
-) -> AsyncIterator[News]:
+) -> AsyncGenerator[News, None]:
     """News after ``position`` (sequence and revision last seen), until the session is closed.
 
-    It also ends when the caller's key is no longer valid.
+    It also ends when the caller's key is no longer valid. All points again are sent once in
+    ``RESET_SECONDS``, and when the session is closed.
     No transaction is open while it waits, and a database that does not answer is asked again.
     Without Redis it looks at the database once a second.
     """
-    sequence, revision = position
     version = None
+    reset_at = -RESET_SECONDS
     async with context.wakes.subscribe(session_id.hex) as woken:
         while True:
             woken.clear()
@@ -43,23 +45,62 @@ async def follow(
             try:
                 if not await still_admitted(context):
                     return
-                latest = await get_version(context, session_id)
+                body, latest = await get_session(context, session_id)
                 if latest != version:
-                    latest_news = await news(context, session_id, sequence, revision, MOST_POINTS)
+                    status = orjson.loads(body)
+                    due = time.monotonic() >= reset_at + RESET_SECONDS or _ended(status)
+                    if due or position[1] == status["revision"]:
+                        latest_news = await _shared(context, session_id, status, latest, position)
             except (Unavailable, Busy):
                 # What holds up the database holds up the news, and does not end the stream.
                 await asyncio.sleep(LOOK_SECONDS)
                 continue
             if latest_news is not None:
-                version = latest
-                document, points = latest_news
-                reset = revision != document["revision"]
-                sequence, revision = document["sequence"], document["revision"]
-                yield News(document, points, reset)
-                if document["state"] == "closed":
+                version, position = latest, latest_news.position
+                reset_at = time.monotonic() if latest_news.reset else reset_at
+                yield latest_news
+                if latest_news.last:
                     return
             try:
                 async with asyncio.timeout(LOOK_SECONDS):
                     await woken.wait()
             except TimeoutError:
                 continue
+
+
+async def _shared(
+    context: Context,
+    session_id: UUID,
+    status: dict[str, Any],
+    version: str,
+    position: tuple[int, int | None],
+) -> News:
+    """The news of this version, read and encoded by the first stream that asks."""
+    sequence, revision = position
+    since = None if revision is None or revision != status["revision"] else (sequence, revision)
+    # A database restored from a backup may have had another ledger of this length.
+    version = f"{version}.{status['ledger_head']}"
+    key = (session_id, since)
+    made = context.news.known(key, version)
+    if made is None:
+        async with context.news.gate:
+            made = context.news.known(key, version)
+            if made is None:
+                made = await _read(context, session_id, since)
+                context.news.keep(key, version, made, len(made.data))
+    return made
+
+
+async def _read(context: Context, session_id: UUID, since: tuple[int, int] | None) -> News:
+    document, rows, reset = await news(context, session_id, since, MOST_POINTS)
+
+    def encoded() -> str:
+        points = [dict(row) for row in rows]
+        return orjson.dumps({"session": document, "points": points, "reset": reset}).decode()
+
+    data = encoded() if len(rows) <= POINTS_INLINE else await asyncio.to_thread(encoded)
+    return News(data, (document["sequence"], document["revision"]), reset, _ended(document))
+
+
+def _ended(document: dict[str, Any]) -> bool:
+    return bool(document["state"] == "closed")
