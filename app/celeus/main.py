@@ -4,8 +4,10 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
+import orjson
 from fastapi import APIRouter, Depends, FastAPI
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
@@ -110,6 +112,11 @@ class Service(FastAPI):
         if self.openapi_schema is None:
             self.openapi_schema = links.linked(problems.described(super().openapi()))
         return self.openapi_schema
+
+    @cached_property
+    def contract(self) -> bytes:
+        """The same as JSON: it takes 20 ms to make."""
+        return orjson.dumps(self.openapi())
 
     def build_middleware_stack(self) -> ASGIApp:
         """The same for every answer, the one to a failure of our own included."""

@@ -8,12 +8,14 @@ from uuid import UUID, uuid4
 import numpy as np
 import pytest
 
+from celeus.core.ledger import Change
 from celeus.core.plans.plan import Claim, PoolFacts, make_plan
 from celeus.core.plans.policies import policy_named
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.surrogates import scores
 from celeus.core.sessions.state import apply, begin, observe, propose
+from celeus.operations.runtime.sizes import nbytes
 from celeus.operations.runtime.state_cache import CachedSession, StateCache
 
 PROJECT = UUID(int=1)
@@ -66,6 +68,20 @@ async def test_the_rounds_of_a_state_count() -> None:
     assert len(cache) == 1
     assert slot.session is not None
     assert slot.session.nbytes - session_of(2_000).nbytes < 200_000
+
+
+async def test_a_change_of_precision_counts_at_once() -> None:
+    """A finer lattice is a hundred times larger: 256 of them took 13 GB uncounted."""
+    session = session_of(2_000)
+    before = session.nbytes
+    rounds = iter(range(1, 4))
+    for change in (Change(0.0005, 2_000), Change(None, 2_000)):
+        session.state = apply(session.plan, session.state, change)
+        session.state = apply(session.plan, session.state, propose(session.plan, session.state))
+        session.state = observe(session.plan, session.state, next(rounds), 0.0)
+    assert before < 1_000_000
+    assert nbytes(session.state) > 10_000_000
+    assert session.nbytes > nbytes(session.state) / 2
 
 
 async def test_states_are_bounded_by_their_number() -> None:

@@ -17,11 +17,13 @@ from weakref import WeakValueDictionary
 from celeus.core.plans.plan import Plan
 from celeus.core.pools.pool import Pool
 from celeus.core.sessions.correction import Checkpoints
-from celeus.core.sessions.state import State
+from celeus.core.sessions.state import State, bets_per_round
 from celeus.errors import Busy
 from celeus.operations.runtime.sizes import nbytes
 
 EVENTS_BETWEEN_COUNTS = 64
+BYTES_OF_A_BET = 8
+"""Its stake; what else there is of a candidate is counted with the rest."""
 
 
 @dataclass(slots=True)
@@ -43,11 +45,14 @@ class CachedSession:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of state and checkpoints, recounted every EVENTS_BETWEEN_COUNTS events."""
+        """Bytes of state and checkpoints, recounted every EVENTS_BETWEEN_COUNTS events.
+
+        A change of precision may make a state a hundred times larger at once: its bets are known.
+        """
         if self.state.sequence - self._counted_at >= EVENTS_BETWEEN_COUNTS:
             self._bytes = nbytes((self.state, self.checkpoints))
             self._counted_at = self.state.sequence
-        return self._bytes
+        return max(self._bytes, BYTES_OF_A_BET * bets_per_round(self.state))
 
 
 @dataclass(slots=True)

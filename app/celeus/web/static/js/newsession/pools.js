@@ -7,7 +7,12 @@ import { counted } from "../format.js";
 const AT_ONCE = 200;
 const MOST_SHOWN = 100;
 const GUESSES = ["surrogate.", "dispersion_f", "entropy_f"];
-const KINDS = { zero_one: "right or wrong", cross_entropy: "cross-entropy", bounded: "grades" };
+const KINDS = {
+  zero_one: "right or wrong",
+  cross_entropy: "cross-entropy",
+  bounded: "grades",
+  difference: "difference of two systems",
+};
 /** @type {Partial<Record<LossKind, Record<string, string[]>>>} */
 const STRATEGIES = {
   zero_one: {
