@@ -236,6 +236,11 @@ def test_an_archive_that_is_not_ours_is_refused_in_one_line(
         ["{certificate}", "--public-key", "missing"],
         ["{certificate}", "--public-key", "{certificate}"],
         ["{certificate}", "--seconds", "0.001"],
+        # It opens, and cannot be read.
+        ["/proc/self/mem"],
+        ["{certificate}", "--pool", "/proc/self/mem"],
+        ["{certificate}", "--items", "/proc/self/mem"],
+        ["{certificate}", "--public-key", "/proc/self/mem"],
     ],
 )
 def test_what_cannot_be_read_is_one_line_too(
@@ -245,6 +250,14 @@ def test_what_cannot_be_read_is_one_line_too(
     assert answer.status == 1
     assert answer.err.startswith("celeus: ")
     assert answer.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "86401", "1e300", "inf", "nan"])
+def test_a_verification_takes_at_most_a_day(run: Run, certificate: Path, seconds: str) -> None:
+    answer = run("verify", certificate, "--seconds", seconds)
+    assert answer.status == 1
+    assert "above 0, at most 86400" in answer.err
+    assert run("verify", certificate, "--seconds", "86400").status == 0
 
 
 def test_a_signing_key_is_made_once_for_its_owner_alone(run: Run, tmp_path: Path) -> None:

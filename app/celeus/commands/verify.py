@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from celeus.settings import Settings
 
 MOST_MEMORY_BYTES = 16 << 30
+MOST_SECONDS = 86_400.0
 
 
 def verify(  # noqa: PLR0913 -- one parameter an option
@@ -48,7 +49,9 @@ def verify(  # noqa: PLR0913 -- one parameter an option
             help="Root certificates of a timestamping service, in PEM: the opening must be stamped."
         ),
     ] = None,
-    seconds: Annotated[float, typer.Option(help="Most processor time to spend.")] = 600.0,
+    seconds: Annotated[
+        float, typer.Option(help="Most processor time to spend; at most a day.")
+    ] = 600.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
     """Check a certificate without its service: exit status 0 when it holds, 1 when it does not.
@@ -65,6 +68,10 @@ def verify(  # noqa: PLR0913 -- one parameter an option
     from celeus.operations.certificates.signing_keys import trusted_key
     from celeus.operations.runtime.verifications import bounds_of, report_on
 
+    # A NaN is neither.
+    if not 0.0 < seconds <= MOST_SECONDS:
+        rule = f"above 0, at most {MOST_SECONDS:g}"
+        raise InvalidValue(f"seconds must be {rule}", field="seconds", rule=rule, value=seconds)
     bounds = bounds_of(seconds, MOST_MEMORY_BYTES)
     trusted = None if public_key is None else trusted_key(public_key)
     heads = dict(map(_head, noted or []))

@@ -6,6 +6,7 @@ ends it at any moment, whatever it is doing.
 
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import IO
 
 from cryptography.x509 import Certificate
@@ -26,22 +27,36 @@ def work(job: Frame, files: Files) -> Iterator[Frame]:
     start = time.process_time()
     seconds, trusted, noted = (job.values[name] for name in ("seconds", "trusted", "noted"))
     given = dict(zip(job.values["files"], files, strict=True))
-    certificate = given["certificate"].read(LARGEST_CERTIFICATE_BYTES + 1)
+    with _reading("certificate"):
+        certificate = given["certificate"].read(LARGEST_CERTIFICATE_BYTES + 1)
     if len(certificate) > LARGEST_CERTIFICATE_BYTES:
         rule = f"at most {LARGEST_CERTIFICATE_BYTES} bytes"
         raise InvalidValue("It is too large for a certificate.", field="certificate", rule=rule)
-    report = verify(
-        certificate,
-        read_archive(given["pool"]) if "pool" in given else None,
-        None if trusted is None else bytes.fromhex(trusted),
-        {int(sequence): bytes.fromhex(head) for sequence, head in noted.items()},
-        given.get("items"),
-        roots=_roots(given["timestamp_roots"]) if "timestamp_roots" in given else (),
-    )
+    pool = read_archive(given["pool"]) if "pool" in given else None
+    roots = _roots(given["timestamp_roots"]) if "timestamp_roots" in given else ()
+    with _reading("items"):
+        report = verify(
+            certificate,
+            pool,
+            None if trusted is None else bytes.fromhex(trusted),
+            {int(sequence): bytes.fromhex(head) for sequence, head in noted.items()},
+            given.get("items"),
+            roots=roots,
+        )
     if time.process_time() - start > seconds:
         # The kernel counts whole seconds only
         raise too_costly(f"{seconds:g} s of processor time")
     yield Frame(report.to_dict())
+
+
+@contextmanager
+def _reading(what: str) -> Iterator[None]:
+    """Refuse a file that opens and cannot be read."""
+    try:
+        yield
+    except OSError as error:
+        message = f"The file cannot be read: {error.strerror}."
+        raise InvalidValue(message, field=what, rule="a file that can be read") from error
 
 
 def _roots(file: IO[bytes]) -> list[Certificate]:
