@@ -36,6 +36,7 @@ def test_a_parameter_replaces_its_default_and_shows_in_the_plan() -> None:
         ("no_surrogate", {"beta": 0.5}, "beta"),
         ("evalue", {"range": "exact"}, "range"),
         ("celeus", {"beta": 0.0}, "beta"),
+        ("celeus", {"beta": 9e-4}, "beta"),
         ("celeus", {"beta": -0.1}, "beta"),
         ("celeus", {"beta": 1.01}, "beta"),
         ("celeus", {"beta": math.nan}, "beta"),

@@ -13,7 +13,7 @@ from celeus.core.eprocess.bets import BetScale, Floats, bet
 from celeus.core.eprocess.published import CellSequence
 from celeus.core.ledger import Amendment, Change, Draw, Event, Observation, Unjudgeable
 from celeus.core.plans.plan import Claim, Plan, Target
-from celeus.core.plans.policies import Policy, policy_named
+from celeus.core.plans.policies import LEAST_BETA, Policy, policy_named
 from celeus.core.pools.surrogates import Scores
 from celeus.core.sessions.state import (
     State,
@@ -419,3 +419,21 @@ def test_a_fine_precision_of_a_published_policy_is_known_to_take_long() -> None:
     walk.enter(Change(0.001, 300))
     assert coarse < 1_000
     assert bets_per_round(walk.state) > 100_000
+
+
+@pytest.mark.parametrize("precision", [0.5, 5e-4])
+@pytest.mark.parametrize("kind", ["floor", "exact"])
+@pytest.mark.parametrize("wrong", [97, 100])
+def test_the_least_share_of_uniform_draws_keeps_the_truth(
+    precision: float, kind: str, wrong: int
+) -> None:
+    """At 1e-13 candidates beside a far range were rounded out of it, after one label."""
+    loss = np.repeat([1.0, 0.0], [wrong, 100 - wrong])
+    surrogate, weight = np.ones(100), np.tile([0.0, 1.0], 50)
+    truth = Truth(loss, Scores(surrogate, weight, None), 0.0, 1.0)
+    policy = policy_named("celeus", beta=LEAST_BETA, range=kind)
+    walk = open_walk(truth, policy, Claim(alpha=1e-9, precision=precision))
+    for _ in range(100 if precision == 0.5 else 10):
+        walk.go(1)
+        now = walk.state.interval
+        assert now.lower - 1e-9 <= loss.mean() <= now.upper + 1e-9

@@ -76,7 +76,7 @@ class Parameters(BaseModel):
 
     model_config = STRICT
 
-    beta: float | None = Field(None, description="Share of uniform draws, above 0, at most 1.")
+    beta: float | None = Field(None, description="Share of uniform draws, from 0.001 to 1.")
     range: Literal["floor", "exact", "global"] | None = Field(
         None, description="How the range of a signal is bounded; `exact` costs O(items) a round."
     )

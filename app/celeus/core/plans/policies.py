@@ -59,6 +59,9 @@ POLICIES = {
 DEFAULT_POLICY = "sharp"
 SIMULATION_ONLY = frozenset({"oracle"})
 
+LEAST_BETA = 1e-3
+"""A signal may be 1 / beta times as wide as the scale: far below, candidates would lose the digits
+that tell them apart."""
 _OPEN_UNIT = "above 0 and below 1"
 _TUNABLE: dict[str, frozenset[str]] = {
     "sharp": frozenset({"beta"}),
@@ -93,7 +96,7 @@ def policy_named(name: str, **parameters: Any) -> Policy:  # noqa: ANN401 -- one
 
 def _check(policy: Policy) -> None:
     rules = (
-        ("beta", "above 0 and at most 1", 0.0 < policy.beta <= 1.0),
+        ("beta", f"at least {LEAST_BETA:g} and at most 1", LEAST_BETA <= policy.beta <= 1.0),
         ("theta", _OPEN_UNIT, 0.0 < policy.theta < 1.0),
         ("c", "at least 0.01 and at most 10", 0.01 <= policy.c <= 10.0),
         ("range", "floor, exact or global", policy.range in {"floor", "exact", "global"}),
