@@ -14,7 +14,7 @@ import pytest
 from pydantic import ValidationError
 from starlette.types import Receive, Scope, Send
 
-from celeus.api.wire import connections
+from celeus.api.wire import connections, limits
 from celeus.api.wire.connections import Answers
 from celeus.settings import Settings
 from tests.api.serving import served
@@ -85,6 +85,48 @@ async def test_a_body_of_one_byte_at_a_time_ends_with_its_connection(port: int) 
     answer = await said(port, head.encode(), *[b" "] * 40, pause=0.05)
     assert answer.startswith(b"HTTP/1.1 408 ")
     assert b'"code":"body_too_slow"' in answer
+
+
+@pytest.mark.parametrize(("fair_seconds", "first", "second"), [(0.0, 408, 422), (60.0, 422, 429)])
+async def test_bodies_hold_so_much_memory_together(
+    settings: Settings,
+    monkeypatch: pytest.MonkeyPatch,
+    fair_seconds: float,
+    first: int,
+    second: int,
+) -> None:
+    """Each of 1 500 bodies of a megabyte lay in memory until it was whole."""
+    monkeypatch.setattr(limits, "MOST_HELD_BYTES", 300_000)
+    monkeypatch.setattr(limits, "FAIR_SECONDS", fair_seconds)
+    size = limits.FREE_BYTES + 200_000
+    sizes: list[int] = []
+
+    def counted(room: limits._Room, body: limits._Body, held: int) -> None:
+        sizes.append(held)
+        hold(room, body, held)
+
+    hold = limits._Room.hold
+    monkeypatch.setattr(limits._Room, "hold", counted)
+    head = (
+        "POST /v1/sessions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        f"Authorization: {bearer()['Authorization']}\r\nContent-Length: {size}\r\n\r\n"
+    )
+    body = b'{"a": 1' + b" " * (size - 8) + b"}"
+    with served(settings) as port:
+        lines = [await asyncio.open_connection("127.0.0.1", port) for _ in range(2)]
+        async with asyncio.timeout(20):
+            _, begun = lines[0]
+            begun.write(head.encode() + body[:-1])
+            await begun.drain()
+            while not sizes or max(sizes) < 199_999:  # noqa: ASYNC110 -- of another thread
+                await asyncio.sleep(0.01)
+            lines[1][1].write(head.encode() + body)
+            assert (await lines[1][0].readline()).split()[1] == str(second).encode()
+            if first != 408:
+                begun.write(body[-1:])
+            assert (await lines[0][0].readline()).split()[1] == str(first).encode()
+        for _, writer in lines:
+            writer.close()
 
 
 @pytest.mark.parametrize("path", ["/v1/sessions", "/v1/pools/{pool}/items"])
