@@ -13,7 +13,7 @@
     ├── Conflict        what is kept forbids it                        409
     │   ├── ObservationConflict, RoundNotHeld, RoundNotJudged
     │   ├── SessionClosed, SessionFixed
-    │   ├── NotLastLabel, SessionStopped
+    │   ├── NotLastLabel, TooManyCorrections, SessionStopped
     │   ├── EmptyPool, PoolSealed, PoolNotSealed, PoolBusy
     │   ├── KeyRetired, ProjectExists
     │   ├── LedgerBroken
@@ -188,6 +188,10 @@ class SessionFixed(Conflict):
 
 class NotLastLabel(Conflict):
     """The round is not the last one that this key has judged."""
+
+
+class TooManyCorrections(Conflict):
+    """The key has corrected the label as often as a judge may."""
 
 
 class SessionStopped(Conflict):

@@ -9,6 +9,7 @@ import pytest
 from fastapi import FastAPI
 from httpx import AsyncClient, Response
 
+from celeus.operations.sessions.amendments import MOST_CORRECTIONS
 from tests.api.access.test_blindness import assert_blind
 from tests.api.contract import client_with
 from tests.factories import drawn, judged, known_pool, numbers_of, opened
@@ -94,6 +95,20 @@ async def test_a_loss_and_an_unjudgeable_take_each_others_place(
     last = (await events_of(client, session))[-1]
     assert last["loss"] == then.get("loss")
     assert last["detail"].get("unjudgeable") == then.get("unjudgeable")
+
+
+async def test_a_label_is_corrected_so_often_by_its_judge(
+    client: AsyncClient, ann: AsyncClient
+) -> None:
+    """A labeller made a certificate grow by 2.5 MB in ten seconds."""
+    session = await opened(client, await known_pool(client))
+    [last] = await labelled(ann, session, 1)
+    for time in range(MOST_CORRECTIONS):
+        assert (await corrected(ann, session, last, unjudgeable=f"{time}")).status_code == 200
+    refused = await corrected(ann, session, last, unjudgeable="again")
+    assert (refused.status_code, refused.json()["code"]) == (409, "too_many_corrections")
+    repeated = await corrected(ann, session, last, unjudgeable=f"{MOST_CORRECTIONS - 1}")
+    assert repeated.status_code == 200
 
 
 async def test_only_the_last_label_of_the_same_key_can_be_taken_back(

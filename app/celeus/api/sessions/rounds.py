@@ -30,6 +30,7 @@ from celeus.errors import (
     SessionClosed,
     SessionNotFound,
     SessionStopped,
+    TooManyCorrections,
 )
 from celeus.operations.sessions import amendments, rounds
 from celeus.operations.sessions.amendments import Correction
@@ -101,6 +102,7 @@ async def observe(
         LossOutsideScale,
         InvalidValue,
         NotLastLabel,
+        TooManyCorrections,
         SessionStopped,
         SessionClosed,
     ),

@@ -10,7 +10,14 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.ledger import Amendment
 from celeus.core.sessions.correction import Refold
-from celeus.errors import Busy, InvalidValue, NotLastLabel, RoundNotJudged, SessionStopped
+from celeus.errors import (
+    Busy,
+    InvalidValue,
+    NotLastLabel,
+    RoundNotJudged,
+    SessionStopped,
+    TooManyCorrections,
+)
 from celeus.operations.runtime.context import Context
 from celeus.operations.runtime.state_cache import CachedSession
 from celeus.operations.sessions.blinding import RoundNumbers
@@ -34,6 +41,8 @@ from celeus.operations.sessions.rounds import (
 )
 
 ATTEMPTS = 3
+MOST_CORRECTIONS = 20
+"""Of a label by its judge: each is an event of the ledger, and folds what follows anew."""
 ROUNDS_AT_ONCE = 2_000
 """Rounds folded beside a session before it is looked at again."""
 STOPPED_BY_LOSSES = frozenset({"target_reached", "decided"})
@@ -180,7 +189,7 @@ async def _must_be_own(db: AsyncConnection, journal: Journal, round_: int, *, ot
     before it cannot depend on where the session stands; one made after it could, also while the
     session is paused. What somebody else has corrected is their word, and no longer the judge's.
     """
-    params = {"session_id": journal.session_id, "key_id": journal.key_id}
+    params: dict[str, Any] = {"session_id": journal.session_id, "key_id": journal.key_id}
     last = (await db.execute(_LAST, params)).scalar_one_or_none()
     if others or round_ != last:
         raise NotLastLabel(
@@ -188,6 +197,15 @@ async def _must_be_own(db: AsyncConnection, journal: Journal, round_: int, *, ot
             " another one needs a key with scope manage",
             field="round",
             rule="the last round judged with this key",
+            value=journal.shown(round_),
+        )
+    params = {"session_id": journal.session_id, "round": round_}
+    if (await db.execute(_CORRECTIONS, params)).scalar_one() >= MOST_CORRECTIONS:
+        raise TooManyCorrections(
+            f"round {journal.shown(round_)} was corrected {MOST_CORRECTIONS} times; correcting it"
+            " again needs a key with scope manage",
+            field="round",
+            rule=f"at most {MOST_CORRECTIONS} corrections of a label",
             value=journal.shown(round_),
         )
     if journal.state.stop_reason in STOPPED_BY_LOSSES:
@@ -261,6 +279,12 @@ _OPEN = text(
 )
 _NAME = text("SELECT name FROM keys WHERE key_id = :key_id")
 _LAST = text("SELECT last_round FROM labellers WHERE session_id = :session_id AND key_id = :key_id")
+_CORRECTIONS = with_kinds(
+    """
+    SELECT count(*) FROM events
+    WHERE session_id = :session_id AND kind = :amendment AND round = :round
+    """
+)
 _LATEST = with_kinds(
     """
     SELECT sequence, loss, detail FROM events

@@ -11,6 +11,8 @@ const REFUSED = {
     "The session was closed before your last label arrived, so it was not accepted. The session does not need it.",
   session_stopped:
     "The session has all the labels it needs by now, so your first label for that item stands. Whoever runs it can still correct it.",
+  too_many_corrections:
+    "That label was corrected too often. Whoever runs the session can still correct it.",
   not_last_label:
     "That label can no longer be undone here. Whoever runs the session can still correct it.",
 };
