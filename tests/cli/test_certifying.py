@@ -310,6 +310,6 @@ def test_an_audit_of_an_empty_database_finds_nothing(
     monkeypatch.setenv("CELEUS_DATABASE_URL", database_url)
     answer = run("audit")
     assert (answer.status, answer.err) == (0, "")
-    assert answer.out == "0 sessions, 0 events, 0 certificates: 0 differ\n"
+    assert answer.out == "0 sessions, 0 events, 0 certificates, 0 pools, 0 items: 0 differ\n"
     with psycopg.connect(database_url) as db:
         assert db.execute("SELECT count(*) FROM sessions").fetchall() == [(0,)]

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 import os
 import socket
 import subprocess
@@ -407,6 +408,38 @@ def test_whoever_else_answers_is_no_session(
     assert "\x1b" not in answer.err
     # One request, and none to where a redirection points.
     assert [key for _, key in Odd.seen] == ["Bearer secret-key"]
+
+
+DECISION = {"side": "at_most", "threshold": 0.3, "answer": "yes", "round": 12}
+HUGE = 10**400
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"id": f"ses_{'1' * 32}"},
+        {"id": NOBODY.upper()},
+        *({name: value} for name in ("lower", "upper", "estimate") for value in (HUGE, math.nan)),
+        {"lower": False, "upper": True},
+        {"lower": True, "upper": False},
+        {"lower": 0.3, "upper": 0.2},
+        {"lower": -math.inf},
+        *({"alpha": value} for value in (-5, 0, 1, 1.5, HUGE, math.nan, True)),
+        *({name: value} for name in ("round", "revision") for value in (True, -1, 0.5, HUGE)),
+        *({"changes": value} for value in ("\x1b[2Jnever", {"a": 1}, True, -1, HUGE, None)),
+        *({"fixed": value} for value in ("\x1b[2J", 1, None)),
+        *({"decisions": [DECISION | {"threshold": one}]} for one in (True, HUGE, math.inf)),
+        *({"decisions": [DECISION | {"round": one}]} for one in (True, -1, HUGE)),
+    ],
+)
+def test_a_document_with_a_value_no_session_has_is_no_answer(
+    run: Run, odd: str, changed: dict[str, Any]
+) -> None:
+    Odd.replies = [(200, {}, document(**changed))]
+    for question in ((), ("--at-most", 0.3)):
+        answer = run("gate", "--session", NOBODY, "--url", odd, *question)
+        assert (answer.status, answer.out) == (1, "")
+        assert answer.err == f"celeus: {odd} answers with something that is not {NOBODY}\n"
 
 
 def test_a_session_that_says_nothing_of_decisions_can_be_asked_all_the_same(

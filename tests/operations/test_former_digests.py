@@ -171,7 +171,7 @@ async def test_a_ledger_that_was_changed_is_not_made_good_by_the_migration(
     await service.migrate()
     async with service.context() as context:
         found = (await audit(context.database)).findings
-    assert [one.where for one in found if one.session_id == session] == ["ledger_head"]
+    assert [one.where for one in found if one.name == f"ses_{session.hex}"] == ["ledger_head"]
 
 
 async def test_a_session_older_than_the_chain_stays_without_a_head(service: Service) -> None:

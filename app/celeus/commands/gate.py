@@ -65,7 +65,7 @@ class Outcome:
         """Claim, interval and answers for a reader."""
         known = self.session
         answers = ", ".join(_line(one) for one in self.answers)
-        settings = settings_line(fixed=known.get("fixed") is True, changes=known.get("changes", 0))
+        settings = settings_line(fixed=known["fixed"], changes=known["changes"])
         return (
             f"{known['id']}: {known['target']} risk in [{known['lower']}, {known['upper']}]"
             f" with probability {1.0 - known['alpha']:g} at every moment, after {known['round']}"
@@ -75,13 +75,12 @@ class Outcome:
     def to_dict(self) -> dict[str, Any]:
         """The same for a program."""
         names = ("target", "alpha", "lower", "upper", "estimate", "round", "state", "policy")
+        more = ("method_version", "revision", "fixed", "changes")
         return {
             "session": self.session["id"],
             "answer": self.answer,
             "answers": self.answers,
-            **{name: self.session[name] for name in (*names, "method_version", "revision")},
-            "fixed": self.session.get("fixed", False),
-            "changes": self.session.get("changes", 0),
+            **{name: self.session[name] for name in (*names, *more)},
         }
 
 

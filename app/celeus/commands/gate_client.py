@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+import sys
 import time
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
@@ -17,8 +18,12 @@ MOST_BYTES = 4 * 1024 * 1024
 MOST_LETTERS = 300
 ASK_AGAIN = frozenset({429, 500, 502, 503, 504})
 """Status codes worth a retry."""
+MOST_WHOLE = 2**53
 TEXTS = ("id", "target", "state", "policy", "method_version")
-NUMBERS = ("alpha", "lower", "upper", "estimate", "round", "revision")
+NUMBERS = ("alpha", "lower", "upper", "estimate")
+WHOLE_NUMBERS = ("round", "revision", "changes")
+DEFAULTS = {"decisions": [], "fixed": False, "changes": 0}
+"""What a session means that was last written to by an older service and says nothing of them."""
 ANSWERS = ("yes", "no", "undecided")
 _SESSION = re.compile(r"ses_[0-9a-f]{32}")
 _KEY = re.compile(r"[!-~]+")
@@ -99,13 +104,10 @@ class Server:
 
     def _session(self, body: bytes) -> dict[str, Any]:
         document = _json(body)
-        if isinstance(document, dict):
-            # A session last written to by an older service says nothing of decisions.
-            document.setdefault("decisions", [])
-        if not _is_session(document):
-            message = f"{self.url} answers with something that is not a session"
+        session = DEFAULTS | document if isinstance(document, dict) else {}
+        if not _is_session(session) or session["id"] != self.session:
+            message = f"{self.url} answers with something that is not {self.session}"
             raise Unanswered(message, status=200)
-        session: dict[str, Any] = document
         return session
 
 
@@ -124,14 +126,17 @@ def _json(body: bytes) -> Any:  # noqa: ANN401 -- JSON
         return None
 
 
-def _is_session(document: object) -> bool:
-    """What is read here is there, and of its type; anybody may answer at an address."""
-    if not isinstance(document, dict) or not isinstance(document.get("decisions"), list):
-        return False
+def _is_session(document: dict[str, Any]) -> bool:
+    """What is read here is there, and may be so in a session; anybody may answer at an address."""
     return (
         all(_is_word(document.get(name)) for name in TEXTS)
-        and all(isinstance(document.get(name), float | int) for name in NUMBERS)
-        and all(_is_decision(one) for one in document["decisions"])
+        and all(_is_number(document.get(name)) for name in NUMBERS)
+        and all(_is_whole(document.get(name)) for name in WHOLE_NUMBERS)
+        and document["lower"] <= document["upper"]
+        and 0 < document["alpha"] < 1
+        and isinstance(document["fixed"], bool)
+        and isinstance(document["decisions"], list)
+        and all(map(_is_decision, document["decisions"]))
     )
 
 
@@ -139,13 +144,22 @@ def _is_word(text: object) -> bool:
     return isinstance(text, str) and plain(text) == text
 
 
+def _is_number(value: object) -> bool:
+    """Whether it is a finite float, or a whole number that is one; True and False are none."""
+    return type(value) in (float, int) and abs(value) <= sys.float_info.max  # type: ignore[arg-type]
+
+
+def _is_whole(value: object) -> bool:
+    return type(value) is int and 0 <= value < MOST_WHOLE
+
+
 def _is_decision(one: object) -> bool:
     return (
         isinstance(one, dict)
         and one.get("side") in ("at_most", "at_least")
-        and isinstance(one.get("threshold"), float | int)
+        and _is_number(one.get("threshold"))
         and one.get("answer") in ANSWERS
-        and isinstance(one.get("round"), int | None)
+        and (one.get("round") is None or _is_whole(one["round"]))
     )
 
 

@@ -112,10 +112,10 @@ def signing_key(
 
 
 def audit(data_dir: DataDir = None) -> None:
-    """Recompute every session of the database and compare; exit status 1 on a difference.
+    """Recompute every session and pool of the database; exit status 1 on a difference.
 
     Run it after a restore: hash chains, states, trajectories and certificates must follow from
-    plans, pools and ledgers.
+    plans, pools and ledgers, and the digests of pools' items from the items.
     """
     import asyncio
 
@@ -126,7 +126,8 @@ def audit(data_dir: DataDir = None) -> None:
         require_head(url)
         result = asyncio.run(_audited(settings, url))
     counts = (
-        f"{result.sessions} sessions, {result.events} events, {result.certificates} certificates"
+        f"{result.sessions} sessions, {result.events} events, {result.certificates} certificates,"
+        f" {result.pools} pools, {result.items} items"
     )
     older = f", {result.unchained} sessions older than chains" if result.unchained else ""
     typer.echo(f"{counts}{older}: {len(result.findings)} differ")

@@ -14,6 +14,7 @@ from celeus.core.certificates.verify import verify
 from celeus.core.plans.plan import Claim
 from celeus.core.pools.losses import LossScale
 from celeus.errors import SigningKeyMissing
+from celeus.operations.certificates import audit as auditing
 from celeus.operations.certificates import issue
 from celeus.operations.certificates.audit import audit
 from celeus.operations.certificates.signing_keys import key_of_folder, read_key
@@ -154,3 +155,58 @@ async def test_an_audit_names_what_was_changed_behind_the_service(
     done = await audit(signing.database)
     assert [finding.where for finding in done.findings] == [where.strip()]
     assert done.findings[0].line.startswith(f"ses_{session.hex}: {where.strip()} is ")
+
+
+AMONG_ITEMS = {
+    "payload": 'UPDATE items SET payload = \'{"text": "other"}\' WHERE index = 17',
+    "payload left out": "UPDATE items SET payload = NULL WHERE index = 17",
+    "payload without a digest": "UPDATE items SET payload = '[9007199254740993]' WHERE index = 17",
+    "id": "UPDATE items SET id = 'other' WHERE index = 17",
+    "order": "UPDATE items SET index = -1 WHERE index = 3;"
+    " UPDATE items SET index = 3 WHERE index = 40; UPDATE items SET index = 40 WHERE index = -1",
+    "one less": "DELETE FROM items WHERE index = 79",
+    "a gap": "UPDATE items SET index = 80 WHERE index = 79",
+    "one more": "INSERT INTO items SELECT pool_id, 80, project_id, 'z' FROM items WHERE index = 0",
+    "one far away": "INSERT INTO items SELECT pool_id, 999, project_id, 'z' FROM items"
+    " WHERE index = 0",
+    "items_digest": "UPDATE pools SET items_digest = sha256(items_digest)",
+}
+
+
+@pytest.fixture
+def few_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Items are read in many pages."""
+    monkeypatch.setattr(auditing, "ITEMS_AT_ONCE", 7)
+
+
+async def _pool_with_payloads(context: Context, *, sealed: bool) -> UUID:
+    payloads = (None, "é\t\u2028", {"\ue000": 2.0**53 - 1.0, "\U00010000": [-1e-05, 5e-324, -0.0]})
+    items: list[object] = [{"id": f"i{i}\n", "payload": payloads[i % 3]} for i in range(ITEMS)]
+    rows = list(range(1, ITEMS + 1)), items
+    new = NewPool("texts", LossScale.of("zero_one"), rows, sealed=sealed)
+    return (await pools.create_pool(context, new)).pool_id
+
+
+@pytest.mark.usefixtures("few_at_once")
+async def test_an_audit_reads_every_item_of_every_pool(context: Context) -> None:
+    await pools.create_pool(context, NewPool("empty", LossScale.of("zero_one")))
+    for sealed in (False, True):
+        await _pool_with_payloads(context, sealed=sealed)
+    await _session(context, "celeus", CLAIMS["celeus"])
+    done = await audit(context.database)
+    assert (done.pools, done.items, done.findings) == (4, 3 * ITEMS, [])
+
+
+@pytest.mark.usefixtures("few_at_once")
+@pytest.mark.parametrize("harm", AMONG_ITEMS)
+@pytest.mark.parametrize("sealed", [False, True])
+async def test_an_audit_names_pools_whose_items_were_changed(
+    context: Context, database_url: str, harm: str, *, sealed: bool
+) -> None:
+    pool_id = await _pool_with_payloads(context, sealed=sealed)
+    with psycopg.connect(database_url) as db:
+        db.execute(AMONG_ITEMS[harm].encode())
+    await _session(context, "celeus", CLAIMS["celeus"])
+    done = await audit(context.database)
+    (finding,) = done.findings
+    assert finding.line.startswith(f"pool_{pool_id.hex}: items")

@@ -1,4 +1,4 @@
-"""Audit a database: recompute every ledger's hash chain, state, trajectory and certificates.
+"""Audit a database: recompute ledgers, states, trajectories, certificates and digests of items.
 
 For use after restoring a backup or moving a database. Pools and sessions are read one by one,
 each at one moment, and folded anew; nothing is locked and nothing is changed.
@@ -15,16 +15,17 @@ import orjson
 from sqlalchemy import RowMapping, TextClause, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from celeus.core.canonical import canonical_json
 from celeus.core.certificates.chain import chain_head, chain_start, record_of
 from celeus.core.certificates.document import digest_of
 from celeus.core.certificates.report import shown
 from celeus.core.plans.plan import plan_from
-from celeus.core.pools.pool import Pool
+from celeus.core.pools.pool import CHAIN_START, Pool, chain
 from celeus.core.pools.surrogates import scores
 from celeus.core.randomness import commitment
 from celeus.core.sessions.state import State, begin, replay
 from celeus.errors import Refusal
-from celeus.operations.pools.pools import load_pool
+from celeus.operations.pools.pools import Item, load_pool, read_items
 from celeus.operations.runtime.context import one_snapshot
 from celeus.operations.runtime.status import SessionRecord, status_document
 from celeus.operations.sessions.ledger import event_from, moment
@@ -32,13 +33,18 @@ from celeus.store.database import Database
 
 CLOSE = 1e-9
 """Tolerance: logarithms and exponentials differ between processors."""
+ITEMS_AT_ONCE = 10_000
+"""Items read at a time, fewer where their payloads are long."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A stored value that does not follow from the session's plan, pool and ledger."""
+    """A stored value of a session or pool that does not follow from what else is stored of it.
 
-    session_id: UUID
+    ``name`` is the id on the wire, `ses_…` or `pool_…`.
+    """
+
+    name: str
     where: str
     actual: object
     expected: object
@@ -46,10 +52,7 @@ class Finding:
     @property
     def line(self) -> str:
         """The finding in one line."""
-        return (
-            f"ses_{self.session_id.hex}: {self.where} is {shown(self.actual)},"
-            f" expected {shown(self.expected)}"
-        )
+        return f"{self.name}: {self.where} is {shown(self.actual)}, expected {shown(self.expected)}"
 
 
 @dataclass(slots=True)
@@ -60,6 +63,8 @@ class Audit:
     events: int = 0
     unchained: int = 0
     certificates: int = 0
+    pools: int = 0
+    items: int = 0
     findings: list[Finding] = field(default_factory=list)
 
 
@@ -81,14 +86,19 @@ class _Differs(Exception):
 
 
 async def audit(database: Database) -> Audit:
-    """Audit every session of every project; reports the first finding of each."""
+    """Audit every session and pool of every project; reports the first finding of each."""
     result = Audit()
+    await _audit_sessions(database, result)
+    await _audit_pools(database, result)
+    return result
+
+
+async def _audit_sessions(database: Database, result: Audit) -> None:
     async for session_id, record in _sessions(database):
+        name = f"ses_{session_id.hex}"
         result.sessions += 1
         if isinstance(record, Refusal):
-            result.findings.append(
-                Finding(session_id, "pool", record.detail, "a pool that is whole")
-            )
+            result.findings.append(Finding(name, "pool", record.detail, "a pool that is whole"))
             continue
         result.events += len(record.events)
         result.unchained += record.row["ledger_head"] is None
@@ -96,14 +106,47 @@ async def audit(database: Database) -> Audit:
         try:
             await asyncio.to_thread(_check, record)
         except _Differs as error:
-            finding = Finding(session_id, error.where, error.actual, error.expected)
-            result.findings.append(finding)
+            result.findings.append(Finding(name, error.where, error.actual, error.expected))
         except (ArithmeticError, ValueError, KeyError, TypeError) as error:
             # What was put there from outside can break the fold in any way.
-            result.findings.append(
-                Finding(session_id, "ledger", repr(error), "one that can be folded")
-            )
-    return result
+            result.findings.append(Finding(name, "ledger", repr(error), "one that can be folded"))
+
+
+async def _audit_pools(database: Database, result: Audit) -> None:
+    async with database.transaction() as db:
+        pool_ids = list(await db.scalars(_POOLS))
+    for pool_id in pool_ids:
+        result.pools += 1
+        try:
+            async with database.transaction() as db:
+                await one_snapshot(db)
+                result.items += await _check_items(db, pool_id)
+        except _Differs as error:
+            name = f"pool_{pool_id.hex}"
+            result.findings.append(Finding(name, error.where, error.actual, error.expected))
+
+
+async def _check_items(db: AsyncConnection, pool_id: UUID) -> int:
+    """The number of items of the pool, which lead to its items digest."""
+    expected = (await db.execute(_POOL, {"pool_id": pool_id})).one()
+    _same("items", expected.stored, expected.items)
+    digest, last = CHAIN_START, -1
+    while page := await read_items(db, pool_id, ITEMS_AT_ONCE, last):
+        last = page[-1].index
+        try:
+            digest = await asyncio.to_thread(_chained, digest, page)
+        except (ValueError, RecursionError) as error:
+            # What was put there from outside may be more than a digest can be taken over.
+            raise _Differs("items", repr(error), "ones with a digest") from error
+    _same("items", last + 1, expected.items)
+    _same("items_digest", bytes(expected.items_digest).hex(), digest.hex())
+    return last + 1
+
+
+def _chained(digest: bytes, items: list[Item]) -> bytes:
+    """The items digest after these items, from the one before them."""
+    records = (canonical_json([one.id, orjson.loads(one.payload or "null")]) for one in items)
+    return chain(digest, records)
 
 
 async def _sessions(database: Database) -> AsyncIterator[tuple[UUID, "_Record | Refusal"]]:
@@ -208,6 +251,14 @@ def _equal(one: object, other: object) -> bool:
     return one == other
 
 
+_POOLS = text("SELECT pool_id FROM pools ORDER BY pool_id")
+_POOL = text(
+    """
+    SELECT items, items_digest,
+           (SELECT count(*) FROM items WHERE items.pool_id = :pool_id) AS stored
+    FROM pools WHERE pool_id = :pool_id
+    """
+)
 _NAMES = text("SELECT pool_id, session_id FROM sessions ORDER BY pool_id, session_id")
 _SESSION = text(
     """

@@ -164,13 +164,17 @@ async def list_items(
 
     ``after`` is the last index already seen.
     """
-    start = -1 if after is None else after
-    params = {"pool_id": pool_id, "after": start, "limit": limit, "page_bytes": PAGE_BYTES}
     async with context.transaction() as db:
         record = await _record(db, context.project_id, pool_id)
-        page = [Item(*row) for row in await db.execute(_PAGE, params)]
+        page = await read_items(db, pool_id, limit, -1 if after is None else after)
     more = bool(page) and page[-1].index + 1 < record.items
     return page, page[-1].index if more else None
+
+
+async def read_items(db: AsyncConnection, pool_id: UUID, limit: int, after: int) -> list[Item]:
+    """Items behind the index ``after``, up to a gap, ``limit`` or the one that fills PAGE_BYTES."""
+    params = {"pool_id": pool_id, "after": after, "limit": limit, "page_bytes": PAGE_BYTES}
+    return [Item(*row) for row in await db.execute(_PAGE, params)]
 
 
 async def columns(context: Context, pool_id: UUID) -> tuple[PoolRecord, Pool]:
