@@ -84,7 +84,7 @@ def test_a_dropped_file_becomes_a_pool_a_plan_and_a_session(
     assert kept(server) == []
     page.get_by_role("button", name="Create the pool").click()
     expect(page.locator("#chosen-name")).to_have_text("spring exam")
-    page.get_by_label("Precision").fill("0.2")
+    page.get_by_role("textbox", name="Precision").fill("0.2")
     expect(page.locator("#plan-result")).to_be_visible(timeout=PLANNED_MS)
     page.get_by_role("button", name="Plan again").click()
     expect(page.locator("#plan-told")).to_contain_text("Simulated just now", timeout=PLANNED_MS)
@@ -329,7 +329,7 @@ def test_the_smallest_width_of_a_population_is_said_and_a_policy_out_of_reach_to
     page.get_by_label("all items like these").check()
     expect(page.locator("#plan-told")).to_contain_text("for other settings")
     page.get_by_role("button", name="Plan again").click()
-    precision = page.get_by_label("Precision")
+    precision = page.get_by_role("textbox", name="Precision")
     expect(precision).to_have_attribute("aria-invalid", "true", timeout=PLANNED_MS)
     expect(page.locator("#precision-wrong")).to_contain_text("cannot be reached")
     precision.fill("0.15")
@@ -345,7 +345,7 @@ def test_a_plan_for_settings_that_were_changed_meanwhile_says_so(
     page = signed_in("manage")
     page.goto(f"/sessions/new?pool={made_pool(server)}")
     expect(page.locator("#plan")).to_have_text("Simulating…")
-    page.get_by_label("Precision").fill("0.4")
+    page.get_by_role("textbox", name="Precision").fill("0.4")
     expect(page.locator("#plan-result")).to_be_visible(timeout=PLANNED_MS)
     expect(page.locator("#plan-told")).to_have_text("These numbers are for other settings.")
 

@@ -135,7 +135,7 @@ def _say_what_is_evaluated(page: Page, file: Path) -> None:
 
 def _plan_and_open(page: Page) -> str:
     """The id of the session."""
-    page.get_by_label("Precision").fill("0.2")
+    page.get_by_role("textbox", name="Precision").fill("0.2")
     expect(page.locator("#plan-result")).to_be_visible(timeout=PLANNED_MS)
     page.get_by_role("button", name="Plan again").click()
     expect(page.locator("#plan-told")).to_contain_text("Simulated just now", timeout=PLANNED_MS)

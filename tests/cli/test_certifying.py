@@ -134,7 +134,7 @@ def test_what_the_claim_rests_on_is_printed_beside_it(run: Run, tmp_path: Path) 
     assert len(assumed) == 4
     assert "iid sample" in assumed[0]
     assert "could not foresee" in assumed[1]
-    assert "  1 items could not be judged: each counts as any loss there may be" in lines
+    assert "  1 items could not be judged: each counts as any loss it may have" in lines
     assert "settings changed once" in lines[0]
 
 

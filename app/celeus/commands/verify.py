@@ -199,7 +199,7 @@ def _reservations(claim: dict[str, object]) -> Iterator[str]:
         if isinstance(one, dict):
             yield f"assumes: {one.get('text')}"
     if unjudgeable := claim.get("unjudgeable"):
-        yield f"{unjudgeable} items could not be judged: each counts as any loss there may be"
+        yield f"{unjudgeable} items could not be judged: each counts as any loss it may have"
     if claim.get("emptied"):
         yield "no candidate is left: an event of probability at most alpha has happened"
 

@@ -13,6 +13,7 @@ import pytest
 from celeus.core.eprocess.lattice import Threshold, ThresholdDesign
 from celeus.core.eprocess.pool_target import threshold_design
 from celeus.core.interval import Interval
+from celeus.core.ledger import Change, Draw
 from celeus.core.plans.plan import Claim, make_plan, plan_from
 from celeus.core.plans.policies import policy_named
 from celeus.core.plans.stopping import Question, Verdict
@@ -222,3 +223,37 @@ def test_first_answers_at_the_border_are_wrong_in_at_most_alpha() -> None:
         wrong += is_wrong(state.verdict.answer, ones / items, margin)
         missed += ever_missed(state, ones / items)
     assert wrong <= missed <= 11
+
+
+def chance_of_a_false_no(walk: Walk, change: float | None) -> float:
+    """Over every draw, with a change of precision at the first "yes"."""
+    answers = [one.answer for one in walk.state.decisions]
+    if "no" in answers:
+        return 1.0
+    if not walk.left():
+        return 0.0
+    if change is not None and "yes" in answers:
+        walk = walk.branch()
+        walk.enter(Change(change, walk.state.stopping.budget, None))
+        change = None
+    chance: dict[float, float] = {}
+    first: dict[float, Draw] = {}
+    for draw in coming(walk):
+        loss = float(walk.truth.loss[draw.item])
+        first.setdefault(loss, draw)
+        chance[loss] = chance.get(loss, 0.0) + draw.q
+    return sum(
+        share * chance_of_a_false_no(after(walk, first[loss]), change)
+        for loss, share in chance.items()
+    )
+
+
+@pytest.mark.parametrize("items", [4, 6, 8])
+def test_a_threshold_asked_from_both_sides_keeps_alpha_through_a_finer_lattice(items: int) -> None:
+    """The strict candidate beside a threshold took over the threshold's stake: always wrong."""
+    loss = np.repeat([1.0, 0.0], items // 2)
+    truth = Truth(loss, Scores(np.full(items, 0.5), np.zeros(items)))
+    sides = (Question("at_most", 0.5), Question("at_least", 0.5))
+    claim = Claim(alpha=0.8, questions=sides, stop_when_decided=False)
+    chance = chance_of_a_false_no(open_walk(truth, SHARP, claim), 0.05)
+    assert chance <= 0.8 + 1e-9

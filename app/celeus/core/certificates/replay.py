@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from celeus.core.canonical import canonical_json
 from celeus.core.certificates.parsing import EXCERPT, Mismatch, Object, equal, same
 from celeus.core.certificates.transcript import Transcript
-from celeus.core.ledger import Draw
+from celeus.core.ledger import Amendment, Draw, Observation
 from celeus.core.plans.plan import Plan
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import CHAIN_START, Pool, chain
@@ -65,6 +65,9 @@ def _item(line: bytes, at: int) -> bytes:
 def pool_of(evidence: Evidence, header: Object, scale: LossScale) -> Pool:
     """The pool, when its header is the one in the certificate."""
     items = int(header["items"])
+    stated = [name for name in ("loss_lower", "loss_upper", "known") if name in evidence.columns]
+    if len(stated) not in {0, 3}:
+        raise Mismatch("pool.columns", ", ".join(stated), "both bounds, and what is known")
     for name, column in evidence.columns.items():
         if len(column) != items:
             raise Mismatch("pool.items", items, f"a column {name} of {len(column)} items")
@@ -87,8 +90,10 @@ def check_known(plan: Plan, pool: Pool) -> None:
     bounds = pool.bounds
     if bounds is not None:
         crossed = np.flatnonzero(~(bounds.lower <= bounds.upper))
+        off = np.flatnonzero((bounds.lower < plan.lower) | (bounds.upper > plan.upper))
         unexplained = np.flatnonzero(bounds.known != (pool.columns["known"] > 0))
-        for at, rule in ((crossed, "bounds in order"), (unexplained, "known with a reason")):
+        rules = "bounds in order", "bounds on the scale", "known with a reason"
+        for at, rule in zip((crossed, off, unexplained), rules, strict=True):
             if at.size:
                 raise Mismatch("pool.columns", f"the bounds of item {int(at[0])}", rule)
 
@@ -133,6 +138,19 @@ def check_labels(pool: Pool, transcript: Transcript) -> None:
             raise Mismatch(f"ledger[{at}].detail.label", label, refusal.rule) from refusal
         if loss is None or abs(loss - expected) > SLACK * max(1.0, abs(expected)):
             raise Mismatch(where, loss, expected)
+
+
+def check_bounds(plan: Plan, pool: Pool, transcript: Transcript) -> None:
+    """No judgement shows that the bounds stated of its item are wrong."""
+    bounds = pool.bounds
+    if bounds is None or plan.believed is None:
+        return
+    for at, event in enumerate(transcript.events):
+        if isinstance(event, Observation | Amendment) and event.loss is not None:
+            own = bounds.of(transcript.draws[event.round - 1].item)
+            if not own.lower <= event.loss <= own.upper:
+                rule = f"within the bounds of its item, {own.lower!r} to {own.upper!r}"
+                raise Mismatch(f"ledger[{at}].loss", event.loss, rule)
 
 
 def _due(plan: Plan, state: State, event: Draw, seed: bytes | None) -> Draw:

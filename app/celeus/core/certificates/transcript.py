@@ -33,6 +33,8 @@ from celeus.core.pools.strata import MOST_STRATA
 from celeus.errors import Refusal
 
 STATES = ("active", "paused", "closed")
+MOST_RECORDED = MOST_STRATA + 1
+"""Strata of a draw: an audit has one more."""
 SLACK = 1e-9
 EVERY = ("sequence", "kind", "at")
 FORMS: Mapping[str, tuple[str, ...]] = {
@@ -136,8 +138,8 @@ class Transcript:
                 raise Mismatch(where, value, "nothing: the policy has no strata")
             return None
         packed = text(value, where, HEX)
-        if len(packed) % 16 or len(packed) > 16 * MOST_STRATA:
-            raise Mismatch(where, value, f"the bytes of 1 to {MOST_STRATA} numbers")
+        if len(packed) % 16 or len(packed) > 16 * MOST_RECORDED:
+            raise Mismatch(where, value, f"the bytes of 1 to {MOST_RECORDED} numbers")
         strata_q = strata_of_hex(packed)
         if not (np.isfinite(strata_q) & (strata_q > 0.0)).all():
             raise Mismatch(where, value, "probabilities above 0")

@@ -24,6 +24,7 @@ from celeus.core.certificates.parsing import Mismatch, Object, equal, listed, me
 from celeus.core.certificates.recording import Recorded, RecordedEngine
 from celeus.core.certificates.replay import (
     Evidence,
+    check_bounds,
     check_known,
     check_labels,
     items_digest,
@@ -58,7 +59,7 @@ LARGEST_CLAIM = 1 << 16
 
 NOTHING_NOTED: Final[Mapping[int, bytes]] = MappingProxyType({})
 NO_POOL = "it takes the pool's columns"
-NO_BOUNDS = "it takes the bounds of single losses, which the pool's columns hold"
+NO_BOUNDS = "its columns, as the claim rests on bounds of single losses that only they hold"
 NO_ITEMS = "it takes the pool's items"
 NO_SEED = "the seed is revealed by the final certificate only"
 NO_ROOTS = "it says {}; no roots of a timestamping service were given"
@@ -147,13 +148,12 @@ class _Inspection:
             self._timestamp(bytes.fromhex(document["chain"]["start"]))
         seed = self._seed(plan)
         state = self._state(transcript, seed, self._pool(header, scale, transcript))
-        skipped = None if state is None else state.rounds.skipped_ahead
+        skipped = state.rounds.skipped_ahead
         if skipped is not None and not plan.bets_fixed_at_draw:
             reason = SKIPPED_AHEAD.format(skipped, plan.method_version)
             self.report.unchecked["skips"] = reason
-        if state is not None:
-            with self._checking("claim"):
-                self._claim(plan, state, amended=transcript.amendments > 0)
+        with self._checking("claim"):
+            self._claim(plan, state, amended=transcript.amendments > 0)
         with self._checking("signature"):
             equal("signature", self.report.signature.valid, found=True)
         self._issuer()
@@ -262,18 +262,14 @@ class _Inspection:
             check_known(transcript.plan, pool)
         with self._checking("labels"):
             check_labels(pool, transcript)
+            check_bounds(transcript.plan, pool, transcript)
         return pool
 
-    def _state(self, transcript: Transcript, seed: bytes | None, pool: Pool | None) -> State | None:
-        """The state after the ledger, from the pool, or from what was recorded of it.
-
-        None where the interval rests on bounds of single losses, which only the pool holds.
-        """
+    def _state(self, transcript: Transcript, seed: bytes | None, pool: Pool | None) -> State:
+        """The state after the ledger, from the pool, or from what was recorded of it."""
         plan, document = transcript.plan, self._document
         if pool is None and plan.believed is not None and plan.believed.bounded:
-            names = ("draws", "probabilities", "surrogates", "rounds", "claim")
-            self.report.unchecked |= dict.fromkeys(names, NO_BOUNDS)
-            return None
+            raise Mismatch("the pool", None, NO_BOUNDS)
         self._place = "rounds"
         recorded = recorded_of(document["rounds"], document["surrogates"], plan, transcript.folded)
         item_scores = scores_for(plan, pool)

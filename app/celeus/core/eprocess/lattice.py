@@ -41,6 +41,7 @@ that may be answered no this would leave 1/10 to most of the noes; they keep the
 """
 
 import math
+import sys
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -223,7 +224,9 @@ class LatticeSide:
     def refine(self, steps: int, candidates: Candidates | None = None) -> None:
         """Refine the lattice; a new candidate inherits the stake of the next old one above."""
         grid = (candidates or even_candidates(steps)).grid
-        above = np.searchsorted(self._grid, grid * self._steps / steps - WHOLE)
+        # Rounding alone: a strict candidate lies 32 last digits above its threshold.
+        slack = 8.0 * sys.float_info.epsilon * self._steps
+        above = np.searchsorted(self._grid, grid * self._steps / steps - slack)
         at = np.searchsorted(self._standing, above)
         inherits = at < self._standing.size
         inherits[inherits] = self._standing[at[inherits]] == above[inherits]

@@ -116,7 +116,7 @@ class Calibration:
         inner = np.minimum(np.maximum(mean, LEAST_MEAN), 1.0 - LEAST_MEAN)
         weight = PRIOR_SPREAD if self.prior is None else SPREAD_LABELS * self.prior
         factor = (self.all_squares + weight) / (self.all_spread + weight)
-        expected = inner * (1.0 - inner) if self.prior is None else self.prior
-        prior = SPREAD_LABELS * factor * expected
+        scale = SPREAD_LABELS * factor
+        prior = scale * inner * (1.0 - inner) if self.prior is None else scale * self.prior
         moment = np.maximum((prior + self.squares) / (SPREAD_LABELS + self.labels), LEAST_MOMENT)
         return Fit(mean, moment)
