@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.celeus-ready
 ARGS ?=
-WORKERS ?= 2
+WORKERS ?= 3
 EVALDATA ?= ../shared/evaldata
 OUT ?= study
 

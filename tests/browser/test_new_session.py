@@ -268,7 +268,7 @@ def test_a_refusal_stands_at_the_field_it_names(
         ("Chance of being wrong", "1", "above 0 and below 1"),
         ("Precision", "wide", "must be a number"),
     ):
-        field = page.get_by_label(label)
+        field = page.get_by_role("textbox", name=label)
         before = field.input_value()
         field.fill(value)
         page.get_by_role("button", name="Open the session").click()
