@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import os
+import stat
 from pathlib import Path
 
 from starlette.applications import Starlette
@@ -49,7 +50,7 @@ class Assets(StaticFiles):
     def lookup_path(self, path: str) -> tuple[str, os.stat_result | None]:
         """Find a file, and pack it the first time: in a thread, as packing takes long."""
         full_path, stat_result = super().lookup_path(path)
-        if stat_result is not None and Path(full_path).is_file():
+        if stat_result is not None and stat.S_ISREG(stat_result.st_mode):
             key = full_path, stat_result.st_mtime_ns
             if key not in self._packed and stat_result.st_size >= LEAST_PACKED_BYTES:
                 self._packed[key] = gzip.compress(Path(full_path).read_bytes(), mtime=0)

@@ -21,6 +21,7 @@ from celeus.core.plans.plan import Plan
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import CHAIN_START, Pool, chain
 from celeus.core.pools.surrogates import Scores, scores
+from celeus.core.pools.validation import STATED
 from celeus.core.sessions.state import State, begin, enter, fold_ready, propose
 from celeus.errors import Refusal
 
@@ -65,9 +66,9 @@ def _item(line: bytes, at: int) -> bytes:
 def pool_of(evidence: Evidence, header: Object, scale: LossScale) -> Pool:
     """The pool, when its header is the one in the certificate."""
     items = int(header["items"])
-    stated = [name for name in ("loss_lower", "loss_upper", "known") if name in evidence.columns]
-    if len(stated) not in {0, 3}:
-        raise Mismatch("pool.columns", ", ".join(stated), "both bounds, and what is known")
+    stated = STATED & evidence.columns.keys()
+    if stated not in (frozenset(), STATED):
+        raise Mismatch("pool.columns", ", ".join(sorted(stated)), "both bounds, and what is known")
     for name, column in evidence.columns.items():
         if len(column) != items:
             raise Mismatch("pool.items", items, f"a column {name} of {len(column)} items")
@@ -147,10 +148,10 @@ def check_bounds(plan: Plan, pool: Pool, transcript: Transcript) -> None:
         return
     for at, event in enumerate(transcript.events):
         if isinstance(event, Observation | Amendment) and event.loss is not None:
-            own = bounds.of(transcript.draws[event.round - 1].item)
-            if not own.lower <= event.loss <= own.upper:
-                rule = f"within the bounds of its item, {own.lower!r} to {own.upper!r}"
-                raise Mismatch(f"ledger[{at}].loss", event.loss, rule)
+            try:
+                bounds.check(transcript.draws[event.round - 1].item, event.loss)
+            except Refusal as refusal:
+                raise Mismatch(f"ledger[{at}].loss", event.loss, refusal.rule) from refusal
 
 
 def _due(plan: Plan, state: State, event: Draw, seed: bytes | None) -> Draw:
