@@ -58,21 +58,28 @@ async def test_a_redis_that_hangs_is_tried_once_in_a_pause(
 ) -> None:
     monkeypatch.setattr(rates, "_PATIENCE_SECONDS", 0.05)
     monkeypatch.setattr(rates, "_PAUSE_SECONDS", 3600.0)
-    tries = 0
+    tries: list[asyncio.StreamReader] = []
+    come = asyncio.Event()
 
     async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        nonlocal tries
-        tries += 1
+        tries.append(reader)
+        if await reader.read(4) == b"last":
+            come.set()
         await reader.read()
         writer.close()
 
-    server = await asyncio.start_server(silent, "127.0.0.1", 0)
-    counted = Rates.connect(f"redis://127.0.0.1:{server.sockets[0].getsockname()[1]}/0")
-    assert await passed(counted, 20, 50) == 20
-    assert tries == 1
-    await counted.close()
-    server.close()
-    await server.wait_closed()
+    async with await asyncio.start_server(silent, "127.0.0.1", 0) as server:
+        host, port = server.sockets[0].getsockname()
+        counted = Rates.connect(f"redis://{host}:{port}/0")
+        assert await passed(counted, 20, 50) == 20
+        # Connections are accepted in their order: whatever was tried came before this one
+        _, last = await asyncio.open_connection(host, port)
+        last.write(b"last")
+        async with asyncio.timeout(60):
+            await come.wait()
+        assert len(tries) == 2
+        last.close()
+        await counted.close()
 
 
 async def test_a_redis_that_comes_back_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
