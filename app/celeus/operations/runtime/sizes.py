@@ -8,13 +8,18 @@ from collections.abc import Iterable
 import numpy as np
 
 
-def nbytes(value: object) -> int:
-    """Bytes of all arrays reachable from ``value``; a shared array counts once.
+def nbytes(value: object, besides: object = None) -> int:
+    """Bytes of all arrays reachable from ``value`` and not from ``besides``, each counted once.
 
     A view counts as the whole array that it keeps alive.
     """
-    total = 0
     visited: set[int] = set()
+    _count(besides, visited)
+    return _count(value, visited)
+
+
+def _count(value: object, visited: set[int]) -> int:
+    total = 0
     waiting = [value]
     while waiting:
         one = waiting.pop()

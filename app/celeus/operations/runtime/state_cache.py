@@ -41,6 +41,7 @@ class CachedSession:
     head: bytes | None = None
     checkpoints: Checkpoints = field(default_factory=Checkpoints)
     _bytes: int = 0
+    _copies: dict[int, int] = field(default_factory=dict, repr=False)
     _counted_at: int = -EVENTS_BETWEEN_COUNTS
 
     @property
@@ -50,9 +51,23 @@ class CachedSession:
         A change of precision may make a state a hundred times larger at once: its bets are known.
         """
         if self.state.sequence - self._counted_at >= EVENTS_BETWEEN_COUNTS:
-            self._bytes = nbytes((self.state, self.checkpoints))
+            self._bytes = nbytes(self.state) + self._bytes_of_copies()
             self._counted_at = self.state.sequence
         return max(self._bytes, BYTES_OF_A_BET * bets_per_round(self.state))
+
+    def _bytes_of_copies(self) -> int:
+        """Bytes of the checkpoints, of which no more than one is counted at a time.
+
+        To count all of them takes longer than the loop may be held: they never change, and those
+        not counted yet are taken for as large as the largest.
+        """
+        copies = {id(fold): fold for _, fold in self.checkpoints.copies}
+        self._copies = {name: size for name, size in self._copies.items() if name in copies}
+        new = next((name for name in reversed(copies) if name not in self._copies), None)
+        if new is not None:
+            self._copies[new] = nbytes(copies[new], self.state.engine)
+        largest = max(self._copies.values(), default=0)
+        return sum(self._copies.values()) + (len(copies) - len(self._copies)) * largest
 
 
 @dataclass(slots=True)
