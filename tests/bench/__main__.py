@@ -12,6 +12,7 @@ import typer
 import uvloop
 from rich.console import Console
 
+from tests.bench.attacks import attack_lines
 from tests.bench.certificates import certificate_lines
 from tests.bench.cycles import cycle_lines
 from tests.bench.folds import fold_lines
@@ -30,6 +31,7 @@ class Part(StrEnum):
     UPLOAD = "upload"
     CYCLE = "cycle"
     POLL = "poll"
+    ATTACKS = "attacks"
     GAPS = "gaps"
 
 
@@ -38,6 +40,7 @@ SERVED: dict[Part, tuple[str, Callable[..., AsyncIterator[Line]]]] = {
     Part.UPLOAD: ("Pools in, sessions open", upload_lines),
     Part.CYCLE: ("Label cycles", cycle_lines),
     Part.POLL: ("Status polls from Redis", poll_lines),
+    Part.ATTACKS: ("Attacks: memory, and answers to others", attack_lines),
     Part.GAPS: ("Answers to others while one session works", gap_lines),
 }
 
