@@ -115,7 +115,7 @@ class Service(FastAPI):
 
     @cached_property
     def contract(self) -> bytes:
-        """The same as JSON: it takes 20 ms to make."""
+        """The same as JSON: together they take 0.2 s to make."""
         return orjson.dumps(self.openapi())
 
     def build_middleware_stack(self) -> ASGIApp:
@@ -131,6 +131,7 @@ def create_app(settings: Settings) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with open_context(settings) as context:
             app.state.context = context
+            _complete(app)
             yield
             if app.state.under_way:
                 # The server has given them up, and would not wait until they have said so
@@ -171,6 +172,13 @@ def create_app(settings: Settings) -> FastAPI:
         )
     app.add_middleware(Measured, metrics=app.state.metrics)
     return app
+
+
+def _complete(app: FastAPI) -> None:
+    """Have every route made whole: the first request would hold up the others for 70 ms."""
+    scope = {"type": "http", "method": "GET", "path": "/", "headers": []}
+    for route in app.routes:
+        route.matches(scope)
 
 
 @asynccontextmanager

@@ -1,5 +1,6 @@
 """Routes for whoever runs the service: alive, ready, which version, how much."""
 
+import asyncio
 from importlib.metadata import PackageNotFoundError, version
 from typing import Literal
 
@@ -71,9 +72,10 @@ async def get_version() -> Version:
     response_class=JSONResponse,
     responses={200: {"description": "An OpenAPI document."}},
 )
-async def contract(_: CallerOf, request: Request) -> Response:
+async def get_contract(_: CallerOf, request: Request) -> Response:
     """What every route takes and answers, and the scope it needs."""
-    return Response(request.app.contract, media_type="application/json")
+    contract = await asyncio.to_thread(lambda: request.app.contract)
+    return Response(contract, media_type="application/json")
 
 
 @router.get(

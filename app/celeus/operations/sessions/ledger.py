@@ -24,7 +24,7 @@ KIND_NAMES = {number: chain.KINDS[kind] for kind, number in KINDS.items()}
 """Names of the event kinds on the wire."""
 _TYPES = {number: kind for kind, number in KINDS.items()}
 
-PAGE = 500
+PAGE = 200
 """Events read from the database at a time."""
 MOST_EVENTS = 2**31 - 1
 
