@@ -27,7 +27,7 @@ _OPEN = f"Host: x\r\nAuthorization: Bearer {ADMIN}\r\n"
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A server, a pool of wide payloads where it takes such, and a labeller's key."""
+    """A server, a pool of payloads, wide ones too where it takes them, and a labeller's key."""
 
     url: str
     pool: str
@@ -75,7 +75,7 @@ async def unread(target: Target) -> None:
     """Large answers that nobody reads."""
     asked = f"GET /v1/pools/{target.pool}/items?limit=1000 HTTP/1.1\r\n{_OPEN}\r\n"
     await asyncio.gather(
-        *(target.send("", _times(asked.encode(), 40)) for _ in range(6)),
+        *(target.send("", _times(asked.encode(), 16)) for _ in range(6)),
     )
 
 
@@ -86,9 +86,14 @@ async def wide_payloads(target: Target) -> None:
             await connection.get(f"/v1/pools/{target.pool}/items?limit=1000")
 
 
-async def parked_bodies(target: Target) -> None:
+async def large_uploads(target: Target) -> None:
     """Four uploads to verify, of 300 MB each, by a labeller's key, never ended."""
-    await asyncio.gather(*(_upload(target, "/v1/certificates/verify") for _ in range(4)))
+    await asyncio.gather(*(_upload(target, 300 << 20) for _ in range(4)))
+
+
+async def uploads(target: Target) -> None:
+    """Forty of 30 MB each."""
+    await asyncio.gather(*(_upload(target, 30 << 20) for _ in range(40)))
 
 
 async def unwanted_body(target: Target) -> None:
@@ -105,10 +110,9 @@ async def empty_parts(target: Target) -> None:
     await asyncio.gather(*(target.send(asked, _times(body, 1)) for _ in range(4)))
 
 
-async def _upload(target: Target, path: str) -> None:
-    await target.send(
-        _label_head(target, path, 300 << 20), _times(b" " * PART, (300 << 20) // PART - 1)
-    )
+async def _upload(target: Target, length: int) -> None:
+    head = _label_head(target, "/v1/certificates/verify", length)
+    await target.send(head, _times(b" " * PART, length // PART - 1))
 
 
 def _label_head(target: Target, path: str, length: int) -> str:
@@ -123,23 +127,24 @@ ATTACKS: dict[str, Callable[[Target], Awaitable[None]]] = {
     "160 connections that never close, no key": open_ends,
     "six readers that do not read": unread,
     "payloads of 100 000 values": wide_payloads,
-    "four uploads of 300 MB, parked by a label key": parked_bodies,
+    "4 uploads of 300 MB, held open by a label key": large_uploads,
+    "40 uploads of 30 MB, held open by a label key": uploads,
     "a megabyte for a route the key does not open": unwanted_body,
     "eight megabytes of empty parts to verify": empty_parts,
 }
 
 
 async def attack_lines(world: World, *, quick: bool) -> AsyncIterator[Line]:
-    """Memory and longest answer under each attack, on a fresh server each time."""
+    """Memory and longest answer under each attack, on a server that has done nothing before."""
     memory: dict[str, list[float]] = {what: [] for what in ATTACKS}
     gaps = Gaps()
     for what, attack in ATTACKS.items():
         for _ in range(1 if quick else 3):
-            async with world.services() as urls:
-                target = await _target(world, urls[0])
-                process = _process(urls[0])
+            async with world.services(2) as (helper, url):
+                target = await _target(world, helper, url)
+                process = _process(url)
                 before = _resident_from_here(process)
-                async with gaps.during(what, urls[0]):
+                async with gaps.during(what, url):
                     began = time.monotonic()
                     await attack(target)
                     await asyncio.sleep(max(0.0, 1.0 - (time.monotonic() - began)))
@@ -150,12 +155,15 @@ async def attack_lines(world: World, *, quick: bool) -> AsyncIterator[Line]:
         yield Line(f"{what}: memory", grown, "MB", MEMORY)
 
 
-async def _target(world: World, url: str) -> Target:
-    async with Connection.to(url) as connection:
+async def _target(world: World, helper: str, url: str) -> Target:
+    async with Connection.to(helper) as connection:
         pool = await created(connection)
         wide: dict[str, list[list[int]]] = {"a": [[] for _ in range(100_000)]}
         rows = [orjson.dumps({"id": f"item-{i}", "payload": wide}) for i in range(40)]
-        await connection.post(f"/v1/pools/{pool}/items", b"\n".join(rows), "application/x-ndjson")
+        plain = [orjson.dumps({"id": f"plain-{i}", "payload": "x" * 4_000}) for i in range(1_000)]
+        for part in (rows, plain):
+            body = b"\n".join(part)
+            await connection.post(f"/v1/pools/{pool}/items", body, "application/x-ndjson")
     return Target(url, pool, key_in(world.database_url, "label"))
 
 
