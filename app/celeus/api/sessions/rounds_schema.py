@@ -15,6 +15,7 @@ from celeus.api.sessions.schema import (
     SessionState,
     Time,
 )
+from celeus.core.pools.systems import MOST_GRADES
 from celeus.operations.sessions.rounds import Judgement
 
 MOST_OBSERVATIONS = 1000
@@ -28,7 +29,7 @@ DRAW: JsonDict = {
 EXACTLY_ONE: JsonDict = {
     "oneOf": [
         {"required": [name], "properties": {name: {"not": {"type": "null"}}}}
-        for name in ("loss", "label", "unjudgeable")
+        for name in ("loss", "label", "losses", "preference", "unjudgeable")
     ]
 }
 """What a judgement says; a member that is null says nothing."""
@@ -59,11 +60,53 @@ class NextRequest(BaseModel):
     count: Count = Field(1, description="How many draws to hold at most.")
 
 
+class Losses(BaseModel):
+    """The losses of two systems: those of `left` and `right` as the judge saw them, or of a and b.
+
+    A key without scope `read` is not told which is which, and speaks of left and right.
+    """
+
+    model_config = ConfigDict(
+        **STRICT,
+        json_schema_extra={
+            "oneOf": [{"required": ["left", "right"]}, {"required": ["a", "b"]}],
+            "examples": [{"left": 0, "right": 1}],
+        },
+    )
+
+    left: float | None = None
+    right: float | None = None
+    a: float | None = None
+    b: float | None = None
+
+    @model_validator(mode="after")
+    def _of_both(self) -> Self:
+        if set(self.given) not in ({"left", "right"}, {"a", "b"}):
+            message = "give `left` and `right`, or `a` and `b`"
+            raise ValueError(message)
+        return self
+
+    @property
+    def given(self) -> dict[str, float]:
+        """The two losses by name."""
+        return self.model_dump(exclude_none=True)
+
+
 class _Judged(BaseModel):
     model_config = ConfigDict(**STRICT, json_schema_extra=EXACTLY_ONE)
 
     round: RoundNumber
     loss: float | None = None
+    losses: Losses | None = Field(None, description="Of two systems the loss of each.")
+    preference: Literal["left", "tie", "right", "a", "b"] | None = Field(
+        None,
+        description="Which of two answers is better, where the pool's loss is a preference: `left`"
+        " and `right` as `next` shows them, or `a` and `b`, which a key without scope `read` is not"
+        " told.",
+    )
+    grade: Annotated[int, Field(ge=1, le=MOST_GRADES), AS_WHOLE] | None = Field(
+        None, description="By how many grades it is better, up to the pool's `upper`; default: 1."
+    )
     label: Label | None = Field(None, description="True class; the loss is computed from it.")
     unjudgeable: str | None = Field(
         None, min_length=1, max_length=2000, pattern=NO_NUL, description="Why no judge can tell."
@@ -71,13 +114,26 @@ class _Judged(BaseModel):
 
     @model_validator(mode="after")
     def _exactly_one(self) -> Self:
-        if sum(given is not None for given in (self.loss, self.label, self.unjudgeable)) != 1:
-            message = "give exactly one of loss, label and unjudgeable"
+        said = (self.loss, self.label, self.losses, self.preference, self.unjudgeable)
+        if sum(given is not None for given in said) != 1:
+            message = "give exactly one of loss, label, losses, preference and unjudgeable"
+            raise ValueError(message)
+        if self.grade is not None and self.preference in {None, "tie"}:
+            message = "give a grade only with a preference for one of the two"
             raise ValueError(message)
         return self
 
     def judgement(self) -> Judgement:
-        return Judgement(self.round, self.loss, self.label, self.unjudgeable)
+        losses = None if self.losses is None else self.losses.given
+        return Judgement(
+            self.round,
+            self.loss,
+            self.label,
+            self.unjudgeable,
+            losses,
+            self.preference,
+            self.grade,
+        )
 
 
 class OneObservation(_Judged):
@@ -160,6 +216,13 @@ class DrawnItem(BaseModel):
     payload: Any = None
 
 
+class DrawnAnswer(BaseModel):
+    """An answer to be judged, and nothing that tells whose it is."""
+
+    answer: str | None
+    payload: Any = None
+
+
 class HeldDraw(BaseModel):
     """A draw leased to the worker until ``expires_at``."""
 
@@ -167,6 +230,10 @@ class HeldDraw(BaseModel):
         description="What the judgement names; without scope `read` a number in no order."
     )
     item: DrawnItem
+    left: DrawnAnswer | None = Field(
+        None, description="Of two systems the answer on the left: whose it is, is drawn by round."
+    )
+    right: DrawnAnswer | None = Field(None, description="The answer on the right.")
     expires_at: Time
 
 
