@@ -56,8 +56,8 @@ def items_digest(
         item, encoded = _item(line, at, systems)
         if systems is not None and same is not None:
             one, other = ((item.get(side) or {}).get("answer") for side in SIDES)
-            texts = isinstance(one, str) and isinstance(other, str)
-            same.append(texts and systems.same(one, other))
+            texts = isinstance(one, str), isinstance(other, str)
+            same.append(all(texts) and systems.same(str(one), str(other)))
         return encoded
 
     return chain(CHAIN_START, (record(at, line) for at, line in enumerate(lines, 1))).hex()
