@@ -47,15 +47,14 @@ class Pair:
         return {"preference": sides[0] if both[0] < both[1] else sides[1]}
 
 
-def body_of(
-    judged: str, size: int = 60, seed: int = 0, **systems: str
-) -> tuple[dict[str, Any], Pair]:
+def body_of(judged: str, size: int = 60, seed: int = 0) -> tuple[dict[str, Any], Pair]:
     """The request that makes a pool of two systems, and what is true of it."""
     chance = np.random.default_rng(seed)
     truth = [int(one) for one in chance.integers(0, 4, size)]
     right = chance.random((size, 2)) < (0.6, 0.75)
     chosen = np.where(right, np.array(truth)[:, None], chance.integers(0, 4, (size, 2)))
-    items, losses = [], []
+    items: list[dict[str, Any]] = []
+    losses: list[tuple[float, float]] = []
     for at in range(size):
         row: dict[str, Any] = {"id": f"item-{at}", "payload": {"question": f"question {at}"}}
         for place, side in enumerate(("a", "b")):
@@ -64,11 +63,12 @@ def body_of(
             own = {"prediction": answer} if judged == "label" else {"answer": f"option {answer}"}
             row[side] = own | {"payload": {"trace": f"{answer} it is"}, "surrogate": guess}
         items.append(row)
-        losses.append(tuple(float(chosen[at, place] != truth[at]) for place in (0, 1)))
+        wrong = [float(one != truth[at]) for one in chosen[at].tolist()]
+        losses.append((wrong[0], wrong[1]))
     kind = "preference" if judged == "preference" else "zero_one"
-    names = {"a": A, "b": B} | systems
-    body = {"name": "pair", "systems": names, "loss": {"kind": kind}, "items": items}
-    return body | {"sealed": True}, Pair("", judged, items, truth, losses)
+    body: dict[str, Any] = {"name": "pair", "systems": {"a": A, "b": B}, "items": items}
+    body |= {"loss": {"kind": kind}, "sealed": True}
+    return body, Pair("", judged, items, truth, losses)
 
 
 async def pair(client: AsyncClient, judged: str, size: int = 60, seed: int = 0) -> Pair:

@@ -1,4 +1,4 @@
-"""Pools of two systems over the wire: every format, what is known, what is refused, what is bound."""
+"""Pools of two systems over the wire: every format, what is known, refused and bound."""
 
 import io
 import json

@@ -1,27 +1,29 @@
 """Sessions on two systems: judged by label, losses or preference, shown left and right."""
 
 import io
+import json
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from fastapi import FastAPI
 from httpx import AsyncClient
 
+from celeus.core.certificates.replay import Evidence
 from celeus.core.certificates.verify import verify
+from celeus.core.ledger import Observation
 from celeus.core.plans.plan import plan_from
-from celeus.core.plans.policies import Policy
+from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.surrogates import scores
-from celeus.core.sessions.state import apply, begin, propose
-from celeus.core.ledger import Observation
+from celeus.core.sessions.state import State, apply, begin, propose
 from celeus.operations.certificates.audit import audit
 from celeus.operations.certificates.npz import read_archive
 from celeus.settings import Settings
 from celeus.store.database import Database
 from tests.factories import drawn
-from tests.pairs import A, B, JUDGED, Pair, body_of, pair
-
-ALL = 256
+from tests.pairs import JUDGED, A, B, Pair, body_of, pair
 
 
 async def opened(client: AsyncClient, pool: Pair, **settings: object) -> str:
@@ -66,46 +68,47 @@ async def certified(client: AsyncClient, session: str) -> bytes:
     return answer.content
 
 
-@pytest.mark.parametrize("by_side", [False, True])
-@pytest.mark.parametrize("kind", JUDGED)
-async def test_words_claim_what_plain_differences_claim(
-    client: AsyncClient, kind: str, *, by_side: bool
-) -> None:
-    """The same seed and the same losses as a plain pool of differences: the same draws and claim."""
-    pool = await pair(client, kind)
-    session = await opened(client, pool, precision=0.5, decide={"margin": 0.1})
-    await judged(client, session, pool, by_side=by_side)
-    document = (await certified(client, session), await client.get(f"/v1/sessions/{session}"))
-    certificate = (await client.get(f"/v1/sessions/{session}/certificate")).json()
-    columns = await client.get(f"/v1/pools/{pool.id}/columns.npz")
-    evidence = read_archive(io.BytesIO(columns.content))
-    report = verify(document[0], evidence)
-    assert report.valid, report.line
-    assert {"sides", "labels", "draws", "probabilities"} <= set(report.checked)
-    assert certificate["claim"]["systems"] == {"a": A, "b": B}
-    assert certificate["pool"]["systems"]["a"] == A
-
-    values = {name: it for name, it in certificate["plan"].items() if name != "systems"}
-    plan = plan_from(values)
-    assert isinstance(plan.policy, Policy)
-    plain = Pool(60, evidence.systems.scale, evidence.columns, (), b"", evidence.reasons)  # type: ignore[union-attr]
-    state = begin(plan, scores(plain), bytes.fromhex(certificate["seed"]))
-    draws = [one for one in certificate["ledger"] if one["kind"] == "draw"]
-    losses = {one["round"]: one["loss"] for one in certificate["ledger"] if "loss" in one}
-    # As many draws are out as when the service drew
-    for one in certificate["ledger"]:
+def plain_state(document: dict[str, Any], evidence: Evidence, pool: Pair) -> State:
+    """The state of a session on the plain differences, of the same seed and order of events."""
+    named = {name: it for name, it in document["plan"].items() if name != "systems"}
+    plan, scale = plan_from(named), LossScale.of("difference")
+    plain = Pool(len(pool.items), scale, evidence.columns, (), b"", evidence.reasons)
+    state = begin(plan, scores(plain), bytes.fromhex(document["seed"]))
+    for one in document["ledger"]:
         if one["kind"] == "draw":
             draw = propose(plan, state)
             assert (draw.item, draw.q) == (one["item"], one["q"])
             state = apply(plan, state, draw)
         elif one["kind"] == "observation":
-            item = draws[one["round"] - 1]["item"]
-            assert losses[one["round"]] == pool.better[item]
-            state = apply(plan, state, Observation(one["round"], pool.better[item]))
-    claim = certificate["claim"]
+            loss = pool.better[state.rounds[one["round"] - 1].draw.item]
+            assert one["loss"] == loss
+            state = apply(plan, state, Observation(one["round"], loss))
+    return state
+
+
+@pytest.mark.parametrize("by_side", [False, True])
+@pytest.mark.parametrize("kind", JUDGED)
+async def test_words_claim_what_plain_differences_claim(
+    client: AsyncClient, kind: str, *, by_side: bool
+) -> None:
+    """The same seed and losses as of a plain pool of differences: the same draws and claim."""
+    pool = await pair(client, kind)
+    session = await opened(client, pool, precision=0.5, decide={"margin": 0.1})
+    await judged(client, session, pool, by_side=by_side)
+    data = await certified(client, session)
+    columns = await client.get(f"/v1/pools/{pool.id}/columns.npz")
+    evidence = read_archive(io.BytesIO(columns.content))
+    report = verify(data, evidence)
+    assert report.valid, report.line
+    assert {"sides", "labels", "draws", "probabilities"} <= set(report.checked)
+    document = json.loads(data)
+    claim = document["claim"]
+    assert claim["systems"] == {"a": A, "b": B}
+    state = plain_state(document, evidence, pool)
     assert claim["interval"] == {"lower": state.interval.lower, "upper": state.interval.upper}
     assert claim["estimate"] == state.estimate
-    assert claim["verdict"] == state.verdict.to_dict() if state.verdict else None
+    assert state.verdict is not None
+    assert claim["verdict"] == state.verdict.to_dict()
 
 
 async def test_items_with_one_answer_are_never_shown(client: AsyncClient) -> None:
@@ -161,7 +164,7 @@ async def test_the_status_says_how_often_a_side_won(client: AsyncClient) -> None
 
 
 async def test_a_state_made_again_from_the_ledger_is_the_same(
-    client: AsyncClient, app: Any  # noqa: ANN401
+    client: AsyncClient, app: FastAPI
 ) -> None:
     pool = await pair(client, "losses")
     session = await opened(client, pool)
@@ -214,7 +217,7 @@ async def test_corrections_audit_and_verification_hold(
     assert answer.json()["receipt"]["replayed"]
     certificate = await certified(client, session)
     columns = await client.get(f"/v1/pools/{pool.id}/columns.npz")
-    items = [line.encode() for line in map(_line, pool.items)]
+    items = [json.dumps(item).encode() for item in pool.items]
     report = verify(certificate, read_archive(io.BytesIO(columns.content)), items=items)
     assert report.valid, report.line
     assert "items" in report.checked
@@ -223,25 +226,20 @@ async def test_corrections_audit_and_verification_hold(
     assert result.sessions
 
 
-def _line(item: dict[str, Any]) -> str:
-    import json
-
-    return json.dumps(item)
-
-
 async def test_grades_say_by_how_much(client: AsyncClient) -> None:
     body, made = body_of("preference")
     body["loss"] = {"kind": "preference", "upper": 2}
     answer = await client.post("/v1/pools", json=body)
     assert answer.json()["loss"] == {"kind": "difference", "lower": -2.0, "upper": 2.0}
-    session = await opened(client, Pair(answer.json()["id"], "preference", *_rest(made)))
+    session = await opened(client, replace(made, id=answer.json()["id"]))
     draws = (await drawn(client, session, 3))["draws"]
     left = await left_of(client, session)
-    for draw, said in zip(
-        draws,
-        ({"preference": "left", "grade": 2}, {"preference": "b", "grade": 2}, {"preference": "a"}),
-        strict=True,
-    ):
+    words: list[dict[str, Any]] = [
+        {"preference": "left", "grade": 2},
+        {"preference": "b", "grade": 2},
+        {"preference": "a"},
+    ]
+    for draw, said in zip(draws, words, strict=True):
         answer = await observed(client, session, draw["round"], **said)
         assert answer.status_code == 200, answer.text
     ledger = await recorded(client, session)
@@ -249,10 +247,6 @@ async def test_grades_say_by_how_much(client: AsyncClient) -> None:
     assert losses == [-2.0 if left[draws[0]["round"]] == "a" else 2.0, 2.0, -1.0]
     refused = await observed(client, session, draws[0]["round"], preference="left", grade=3)
     assert (refused.status_code, refused.json()["field"]) == (422, "grade")
-
-
-def _rest(made: Pair) -> tuple[Any, ...]:
-    return made.items, made.truth, made.losses
 
 
 @pytest.mark.parametrize(
