@@ -25,7 +25,7 @@ SAME_ANSWER = "same answer"
 """Reason why the difference of two equal answers is known."""
 MOST_GRADES = 10
 TIE = "tie"
-PLACES = ("left", "right")
+PLACES: tuple[str, str] = ("left", "right")
 
 
 @dataclass(frozen=True, slots=True)
