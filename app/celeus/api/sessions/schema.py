@@ -215,6 +215,25 @@ class Scale(BaseModel):
     upper: float
 
 
+class ComparedSystems(BaseModel):
+    """The names of the two systems whose difference is measured, loss of a less loss of b."""
+
+    a: str
+    b: str
+
+
+class PreferredSides(BaseModel):
+    """How often which side had the smaller loss, over all judged rounds; no claim rests on it.
+
+    Which answer stands on the left is drawn for every round: where one side wins far more often, it
+    is the judges that lean to it.
+    """
+
+    left: int
+    tie: int
+    right: int
+
+
 class Rounds(BaseModel):
     """Counts of rounds: drawn = judged + pending, and judged = in_interval + waiting."""
 
@@ -270,6 +289,12 @@ class Session(BaseModel):
     decisions: list[Decision] = Field([], description="In the order of the questions asked.")
     verdict: Verdict | None = Field(
         None, description="On the two systems of a difference; null where none is asked for."
+    )
+    systems: ComparedSystems | None = Field(
+        None, description="The two systems compared; null where the pool names none."
+    )
+    sides: PreferredSides | None = Field(
+        None, description="How often the answer on the left won; null without two systems."
     )
     rounds: Rounds
     forecast: Forecast | None

@@ -27,6 +27,7 @@ from celeus.core.certificates.replay import (
     check_bounds,
     check_known,
     check_labels,
+    check_same,
     items_digest,
     pool_of,
     replay_transcript,
@@ -40,6 +41,7 @@ from celeus.core.certificates.schema import (
     header_of,
     plan_of,
     recorded_of,
+    systems_of,
 )
 from celeus.core.certificates.stamps import (
     NotAStamp,
@@ -53,6 +55,7 @@ from celeus.core.plans.plan import Plan
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import Pool
 from celeus.core.randomness import commitment
+from celeus.core.sessions.sides import Sides
 from celeus.core.sessions.state import Coins, State, replay
 
 LARGEST_CLAIM = 1 << 16
@@ -105,6 +108,7 @@ class _Inspection:
     _roots: Sequence[Certificate]
     _document: Object = field(default_factory=dict)
     _place: str = "form"
+    _same: list[bool] = field(default_factory=list)
     report: Report = field(init=False)
 
     def __post_init__(self) -> None:
@@ -147,6 +151,7 @@ class _Inspection:
         if self._roots or "timestamp" in document:
             self._timestamp(bytes.fromhex(document["chain"]["start"]))
         seed = self._seed(plan)
+        self._sides(seed, transcript)
         state = self._state(transcript, seed, self._pool(header, scale, transcript))
         skipped = state.rounds.skipped_ahead
         if skipped is not None and not plan.bets_fixed_at_draw:
@@ -163,7 +168,8 @@ class _Inspection:
             self.report.unchecked["items"] = NO_ITEMS
             return
         with self._checking("items"):
-            equal("pool.items_digest", header["items_digest"], items_digest(self._items))
+            digest = items_digest(self._items, systems_of(header), self._same)
+            equal("pool.items_digest", header["items_digest"], digest)
 
     def _describe(self) -> None:
         """What the report says whether it holds or not."""
@@ -253,6 +259,18 @@ class _Inspection:
             equal("commitment", plan.commitment, commitment(seed))
         return seed
 
+    def _sides(self, seed: bytes | None, transcript: Transcript) -> None:
+        """Which answer stood on the left was drawn from the seed."""
+        if transcript.plan.systems is None:
+            return
+        if seed is None:
+            self.report.unchecked["sides"] = NO_SEED
+            return
+        with self._checking("sides"):
+            sides = Sides(seed)
+            for round_, left in enumerate(transcript.left, 1):
+                equal(f"the left of round {round_}", left, sides.left(round_))
+
     def _pool(self, header: Object, scale: LossScale, transcript: Transcript) -> Pool | None:
         if self._evidence is None:
             self.report.unchecked |= {"pool_columns": NO_POOL, "labels": NO_POOL}
@@ -260,6 +278,7 @@ class _Inspection:
         with self._checking("pool_columns"):
             pool = pool_of(self._evidence, header, scale)
             check_known(transcript.plan, pool)
+            check_same(pool, None if self._items is None else self._same)
         with self._checking("labels"):
             check_labels(pool, transcript)
             check_bounds(transcript.plan, pool, transcript)

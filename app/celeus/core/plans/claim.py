@@ -49,7 +49,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class PoolFacts:
-    """What a plan states about its pool."""
+    """What a plan states about its pool; ``systems`` are the names of the two it compares."""
 
     digest: str
     items: int
@@ -58,6 +58,7 @@ class PoolFacts:
     whole_losses: bool
     known: KnownLosses | None = None
     difference: bool = False
+    systems: tuple[str, str] | None = None
 
 
 def check_known(claim: Claim, pool: PoolFacts, policy: Policy) -> None:
