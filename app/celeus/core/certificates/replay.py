@@ -24,7 +24,6 @@ from celeus.core.pools.pairs import composed
 from celeus.core.pools.pool import CHAIN_START, Pool, chain
 from celeus.core.pools.surrogates import Scores, scores
 from celeus.core.pools.systems import SAME_ANSWER, SIDES, Systems
-from celeus.core.pools.validation import STATED
 from celeus.core.sessions.state import State, begin, enter, fold_ready, propose
 from celeus.errors import Refusal
 
@@ -87,9 +86,6 @@ def _item(line: bytes, at: int, systems: Systems | None) -> tuple[Object, bytes]
 def pool_of(evidence: Evidence, header: Object, scale: LossScale) -> Pool:
     """The pool, when its header is the one in the certificate."""
     items = int(header["items"])
-    stated = STATED & evidence.columns.keys()
-    if stated not in (frozenset(), STATED):
-        raise Mismatch("pool.columns", ", ".join(sorted(stated)), "both bounds, and what is known")
     for name, column in evidence.columns.items():
         if len(column) != items:
             raise Mismatch("pool.items", items, f"a column {name} of {len(column)} items")
@@ -190,11 +186,13 @@ def check_labels(pool: Pool, transcript: Transcript) -> None:
 
 
 def check_bounds(plan: Plan, pool: Pool, transcript: Transcript) -> None:
-    """No judgement shows that the bounds stated of its item are wrong."""
+    """No known item was drawn, and no judgement shows that the bounds of its item are wrong."""
     bounds = pool.bounds
     if bounds is None or plan.believed is None:
         return
     for at, event in enumerate(transcript.events):
+        if isinstance(event, Draw) and bounds.known[event.item]:
+            raise Mismatch(f"ledger[{at}].item", event.item, "an item whose loss is not known")
         if isinstance(event, Observation | Amendment) and event.loss is not None:
             try:
                 bounds.check(transcript.draws[event.round - 1].item, event.loss)

@@ -54,6 +54,7 @@ from celeus.core.certificates.transcript import Transcript
 from celeus.core.plans.plan import Plan
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import Pool
+from celeus.core.pools.validation import STATED
 from celeus.core.randomness import commitment
 from celeus.core.sessions.sides import Sides
 from celeus.core.sessions.state import Coins, State, replay
@@ -143,6 +144,7 @@ class _Inspection:
         with self._checking("pool_header"):
             equal("pool_digest", document["pool_digest"], header_digest(header))
             equal("plan.pool_digest", plan.pool_digest, document["pool_digest"])
+            self._check_stated(plan, header)
         self._check_items(header)
         with self._checking("ledger"):
             transcript = self._ledger(Transcript(plan, scale))
@@ -162,6 +164,14 @@ class _Inspection:
         with self._checking("signature"):
             equal("signature", self.report.signature.valid, found=True)
         self._issuer()
+
+    @staticmethod
+    def _check_stated(plan: Plan, header: Object) -> None:
+        """What is known of losses has three columns, where the plan says that something is."""
+        columns = STATED & {one["name"] for one in header["columns"]}
+        if columns != (frozenset() if plan.known is None else STATED):
+            rule = "nothing known" if plan.known is None else ", ".join(sorted(STATED))
+            raise Mismatch("pool.columns", ", ".join(sorted(columns)), rule)
 
     def _check_items(self, header: Object) -> None:
         if self._items is None:
