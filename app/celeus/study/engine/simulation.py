@@ -42,8 +42,8 @@ class Truth:
     @property
     def facts(self) -> PoolFacts:
         """What a plan states about this pool."""
-        whole = bool(np.isin(self.loss, (0.0, 1.0)).all())
         known, scale = None, Interval(self.lower, self.upper)
+        whole = scale == Interval(0.0, 1.0) and bool(np.isin(self.loss, (0.0, 1.0)).all())
         if self.scores.bounds is not None:
             count = int(self.scores.bounds.known.sum())
             known = KnownLosses.of(self.scores.bounds, scale, {self.reason: count} if count else {})
