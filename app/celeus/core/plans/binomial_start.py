@@ -41,6 +41,7 @@ LEAST_Z, LARGEST_Z, STEPS_OF_Z = -0.1, 1.4, 13
 """z1 as a multiple of the normal quantile at 1 - level / 2."""
 LARGEST_TILT = 50.0
 """Of the log odds: beyond it kappa / N only adds digits."""
+TINY = 1e-290
 ROUNDING = 1e-9
 """Of the level, kept back for the digits of the incomplete beta function."""
 
@@ -58,7 +59,7 @@ def log_scale(items: int, level: float, kappa: Floats, risk: Floats) -> Floats:
     moving = np.flatnonzero(first <= items)
     while moving.size:
         one = _Rows(*(column[moving] for column in (kappa, risk, growth, untilted, first)))
-        # Never back by rounding; no number where the line is above ``allowed`` by as much.
+        # Never back; no number where rounding lifts the line above ``allowed``.
         scale[moving] = np.fmax(scale[moving], one.newton_step(items, allowed))
         first[moving] = _first(items, one.kappa, one.risk, scale[moving])
         moving = moving[(first[moving] < one.first) & (first[moving] > 0.0)]
@@ -75,15 +76,16 @@ class _Rows(NamedTuple):
     first: Floats
 
     def newton_step(self, items: int, allowed: float) -> Floats:
-        """The log A at which the line through the present one reaches ``allowed``."""
+        """The log A at which the line through the present one reaches ``allowed``.
+
+        -inf where the line's slope has no digits: kappa is then far above any that a plan takes.
+        """
         rest = items - self.first + 1.0
         above = betainc(self.first, rest, self.risk)
         below = betainc(rest, self.first, self.untilted)
         with np.errstate(divide="ignore", invalid="ignore"):
             step = np.log(allowed - above) - np.log(below) - self.growth
-        # Where nothing is left below, the line is level up to the next X.
-        next_one = self.kappa * (self.risk - (self.first - 1.0) / items)
-        return np.asarray(np.where(below > 0.0, step, next_one))
+        return np.asarray(np.where(below > TINY, step, -np.inf))
 
 
 def _first(items: int, kappa: Floats, risk: Floats, scale: Floats) -> Floats:
