@@ -80,7 +80,9 @@ def test_a_wholly_judged_pool_gets_narrower_than_by_the_exponential_start(
 @pytest.mark.parametrize("risk", [0.01, 0.26, 0.5])
 def test_for_an_endless_pool_both_plans_agree(risk: float) -> None:
     at = np.array([risk])
-    one, other = (PairPlan(10**9, LEVEL, 1600, exact=exact).starts(0.025, at) for exact in (0, 1))
+    one, other = (
+        PairPlan(10**9, LEVEL, 1600, exact=exact).starts(0.025, at) for exact in (False, True)
+    )
     assert other.sigma == pytest.approx(one.sigma, rel=0.01)
     assert other.kappa == pytest.approx(one.kappa, rel=0.25)
 
