@@ -15,10 +15,11 @@ known beforehand: a lower end of what can be had by looking once.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from celeus.core.interval import Interval
 from celeus.core.plans.plan import Claim, make_plan
@@ -170,12 +171,12 @@ def _decision(folder: Path, job: Values) -> Values:
 
 def _version(folder: Path, job: Values) -> Values:
     old, new, name = NEW[job["models"]]
-    pair, before, truth = systems(folder, PAIRS[name]), cell(old, folder), cell(new, folder)
+    pair, truth = systems(folder, PAIRS[name]), cell(new, folder)
     if job["known"] != KNOWN[0]:
         seed = seed_of(f"{STUDY}/{job['models']}/old", job["run"])
-        judged = _judged(before, job["old"], seed)
+        judged = _judged(old, folder, job["old"], seed)
         if job["known"] == "unchanged answers":
-            judged &= pair.same
+            judged = judged & pair.same
         ends = (np.where(judged, truth.loss, end) for end in (truth.lower, truth.upper))
         lower, upper = ends
         truth = replace(truth, scores=replace(truth.scores, lower=lower, upper=upper))
@@ -214,9 +215,10 @@ def _ended(truth: Truth, claim: Claim, seed: bytes) -> Values:
     return values | {"wrong": _is_wrong(verdict, truth)}
 
 
-def _judged(truth: Truth, labels: int, seed: bytes) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Which items a session on ``truth`` had judged after so many labels."""
-    claim = Claim(alpha=ALPHA, precision=NEW_WIDTH)
+@lru_cache(maxsize=2)
+def _judged(name: str, folder: Path, labels: int, seed: bytes) -> NDArray[np.bool_]:
+    """Which items of a pool a session had judged after so many labels."""
+    truth, claim = cell(name, folder), Claim(alpha=ALPHA, precision=NEW_WIDTH)
     plan, state = opened(truth, policy_named("sharp"), claim, seed)
     judged = np.zeros(truth.loss.size, dtype=np.bool_)
     for draw in rounds(plan, state, truth.loss_of, past_stop=True):
@@ -344,16 +346,16 @@ def _wrong(runs: Rows) -> str:
 
 def draw(rows: Rows, path: Path) -> None:
     """Write the picture as PNG: labels to the width, a group for every pair."""
-    groups = rows.where(part="width").by("pair")
+    widths = rows.where(part="width")
+    groups, ways = widths.by("pair"), widths.by("way")
     with panels(path, size=(8.0, 0.8 + 0.7 * len(groups))) as ((panel,),):
-        for at, way in enumerate(("fixed sample", *WAYS)):
-            labels = [
-                runs[0]["fixed"]
-                if way == "fixed sample"
-                else float(np.median(runs.where(way=way).of("labels")))
-                for runs in groups.values()
-            ]
-            panel.plot(labels, range(len(groups)), "osD^vP"[at], label=way)
+        for at, (pair,) in enumerate(groups):
+            fixed = groups[pair,][0]["fixed"]
+            panel.plot(fixed, at, "k|", markersize=14, label=None if at else "fixed sample")
+        for marker, (way,) in zip("sD^vo", ways, strict=False):
+            runs = ways[way,].by("pair")
+            labels = [float(np.median(one.of("labels"))) for one in runs.values()]
+            panel.plot(labels, range(len(runs)), marker, label=way)
         panel.set_yticks(range(len(groups)), [pair for (pair,) in groups])
         panel.set(xscale="log", xlabel="labels, median", ylim=(-0.5, len(groups) - 0.5))
         panel.invert_yaxis()
