@@ -18,7 +18,7 @@ CELL = re.compile(r"0\.\d{3} \(0\.\d{3} – \d\.\d{3}\)")
 
 
 def section(name: str) -> str:
-    """What stands from the command of a study to the next heading, or to the end of its own page."""
+    """What stands from a study's command to the next heading, or to the end of its own page."""
     text = PAGES.get(name, PAGE).read_text()
     begin = text.index(f"\n    celeus study {name} ")
     whole = name in PAGES or "\n## " not in text[begin:]

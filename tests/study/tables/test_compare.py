@@ -153,7 +153,7 @@ def test_the_page_has_a_line_for_everything_that_was_run(tmp_path: Path) -> None
     assert counts == [5 + 6, 2 + 1]
     first = next(line for line in text.splitlines() if line.startswith(f"| {MMLU}"))
     cells = [cell.strip() for cell in first.split("|")[2:-1]]
-    assert cells == ["80 %", "-3.0", "300 / 300", "1500", *["300 / 300"] * 4]
+    assert cells == ["80 %", "-3.0", "300", "1500", *["300 / 300"] * 4]
     assert f"| {DECISIONS[0][0]} | 0.02 | -3.0 | 1500 | 300 / 300 | E 16 | 1 of 16 |" in text
     assert text.count("\n| ") == 5 + 7 + len(DECISIONS) + len(NEW) + len(WORLDS) + len(BESIDE)
     assert f"true labels, {OLD_LABELS[1]} judged" in text

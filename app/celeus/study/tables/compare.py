@@ -80,9 +80,9 @@ answer is false. Of its pair: share of equal answers, mean of d, and the fixed-s
 WIDTHS = f"""Labels until the difference is known to within {100 * WIDTH:g} points (± \
 {50 * WIDTH:g}) at alpha {ALPHA:g}: median / 90 %. *Same*: share of the items to which both gave \
 the same answer. *Two sessions*: one a system, each to half of the width at half of alpha, their \
-labels added. *Fixed sample*: a paired normal interval, looked at once. *One stratum*: paired \
-betting that knows neither answers nor surrogates. *Losses only*: surrogates, but no answers. *No \
-surrogates*: answers only. *Comparison*: both, which is what the service does.
+labels added (median of a few). *Fixed sample*: a paired normal interval, looked at once. *One \
+stratum*: paired betting that knows neither answers nor surrogates. *Losses only*: surrogates, but \
+no answers. *No surrogates*: answers only. *Comparison*: both, which is what the service does.
 """
 DECIDED = f"""Labels until one system is at least as good, or both are equivalent within the \
 margin (0: no equivalence): median / 90 %. *Fixed sample*: a paired one-sided test of \
@@ -306,7 +306,7 @@ def _width_columns() -> Columns:
     return {
         "same": lambda runs: share(runs[0]["same"]),
         "difference": _mean,
-        SEPARATE: by(SEPARATE),
+        SEPARATE: _separate,
         "fixed sample": _fixed,
         **{way: by(way) for way in WAYS[1:]},
     }
@@ -324,8 +324,14 @@ def middle(runs: Rows) -> str:
     """Median and 90 % of the labels."""
     if not runs:
         return "–"
-    median, most = np.quantile(runs.of("labels"), (0.5, 0.9), method="nearest")
-    return f"{median:.0f} / {most:.0f}"
+    labels = runs.of("labels")
+    return f"{np.median(labels):.0f} / {np.quantile(labels, 0.9, method='nearest'):.0f}"
+
+
+def _separate(runs: Rows) -> str:
+    """Median alone: of a few."""
+    few = [one["labels"] for one in runs if one["way"] == SEPARATE]
+    return f"{np.median(few):.0f}" if few else "–"
 
 
 def _mean(runs: Rows) -> str:
