@@ -42,6 +42,8 @@ from celeus.study.pools.systems import PAIRS, Systems, systems
 STUDY = "compare"
 ALPHA = 0.05
 POWER = 0.9
+DECISIONS_PER_SEED = 4
+"""They take few labels, whose number varies much: sixteen sessions do not give a median."""
 WIDTH, NEW_WIDTH = 0.04, 0.05
 SEPARATE_SHARE = 8
 """One pair of separate sessions for so many of the others: each takes thousands of labels."""
@@ -87,7 +89,7 @@ no answers. *No surrogates*: answers only. *Comparison*: both, which is what the
 DECIDED = f"""Labels until one system is at least as good, or both are equivalent within the \
 margin (0: no equivalence): median / 90 %. *Fixed sample*: a paired one-sided test of \
 {100 * POWER:g} % power that was told the true difference beforehand. Answers: A or B at least as \
-good, E equivalent.
+good, E equivalent. {DECISIONS_PER_SEED} sessions a seed; both lines of a pair share their draws.
 """
 VERSIONS = f"""Labels to an interval {100 * NEW_WIDTH:g} points wide for a new model, on a pool of \
 which an old one has been judged: median / 90 %. Known beforehand is nothing, the loss of judged \
@@ -117,11 +119,12 @@ def jobs(seeds: int, trials: int, *, quick: bool = False) -> list[Values]:
     """Every session of the study, by table."""
     few, ways = (1, WAYS[1:]) if quick else (None, WAYS)
     run, trial = {"run": range(seeds)}, {"run": range(trials)}
+    more = {"run": range(DECISIONS_PER_SEED * seeds)}
     old = ((0, KNOWN[0]), *((n, known) for n in OLD_LABELS[:few] for known in KNOWN[1:]))
     widths = grid({"part": ["width"]} | run | {"pair": list(PAIRS)[:few], "way": ways})
     return [
         *(job for job in widths if job["way"] != SEPARATE or job["run"] % SEPARATE_SHARE == 0),
-        *grid({"part": ["decision"]} | run | {"pair, margin": DECISIONS[:few]}),
+        *grid({"part": ["decision"]} | more | {"pair, margin": DECISIONS[:few]}),
         *grid({"part": ["version"]} | run | {"models": list(NEW)[:few], "old, known": old}),
         *grid({"part": ["interval"]} | trial | {"world": list(WORLDS)[:few]}),
         *grid({"part": ["answer"]} | trial | {"beside, margin": BESIDE[:few]}),
@@ -165,7 +168,8 @@ def _decision(folder: Path, job: Values) -> Values:
     truth = pair.difference()
     mean = abs(float(truth.loss.mean()))
     fixed = paired_test(truth.loss, max(mean, margin - mean), ALPHA, POWER)
-    seed = seed_of(f"{STUDY}/{job['pair']}/decide {margin}", job["run"])
+    # Whatever the margin, so that what it changes is seen.
+    seed = seed_of(f"{STUDY}/{job['pair']}/decide", job["run"])
     return _ended(truth, Claim(alpha=ALPHA, decide=margin), seed) | _facts(pair, fixed)
 
 
