@@ -68,6 +68,11 @@ def _asked(world: World) -> Case:
     return opened(world, claim=Claim(precision=0.1, questions=questions))
 
 
+def _paired(precision: float) -> Claim:
+    """Pairs as they were before losses of 0 and 1 had a start of their own."""
+    return Claim("population", precision=precision, population_bound="pairs")
+
+
 CERTIFICATES: Mapping[str, tuple[str, Callable[[World], Case]]] = MappingProxyType(
     {
         "sharp": ("zero_one", lambda world: _walked(opened(world))),
@@ -85,11 +90,15 @@ CERTIFICATES: Mapping[str, tuple[str, Callable[[World], Case]]] = MappingProxyTy
         "sharp-labels": ("zero_one", lambda world: _labelled(opened(world))),
         "pairs": (
             "zero_one",
+            lambda world: _walked(opened(world, claim=_paired(0.3))),
+        ),
+        "exact-pairs": (
+            "zero_one",
             lambda world: _walked(opened(world, claim=Claim("population", precision=0.3))),
         ),
         "pairs-exhausted": (
             "small",
-            lambda world: _exhausted(opened(world, claim=Claim("population", precision=0.5))),
+            lambda world: _exhausted(opened(world, claim=_paired(0.5))),
         ),
         "uniform": ("bare", lambda world: _walked(opened(world, "uniform"))),
         "celeus": (
@@ -104,7 +113,7 @@ CERTIFICATES: Mapping[str, tuple[str, Callable[[World], Case]]] = MappingProxyTy
         "sharp-asked-ahead": ("zero_one", lambda world: _ahead(_asked(world))),
         "pairs-ahead": (
             "zero_one",
-            lambda world: _ahead(opened(world, claim=Claim("population", precision=0.3))),
+            lambda world: _ahead(opened(world, claim=_paired(0.3))),
         ),
         "celeus-ahead": ("graded", lambda world: _ahead(opened(world, "celeus"))),
         "celeus-exact-ahead": (

@@ -141,9 +141,9 @@ class ClaimIn(BaseModel):
     alpha: float = Field(0.05, description="The interval covers with probability 1 - alpha.")
     precision: float | None = Field(None, description="Interval width at which to stop.")
     budget: Whole | None = Field(None, description="Most draws; default: the whole pool.")
-    population_bound: Literal["pairs", "hoeffding", "kl", "clopper_pearson", "margin"] | None = (
-        Field(None, description="How the interval reaches from the pool to its population.")
-    )
+    population_bound: (
+        Literal["pairs", "exact_pairs", "hoeffding", "kl", "clopper_pearson", "margin"] | None
+    ) = Field(None, description="How the interval reaches from the pool to its population.")
     alpha2: float | None = Field(None, description="Share of alpha for the population bound.")
     margin: float | None = Field(None, description="Half-width for a dependent pool.")
     margin_assumption: str = Field("", max_length=2000, pattern=NO_NUL)

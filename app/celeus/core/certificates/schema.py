@@ -230,7 +230,9 @@ def _claim_of(values: Object) -> Claim:
         precision=None if precision is None else number(precision, "plan.precision"),
         budget=whole(values.get("budget"), "plan.budget"),
         population_bound=None if kind == "none" else kind,
-        alpha2=None if kind in {"none", "pairs"} else number(bound["alpha2"], "plan.bound.alpha2"),
+        alpha2=None
+        if kind in {"none", "pairs", "exact_pairs"}
+        else number(bound["alpha2"], "plan.bound.alpha2"),
         margin=number(bound["half_width"], "plan.bound.half_width") if margin else None,
         margin_assumption=text(bound["assumption"], "plan.bound.assumption") if margin else "",
         questions=_questions_of(values.get("questions")),

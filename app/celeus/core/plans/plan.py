@@ -252,7 +252,7 @@ def make_plan(
 def _cell(claim: Claim, policy: Policy, bound: PopulationBound, scale: Interval) -> float:
     if not policy.has_goal:
         return cell_width(claim.precision, scale)
-    if bound.kind == "pairs" and claim.precision is not None:
+    if bound.paired and claim.precision is not None:
         return scale.width / pair_steps(claim.precision / scale.width)
     return scale.width / _steps(claim.precision, scale)
 
@@ -296,7 +296,7 @@ def _narrowest(plan: Plan, precision: float) -> float:
 
     ``precision`` itself where pairs reach it: the search is for refusals.
     """
-    if plan.bound.kind != "pairs":
+    if not plan.bound.paired:
         return plan.bound.narrowest(plan.items, plan.scale)
     return _least_of_pairs(plan, precision, risk=0.0)
 
@@ -306,14 +306,15 @@ def _least_of_pairs(plan: Plan, precision: float, *, risk: float) -> float:
     unit = plan.scale.width
     changed = plan.precision is not None and precision != plan.precision
     opened = plan.precision / unit if plan.precision is not None and changed else None
-    return narrowest(plan.items, plan.alpha1, precision / unit, risk, opened) * unit
+    exact = plan.bound.exact
+    return narrowest(plan.items, plan.alpha1, precision / unit, risk, opened, exact=exact) * unit
 
 
 def precision_warning(plan: Plan, precision: float | None) -> str | None:
     """A sentence when a pool risk of one half could not reach ``precision``, else None."""
     if precision is None:
         return None
-    if plan.bound.kind == "pairs":
+    if plan.bound.paired:
         width = _least_of_pairs(plan, precision, risk=0.5)
     else:
         width = plan.bound.at_centre(plan.items, plan.scale)
