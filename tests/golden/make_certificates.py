@@ -14,7 +14,16 @@ from types import MappingProxyType
 from celeus.api.pools.items import archive_of
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.stopping import Question
-from tests.core.certifying import Case, World, bare_world, graded_world, opened, zero_one_world
+from tests.core.certifying import (
+    Case,
+    World,
+    bare_world,
+    graded_world,
+    known_world,
+    opened,
+    paired_world,
+    zero_one_world,
+)
 
 FOLDER = Path(__file__).parent / "certificates"
 KINDS = ("interim", "final")
@@ -66,6 +75,16 @@ def _labelled(case: Case) -> Case:
 def _asked(world: World) -> Case:
     questions = (Question("at_most", 0.9), Question("at_least", 0.3))
     return opened(world, claim=Claim(precision=0.1, questions=questions))
+
+
+def _compared(case: Case) -> Case:
+    """Preferences told by side, one of them corrected."""
+    case.go(6, hidden=[3])
+    case.draw(3)
+    case.judge([8, 9, 7])
+    case.amend(2, 0.0)
+    case.go(20)
+    return case
 
 
 def _paired(precision: float) -> Claim:
@@ -121,6 +140,15 @@ CERTIFICATES: Mapping[str, tuple[str, Callable[[World], Case]]] = MappingProxyTy
             lambda world: _ahead(opened(world, "celeus", range="exact")),
         ),
         "evalue-ahead": ("bare", lambda world: _ahead(opened(world, "evalue"))),
+        "known-losses": ("known", lambda world: _walked(opened(world))),
+        "known-losses-audited": (
+            "known",
+            lambda world: _walked(opened(world, claim=Claim(precision=0.1, audit=True))),
+        ),
+        "two-systems": (
+            "pair",
+            lambda world: _compared(opened(world, claim=Claim(precision=0.2, decide=0.05))),
+        ),
         "nothing-drawn": ("zero_one", lambda world: opened(world)),  # noqa: PLW0108 -- alike
     }
 )
@@ -132,6 +160,8 @@ WORLDS: Mapping[str, Callable[[], World]] = MappingProxyType(
         "graded": lambda: graded_world(120),
         "bare": lambda: bare_world(100),
         "small": lambda: zero_one_world(40),
+        "known": lambda: known_world(120),
+        "pair": lambda: paired_world(120),
     }
 )
 
