@@ -7,6 +7,7 @@ type Schemas = components["schemas"];
 
 declare global {
   type BlindSession = Schemas["BlindSession"];
+  type Comparison = Schemas["TaskComparison"];
   type Certificate = Schemas["Certificate"];
   type Decision = Schemas["Decision"];
   type DrawAnswer = Schemas["NextAnswer"];
@@ -91,9 +92,12 @@ declare global {
     reset: boolean;
   }
 
-  /** What a judge says of an item: one of the three. */
+  /** What a judge says of an item: one of these. */
   interface Judgement {
     loss?: number;
+    losses?: { left: number; right: number };
+    preference?: "left" | "tie" | "right";
+    grade?: number;
     label?: number;
     unjudgeable?: string;
   }
@@ -109,7 +113,7 @@ declare global {
 
   interface Buttons {
     kind: "buttons";
-    options: { key: string; name: string; said: Judgement }[];
+    options: { keys: string[]; name: string; said: Judgement }[];
     asked: boolean;
   }
   interface Field {
@@ -120,8 +124,11 @@ declare global {
   }
   interface Slider {
     kind: "scale";
-    best: number;
-    worst: number;
+    /** A slider for each: a loss, the losses of left and right, or the grades from left to right. */
+    lines: string[];
+    takes: "loss" | "losses" | "preference";
+    low: number;
+    high: number;
     step: number;
     asked: boolean;
   }
