@@ -11,7 +11,7 @@ from celeus.errors import InvalidValue
 
 STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False, frozen=True)
 
-KindIn = LossKind | Literal["preference"]
+KindIn = Literal["zero_one", "cross_entropy", "bounded", "difference", "preference"]
 SystemName = Annotated[str, Field(min_length=1, max_length=200, pattern=NAME)]
 NORMALISATION = (
     "When two texts are the same answer: `whitespace` takes any run of white space for one space"

@@ -219,6 +219,10 @@ class DrawnItem(BaseModel):
 class DrawnAnswer(BaseModel):
     """An answer to be judged, and nothing that tells whose it is."""
 
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"answer": "Canberra.", "payload": None}]}
+    )
+
     answer: str | None
     payload: Any = None
 
