@@ -87,11 +87,11 @@ class Mirror:
             assert answer.status_code == 200, answer.text
 
     def said(self) -> dict[str, Any]:
-        words = [{"preference": one} for one in ("left", "tie", "right")] * 2
+        words: list[dict[str, Any]] = [{"preference": one} for one in ("left", "tie", "right")] * 2
         words += [{"preference": one} for one in ("a", "b")]
         words += [{"losses": {"left": 0, "right": 1}}, {"losses": {"a": 0, "b": 1}}]
         words += [{"preference": "left", "grade": 2}, {"label": 1}, {"loss": -1}]
-        return dict(self.rng.choice([*words, {"unjudgeable": "blank"}]))  # type: ignore[arg-type]
+        return dict(self.rng.choice([*words, {"unjudgeable": "blank"}]))
 
     def request(self) -> tuple[str, str, dict[str, Any] | None]:
         """What Eve tries next, in the first of the sessions."""

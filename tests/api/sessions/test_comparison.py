@@ -163,6 +163,20 @@ async def test_the_status_says_how_often_a_side_won(client: AsyncClient) -> None
     assert B in page
 
 
+async def test_hostile_names_stay_words(client: AsyncClient) -> None:
+    body, made = body_of("losses", 20)
+    hostile = {"a": "<script>alert(1)</script>", "b": "</title>&\n\x1b[2J"}
+    answer = await client.post("/v1/pools", json=body | {"systems": hostile})
+    assert answer.status_code == 201, answer.text
+    session = await opened(client, replace(made, id=answer.json()["id"]))
+    page = (await client.get(f"/v1/sessions/{session}/report")).text
+    assert "&lt;script&gt;" in page
+    assert "<script" not in page
+    assert page.count("</title>") == 1 + page.count('<title id="chart-title">')
+    status = (await client.get(f"/v1/sessions/{session}")).json()
+    assert status["systems"] == hostile
+
+
 async def test_a_state_made_again_from_the_ledger_is_the_same(
     client: AsyncClient, app: FastAPI
 ) -> None:

@@ -25,6 +25,13 @@ DRAW: JsonDict = {
     "item": {"index": 88, "id": "digit-0148", "payload": {"text": "Which digit is this?"}},
     "expires_at": "2026-11-21T09:35:00.000000+00:00",
 }
+PAIR_DRAW: JsonDict = {
+    "round": 62,
+    "item": {"index": 17, "id": "question-17", "payload": {"question": "Capital of Australia?"}},
+    "left": {"answer": "Sydney.", "payload": None},
+    "right": {"answer": "Canberra.", "payload": None},
+    "expires_at": "2026-11-21T09:35:00.000000+00:00",
+}
 
 EXACTLY_ONE: JsonDict = {
     "oneOf": [
@@ -142,7 +149,12 @@ class OneObservation(_Judged):
     model_config = ConfigDict(
         **STRICT,
         json_schema_extra=EXACTLY_ONE
-        | {"examples": [{"round": 412, "loss": 1, "worker": "judge-1", "next": 1}]},
+        | {
+            "examples": [
+                {"round": 412, "loss": 1, "worker": "judge-1", "next": 1},
+                {"round": 62, "preference": "right", "worker": "judge-1", "next": 1},
+            ]
+        },
     )
 
     worker: Worker
@@ -245,7 +257,12 @@ class NextAnswer(BaseModel):
     """Draws to judge, or the state that says why there are none."""
 
     model_config = ConfigDict(
-        json_schema_extra={"examples": [{"state": "active", "draws": [DRAW], "retry_after": None}]}
+        json_schema_extra={
+            "examples": [
+                {"state": "active", "draws": [one], "retry_after": None}
+                for one in (DRAW, PAIR_DRAW)
+            ]
+        }
     )
 
     state: SessionState | Literal["all_leased"]
