@@ -80,9 +80,19 @@ declare global {
       bound: { kind: string };
       method_version: string;
       commitment: string;
+      known?: { items: number; reasons: Record<string, number> };
     };
     plan_digest: string;
     pool: string;
+    contrast: Contrast | null;
+  }
+
+  /** Two systems, and the phrases for what their difference counts (web/report/verdict.py). */
+  interface Contrast {
+    a: string;
+    b: string;
+    shift: number;
+    phrases: Record<"ahead" | "level" | "open" | "equal" | "within", string>;
   }
 
   /** An event of a session's stream. */

@@ -7,28 +7,13 @@ import pytest
 from playwright.sync_api import Page, Request, expect
 
 from tests.browser.evaluations import barriers
-from tests.browser.labelling import all_sent, events, press, visit
+from tests.browser.labelling import all_sent, compared, events, press, visit
 from tests.browser.site import WIDE, Site
-from tests.pairs import A, B, Pair, body_of
+from tests.pairs import A, B, Pair
 
 SignedIn = Callable[..., Page]
 PHONE = {"width": 390, "height": 844}
 WORDS = ("left", "right")
-
-
-def compared(site: Site, judged: str, **opening: Any) -> tuple[str, Pair]:  # noqa: ANN401 - JSON
-    """An open session on two systems, and what is true of its pool."""
-    body, pool = body_of(judged)
-    if grades := opening.pop("grades", None):
-        body["loss"] = {"kind": "preference", "upper": grades}
-    if loss := opening.pop("loss", None):
-        body["loss"] = loss
-    with site.client() as client:
-        made = client.post("/v1/pools", json=body)
-        assert made.status_code == 201, made.text
-        session = client.post("/v1/sessions", json={"pool_id": made.json()["id"]} | opening)
-        assert session.status_code == 201, session.text
-    return str(session.json()["id"]), pool
 
 
 def told(site: Site, session: str) -> dict[str, Any]:
