@@ -1,5 +1,6 @@
 """Certificates of two systems: they name both, and what is forged about sides is found out."""
 
+import io
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -8,11 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from celeus.api.pools.items import archive_of
 from celeus.core.certificates.chain import chain_head, chain_start
 from celeus.core.certificates.document import signed
 from celeus.core.certificates.schema import header_digest
 from celeus.core.certificates.verify import verify
 from celeus.core.plans.plan import Claim, plan_from
+from celeus.errors import InvalidValue
+from celeus.operations.certificates.npz import read_archive
 from tests.core.certifying import KEY, SESSION, Case, World, known_world, opened, paired_world
 
 Document = dict[str, Any]
@@ -33,16 +37,12 @@ def forged(data: bytes, change: Callable[[Document], None]) -> bytes:
     body: Document = json.loads(data)
     del body["signature"]
     change(body)
-    body["pool_digest"] = body["plan"]["pool_digest"] = header_digest(_floats(body["pool"]))
+    body["pool_digest"] = body["plan"]["pool_digest"] = header_digest(body["pool"])
     plan = plan_from(body["plan"])
     body["plan_digest"] = plan.digest
     start = chain_start(SESSION, bytes.fromhex(plan.digest))
     body["chain"] = {"start": start.hex(), "head": chain_head(start, body["ledger"]).hex()}
     return signed(body, KEY)
-
-
-def _floats(header: Document) -> Document:
-    return header
 
 
 def test_the_certificate_names_both_and_verifies() -> None:
@@ -104,6 +104,45 @@ def _claim_another(body: Document) -> None:
 
 def _plan_another(body: Document) -> None:
     body["plan"]["systems"]["a"] = "three"
+
+
+@pytest.mark.parametrize(
+    ("systems", "where"),
+    [
+        ({"loss": {"kind": "bounded", "lower": -1e15, "upper": 1e15}}, "pool.loss.upper"),
+        ({"loss": {"kind": "bounded", "lower": 1.0, "upper": 0.0}}, "pool.loss.upper"),
+        ({"loss": {"kind": "zero_one", "lower": 0.0, "upper": 5.0}}, "pool.loss.upper"),
+        ({"loss": {"kind": "preference", "lower": 0.0, "upper": 2.0}}, "pool.loss.lower"),
+        ({"loss": {"kind": "squared", "lower": 0.0, "upper": 1.0}}, "pool.loss.kind"),
+        ({"loss": "zero_one"}, "pool.systems.loss"),
+        ({"b": "one"}, "pool.systems.b"),
+        ({"a": 1.0}, "pool.systems.a"),
+        ({"c": "three"}, "pool.systems.c"),
+        ({"normalisation": "stemmed"}, "pool.systems.normalisation"),
+    ],
+)
+def test_systems_that_no_pool_has_are_found(systems: Document, where: str) -> None:
+    def change(body: Document) -> None:
+        body["pool"]["systems"] |= systems
+
+    difference = verify(forged(judged(paired_world()).certificate(), change)).difference
+    assert difference is not None
+    assert difference.where == where
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "1", '{"a": "x"}', '{"a": "one", "b": "two", "loss": 1}', "[" * 100_000]
+)
+def test_an_archive_with_other_systems_is_refused(text: str) -> None:
+    world = paired_world()
+    with archive_of(world.pool) as whole:
+        arrays = dict(np.load(whole))
+    loss = '"loss": {"kind": "bounded", "lower": 0, "upper": 1' + "0" * 400 + "}"
+    for systems in (text, '{"a": "x", "b": "y", ' + loss + ', "normalisation": "exact"}'):
+        file = io.BytesIO()
+        np.savez(file, allow_pickle=False, **arrays | {"systems": np.array(systems)})
+        with pytest.raises(InvalidValue, match="not usable"):
+            read_archive(file)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,8 @@ from celeus.api.sessions.schema import (
     SessionState,
     Time,
 )
-from celeus.core.pools.systems import MOST_GRADES
+from celeus.core.pools.systems import MOST_GRADES, PLACES, SIDES, TIE
+from celeus.errors import InvalidValue
 from celeus.operations.sessions.rounds import Judgement
 
 MOST_OBSERVATIONS = 1000
@@ -67,6 +68,13 @@ class NextRequest(BaseModel):
     count: Count = Field(1, description="How many draws to hold at most.")
 
 
+def _both(names: tuple[str, str], others: tuple[str, str]) -> JsonDict:
+    """Both of the names and none of the others."""
+    given: JsonDict = {name: {"type": "number"} for name in names}
+    left_out: JsonDict = {name: {"type": "null"} for name in others}
+    return {"required": [*names], "properties": given | left_out}
+
+
 class Losses(BaseModel):
     """The losses of two systems: those of `left` and `right` as the judge saw them, or of a and b.
 
@@ -76,7 +84,7 @@ class Losses(BaseModel):
     model_config = ConfigDict(
         **STRICT,
         json_schema_extra={
-            "oneOf": [{"required": ["left", "right"]}, {"required": ["a", "b"]}],
+            "oneOf": [_both(PLACES, SIDES), _both(SIDES, PLACES)],
             "examples": [{"left": 0, "right": 1}],
         },
     )
@@ -125,12 +133,16 @@ class _Judged(BaseModel):
         if sum(given is not None for given in said) != 1:
             message = "give exactly one of loss, label, losses, preference and unjudgeable"
             raise ValueError(message)
-        if self.grade is not None and self.preference in {None, "tie"}:
-            message = "give a grade only with a preference for one of the two"
-            raise ValueError(message)
         return self
 
     def judgement(self) -> Judgement:
+        if self.grade is not None and self.preference in {None, TIE}:
+            raise InvalidValue(
+                "A grade says by how much one of two answers is better.",
+                field="grade",
+                rule="left out, but with a preference for one of the two",
+                value=self.grade,
+            )
         losses = None if self.losses is None else self.losses.given
         return Judgement(
             self.round,

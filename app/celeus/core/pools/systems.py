@@ -25,7 +25,7 @@ SAME_ANSWER = "same answer"
 """Reason why the difference of two equal answers is known."""
 MOST_GRADES = 10
 TIE = "tie"
-PLACES = ("left", "right")
+PLACES: tuple[str, str] = ("left", "right")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +65,8 @@ class Systems:
             self._check_grades()
         else:
             LossScale(self.kind, self.lower, self.upper)
+        # Twice as wide a scale may be too wide.
+        self.scale.check(0.0)
 
     def _check_grades(self) -> None:
         if self.lower != 0.0:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from celeus.core.certificates.replay import Evidence
 from celeus.core.pools.pool import dtype_of
 from celeus.core.pools.systems import Systems
-from celeus.errors import InvalidValue
+from celeus.errors import InvalidValue, Refusal
 
 MOST_ARRAYS = 10_000
 NAMES = ("groups", "items_digest", "digest", "reasons", "systems")
@@ -61,7 +61,7 @@ def _systems(text: NDArray[Any]) -> Systems:
     """The two systems that a pool compares, from their JSON."""
     try:
         return Systems.from_dict(json.loads(str(text)))
-    except (ValueError, TypeError, KeyError, RecursionError, InvalidValue) as error:
+    except (ArithmeticError, ValueError, TypeError, KeyError, RecursionError, Refusal) as error:
         raise _refused("systems are not those of a comparison") from error
 
 
