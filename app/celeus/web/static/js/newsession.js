@@ -160,8 +160,8 @@ function claim() {
 }
 
 /**
- * What to simulate: not a verdict itself, but the width at which there is one at the latest. An
- * interval no wider than the margin lies within it, or beside 0.
+ * What to simulate: not a verdict, which the planner knows nothing of, but the width at which there
+ * is one at the latest. An interval no wider than the margin lies within it, or beside 0.
  *
  * @param {Record<string, any>} asked
  */
@@ -236,7 +236,7 @@ function changed() {
   byId("planner").classList.toggle("stale", stale);
   byId("plan-told").textContent = stale
     ? "These numbers are for other settings."
-    : `Simulated just now with these settings.${decides() ? " The verdict may come sooner: this is the most it takes if the interval narrows as simulated." : ""}`;
+    : `Simulated just now with these settings.${decides() ? " They lead to an interval as wide as precision or margin; a verdict usually comes sooner." : ""}`;
 }
 
 /* What a width and an alpha mean, in words. */

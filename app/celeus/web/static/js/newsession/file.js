@@ -138,6 +138,7 @@ export class PoolFile {
       const whose = choice.dataset.for;
       choice.hidden = whose !== undefined && whose !== subject;
     }
+    only(byId("loss-kind"), ".kinds").classList.toggle("two", subject === "two");
     const kind = only(document, "input[name=kind]:checked", HTMLInputElement);
     if (kind.closest("[hidden]:not(#file-details, #from-file)") !== null)
       only(document, "input[name=kind][value=zero_one]", HTMLInputElement).checked = true;
