@@ -30,7 +30,7 @@ def judge(site: Site, session: str, pool: Pair, most: int) -> None:
 def test_a_comparison_is_followed_to_its_verdict(
     server: Site, signed_in: SignedIn, viewport: dict[str, int]
 ) -> None:
-    session, pool = compared(server, "losses", decide={"margin": 0.25}, name="Release")
+    session, pool = compared(server, "losses", decide={"margin": 0.25}, alpha=1e-4, name="Release")
     page = signed_in(viewport=viewport)
     page.goto(f"/sessions/{session}")
     sentence = page.locator("#sentence")

@@ -1,19 +1,24 @@
 """Two answers side by side, judged blind and by keyboard."""
 
+import io
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page, Request, expect
 
+from celeus.core.certificates.report import Report
+from celeus.core.certificates.verify import verify
+from celeus.operations.certificates.npz import read_archive
 from tests.browser.evaluations import barriers
-from tests.browser.labelling import all_sent, compared, events, press, visit
+from tests.browser.labelling import ITEM, all_sent, change, compared, events, press, visit
 from tests.browser.site import WIDE, Site
 from tests.pairs import A, B, Pair
 
 SignedIn = Callable[..., Page]
 PHONE = {"width": 390, "height": 844}
 WORDS = ("left", "right")
+KEYS = {"left": "ArrowLeft", "tie": "ArrowDown", "right": "ArrowRight"}
 
 
 def told(site: Site, session: str) -> dict[str, Any]:
@@ -33,54 +38,67 @@ def read(page: Page, pool: Pair) -> dict[str, bool]:
     }
 
 
-def key_for(right: dict[str, bool]) -> str:
-    """The arrow that says which answer is better."""
-    if right["left"] == right["right"]:
-        return "ArrowDown"
-    return "ArrowLeft" if right["left"] else "ArrowRight"
+def stacked(page: Page) -> bool:
+    """The left answer stands above the right one, and not beside it."""
+    left, right = (page.locator(".payload-side").nth(at).bounding_box() for at in (0, 1))
+    assert left is not None
+    assert right is not None
+    assert (left["x"] < right["x"]) is not (left["y"] < right["y"])
+    return left["y"] < right["y"]
+
+
+def judged_to_the_end(page: Page, pool: Pair) -> dict[str, int]:
+    """Judge by arrow keys until there is no item; how often which side was better."""
+    won = dict.fromkeys(KEYS, 0)
+    while page.locator(ITEM).count():
+        right = read(page, pool)
+        better = "left" if right["left"] else "right"
+        better = "tie" if right["left"] == right["right"] else better
+        won[better] += 1
+        press(page, KEYS[better])
+        rest = "#rest[data-title]:not([data-title='One moment'])"
+        page.locator(f"{ITEM}, {rest}").first.wait_for()
+    return won
 
 
 @pytest.mark.parametrize("viewport", [PHONE, WIDE], ids=["phone", "desktop"])
 def test_two_systems_are_compared_blind_by_keyboard(
     server: Site, signed_in: SignedIn, viewport: dict[str, int]
 ) -> None:
-    session, pool = compared(server, "preference", decide={"margin": 0.25}, name=f"{A} or {B}")
+    # So sure that no run of this test sees a miss
+    asked = {"decide": {"margin": 0.25}, "alpha": 1e-4, "name": f"{A} or {B}"}
+    session, pool = compared(server, "preference", **asked)
     page = signed_in("label", viewport=viewport)
     heard: list[str] = []
     page.on("requestfinished", lambda asked: heard.append(_text_of(asked)))
     visit(page, session)
     assert barriers(page) == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    left, right = (page.locator(".payload-side").nth(at).bounding_box() for at in (0, 1))
-    assert left is not None
-    assert right is not None
-    stacked = viewport is PHONE
-    assert (left["y"] < right["y"]) is stacked
-    assert (left["x"] < right["x"]) is not stacked
-    won = dict.fromkeys(("ArrowLeft", "ArrowDown", "ArrowRight"), 0)
-    while page.locator("#item[data-round]").count():
-        key = key_for(read(page, pool))
-        won[key] += 1
-        press(page, key)
-        page.locator(
-            "#item[data-round], #rest[data-title]:not([data-title='One moment'])"
-        ).first.wait_for()
+    assert stacked(page) is (viewport is PHONE)
+    won = judged_to_the_end(page, pool)
     all_sent(page)
     expect(page.locator("#rest")).to_contain_text("Thank you")
     seen = (page.content() + "".join(heard)).casefold()
     for word in (A, B, '"a"', '"b"', '"systems"', '"sides"', "surrogate"):
         assert word not in seen, word
     status = told(server, session)
-    judged = status["sides"]
-    assert judged == {
-        "left": won["ArrowLeft"],
-        "tie": won["ArrowDown"],
-        "right": won["ArrowRight"],
-    }
+    assert status["sides"] == won
     difference = sum(pool.better) / len(pool.better)
     assert status["lower"] <= difference <= status["upper"]
     assert status["verdict"]["answer"] in {"b_at_least_as_good", "equivalent"}
     assert status["rounds"]["judged"] == sum(won.values()) <= sum(not one for one in pool.known)
+    report = verified(server, session, status["pool_id"])
+    assert report.valid, report.line
+    assert {"pool_columns", "sides", "labels", "draws"} <= set(report.checked)
+
+
+def verified(site: Site, session: str, pool: str) -> Report:
+    """What a verifier says of the final certificate and the pool's columns, known items too."""
+    change(site, session, state="closed")
+    with site.client() as client:
+        certificate = client.get(f"/v1/sessions/{session}/certificate").raise_for_status()
+        columns = client.get(f"/v1/pools/{pool}/columns.npz").raise_for_status()
+    return verify(certificate.content, read_archive(io.BytesIO(columns.content)))
 
 
 def _text_of(request: Request) -> str:
