@@ -7,6 +7,7 @@ type Schemas = components["schemas"];
 
 declare global {
   type BlindSession = Schemas["BlindSession"];
+  type Comparison = Schemas["TaskComparison"];
   type Certificate = Schemas["Certificate"];
   type Decision = Schemas["Decision"];
   type DrawAnswer = Schemas["NextAnswer"];
@@ -79,9 +80,19 @@ declare global {
       bound: { kind: string };
       method_version: string;
       commitment: string;
+      known?: { items: number; reasons: Record<string, number> };
     };
     plan_digest: string;
     pool: string;
+    contrast: Contrast | null;
+  }
+
+  /** Two systems, and the phrases for what their difference counts (web/report/verdict.py). */
+  interface Contrast {
+    a: string;
+    b: string;
+    shift: number;
+    phrases: Record<"ahead" | "level" | "open" | "equal" | "within", string>;
   }
 
   /** An event of a session's stream. */
@@ -91,9 +102,12 @@ declare global {
     reset: boolean;
   }
 
-  /** What a judge says of an item: one of the three. */
+  /** What a judge says of an item: one of these. */
   interface Judgement {
     loss?: number;
+    losses?: { left: number; right: number };
+    preference?: "left" | "tie" | "right";
+    grade?: number;
     label?: number;
     unjudgeable?: string;
   }
@@ -109,7 +123,7 @@ declare global {
 
   interface Buttons {
     kind: "buttons";
-    options: { key: string; name: string; said: Judgement }[];
+    options: { keys: string[]; name: string; said: Judgement }[];
     asked: boolean;
   }
   interface Field {
@@ -120,8 +134,11 @@ declare global {
   }
   interface Slider {
     kind: "scale";
-    best: number;
-    worst: number;
+    /** A slider for each: a loss, the losses of left and right, or the grades from left to right. */
+    lines: string[];
+    takes: "loss" | "losses" | "preference";
+    low: number;
+    high: number;
     step: number;
     asked: boolean;
   }

@@ -8,6 +8,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.site import Site
 from tests.factories import numbers_of
+from tests.pairs import Pair, body_of
 
 ZERO_ONE = {"kind": "zero_one"}
 ITEM = "#item[data-round]"
@@ -49,6 +50,21 @@ def session_of(
         session = client.post("/v1/sessions", json={"pool_id": made.json()["id"]} | opening)
         assert session.status_code == 201, session.text
     return str(session.json()["id"])
+
+
+def compared(site: Site, judged: str, **opening: Any) -> tuple[str, Pair]:  # noqa: ANN401 - JSON
+    """An open session on two systems, and what is true of its pool."""
+    body, pool = body_of(judged)
+    if grades := opening.pop("grades", None):
+        body["loss"] = {"kind": "preference", "upper": grades}
+    if loss := opening.pop("loss", None):
+        body["loss"] = loss
+    with site.client() as client:
+        made = client.post("/v1/pools", json=body)
+        assert made.status_code == 201, made.text
+        session = client.post("/v1/sessions", json={"pool_id": made.json()["id"]} | opening)
+        assert session.status_code == 201, session.text
+    return str(session.json()["id"]), pool
 
 
 def texts(count: int) -> list[dict[str, Any]]:

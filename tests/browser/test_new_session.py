@@ -1,6 +1,7 @@
 """Opening a session as a person does: a pool or a file, a plan, the plan frozen."""
 
 import io
+import json
 import re
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +14,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.evaluations import barriers
 from tests.browser.site import NARROW, WIDE, Complaints, Site
+from tests.pairs import A, B, body_of
 
 SignedIn = Callable[..., Page]
 PLANNED_MS = 60_000
@@ -378,3 +380,78 @@ def test_nothing_is_in_the_way_of_anybody(
     page.get_by_text("Ask a yes-or-no question").click()
     assert barriers(page) == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def with_preferences(page: Page, items: list[dict[str, Any]]) -> None:
+    """The page with a pool made of a file of two systems, whose answers judges compare."""
+    with_file(page, "answers.jsonl", "\n".join(json.dumps(row) for row in items).encode())
+    # The rows say what they hold
+    expect(page.get_by_role("radio", name="Answers of two systems")).to_be_checked()
+    page.get_by_role("radio", name="Which answer is better").check()
+    page.get_by_label("Name of system A").fill(A)
+    page.get_by_label("Name of system B").fill(B)
+    page.get_by_label("Two texts are the same answer").select_option("casefold")
+    expect(page.locator("#checked")).to_contain_text("60 rows: every row is a valid item")
+    assert barriers(page) == []
+    page.get_by_role("button", name="Create the pool").click()
+
+
+@pytest.mark.parametrize("viewport", [{"width": 390, "height": 844}, WIDE], ids=["phone", "wide"])
+def test_a_file_of_two_systems_becomes_a_comparison(
+    signed_in: SignedIn, server: Site, viewport: dict[str, int]
+) -> None:
+    body, pool = body_of("preference")
+    page = signed_in("manage", "read", viewport=viewport)
+    with_preferences(page, body["items"])
+    known = sum(pool.known)
+    facts = f"60 items · {A} against {B}, which answer is better · {known} known beforehand"
+    expect(page.locator("#chosen-facts")).to_contain_text(facts)
+    page.get_by_role("textbox", name="Precision").fill("")
+    page.get_by_role("textbox", name="Margin").fill("0.15")
+    expect(page.locator("#plan-told")).not_to_contain_text("Simulating", timeout=PLANNED_MS)
+    page.get_by_role("button", name="Plan again").click()
+    told = page.locator("#plan-told")
+    expect(told).to_contain_text("a verdict usually comes sooner", timeout=PLANNED_MS)
+    expect(page.locator("#plan-result")).to_contain_text("labels")
+    expect(page.get_by_text("never asked for")).to_be_visible()
+    assert barriers(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.get_by_role("checkbox", name="Audit what is known").check()
+    page.get_by_role("button", name="Open the session").click()
+    expect(page.locator("#sentence")).to_contain_text("Nothing is judged yet")
+    [session] = kept(server, "sessions")
+    assert session["verdict"] == {"margin": 0.15, "answer": "undecided", "round": None}
+    assert (session["precision"], session["known"]) == (None, 0)
+    [made] = kept(server)
+    assert made["systems"]["normalisation"] == "casefold"
+
+
+def test_a_verdict_without_margin_is_opened_and_not_planned(
+    signed_in: SignedIn, server: Site
+) -> None:
+    body, _ = body_of("losses")
+    with server.client() as client:
+        pool = client.post("/v1/pools", json=body).raise_for_status().json()["id"]
+    page = signed_in("manage", "read")
+    chosen(page, pool)
+    page.get_by_role("textbox", name="Precision").fill("")
+    page.get_by_role("textbox", name="Margin").fill("0")
+    page.get_by_role("button", name="Plan again").click()
+    expect(page.locator("#plan-told")).to_contain_text("With a margin of 0 alone")
+    page.get_by_role("button", name="Open the session").click()
+    expect(page.locator("#answers")).to_contain_text(f"Which is at least as good, {A} or {B}?")
+
+
+@pytest.mark.parametrize("margin", ["0.001", "x"])
+def test_a_margin_that_cannot_be_is_refused_at_its_field(
+    signed_in: SignedIn, server: Site, complaints: Complaints, margin: str
+) -> None:
+    complaints.expect("422")
+    body, _ = body_of("losses")
+    with server.client() as client:
+        pool = client.post("/v1/pools", json=body).raise_for_status().json()["id"]
+    page = signed_in("manage", "read")
+    chosen(page, pool)
+    page.get_by_role("textbox", name="Margin").fill(margin)
+    page.get_by_role("button", name="Open the session").click()
+    expect(page.locator("#margin")).to_have_attribute("aria-invalid", "true")

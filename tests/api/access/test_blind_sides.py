@@ -196,7 +196,11 @@ async def test_the_task_says_how_to_judge_and_not_what(mirror: Mirror) -> None:
     for session in mirror.sessions:
         task = (await mirror.eve.get(f"/v1/sessions/{session}/task")).json()
         assert task["name"] == "Two answers"
-        assert task["comparison"] == {"judged_by": "preference", "scale": [0.0, 1.0]}
+        assert task["comparison"] == {
+            "judged_by": "preference",
+            "kind": "preference",
+            "scale": [0.0, 1.0],
+        }
         assert task["loss"] == {"kind": "difference", "scale": [-1.0, 1.0]}
 
 

@@ -10,6 +10,7 @@ from celeus.api.sessions.schema import BlindSession
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
 from celeus.core.pools.losses import LossKind
+from celeus.core.pools.systems import Kind
 from celeus.errors import SessionNotFound
 from celeus.operations.sessions import task as tasks
 from celeus.operations.sessions.task import Task
@@ -35,6 +36,7 @@ class TaskComparison(BaseModel):
     """How two answers are judged: by what, and on which scale the loss of one of them is."""
 
     judged_by: Literal["label", "losses", "preference"]
+    kind: Kind = Field(description="Kind of loss of one answer, or `preference`.")
     scale: tuple[float, float] = Field(
         description="The best and the worst loss of an answer; of a preference the grades, from 0."
     )
@@ -97,6 +99,7 @@ def _comparison(task: Task) -> dict[str, Any] | None:
     judged_by = "preference" if systems.kind == "preference" else "losses"
     return {
         "judged_by": "label" if task.takes_labels else judged_by,
+        "kind": systems.kind,
         "scale": (systems.lower, systems.upper),
     }
 

@@ -1,7 +1,7 @@
 """Diagnostics of a running session: its surrogate and its workers."""
 
 import asyncio
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 from uuid import UUID
 
@@ -13,8 +13,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from celeus.core.insights.surrogate import diagnose
 from celeus.core.insights.weights import JudgedRounds
 from celeus.core.plans.plan import Plan, plan_from
+from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.surrogates import scores
+from celeus.core.pools.systems import Systems
 from celeus.operations.pools.pools import load_pool
 from celeus.operations.runtime.context import Context, one_snapshot
 from celeus.operations.sessions.history import document_of
@@ -72,12 +74,29 @@ async def workers(
     return dict(row)
 
 
-async def get_opening(context: Context, session_id: UUID) -> dict[str, Any]:
-    """The session's frozen plan with its digest, and the pool's name."""
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What opening a session fixed: its plan with its digest, and what its pool measures."""
+
+    plan: dict[str, Any]
+    digest: str
+    pool: str
+    scale: LossScale
+    systems: Systems | None
+
+
+async def get_opening(context: Context, session_id: UUID) -> Opening:
+    """The session's frozen plan, and its pool."""
     async with context.transaction() as db:
         await document_of(db, context.project_id, session_id)
         row = (await db.execute(_OPENING, {"session_id": session_id})).one()
-    return {"plan": row.plan, "plan_digest": bytes(row.plan_digest).hex(), "pool": row.pool}
+    return Opening(
+        plan=row.plan,
+        digest=bytes(row.plan_digest).hex(),
+        pool=row.pool,
+        scale=LossScale(row.loss_kind, row.loss_lower, row.loss_upper),
+        systems=None if row.systems is None else Systems.from_dict(row.systems),
+    )
 
 
 async def _compute(context: Context, session_id: UUID) -> tuple[dict[str, Any], str]:
@@ -127,7 +146,8 @@ def _version(document: dict[str, Any]) -> str:
 
 _OPENING = text(
     """
-    SELECT plan, plan_digest, pools.name AS pool FROM sessions JOIN pools USING (pool_id)
+    SELECT plan, plan_digest, pools.name AS pool, loss_kind, loss_lower, loss_upper, systems
+    FROM sessions JOIN pools USING (pool_id)
     WHERE session_id = :session_id
     """
 )

@@ -36,7 +36,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """What the template draws."""
+    """What the template draws; ``around``: the upper and the lower end of the band around 0."""
 
     band: str
     middle: str
@@ -44,6 +44,7 @@ class Chart:
     up: Sequence[Tick]
     levels: Sequence[Mark]
     moments: Sequence[Mark]
+    around: tuple[float, float] | None
     width: int = WIDTH
     height: int = HEIGHT
     left: int = LEFT
@@ -54,13 +55,14 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class ChartData:
-    """What is to be seen: losses, and marks as (place, kind)."""
+    """What is to be seen: losses, marks as (place, kind), and a band of ``margin`` around 0."""
 
     points: Sequence[Point]
     lower: float
     upper: float
     levels: Sequence[tuple[float, str]] = ()
     moments: Sequence[tuple[int, str]] = ()
+    margin: float = 0.0
 
 
 def chart(data: ChartData) -> Chart:
@@ -86,6 +88,7 @@ def chart(data: ChartData) -> Chart:
         across=[Tick(across(at), f"{at:g}") for at in nice(0, last, whole=True)],
         up=[Tick(up(at), _label(at)) for at in nice(low, high)],
         levels=[Mark(up(at), kind) for at, kind in data.levels if low <= at <= high],
+        around=(up(data.margin), up(-data.margin)) if data.margin else None,
         moments=[Mark(across(at), kind) for at, kind in data.moments],
     )
 
@@ -106,6 +109,7 @@ def _span(data: ChartData, points: Sequence[Point]) -> tuple[float, float]:
     begin = CUT_AFTER * points[-1].round
     visible = [one for one in points if one.round >= begin] or [points[-1]]
     levels = [at for at, _ in data.levels]
+    levels += [-data.margin, data.margin] if data.margin else []
     low = min([one.lower for one in visible] + levels)
     high = max([one.upper for one in visible] + levels)
     room = MARGIN * (high - low) or MARGIN * (data.upper - data.lower)

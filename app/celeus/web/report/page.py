@@ -26,6 +26,7 @@ from celeus.quoting import printable
 from celeus.web.pages import templates_of
 from celeus.web.rendering import REPORT_TEMPLATES, Templates
 from celeus.web.report.chart import Chart, ChartData, chart, thin
+from celeus.web.report.verdict import Contrast
 from celeus.web.report.wording import Wording
 
 router = APIRouter(prefix="/v1/sessions", tags=["history"])
@@ -62,6 +63,7 @@ async def get_report(request: Request, context: Reads, session_id: SessionId) ->
 def rendered(templates: Templates, account: Account, pool: PoolRecord) -> str:
     """The page."""
     words = Wording(account, pool.scale, pool.systems)
+    contrast = Contrast.of(pool.scale, pool.systems)
     return templates.text(
         "report.html",
         told=account,
@@ -71,8 +73,9 @@ def rendered(templates: Templates, account: Account, pool: PoolRecord) -> str:
         # Sessions older than names have none
         name=account.document.get("name") or pool.name,
         words=words,
+        sentence=None if contrast is None else contrast.sentence(account.document),
         figures=words.figures,
-        chart=_chart(account),
+        chart=_chart(account, compared=contrast is not None),
         rows=thin(account.points, ROWS),
         rounds=account.document["rounds"],
         parameters=_parameters(account.plan.policy.parameters()),
@@ -85,8 +88,11 @@ def rendered(templates: Templates, account: Account, pool: PoolRecord) -> str:
     )
 
 
-def _chart(account: Account) -> Chart:
+def _chart(account: Account, *, compared: bool) -> Chart:
     levels = [(one["threshold"], "asked") for one in account.document["decisions"]]
+    margin = (account.document["verdict"] or {"margin": 0.0})["margin"]
+    if compared:
+        levels.append((0.0, "zero"))
     precision = account.document["precision"]
     if precision is not None and account.points:
         low = account.document["estimate"] - precision / 2.0
@@ -99,6 +105,7 @@ def _chart(account: Account) -> Chart:
             upper=account.plan.upper,
             levels=levels,
             moments=moments,
+            margin=margin,
         )
     )
 

@@ -54,11 +54,13 @@ class Scaled:
     0.28 everywhere, and nowhere 28 %.
     """
 
-    def __init__(self, scale: LossScale, width: float) -> None:
+    def __init__(self, scale: LossScale, width: float, shift: int = 0) -> None:
+        """``shift`` moves the point to the right: by 2, shares are told in points."""
         whole = scale.upper - scale.lower
         resolution = width if width > NOTHING_LEFT * whole else RESOLUTION_OF_A_NUMBER * whole
         # Two digits of the width, three where the first is a 1
-        self._decimals = max(0, ceil(1.3 - log10(resolution)))
+        self._decimals = max(0, ceil(1.3 - log10(resolution) - shift))
+        self._shift = shift
 
     def below(self, value: float) -> str:
         """A figure the value is not under."""
@@ -81,7 +83,7 @@ class Scaled:
 
         A float means the shortest decimal that reads back as it: 0.28 is 28 hundredths.
         """
-        return Fraction(repr(value)) * int(10**self._decimals)
+        return Fraction(repr(value)) * int(10 ** (self._decimals + self._shift))
 
     def _figure(self, steps: int) -> str:
         digits = f"{abs(steps):0{self._decimals + 1}d}"
@@ -122,9 +124,9 @@ class Wording:
 
     @property
     def unit(self) -> str:
-        """The label of the axis."""
-        if self._systems is not None:
-            return self.quantity
+        """The label of the axis; names of systems may be too long for it."""
+        if self._scale.kind == "difference":
+            return "difference of the two systems"
         return f"{self.quantity} (lower is better)"
 
     @property
@@ -264,6 +266,29 @@ class Wording:
             return None
         left, tie, right = (count(sides[name]) for name in ("left", "tie", "right"))
         return f"left better in {left} rounds, right better in {right}, as good in {tie}"
+
+    @property
+    def upper(self) -> str:
+        """The system that is better where a difference is above 0."""
+        return "B" if self._systems is None else self._systems.b
+
+    @property
+    def verdict(self) -> str:
+        """What was to be decided of two systems, and when it was."""
+        verdict = self._status["verdict"]
+        a, b = ("A", "B") if self._systems is None else (self._systems.a, self._systems.b)
+        asked = f"whether {a} or {b} is at least as good"
+        if verdict["margin"]:
+            margin = self.figures.given(verdict["margin"])
+            asked += f", or the two are equivalent to within {margin}"
+        answer = {
+            "a_at_least_as_good": f"{a} is at least as good, since label",
+            "b_at_least_as_good": f"{b} is at least as good, since label",
+            "equivalent": "equivalent, since label",
+            "undecided": "undecided, for good" if self._told.closed else "undecided so far",
+        }[verdict["answer"]]
+        when = "" if verdict["round"] is None else f" {count(verdict['round'])}"
+        return f"To be decided was {asked}. The answer: {answer}{when}."
 
     def question(self, asked_question: dict[str, Any]) -> str:
         """A question as a question."""

@@ -7,6 +7,7 @@ from celeus.api.access.parameters import SessionId
 from celeus.operations.insights.surrogate import get_opening
 from celeus.operations.sessions.sessions import get_session
 from celeus.web.pages import ReadsPage, page_router
+from celeus.web.report.verdict import Contrast
 
 router = page_router()
 
@@ -15,9 +16,16 @@ router = page_router()
 async def session(view: ReadsPage, session_id: SessionId) -> Response:
     """Where it stands now; the page then follows it live."""
     body, _ = await get_session(view.context, session_id)
+    opening = await get_opening(view.context, session_id)
+    contrast = Contrast.of(opening.scale, opening.systems)
     return view.page(
         "session.html",
         session=orjson.loads(body),
-        opened=await get_opening(view.context, session_id),
+        opened={
+            "plan": opening.plan,
+            "plan_digest": opening.digest,
+            "pool": opening.pool,
+            "contrast": None if contrast is None else contrast.to_dict(),
+        },
         scopes=sorted(view.caller.scopes),
     )

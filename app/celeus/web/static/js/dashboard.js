@@ -80,7 +80,7 @@ function card(session) {
         el(
           "span",
           {},
-          `${count(session.rounds.judged)} of ${counted(session.items, "item")} judged`,
+          `${count(session.rounds.judged)} of ${counted(session.items - (session.known ?? 0), "item")} judged`,
         ),
         el("span", {}, towards(session)),
       ),

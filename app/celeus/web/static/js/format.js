@@ -37,9 +37,11 @@ export function nameOf(session) {
 /**
  * What the interval speaks of.
  *
- * @param {Pick<Session, "target">} session
+ * @param {Pick<Session, "target" | "systems">} session
  */
 export function targetOf(session) {
+  if (session.systems)
+    return `${session.systems.a} against ${session.systems.b} on the ${session.target}`;
   return TARGETS[session.target] ?? session.target;
 }
 
@@ -77,23 +79,35 @@ export function resolutionOf(session) {
 }
 
 /**
+ * Whether all items that may be drawn are judged, so that their mean is known exactly.
+ *
+ * @param {Session} session
+ */
+export function settled(session) {
+  const { lower, upper } = scaleOf(session);
+  const exact = session.upper - session.lower <= NOTHING_LEFT * (upper - lower);
+  return exact && session.rounds.in_interval === session.items - session.known;
+}
+
+/**
  * Two digits of `width`, three where the first is a 1; the report follows the same rules.
  *
  * @param {number} width
  */
-function decimalsFor(width) {
+function decimalsFor(width, shift = 0) {
   if (!(width > 0)) return 4;
-  return Math.max(0, Math.ceil(1.3 - Math.log10(width)));
+  return Math.max(0, Math.ceil(1.3 - Math.log10(width) - shift));
 }
 
 /**
- * A number with the decimals that an interval of `width` deserves.
+ * A number with the decimals that an interval of `width` deserves; `shift` moves its point to the
+ * right, by 2 to tell a share in points.
  *
  * @param {number} value
  * @param {number} width
  */
-export function number(value, width = 0.1) {
-  return figure(value, width, (steps, unit) => floor(2n * steps + unit, 2n * unit));
+export function number(value, width = 0.1, shift = 0) {
+  return figure(value, width, shift, (steps, unit) => floor(2n * steps + unit, 2n * unit));
 }
 
 /**
@@ -102,8 +116,8 @@ export function number(value, width = 0.1) {
  * @param {number} value
  * @param {number} width
  */
-export function lowerEnd(value, width) {
-  return figure(value, width, floor);
+export function lowerEnd(value, width, shift = 0) {
+  return figure(value, width, shift, floor);
 }
 
 /**
@@ -112,8 +126,8 @@ export function lowerEnd(value, width) {
  * @param {number} value
  * @param {number} width
  */
-export function upperEnd(value, width) {
-  return figure(value, width, (steps, unit) => -floor(-steps, unit));
+export function upperEnd(value, width, shift = 0) {
+  return figure(value, width, shift, (steps, unit) => -floor(-steps, unit));
 }
 
 /**
@@ -123,13 +137,14 @@ export function upperEnd(value, width) {
  *
  * @param {number} value
  * @param {number} width
+ * @param {number} moved
  * @param {(numerator: bigint, denominator: bigint) => bigint} round
  */
-function figure(value, width, round) {
-  const decimals = decimalsFor(width);
+function figure(value, width, moved, round) {
+  const decimals = decimalsFor(width, moved);
   const [mantissa = "", exponent = "0"] = String(value).split("e");
   const [whole, fraction = ""] = mantissa.split(".");
-  const shift = decimals + Number(exponent) - fraction.length;
+  const shift = decimals + moved + Number(exponent) - fraction.length;
   const power = 10n ** BigInt(Math.abs(shift));
   const digits = BigInt(whole + fraction);
   const steps = shift < 0 ? round(digits, power) : digits * power;

@@ -7,7 +7,16 @@ import { Link } from "./label/link.js";
 import { noticesOf } from "./label/notices.js";
 import { Outbox } from "./label/outbox.js";
 import { excerptOf, prepare } from "./label/payload.js";
-import { flash, moveScale, showAnswers, showItem, showNotices, showRest } from "./label/view.js";
+import {
+  flash,
+  giveScale,
+  moveScale,
+  otherScale,
+  showAnswers,
+  showItem,
+  showNotices,
+  showRest,
+} from "./label/view.js";
 import { askWhy, whyKey } from "./label/why.js";
 import { workerOf } from "./label/window.js";
 
@@ -52,7 +61,7 @@ function heard(event) {
   }
   if (link.state === "closed") [current, revising] = [null, false];
   for (const draw of link.draws) {
-    if (!prepared.has(draw.round)) prepare(draw.item);
+    if (!prepared.has(draw.round)) prepare(draw);
     prepared.add(draw.round);
   }
   advance();
@@ -130,7 +139,7 @@ function advance(words = "") {
   current ??= link.draws.find((draw) => !judged.has(draw.round)) ?? null;
   render();
   const draw = shown();
-  const saying = draw === null ? byId("rest").textContent : `Item: ${excerptOf(draw.item)}`;
+  const saying = draw === null ? byId("rest").textContent : `Item: ${excerptOf(draw)}`;
   // What has been said already is not said again when a lease is renewed
   if (words !== "" || saying !== spoken) announce(words + saying);
   spoken = saying;
@@ -230,10 +239,10 @@ function typed(event, key) {
  * @param {string} key
  */
 function command(event, key) {
-  // A key held down judges one item, not all that follow
-  if (event.repeat && !key.startsWith("Arrow")) return;
   const draw = shown();
   const form = draw === null ? null : formOf(draw);
+  // A key held down judges one item, not all that follow; only a slider goes on
+  if (event.repeat && !(form?.kind === "scale" && key.startsWith("Arrow"))) return;
   if (key === "z") act(event, undo);
   else if (key === "Escape" && revising) act(event, keep);
   else if (form !== null) answer(event, key, form);
@@ -247,7 +256,7 @@ function command(event, key) {
 function answer(event, key, form) {
   if (key === "u") act(event, why);
   else if (form.kind === "buttons") choose(event, key, form);
-  else if (form.kind === "scale") slide(event, key);
+  else if (form.kind === "scale") slide(event, key, form);
   else if (/^[0-9]$/.test(key)) byId("class").focus();
 }
 
@@ -257,8 +266,8 @@ function answer(event, key, form) {
  * @param {Buttons} form
  */
 function choose(event, key, form) {
-  const option = form.options.find((one) => one.key === key);
-  if (option === undefined) return;
+  const option = form.options.find((one) => one.keys.includes(key));
+  if (option === undefined || (key.startsWith("Arrow") && event.shiftKey)) return;
   act(event, () => judge(option.said));
   flash(key);
 }
@@ -266,15 +275,20 @@ function choose(event, key, form) {
 /**
  * @param {KeyboardEvent} event
  * @param {string} key
+ * @param {Slider} form
  */
-function slide(event, key) {
+function slide(event, key, { takes }) {
   const steps = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 }[key];
-  if (/^[0-9]$/.test(key)) act(event, () => moveScale({ share: Number(key) / 10 }));
+  const upright = key === "ArrowDown" || key === "ArrowUp";
+  if (upright && takes === "losses") act(event, otherScale);
+  else if (key === "ArrowDown" && takes === "preference")
+    act(event, () => moveScale({ share: 0.5 }));
+  else if (/^[0-9]$/.test(key) && takes !== "preference")
+    act(event, () => moveScale({ share: Number(key) / 10 }));
   else if (key === "Home" || key === "End")
     act(event, () => moveScale({ share: key === "End" ? 1 : 0 }));
   else if (steps !== undefined) act(event, () => moveScale({ steps }));
-  else if (key === "Enter" && !targets(event, "button, a, summary"))
-    act(event, () => byId("give").click());
+  else if (key === "Enter" && !targets(event, "button, a, summary")) act(event, giveScale);
 }
 
 /**

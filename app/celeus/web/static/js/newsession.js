@@ -2,7 +2,7 @@
 
 import { api, isAborted, Problem } from "./api.js";
 import { announce, byId, el, fill, only } from "./dom.js";
-import { sure } from "./format.js";
+import { count, counted, sure } from "./format.js";
 import {
   blame,
   clear,
@@ -18,7 +18,7 @@ import {
 } from "./newsession/fields.js";
 import { PoolFile } from "./newsession/file.js";
 import { planned, show } from "./newsession/planner.js";
-import { factsOf, hasSurrogate, PoolList, strategiesOf } from "./newsession/pools.js";
+import { drawable, factsOf, hasSurrogate, PoolList, strategiesOf } from "./newsession/pools.js";
 
 /** @type {Record<string, string>} */
 const POLICIES = {
@@ -46,6 +46,7 @@ const AFFECTS_PLAN = [
   "strategy",
   "budget",
   "risk",
+  "margin",
 ];
 
 /** @type {{ pool: Pool | null, planning: AbortController | null, shown: string | null }} */
@@ -70,12 +71,44 @@ function choose(pool) {
   byId("open-help").textContent =
     "The plan is frozen when the session opens; labelling begins then.";
   fillStrategies(pool);
+  askFor(pool);
   byId("risk", HTMLInputElement).placeholder = hasSurrogate(pool)
     ? "As the surrogate predicts"
     : "The middle of the scale";
   announce(`Pool ${pool.name} chosen`);
   byId("other-pool").focus();
   plan();
+}
+
+/**
+ * Ask what can be asked of this pool: a verdict on two systems, an audit of what is known.
+ *
+ * @param {Pool} pool
+ */
+function askFor(pool) {
+  const { a, b } = pool.systems ?? { a: "A", b: "B" };
+  const compared = isCompared(pool);
+  byId("deciding").hidden = !compared;
+  byId("decide-words").textContent =
+    `${a} at least as good as ${b}, ${b} at least as good as ${a}, or the two equivalent: whichever is certain first. This does not weaken the guarantee.`;
+  byId("target-name").textContent = compared
+    ? `The difference, ${a} less ${b}, on`
+    : "The mean loss of";
+  const known = pool.known?.items ?? 0;
+  byId("audit-choice").hidden = known === 0;
+  byId("audit", HTMLInputElement).checked = false;
+  byId("audit-words").textContent =
+    `Of ${counted(pool.items, "item")}, ${count(known)} are known (${Object.keys(pool.known?.reasons ?? {}).join(", ")}) and never asked for. An audit asks for them like for all others.`;
+}
+
+/** @param {Pool} pool */
+function isCompared(pool) {
+  return pool.loss.kind === "difference";
+}
+
+/** Whether the session shall stop with a verdict. */
+function decides() {
+  return !byId("deciding").hidden && byId("decide", HTMLInputElement).checked;
 }
 
 /** @param {Pool} pool */
@@ -113,14 +146,28 @@ function claim() {
   const asked = {
     target: picked("target"),
     alpha: numberIn("alpha"),
-    precision: questions.length > 0 ? optionalNumber("precision") : numberIn("precision"),
+    precision:
+      questions.length > 0 || decides() ? optionalNumber("precision") : numberIn("precision"),
     questions,
   };
+  if (decides()) asked.decide = { margin: numberIn("margin") };
+  if (byId("audit", HTMLInputElement).checked) asked.audit = true;
   const budget = optionalNumber("budget", { whole: true });
   if (budget !== null) asked.budget = budget;
   const strategy = byId("strategy-field").hidden ? "" : fieldValue("strategy");
   if (strategy !== "") asked.strategy = strategy;
   return asked;
+}
+
+/**
+ * What to simulate: not a verdict, which the planner knows nothing of, but the width at which there
+ * is one at the latest. An interval no wider than the margin lies within it, or beside 0.
+ *
+ * @param {Record<string, any>} asked
+ */
+function guide({ decide, ...asked }) {
+  const widths = [asked.precision, decide?.margin].filter((width) => width > 0);
+  return decide && widths.length > 0 ? { ...asked, precision: Math.max(...widths) } : asked;
 }
 
 async function plan() {
@@ -137,13 +184,19 @@ async function plan() {
   try {
     const others = Object.keys(POLICIES).filter((name) => name !== policy);
     /** @type {Record<string, unknown>} */
-    const body = { ...claim(), policies: [policy, ...others], runs: RUNS };
+    const body = { ...guide(claim()), policies: [policy, ...others], runs: RUNS };
+    if (decides() && body.precision === null && text("side") === "") {
+      byId("plan-result").hidden = true;
+      byId("plan-told").textContent =
+        "With a margin of 0 alone, nobody can say beforehand how long it takes: that depends on the difference. A precision shows what it takes at most.";
+      return;
+    }
     const risk = optionalNumber("risk");
     if (risk !== null) body.risk = risk;
     working(true);
     const found = await planned(pool.id, body, asking.signal);
     if (state.planning !== asking) return;
-    show(found, policy, pool);
+    show(found, policy, drawable(pool, body.audit === true));
     state.shown = wanted;
     // Some may have been changed while it was made
     changed();
@@ -166,7 +219,13 @@ function working(busy) {
 }
 
 function settings() {
-  return JSON.stringify([...AFFECTS_PLAN.map((id) => fieldValue(id)), picked("target")]);
+  const audited = byId("audit", HTMLInputElement).checked;
+  return JSON.stringify([
+    ...AFFECTS_PLAN.map((id) => fieldValue(id)),
+    picked("target"),
+    decides(),
+    audited,
+  ]);
 }
 
 function changed() {
@@ -177,7 +236,7 @@ function changed() {
   byId("planner").classList.toggle("stale", stale);
   byId("plan-told").textContent = stale
     ? "These numbers are for other settings."
-    : "Simulated just now with these settings.";
+    : `Simulated just now with these settings.${decides() ? " They lead to an interval as wide as precision or margin; a verdict usually comes sooner." : ""}`;
 }
 
 /* What a width and an alpha mean, in words. */

@@ -5,11 +5,12 @@ import { byId, el, fill, given, only } from "./dom.js";
 import { ago, clock, counted, stateOf, targetOf } from "./format.js";
 import { Actions } from "./session/actions.js";
 import { chartKey, chartTable, IntervalChart } from "./session/chart.js";
-import { answers, figures } from "./session/figures.js";
+import { answers, figures, sidesOf } from "./session/figures.js";
 import { follow } from "./session/follow.js";
 import { health } from "./session/health.js";
 import { plan } from "./session/plan.js";
 import { Track } from "./session/track.js";
+import { sentenceOf } from "./session/verdict.js";
 import { workers } from "./session/workers.js";
 
 const LOOK_MS = 2_000;
@@ -51,8 +52,10 @@ function show(latest) {
     byId("warnings"),
     session.warnings.map((warning) => el("p", { class: "notice warning" }, warning)),
   );
-  fill(byId("figures"), figures(session));
-  byId("questions").hidden = session.decisions.length === 0;
+  if (opened.contrast !== null) say("sentence", sentenceOf(session, opened.contrast));
+  say("sides", sidesOf(session));
+  fill(byId("figures"), figures(session, opened));
+  byId("questions").hidden = session.decisions.length === 0 && !session.verdict;
   fill(byId("answers"), answers(session));
   fill(byId("chart-key"), track.length === 0 ? null : chartKey(session));
   byId("chart").classList.toggle("waiting", track.length === 0);
@@ -60,6 +63,18 @@ function show(latest) {
   chart.show(session);
   showTable();
   actions.show(session);
+}
+
+/**
+ * Write a sentence where it belongs, if there is one.
+ *
+ * @param {string} id
+ * @param {string | null} words
+ */
+function say(id, words) {
+  const place = byId(id);
+  place.hidden = words === null;
+  if (place.textContent !== words) place.textContent = words;
 }
 
 function showTable() {

@@ -1,12 +1,14 @@
 /* What can be said of an item: buttons with their keys, a number, or a point on a scale. */
 
+import { preferenceWords, sidesFor } from "./sides.js";
+
 const MOST_BUTTONS = 10;
 const STEPS = 100;
 
 /**
- * The form of a judgement: `{kind: "buttons", options: [{key, name, said}]}`,
+ * The form of a judgement: `{kind: "buttons", options: [{keys, name, said}]}`,
  * `{kind: "field", names}` for more classes than there are keys (the label is the place of the
- * name, or the number itself where there are no names), or `{kind: "scale", best, worst, step}`.
+ * name, or the number itself where there are no names), or `{kind: "scale", lines, low, high}`.
  *
  * @param {Task} task
  * @param {unknown} payload
@@ -18,7 +20,9 @@ export function answersFor(task, payload) {
   );
   const named = namesOf(told, task);
   if (task.takes_labels && named !== null) return labels(named);
-  if (task.takes_labels && (told.answer === undefined || told.answer === null)) {
+  const { comparison } = task;
+  const none = comparison || told.answer === undefined || told.answer === null;
+  if (task.takes_labels && none) {
     if (task.classes === null) return { kind: "field", names: null, classes: null, asked: false };
     if (task.classes > MOST_BUTTONS)
       return { kind: "field", names: null, classes: task.classes, asked: false };
@@ -27,6 +31,7 @@ export function answersFor(task, payload) {
       false,
     );
   }
+  if (comparison) return sidesFor(comparison);
   const [best, worst] = task.loss.scale;
   if (task.loss.kind === "zero_one") {
     return buttons(
@@ -37,7 +42,15 @@ export function answersFor(task, payload) {
       false,
     );
   }
-  return { kind: "scale", best, worst, step: (worst - best) / STEPS, asked: false };
+  return {
+    kind: "scale",
+    lines: ["Loss"],
+    low: best,
+    high: worst,
+    step: (worst - best) / STEPS,
+    takes: "loss",
+    asked: false,
+  };
 }
 
 /**
@@ -52,6 +65,9 @@ export function wordsOf(said, form) {
   const option = form.kind === "buttons" && form.options.find((one) => same(one.said, said));
   if (option) return option.name;
   if (said.label !== undefined) return namesIn(form)?.[said.label] ?? `class ${said.label}`;
+  if (said.preference !== undefined) return preferenceWords(said, MOST_BUTTONS);
+  if (said.losses !== undefined)
+    return `losses ${said.losses.left} (left) and ${said.losses.right} (right)`;
   return `loss ${said.loss}`;
 }
 
@@ -67,9 +83,12 @@ function namesIn(form) {
  * @param {Judgement} other
  */
 export function same(one, other) {
-  return (
-    one.loss === other.loss && one.label === other.label && one.unjudgeable === other.unjudgeable
-  );
+  return sayingOf(one) === sayingOf(other);
+}
+
+/** @param {Judgement} said */
+function sayingOf({ loss, label, unjudgeable, preference, grade, losses }) {
+  return JSON.stringify([loss, label, unjudgeable, preference, grade, losses?.left, losses?.right]);
 }
 
 /**
@@ -111,7 +130,7 @@ function buttons(named, asked) {
     named.every(([name]) => /^[0-9]$/.test(name)) &&
     new Set(named.map(([name]) => name)).size === named.length;
   const options = named.map(([name, said], at) => ({
-    key: digits ? name : String((at + 1) % 10),
+    keys: [digits ? name : String((at + 1) % 10)],
     name,
     said,
   }));

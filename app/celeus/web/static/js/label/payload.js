@@ -3,6 +3,7 @@
 import { el } from "../dom.js";
 import { loadMarkdown, markdown } from "./markdown.js";
 
+/** @typedef {NonNullable<Draw["left"]>} Answer */
 /** @typedef {{ asked: boolean, depth: number, id: string }} Context */
 
 const DEEPEST = 3;
@@ -23,49 +24,104 @@ const SHOWN = [
 const NAMES = { question: "Question", answer: "Answer", reference: "Reference" };
 
 /**
- * The elements of an item, `{id, payload}`; `asked` says that choices are buttons already.
+ * The elements of a draw: its item, and of two answers the left and the right one below it; `asked`
+ * says that choices are buttons already.
  *
+ * @param {Draw} draw
+ * @param {boolean} asked
+ * @returns {Child}
+ */
+export function drawView({ item, left, right }, asked) {
+  const { id } = item;
+  const answers = [left, right].flatMap((one) => (one && !isBare(one) ? [one] : []));
+  const shared = isNothing(item.payload) && answers.length > 0 ? [] : whole(item, asked);
+  if (answers.length === 0) return shared;
+  const parts = [left, right].map((one) => (one ? answerView(one, id) : []));
+  return [shared, sides(/** @type {[Child, Child]} */ (parts))];
+}
+
+/**
  * @param {Item} item
  * @param {boolean} asked
  * @returns {Child}
  */
-export function itemView(item, asked) {
-  const { payload } = item;
-  if (payload === null || payload === undefined) return [nothing(item.id)];
-  if (isMembers(payload) && Object.keys(payload).length === 0) return [nothing(item.id)];
+function whole({ id, payload }, asked) {
+  if (isNothing(payload)) return [nothing(id)];
   try {
-    return view(payload, { asked, depth: 0, id: item.id });
+    return view(payload, { asked, depth: 0, id });
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
-    return [el("p", { class: "quiet-text" }, `Item ${item.id} is nested too deeply to be shown.`)];
+    return [el("p", { class: "quiet-text" }, `Item ${id} is nested too deeply to be shown.`)];
   }
 }
 
 /**
- * The beginning of an item in words, for whoever listens.
- *
- * @param {Item} item
+ * @param {Answer} told
+ * @param {string} id
+ * @returns {Child}
  */
-export function excerptOf(item) {
-  const { payload } = item;
-  if (payload === null || payload === undefined) return `item ${item.id}, without content`;
-  if (typeof payload === "string") return payload.slice(0, EXCERPT);
-  if (!isMembers(payload)) return `item ${item.id}`;
-  const told = ["question", "text", "markdown", "answer"].map((name) => payload[name]);
-  const words = told.filter((one) => typeof one === "string").join(". ");
-  if (words !== "") return words.slice(0, EXCERPT);
-  return "image" in payload
-    ? `${altOf(payload.image) || "a picture"}, item ${item.id}`
-    : `item ${item.id}`;
+function answerView({ answer, payload }, id) {
+  return [
+    answer !== null && text(answer),
+    !isNothing(payload) && whole({ index: 0, id, payload }, false),
+    answer === null && isNothing(payload) && el("p", { class: "quiet-text" }, "No answer."),
+  ];
+}
+
+/** @param {Answer} told */
+function isBare({ answer, payload }) {
+  return answer === null && isNothing(payload);
+}
+
+/** @param {unknown} payload */
+function isNothing(payload) {
+  if (payload === null || payload === undefined) return true;
+  return isMembers(payload) && Object.keys(payload).length === 0;
 }
 
 /**
- * Load beforehand what the item will need when its turn comes.
+ * The beginning of what is to be judged in words, for whoever listens.
  *
- * @param {Item} item
+ * @param {Draw} draw
  */
-export function prepare(item) {
-  const { payload } = item;
+export function excerptOf({ item, left, right }) {
+  const told = [
+    left && `Left: ${sayingOf(left, item.id)}`,
+    right && `Right: ${sayingOf(right, item.id)}`,
+  ];
+  return [beginningOf(item), ...told.filter(Boolean)].join(". ");
+}
+
+/**
+ * @param {Answer} told
+ * @param {string} id
+ */
+function sayingOf({ answer, payload }, id) {
+  return answer?.slice(0, EXCERPT) ?? beginningOf({ index: 0, id, payload });
+}
+
+/** @param {Item} item */
+function beginningOf({ id, payload }) {
+  if (payload === null || payload === undefined) return `item ${id}, without content`;
+  if (typeof payload === "string") return payload.slice(0, EXCERPT);
+  if (!isMembers(payload)) return `item ${id}`;
+  const told = ["question", "text", "markdown", "answer"].map((name) => payload[name]);
+  const words = told.filter((one) => typeof one === "string").join(". ");
+  if (words !== "") return words.slice(0, EXCERPT);
+  return "image" in payload ? `${altOf(payload.image) || "a picture"}, item ${id}` : `item ${id}`;
+}
+
+/**
+ * Load beforehand what a draw will need when its turn comes.
+ *
+ * @param {Draw} draw
+ */
+export function prepare({ item, left, right }) {
+  for (const one of [item, left, right]) if (one) load(one.payload);
+}
+
+/** @param {unknown} payload */
+function load(payload) {
   if (!isMembers(payload)) return;
   if (JSON.stringify(Object.keys(payload)).includes("markdown") || "pair" in payload)
     loadMarkdown().catch(() => {});
@@ -165,15 +221,19 @@ function choices(value, context) {
  */
 function pair(value, context) {
   if (!Array.isArray(value) || value.length !== 2) return json(value);
-  const sides = ["Left", "Right"].map((side, at) =>
-    el(
-      "section",
-      { class: "payload-side" },
-      el("h2", { class: "eyebrow" }, side),
-      view(plain(value[at]), context),
+  const [left, right] = value.map((one) => view(plain(one), context));
+  return sides([left, right]);
+}
+
+/** @param {[Child, Child]} parts */
+function sides(parts) {
+  return el(
+    "div",
+    { class: "payload-pair" },
+    ["Left", "Right"].map((side, at) =>
+      el("section", { class: "payload-side" }, el("h2", { class: "eyebrow" }, side), parts[at]),
     ),
   );
-  return el("div", { class: "payload-pair" }, sides);
 }
 
 /** @param {string} value */

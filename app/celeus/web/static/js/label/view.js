@@ -1,9 +1,13 @@
 /* What the labelling page shows: the item, what can be said of it, and how it goes on. */
 
 import { byId, el, fill, only } from "../dom.js";
-import { itemView } from "./payload.js";
+import { drawView } from "./payload.js";
+import { preferenceOf, preferenceWords } from "./sides.js";
 
 const FLASH_MS = 160;
+const LEFT = "ArrowLeft";
+/** @type {Record<string, string>} */
+const ARROWS = { ArrowLeft: "←", ArrowUp: "↑", ArrowDown: "↓", ArrowRight: "→" };
 
 /** @type {Record<DrawAnswer["state"], [title: string, words: string]>} */
 const RESTS = {
@@ -37,7 +41,7 @@ export function showItem(draw, form) {
   const item = byId("item");
   reveal(true);
   if (item.dataset.round === String(draw.round)) return;
-  fill(item, itemView(draw.item, form.asked));
+  fill(item, drawView(draw, form.asked));
   item.dataset.round = String(draw.round);
   if (item.getBoundingClientRect().top < 0) item.scrollIntoView({ block: "start" });
 }
@@ -78,16 +82,19 @@ export function showAnswers(form, judge) {
     answers.dataset.kind = form.kind;
     answers.classList.toggle(
       "short",
-      form.kind === "buttons" && form.options.every((one) => one.name === one.key),
+      form.kind === "buttons" && form.options.every((one) => one.name === one.keys[0]),
     );
+    const sided = form.kind === "buttons" && form.options.some((one) => one.keys.includes(LEFT));
+    answers.classList.toggle("sided", sided);
+    answers.dataset.options = String(form.kind === "buttons" ? form.options.length : 0);
     fill(answers, elementsOf(form, judge));
     byId("legend").textContent = {
       buttons: "",
       field: "Enter submits it, Esc leaves the field",
-      scale: "← → move, 0–9 jump, Enter submits it",
+      scale: form.kind === "scale" ? legendOf(form) : "",
     }[form.kind];
   }
-  if (form.kind === "scale") untouched(byId("loss", HTMLInputElement));
+  if (form.kind === "scale") untouched();
   if (form.kind === "field") {
     const field = byId("class", HTMLInputElement);
     field.value = "";
@@ -115,11 +122,11 @@ function buttonsOf(form, judge) {
       {
         type: "button",
         class: `button answer${"loss" in option.said ? ` loss-${option.said.loss}` : ""}`,
-        "aria-keyshortcuts": option.key,
-        dataset: { key: option.key },
+        "aria-keyshortcuts": option.keys.join(" "),
+        dataset: { key: option.keys.join(" ") },
         on: { click: () => judge(option.said) },
       },
-      el("kbd", {}, option.key),
+      el("kbd", {}, option.keys.map((key) => ARROWS[key] ?? key).join(" ")),
       el("span", {}, option.name),
     ),
   );
@@ -189,55 +196,112 @@ function labelOf(typed, form) {
  * @param {(said: Judgement) => void} judge
  */
 function scaleOf(form, judge) {
-  const { best, worst, step } = form;
-  const range = el("input", {
-    type: "range",
-    id: "loss",
-    min: best,
-    max: worst,
-    step,
-    "aria-describedby": "loss-ends",
-  });
-  const output = el("output", { for: "loss", class: "figure" });
+  const ends =
+    form.takes === "preference"
+      ? ["left is better", "right is better"]
+      : [`${shortest(form.low)} best`, `${shortest(form.high)} worst`];
   const give = el(
     "button",
     { type: "submit", class: "button primary", id: "give" },
-    "Submit this loss ",
+    `Submit ${{ loss: "this loss", losses: "these losses", preference: "this preference" }[form.takes]} `,
     el("kbd", {}, "Enter"),
   );
-  range.addEventListener("input", () => {
-    output.textContent = shortest(range.valueAsNumber);
-    output.classList.add("chosen");
-    range.dataset.touched = "yes";
-    give.disabled = false;
-  });
   const submit = (/** @type {SubmitEvent} */ event) => {
     event.preventDefault();
-    if (range.dataset.touched === "yes") judge({ loss: clamped(range.valueAsNumber, best, worst) });
+    if (open() === undefined) judge(saidBy(form));
   };
   return el(
     "form",
     { class: "answer-scale", on: { submit } },
-    el("div", { class: "scale-head" }, el("label", { for: "loss" }, "Loss"), output),
-    range,
+    form.lines.map((line, at) => lineOf(form, line, at)),
     el(
       "div",
       { class: "scale-ends", id: "loss-ends" },
-      el("span", {}, `${shortest(best)} best`),
-      el("span", {}, `${shortest(worst)} worst`),
+      ends.map((one) => el("span", {}, one)),
     ),
     give,
   );
 }
 
-/** @param {HTMLInputElement} range */
-function untouched(range) {
-  const { min, max } = range;
-  range.value = String((Number(min) + Number(max)) / 2);
-  range.dataset.touched = "no";
-  const output = only(document, ".answer-scale output");
-  output.textContent = "not chosen yet";
-  output.classList.remove("chosen");
+/**
+ * @param {Slider} form
+ * @param {string} line
+ * @param {number} at
+ */
+function lineOf(form, line, at) {
+  const id = at === 0 ? "loss" : `loss-${at}`;
+  const range = el("input", {
+    type: "range",
+    id,
+    min: form.low,
+    max: form.high,
+    step: form.step,
+    "aria-describedby": "loss-ends",
+  });
+  const output = el("output", { for: id, class: "figure" });
+  range.addEventListener("input", () => {
+    const value = range.valueAsNumber;
+    const words =
+      form.takes === "preference"
+        ? preferenceWords(preferenceOf(value), form.high)
+        : shortest(value);
+    output.textContent = words;
+    if (form.takes === "preference") range.setAttribute("aria-valuetext", words);
+    output.classList.add("chosen");
+    range.dataset.touched = "yes";
+    byId("give", HTMLButtonElement).disabled = open() !== undefined;
+  });
+  return el(
+    "div",
+    { class: "scale-line" },
+    el("div", { class: "scale-head" }, el("label", { for: id }, line), output),
+    range,
+  );
+}
+
+/** @returns {HTMLInputElement[]} */
+function ranges() {
+  return [...byId("answers").querySelectorAll("input")].filter((one) => one.type === "range");
+}
+
+/** The first slider that nobody has moved yet. */
+function open() {
+  return ranges().find((one) => one.dataset.touched !== "yes");
+}
+
+/** The slider that keys move. */
+function moving() {
+  const all = ranges();
+  return all.find((one) => one === document.activeElement) ?? open() ?? all[0];
+}
+
+/**
+ * @param {Slider} form
+ * @returns {Judgement}
+ */
+function saidBy({ takes, low, high }) {
+  const [first, second] = ranges().map((one) => clamped(one.valueAsNumber, low, high));
+  if (takes === "loss") return { loss: first };
+  return takes === "losses" ? { losses: { left: first, right: second } } : preferenceOf(first);
+}
+
+/** @param {Slider} form */
+function legendOf({ takes }) {
+  if (takes === "preference") return "← → move, ↓ as good, Enter submits it";
+  const others = takes === "losses" ? "↑ ↓ the other answer, " : "";
+  return `← → move, 0–9 jump, ${others}Enter submits it`;
+}
+
+function untouched() {
+  for (const range of ranges()) {
+    const { min, max } = range;
+    range.value = String((Number(min) + Number(max)) / 2);
+    range.dataset.touched = "no";
+    const output = only(document, `output[for="${range.id}"]`);
+    output.textContent = "not chosen yet";
+    output.classList.remove("chosen");
+  }
+  if (moving() === document.activeElement) ranges()[0].focus({ preventScroll: true });
   byId("give", HTMLButtonElement).disabled = true;
 }
 
@@ -247,12 +311,27 @@ function untouched(range) {
  * @param {{ share?: number, steps?: number }} move
  */
 export function moveScale({ share, steps = 0 }) {
-  const range = byId("loss", HTMLInputElement);
+  const range = moving();
   const [best, worst, step] = [range.min, range.max, range.step].map(Number);
   const to =
     share === undefined ? range.valueAsNumber + steps * step : best + share * (worst - best);
   range.value = String(clamped(to, best, worst));
   range.dispatchEvent(new Event("input"));
+}
+
+/** Go on to the other slider. */
+export function otherScale() {
+  const now = moving();
+  ranges()
+    .find((one) => one !== now)
+    ?.focus({ preventScroll: true });
+}
+
+/** Submit the sliders, or go on to the one that nobody has moved yet. */
+export function giveScale() {
+  const next = open();
+  if (next === undefined) byId("give").click();
+  else next.focus({ preventScroll: true });
 }
 
 /**
@@ -276,7 +355,7 @@ function shortest(value) {
  * @param {string} key
  */
 export function flash(key) {
-  const button = document.querySelector(`#answers [data-key="${CSS.escape(key)}"]`);
+  const button = document.querySelector(`#answers [data-key~="${CSS.escape(key)}"]`);
   button?.classList.add("pressed");
   setTimeout(() => button?.classList.remove("pressed"), FLASH_MS);
 }

@@ -1,7 +1,7 @@
 /* A file that becomes a pool: dropped or chosen, looked at, then made. */
 
 import { isAborted, Problem } from "../api.js";
-import { announce, byId, el, fill, given } from "../dom.js";
+import { announce, byId, el, fill, given, only } from "../dom.js";
 import { count, counted } from "../format.js";
 import {
   blame,
@@ -31,6 +31,9 @@ const SHOWN_ROWS = 8;
 const SHOWN_FAULTS = 12;
 const LINE_BREAK = 10;
 const SETTLED_MS = 500;
+const PEEKED_BYTES = 1 << 16;
+/** A member, or a column, that only rows of two systems have. */
+const TWO_SYSTEMS = /"a"\s*:\s*\{|\b(answer|prediction|payload|surrogate)_a\b/;
 const PLACES = { name: "pool-name" };
 
 /** The part of the form for a file; `made` is called with the pool it has become. */
@@ -67,9 +70,14 @@ export class PoolFile {
       // The same file, corrected, may be chosen again
       input.value = "";
     });
+    for (const subject of document.querySelectorAll("input[name=subject]"))
+      subject.addEventListener("change", () => this.about(picked("subject")));
     for (const kind of document.querySelectorAll("input[name=kind]"))
-      kind.addEventListener("change", () => this.checkAgain());
-    for (const id of ["loss-lower", "loss-upper"])
+      kind.addEventListener("change", () => {
+        begunLimits();
+        this.checkAgain();
+      });
+    for (const id of ["loss-lower", "loss-upper", "system_a", "system_b", "normalisation"])
       byId(id).addEventListener("input", () => this.checkSoon());
     byId("cancel").addEventListener("click", () =>
       this.under?.abort(new DOMException("cancelled", "AbortError")),
@@ -108,7 +116,34 @@ export class PoolFile {
     byId("pool-name", HTMLInputElement).value =
       file.name.replace(/\.[^.]*$/, "").slice(0, 200) || file.name;
     byId("file-details").hidden = false;
-    return this.checkAgain();
+    return this.begin(file);
+  }
+
+  /** @param {File} file */
+  async begin(file) {
+    const ends = [file.slice(0, PEEKED_BYTES), file.slice(-PEEKED_BYTES)];
+    const texts = await Promise.all(ends.map((end) => end.text()));
+    if (this.file !== file) return;
+    this.about(TWO_SYSTEMS.test(texts.join("")) ? "two" : "one");
+  }
+
+  /**
+   * The rows hold answers of two systems, or of one.
+   *
+   * @param {string} subject
+   */
+  about(subject) {
+    only(document, `input[name=subject][value=${subject}]`, HTMLInputElement).checked = true;
+    for (const choice of byId("loss-kind").querySelectorAll("label")) {
+      const whose = choice.dataset.for;
+      choice.hidden = whose !== undefined && whose !== subject;
+    }
+    only(byId("loss-kind"), ".kinds").classList.toggle("two", subject === "two");
+    const kind = only(document, "input[name=kind]:checked", HTMLInputElement);
+    if (kind.closest("[hidden]:not(#file-details, #from-file)") !== null)
+      only(document, "input[name=kind][value=zero_one]", HTMLInputElement).checked = true;
+    begunLimits();
+    this.checkAgain();
   }
 
   forget() {
@@ -181,6 +216,9 @@ export class PoolFile {
     const query = new URLSearchParams({ kind, ...more });
     if (kind === "bounded") query.set("lower", String(numberIn("loss-lower")));
     if (kind !== "zero_one") query.set("upper", String(numberIn("loss-upper")));
+    if (hasNames()) {
+      for (const id of ["system_a", "system_b", "normalisation"]) query.set(id, text(id));
+    }
     return query;
   }
 
@@ -323,8 +361,22 @@ export class PoolFile {
   }
 }
 
+function hasNames() {
+  return picked("subject") === "two" && picked("kind") !== "difference";
+}
+
+/** Another kind of loss begins with limits of its own. */
+function begunLimits() {
+  const small = ["preference", "difference"].includes(picked("kind"));
+  byId("loss-upper", HTMLInputElement).value = small ? "1" : "5";
+}
+
 function showLimits() {
   const kind = picked("kind");
+  byId("names").hidden = !hasNames();
+  byId("upper-name").textContent =
+    { preference: "Grades by which one may be better", difference: "Largest difference" }[kind] ??
+    "Largest loss";
   byId("limits").hidden = kind === "zero_one";
   byId("lower-field").hidden = kind !== "bounded";
   byId("upper-help").textContent =

@@ -30,23 +30,23 @@ export function planned(poolId, body, signal) {
 }
 
 /**
- * Show a plan for the policy that is chosen.
+ * Show a plan for the policy that is chosen, of so many `items` that may be drawn.
  *
  * @param {Plan} plan
  * @param {string} policy
- * @param {Pool} pool
+ * @param {number} items
  */
-export function show(plan, policy, pool) {
+export function show(plan, policy, items) {
   const chosen = plan.policies.find((one) => one.policy === policy);
   if (chosen === undefined) throw new Error(`the plan has no policy ${policy}`);
   const rows = plan.policies.filter((one) => one.refused === null);
   fill(
     byId("plan-result"),
-    headline(chosen, plan, pool),
+    headline(chosen, plan, items),
     chosen.warning === null ? null : el("p", { class: "notice warning" }, sentence(chosen.warning)),
     el("p", {}, smallest(chosen, plan)),
     rows.some((row) => row.surrogate_right?.labels || row.surrogate_useless.labels)
-      ? el("figure", {}, picture(rows, plan, pool), plan.informed ? key() : null)
+      ? el("figure", {}, picture(rows, plan, items), plan.informed ? key() : null)
       : null,
     table(plan, policy),
     el("p", { class: "quiet-text" }, ...assumption(plan)),
@@ -57,9 +57,9 @@ export function show(plan, policy, pool) {
 /**
  * @param {PolicyPlan} chosen
  * @param {Plan} plan
- * @param {Pool} pool
+ * @param {number} items
  */
-function headline(chosen, plan, pool) {
+function headline(chosen, plan, items) {
   if (chosen.refused !== null) {
     const least = chosen.refused.smallest_reachable;
     return el(
@@ -96,7 +96,7 @@ function headline(chosen, plan, pool) {
         "small",
         {},
         told.labels !== null && plan.informed && usesScores(chosen) ? `if ${WORDS.right}; ` : "",
-        details(told, plan, pool),
+        details(told, plan, items),
       ),
     ),
     plan.informed && chosen.surrogate_useless.labels !== null && usesScores(chosen)
@@ -120,9 +120,9 @@ function figure(told) {
 /**
  * @param {Simulated} told
  * @param {Plan} plan
- * @param {Pool} pool
+ * @param {number} items
  */
-function details(told, plan, pool) {
+function details(told, plan, items) {
   if (told.labels === null)
     return "Simulating a whole session took too long. Plan a coarser precision, or try again when the machine is less busy.";
   const parts = [];
@@ -131,7 +131,7 @@ function details(told, plan, pool) {
       `${count(told.labels.low)} to ${count(told.labels.high)} in ${told.runs < FEW ? "" : "most of "}${counted(told.runs, "simulated session")}`,
     );
   } else if (told.runs < FEW) parts.push(`from only ${counted(told.runs, "simulated session")}`);
-  parts.push(`${percent(told.labels.median / pool.items)} of the pool`);
+  parts.push(`${percent(told.labels.median / items)} of the pool`);
   let all = parts.join(", ");
   if (told.reached < 1) {
     const end = plan.budget < plan.items ? "the budget was spent" : "all items were judged";
@@ -176,9 +176,9 @@ function key() {
 /**
  * @param {OpenPlan[]} rows
  * @param {Plan} plan
- * @param {Pool} pool
+ * @param {number} items
  */
-function picture(rows, plan, pool) {
+function picture(rows, plan, items) {
   const told = rows
     .flatMap((row) => scenariosOf(row, plan).map(([, found]) => found))
     .filter((found) => found.labels !== null);
@@ -204,8 +204,8 @@ function picture(rows, plan, pool) {
     ticks.map((at) =>
       el("line", { class: "grid-line", x1: x(at), x2: x(at), y1: TOP, y2: bottom }),
     ),
-    pool.items <= end
-      ? el("line", { class: "whole", x1: x(pool.items), x2: x(pool.items), y1: TOP, y2: bottom })
+    items <= end
+      ? el("line", { class: "whole", x1: x(items), x2: x(items), y1: TOP, y2: bottom })
       : null,
     ticks.map((at) =>
       el("text", { class: "quiet", x: x(at), y: bottom + 15, "text-anchor": "middle" }, count(at)),

@@ -2,7 +2,7 @@
 
 import { api, messageOf } from "../api.js";
 import { byId, el, fill } from "../dom.js";
-import { counted } from "../format.js";
+import { count, counted } from "../format.js";
 
 const AT_ONCE = 200;
 const MOST_SHOWN = 100;
@@ -12,6 +12,11 @@ const KINDS = {
   cross_entropy: "cross-entropy",
   bounded: "grades",
   difference: "difference of two systems",
+};
+const JUDGED = {
+  zero_one: "right or wrong",
+  bounded: "grades",
+  preference: "which answer is better",
 };
 /** @type {Partial<Record<LossKind, Record<string, string[]>>>} */
 const STRATEGIES = {
@@ -37,6 +42,16 @@ export function hasSurrogate(pool) {
 }
 
 /**
+ * Items that a session may draw: all, but for what is known.
+ *
+ * @param {Pool} pool
+ * @param {boolean} audited
+ */
+export function drawable(pool, audited) {
+  return pool.items - (audited ? 0 : (pool.known?.items ?? 0));
+}
+
+/**
  * Strategies the columns of a pool allow.
  *
  * @param {Pool} pool
@@ -54,9 +69,14 @@ export function strategiesOf(pool) {
  * @param {Pool} pool
  */
 export function factsOf(pool) {
-  const kind = KINDS[pool.loss.kind];
-  const scale =
-    pool.loss.kind === "zero_one" ? "" : ` from ${pool.loss.lower} to ${pool.loss.upper}`;
+  const { systems } = pool;
+  const kind = systems
+    ? `${systems.a} against ${systems.b}, ${JUDGED[systems.loss.kind]}`
+    : KINDS[pool.loss.kind];
+  const { lower, upper } = systems?.loss ?? pool.loss;
+  const plain = ["zero_one", "preference"].includes(systems?.loss.kind ?? pool.loss.kind);
+  const known = pool.known?.items ? ` · ${count(pool.known.items)} known beforehand` : "";
+  const scale = (plain ? "" : ` from ${lower} to ${upper}`) + known;
   const guess = hasSurrogate(pool) ? "with surrogate" : "no surrogate";
   return `${counted(pool.items, "item")} · ${kind}${scale} · ${pool.sealed ? guess : "not sealed yet"}`;
 }

@@ -168,6 +168,10 @@ export class IntervalChart {
       least = Math.min(least, lower[index]);
       most = Math.max(most, upper[index]);
     }
+    for (const level of levelsOf(this.#session)) {
+      least = Math.min(least, level);
+      most = Math.max(most, level);
+    }
     const room = ROOM * (most - least) || 0.01;
     return [Math.max(least - room, scale.lower), Math.min(most + room, scale.upper)];
   }
@@ -182,6 +186,13 @@ export class IntervalChart {
     const box = plot.bbox;
     ctx.save();
     clip(ctx, box);
+    const levels = levelsOf(this.#session).map((level) => plot.valToPos(level, "y", true));
+    if (levels.length > 0) {
+      const [bottom, zero, top] = levels;
+      ctx.fillStyle = colour.goodBand;
+      ctx.fillRect(box.left, top, box.width, bottom - top);
+      line(ctx, [box.left, zero], [box.left + box.width, zero], colour.good, []);
+    }
     if (precision !== null) {
       const top = plot.valToPos(estimate + precision / 2, "y", true);
       const bottom = plot.valToPos(estimate - precision / 2, "y", true);
@@ -274,6 +285,19 @@ export function chartKey(session) {
     ],
     [sample(stroke(7, "--ink")), "estimate"],
   ];
+  const names = session.systems ?? { a: "A", b: "B" };
+  if (levelsOf(session).length > 0)
+    found.push([
+      sample(
+        el("rect", {
+          width: 24,
+          height: 14,
+          style: { fill: "var(--good)", "fill-opacity": "0.18" },
+        }),
+        stroke(7, "--good"),
+      ),
+      `no difference${margin(session)}; above it ${names.b} is better, below it ${names.a}`,
+    ]);
   if (session.precision !== null)
     found.push([
       sample(stroke(2, "--mark", "5 3"), stroke(12, "--mark", "5 3")),
@@ -282,6 +306,22 @@ export function chartKey(session) {
   if (session.forecast !== null && !session.stopped)
     found.push([sample(upright("--chart-3", "2 3")), "expected stop, roughly"]);
   return found.map(([shape, word]) => el("li", {}, shape, word));
+}
+
+/** @param {Session} session */
+function margin({ verdict }) {
+  return verdict?.margin ? `, and the margin of ${verdict.margin} around it` : "";
+}
+
+/**
+ * Where two systems are compared: the margin below 0, 0, and the margin above.
+ *
+ * @param {Session} session
+ */
+function levelsOf({ systems, verdict }) {
+  if (!systems && !verdict) return [];
+  const width = verdict?.margin ?? 0;
+  return [-width, 0, width];
 }
 
 /**
@@ -341,6 +381,8 @@ function colours() {
     band1: value("--chart-1"),
     band: value("--chart-band"),
     chart3: value("--chart-3"),
+    good: value("--good"),
+    goodBand: `${value("--good")}2e`,
     mark,
     markBand: `${mark}1f`,
     font: value("--sans") || "sans-serif",

@@ -20,11 +20,16 @@ const ANSWERS = { yes: ["yes", "active"], no: ["no", "reached"], undecided: ["un
  * The row of figures.
  *
  * @param {Session} session
+ * @param {Opened} opened
  */
-export function figures(session) {
+export function figures(session, { contrast, plan }) {
   const resolution = resolutionOf(session);
+  const of =
+    contrast === null
+      ? "of the mean loss"
+      : `${contrast.a} less ${contrast.b}: above 0 the latter is better`;
   return [
-    figure("Estimate", number(session.estimate, resolution), "of the mean loss", true),
+    figure("Estimate", number(session.estimate, resolution), of, true),
     figure(
       "Interval",
       [lowerEnd(session.lower, resolution), " – ", upperEnd(session.upper, resolution)],
@@ -34,8 +39,11 @@ export function figures(session) {
     precision(session),
     figure(
       "Judged",
-      [count(session.rounds.judged), el("small", {}, ` of ${count(session.items)}`)],
-      labelsNote(session),
+      [
+        count(session.rounds.judged),
+        el("small", {}, ` of ${count(session.items - (session.known ?? 0))}`),
+      ],
+      [labelsNote(session), knownNote(session, plan)],
     ),
     left(session),
   ];
@@ -82,16 +90,50 @@ function precision(session) {
 }
 
 /** @param {Session} session */
-function labelsNote({ budget, items, rounds }) {
+function labelsNote({ budget, items, known, rounds }) {
   const waiting =
     rounds.waiting > 0
       ? `${count(rounds.in_interval)} in the interval; ${count(rounds.waiting)} waiting for an earlier one`
       : null;
   const out = rounds.pending > 0 ? `${counted(rounds.pending, "draw")} with judges` : null;
-  const most = budget < items ? `budget ${count(budget)}` : null;
+  const most = budget < items - (known ?? 0) ? `budget ${count(budget)}` : null;
   return (
     [most, out, waiting].filter((part) => part !== null).join("; ") || "no draws are with judges"
   );
+}
+
+/**
+ * Items nobody is asked for, with the reasons.
+ *
+ * @param {Session} session
+ * @param {Opened["plan"]} plan
+ */
+function knownNote({ known }, { known: stated }) {
+  if (!known || !stated) return null;
+  const reasons = Object.entries(stated.reasons).map(
+    ([reason, items]) => `${reason} (${count(items)})`,
+  );
+  return el(
+    "span",
+    { class: "known" },
+    `${count(known)} more never asked for: ${reasons.join(", ")}`,
+  );
+}
+
+/**
+ * How often which side won, where two answers are judged side by side.
+ *
+ * @param {Session} session
+ */
+export function sidesOf({ sides }) {
+  if (!sides) return null;
+  const { left: first, tie, right } = sides;
+  return `Left was better ${times(first)}, right ${times(right)}, and neither ${times(tie)}. Sides are drawn for every item; no claim rests on how often one wins.`;
+}
+
+/** @param {number} value */
+function times(value) {
+  return counted(value, "time");
 }
 
 /** @param {Session} session */
@@ -115,21 +157,53 @@ function left(session) {
  * @param {Session} session
  */
 export function answers(session) {
+  return [verdict(session), ...decisions(session)];
+}
+
+/**
+ * @param {Session} session
+ * @returns {Child}
+ */
+function verdict({ verdict: asked, systems }) {
+  if (!asked) return null;
+  const { a, b } = systems ?? { a: "A", b: "B" };
+  const [word, kind] = {
+    a_at_least_as_good: [`${a} at least as good`, "reached"],
+    b_at_least_as_good: [`${b} at least as good`, "reached"],
+    equivalent: ["equivalent", "reached"],
+    undecided: ["undecided", ""],
+  }[asked.answer];
+  const question =
+    asked.margin === 0
+      ? `Which is at least as good, ${a} or ${b}?`
+      : `Which is at least as good, ${a} or ${b}, or do they differ by at most ${asked.margin}?`;
+  return answered(question, asked.round, word, kind);
+}
+
+/**
+ * @param {string} question
+ * @param {number | null} round
+ * @param {string} word
+ * @param {string} kind
+ */
+function answered(question, round, word, kind) {
+  const after =
+    round === null
+      ? null
+      : el("span", { class: "quiet-text" }, ` after ${counted(round, "label")}`);
+  return el(
+    "li",
+    {},
+    el("span", {}, question, after),
+    el("span", { class: `badge ${kind}` }, word),
+  );
+}
+
+/** @param {Session} session */
+function decisions(session) {
   return session.decisions.map((one) => {
     const [word, kind] = ANSWERS[one.answer];
     const side = one.side === "at_most" ? "at most" : "at least";
-    return el(
-      "li",
-      {},
-      el(
-        "span",
-        {},
-        `Is it ${side} ${one.threshold}?`,
-        one.round === null
-          ? null
-          : el("span", { class: "quiet-text" }, ` after ${counted(one.round, "label")}`),
-      ),
-      el("span", { class: `badge ${kind}` }, word),
-    );
+    return answered(`Is it ${side} ${one.threshold}?`, one.round, word, kind);
   });
 }

@@ -1,0 +1,60 @@
+"""The page and the report of a comparison: who is better, in a sentence and a picture."""
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.evaluations import barriers
+from tests.browser.labelling import compared
+from tests.browser.site import WIDE, Site
+from tests.pairs import A, B, Pair
+
+SignedIn = Callable[..., Page]
+PHONE = {"width": 390, "height": 844}
+
+
+def judge(site: Site, session: str, pool: Pair, most: int) -> None:
+    """Judge up to so many items truly, by a and b."""
+    with site.client() as client:
+        body = {"worker": "ada", "count": most}
+        draws = client.post(f"/v1/sessions/{session}/next", json=body).json()["draws"]
+        for draw in draws:
+            said = pool.said(draw["item"]["index"])
+            told = {"round": draw["round"], "worker": "ada"} | said
+            answer = client.post(f"/v1/sessions/{session}/observe", json=told)
+            assert answer.status_code == 200, answer.text
+
+
+@pytest.mark.parametrize("viewport", [PHONE, WIDE], ids=["phone", "desktop"])
+def test_a_comparison_is_followed_to_its_verdict(
+    server: Site, signed_in: SignedIn, viewport: dict[str, int]
+) -> None:
+    session, pool = compared(server, "losses", decide={"margin": 0.25}, alpha=1e-4, name="Release")
+    page = signed_in(viewport=viewport)
+    page.goto(f"/sessions/{session}")
+    sentence = page.locator("#sentence")
+    expect(sentence).to_contain_text(f"Nothing is judged yet: {B} makes between")
+    expect(page.locator("#answers")).to_contain_text("undecided")
+    judge(server, session, pool, 10)
+    expect(page.locator("#chart-readout")).to_contain_text("after 10 labels")
+    expect(sentence).to_contain_text("sure at every moment")
+    expect(page.locator("#chart-key")).to_contain_text("the margin of 0.25 around it")
+    known = sum(pool.known)
+    figures = page.locator("#figures")
+    expect(figures).to_contain_text(f"10 of {len(pool.items) - known}")
+    expect(figures).to_contain_text(f"{known} more never asked for: same answer (exact) ({known})")
+    expect(page.locator("#sides")).to_contain_text("no claim rests on how often one wins")
+    assert barriers(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    judge(server, session, pool, 60)
+    expect(page.locator("#answers .badge")).not_to_have_text("undecided")
+    expect(sentence).to_contain_text("every item is judged or known")
+    said = sentence.inner_text()
+    page.goto(f"/v1/sessions/{session}/report")
+    expect(page.locator(".claim")).to_have_text(said)
+    report = page.locator("main")
+    expect(report).to_contain_text(f"To be decided was whether {A} or {B} is at least as good")
+    expect(report).to_contain_text(f"{known} of 60 items; same answer (exact): {known}")
+    expect(page.locator("rect.margin")).to_have_count(1)
+    assert barriers(page) == []
