@@ -60,13 +60,7 @@ class Contenders:
     surrogate: Floats | None = None
 
     def __post_init__(self) -> None:
-        if not FEWEST <= self.count <= MOST:
-            text = "There are too many systems."
-            if self.count < FEWEST:
-                text = "The best is sought among several systems; of one, measure the risk."
-            raise InvalidValue(
-                text, field="systems", rule=f"{FEWEST} to {MOST} systems", value=self.count
-            )
+        check_count(self.count)
 
     def differ(self, items: Indices, pairs: Pairs) -> Mask:
         """Whether the two answers of each pair to some items differ, shape [items, pairs]."""
@@ -91,16 +85,15 @@ class Contenders:
                 rule="numbers from 0 to 1 on the unit scale",
                 value=losses.tolist(),
             )
-        if self.answer is None:
-            return
-        _, first, code = np.unique(self.answer[item], return_index=True, return_inverse=True)
-        if (losses != losses[first[code]]).any():
-            raise InvalidValue(
-                "Systems that gave the same answer have the same loss.",
-                field="losses",
-                rule="one loss for each answer",
-                value=losses.tolist(),
-            )
+        if self.answer is not None:
+            _, first, code = np.unique(self.answer[item], return_index=True, return_inverse=True)
+            if (losses != losses[first[code]]).any():
+                raise InvalidValue(
+                    "Systems that gave the same answer have the same loss.",
+                    field="losses",
+                    rule="one loss for each answer",
+                    value=losses.tolist(),
+                )
 
     def open(self, standing: Indices) -> Mask:
         """The items to which these systems did not all give the same answer, shape [N]."""
@@ -126,3 +119,12 @@ class Contenders:
         for row, (one, other) in enumerate(zip(pairs.first, pairs.second, strict=True)):
             counts[row] = np.bincount(codes[answer[one] != answer[other]], minlength=strata)
         return counts
+
+
+def check_count(count: int) -> None:
+    """Refuse a number of systems among which the best is not sought."""
+    if not FEWEST <= count <= MOST:
+        text = "There are too many systems to seek the best of."
+        if count < FEWEST:
+            text = "The best is sought among several systems; of one, measure the risk."
+        raise InvalidValue(text, field="systems", rule=f"{FEWEST} to {MOST} systems", value=count)

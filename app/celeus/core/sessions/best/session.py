@@ -18,12 +18,14 @@ import numpy as np
 
 from celeus.core.eprocess.bets import Goal, goals_for
 from celeus.core.eprocess.lattice import FINEST_GOAL
+from celeus.core.plans.plan import check_alpha
 from celeus.core.pools.strata import NOWHERE
 from celeus.core.sessions.best.contenders import Contenders, Floats, Indices, Pairs
 from celeus.core.sessions.best.contrasts import Forecast, Totals
 from celeus.core.sessions.best.cut import Cut, focus_of
 from celeus.core.sessions.best.race import Race, strongest
 from celeus.core.sessions.state import Coins
+from celeus.errors import NothingToJudge
 
 BETA = 0.5
 LABELS_AT_ONCE = 1024
@@ -81,6 +83,7 @@ class BestSession:
         beta: float = BETA,
         opponents: Opponents = strongest,
     ) -> None:
+        check_alpha(alpha)
         every = np.arange(contenders.count)
         self.contenders = contenders
         self.totals = Totals.of(Pairs.among(every, contenders.count).first.size)
@@ -88,6 +91,14 @@ class BestSession:
         self._cuts, self._opponents = 0, opponents
         self.cut = self._cut(every)
         self.known = contenders.items - self.cut.left
+        if not self.cut.left:
+            raise NothingToJudge(
+                "All systems gave the same answers: they are equally good, and there is nothing to"
+                " judge.",
+                field="answer",
+                rule="an item with different answers",
+                value=contenders.count,
+            )
         self.race = Race(contenders.count, alpha, goals(contenders, self.cut.left, alpha))
         self.drawn: list[int] = []
         self._items: list[int] = []
