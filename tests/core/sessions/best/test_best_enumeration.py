@@ -24,7 +24,7 @@ def pool(*rows: str, graded: bool = False) -> tuple[Contenders, Floats]:
 
 
 POOLS = {
-    "two, a tie": pool("Ab", "aB", "Ab", "aB", "ab"),
+    "two, a tie": pool("Ab", "aB", "Ab", "aB"),
     "two, tied but for what is known": pool("Ab", "aB", "AA", "aa"),
     "two, one ahead": pool("Ab", "Ab", "aB", "cb"),
     "two, graded": pool("ab", "bc", "cA", "Ba", graded=True),
@@ -163,6 +163,11 @@ def test_the_best_is_ever_lost_with_probability_alpha_at_most(
     assert (chance[risk <= risk.min() + EXACT] <= alpha + EXACT).all()
 
 
+def test_five_items() -> None:
+    contenders, losses = pool("Ab", "aB", "Ab", "aB", "ab")
+    assert (lost(begun(contenders, 0.3), losses) <= 0.3 + EXACT).all()
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_when_nothing_is_left_to_tell_only_the_best_stand(case: str) -> None:
     contenders, losses = CASES[case]
@@ -174,6 +179,31 @@ def test_when_nothing_is_left_to_tell_only_the_best_stand(case: str) -> None:
             break
     else:
         pytest.fail("no history came to an end")
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.startswith("three")])
+def test_a_draw_ahead_of_a_loss_has_the_same_mean(case: str) -> None:
+    """Even when that loss makes a system leave, and the pool is cut anew."""
+    contenders, losses = CASES[case]
+    cut_between = 0
+    for session in histories(begun(contenders, 0.6), losses):
+        for first in list(coming(session)):
+            out = copy.deepcopy(session, {id(contenders): contenders})
+            out.take(first._replace(cut=out.cut))
+            chance, mean = 0.0, np.zeros(out.cut.contrasts.pairs.place.size)
+            nexts = list(coming(out))
+            for second in nexts:
+                branch, own = copy.deepcopy((out, second), {id(contenders): contenders})
+                branch.take(own)
+                branch.judge(losses[first.item])
+                chance += own.q
+                mean += own.q * signals(branch, own, losses)[1]
+                cut_between += branch.cut is not own.cut
+            if nexts:
+                assert chance == pytest.approx(1.0, abs=EXACT)
+                expected = out.cut.contrasts.pairs.half(losses).mean(axis=0)
+                assert mean == pytest.approx(expected, abs=EXACT)
+    assert cut_between or case == "three, all tied"
 
 
 def test_the_pool_is_cut_anew_for_those_who_stand() -> None:
