@@ -180,9 +180,9 @@ class BestReport:
         ]
         for system in np.argsort(self.risks, kind="stable").tolist():
             left = sorted(run.out_at[system] for run in self.runs if run.out_at[system])
-            text = f"in at the end {self.standing[system]} of {runs}"
+            text = f"stood in {self.standing[system]} of {runs}"
             if left:
-                text += f", else out at {left[len(left) // 2]:,} (median)"
+                text += f", left at {left[len(left) // 2]:,}"
             rows.append((f"system {system}, mean loss {self.risks[system]:.4f}", text))
         rows.append(("sessions that lost the best", f"{self.wrong}"))
         rows.append(("time per round", f"{1e3 * self.seconds_per_round:.3f} ms"))
