@@ -96,7 +96,7 @@ def lost_best(world: str, items: int, first: int, sessions: int) -> LostBest:
         while session.can_draw:
             draw = session.propose()
             session.take(draw)
-            session.judge(losses[draw.item])
+            session.judge(draw.round, losses[draw.item])
         one += best[0] not in session.standing
         every += not np.isin(best, session.standing).any()
     return LostBest(sessions, one, every)

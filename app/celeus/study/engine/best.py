@@ -12,7 +12,7 @@ from rich.table import Table
 
 from celeus.core.plans.plan import METHOD_VERSION, check_budget
 from celeus.core.sessions.best.contenders import Contenders
-from celeus.core.sessions.best.session import BestSession
+from celeus.core.sessions.best.session import BestDraw, BestSession
 
 Floats = NDArray[np.float64]
 Stop = Literal["decided", "exhausted", "budget"]
@@ -60,15 +60,16 @@ def seek(  # noqa: PLR0913 -- a session, and how it is judged
     if budget is not None:
         check_budget(budget, drawable)
     most = drawable if budget is None else budget
-    out = deque[int]()
+    out = deque[BestDraw]()
     while session.winner is None:
         while session.can_draw and len(out) < ahead and len(session.drawn) < most:
             draw = session.propose()
             session.take(draw)
-            out.append(draw.item)
+            out.append(draw)
         if not out:
             break
-        session.judge(losses[out.popleft()])
+        draw = out.popleft()
+        session.judge(draw.round, losses[draw.item])
     stopped: Stop = "exhausted" if not session.can_draw else "budget"
     return BestRun(
         labels=session.race.rounds,

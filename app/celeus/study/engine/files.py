@@ -30,11 +30,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from celeus.core.interval import Interval
+from celeus.core.plans.best import check_count
 from celeus.core.pools.comparison import SAME_ANSWER, difference_scale, surrogate_columns
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import CHAIN_START, Pool
 from celeus.core.pools.surrogates import scores
-from celeus.core.sessions.best.contenders import Contenders, check_count
+from celeus.core.sessions.best.contenders import Contenders
 from celeus.errors import InvalidValue
 from celeus.study.engine.simulation import Truth
 

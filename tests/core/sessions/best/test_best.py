@@ -8,7 +8,8 @@ import pytest
 from scipy.special import ndtri
 from scipy.stats import norm
 
-from celeus.core.sessions.best.contenders import MOST, Contenders, Floats, Pairs
+from celeus.core.plans.best import MOST
+from celeus.core.sessions.best.contenders import Contenders, Floats, Pairs
 from celeus.core.sessions.best.contrasts import Contrasts, Totals
 from celeus.core.sessions.best.cut import focus_of
 from celeus.core.sessions.best.race import strongest
@@ -127,7 +128,7 @@ def test_forecasts_and_stakes_are_those_of_a_plain_computation() -> None:
         for goal in goals:
             goal.bet(plain[0, opponent], signals[0, opponent])
         session.take(draw)
-        session.judge(losses[draw.item])
+        session.judge(draw.round, losses[draw.item])
         judged.append(draw.item)
         assert session.race.stake[0] == pytest.approx(sum(goal.stake for goal in goals), rel=1e-4)
 
@@ -138,7 +139,7 @@ def test_draws_are_shared_by_what_tells_the_leader_from_its_rivals() -> None:
     for _ in range(20):
         draw = session.propose()
         session.take(draw)
-        session.judge(losses[draw.item])
+        session.judge(draw.round, losses[draw.item])
     focus = focus_of(session.totals, session.standing, SYSTEMS)
     contrasts, leader = session.cut.contrasts, focus.leader
     assert leader == session.leader
@@ -176,14 +177,14 @@ def test_labels_learnt_at_once_say_what_they_say_one_by_one() -> None:
 def test_draws_out_at_once_are_folded_in_the_cut_they_were_made_in() -> None:
     contenders, losses = field(8, 400)
     session = BestSession(contenders, 0.3, SEED)
-    out: list[int] = []
+    out: list[tuple[int, Floats]] = []
     cuts = [session.cut]
     while session.winner is None:
         while session.can_draw and len(out) < 7:
             draw = session.propose()
             session.take(draw)
-            out.append(draw.item)
-        session.judge(losses[out.pop(0)])
+            out.append((draw.round, losses[draw.item]))
+        session.judge(*out.pop(0))
         if session.cut is not cuts[-1]:
             cuts.append(session.cut)
     assert len(set(session.drawn)) == len(session.drawn)
@@ -222,10 +223,10 @@ def test_losses_that_the_answers_cannot_have_change_nothing(losses: list[float])
     session.take(session.propose())
     before = session.race.stake
     with pytest.raises((InvalidValue, LossOutsideScale)) as refused:
-        session.judge(np.array(losses))
+        session.judge(1, np.array(losses))
     assert refused.value.field == "losses"
     assert (session.race.stake == before).all()
-    session.judge(np.array([0.0, 0.0, 1.0, 1.0]))
+    session.judge(1, np.array([0.0, 0.0, 1.0, 1.0]))
     assert session.race.rounds == 1
 
 

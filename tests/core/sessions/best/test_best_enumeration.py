@@ -74,7 +74,7 @@ def after(session: BestSession, draw: BestDraw, losses: Floats) -> BestSession:
     frozen = (session.contenders, session.cut.strata)
     branch, own = copy.deepcopy((session, draw), {id(one): one for one in frozen})
     branch.take(own)
-    branch.judge(losses[draw.item])
+    branch.judge(own.round, losses[draw.item])
     return branch
 
 
@@ -195,7 +195,7 @@ def test_a_draw_ahead_of_a_loss_has_the_same_mean(case: str) -> None:
             for second in nexts:
                 branch, own = copy.deepcopy((out, second), {id(contenders): contenders})
                 branch.take(own)
-                branch.judge(losses[first.item])
+                branch.judge(first.round, losses[first.item])
                 chance += own.q
                 mean += own.q * signals(branch, own, losses)[1]
                 cut_between += branch.cut is not own.cut

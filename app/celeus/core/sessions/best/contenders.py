@@ -10,13 +10,12 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from celeus.core.plans.best import check_count
 from celeus.errors import InvalidValue, LossOutsideScale
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Mask = NDArray[np.bool_]
-
-FEWEST, MOST = 2, 50
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,12 +118,3 @@ class Contenders:
         for row, (one, other) in enumerate(zip(pairs.first, pairs.second, strict=True)):
             counts[row] = np.bincount(codes[answer[one] != answer[other]], minlength=strata)
         return counts
-
-
-def check_count(count: int) -> None:
-    """Refuse a number of systems among which the best is not sought."""
-    if not FEWEST <= count <= MOST:
-        text = "There are too many systems to seek the best of."
-        if count < FEWEST:
-            text = "The best is sought among several systems; of one, measure the risk."
-        raise InvalidValue(text, field="systems", rule=f"{FEWEST} to {MOST} systems", value=count)

@@ -3,10 +3,11 @@
     session = BestSession(contenders, alpha, seed)
     draw = session.propose()            what to judge next; changes nothing
     session.take(draw)                  it is out
-    session.judge(losses)               the oldest draw out is judged, and folded
+    session.judge(draw.round, losses)   it is judged; folds it, and what waited for it
 
-A judgement gives the losses of all k systems, on the unit scale. Draws may be out ahead of losses:
-each is folded in the cut of the pool that it was made in, with the probabilities it was made with.
+A judgement gives the losses of all k systems, on the unit scale. Draws may be out ahead of losses,
+and judged in any order: rounds are folded in the order of their draws, each in the cut of the pool
+that it was made in, with the probabilities it was made with.
 """
 
 import math
@@ -18,8 +19,10 @@ import numpy as np
 
 from celeus.core.eprocess.bets import Goal, goals_for
 from celeus.core.eprocess.lattice import FINEST_GOAL
+from celeus.core.plans.best import BETA
 from celeus.core.plans.plan import check_alpha
 from celeus.core.pools.strata import NOWHERE
+from celeus.core.sampling.proposals import ProposedDraw
 from celeus.core.sessions.best.contenders import Contenders, Floats, Indices, Pairs
 from celeus.core.sessions.best.contrasts import Forecast, Totals
 from celeus.core.sessions.best.cut import Cut, focus_of
@@ -27,7 +30,6 @@ from celeus.core.sessions.best.race import Race, strongest
 from celeus.core.sessions.state import Coins
 from celeus.errors import NothingToJudge
 
-BETA = 0.5
 LABELS_AT_ONCE = 1024
 Opponents = Callable[[Forecast, Indices], Indices]
 """Whom each of the systems standing bets against, from what is known before the loss."""
@@ -66,6 +68,7 @@ class BestSession:
         "_opponents",
         "_out",
         "_seed",
+        "_waiting",
         "contenders",
         "cut",
         "drawn",
@@ -104,6 +107,7 @@ class BestSession:
         self._items: list[int] = []
         self._losses: list[Floats] = []
         self._out: deque[BestDraw] = deque()
+        self._waiting: dict[int, Floats] = {}
 
     @property
     def standing(self) -> Indices:
@@ -128,13 +132,23 @@ class BestSession:
 
     def propose(self) -> BestDraw:
         """The next draw. Changes nothing."""
+        coin = self._coins.of_round(len(self.drawn) + 1)
+        return self._draw(self.cut.proposal.choose(coin, self._priorities))
+
+    def chance(self, item: int) -> BestDraw:
+        """An item left, with the probabilities it would be drawn with now."""
+        return self._draw(self.cut.proposal.chance(item, self._priorities))
+
+    @property
+    def _priorities(self) -> Floats:
         focus = focus_of(self.totals, self.standing, self.contenders.count)
-        round_ = len(self.drawn) + 1
-        coin = self._coins.of_round(round_)
-        item, q, strata_q = self.cut.proposal.choose(coin, self.cut.priorities(focus))
+        return self.cut.priorities(focus)
+
+    def _draw(self, proposed: ProposedDraw) -> BestDraw:
+        item, q, strata_q = proposed
         if strata_q is None:
             raise TypeError(item)
-        return BestDraw(round_, item, q, strata_q, self.cut)
+        return BestDraw(len(self.drawn) + 1, item, q, strata_q, self.cut)
 
     def take(self, draw: BestDraw) -> None:
         """A draw is out, to be judged."""
@@ -142,15 +156,23 @@ class BestSession:
         self.drawn.append(draw.item)
         self._out.append(draw)
 
-    def judge(self, losses: Floats) -> None:
-        """Fold the oldest draw out, given the losses of the k systems."""
-        draw = self._out[0]
+    def judge(self, round_: int, losses: Floats) -> None:
+        """The losses of the k systems in a round that is out; folds all that are ready."""
+        first = len(self.drawn) - len(self._out) + 1
+        if not first <= round_ <= len(self.drawn) or round_ in self._waiting:
+            message = f"round {round_} is not waiting for a judgement"
+            raise ValueError(message)
+        self.contenders.check(self.drawn[round_ - 1], losses)
+        self._waiting[round_] = losses
+        while self._out and self._out[0].round in self._waiting:
+            draw = self._out.popleft()
+            self._fold(draw, self._waiting.pop(draw.round))
+
+    def _fold(self, draw: BestDraw, losses: Floats) -> None:
         contrasts = draw.cut.contrasts
         forecast = contrasts.forecast(self.totals, draw.strata_q)
         bets = self.race.bets(forecast, self._opponents(forecast, self.standing))
-        self.contenders.check(draw.item, losses)
         signal = contrasts.signals(forecast, draw.item, losses)
-        self._out.popleft()
         self.race.settle(bets, signal)
         self._record(draw, losses)
         self.totals.record(forecast, signal)
