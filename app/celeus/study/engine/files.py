@@ -119,7 +119,7 @@ def read_contest(path: Path, lower: float = 0.0, upper: float = 1.0) -> tuple[Co
         if data["answer"].dtype.kind not in "biuU":
             raise refused(path, "answer", "whole numbers or texts", data["answer"].dtype)
         codes = np.unique(data["answer"], return_inverse=True)[1]
-        answer = codes.reshape(shape).astype(np.int32)
+        answer = np.asfortranarray(codes.reshape(shape), dtype=np.int32)
         for system, own in enumerate(unit["loss"].T):
             first = (answer == answer[:, [system]]).argmax(axis=1)
             apart = np.flatnonzero(np.take_along_axis(unit["loss"], first[:, None], 1)[:, 0] != own)

@@ -233,3 +233,25 @@ def test_losses_that_the_answers_cannot_have_change_nothing(losses: list[float])
 def test_systems_that_answer_alike_need_no_session() -> None:
     with pytest.raises(NothingToJudge, match="equally good"):
         BestSession(Contenders(3, 2, np.ones((3, 2), dtype=np.int32)), 0.05, SEED)
+
+
+def test_systems_with_the_same_answers_are_never_told_apart() -> None:
+    contenders, losses = field()
+    assert contenders.answer is not None
+    twins = [1, 3, 3, 0]
+    same = Contenders(ITEMS, len(twins), contenders.answer[:, twins])
+    session = BestSession(same, 0.2, SEED)
+    rounds = 0
+    while session.can_draw:
+        first, second = session.propose(), None
+        session.take(first)
+        if session.can_draw:
+            second = session.propose()
+            session.take(second)
+        for draw in (second, first):
+            if draw is not None:
+                session.judge(draw.round, losses[draw.item, twins])
+                rounds += 1
+    assert session.standing.tolist() == [1, 2]
+    assert session.winner is None
+    assert session.race.rounds == rounds < ITEMS - session.known

@@ -5,6 +5,7 @@ all have the same answer does not tell which is best, and is never drawn.
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Self
 
 import numpy as np
@@ -50,7 +51,7 @@ class Contenders:
     """Answers of k systems to N items as codes, and surrogates of their losses, both [N, k].
 
     Either may be missing: then any two losses may differ, and nothing is expected of them.
-    Surrogates are on the unit scale.
+    Surrogates are on the unit scale. Both are read by systems: best in Fortran's order.
     """
 
     items: int
@@ -109,12 +110,14 @@ class Contenders:
         Items with a negative code are in no stratum.
         """
         inside = np.flatnonzero(code >= 0)
-        codes = code[inside]
+        inside = inside[np.argsort(code[inside], kind="stable")]
+        ends = np.searchsorted(code[inside], np.arange(strata + 1))
         if self.answer is None:
-            size = np.bincount(codes, minlength=strata).astype(np.float64)
-            return np.tile(size, (pairs.first.size, 1))
-        answer = np.ascontiguousarray(self.answer[inside].T)
+            return np.tile(np.diff(ends).astype(np.float64), (pairs.first.size, 1))
+        answer = np.ascontiguousarray(self.answer.T[:, inside])
         counts = np.empty((pairs.first.size, strata))
+        parts = [slice(*part) for part in pairwise(ends.tolist())]
         for row, (one, other) in enumerate(zip(pairs.first, pairs.second, strict=True)):
-            counts[row] = np.bincount(codes[answer[one] != answer[other]], minlength=strata)
+            differ = answer[one] != answer[other]
+            counts[row] = [np.count_nonzero(differ[part]) for part in parts]
         return counts
