@@ -3,8 +3,9 @@
 A run in several worker processes has one of each in every one of them.
 """
 
+import gc
 import signal
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Generator, Iterator
 from typing import Any
 
 import psycopg
@@ -17,8 +18,19 @@ from celeus.store.database import Database
 from celeus.store.tables import metadata
 from tests import kinds, workers
 from tests.browser.site import NO_BROWSER
-from tests.keys import let_in
+from tests.keys import add_key
 from tests.servers import running_postgres, running_redis
+
+_TABLES = [table.name for table in reversed(metadata.sorted_tables) if table.name != "projects"]
+# The lock waits for whatever a killed server has still under way. Nearly every test leaves a few
+# rows, and to delete those takes a tenth of what TRUNCATE does.
+EMPTY = ";".join(
+    [
+        f"LOCK TABLE {', '.join(_TABLES)} IN ACCESS EXCLUSIVE MODE",
+        *(f"DELETE FROM {name}" for name in _TABLES),
+        "DELETE FROM projects WHERE name <> 'default'",
+    ]
+).encode()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -26,6 +38,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if kinds.is_fast(item):
             item.add_marker("fast")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, Any, Any]:
+    """The tests stay: nothing looks for garbage while they are collected, nor later among them."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -85,11 +108,9 @@ def emptying(postgres_url: str) -> Iterator[psycopg.Connection]:
 @pytest.fixture
 def database_url(postgres_url: str, emptying: psycopg.Connection) -> Iterator[str]:
     """A migrated database with nothing in it but the default project and the key of the tests."""
-    let_in(postgres_url)
+    add_key(emptying)
     yield postgres_url
-    tables = [table.name for table in metadata.sorted_tables if table.name != "projects"]
-    emptying.execute(f"TRUNCATE {', '.join(tables)}".encode())
-    emptying.execute("DELETE FROM projects WHERE name <> 'default'")
+    emptying.execute(EMPTY)
 
 
 @pytest.fixture

@@ -18,24 +18,31 @@ def bearer(token: str = ADMIN) -> dict[str, str]:
 
 def let_in(database_url: str, token: str = ADMIN, *scopes: str, project: str = "default") -> None:
     """Have a database know a key, which may do everything unless scopes are named."""
-    _, key_id, secret = token.split("_", 2)
     with psycopg.connect(database_url) as db:
-        db.execute(
-            "INSERT INTO projects (project_id, name) VALUES (gen_random_uuid(), %s)"
-            " ON CONFLICT (name) DO NOTHING",
-            [project],
-        )
-        db.execute(
-            "INSERT INTO keys (key_id, project_id, name, scopes, secret_hash)"
-            " SELECT %s, project_id, 'of a test', %s, %s FROM projects WHERE name = %s"
-            " ON CONFLICT (key_id) DO NOTHING",
-            [
-                key_id,
-                json.dumps(scopes or ("admin",)),
-                hashlib.sha256(secret.encode()).digest(),
-                project,
-            ],
-        )
+        add_key(db, token, *scopes, project=project)
+
+
+def add_key(
+    db: psycopg.Connection, token: str = ADMIN, *scopes: str, project: str = "default"
+) -> None:
+    """The same, by a connection that there is."""
+    _, key_id, secret = token.split("_", 2)
+    db.execute(
+        "INSERT INTO projects (project_id, name) VALUES (gen_random_uuid(), %s)"
+        " ON CONFLICT (name) DO NOTHING",
+        [project],
+    )
+    db.execute(
+        "INSERT INTO keys (key_id, project_id, name, scopes, secret_hash)"
+        " SELECT %s, project_id, 'of a test', %s, %s FROM projects WHERE name = %s"
+        " ON CONFLICT (key_id) DO NOTHING",
+        [
+            key_id,
+            json.dumps(scopes or ("admin",)),
+            hashlib.sha256(secret.encode()).digest(),
+            project,
+        ],
+    )
 
 
 def key_in(

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -24,18 +23,8 @@ from celeus.api.wire.head_requests import HeadRequests
 from celeus.api.wire.limits import BodyLimit
 from celeus.api.wire.metrics import Measured, Metrics
 from celeus.api.wire.request_ids import RequestIds
-from celeus.errors import InvalidValue
-from celeus.operations.certificates.signing_keys import read_key
-from celeus.operations.certificates.stamps import Stamps
-from celeus.operations.runtime.callers import CallerCache
-from celeus.operations.runtime.concurrency import Gates
-from celeus.operations.runtime.context import Context
-from celeus.operations.runtime.forecasts import Forecasts
-from celeus.operations.runtime.state_cache import StateCache
+from celeus.operations.runtime.context import open_context
 from celeus.settings import Settings
-from celeus.store.cache import Cache
-from celeus.store.database import Database
-from celeus.store.rates import Rates
 from celeus.web import signin
 from celeus.web.assets import Assets, serve
 from celeus.web.documents import pages as documents
@@ -179,48 +168,3 @@ def _complete(app: FastAPI) -> None:
     scope = {"type": "http", "method": "GET", "path": "/", "headers": []}
     for route in app.routes:
         route.matches(scope)
-
-
-@asynccontextmanager
-async def open_context(settings: Settings) -> AsyncIterator[Context]:
-    """Open the context of an application; closes its connections on leaving."""
-    if settings.database_url is None:
-        raise InvalidValue(
-            "No database is named; `celeus serve` alone starts a private one.",
-            field="CELEUS_DATABASE_URL",
-            rule="an address of the form postgresql://…",
-        )
-    signing_key = None
-    if settings.signing_key_file is not None:
-        signing_key = read_key(settings.signing_key_file)
-    database = Database.connect(
-        settings.database_url,
-        pool_size=settings.database_pool_size,
-        lock_timeout_ms=settings.lock_timeout_ms,
-        statement_timeout_ms=settings.statement_timeout_ms,
-    )
-    cache = Cache.connect(settings.redis_url, status_ttl_seconds=settings.status_ttl_seconds)
-    states = StateCache(
-        settings.hot_sessions,
-        settings.hot_pools,
-        state_bytes=settings.hot_bytes,
-        patience_seconds=settings.lock_timeout_ms / 1000,
-    )
-    rates = Rates.connect(settings.redis_url)
-    forecasts = Forecasts(database, cache, settings.forecast_every_rounds)
-    stamps = Stamps(database, settings.timestamp_url)
-    try:
-        async with cache.listen() as wakes:
-            callers = CallerCache(settings.key_cache_seconds)
-            gates = Gates(settings)
-            context = Context(
-                database, cache, wakes, states, forecasts, settings, callers, rates, gates, stamps
-            )
-            stamps.resume()
-            yield replace(context, signing_key=signing_key)
-    finally:
-        await stamps.close()
-        await forecasts.close()
-        await rates.close()
-        await cache.close()
-        await database.close()

@@ -22,7 +22,7 @@ from tests.attacks.world import made
 
 POLICIES = ("sharp", "uniform", "celeus", "no_surrogate", "evalue")
 TARGETS = ("pool", "population")
-BOUNDS = (None, "hoeffding", "kl", "clopper_pearson", "pairs")
+BOUNDS = (None, "hoeffding", "kl", "clopper_pearson", "pairs", "exact_pairs")
 
 tries = settings(
     database=None,

@@ -3,9 +3,8 @@
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 import httpx
@@ -26,7 +25,7 @@ from tests.browser.labelling import (
 )
 from tests.browser.site import Complaints, Site
 from tests.factories import numbers_of
-from tests.servers import Service, running_services
+from tests.servers import Service, await_ready, running_services
 
 SignedIn = Callable[..., Page]
 UNREACHABLE = ("net::ERR_", "Failed to load resource")
@@ -223,12 +222,7 @@ def again(service: Service, database_url: str) -> Iterator[None]:
         stderr=subprocess.DEVNULL,
     )
     try:
-        while True:
-            with suppress(httpx.TransportError):
-                if httpx.get(f"{service.url}/readyz").is_success:
-                    break
-            assert process.poll() is None, "celeus serve ended"
-            time.sleep(0.05)
+        await_ready(Service(service.url, process))
         yield
     finally:
         process.terminate()

@@ -158,7 +158,8 @@ class Case:
         facts = world.pool(np.random.default_rng(0), self.items).facts
         width = facts.upper - facts.lower
         level = (1.0 - LOOSE_SHARE) * self.engine_alpha
-        precision = narrowest(self.items, level, world.precision / width, 0.5)
+        goal = world.precision / width
+        precision = narrowest(self.items, level, goal, 0.5, exact=facts.whole_losses)
         return Claim("population", self.engine_alpha, min(1.3 * precision, 0.9) * width)
 
 

@@ -5,7 +5,8 @@ from operator import add
 
 import pytest
 
-from tests.claims.comparing import WORLDS, Lost, border, lost
+from celeus.study.pools.differences import WORLDS
+from tests.claims.comparing import Lost, at_border, lost
 from tests.claims.conftest import FULL, PIECES, Runner
 from tests.claims.test_coverage import credible
 
@@ -30,7 +31,7 @@ def test_the_interval_holds_the_mean_difference(world: str, runner: Runner) -> N
 @pytest.mark.parametrize("beside", [*BORDERS, *FURTHER] if FULL else BORDERS, ids=str)
 def test_first_verdicts_at_the_border_are_right(beside: tuple[int, int], runner: Runner) -> None:
     size = SESSIONS // PIECES
-    pieces = [runner.pool.submit(border, beside, ITEMS, at * size, size) for at in range(PIECES)]
+    pieces = [runner.pool.submit(at_border, beside, ITEMS, at * size, size) for at in range(PIECES)]
     counted = reduce(add, (piece.result() for piece in pieces))
     mean, margin = beside
     _report(runner, f"verdict, mean {mean}/{ITEMS}, margin {margin}/{ITEMS}", counted)

@@ -31,7 +31,7 @@ CASES = [(*pools, side, beside) for pools in POOLS for side in SIDES for beside 
 
 def run(runner: Runner, case: Asking) -> Told:
     """The case in several processes; the counts do not depend on how many."""
-    size = -(-(1500 if FULL else 48) // PIECES)
+    size = -(-(1500 if FULL else 32) // PIECES)
     pieces = [runner.pool.submit(told, case, piece * size, size) for piece in range(PIECES)]
     return reduce(add, (piece.result() for piece in pieces))
 

@@ -22,7 +22,15 @@ from celeus.core.certificates.document import signed
 from celeus.core.certificates.ed25519 import public_of, public_to_pem
 from celeus.core.plans.plan import Claim
 from tests.cli.calling import Answer
-from tests.core.certifying import KEY, OTHER_KEY, SESSION, Case, opened, zero_one_world
+from tests.core.certifying import (
+    KEY,
+    OTHER_KEY,
+    SESSION,
+    Case,
+    opened,
+    paired_world,
+    zero_one_world,
+)
 from tests.timestamps import Authority
 
 Run = Callable[..., Answer]
@@ -56,6 +64,22 @@ def items(case: Case, tmp_path: Path) -> Path:
     path = tmp_path / "items.jsonl"
     path.write_bytes(b"\n".join(case.world.lines))
     return path
+
+
+def test_a_comparison_is_named_by_its_systems(run: Run, tmp_path: Path) -> None:
+    case = opened(paired_world(120))
+    case.go(15)
+    certificate, pool, items = (tmp_path / name for name in ("c.json", "pool.npz", "items.jsonl"))
+    certificate.write_bytes(case.certificate())
+    with archive_of(case.world.pool) as archive:
+        pool.write_bytes(archive.read())
+    items.write_bytes(b"\n".join(case.world.lines))
+    answer = run("verify", certificate, "--pool", pool, "--items", items)
+    assert answer.status == 0, answer.err
+    assert "pool difference of loss, A (one) minus B (two), " in answer.out
+    assert "sides" in answer.out
+    items.write_bytes(b"\n".join(case.world.lines[:-1]))
+    assert run("verify", certificate, "--items", items).status == 1
 
 
 def _key_file(folder: Path, content: bytes) -> Path:

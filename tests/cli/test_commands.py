@@ -33,6 +33,23 @@ def test_help_names_every_command_and_loads_nothing_heavy() -> None:
         assert name in ended.stdout
 
 
+@pytest.mark.parametrize(
+    ("module", "unneeded"),
+    [
+        ("celeus.main", {"alembic", "httpx", "matplotlib", "pyarrow", "typer"}),
+        ("celeus.operations.access.keys", {"alembic", "fastapi", "jinja2", "uvicorn"}),
+    ],
+    ids=["a server", "a command on keys"],
+)
+def test_a_start_waits_for_no_import_that_it_does_not_need(module: str, unneeded: set[str]) -> None:
+    program = f"import sys, {module}; print(*sys.modules)"
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert module in ended.stdout.split()
+    assert not unneeded & set(ended.stdout.split())
+
+
 def test_the_version_is_that_of_the_package(run: Run) -> None:
     answer = run("--version")
     assert (answer.status, answer.out) == (0, version("celeus") + "\n")
@@ -182,7 +199,7 @@ def test_an_option_that_no_driver_knows_is_refused_without_the_password(
 ) -> None:
     url = "postgresql://127.0.0.1:1/x?password=hunter2&bogus=1"
     monkeypatch.setenv("CELEUS_DATABASE_URL", url)
-    assert_one_line(run("migrate"), 'invalid connection option "bogus"')
+    assert_one_line(run("migrate"), 'invalid URI query parameter: "bogus"')
 
 
 @pytest.mark.parametrize("command", ON_A_DATABASE, ids=lambda command: command[0])

@@ -22,6 +22,7 @@ from celeus.commands import gate as gating
 from tests.cli.calling import Answer
 from tests.factories import KnownPool, known_pool, labelled, opened
 from tests.keys import ADMIN, bearer, key_in
+from tests.pairs import A, B, pair
 from tests.servers import Service, free_port, running_services
 
 Run = Callable[..., Answer]
@@ -148,6 +149,71 @@ def test_a_threshold_nobody_asked_beforehand_is_read_off_the_interval(
     assert nothing.err == (
         f"celeus: {session} has no questions; ask one with --at-most or --at-least\n"
     )
+
+
+async def compared(service: Service, labels: int, **claim: object) -> str:
+    """A session on two systems of which B, the llama, is the better one, after some labels."""
+    async with AsyncClient(base_url=service.url, headers=bearer(), timeout=30) as client:
+        two = await pair(client, "label", 60)
+        assert sum(two.better) > 3
+        made = await client.post("/v1/sessions", json={"pool_id": two.id, **claim})
+        path = f"/v1/sessions/{made.json()['id']}"
+        for _ in range(labels):
+            draws = (await client.post(f"{path}/next", json={"worker": "ada"})).json()["draws"]
+            if not draws:
+                break
+            said = {"worker": "ada", "round": draws[0]["round"]}
+            said |= two.said(draws[0]["item"]["index"])
+            assert (await client.post(f"{path}/observe", json=said)).is_success
+        return str(made.json()["id"])
+
+
+def test_of_two_systems_one_may_replace_the_other(run: Run, service: Service) -> None:
+    margin = {"decide": {"margin": 0.05}}
+    session = asyncio.run(compared(service, 60, **margin))
+    where = ("--session", session, "--url", service.url)
+    for system, status, words in (
+        ("b", 0, f"{B} at least as good within 0.05: yes, b_at_least_as_good (round "),
+        (B, 0, f"{B} at least as good within 0.05: yes"),
+        (A, 2, f"{A} at least as good within 0.05: no, b_at_least_as_good (round "),
+    ):
+        answer = run("gate", *where, "--compare", system)
+        assert (answer.status, answer.err) == (status, ""), answer
+        assert words in answer.out
+        assert answer.out.startswith(f"{session}: pool risk of {A} less that of {B} in [0")
+    answer = run("gate", *where, "--compare", A, "--margin", 1, "--json")
+    found = json.loads(answer.out)
+    assert (answer.status, found["answer"]) == (2, "no"), "the interval says B, whatever is near"
+    assert found["systems"] == {"a": A, "b": B}
+    (one,) = found["answers"]
+    assert (one["system"], one["verdict"], one["round"]) == (A, "b_at_least_as_good", None)
+
+
+def test_equivalent_systems_may_replace_each_other(run: Run, service: Service) -> None:
+    session = asyncio.run(compared(service, 1))
+    where = ("--session", session, "--url", service.url)
+    for margin, status in ((1, 0), (0.05, 3), (0, 3)):
+        for system in "a", "b":
+            answer = run("gate", *where, "--compare", system, "--margin", margin)
+            assert answer.status == status, answer
+    assert "within 1: yes, equivalent" in run("gate", *where, "--compare", "a", "--margin", 1).out
+
+
+def test_a_comparison_nobody_can_make_is_status_one(run: Run, service: Service) -> None:
+    _, alone = asyncio.run(asked(service, YES, 0))
+    two = asyncio.run(compared(service, 0))
+    for session, more, words in (
+        (alone, ("--compare", "a"), "compares no two systems"),
+        (two, ("--compare", "gpt"), f"--compare must be {A} or {B}"),
+        (two, ("--compare", "a"), "asks for no verdict; name a --margin"),
+        (two, ("--margin", 0.1), "--margin needs --compare"),
+        (two, ("--compare", "a", "--at-most", 0.1), "give only one of"),
+        (two, ("--compare", "a", "--margin", "nan"), "a finite number"),
+        (two, ("--compare", "a", "--margin", -1), "--margin"),
+    ):
+        answer = run("gate", "--session", session, "--url", service.url, *more)
+        assert (answer.status, answer.out) == (1, ""), answer
+        assert words in answer.err
 
 
 def test_what_nobody_can_tell_is_one_line_and_status_one(

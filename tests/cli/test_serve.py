@@ -4,14 +4,16 @@ import os
 import re
 import signal
 import site
+import socket
 import stat
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -84,7 +86,7 @@ def serving(command: list[str], folder: Path) -> Iterator[Serving]:
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline and process.poll() is None:
             address = re.search(r"http://127\.0\.0\.1:\d+", log.read_text())
-            if address is not None and is_ready(address[0]):
+            if address is not None and listens(address[0]) and is_ready(address[0]):
                 yield Serving(address[0], log, process)
                 return
             time.sleep(0.1)
@@ -93,6 +95,14 @@ def serving(command: list[str], folder: Path) -> Iterator[Serving]:
         if process.poll() is None:
             process.terminate()
         process.wait(60)
+
+
+def listens(url: str) -> bool:
+    """Whether anybody is there to be asked: a client for it takes longer to make."""
+    place = urlsplit(url)
+    with suppress(OSError), socket.create_connection((place.hostname, place.port), 5):
+        return True
+    return False
 
 
 def is_ready(url: str) -> bool:

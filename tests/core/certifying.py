@@ -17,8 +17,10 @@ from celeus.core.ledger import Amendment, Change, Draw, Event, Observation, Unju
 from celeus.core.plans.plan import Claim, Plan, PoolFacts, make_plan
 from celeus.core.plans.policies import policy_named
 from celeus.core.pools.losses import LossScale
-from celeus.core.pools.pool import Pool
+from celeus.core.pools.pairs import assemble_pairs
+from celeus.core.pools.pool import CHAIN_START, Pool, chain
 from celeus.core.pools.surrogates import scores
+from celeus.core.pools.systems import Systems
 from celeus.core.randomness import commitment
 from celeus.core.sessions.rounds import PENDING
 from celeus.core.sessions.state import State, begin, enter, fold_ready, propose
@@ -43,20 +45,23 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class World:
-    """A pool and the losses nobody is shown."""
+    """A pool and the losses nobody is shown; of two systems also its rows."""
 
     pool: Pool
     losses: Floats
+    rows: tuple[dict[str, Any], ...] = ()
 
     @property
     def evidence(self) -> Evidence:
         """The pool as somebody downloads it."""
         pool = self.pool
-        return Evidence(pool.columns, pool.groups, pool.items_digest, pool.reasons)
+        return Evidence(pool.columns, pool.groups, pool.items_digest, pool.reasons, pool.systems)
 
     @property
     def lines(self) -> list[bytes]:
         """The items as somebody uploaded them."""
+        if self.rows:
+            return [json.dumps(row).encode() for row in self.rows]
         return _lines(self.pool.items)
 
 
@@ -109,6 +114,31 @@ def known_world(items: int = 200, *, bounded: bool = False) -> World:
     return World(replace(world.pool, columns=columns, reasons=reasons), world.losses)
 
 
+def paired_world(items: int = 200, seed: int = 4, texts: int = 3) -> World:
+    """Preferences between the texts of two systems, some of which are the same."""
+    chance = np.random.default_rng(seed)
+    systems = Systems.of(("one", "two"), ("preference", None, None), "whitespace")
+    chosen = chance.integers(0, texts, (items, 2))
+    rows = [
+        {
+            "id": f"item {at}",
+            "payload": {"n": at},
+            "a": {"answer": f"text {a}"},
+            "b": {"answer": f" text  {b}"},
+        }
+        for at, (a, b) in enumerate(chosen.tolist())
+    ]
+    batch = assemble_pairs(range(items), rows, systems, None).batch
+    reasons = tuple(dict.fromkeys(filter(None, batch.reasons)))
+    numbers = {reason: number for number, reason in enumerate(("", *reasons))}
+    known = np.array([numbers[one] for one in batch.reasons], dtype="<i4")
+    digest = chain(CHAIN_START, batch.records())
+    pool = Pool(
+        items, systems.scale, batch.columns | {"known": known}, (), digest, reasons, systems
+    )
+    return World(pool, np.sign(chosen[:, 0] - chosen[:, 1]).astype(np.float64), tuple(rows))
+
+
 def _pool(items: int, scale: LossScale, columns: Mapping[str, NDArray[Any]]) -> Pool:
     digest = bytes.fromhex(items_digest(_lines(items)))
     return Pool(items, scale, columns, (), digest)
@@ -145,7 +175,9 @@ class Case:
         self.state = fold_ready(self.plan, self.state)
         for _ in range(count):
             made.append(propose(self.plan, self.state))
-            self.enter(made[-1], worker="ada")
+            sides = self.state.sides
+            left = {} if sides is None else {"left": sides.left(made[-1].round)}
+            self.enter(made[-1], worker="ada", **left)
         return made
 
     def judge(self, rounds: Iterable[int] | None = None, *, hidden: Iterable[int] = ()) -> None:
@@ -158,6 +190,10 @@ class Case:
             loss = float(self.world.losses[self.state.rounds[round_ - 1].draw.item])
             if round_ in unknown:
                 self.enter(Unjudgeable(round_), unjudgeable="blurred", worker="ada")
+            elif self.state.sides is not None:
+                turned = loss if self.state.sides.left(round_) == "a" else -loss
+                preference = {-1.0: "left", 0.0: "tie", 1.0: "right"}[turned]
+                self.enter(Observation(round_, loss), preference=preference, worker="ada")
             elif self.labels:
                 # Every item is predicted to be of class 0.
                 self.enter(Observation(round_, loss), label=int(loss), worker="ada")
@@ -171,7 +207,10 @@ class Case:
 
     def amend(self, round_: int, loss: float | None) -> None:
         """Correct a judgement."""
-        self.enter(Amendment(round_, loss), author="bob", reason="a slip")
+        said = {}
+        if self.state.sides is not None and loss is not None:
+            said = {"preference": {-1.0: "a", 0.0: "tie", 1.0: "b"}[loss]}
+        self.enter(Amendment(round_, loss), author="bob", reason="a slip", **said)
 
     def change(
         self, precision: float | None, budget: int | None = None, state: str = "active"
@@ -222,6 +261,8 @@ def opened(
         pool.scale.upper,
         whole_losses=pool.scale.kind == "zero_one",
         known=pool.known,
+        difference=pool.scale.kind == "difference",
+        systems=None if pool.systems is None else (pool.systems.a, pool.systems.b),
     )
     chosen = policy_named(policy, **parameters)
     plan = make_plan(

@@ -149,7 +149,7 @@ async def test_a_private_database_that_is_killed_is_started_again(
 ) -> None:
     with data_folder() as parent:
         folder = parent / "data"
-        service = await asyncio.to_thread(started, folder, request)
+        service = await asyncio.to_thread(started, folder, request, workers=1)
         try:
             async with loaded([service.url], rounds=30 * (TRIES + 1)) as load:
                 work = asyncio.create_task(load.judged(pause=0.05))

@@ -14,7 +14,16 @@ from types import MappingProxyType
 from celeus.api.pools.items import archive_of
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.stopping import Question
-from tests.core.certifying import Case, World, bare_world, graded_world, opened, zero_one_world
+from tests.core.certifying import (
+    Case,
+    World,
+    bare_world,
+    graded_world,
+    known_world,
+    opened,
+    paired_world,
+    zero_one_world,
+)
 
 FOLDER = Path(__file__).parent / "certificates"
 KINDS = ("interim", "final")
@@ -68,6 +77,21 @@ def _asked(world: World) -> Case:
     return opened(world, claim=Claim(precision=0.1, questions=questions))
 
 
+def _compared(case: Case) -> Case:
+    """Preferences told by side, one of them corrected."""
+    case.go(6, hidden=[3])
+    case.draw(3)
+    case.judge([8, 9, 7])
+    case.amend(2, 0.0)
+    case.go(20)
+    return case
+
+
+def _paired(precision: float) -> Claim:
+    """Pairs as they were before losses of 0 and 1 had a start of their own."""
+    return Claim("population", precision=precision, population_bound="pairs")
+
+
 CERTIFICATES: Mapping[str, tuple[str, Callable[[World], Case]]] = MappingProxyType(
     {
         "sharp": ("zero_one", lambda world: _walked(opened(world))),
@@ -85,11 +109,15 @@ CERTIFICATES: Mapping[str, tuple[str, Callable[[World], Case]]] = MappingProxyTy
         "sharp-labels": ("zero_one", lambda world: _labelled(opened(world))),
         "pairs": (
             "zero_one",
+            lambda world: _walked(opened(world, claim=_paired(0.3))),
+        ),
+        "exact-pairs": (
+            "zero_one",
             lambda world: _walked(opened(world, claim=Claim("population", precision=0.3))),
         ),
         "pairs-exhausted": (
             "small",
-            lambda world: _exhausted(opened(world, claim=Claim("population", precision=0.5))),
+            lambda world: _exhausted(opened(world, claim=_paired(0.5))),
         ),
         "uniform": ("bare", lambda world: _walked(opened(world, "uniform"))),
         "celeus": (
@@ -104,7 +132,7 @@ CERTIFICATES: Mapping[str, tuple[str, Callable[[World], Case]]] = MappingProxyTy
         "sharp-asked-ahead": ("zero_one", lambda world: _ahead(_asked(world))),
         "pairs-ahead": (
             "zero_one",
-            lambda world: _ahead(opened(world, claim=Claim("population", precision=0.3))),
+            lambda world: _ahead(opened(world, claim=_paired(0.3))),
         ),
         "celeus-ahead": ("graded", lambda world: _ahead(opened(world, "celeus"))),
         "celeus-exact-ahead": (
@@ -112,6 +140,15 @@ CERTIFICATES: Mapping[str, tuple[str, Callable[[World], Case]]] = MappingProxyTy
             lambda world: _ahead(opened(world, "celeus", range="exact")),
         ),
         "evalue-ahead": ("bare", lambda world: _ahead(opened(world, "evalue"))),
+        "known-losses": ("known", lambda world: _walked(opened(world))),
+        "known-losses-audited": (
+            "known",
+            lambda world: _walked(opened(world, claim=Claim(precision=0.1, audit=True))),
+        ),
+        "two-systems": (
+            "pair",
+            lambda world: _compared(opened(world, claim=Claim(precision=0.2, decide=0.05))),
+        ),
         "nothing-drawn": ("zero_one", lambda world: opened(world)),  # noqa: PLW0108 -- alike
     }
 )
@@ -123,6 +160,8 @@ WORLDS: Mapping[str, Callable[[], World]] = MappingProxyType(
         "graded": lambda: graded_world(120),
         "bare": lambda: bare_world(100),
         "small": lambda: zero_one_world(40),
+        "known": lambda: known_world(120),
+        "pair": lambda: paired_world(120),
     }
 )
 

@@ -4,8 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from celeus.main import open_context
-from celeus.operations.runtime.context import Context
+from celeus.operations.runtime.context import Context, open_context
 from celeus.settings import Settings
 
 

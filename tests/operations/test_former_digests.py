@@ -25,13 +25,12 @@ from celeus.core.pools import pool, validation
 from celeus.core.pools import rows as items
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import CHAIN_START, chain
-from celeus.main import open_context
 from celeus.operations.certificates import issue
 from celeus.operations.certificates.audit import audit
 from celeus.operations.certificates.signing_keys import key_of_folder, read_key
 from celeus.operations.pools import pools
 from celeus.operations.pools.pools import NewPool
-from celeus.operations.runtime.context import Context
+from celeus.operations.runtime.context import Context, open_context
 from celeus.operations.sessions import rounds, sessions
 from celeus.operations.sessions.rounds import Judgement
 from celeus.operations.sessions.sessions import Opening

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg
 import pytest
 from alembic import command
+from alembic.script import ScriptDirectory
 from sqlalchemy import select
 
 from celeus.store import migrations
@@ -31,6 +32,13 @@ def _tables(url: str) -> set[str]:
 def test_upgrading_an_empty_database_makes_every_table(empty_url: str) -> None:
     migrations.upgrade(empty_url)
     assert _tables(empty_url) == {*metadata.tables, "alembic_version"}
+
+
+def test_the_revisions_are_alembics() -> None:
+    """They are read without it, as it takes long to import."""
+    scripts = ScriptDirectory.from_config(migrations.configuration())
+    assert migrations.head() == scripts.get_current_head()
+    assert migrations.revisions() == {one.revision for one in scripts.walk_revisions()}
 
 
 def test_upgrading_twice_changes_nothing(empty_url: str) -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 STATUS = {"yes": 0, "no": 2, "undecided": 3}
 """Exit status by answer; 1 is for errors."""
+SIDES = ("a", "b")
 POLL_SECONDS = 2.0
 REQUEST_SECONDS = 10.0
 
@@ -66,8 +67,9 @@ class Outcome:
         known = self.session
         answers = ", ".join(_line(one) for one in self.answers)
         settings = settings_line(fixed=known["fixed"], changes=known["changes"])
+        of = "" if known["systems"] is None else " of {a} less that of {b}".format(**named(known))
         return (
-            f"{known['id']}: {known['target']} risk in [{known['lower']}, {known['upper']}]"
+            f"{known['id']}: {known['target']} risk{of} in [{known['lower']}, {known['upper']}]"
             f" with probability {1.0 - known['alpha']:g} at every moment, after {known['round']}"
             f" rounds in the interval ({known['state']}, settings {settings}); {answers}"
         )
@@ -81,12 +83,25 @@ class Outcome:
             "answer": self.answer,
             "answers": self.answers,
             **{name: self.session[name] for name in (*names, *more)},
+            **({} if self.session["systems"] is None else {"systems": named(self.session)}),
         }
 
 
 def _line(one: dict[str, Any]) -> str:
     where = "" if one["round"] is None else f" (round {one['round']})"
+    if "verdict" in one:
+        verdict = "" if one["answer"] == "undecided" else f", {one['verdict']}"
+        within = f" within {one['margin']:g}" if one["margin"] else ""
+        return f"{one['system']} at least as good{within}: {one['answer']}{verdict}{where}"
     return f"{one['side'].replace('_', ' ')} {one['threshold']:g}: {one['answer']}{where}"
+
+
+def named(session: dict[str, Any]) -> dict[str, str]:
+    """The names of the two systems compared; a pool of plain differences calls them a and b."""
+    from celeus.commands.gate_client import plain
+
+    names = session["systems"] or {}
+    return {side: plain(str(names.get(side, side))) for side in SIDES}
 
 
 def settings_line(*, fixed: bool, changes: object) -> str:
@@ -119,16 +134,30 @@ def gate(  # noqa: PLR0913 -- one parameter an option
         float | None,
         typer.Option(help="Ask whether the risk is at least this, not what the session asks."),
     ] = None,
+    compare: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SYSTEM",
+            help="Ask whether this one of the two systems compared may replace the other: it is at"
+            " least as good, or equivalent within the margin.",
+        ),
+    ] = None,
+    margin: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0, help="With --compare: another margin than the session's, 0 for none."
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False,
 ) -> None:
     """Exit 0 when a session answers yes to its questions, 2 for no, 3 while undecided, 1 on errors.
 
-    --at-most and --at-least are valid although the session did not ask them when it was opened: its
-    interval holds the risk, so it is right about every threshold at once.
+    --at-most, --at-least and --margin are valid although the session did not ask for them when it
+    was opened: its interval holds the mean, so it is right about every threshold at once.
     """
     from celeus.commands.gate_client import Server, Unanswered
 
-    question = _question(at_most, at_least)
+    question = _question(at_most, at_least, compare, margin)
     if math.isnan(wait):
         # Neither above nor below any limit, so the option lets it pass
         raise InvalidValue("--wait must be a number of seconds", field="--wait", rule="a number")
@@ -152,23 +181,78 @@ def _key(file: Path | None) -> str | None:
         raise InvalidValue(f"{file} cannot be read: {why}", field="api_key_file") from error
 
 
-def _question(at_most: float | None, at_least: float | None) -> "Question | None":
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """May ``system`` replace the other one of two? A margin of None is the session's own."""
+
+    system: str
+    margin: float | None
+
+    def answered(self, session: dict[str, Any]) -> dict[str, Any]:
+        """Yes where it is at least as good or equivalent, no where the other is at least as good.
+
+        Raises InvalidValue where the session compares no such system.
+        """
+        names = named(session)
+        side = next((one for one in SIDES if self.system in (one, names[one])), None)
+        if session["systems"] is None and session["verdict"] is None:
+            message = f"{session['id']} compares no two systems"
+            raise InvalidValue(message, field="session")
+        if side is None:
+            rule = f"{names['a']} or {names['b']}"
+            message = f"--compare must be {rule}, the systems of {session['id']}"
+            raise InvalidValue(message, field="--compare", rule=rule, value=self.system)
+        verdict = self._verdict(session)
+        yes = verdict["answer"] in (f"{side}_at_least_as_good", "equivalent")
+        no = "undecided" if verdict["answer"] == "undecided" else "no"
+        return {
+            "system": names[side],
+            "margin": verdict["margin"],
+            "verdict": verdict["answer"],
+            "answer": "yes" if yes else no,
+            "round": verdict["round"],
+        }
+
+    def _verdict(self, session: dict[str, Any]) -> dict[str, Any]:
+        """The session's own verdict, or what its interval says of another margin."""
+        from celeus.core.interval import Interval
+        from celeus.core.plans.stopping import Verdict, rounding
+
+        own: dict[str, Any] | None = session["verdict"]
+        if own is not None and self.margin in (None, own["margin"]):
+            return own
+        if self.margin is None:
+            message = f"{session['id']} asks for no verdict; name a --margin, 0 for none"
+            raise InvalidValue(message, field="--margin")
+        interval = Interval(session["lower"], session["upper"])
+        widest = max(abs(interval.lower), abs(interval.upper), self.margin)
+        seen = Verdict(self.margin).after(0, interval, rounding(Interval(-widest, widest)))
+        return seen.to_dict() | {"round": None}
+
+
+def _question(
+    at_most: float | None, at_least: float | None, compare: str | None, margin: float | None
+) -> "Question | Replacement | None":
     from celeus.core.plans.stopping import Question
 
-    if at_most is not None and at_least is not None:
-        rule = "one of --at-most and --at-least"
+    if sum(one is not None for one in (at_most, at_least, compare)) > 1:
+        rule = "one of --at-most, --at-least and --compare"
         raise InvalidValue(f"give only {rule}", field="at_most", rule=rule)
-    for threshold in (at_most, at_least):
+    if margin is not None and compare is None:
+        raise InvalidValue("--margin needs --compare", field="--margin", rule="with --compare")
+    for threshold in (at_most, at_least, margin):
         if threshold is not None and not math.isfinite(threshold):
             raise InvalidValue(
                 "the threshold must be a finite number", field="threshold", value=threshold
             )
+    if compare is not None:
+        return Replacement(compare, margin)
     if at_most is not None:
         return Question("at_most", at_most)
     return None if at_least is None else Question("at_least", at_least)
 
 
-def _wait(server: "Server", question: "Question | None", wait: float) -> Outcome:
+def _wait(server: "Server", question: "Question | Replacement | None", wait: float) -> Outcome:
     """The session when it is decided or closed, else when the wait is over."""
     from celeus.commands.gate_client import Unanswered
 
@@ -192,15 +276,17 @@ def _wait(server: "Server", question: "Question | None", wait: float) -> Outcome
         time.sleep(min(pause, remaining))
 
 
-def _outcome(session: dict[str, Any], question: "Question | None") -> Outcome:
+def _outcome(session: dict[str, Any], question: "Question | Replacement | None") -> Outcome:
     from celeus.core.interval import Interval
     from celeus.core.plans.stopping import rounding
 
+    if isinstance(question, Replacement):
+        return Outcome(session, [question.answered(session)])
     if question is None:
         if not session["decisions"]:
+            how = "--at-most or --at-least" if session["verdict"] is None else "--compare"
             raise InvalidValue(
-                f"{session['id']} has no questions; ask one with --at-most or --at-least",
-                field="session",
+                f"{session['id']} has no questions; ask one with {how}", field="session"
             )
         return Outcome(session, session["decisions"])
     interval = Interval(session["lower"], session["upper"])

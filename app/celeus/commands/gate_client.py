@@ -22,9 +22,10 @@ MOST_WHOLE = 2**53
 TEXTS = ("id", "target", "state", "policy", "method_version")
 NUMBERS = ("alpha", "lower", "upper", "estimate")
 WHOLE_NUMBERS = ("round", "revision", "changes")
-DEFAULTS = {"decisions": [], "fixed": False, "changes": 0}
+DEFAULTS = {"decisions": [], "fixed": False, "changes": 0, "verdict": None, "systems": None}
 """What a session means that was last written to by an older service and says nothing of them."""
 ANSWERS = ("yes", "no", "undecided")
+VERDICTS = ("a_at_least_as_good", "b_at_least_as_good", "equivalent", "undecided")
 _SESSION = re.compile(r"ses_[0-9a-f]{32}")
 _KEY = re.compile(r"[!-~]+")
 
@@ -137,6 +138,8 @@ def _is_session(document: dict[str, Any]) -> bool:
         and isinstance(document["fixed"], bool)
         and isinstance(document["decisions"], list)
         and all(map(_is_decision, document["decisions"]))
+        and _is_verdict(document["verdict"])
+        and _are_systems(document["systems"])
     )
 
 
@@ -160,6 +163,22 @@ def _is_decision(one: object) -> bool:
         and _is_number(one.get("threshold"))
         and one.get("answer") in ANSWERS
         and (one.get("round") is None or _is_whole(one["round"]))
+    )
+
+
+def _is_verdict(one: object) -> bool:
+    return one is None or (
+        isinstance(one, dict)
+        and _is_number(one.get("margin"))
+        and one["margin"] >= 0
+        and one.get("answer") in VERDICTS
+        and (one.get("round") is None or _is_whole(one["round"]))
+    )
+
+
+def _are_systems(names: object) -> bool:
+    return names is None or (
+        isinstance(names, dict) and all(isinstance(names.get(side), str) for side in ("a", "b"))
     )
 
 

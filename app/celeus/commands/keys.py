@@ -166,20 +166,18 @@ def rotate(
 
 def _run(data_dir: Any, work: "Callable[[Context], Awaitable[T]]") -> T:  # noqa: ANN401 - an option
     """What ``work`` returns on the database that the settings name."""
+    from celeus.operations.runtime.context import open_context
     from celeus.store.schema import require_head
+
+    async def in_context(settings: "Settings") -> T:
+        async with open_context(settings) as context:
+            return await work(context)
 
     settings = settings_of(data_dir=data_dir)
     with joined_database(settings) as url:
         require_head(url)
         own = settings.model_copy(update={"database_url": url, "redis_url": None})
-        return asyncio.run(_in_context(own, work))
-
-
-async def _in_context(settings: "Settings", work: "Callable[[Context], Awaitable[T]]") -> T:
-    from celeus.main import open_context
-
-    async with open_context(settings) as context:
-        return await work(context)
+        return asyncio.run(in_context(own))
 
 
 def _tell(key: "MadeKey", *, quiet: bool) -> None:

@@ -1,6 +1,5 @@
 """`celeus serve`, and what goes with it: migrate and openapi."""
 
-import gc
 import json
 import os
 import shlex
@@ -17,7 +16,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from celeus.children import end_with_parent
-from celeus.commands.common import DataDir, address_of, database, published_address, settings_of
+from celeus.commands.common import (
+    DataDir,
+    address_of,
+    database,
+    published_address,
+    settings_of,
+    uncollected,
+)
 from celeus.errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -55,12 +61,13 @@ def serve(
     A private database's first key, and a link that signs a browser in, are printed to a terminal.
     Anything else that standard error leads to may be kept, so there --show-key has to ask for them.
     """
-    from uvicorn import Config
+    with uncollected():
+        from uvicorn import Config
 
-    from celeus.api.wire.connections import most_connections, server_options
-    from celeus.commands import processes
-    from celeus.commands.logs import log_config
-    from celeus.store.schema import require_head
+        from celeus.api.wire.connections import most_connections, server_options
+        from celeus.commands import processes
+        from celeus.commands.logs import log_config
+        from celeus.store.schema import require_head
 
     settings = settings_of(host=host, port=port, workers=workers, data_dir=data_dir)
     free = _free_port(settings.host, settings.port)
@@ -96,17 +103,15 @@ def serve(
 
 def application() -> "FastAPI":
     """The application for the settings of the environment: what a worker starts."""
-    from celeus.commands.processes import stop_on_hangup
-    from celeus.main import create_app
+    with uncollected():
+        from celeus.commands.processes import stop_on_hangup
+        from celeus.main import create_app
 
-    end_with_parent()
-    stop_on_hangup()
-    app = create_app(settings_of())
+        end_with_parent()
+        stop_on_hangup()
+        app = create_app(settings_of())
     # Long folds run in threads; Python's own 5 ms would hold up every step of a request.
     sys.setswitchinterval(SWITCH_SECONDS)
-    # What stays for ever is not searched for garbage again: that would take 0.1 s each time.
-    gc.collect()
-    gc.freeze()
     return app
 
 
@@ -153,7 +158,8 @@ def _tell_keys(settings: "Settings", url: str, address: str, *, show: bool) -> N
     """Print how to sign in; on a private database also a link and, once, the first key."""
     import asyncio
 
-    access = asyncio.run(_access(settings, url, show=show))
+    with uncollected():
+        access = asyncio.run(_access(settings, url, show=show))
     if access.invitation is not None:
         minutes = f"{LINK_LIFE.total_seconds() / 60:g}"
         typer.echo(
@@ -190,9 +196,9 @@ async def _access(settings: "Settings", url: str, *, show: bool) -> _Access:
 
     Where they are not shown they are not made either: nobody would know them.
     """
-    from celeus.main import open_context
     from celeus.operations.access.invitations import invite_operator
     from celeus.operations.access.keys import any_key, first_key
+    from celeus.operations.runtime.context import open_context
 
     alone = settings.model_copy(update={"database_url": url, "redis_url": None})
     async with open_context(alone) as context:

@@ -67,7 +67,7 @@ def simulate(  # noqa: PLR0913 -- one parameter an option
     lower: Annotated[float, typer.Option(help="Smallest possible loss.")] = 0.0,
     upper: Annotated[float, typer.Option(help="Largest possible loss.")] = 1.0,
     population_bound: Annotated[
-        str | None, typer.Option(help="pairs, hoeffding, kl or clopper_pearson")
+        str | None, typer.Option(help="pairs, exact_pairs, hoeffding, kl or clopper_pearson")
     ] = None,
     parameter: Annotated[
         list[str] | None,

@@ -185,9 +185,15 @@ def _claim(claim: dict[str, object]) -> str:
     ends = (
         f"{interval.get('lower')} to {interval.get('upper')}" if isinstance(interval, dict) else "?"
     )
+    systems = claim.get("systems")
+    compared = (
+        f"difference of loss, A ({systems.get('a')}) minus B ({systems.get('b')}),"
+        if isinstance(systems, dict)
+        else "risk"
+    )
     settings = settings_line(fixed=claim.get("fixed") is True, changes=claim.get("changes"))
     return (
-        f"claim: {claim.get('target')} risk {ends}, alpha {claim.get('alpha')},"
+        f"claim: {claim.get('target')} {compared} {ends}, alpha {claim.get('alpha')},"
         f" {claim.get('labels')} labels, settings {settings}"
     )
 

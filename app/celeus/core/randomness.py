@@ -7,7 +7,8 @@ numpy's distributions may change between versions and a certificate must verify 
 
 Streams in use (part of the method version): ``coin`` decides round ``t`` with word ``t - 1``,
 ``weight`` and ``uniform`` hold one word per item for the two draw orders. With strata the coin
-chooses the stratum and ``uniform`` orders the items within each.
+chooses the stratum and ``uniform`` orders the items within each. In a comparison of two systems
+``side`` says of round ``t`` with word ``t - 1`` which answer its judge sees on the left.
 """
 
 import hashlib

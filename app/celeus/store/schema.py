@@ -9,7 +9,6 @@ from contextlib import closing, contextmanager
 from typing import Any
 
 import psycopg
-from alembic.util import CommandError
 from psycopg import errors
 from sqlalchemy import exc
 
@@ -58,12 +57,20 @@ def revision(url: str) -> str | None:
 def require_head(url: str) -> None:
     """Refuse with `SchemaBehind` unless the database has this version's schema."""
     current = revision(url)
-    if current == head():
+    if _at_head(url, current):
         return
-    if current is not None and current not in revisions():
-        raise _unknown(url, current)
     state = "empty" if current is None else "at an older version"
     raise SchemaBehind(f"{_name_of(url)} is {state}; run `celeus migrate` first")
+
+
+def _at_head(url: str, current: str | None) -> bool:
+    """Whether a revision is this version's; refuses with `SchemaBehind` one that it never had."""
+    if current is not None and current not in revisions():
+        raise SchemaBehind(
+            f"{_name_of(url)} has schema {current!r}, which this version does not know: it belongs"
+            " to a newer version or to another program"
+        )
+    return current == head()
 
 
 def migrate(url: str) -> None:
@@ -72,8 +79,9 @@ def migrate(url: str) -> None:
     Blocking. Refuses with `DatabaseUnavailable` when the database cannot be used, and with
     `SchemaBehind` when its schema is not one that this version knows.
     """
-    with _refusals(url):
-        upgrade(url)
+    if not _at_head(url, revision(url)):
+        with _refusals(url):
+            upgrade(url)
 
 
 @contextmanager
@@ -88,10 +96,6 @@ def _refusals(url: str) -> Iterator[None]:
         raise _unusable(url, error.orig) from error
     except (psycopg.OperationalError, psycopg.ProgrammingError) as error:
         raise _unusable(url, error) from error
-    except CommandError as error:
-        if (missing := re.search(r"revision identified by '([^']*)'", str(error))) is None:
-            raise
-        raise _unknown(url, missing[1]) from error
 
 
 def patience(url: str) -> dict[str, Any]:
@@ -102,13 +106,6 @@ def patience(url: str) -> dict[str, Any]:
 
 def _name_of(url: str) -> str:
     return f"the database at {place_of(url)}"
-
-
-def _unknown(url: str, version: str) -> SchemaBehind:
-    return SchemaBehind(
-        f"{_name_of(url)} has schema {version!r}, which this version does not know: it belongs to a"
-        " newer version or to another program"
-    )
 
 
 def _unusable(url: str, error: Exception) -> DatabaseUnavailable:

@@ -148,6 +148,8 @@ pools = Table(
     Column("groups", JSONB, nullable=False, server_default=text("'[]'::jsonb")),
     # How many losses are known, by reason, and how many have bounds of their own.
     Column("stated", JSONB, nullable=False, server_default=text("'{}'::jsonb")),
+    # The two systems whose losses the differences are of.
+    Column("systems", JSONB(none_as_null=True)),
     # A hash chain over the items so far; `digest` is the sealed pool's.
     Column("items_digest", LargeBinary, nullable=False, server_default=text("''::bytea")),
     Column("digest", LargeBinary),

@@ -97,6 +97,22 @@ def mechanism(
 
 
 @study.command()
+def compare(  # noqa: PLR0913 -- one parameter an option
+    evaldata: EvalData,
+    out: Out = OUT,
+    seeds: Annotated[int, typer.Option(min=1, help="Sessions of every line.")] = 16,
+    trials: Annotated[int, typer.Option(min=1, help="Made-up pools of every line.")] = 200,
+    processes: Processes = None,
+    *,
+    quick: Quick = False,
+) -> None:
+    """What a comparison of two systems costs: labels to a width and to a decision, and misses."""
+    from celeus.study.tables import compare as tables
+
+    _write(tables.study(evaldata, seeds, trials, quick=quick), out, processes)
+
+
+@study.command()
 def cost(
     out: Out = OUT,
     runs: Annotated[int, typer.Option(min=1, help="Sessions of every row and size.")] = 3,
@@ -122,6 +138,7 @@ def every(
     for course in courses:
         course(evaldata, out, seeds, processes, quick=quick)
     mechanism(evaldata, out, processes=processes, quick=quick)
+    compare(evaldata, out, processes=processes, quick=quick)
     cost(out, quick=quick)
     # At the end, since they end with status 2 when a policy misses too often.
     coverage(out=out, processes=processes, quick=quick)

@@ -113,6 +113,75 @@ def test_facts_that_cannot_be_are_found_without_it(change: Document, where: str)
     assert where in difference.where
 
 
+@pytest.mark.parametrize("policy", ["sharp", "celeus"])
+def test_a_known_item_that_was_drawn_is_found(policy: str) -> None:
+    """Without its seed an interim certificate shows no order of draws: any item could be next."""
+    world = known_world()
+    body: Document = json.loads(judged(world, policy).certificate())
+    del body["signature"]
+    known = int(np.flatnonzero(world.pool.columns["known"])[0])
+    at = next(at for at, one in enumerate(body["ledger"]) if one["kind"] == "draw")
+    body["ledger"][at]["item"] = known
+    start = bytes.fromhex(body["chain"]["start"])
+    body["chain"]["head"] = chain_head(start, body["ledger"]).hex()
+    difference = verify(signed(body, KEY), world.evidence).difference
+    assert difference is not None
+    assert difference.where == f"ledger[{at}].item"
+    assert difference.found == "an item whose loss is not known"
+
+
+def restated(body: Document) -> bytes:
+    """Signed anew, with digests that fit plan and header."""
+    digest = header_digest(body["pool"])
+    body["pool_digest"] = body["plan"]["pool_digest"] = digest
+    plan = plan_from(body["plan"])
+    body["plan_digest"] = plan.digest
+    start = chain_start(SESSION, bytes.fromhex(plan.digest))
+    body["chain"] = {"start": start.hex(), "head": chain_head(start, body["ledger"]).hex()}
+    return signed(body, KEY)
+
+
+@pytest.mark.parametrize("missing", [("known",), ("loss_lower", "loss_upper")])
+def test_columns_of_what_is_known_come_together_and_with_the_plan(missing: tuple[str, ...]) -> None:
+    body: Document = json.loads(judged(known_world()).certificate())
+    del body["signature"]
+    columns = body["pool"]["columns"]
+    body["pool"]["columns"] = [one for one in columns if one["name"] not in missing]
+    difference = verify(restated(body)).difference
+    assert difference is not None
+    assert difference.where == "pool.columns"
+
+
+def test_a_plan_that_keeps_known_losses_to_itself_is_found() -> None:
+    body: Document = json.loads(judged(known_world()).certificate())
+    del body["signature"]
+    del body["plan"]["known"]
+    difference = verify(restated(body)).difference
+    assert difference is not None
+    assert (difference.where, difference.found) == ("pool.columns", "nothing known")
+
+
+def test_a_loss_outside_the_bounds_of_its_item_is_found() -> None:
+    world = known_world(bounded=True)
+    body: Document = json.loads(judged(world).certificate())
+    del body["signature"]
+    bounds = world.pool.bounds
+    assert bounds is not None
+    drawn = {one["round"]: one["item"] for one in body["ledger"] if one["kind"] == "draw"}
+    lowest = world.pool.scale.lower
+    at, least = next(
+        (at, float(bounds.lower[drawn[one["round"]]]))
+        for at, one in enumerate(body["ledger"])
+        if one["kind"] == "observation" and bounds.lower[drawn[one["round"]]] > lowest
+    )
+    body["ledger"][at]["loss"] = (lowest + least) / 2
+    start = bytes.fromhex(body["chain"]["start"])
+    body["chain"]["head"] = chain_head(start, body["ledger"]).hex()
+    difference = verify(signed(body, KEY), world.evidence).difference
+    assert difference is not None
+    assert difference.where == f"ledger[{at}].loss"
+
+
 def test_forged_known_items_are_found() -> None:
     """The pool that is downloaded holds what the certificate's digest names, or it is found out."""
     world = known_world()

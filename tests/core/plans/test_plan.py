@@ -94,6 +94,7 @@ OTHER: dict[str, Any] = {
     "audit": True,
     "difference": True,
     "decide": 0.01,
+    "systems": ("one", "two"),
 }
 OTHER_POLICY: dict[str, Any] = {
     "name": "other",

@@ -206,7 +206,7 @@ def eventful(walk: Walk, data: st.DataObject) -> Iterator[State]:
         move = data.draw(st.integers(0, 9))
         if move == 0:
             precision = data.draw(st.sampled_from([None, 0.6, 0.2, 0.07]))
-            if walk.plan.bound.kind != "pairs" or precision is not None:
+            if not walk.plan.bound.paired or precision is not None:
                 walk.enter(Change(precision, walk.plan.items))
         left = walk.plan.items - walk.state.drawn
         if move == 1 and left >= 3:

@@ -24,7 +24,6 @@ from celeus.errors import (
     ScopeMissing,
     Unauthenticated,
 )
-from celeus.main import open_context
 from celeus.operations.access.authentication import admit
 from celeus.operations.access.keys import (
     MadeKey,
@@ -38,7 +37,7 @@ from celeus.operations.access.keys import (
 )
 from celeus.operations.pools import pools
 from celeus.operations.runtime.callers import Caller, CallerCache
-from celeus.operations.runtime.context import Context
+from celeus.operations.runtime.context import Context, open_context
 from celeus.operations.sessions import rounds, sessions, stream
 from celeus.settings import Settings
 from celeus.store.tables import DEFAULT_PROJECT

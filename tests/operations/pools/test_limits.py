@@ -10,11 +10,10 @@ import pytest
 from celeus.core.plans.plan import Claim
 from celeus.core.pools.losses import LossScale
 from celeus.errors import BadRows, DatabaseUnavailable, PoolTooLarge
-from celeus.main import open_context
 from celeus.operations.pools import imports, pools
 from celeus.operations.pools.imports import ImportOptions, Rows
 from celeus.operations.pools.pools import NewPool
-from celeus.operations.runtime.context import Context
+from celeus.operations.runtime.context import Context, open_context
 from celeus.operations.sessions import rounds, sessions
 from celeus.operations.sessions.sessions import Opening
 from celeus.settings import Settings

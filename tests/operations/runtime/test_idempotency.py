@@ -13,13 +13,12 @@ from sqlalchemy import text
 from celeus.core.plans.plan import Claim
 from celeus.core.pools.losses import LossScale
 from celeus.errors import BadRows, Busy, IdempotencyKeyReused
-from celeus.main import open_context
 from celeus.operations.pools import pools
 from celeus.operations.pools.imports import ImportOptions, ImportResult, Rows
 from celeus.operations.pools.pools import NewPool
 from celeus.operations.pools.record import PoolRecord
 from celeus.operations.runtime import idempotency
-from celeus.operations.runtime.context import Context
+from celeus.operations.runtime.context import Context, open_context
 from celeus.operations.runtime.idempotency import Once, Replay
 from celeus.operations.sessions import sessions
 from celeus.operations.sessions.sessions import Opening

@@ -19,10 +19,9 @@ from celeus.core.sessions.fold import Fold, RoundOutcome, fold_round
 from celeus.core.sessions.points import Points
 from celeus.core.sessions.rounds import Rounds
 from celeus.core.sessions.state import State
-from celeus.main import open_context
 from celeus.operations.pools import pools
 from celeus.operations.pools.pools import NewPool
-from celeus.operations.runtime.context import Context
+from celeus.operations.runtime.context import Context, open_context
 from celeus.operations.sessions import amendments, journal, ledger, rounds, sessions
 from celeus.operations.sessions.amendments import Correction, amend
 from celeus.operations.sessions.rounds import Judgement

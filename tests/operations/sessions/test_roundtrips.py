@@ -17,10 +17,9 @@ from celeus.core.ledger import Observation
 from celeus.core.plans.plan import Claim
 from celeus.core.pools.losses import LossScale
 from celeus.errors import Busy, DatabaseUnavailable
-from celeus.main import open_context
 from celeus.operations.pools import pools
 from celeus.operations.pools.pools import NewPool
-from celeus.operations.runtime.context import Context
+from celeus.operations.runtime.context import Context, open_context
 from celeus.operations.sessions import rounds, sessions
 from celeus.operations.sessions.append import write
 from celeus.operations.sessions.journal import locked

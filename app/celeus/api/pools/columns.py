@@ -8,6 +8,8 @@ import re
 from dataclasses import dataclass
 from typing import Any, Self
 
+from celeus.core.pools.pairs import OWN
+from celeus.core.pools.systems import SIDES
 from celeus.core.pools.validation import FIELDS
 from celeus.errors import InvalidValue
 
@@ -17,6 +19,9 @@ _NUMBER = re.compile("0|[1-9][0-9]{0,5}")
 FLAT = ("known_loss", "known_label", "known_reason")
 """Columns that together are the field `known`."""
 LISTS = ("surrogates", "target_probs", "surrogate_probs")
+PAIRED = {f"{name}_{side}": (side, name) for side in SIDES for name in sorted(OWN)}
+"""Columns that together are the fields `a` and `b` of a comparison."""
+PAYLOADS = ("payload", *(f"payload_{side}" for side in SIDES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +31,7 @@ class Layout:
     width: int
     plain: dict[str, int]
     lists: dict[str, list[int]]
-    payload: dict[str, int]
+    payloads: dict[str, dict[str, int]]
 
     @classmethod
     def of(cls, header: list[str]) -> Self:
@@ -35,24 +40,24 @@ class Layout:
             raise _refused(f"at most {MOST_COLUMNS} columns", len(header))
         plain: dict[str, int] = {}
         spread: dict[str, dict[int, int]] = {}
-        payload: dict[str, int] = {}
+        payloads: dict[str, dict[str, int]] = {}
         seen: set[str] = set()
         for position, name in enumerate(header):
             stem, dot, rest = name.partition(".")
             if name in seen:
                 raise _refused("every column once", name)
             seen.add(name)
-            if name in FIELDS or name in FLAT:
+            if name in FIELDS or name in FLAT or name in PAIRED or name in SIDES:
                 plain[name] = position
-            elif dot and stem == "payload" and rest:
-                payload[rest] = position
+            elif dot and stem in PAYLOADS and rest:
+                payloads.setdefault(stem, {})[rest] = position
             elif dot and stem in LISTS and _NUMBER.fullmatch(rest):
                 spread.setdefault(stem, {})[int(rest)] = position
             else:
                 raise _refused(_known(), name)
         lists = {stem: _in_order(stem, places) for stem, places in spread.items()}
-        _check_once(plain, lists, payload)
-        return cls(len(header), plain, lists, payload)
+        _check_once(plain, lists, payloads)
+        return cls(len(header), plain, lists, payloads)
 
     def row(self, cells: list[Any]) -> dict[str, Any]:
         """The row in a line of cells; a cell that is None is left out."""
@@ -68,12 +73,15 @@ class Layout:
             values = [cells[position] for position in positions]
             if any(value is not None for value in values):
                 row[name] = values
-        if self.payload:
-            row["payload"] = {
+        for stem, places in self.payloads.items():
+            row[stem] = {
                 name: cells[position]
-                for name, position in self.payload.items()
+                for name, position in places.items()
                 if cells[position] is not None
             }
+        for name in PAIRED.keys() & row.keys():
+            side, member = PAIRED[name]
+            row.setdefault(side, {})[member] = row.pop(name)
         return row
 
 
@@ -101,20 +109,25 @@ def _in_order(stem: str, places: dict[int, int]) -> list[int]:
 
 
 def _check_once(
-    plain: dict[str, int], lists: dict[str, list[int]], payload: dict[str, int]
+    plain: dict[str, int], lists: dict[str, list[int]], payloads: dict[str, dict[str, int]]
 ) -> None:
     if "id" not in plain:
         raise _refused("a column `id`", list(plain))
     if "known" in plain and any(name in plain for name in FLAT):
         raise _refused("either `known` or its parts", "known")
-    for name in (*lists, *(("payload",) if payload else ())):
+    for side in SIDES:
+        parts = {name for name in PAIRED if PAIRED[name][0] == side}
+        if side in plain and not parts.isdisjoint((*plain, *payloads)):
+            raise _refused(f"either `{side}` or its parts", side)
+    for name in (*lists, *payloads):
         if name in plain:
             raise _refused(f"either `{name}` or its parts", name)
 
 
 def _known() -> str:
     spread = ", ".join(f"{name}.0" for name in LISTS)
-    return f"one of {', '.join(sorted(FIELDS | {*FLAT}))}, {spread}, payload.<name>"
+    known = ", ".join(sorted(FIELDS | {*FLAT, *PAIRED}))
+    return f"one of {known}, {spread}, payload.<name>"
 
 
 def _refused(rule: str, value: object) -> InvalidValue:

@@ -9,6 +9,14 @@ from pydantic import BaseModel, Field
 
 from celeus import errors
 from celeus.api.access.parameters import NAME, Manages
+from celeus.api.pools.losses import (
+    NORMALISATION,
+    KindIn,
+    LossIn,
+    SystemName,
+    SystemsIn,
+    scale_of,
+)
 from celeus.api.pools.parquet import Limits
 from celeus.api.pools.pools import PoolOut
 from celeus.api.pools.rows import Rows, read_rows
@@ -16,7 +24,7 @@ from celeus.api.pools.schema import UPLOAD_BODY
 from celeus.api.wire.idempotency import StreamedAttempt
 from celeus.api.wire.problems import ProblemError, responses
 from celeus.api.wire.uploads import format_of, spooled
-from celeus.core.pools.losses import LossKind, LossScale
+from celeus.core.pools.systems import Normalisation
 from celeus.core.pools.validation import Malformed
 from celeus.operations.pools import pools
 from celeus.operations.pools.imports import ImportOptions, ImportResult, fault_members
@@ -75,16 +83,32 @@ class PoolFileQuery(BaseModel):
     """What the file is to become."""
 
     name: str = Field(min_length=1, max_length=200, pattern=NAME)
-    kind: LossKind = Field(description="Kind of loss.")
+    kind: KindIn = Field(description="Kind of loss, of one system where two are compared.")
     lower: float | None = Field(None, allow_inf_nan=False, description="For bounded losses.")
     upper: float | None = Field(
         None,
         allow_inf_nan=False,
-        description="For cross_entropy, which is clipped there, and bounded losses.",
+        description="For cross_entropy, which is clipped there, and bounded losses; of a preference"
+        " the number of grades.",
     )
+    system_a: SystemName | None = Field(None, description="Name of the first of two systems.")
+    system_b: SystemName | None = Field(None, description="Name of the second.")
+    normalisation: Normalisation = Field("exact", description=NORMALISATION)
     on_error: Literal["fail", "skip"] = Field("fail", description="`skip` keeps the good rows.")
     preview: int = Field(0, ge=0, le=50, description="Rows to be shown.")
     dry_run: bool = Field(False, description="Keep nothing, and tell bad rows without refusing.")
+
+    @property
+    def systems(self) -> SystemsIn | None:
+        """The two systems; refused where only one has a name."""
+        if self.system_a is None and self.system_b is None:
+            return None
+        if self.system_a is None or self.system_b is None:
+            missing = "system_a" if self.system_a is None else "system_b"
+            raise errors.InvalidValue(
+                "A comparison is of two systems.", field=missing, rule="the name of a system"
+            )
+        return SystemsIn(a=self.system_a, b=self.system_b, normalisation=self.normalisation)
 
 
 @router.post(
@@ -115,8 +139,9 @@ async def create_pool_from_file(
     A dry run reads and checks the same, tells bad rows by line, and answers 200.
     """
     dry_run = params.dry_run
-    scale = LossScale.of(params.kind, params.lower, params.upper)
-    wanted = NewPool(params.name, scale, sealed=True)
+    loss = LossIn(kind=params.kind, lower=params.lower, upper=params.upper)
+    scale, systems = scale_of(loss, params.systems)
+    wanted = NewPool(params.name, scale, sealed=True, systems=systems)
     form = format_of(request)
     options = ImportOptions(skip_bad_rows=dry_run or params.on_error == "skip", dry_run=dry_run)
     limits = Limits(bytes=context.settings.upload_limit_bytes, rows=context.settings.max_items)

@@ -23,6 +23,7 @@ from celeus.api.wire.ids import pool_wire
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import ProblemError, responses
 from celeus.api.wire.uploads import format_of, spooled
+from celeus.core.canonical import canonical_json
 from celeus.core.pools.pool import Pool
 from celeus.operations.pools import pools
 from celeus.operations.pools.imports import ImportOptions, ImportResult, fault_members
@@ -32,12 +33,21 @@ PART_BYTES = 1 << 18
 router = APIRouter(prefix="/v1/pools", tags=["pools"], route_class=JsonRoute)
 
 
+class SideOut(BaseModel):
+    """What one of two systems answered, as a judge sees it."""
+
+    answer: str | None
+    payload: dict[str, Any] | str | None
+
+
 class ItemOut(BaseModel):
     """An item as a judge sees it."""
 
     index: int = Field(description="Place in upload order, from 0.")
     id: str
     payload: dict[str, Any] | str | None
+    a: SideOut | None = Field(None, description="What system a answered, if two are compared.")
+    b: SideOut | None = Field(None, description="What system b answered.")
 
 
 class ItemPage(BaseModel):
@@ -132,7 +142,8 @@ async def list_items(
 ) -> Response:
     """In upload order, with their payloads; a page ends early behind 4 MiB of them."""
     page, following = await pools.list_items(context, pool_id, limit, after)
-    body = {"data": [item_members(item) for item in page], "next": following}
+    data = [item_members(item) | dict(item.sides or {}) for item in page]
+    body = {"data": data, "next": following}
     return Response(orjson.dumps(body), media_type="application/json")
 
 
@@ -151,7 +162,7 @@ def item_members(item: pools.Item) -> dict[str, Any]:
     | {200: {"content": {"application/octet-stream": {}}, "description": "A NumPy archive."}},
 )
 async def get_columns(context: Reads, pool_id: PoolId) -> StreamingResponse:
-    """What a verifier needs: every column, `groups`, and the digests as text."""
+    """What a verifier needs: every column, `groups`, `systems` and the digests as text."""
     record, pool = await pools.columns(context, pool_id)
     file = await to_thread.run_sync(archive_of, pool)
     name = f"{pool_wire(record.pool_id)}.npz"
@@ -165,6 +176,8 @@ def archive_of(pool: Pool) -> IO[bytes]:
     """The columns as an NPZ archive on disk, at its beginning."""
     file = tempfile.TemporaryFile()  # noqa: SIM115 - closed when it is sent
     stated = {"reasons": np.array(pool.reasons, dtype=np.str_)} if pool.reasons else {}
+    if pool.systems is not None:
+        stated["systems"] = np.array(canonical_json(pool.systems.to_dict()).decode())
     np.savez(
         file,
         allow_pickle=False,

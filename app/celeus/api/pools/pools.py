@@ -16,13 +16,13 @@ from celeus.api.access.parameters import (
     Reads,
     cursor_of,
 )
-from celeus.api.pools.schema import ITEM_EXAMPLE, ITEM_SCHEMA
+from celeus.api.pools.losses import STRICT, LossIn, LossOut, SystemsIn, SystemsOut, scale_of
+from celeus.api.pools.schema import ITEM_EXAMPLE, ITEM_SCHEMA, PAIR_EXAMPLE
 from celeus.api.sessions.schema import Time
 from celeus.api.wire.idempotency import AttemptOf
 from celeus.api.wire.ids import pool_wire
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
-from celeus.core.pools.losses import LossKind, LossScale
 from celeus.operations.pools import pools
 from celeus.operations.pools.imports import Rows
 from celeus.operations.pools.pools import NewPool
@@ -31,29 +31,11 @@ from celeus.operations.sessions.ledger import moment
 
 router = APIRouter(prefix="/v1/pools", tags=["pools"], route_class=JsonRoute)
 
-_STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False, frozen=True)
-
-
-class LossIn(BaseModel):
-    """Scale of the loss, fixed before any label is seen."""
-
-    model_config = _STRICT
-
-    kind: LossKind
-    lower: float | None = Field(
-        None, description="Left out for zero_one, cross_entropy and difference."
-    )
-    upper: float | None = Field(
-        None,
-        description="Needed for cross_entropy, which is clipped there, and for bounded; 1 for a"
-        " difference if left out.",
-    )
-
 
 class PoolIn(BaseModel):
     """A new pool; many items are better sent to its `items` afterwards."""
 
-    model_config = _STRICT | ConfigDict(
+    model_config = STRICT | ConfigDict(
         json_schema_extra={
             "examples": [
                 {"name": "exam", "loss": {"kind": "zero_one"}},
@@ -63,25 +45,26 @@ class PoolIn(BaseModel):
                     "items": [ITEM_EXAMPLE],
                     "sealed": True,
                 },
+                {
+                    "name": "two models",
+                    "systems": {"a": "qwen-72b", "b": "llama-70b", "normalisation": "whitespace"},
+                    "loss": {"kind": "preference"},
+                    "items": [PAIR_EXAMPLE],
+                },
             ]
         }
     )
 
     name: str = Field(min_length=1, max_length=200, pattern=NAME)
     loss: LossIn
+    systems: SystemsIn | None = Field(
+        None, description="Compare two systems: every item carries what `a` and `b` answered."
+    )
     # Of a list of junk one element is told, not all.
     items: list[Annotated[dict[str, Any], WithJsonSchema(ITEM_SCHEMA)]] | None = Field(
         None, fail_fast=True
     )
     sealed: bool = Field(False, description="Seal the pool at once.")
-
-
-class LossOut(BaseModel):
-    """Scale of the loss."""
-
-    kind: LossKind
-    lower: float
-    upper: float
 
 
 class KnownOut(BaseModel):
@@ -105,6 +88,7 @@ class PoolOut(BaseModel):
     id: str = Field(examples=["pool_019aa3c4d5e67f8091a2b3c4d5e6f708"])
     name: str
     loss: LossOut
+    systems: SystemsOut | None = Field(description="The two systems compared, if there are two.")
     sealed: bool
     items: int = Field(description="Number of items.")
     classes: int | None = Field(description="Number of classes, where items have probabilities.")
@@ -126,6 +110,7 @@ class PoolOut(BaseModel):
             loss=LossOut(
                 kind=record.scale.kind, lower=record.scale.lower, upper=record.scale.upper
             ),
+            systems=SystemsOut.of(record.systems),
             sealed=record.sealed,
             items=record.items,
             classes=record.classes,
@@ -162,11 +147,11 @@ class PoolPage(BaseModel):
 )
 async def create_pool(context: Manages, body: PoolIn, attempt: AttemptOf) -> Response:
     """Nothing is kept when one of the items is bad."""
-    scale = LossScale.of(body.loss.kind, body.loss.lower, body.loss.upper)
+    scale, systems = scale_of(body.loss, body.systems)
     rows: Rows | None = None
     if body.items is not None:
         rows = list(range(1, len(body.items) + 1)), list(body.items)
-    wanted = NewPool(body.name, scale, rows, sealed=body.sealed)
+    wanted = NewPool(body.name, scale, rows, sealed=body.sealed, systems=systems)
     return await attempt.answer(
         201,
         lambda record: PoolOut.of(record).model_dump_json().encode(),

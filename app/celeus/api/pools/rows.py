@@ -17,6 +17,7 @@ from celeus.api.pools.columns import Layout, cell_number, cell_whole
 from celeus.api.pools.parquet import Limits, parquet_rows
 from celeus.api.wire.json_body import named_once
 from celeus.api.wire.uploads import Format
+from celeus.core.pools.systems import SIDES
 from celeus.core.pools.validation import DEPTH_RULE, Malformed
 from celeus.errors import InvalidValue
 
@@ -217,6 +218,7 @@ _READERS: dict[str, Callable[[Any], object]] = {
     **dict.fromkeys(("surrogates", "target_probs", "surrogate_probs"), _cell_numbers),
     "prediction": cell_whole,
 }
+_SIDE_READERS = {"surrogate": cell_number, "prediction": cell_whole}
 
 
 def _csv_row(layout: Layout, cells: list[str]) -> object:
@@ -228,14 +230,18 @@ def _csv_row(layout: Layout, cells: list[str]) -> object:
         row[name] = _READERS[name](row[name])
     if isinstance(row.get("known"), dict):
         row["known"] |= _known_cells(row["known"])
-    payload = row.get("payload")
-    if isinstance(payload, str) and payload.startswith("{"):
-        try:
-            row["payload"] = _loads(payload.encode())
-        except InvalidValue as error:
-            return _faulty(error)
-        except orjson.JSONDecodeError:
-            pass
+    sides = [row[side] for side in SIDES if isinstance(row.get(side), dict)]
+    for side in sides:
+        side |= {name: _SIDE_READERS[name](side[name]) for name in _SIDE_READERS.keys() & side}
+    for place in (row, *sides):
+        payload = place.get("payload")
+        if isinstance(payload, str) and payload.startswith("{"):
+            try:
+                place["payload"] = _loads(payload.encode())
+            except InvalidValue as error:
+                return _faulty(error)
+            except orjson.JSONDecodeError:
+                pass
     return row
 
 

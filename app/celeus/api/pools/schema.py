@@ -17,12 +17,51 @@ ITEM_EXAMPLE: dict[str, Any] = {
     "surrogate_probs": [0.6, 0.1, 0.3],
 }
 
+PAIR_EXAMPLE: dict[str, Any] = {
+    "id": "question-17",
+    "payload": {"question": "What is the capital of Australia?"},
+    "a": {"answer": "Canberra.", "surrogate": 0.1},
+    "b": {"answer": "Sydney.", "surrogate": 0.7},
+}
+
 _SCORE = "on the scale of the loss"
 _PROBABILITIES = {
     "type": ["array", "null"],
     "items": {"type": "number", "minimum": 0, "maximum": 1},
     "minItems": 2,
 }
+
+
+def _system(name: str) -> dict[str, Any]:
+    """What an item carries of one of two systems."""
+    return {
+        "type": ["object", "null"],
+        "description": f"What system {name} answered, in every item of a pool of two `systems` and"
+        " in no other. Both carry the same: a `prediction`, an `answer`, or neither, and a"
+        " `surrogate` of their loss or none. `payload` may be left out anywhere.",
+        "additionalProperties": False,
+        "properties": {
+            "prediction": {
+                "type": ["integer", "null"],
+                "minimum": 0,
+                "description": "Its class, for zero_one losses: a label gives the losses of both.",
+            },
+            "answer": {
+                "type": ["string", "null"],
+                "description": "Its answer as text, which the judge is shown. Equal answers have"
+                " no difference: their items are known, and are never drawn.",
+            },
+            "payload": {
+                "type": ["object", "string", "null"],
+                "description": "What else the judge is shown of this system's answer.",
+            },
+            "surrogate": {
+                "type": ["number", "null"],
+                "description": "A guess of the loss of this system, on its scale.",
+            },
+        },
+    }
+
 
 ITEM_SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -72,6 +111,8 @@ ITEM_SCHEMA: dict[str, Any] = {
             "description": "The target's class, for zero_one losses from labels.",
         },
         "group": {"type": ["string", "null"], "minLength": 1, "maxLength": MAX_TEXT},
+        "a": _system("a"),
+        "b": _system("b"),
         "known": {
             "type": ["object", "null"],
             "description": "The loss of this item, or the true label it follows from, where it is"
@@ -94,7 +135,7 @@ ITEM_SCHEMA: dict[str, Any] = {
             "description": f"The loss of this item is known to be at most this, {_SCORE}.",
         },
     },
-    "examples": [ITEM_EXAMPLE],
+    "examples": [ITEM_EXAMPLE, PAIR_EXAMPLE],
 }
 
 
@@ -105,7 +146,8 @@ UPLOAD_BODY: dict[str, Any] = {
             "Items, one on every line or row. CSV and Parquet spread lists over columns "
             "(`target_probs.0`, `target_probs.1`, …) and may spread a payload "
             "(`payload.question`). What is known of a loss goes into `known_loss` or `known_label`"
-            " and `known_reason`."
+            " and `known_reason`, what two systems answered into `answer_a` or `prediction_a`,"
+            " `payload_a`, `surrogate_a`, and the same for b."
         ),
         "content": {
             "application/x-ndjson": {

@@ -15,6 +15,8 @@ from celeus.api.sessions.schema import (
     SessionState,
     Time,
 )
+from celeus.core.pools.systems import MOST_GRADES, PLACES, SIDES, TIE
+from celeus.errors import InvalidValue
 from celeus.operations.sessions.rounds import Judgement
 
 MOST_OBSERVATIONS = 1000
@@ -24,11 +26,18 @@ DRAW: JsonDict = {
     "item": {"index": 88, "id": "digit-0148", "payload": {"text": "Which digit is this?"}},
     "expires_at": "2026-11-21T09:35:00.000000+00:00",
 }
+PAIR_DRAW: JsonDict = {
+    "round": 62,
+    "item": {"index": 17, "id": "question-17", "payload": {"question": "Capital of Australia?"}},
+    "left": {"answer": "Sydney.", "payload": None},
+    "right": {"answer": "Canberra.", "payload": None},
+    "expires_at": "2026-11-21T09:35:00.000000+00:00",
+}
 
 EXACTLY_ONE: JsonDict = {
     "oneOf": [
         {"required": [name], "properties": {name: {"not": {"type": "null"}}}}
-        for name in ("loss", "label", "unjudgeable")
+        for name in ("loss", "label", "losses", "preference", "unjudgeable")
     ]
 }
 """What a judgement says; a member that is null says nothing."""
@@ -59,11 +68,60 @@ class NextRequest(BaseModel):
     count: Count = Field(1, description="How many draws to hold at most.")
 
 
+def _both(names: tuple[str, str], others: tuple[str, str]) -> JsonDict:
+    """Both of the names and none of the others."""
+    given: JsonDict = {name: {"type": "number"} for name in names}
+    left_out: JsonDict = {name: {"type": "null"} for name in others}
+    return {"required": [*names], "properties": given | left_out}
+
+
+class Losses(BaseModel):
+    """The losses of two systems: those of `left` and `right` as the judge saw them, or of a and b.
+
+    A key without scope `read` is not told which is which, and speaks of left and right.
+    """
+
+    model_config = ConfigDict(
+        **STRICT,
+        json_schema_extra={
+            "oneOf": [_both(PLACES, SIDES), _both(SIDES, PLACES)],
+            "examples": [{"left": 0, "right": 1}],
+        },
+    )
+
+    left: float | None = None
+    right: float | None = None
+    a: float | None = None
+    b: float | None = None
+
+    @model_validator(mode="after")
+    def _of_both(self) -> Self:
+        if set(self.given) not in ({"left", "right"}, {"a", "b"}):
+            message = "give `left` and `right`, or `a` and `b`"
+            raise ValueError(message)
+        return self
+
+    @property
+    def given(self) -> dict[str, float]:
+        """The two losses by name."""
+        return self.model_dump(exclude_none=True)
+
+
 class _Judged(BaseModel):
     model_config = ConfigDict(**STRICT, json_schema_extra=EXACTLY_ONE)
 
     round: RoundNumber
     loss: float | None = None
+    losses: Losses | None = Field(None, description="Of two systems the loss of each.")
+    preference: Literal["left", "tie", "right", "a", "b"] | None = Field(
+        None,
+        description="Which of two answers is better, where the pool's loss is a preference: `left`"
+        " and `right` as `next` shows them, or `a` and `b`, which a key without scope `read` is not"
+        " told.",
+    )
+    grade: Annotated[int, Field(ge=1, le=MOST_GRADES), AS_WHOLE] | None = Field(
+        None, description="By how many grades it is better, up to the pool's `upper`; default: 1."
+    )
     label: Label | None = Field(None, description="True class; the loss is computed from it.")
     unjudgeable: str | None = Field(
         None, min_length=1, max_length=2000, pattern=NO_NUL, description="Why no judge can tell."
@@ -71,13 +129,30 @@ class _Judged(BaseModel):
 
     @model_validator(mode="after")
     def _exactly_one(self) -> Self:
-        if sum(given is not None for given in (self.loss, self.label, self.unjudgeable)) != 1:
-            message = "give exactly one of loss, label and unjudgeable"
+        said = (self.loss, self.label, self.losses, self.preference, self.unjudgeable)
+        if sum(given is not None for given in said) != 1:
+            message = "give exactly one of loss, label, losses, preference and unjudgeable"
             raise ValueError(message)
         return self
 
     def judgement(self) -> Judgement:
-        return Judgement(self.round, self.loss, self.label, self.unjudgeable)
+        if self.grade is not None and self.preference in {None, TIE}:
+            raise InvalidValue(
+                "A grade says by how much one of two answers is better.",
+                field="grade",
+                rule="left out, but with a preference for one of the two",
+                value=self.grade,
+            )
+        losses = None if self.losses is None else self.losses.given
+        return Judgement(
+            self.round,
+            self.loss,
+            self.label,
+            self.unjudgeable,
+            losses,
+            self.preference,
+            self.grade,
+        )
 
 
 class OneObservation(_Judged):
@@ -86,7 +161,12 @@ class OneObservation(_Judged):
     model_config = ConfigDict(
         **STRICT,
         json_schema_extra=EXACTLY_ONE
-        | {"examples": [{"round": 412, "loss": 1, "worker": "judge-1", "next": 1}]},
+        | {
+            "examples": [
+                {"round": 412, "loss": 1, "worker": "judge-1", "next": 1},
+                {"round": 62, "preference": "right", "worker": "judge-1", "next": 1},
+            ]
+        },
     )
 
     worker: Worker
@@ -160,6 +240,17 @@ class DrawnItem(BaseModel):
     payload: Any = None
 
 
+class DrawnAnswer(BaseModel):
+    """An answer to be judged, and nothing that tells whose it is."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"answer": "Canberra.", "payload": None}]}
+    )
+
+    answer: str | None
+    payload: Any = None
+
+
 class HeldDraw(BaseModel):
     """A draw leased to the worker until ``expires_at``."""
 
@@ -167,6 +258,10 @@ class HeldDraw(BaseModel):
         description="What the judgement names; without scope `read` a number in no order."
     )
     item: DrawnItem
+    left: DrawnAnswer | None = Field(
+        None, description="Of two systems the answer on the left: whose it is, is drawn by round."
+    )
+    right: DrawnAnswer | None = Field(None, description="The answer on the right.")
     expires_at: Time
 
 
@@ -174,7 +269,12 @@ class NextAnswer(BaseModel):
     """Draws to judge, or the state that says why there are none."""
 
     model_config = ConfigDict(
-        json_schema_extra={"examples": [{"state": "active", "draws": [DRAW], "retry_after": None}]}
+        json_schema_extra={
+            "examples": [
+                {"state": "active", "draws": [one], "retry_after": None}
+                for one in (DRAW, PAIR_DRAW)
+            ]
+        }
     )
 
     state: SessionState | Literal["all_leased"]

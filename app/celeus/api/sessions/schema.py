@@ -141,9 +141,9 @@ class ClaimIn(BaseModel):
     alpha: float = Field(0.05, description="The interval covers with probability 1 - alpha.")
     precision: float | None = Field(None, description="Interval width at which to stop.")
     budget: Whole | None = Field(None, description="Most draws; default: the whole pool.")
-    population_bound: Literal["pairs", "hoeffding", "kl", "clopper_pearson", "margin"] | None = (
-        Field(None, description="How the interval reaches from the pool to its population.")
-    )
+    population_bound: (
+        Literal["pairs", "exact_pairs", "hoeffding", "kl", "clopper_pearson", "margin"] | None
+    ) = Field(None, description="How the interval reaches from the pool to its population.")
     alpha2: float | None = Field(None, description="Share of alpha for the population bound.")
     margin: float | None = Field(None, description="Half-width for a dependent pool.")
     margin_assumption: str = Field("", max_length=2000, pattern=NO_NUL)
@@ -215,6 +215,25 @@ class Scale(BaseModel):
     upper: float
 
 
+class ComparedSystems(BaseModel):
+    """The names of the two systems whose difference is measured, loss of a less loss of b."""
+
+    a: str
+    b: str
+
+
+class PreferredSides(BaseModel):
+    """How often which side had the smaller loss, over all judged rounds; no claim rests on it.
+
+    Which answer stands on the left is drawn for every round: where one side wins far more often, it
+    is the judges that lean to it.
+    """
+
+    left: int
+    tie: int
+    right: int
+
+
 class Rounds(BaseModel):
     """Counts of rounds: drawn = judged + pending, and judged = in_interval + waiting."""
 
@@ -270,6 +289,12 @@ class Session(BaseModel):
     decisions: list[Decision] = Field([], description="In the order of the questions asked.")
     verdict: Verdict | None = Field(
         None, description="On the two systems of a difference; null where none is asked for."
+    )
+    systems: ComparedSystems | None = Field(
+        None, description="The two systems compared; null where the pool names none."
+    )
+    sides: PreferredSides | None = Field(
+        None, description="How often the answer on the left won; null without two systems."
     )
     rounds: Rounds
     forecast: Forecast | None

@@ -1,6 +1,6 @@
 """What a judge of a session may know: the route that the labelling page asks first."""
 
-from typing import Self
+from typing import Any, Literal, Self
 
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
@@ -31,6 +31,15 @@ class Labeller(BaseModel):
     labels: int
 
 
+class TaskComparison(BaseModel):
+    """How two answers are judged: by what, and on which scale the loss of one of them is."""
+
+    judged_by: Literal["label", "losses", "preference"]
+    scale: tuple[float, float] = Field(
+        description="The best and the worst loss of an answer; of a preference the grades, from 0."
+    )
+
+
 class TaskAnswer(BaseModel):
     """What is judged and how. Nothing in it tells where the session stands but its state."""
 
@@ -55,6 +64,9 @@ class TaskAnswer(BaseModel):
     loss: TaskLoss
     takes_labels: bool = Field(description="A judgement may be a `label`, the true class.")
     classes: int | None = Field(description="How many classes there are, where that is known.")
+    comparison: TaskComparison | None = Field(
+        None, description="Of two systems: every draw has a `left` and a `right` answer."
+    )
     lease_seconds: int
     labeller: Labeller
 
@@ -71,10 +83,22 @@ class TaskAnswer(BaseModel):
                 },
                 "takes_labels": task.takes_labels,
                 "classes": task.classes,
+                "comparison": _comparison(task),
                 "lease_seconds": task.lease_seconds,
                 "labeller": {"name": task.labeller, "labels": task.labels},
             }
         )
+
+
+def _comparison(task: Task) -> dict[str, Any] | None:
+    systems = task.systems
+    if systems is None:
+        return None
+    judged_by = "preference" if systems.kind == "preference" else "losses"
+    return {
+        "judged_by": "label" if task.takes_labels else judged_by,
+        "scale": (systems.lower, systems.upper),
+    }
 
 
 @router.get(

@@ -211,6 +211,8 @@ def claim_of(plan: Plan, state: State, *, amended: bool) -> dict[str, Any]:
             plan, amended=amended, changed=state.changes > 0, skipped=skipped
         ),
     }
+    if plan.systems is not None:
+        claim["systems"] = plan.named
     if plan.questions:
         claim["decisions"] = [one.to_dict() for one in state.decisions]
     if state.verdict is not None:

@@ -18,10 +18,12 @@ from celeus.core.certificates.parsing import EXCERPT, Mismatch, Object, equal, s
 from celeus.core.certificates.transcript import Transcript
 from celeus.core.ledger import Amendment, Draw, Observation
 from celeus.core.plans.plan import Plan
+from celeus.core.pools.comparison import loss_said
 from celeus.core.pools.losses import LossScale
+from celeus.core.pools.pairs import composed
 from celeus.core.pools.pool import CHAIN_START, Pool, chain
 from celeus.core.pools.surrogates import Scores, scores
-from celeus.core.pools.validation import STATED
+from celeus.core.pools.systems import SAME_ANSWER, SIDES, Systems
 from celeus.core.sessions.state import State, begin, enter, fold_ready, propose
 from celeus.errors import Refusal
 
@@ -38,11 +40,26 @@ class Evidence:
     groups: tuple[str, ...]
     items_digest: bytes
     reasons: tuple[str, ...] = ()
+    systems: Systems | None = None
 
 
-def items_digest(lines: Iterable[bytes]) -> str:
-    """The digest in hexadecimal of items given as lines of JSON with ``id`` and ``payload``."""
-    return chain(CHAIN_START, (_item(line, at) for at, line in enumerate(lines, 1))).hex()
+def items_digest(
+    lines: Iterable[bytes], systems: Systems | None = None, same: list[bool] | None = None
+) -> str:
+    """The digest in hexadecimal of items given as lines of JSON with ``id`` and ``payload``.
+
+    Of two systems also ``a`` and ``b``: to ``same`` is added whether their texts are one answer.
+    """
+
+    def record(at: int, line: bytes) -> bytes:
+        item, encoded = _item(line, at, systems)
+        if systems is not None and same is not None:
+            one, other = ((item.get(side) or {}).get("answer") for side in SIDES)
+            texts = isinstance(one, str), isinstance(other, str)
+            same.append(all(texts) and systems.same(str(one), str(other)))
+        return encoded
+
+    return chain(CHAIN_START, (record(at, line) for at, line in enumerate(lines, 1))).hex()
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -54,30 +71,55 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return members
 
 
-def _item(line: bytes, at: int) -> bytes:
+def _item(line: bytes, at: int, systems: Systems | None) -> tuple[Object, bytes]:
+    """An item, and the record of it that the digest is taken over."""
     try:
         item = json.loads(line, object_pairs_hook=_once)
-        return canonical_json([item["id"], item.get("payload")])
+        payload = item.get("payload") if systems is None else composed(item)
+        return item, canonical_json([item["id"], payload])
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         excerpt = line[:EXCERPT].decode(errors="replace")
-        raise Mismatch(f"items, line {at}", excerpt, "an object with id and payload") from error
+        rule = "an object with id and payload" + (", a and b" if systems is not None else "")
+        raise Mismatch(f"items, line {at}", excerpt, rule) from error
 
 
 def pool_of(evidence: Evidence, header: Object, scale: LossScale) -> Pool:
     """The pool, when its header is the one in the certificate."""
     items = int(header["items"])
-    stated = STATED & evidence.columns.keys()
-    if stated not in (frozenset(), STATED):
-        raise Mismatch("pool.columns", ", ".join(sorted(stated)), "both bounds, and what is known")
     for name, column in evidence.columns.items():
         if len(column) != items:
             raise Mismatch("pool.items", items, f"a column {name} of {len(column)} items")
         if column.dtype.kind == "f" and not np.isfinite(column).all():
             raise Mismatch("pool.columns", name, "finite numbers")
     digest, reasons = evidence.items_digest, evidence.reasons
-    pool = Pool(items, scale, evidence.columns, evidence.groups, digest, reasons)
+    columns = evidence.columns
+    pool = Pool(items, scale, columns, evidence.groups, digest, reasons, evidence.systems)
     same("pool", header, pool.header())
     return pool
+
+
+def check_same(pool: Pool, texts: list[bool] | None) -> None:
+    """Known for the same answer are the items that have it, by their classes, or their ``texts``.
+
+    ``texts`` are None where the items are not at hand.
+    """
+    columns = pool.columns
+    numbers = [at for at, one in enumerate(pool.reasons, 1) if one.startswith(SAME_ANSWER)]
+    expected = columns.get("same", np.zeros(pool.items)) == 1
+    if pool.systems is None:
+        return
+    _check_flags("known", np.isin(columns.get("known", np.zeros(pool.items)), numbers), expected)
+    if pool.paired_classes:
+        _check_flags("same", expected, columns["prediction_a"] == columns["prediction_b"])
+    elif texts is not None:
+        _check_flags("same", expected, np.array(texts))
+
+
+def _check_flags(name: str, claimed: NDArray[np.bool_], found: NDArray[np.bool_]) -> None:
+    apart = np.flatnonzero(claimed != found)
+    if apart.size:
+        rule = "known where both gave the same answer, and nowhere else"
+        raise Mismatch(f"pool.columns.{name}", f"item {int(apart[0])}", rule)
 
 
 def check_known(plan: Plan, pool: Pool) -> None:
@@ -128,25 +170,29 @@ def replay_transcript(
 
 
 def check_labels(pool: Pool, transcript: Transcript) -> None:
-    """Where a judge gave the true class, the loss is the one that follows from it."""
-    for at, label in transcript.labels.items():
+    """Where a judge did not give the loss itself, it is the one that follows from what was said."""
+    for at, said in transcript.words.items():
         event = transcript.events[at]
         where = f"ledger[{at}].loss"
         round_, loss = getattr(event, "round", 0), getattr(event, "loss", None)
+        left = transcript.left[round_ - 1] if transcript.left else None
         try:
-            expected = pool.loss_of_label(transcript.draws[round_ - 1].item, label)
+            expected = loss_said(pool, transcript.draws[round_ - 1].item, said, left)
         except Refusal as refusal:
-            raise Mismatch(f"ledger[{at}].detail.label", label, refusal.rule) from refusal
+            field = str(refusal.field).replace("losses.", "loss_")
+            raise Mismatch(f"ledger[{at}].detail.{field}", refusal.value, refusal.rule) from refusal
         if loss is None or abs(loss - expected) > SLACK * max(1.0, abs(expected)):
             raise Mismatch(where, loss, expected)
 
 
 def check_bounds(plan: Plan, pool: Pool, transcript: Transcript) -> None:
-    """No judgement shows that the bounds stated of its item are wrong."""
+    """No known item was drawn, and no judgement shows that the bounds of its item are wrong."""
     bounds = pool.bounds
     if bounds is None or plan.believed is None:
         return
     for at, event in enumerate(transcript.events):
+        if isinstance(event, Draw) and bounds.known[event.item]:
+            raise Mismatch(f"ledger[{at}].item", event.item, "an item whose loss is not known")
         if isinstance(event, Observation | Amendment) and event.loss is not None:
             try:
                 bounds.check(transcript.draws[event.round - 1].item, event.loss)

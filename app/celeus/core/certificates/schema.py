@@ -35,6 +35,7 @@ from celeus.core.plans.stopping import Question, Side
 from celeus.core.pools.bounds import KnownLosses
 from celeus.core.pools.losses import KINDS, LossScale
 from celeus.core.pools.surrogates import Strategy
+from celeus.core.pools.systems import Systems
 from celeus.errors import Refusal
 
 Floats = NDArray[np.float64]
@@ -60,7 +61,7 @@ ROUNDING = 1e-13
 
 def header_of(value: object) -> tuple[Object, LossScale]:
     """The header of a pool as ``Pool.header`` makes it, and its scale of losses."""
-    header = members(value, "pool", HEADER, ("reasons",))
+    header = members(value, "pool", HEADER, ("reasons", "systems"))
     whole(header["items"], "pool.items", 1)
     loss = members(header["loss"], "pool.loss", ("kind", "lower", "upper"))
     kind = text(loss["kind"], "pool.loss.kind")
@@ -83,7 +84,29 @@ def header_of(value: object) -> tuple[Object, LossScale]:
         text(column["dtype"], f"{where}.dtype")
         text(column["sha256"], f"{where}.sha256", DIGEST)
     text(header["items_digest"], "pool.items_digest", DIGEST)
+    systems = systems_of(header)
+    if systems is not None:
+        found = systems.scale
+        same("pool.loss", loss, {"kind": found.kind, "lower": found.lower, "upper": found.upper})
     return header, scale
+
+
+def systems_of(header: Object) -> Systems | None:
+    """The systems in the header of a pool; None where it names none."""
+    if "systems" not in header:
+        return None
+    names = ("a", "b", "loss", "normalisation")
+    systems = members(header["systems"], "pool.systems", names)
+    loss = members(systems["loss"], "pool.systems.loss", ("kind", "lower", "upper"))
+    for end in ("lower", "upper"):
+        number(loss[end], f"pool.systems.loss.{end}")
+    for where, one in (("", systems), ("loss.", loss)):
+        for name in one.keys() & {"a", "b", "normalisation", "kind"}:
+            text(one[name], f"pool.systems.{where}{name}")
+    try:
+        return Systems.from_dict(systems)
+    except Refusal as refusal:
+        raise Mismatch(f"pool.{refusal.field}", refusal.value, refusal.rule) from refusal
 
 
 def header_digest(header: Mapping[str, Any]) -> str:
@@ -99,6 +122,7 @@ def plan_of(value: object, header: Object, scale: LossScale) -> Plan:
         known = "one of " + ", ".join(sorted(METHOD_VERSIONS))
         raise Mismatch("plan.method_version", version, known)
     items = whole(header["items"], "pool.items", 1)
+    systems = systems_of(header)
     facts = PoolFacts(
         digest=text(values.get("pool_digest"), "plan.pool_digest", DIGEST),
         items=items,
@@ -107,6 +131,7 @@ def plan_of(value: object, header: Object, scale: LossScale) -> Plan:
         whole_losses=scale.kind == "zero_one",
         known=_known_of(values.get("known"), items, scale),
         difference=scale.kind == "difference",
+        systems=None if systems is None else (systems.a, systems.b),
     )
     commitment = text(values.get("commitment"), "plan.commitment", DIGEST)
     try:
@@ -205,7 +230,9 @@ def _claim_of(values: Object) -> Claim:
         precision=None if precision is None else number(precision, "plan.precision"),
         budget=whole(values.get("budget"), "plan.budget"),
         population_bound=None if kind == "none" else kind,
-        alpha2=None if kind in {"none", "pairs"} else number(bound["alpha2"], "plan.bound.alpha2"),
+        alpha2=None
+        if kind in {"none", "pairs", "exact_pairs"}
+        else number(bound["alpha2"], "plan.bound.alpha2"),
         margin=number(bound["half_width"], "plan.bound.half_width") if margin else None,
         margin_assumption=text(bound["assumption"], "plan.bound.assumption") if margin else "",
         questions=_questions_of(values.get("questions")),

@@ -28,8 +28,10 @@ from celeus.core.certificates.parsing import (
 from celeus.core.ledger import Amendment, Change, Draw, Event, Observation, Unjudgeable
 from celeus.core.plans.plan import Plan, check_budget, check_precision
 from celeus.core.plans.stopping import StoppingRule
+from celeus.core.pools.comparison import WORDS
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.strata import MOST_STRATA
+from celeus.core.pools.systems import SIDES, Side
 from celeus.errors import Refusal
 
 STATES = ("active", "paused", "closed")
@@ -53,13 +55,17 @@ OPTIONAL: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(slots=True)
 class Transcript:
-    """A ledger read and found in order; ``labels`` are the classes judges gave, by record."""
+    """A ledger read and found in order; ``words`` are what judges said, by record, but for losses.
+
+    ``left`` is the system on the left of every round, where two named ones are compared.
+    """
 
     plan: Plan
     scale: LossScale
     records: list[Record] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
-    labels: dict[int, int] = field(default_factory=dict)
+    words: dict[int, Mapping[str, Any]] = field(default_factory=dict)
+    left: list[Side] = field(default_factory=list)
     draws: list[Draw] = field(default_factory=list)
     state: str = "active"
     amendments: int = 0
@@ -95,12 +101,28 @@ class Transcript:
         if self.closed:
             raise Mismatch(where, kind, "no event after the session was closed")
         detail = _detail(record.get("detail"), f"{where}.detail")
-        if "label" in detail:
-            self.labels[len(self.records)] = whole(detail["label"], f"{where}.detail.label")
         event = self._readers()[kind](record, where)
         _check_words(detail, event, f"{where}.detail")
+        self._read_words(detail, event, f"{where}.detail")
         self.events.append(event)
         self.records.append(record)
+
+    def _read_words(self, detail: Mapping[str, Any], event: Event, where: str) -> None:
+        """What a judge said, and of a draw which system's answer stood on the left."""
+        said = {name: detail[name] for name in WORDS if name in detail}
+        if "label" in said:
+            said["label"] = whole(said["label"], f"{where}.label")
+        if said:
+            self.words[len(self.records)] = said
+        if self.plan.systems is None:
+            return
+        if isinstance(event, Draw):
+            side = next((one for one in SIDES if one == detail.get("left")), None)
+            if side is None:
+                raise Mismatch(f"{where}.left", detail.get("left"), "one of " + ", ".join(SIDES))
+            self.left.append(side)
+        elif not said and isinstance(event, Observation | Amendment) and event.loss is not None:
+            raise Mismatch(where, None, "what the judge said of the two answers")
 
     def _readers(self) -> dict[str, Callable[[Object, str], Event]]:
         return {
@@ -234,7 +256,8 @@ def _check_words(detail: Mapping[str, Any], event: Event, where: str) -> None:
     has_loss = isinstance(event, Observation | Amendment) and event.loss is not None
     has_none = isinstance(event, Unjudgeable | Amendment) and not has_loss
     # The loss stands in the record itself.
-    for name, right in (("loss", False), ("label", has_loss), ("unjudgeable", has_none)):
+    words = tuple((name, has_loss) for name in WORDS)
+    for name, right in (("loss", False), *words, ("unjudgeable", has_none)):
         if name in detail and not right:
             raise Mismatch(f"{where}.{name}", detail[name], "no member of this name")
     if isinstance(event, Amendment):

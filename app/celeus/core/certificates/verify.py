@@ -27,6 +27,7 @@ from celeus.core.certificates.replay import (
     check_bounds,
     check_known,
     check_labels,
+    check_same,
     items_digest,
     pool_of,
     replay_transcript,
@@ -40,6 +41,7 @@ from celeus.core.certificates.schema import (
     header_of,
     plan_of,
     recorded_of,
+    systems_of,
 )
 from celeus.core.certificates.stamps import (
     NotAStamp,
@@ -52,7 +54,9 @@ from celeus.core.certificates.transcript import Transcript
 from celeus.core.plans.plan import Plan
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import Pool
+from celeus.core.pools.validation import STATED
 from celeus.core.randomness import commitment
+from celeus.core.sessions.sides import Sides
 from celeus.core.sessions.state import Coins, State, replay
 
 LARGEST_CLAIM = 1 << 16
@@ -105,6 +109,7 @@ class _Inspection:
     _roots: Sequence[Certificate]
     _document: Object = field(default_factory=dict)
     _place: str = "form"
+    _same: list[bool] = field(default_factory=list)
     report: Report = field(init=False)
 
     def __post_init__(self) -> None:
@@ -139,6 +144,7 @@ class _Inspection:
         with self._checking("pool_header"):
             equal("pool_digest", document["pool_digest"], header_digest(header))
             equal("plan.pool_digest", plan.pool_digest, document["pool_digest"])
+            self._check_stated(plan, header)
         self._check_items(header)
         with self._checking("ledger"):
             transcript = self._ledger(Transcript(plan, scale))
@@ -147,6 +153,7 @@ class _Inspection:
         if self._roots or "timestamp" in document:
             self._timestamp(bytes.fromhex(document["chain"]["start"]))
         seed = self._seed(plan)
+        self._sides(seed, transcript)
         state = self._state(transcript, seed, self._pool(header, scale, transcript))
         skipped = state.rounds.skipped_ahead
         if skipped is not None and not plan.bets_fixed_at_draw:
@@ -158,12 +165,21 @@ class _Inspection:
             equal("signature", self.report.signature.valid, found=True)
         self._issuer()
 
+    @staticmethod
+    def _check_stated(plan: Plan, header: Object) -> None:
+        """What is known of losses has three columns, where the plan says that something is."""
+        columns = STATED & {one["name"] for one in header["columns"]}
+        if columns != (frozenset() if plan.known is None else STATED):
+            rule = "nothing known" if plan.known is None else ", ".join(sorted(STATED))
+            raise Mismatch("pool.columns", ", ".join(sorted(columns)), rule)
+
     def _check_items(self, header: Object) -> None:
         if self._items is None:
             self.report.unchecked["items"] = NO_ITEMS
             return
         with self._checking("items"):
-            equal("pool.items_digest", header["items_digest"], items_digest(self._items))
+            digest = items_digest(self._items, systems_of(header), self._same)
+            equal("pool.items_digest", header["items_digest"], digest)
 
     def _describe(self) -> None:
         """What the report says whether it holds or not."""
@@ -253,6 +269,18 @@ class _Inspection:
             equal("commitment", plan.commitment, commitment(seed))
         return seed
 
+    def _sides(self, seed: bytes | None, transcript: Transcript) -> None:
+        """Which answer stood on the left was drawn from the seed."""
+        if transcript.plan.systems is None:
+            return
+        if seed is None:
+            self.report.unchecked["sides"] = NO_SEED
+            return
+        with self._checking("sides"):
+            sides = Sides(seed)
+            for round_, left in enumerate(transcript.left, 1):
+                equal(f"the left of round {round_}", left, sides.left(round_))
+
     def _pool(self, header: Object, scale: LossScale, transcript: Transcript) -> Pool | None:
         if self._evidence is None:
             self.report.unchecked |= {"pool_columns": NO_POOL, "labels": NO_POOL}
@@ -260,6 +288,7 @@ class _Inspection:
         with self._checking("pool_columns"):
             pool = pool_of(self._evidence, header, scale)
             check_known(transcript.plan, pool)
+            check_same(pool, None if self._items is None else self._same)
         with self._checking("labels"):
             check_labels(pool, transcript)
             check_bounds(transcript.plan, pool, transcript)

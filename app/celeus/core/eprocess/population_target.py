@@ -49,7 +49,7 @@ class PairSequence:
         self._half = plan.precision / plan.scale.width / 2.0
         self._steps = round(plan.scale.width / plan.cell)
         self._loose = Lattice(self._steps, plan.bound.alpha2, self._half, LOOSE)
-        pairs = PairPlan(plan.items, plan.alpha1, self._steps)
+        pairs = PairPlan(plan.items, plan.alpha1, self._steps, plan.bound.exact)
         self._sides = [PairSide(pairs, self._half) for _ in range(2)]
         self._started = False
         self._pool = RunningIntersection(plan.scale)

@@ -234,14 +234,14 @@ class Floor:
 def floor_of(plan: Plan, risk: float) -> Floor:
     """What no number of labels gets below: nothing, unless the population is meant."""
     bound, scale = plan.bound, plan.scale
-    if bound.kind != "pairs":
+    if not bound.paired:
         assumed_width = bound.widen(Interval(risk, risk), plan.items, scale).width
         return Floor(assumed_width, bound.at_centre(plan.items, scale))
     unit = (risk - scale.lower) / scale.width
     # The side towards the middle is the one that stays wide.
     nearer = min(unit, 1.0 - unit)
     widths = (
-        narrowest(plan.items, plan.alpha1, FINEST_PRECISION, at) * scale.width
+        narrowest(plan.items, plan.alpha1, FINEST_PRECISION, at, exact=bound.exact) * scale.width
         for at in (nearer, MIDDLE)
     )
     return Floor(*widths)

@@ -11,6 +11,7 @@ fails with probability at most alpha2; both hold at once with probability 1 - al
     margin           a half-width given by the user for a dependent pool, with its assumption
     pairs            no widening: the bets speak of the population themselves (``plans.pairs``);
                      alpha2 is the level of the loose interval for the pool risk they rest on
+    exact_pairs      the same with the larger start of 0-1 losses (``plans.binomial_start``)
 """
 
 import math
@@ -21,7 +22,7 @@ from scipy.special import betaincinv
 
 from celeus.core.interval import Interval
 
-BoundKind = Literal["none", "hoeffding", "kl", "clopper_pearson", "margin", "pairs"]
+BoundKind = Literal["none", "hoeffding", "kl", "clopper_pearson", "margin", "pairs", "exact_pairs"]
 
 BISECTIONS = 60
 WHOLE = 1e-9
@@ -40,11 +41,21 @@ class PopulationBound:
     half_width: float = 0.0
     assumption: str = ""
 
+    @property
+    def paired(self) -> bool:
+        """Bets speak of the population themselves; ``alpha2`` is that of their loose interval."""
+        return self.kind in {"pairs", "exact_pairs"}
+
+    @property
+    def exact(self) -> bool:
+        """Pairs start with all that losses of 0 and 1 allow."""
+        return self.kind == "exact_pairs"
+
     def widen(self, pool: Interval, items: int, scale: Interval) -> Interval:
         """Interval for the target from one for the pool risk, cut to the scale."""
         if self.kind == "none":
             return pool
-        if self.kind == "pairs":
+        if self.paired:
             return scale
         if self.kind == "margin":
             half = self.half_width

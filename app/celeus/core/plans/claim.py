@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from celeus.core.interval import Interval
-from celeus.core.plans.bounds import PopulationBound
+from celeus.core.plans.bounds import BoundKind, PopulationBound
 from celeus.core.plans.policies import Policy
 from celeus.core.plans.stopping import Question
 from celeus.core.pools.bounds import KnownLosses
@@ -49,7 +49,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class PoolFacts:
-    """What a plan states about its pool."""
+    """What a plan states about its pool; ``systems`` are the names of the two it compares."""
 
     digest: str
     items: int
@@ -58,6 +58,7 @@ class PoolFacts:
     whole_losses: bool
     known: KnownLosses | None = None
     difference: bool = False
+    systems: tuple[str, str] | None = None
 
 
 def check_known(claim: Claim, pool: PoolFacts, policy: Policy) -> None:
@@ -88,8 +89,8 @@ def bound_of(claim: Claim, pool: PoolFacts, policy: Policy) -> PopulationBound:
             require(field, "absent for target pool", value, holds=value is None)
         return PopulationBound("none")
     kind = claim.population_bound or _default_bound(claim, pool, policy)
-    if kind == "pairs":
-        return _pairs(claim, policy)
+    if kind in {"pairs", "exact_pairs"}:
+        return _pairs(claim, pool, policy, exact=kind == "exact_pairs")
     share = ALPHA2_SHARE_BY_GOAL if policy.has_goal else ALPHA2_SHARE
     alpha2 = claim.alpha * share if claim.alpha2 is None else claim.alpha2
     if kind == "margin":
@@ -109,7 +110,7 @@ def bound_of(claim: Claim, pool: PoolFacts, policy: Policy) -> PopulationBound:
         return PopulationBound("hoeffding", alpha2)
     if kind == "kl":
         return PopulationBound("kl", alpha2)
-    kinds = "hoeffding, kl, clopper_pearson, margin or pairs"
+    kinds = "hoeffding, kl, clopper_pearson, margin, pairs or exact_pairs"
     require("population_bound", kinds, kind, holds=kind == "clopper_pearson")
     rule = "kl or hoeffding unless the loss is zero_one"
     require("population_bound", rule, kind, holds=pool.whole_losses)
@@ -122,19 +123,22 @@ def _default_bound(claim: Claim, pool: PoolFacts, policy: Policy) -> str:
     if not policy.has_goal:
         return "hoeffding"
     if claim.precision is not None and claim.alpha2 is None:
-        return "pairs"
+        return "exact_pairs" if pool.whole_losses else "pairs"
     return "clopper_pearson" if pool.whole_losses else "kl"
 
 
-def _pairs(claim: Claim, policy: Policy) -> PopulationBound:
+def _pairs(claim: Claim, pool: PoolFacts, policy: Policy, *, exact: bool) -> PopulationBound:
     """Pairs at 0.95 alpha within a loose pool sequence at 0.05 alpha."""
     rule = "another one for a policy without strata, or without a precision"
     able = policy.has_goal and claim.precision is not None
-    require("population_bound", rule, "pairs", holds=able)
+    kind: BoundKind = "exact_pairs" if exact else "pairs"
+    require("population_bound", rule, kind, holds=able)
+    rule = "pairs unless the loss is zero_one"
+    require("population_bound", rule, kind, holds=pool.whole_losses or not exact)
     for field in ("alpha2", "margin"):
         value = getattr(claim, field)
         require(field, "absent for pairs", value, holds=value is None)
-    return PopulationBound("pairs", claim.alpha * LOOSE_SHARE)
+    return PopulationBound(kind, claim.alpha * LOOSE_SHARE)
 
 
 def check_stop_when_decided(*, asked: bool, stop: bool | None) -> None:

@@ -18,16 +18,20 @@ at v = R_N its mean over pools is at most level / 2. For every r the plan takes
     sigma*   the s with reach(s) = D - h / 2, at least 0.1 D           kappa = kappa(sigma*)
     I*       1 / sigma*^2
 
-Any kappa and goal are valid; these make variances add in quadrature.
+Any kappa and goal are valid; these make variances add in quadrature. For losses of 0 and 1 there is
+a larger start with a plan of its own (``plans.binomial_start``).
 """
 
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtri
+
+from celeus.core.plans.binomial_start import log_scale, sigma_and_kappa
 
 Floats = NDArray[np.float64]
 
@@ -41,13 +45,28 @@ MILLS_STEP = 1e-3
 MILLS_LOWEST = -12.0
 
 
+class PairStarts(NamedTuple):
+    """What is fixed of some population risks r before any label.
+
+    ``log_stake`` is that of the pair (0, r); that of (v, r) is kappa v more.
+    """
+
+    sigma: Floats
+    kappa: Floats
+    log_stake: Floats
+
+
 @dataclass(frozen=True, slots=True)
 class PairPlan:
-    """Pool size, level and lattice of a session whose population risk is certified by pairs."""
+    """Pool size, level and lattice of a session whose population risk is certified by pairs.
+
+    ``exact`` takes the start that losses of 0 and 1 allow, and no others.
+    """
 
     items: int
     level: float
     steps: int
+    exact: bool = False
 
     def risks(self) -> Floats:
         """The lattice of r and of v, shape [steps + 1]."""
@@ -55,6 +74,8 @@ class PairPlan:
 
     def sigma(self, risk: Floats, half: float) -> Floats:
         """sigma* of every population risk, for a half-width D = ``half``."""
+        if self.exact:
+            return self._exact(risk, half)[0]
         least = np.full(risk.shape, LEAST_SIGMA * half)
         inside, outside = least.copy(), np.full(risk.shape, WIDEST_SIGMA * half)
         width = half - 0.5 / self.steps
@@ -64,6 +85,17 @@ class PairPlan:
             inside = np.where(within, midpoint, inside)
             outside = np.where(within, outside, midpoint)
         return inside
+
+    def starts(self, half: float, risk: Floats | None = None) -> PairStarts:
+        """The plan of a session opened for D = ``half``; by default for the whole lattice."""
+        risk = self.risks() if risk is None else risk
+        if self.exact:
+            sigma, kappa = self._exact(risk, half)
+            scale = log_scale(self.items, self.level, kappa, risk)
+            return PairStarts(sigma, kappa, scale - kappa * risk)
+        sigma = self.sigma(risk, half)
+        kappa = self.kappa(sigma, risk)
+        return PairStarts(sigma, kappa, self.start(kappa, risk))
 
     def kappa(self, sigma: Floats, risk: Floats) -> Floats:
         """Weight of the pool's own evidence at s = ``sigma``."""
@@ -82,8 +114,12 @@ class PairPlan:
         share = width if risk == 0.0 else width / 2.0
         away = math.floor(share * self.steps + WHOLE) / self.steps
         mirrored = np.array([max(1.0 - risk - away, 0.0)])
-        kappa = self.kappa(self.sigma(mirrored, half), mirrored)
-        return bool((self.start(kappa, mirrored) + kappa * (1.0 - risk))[0] >= 0.0)
+        _, kappa, log_stake = self.starts(half, mirrored)
+        return bool((log_stake + kappa * (1.0 - risk))[0] >= 0.0)
+
+    def _exact(self, risk: Floats, half: float) -> tuple[Floats, Floats]:
+        width = half - 0.5 / self.steps
+        return sigma_and_kappa(self.items, self.level, (half, width), risk)
 
     def _required_width(self, sigma: Floats, risk: Floats) -> Floats:
         _, log_level = self._constants()
@@ -106,17 +142,24 @@ def pair_steps(precision: float) -> int:
 
 
 @lru_cache(maxsize=1024)
-def narrowest(
-    items: int, level: float, precision: float, risk: float, opened: float | None = None
+def narrowest(  # noqa: PLR0913 -- a session, and what is asked of it
+    items: int,
+    level: float,
+    precision: float,
+    risk: float,
+    opened: float | None = None,
+    *,
+    exact: bool = False,
 ) -> float:
     """Smallest precision, from ``precision`` up, that a wholly judged pool of ``risk`` reaches.
 
-    ``opened`` is the precision of the opening where pairs go on with those they have.
+    ``opened`` is the precision of the opening where pairs go on with those they have; ``exact`` is
+    that of the ``PairPlan``.
     """
 
     def reached(width: float) -> bool:
         first = opened or width
-        return PairPlan(items, level, pair_steps(first)).reached(first / 2.0, width, risk)
+        return PairPlan(items, level, pair_steps(first), exact).reached(first / 2.0, width, risk)
 
     if reached(precision):
         return precision

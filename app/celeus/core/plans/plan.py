@@ -24,6 +24,7 @@ from celeus.core.plans.policies import Policy
 from celeus.core.plans.stopping import Question, StoppingRule
 from celeus.core.pools.bounds import KnownLosses
 from celeus.core.pools.surrogates import Strategy
+from celeus.core.pools.systems import SIDES
 from celeus.errors import UnreachablePrecision
 
 __all__ = [
@@ -86,6 +87,7 @@ class Plan:
     audit: bool = False
     difference: bool = False
     decide: float | None = None
+    systems: tuple[str, str] | None = None
 
     @property
     def bets_fixed_at_draw(self) -> bool:
@@ -117,6 +119,11 @@ class Plan:
         return self.items - (0 if self.believed is None else self.believed.items)
 
     @property
+    def named(self) -> dict[str, str] | None:
+        """The names of the two systems compared, by side."""
+        return None if self.systems is None else dict(zip(SIDES, self.systems, strict=True))
+
+    @property
     def scale(self) -> Interval:
         """The interval every loss lies in."""
         return Interval(self.lower, self.upper)
@@ -129,8 +136,8 @@ class Plan:
     def to_dict(self) -> dict[str, Any]:
         """Plain values; ``plan_from`` reads them back.
 
-        A plan without questions or known losses, or one whose settings may change, has no member
-        that says so: its digest is what it was before plans could say more.
+        A plan without questions, known losses or named systems, or one whose settings may change,
+        has no member that says so: its digest is what it was before plans could say more.
         """
         values = asdict(self)
         for name in ("fixed", "audit", "difference"):
@@ -138,6 +145,9 @@ class Plan:
                 del values[name]
         if self.decide is None:
             del values["decide"]
+        del values["systems"]
+        if self.systems is not None:
+            values["systems"] = self.named
         del values["known"]
         if self.known is not None:
             values["known"] = self.known.to_dict()
@@ -158,11 +168,13 @@ def plan_from(values: dict[str, Any]) -> Plan:
     """The plan whose ``to_dict`` gave ``values``."""
     # A database gives 1e300 back as a whole number, which canonical JSON (RFC 8785) refuses.
     half_width = float(values["bound"]["half_width"])
+    named = values.get("systems")
     inner = {
         "policy": Policy(**values["policy"]),
         "bound": PopulationBound(**values["bound"] | {"half_width": half_width}),
         "questions": tuple(Question(**one) for one in values.get("questions", ())),
         "known": KnownLosses.from_dict(values["known"]) if "known" in values else None,
+        "systems": None if named is None else tuple(named[side] for side in SIDES),
     }
     return Plan(**(values | inner))
 
@@ -229,6 +241,7 @@ def make_plan(
         audit=claim.audit,
         difference=pool.difference,
         decide=claim.decide,
+        systems=pool.systems,
     )
     check_precision(plan, claim.precision)
     return plan
@@ -237,7 +250,7 @@ def make_plan(
 def _cell(claim: Claim, policy: Policy, bound: PopulationBound, scale: Interval) -> float:
     if not policy.has_goal:
         return cell_width(claim.precision, scale)
-    if bound.kind == "pairs" and claim.precision is not None:
+    if bound.paired and claim.precision is not None:
         return scale.width / pair_steps(claim.precision / scale.width)
     return scale.width / _steps(claim.precision, scale)
 
@@ -288,7 +301,7 @@ def _narrowest(plan: Plan, precision: float) -> float:
 
     ``precision`` itself where pairs reach it: the search is for refusals.
     """
-    if plan.bound.kind != "pairs":
+    if not plan.bound.paired:
         return plan.bound.narrowest(plan.items, plan.scale)
     return _least_of_pairs(plan, precision, risk=0.0)
 
@@ -298,14 +311,15 @@ def _least_of_pairs(plan: Plan, precision: float, *, risk: float) -> float:
     unit = plan.scale.width
     changed = plan.precision is not None and precision != plan.precision
     opened = plan.precision / unit if plan.precision is not None and changed else None
-    return narrowest(plan.items, plan.alpha1, precision / unit, risk, opened) * unit
+    exact = plan.bound.exact
+    return narrowest(plan.items, plan.alpha1, precision / unit, risk, opened, exact=exact) * unit
 
 
 def precision_warning(plan: Plan, precision: float | None) -> str | None:
     """A sentence when a pool risk of one half could not reach ``precision``, else None."""
     if precision is None:
         return None
-    if plan.bound.kind == "pairs":
+    if plan.bound.paired:
         width = _least_of_pairs(plan, precision, risk=0.5)
     else:
         width = plan.bound.at_centre(plan.items, plan.scale)

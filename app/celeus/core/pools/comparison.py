@@ -12,16 +12,22 @@ Items to which both gave the same answer have d = 0 for certain. That is a known
 what a comparison saves.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from celeus.core.interval import Interval
 from celeus.core.pools.losses import LossScale
+from celeus.core.pools.pool import Pool
+from celeus.core.pools.systems import Side
+from celeus.errors import InvalidValue
 
 Floats = NDArray[np.float64]
 
-SAME_ANSWER = "same answer"
-"""Reason why the difference of two equal answers is known."""
+WORDS = ("label", "loss_a", "loss_b", "loss_left", "loss_right", "preference", "grade")
+"""What a judgement of two systems may say, by the names it has in the ledger."""
 
 
 def difference_scale(scale: LossScale) -> LossScale:
@@ -41,3 +47,34 @@ def surrogate_columns(
     if exclusive:
         change = np.clip(2.0 - unit_a - unit_b, 0.0, 1.0)
     return {"surrogate.0": a - b, "change": change}
+
+
+def loss_said(pool: Pool, item: int, said: Mapping[str, Any], left: Side | None) -> float:
+    """The loss of an item that a judge's words say, by name; ``left`` as in ``Systems``.
+
+    Refuses words that the pool does not ask for, and losses outside its scale.
+    """
+    systems = pool.systems
+    word = next((name for name in (*WORDS, "loss") if name in said), "loss")
+    both = word.startswith("loss_")
+    if systems is None or left is None:
+        if word == "label":
+            return pool.loss_of_label(item, said["label"])
+        if word == "loss":
+            return pool.scale.check(said["loss"])
+    elif both and systems.kind != "preference":
+        return systems.of_losses(said, left)
+    elif word in {"preference", "grade"} and systems.kind == "preference":
+        return systems.of_preference(said, left)
+    elif word == "label" and pool.paired_classes:
+        return pool.loss_of_label(item, said["label"])
+    field = "losses" if both else word
+    asked = "`loss`, or `label` where it follows from one: the pool names no `systems`"
+    if systems is not None:
+        asked = systems.asked(classes=pool.paired_classes)
+    raise InvalidValue(
+        f"A judgement of this pool is no `{field}`.",
+        field=field,
+        rule=f"left out; a judgement of this pool is {asked}",
+        value=said.get(word),
+    )

@@ -12,11 +12,14 @@ A pool of N items is a set of columns of length N, in the order of upload:
     group                           int32     code of the group's name, in order of appearance
     loss_lower, loss_upper          float64   bounds of the item's loss; the same where it is known
     known                           int32     0, or the number of the reason why it is known
+    prediction_a, prediction_b      int32     classes that two systems predict
+    same                            int32     1 where two systems gave the same answer
 
 The digest is SHA-256 over a header: canonical JSON (RFC 8785) of the number of items, the scale,
-the group names, the reasons if there are any, name, type and SHA-256 of every column (little-endian
-bytes), and the items digest. That one is a chain over ids and payloads, h_0 = 32 zero bytes and
-h_i = SHA-256(h_{i-1} + record_i), where record_i is canonical JSON of [id, payload].
+the group names, the reasons if there are any, the systems where two are compared, name, type and
+SHA-256 of every column (little-endian bytes), and the items digest. That one is a chain over ids
+and payloads, h_0 = 32 zero bytes and h_i = SHA-256(h_{i-1} + record_i), where record_i is canonical
+JSON of [id, payload]; the payload of a comparison holds what both systems answered.
 """
 
 import hashlib
@@ -32,6 +35,7 @@ from celeus.core.canonical import canonical_json
 from celeus.core.interval import Interval
 from celeus.core.pools.bounds import Bounds, KnownLosses
 from celeus.core.pools.losses import LossScale, cross_entropy_loss, zero_one_loss
+from celeus.core.pools.systems import SIDES, Systems
 from celeus.errors import InvalidValue
 
 CHAIN_START = bytes(32)
@@ -40,6 +44,9 @@ DTYPES: Mapping[str, str] = {
     "prediction": "<i4",
     "group": "<i4",
     "known": "<i4",
+    "prediction_a": "<i4",
+    "prediction_b": "<i4",
+    "same": "<i4",
 }
 """Types of the columns that are not little-endian float64."""
 
@@ -48,7 +55,8 @@ DTYPES: Mapping[str, str] = {
 class Pool:
     """Columns, scale and names of a pool; the arrays are read-only.
 
-    ``reasons`` are those of known losses, in the order of their numbers.
+    ``reasons`` are those of known losses, in the order of their numbers; ``systems`` the two whose
+    losses the differences are of.
 
     Not slotted: the digest is computed once, when first asked for.
     """
@@ -59,6 +67,7 @@ class Pool:
     groups: tuple[str, ...]
     items_digest: bytes
     reasons: tuple[str, ...] = ()
+    systems: Systems | None = None
 
     @cached_property
     def digest(self) -> str:
@@ -67,7 +76,9 @@ class Pool:
 
     def header(self) -> dict[str, object]:
         """What the digest is taken over."""
-        stated = {"reasons": list(self.reasons)} if self.reasons else {}
+        stated: dict[str, object] = {"reasons": list(self.reasons)} if self.reasons else {}
+        if self.systems is not None:
+            stated["systems"] = self.systems.to_dict()
         return stated | {
             "items": self.items,
             "loss": {
@@ -119,8 +130,17 @@ class Pool:
         probabilities = self.columns.get("target_probs")
         return None if probabilities is None else int(probabilities.shape[1])
 
+    @property
+    def paired_classes(self) -> bool:
+        """Both of two systems predict classes, so that a label gives the difference."""
+        return "prediction_a" in self.columns
+
     def loss_of_label(self, item: int, label: int) -> float:
         """Loss of the item when ``label`` is its true class; refused where none follows."""
+        if self.paired_classes:
+            guesses = (int(self.columns[f"prediction_{side}"][item]) for side in SIDES)
+            of_a, of_b = (zero_one_loss(label, guess, None) for guess in guesses)
+            return of_a - of_b
         probabilities = self.columns.get("target_probs")
         if self.scale.kind == "cross_entropy" and probabilities is not None:
             return cross_entropy_loss(label, probabilities[item], self.scale.upper)

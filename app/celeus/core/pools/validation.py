@@ -84,7 +84,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Which optional fields every item of a pool carries."""
+    """Which optional fields every item of a pool carries, and each of two systems in it."""
 
     surrogates: int = 0
     proxy: bool = False
@@ -93,18 +93,27 @@ class Shape:
     prediction: bool = False
     group: bool = False
     classes: int | None = None
+    of_systems: frozenset[str] = frozenset()
 
     @classmethod
     def of_columns(cls, columns: Sequence[str], classes: int | None) -> Self:
         """Shape of a pool that has these columns already."""
+        classes_of_both = "prediction_a" in columns
+        own = {
+            "prediction": classes_of_both,
+            "answer": "same" in columns and not classes_of_both,
+            "surrogate": "change" in columns,
+        }
+        several = sum(name.startswith("surrogate.") for name in columns)
         return cls(
-            surrogates=sum(name.startswith("surrogate.") for name in columns),
+            surrogates=0 if own["surrogate"] else several,
             proxy="proxy" in columns,
             target_probs="target_probs" in columns,
             surrogate_probs="hard" in columns or "entropy_g" in columns,
             prediction="prediction" in columns,
             group="group" in columns,
             classes=classes,
+            of_systems=frozenset(name for name in own if own[name]),
         )
 
     @classmethod
@@ -259,7 +268,7 @@ def _large_numbers(place: str, value: object) -> Iterator[tuple[str, float]]:
 def _score_faults(row: dict[str, Any], scale: LossScale) -> Iterator[Violation]:
     rule = f"a number from {scale.lower:g} to {scale.upper:g}"
     for name in ("surrogate", "proxy"):
-        if name in row and not _is_number(row[name], scale.lower, scale.upper):
+        if name in row and not is_number(row[name], scale.lower, scale.upper):
             yield name, rule, row[name]
     if "surrogates" not in row:
         return
@@ -270,7 +279,7 @@ def _score_faults(row: dict[str, Any], scale: LossScale) -> Iterator[Violation]:
         yield "surrogates", f"a list of 1 to {MAX_SURROGATES} numbers", values
     else:
         for position, value in enumerate(values):
-            if not _is_number(value, scale.lower, scale.upper):
+            if not is_number(value, scale.lower, scale.upper):
                 yield f"surrogates[{position}]", rule, value
 
 
@@ -283,9 +292,9 @@ def stated_faults(row: dict[str, Any], scale: LossScale) -> Iterator[Violation]:
             yield name, "left out: a zero_one loss has no bounds but 0 and 1", row[name]
         elif "known" in row:
             yield name, "left out where the loss is known", row[name]
-        elif not _is_number(row[name], scale.lower, scale.upper):
+        elif not is_number(row[name], scale.lower, scale.upper):
             yield name, f"a number from {scale.lower:g} to {scale.upper:g}", row[name]
-        elif name == "loss_upper" and _is_number(row.get("loss_lower", scale.lower), row[name]):
+        elif name == "loss_upper" and is_number(row.get("loss_lower", scale.lower), row[name]):
             rule = "above loss_lower; a loss that is known goes into `known`, with its reason"
             yield name, rule, row[name]
     if row.get("loss_lower") == scale.upper and "loss_upper" not in row:
@@ -305,7 +314,7 @@ def _known_faults(known: object, row: dict[str, Any], scale: LossScale) -> Itera
         yield "known", "an object of `reason` and either `loss` or `label`", known
     elif "loss" in known:
         whole = scale.kind == "zero_one"
-        within = _is_number(known["loss"], scale.lower, scale.upper)
+        within = is_number(known["loss"], scale.lower, scale.upper)
         if not within or (whole and known["loss"] not in {0, 1}):
             rule = f"a number from {scale.lower:g} to {scale.upper:g}"
             yield "known.loss", "exactly 0 or 1" if whole else rule, known["loss"]
@@ -352,7 +361,7 @@ def _distribution_faults(name: str, values: object) -> Iterator[Violation]:
         yield name, "a list of at least 2 probabilities", values
         return
     for position, value in enumerate(values):
-        if not _is_number(value, 0.0, 1.0):
+        if not is_number(value, 0.0, 1.0):
             yield f"{name}[{position}]", "a number from 0 to 1", value
             return
     # The same sum as in the batch: at the very edge of the tolerance the two must agree.
@@ -391,6 +400,7 @@ def _count_rule(count: int) -> str:
     return "given, as in the items before" if count == 1 else f"{count} numbers, as before"
 
 
-def _is_number(value: object, lower: float, upper: float = math.inf) -> bool:
+def is_number(value: object, lower: float, upper: float = math.inf) -> bool:
+    """A number of JSON within the limits."""
     # bool is a subclass of int; NaN fails both comparisons; a huge int compares exactly.
     return type(value) in {int, float} and lower <= value <= upper  # type: ignore[operator]

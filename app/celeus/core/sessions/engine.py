@@ -72,8 +72,7 @@ def first_fold(plan: Plan, predictor: Predictor, bounds: Bounds | None = None) -
     def confidence_sequence(start: float) -> ConfidenceSequence:
         if not plan.policy.has_goal:
             return CellSequence(plan, start)
-        pairs = plan.bound.kind == "pairs"
-        return PairSequence(plan, start) if pairs else LatticeSequence(plan, start)
+        return PairSequence(plan, start) if plan.bound.paired else LatticeSequence(plan, start)
 
     return Fold.before(plan, predictor, confidence_sequence, bounds)
 

@@ -36,6 +36,7 @@ from celeus.core.sessions.engine import Engine, engine_of
 from celeus.core.sessions.fold import Fold, fold_round
 from celeus.core.sessions.points import Points
 from celeus.core.sessions.rounds import Rounds
+from celeus.core.sessions.sides import Sides
 
 Floats = NDArray[np.float64]
 
@@ -68,7 +69,8 @@ class State:
 
     ``changes`` of them altered its stopping rule, ``corrections`` a judgement.
 
-    ``drawable`` is how many items may be drawn: all but those whose losses are known.
+    ``drawable`` is how many items may be drawn: all but those whose losses are known. ``sides``
+    says on which side judges see which answer, where two named systems are compared.
     """
 
     drawable: int
@@ -84,6 +86,7 @@ class State:
     changes: int = 0
     corrections: int = 0
     rounds: Rounds = field(default_factory=Rounds)
+    sides: Sides | None = None
 
     @property
     def proposal(self) -> Proposal:
@@ -164,6 +167,7 @@ def begin(plan: Plan, scores: Scores, seed: bytes) -> State:
         fold=parts.fold(),
         stopping=plan.stopping,
         questions=plan.questions,
+        sides=None if plan.systems is None else Sides(seed),
     )
 
 

@@ -19,6 +19,7 @@ from celeus.core.canonical import canonical_json
 from celeus.core.certificates.chain import chain_head, chain_start, record_of
 from celeus.core.certificates.document import digest_of
 from celeus.core.certificates.report import shown
+from celeus.core.ledger import Draw
 from celeus.core.plans.plan import plan_from
 from celeus.core.pools.pool import CHAIN_START, Pool, chain
 from celeus.core.pools.surrogates import scores
@@ -28,7 +29,7 @@ from celeus.errors import Refusal
 from celeus.operations.pools.pools import Item, load_pool, read_items
 from celeus.operations.runtime.context import one_snapshot
 from celeus.operations.runtime.status import SessionRecord, status_document
-from celeus.operations.sessions.ledger import event_from, moment
+from celeus.operations.sessions.ledger import KINDS, event_from, moment
 from celeus.store.database import Database
 
 CLOSE = 1e-9
@@ -194,6 +195,7 @@ def _check(record: _Record) -> None:
     _chain(record, plan.digest)
     state = begin(plan, scores(record.pool, plan.strategy), seed)
     state = replay(plan, state, map(event_from, record.events))
+    _sides(record, state)
     _status(record, state)
     _trajectory(record, state)
     for certificate in record.certificates:
@@ -212,6 +214,16 @@ def _chain(record: _Record, plan_digest: str) -> None:
         for one in record.events
     )
     _same("ledger_head", bytes(head).hex(), chain_head(start, records).hex())
+
+
+def _sides(record: _Record, state: State) -> None:
+    """Of two systems, which answer stood on the left follows from the seed."""
+    if state.sides is None:
+        return
+    for event in record.events:
+        if event["kind"] == KINDS[Draw]:
+            left = (event["detail"] or {}).get("left")
+            _same(f"the left of round {event['round']}", left, state.sides.left(event["round"]))
 
 
 def _status(record: _Record, state: State) -> None:

@@ -4,6 +4,7 @@ The archive is a zip of stored (never packed) arrays. Whatever it claims is comp
 size before anything is read, and nothing in it is ever executed: an array of objects is refused.
 """
 
+import json
 import re
 import zipfile
 from collections.abc import Mapping
@@ -15,10 +16,11 @@ from numpy.typing import NDArray
 
 from celeus.core.certificates.replay import Evidence
 from celeus.core.pools.pool import dtype_of
-from celeus.errors import InvalidValue
+from celeus.core.pools.systems import Systems
+from celeus.errors import InvalidValue, Refusal
 
 MOST_ARRAYS = 10_000
-NAMES = ("groups", "items_digest", "digest", "reasons")
+NAMES = ("groups", "items_digest", "digest", "reasons", "systems")
 """Arrays that are not columns."""
 ENCRYPTED = 1
 BEFORE_HEADER = 10
@@ -51,7 +53,16 @@ def read_archive(file: IO[bytes]) -> Evidence:
     if reasons.ndim != 1:
         raise _refused("reasons is no list")
     names = [tuple(str(name) for name in one) for one in (groups, reasons)]
-    return Evidence(columns, names[0], items_digest, names[1])
+    systems = _systems(arrays["systems"]) if "systems" in arrays else None
+    return Evidence(columns, names[0], items_digest, names[1], systems)
+
+
+def _systems(text: NDArray[Any]) -> Systems:
+    """The two systems that a pool compares, from their JSON."""
+    try:
+        return Systems.from_dict(json.loads(str(text)))
+    except (ArithmeticError, ValueError, TypeError, KeyError, RecursionError, Refusal) as error:
+        raise _refused("systems are not those of a comparison") from error
 
 
 def _arrays(archive: zipfile.ZipFile) -> Mapping[str, NDArray[Any]]:

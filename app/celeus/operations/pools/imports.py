@@ -17,8 +17,10 @@ from sqlalchemy import select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.pools.losses import LossScale
+from celeus.core.pools.pairs import assemble_pairs
 from celeus.core.pools.pool import chain, dtype_of
-from celeus.core.pools.rows import Batch, assemble, encode_groups
+from celeus.core.pools.rows import Assembled, Batch, assemble, encode_groups
+from celeus.core.pools.systems import Systems
 from celeus.core.pools.validation import MAX_INT, Fault, Shape
 from celeus.errors import BadRows, InvalidValue, PoolTooLarge
 from celeus.operations.pools.columns import CHUNK_BYTES, raw_connection, write_chunks
@@ -78,6 +80,7 @@ class Growth:
     project_id: UUID
     pool_id: UUID
     scale: LossScale
+    systems: Systems | None
     items: int
     items_digest: bytes
     shape: Shape | None
@@ -91,6 +94,12 @@ class Growth:
     waiting: dict[str, list[NDArray[Any]]] = field(default_factory=dict)
     waiting_from: int = 0
     unstated: int = 0
+
+    def assemble(self, lines: list[int], rows: list[object]) -> Assembled:
+        """What becomes of some rows."""
+        if self.systems is not None:
+            return assemble_pairs(lines, rows, self.systems, self.shape)
+        return assemble(lines, rows, self.scale, self.shape)
 
     def blame(self, faults: list[Fault]) -> None:
         """Count faulty lines and keep the first faults for the answer."""
@@ -110,6 +119,7 @@ async def import_rows(
         project_id=record.project_id,
         pool_id=record.pool_id,
         scale=record.scale,
+        systems=record.systems,
         items=record.items,
         items_digest=record.items_digest,
         shape=Shape.of_columns(record.columns, record.classes) if record.items else None,
@@ -163,7 +173,7 @@ async def grow(db: AsyncConnection, pool: Growth, batches: Iterator[Rows]) -> No
     while (rows := await _batch_work(next, batches, None)) is not None:
         total += len(rows[0])
         check_count(total, pool.most_items)
-        assembled = await _batch_work(assemble, *rows, pool.scale, pool.shape)
+        assembled = await _batch_work(pool.assemble, *rows)
         pool.shape = assembled.shape
         pool.blame(assembled.faults)
         if pool.faulty > pool.most_faulty:

@@ -9,6 +9,7 @@ from uuid import UUID
 from sqlalchemy import Row
 
 from celeus.core.pools.losses import LossScale
+from celeus.core.pools.systems import Systems
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,7 @@ class PoolRecord:
     columns: tuple[str, ...]
     groups: tuple[str, ...]
     stated: Stated
+    systems: Systems | None
     items_digest: bytes
     digest: str | None
     created_at: datetime
@@ -72,6 +74,7 @@ class PoolRecord:
             columns=tuple(row.columns),
             groups=tuple(row.groups),
             stated=Stated.of(row.stated),
+            systems=None if row.systems is None else Systems.from_dict(row.systems),
             items_digest=bytes(row.items_digest),
             digest=None if row.digest is None else bytes(row.digest).hex(),
             created_at=row.created_at,

@@ -1,7 +1,8 @@
 """The context of every operation: database, caches, limits, caller and settings."""
 
-from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
@@ -9,6 +10,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from celeus.errors import InvalidValue
+from celeus.operations.certificates.signing_keys import read_key
 from celeus.operations.certificates.stamps import Stamps
 from celeus.operations.runtime.callers import Browser, CallerCache
 from celeus.operations.runtime.concurrency import Gates
@@ -29,7 +32,7 @@ NEWS_BYTES = 16 << 20
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Created once in `create_app`, bound to the caller, and the first argument of every operation.
+    """Made by `open_context`, bound to the caller, and the first argument of every operation.
 
     An operation sees only what belongs to ``project_id``.
     ``key_id`` is the caller's key; None where no request came over the wire. ``blind``: it may not
@@ -65,6 +68,51 @@ class Context:
     def transaction(self) -> AbstractAsyncContextManager[AsyncConnection]:
         """Open a transaction: committed on leaving, rolled back on an error."""
         return self.database.transaction()
+
+
+@asynccontextmanager
+async def open_context(settings: Settings) -> AsyncIterator[Context]:
+    """Open the context of an application; closes its connections on leaving."""
+    if settings.database_url is None:
+        raise InvalidValue(
+            "No database is named; `celeus serve` alone starts a private one.",
+            field="CELEUS_DATABASE_URL",
+            rule="an address of the form postgresql://…",
+        )
+    signing_key = None
+    if settings.signing_key_file is not None:
+        signing_key = read_key(settings.signing_key_file)
+    database = Database.connect(
+        settings.database_url,
+        pool_size=settings.database_pool_size,
+        lock_timeout_ms=settings.lock_timeout_ms,
+        statement_timeout_ms=settings.statement_timeout_ms,
+    )
+    cache = Cache.connect(settings.redis_url, status_ttl_seconds=settings.status_ttl_seconds)
+    states = StateCache(
+        settings.hot_sessions,
+        settings.hot_pools,
+        state_bytes=settings.hot_bytes,
+        patience_seconds=settings.lock_timeout_ms / 1000,
+    )
+    rates = Rates.connect(settings.redis_url)
+    forecasts = Forecasts(database, cache, settings.forecast_every_rounds)
+    stamps = Stamps(database, settings.timestamp_url)
+    try:
+        async with cache.listen() as wakes:
+            callers = CallerCache(settings.key_cache_seconds)
+            gates = Gates(settings)
+            context = Context(
+                database, cache, wakes, states, forecasts, settings, callers, rates, gates, stamps
+            )
+            stamps.resume()
+            yield replace(context, signing_key=signing_key)
+    finally:
+        await stamps.close()
+        await forecasts.close()
+        await rates.close()
+        await cache.close()
+        await database.close()
 
 
 async def one_snapshot(db: AsyncConnection) -> None:

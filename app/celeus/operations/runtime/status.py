@@ -68,6 +68,8 @@ def status_document(session: SessionRecord, plan: Plan, state: State) -> dict[st
         "changes": state.changes,
         "decisions": [one.to_dict() for one in state.decisions],
         "verdict": None if state.verdict is None else state.verdict.to_dict(),
+        "systems": plan.named,
+        "sides": None if state.sides is None else state.sides.preferred(state.rounds),
         "rounds": state.counts,
         "forecast": None if stopped else session.forecast,
         "warnings": _warnings(plan, state),

@@ -33,6 +33,7 @@ from celeus.operations.sessions.rounds import (
     Answer,
     Judgement,
     Receipt,
+    check_blind,
     detail_of,
     finish,
     loss_of,
@@ -84,6 +85,7 @@ async def amend(
     correction = await _with_author(context, correction, own_only=own_only)
     if context.blind:
         correction = await _with_round(context, session_id, correction)
+        check_blind([correction.judgement])
     last = await _last_round(context, session_id) if own_only else None
     async with context.states.turn(session_id):
         for attempt in range(ATTEMPTS):

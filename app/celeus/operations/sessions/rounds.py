@@ -9,7 +9,10 @@ from uuid import UUID
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.ledger import Observation, Unjudgeable
+from celeus.core.pools.comparison import WORDS, loss_said
+from celeus.core.pools.systems import PLACES, SIDES
 from celeus.core.sessions.rounds import PENDING
+from celeus.core.sessions.sides import Sides
 from celeus.core.sessions.state import State, can_draw, propose, rounds_to_fold
 from celeus.errors import (
     InvalidValue,
@@ -36,18 +39,25 @@ LEAST_SHARE = 2
 """Draws that any key may hold: the labelling page shows one and has the next at hand."""
 
 
-Said = tuple[int | None, bool, float | None]
-"""A judgement in its judge's words: label, whether unjudgeable, loss."""
+Said = tuple[tuple[Any, ...], bool, float | None]
+"""A judgement in its judge's words: label and so on, whether unjudgeable, loss."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A judgement of a round: a loss, a true label, or a reason why there is none."""
+    """A judgement of a round: a loss, a true label, or a reason why there is none.
+
+    Of two systems: the true label, ``losses`` of ``a`` and ``b`` or of ``left`` and ``right``, or a
+    ``preference`` for one of these, by how many grades.
+    """
 
     round: int
     loss: float | None = None
     label: int | None = None
     unjudgeable: str | None = None
+    losses: Mapping[str, float] | None = None
+    preference: str | None = None
+    grade: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +117,7 @@ async def observe(
         said: dict[int, Said] | None = None
         if journal.blind:
             judgements = [replace(it, round=journal.round_of(it.round)) for it in judgements]
+            check_blind(judgements)
             said = await _said_before(db, journal, {it.round for it in judgements})
         fresh = _fresh(journal, judgements, said)
         rounds = rounds_to_fold(journal.state, fresh) + count
@@ -146,10 +157,7 @@ async def _said_before(
                 rule="a round that `next` handed to this key",
                 value=journal.shown(round_),
             )
-    return {
-        round_: (row["detail"].get("label"), "unjudgeable" in row["detail"], row["loss"])
-        for round_, row in judged.items()
-    }
+    return {round_: _words(row["detail"], row["loss"]) for round_, row in judged.items()}
 
 
 def _fresh(
@@ -169,12 +177,12 @@ def _fresh(
             must_be_open(journal)
             fresh[round_] = loss
             if said is not None:
-                said[round_] = _words(judgement, loss)
+                said[round_] = _words(detail_of(judgement), loss)
             continue
         if said is None:
             same = loss == (fresh[round_] if answer is PENDING else answer)
         else:
-            same = _words(judgement, loss) == said[round_]
+            same = _words(detail_of(judgement), loss) == said[round_]
         if not same:
             raise ObservationConflict(
                 f"round {journal.shown(round_)} already has another judgement; correct it with an"
@@ -206,8 +214,21 @@ def _take(
     return receipts
 
 
-def _words(judgement: Judgement, loss: float | None) -> Said:
-    return (judgement.label, judgement.unjudgeable is not None, loss)
+def _words(detail: Mapping[str, Any], loss: float | None) -> Said:
+    return (tuple(detail.get(name) for name in WORDS), "unjudgeable" in detail, loss)
+
+
+def check_blind(judgements: Sequence[Judgement]) -> None:
+    """Refuse what a key that is not told which answer is whose says of systems a and b."""
+    for judgement in judgements:
+        if judgement.preference in SIDES or set(judgement.losses or ()) & {*SIDES}:
+            field = "preference" if judgement.preference in SIDES else "losses"
+            raise InvalidValue(
+                "This key is not told which answer is whose.",
+                field=field,
+                rule="said of left and right, as `next` shows the two answers",
+                value=judgement.preference or list(judgement.losses or ()),
+            )
 
 
 def _event(round_: int, loss: float | None) -> Observation | Unjudgeable:
@@ -227,13 +248,14 @@ def loss_of(session: CachedSession, judgement: Judgement) -> float | None:
     if judgement.unjudgeable is not None:
         return None
     pool, item = session.pool, session.state.rounds.draw(judgement.round - 1).item
-    if judgement.label is not None:
-        loss = pool.loss_of_label(item, judgement.label)
-    elif judgement.loss is not None:
-        loss = pool.scale.check(judgement.loss)
-    else:
-        rule = "exactly one of loss, label and unjudgeable"
+    said = detail_of(judgement)
+    if judgement.loss is not None:
+        said["loss"] = judgement.loss
+    if not said:
+        rule = "exactly one of loss, label, losses, preference and unjudgeable"
         raise InvalidValue(f"a judgement has {rule}", field="loss", rule=rule)
+    sides = session.state.sides
+    loss = loss_said(pool, item, said, None if sides is None else sides.left(judgement.round))
     if pool.bounds is not None and session.plan.believed is not None:
         pool.bounds.check(item, loss)
     return loss
@@ -244,6 +266,12 @@ def detail_of(judgement: Judgement) -> dict[str, Any]:
     detail: dict[str, Any] = {}
     if judgement.label is not None:
         detail["label"] = judgement.label
+    if judgement.losses is not None:
+        detail |= {f"loss_{name}": loss for name, loss in judgement.losses.items()}
+    if judgement.preference is not None:
+        detail["preference"] = judgement.preference
+    if judgement.grade not in {None, 1}:
+        detail["grade"] = judgement.grade
     if judgement.unjudgeable is not None:
         detail["unjudgeable"] = judgement.unjudgeable
     return detail
@@ -287,7 +315,9 @@ def _hand_out(journal: Journal, worker: str, count: int, settings: Settings) -> 
         and can_draw(journal.plan, journal.state)
     ):
         draw = propose(journal.plan, journal.state)
-        journal.append(draw, {"worker": worker})
+        sides = journal.state.sides
+        shown = {} if sides is None else {"left": sides.left(draw.round)}
+        journal.append(draw, {"worker": worker} | shown)
         leases.append(journal.lease(draw.round, worker))
     leases.sort(key=lambda lease: lease.round)
     journal.item_indices = [journal.state.rounds[it.round - 1].draw.item for it in leases]
@@ -322,6 +352,17 @@ async def publish(context: Context, journal: Journal, document: dict[str, Any]) 
         await announce(context.cache, context.project_id, journal.session_id, document)
 
 
+def _shown(item: Item, sides: Sides | None, round_: int) -> dict[str, Any]:
+    """The item as its judge sees it: of two systems without a word on which answer is whose."""
+    if sides is None:
+        return {"item": item}
+    item = item.split()
+    answers = [(item.sides or {})[side] for side in SIDES]
+    if sides.left(round_) != SIDES[0]:
+        answers.reverse()
+    return {"item": item, **dict(zip(PLACES, answers, strict=True))}
+
+
 def _offer(
     journal: Journal, leases: list[Lease], items: dict[int, Item], *, want_draws: bool
 ) -> Offer:
@@ -329,7 +370,7 @@ def _offer(
     draws = [
         {
             "round": journal.shown(lease.round),
-            "item": items[index],
+            **_shown(items[index], journal.state.sides, lease.round),
             "expires_at": moment(lease.expires_at),
         }
         for index, lease in zip(journal.item_indices, leases, strict=False)

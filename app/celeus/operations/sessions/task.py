@@ -7,8 +7,12 @@ from uuid import UUID
 from sqlalchemy import text
 
 from celeus.core.pools.losses import LossScale
+from celeus.core.pools.systems import Systems
 from celeus.errors import SessionNotFound
 from celeus.operations.runtime.context import Context
+
+NEUTRAL = "Two answers"
+"""Name of a comparison whose own name says what is compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +20,8 @@ class Task:
     """What a session judges and how, and how much the caller's key has judged.
 
     ``takes_labels``: a loss follows from a label, the true class, of which there are ``classes``
-    (None where their number is not known).
+    (None where their number is not known). ``systems`` are the two compared, None elsewhere: a
+    judge is told neither their names nor one that holds them.
     """
 
     session_id: UUID
@@ -25,6 +30,7 @@ class Task:
     scale: LossScale
     takes_labels: bool
     classes: int | None
+    systems: Systems | None
     lease_seconds: int
     labeller: str
     labels: int
@@ -44,24 +50,37 @@ async def get_task(context: Context, session_id: UUID) -> Task:
         raise SessionNotFound(f"no session {name}", field="session_id", value=name)
     columns = set(row.columns)
     scale = LossScale(row.loss_kind, row.loss_lower, row.loss_upper)
-    implied_by = {"cross_entropy": {"target_probs"}, "zero_one": {"target_probs", "prediction"}}
+    implied_by = {
+        "cross_entropy": {"target_probs"},
+        "zero_one": {"target_probs", "prediction"},
+        "difference": {"prediction_a"},
+    }
+    systems = None if row.systems is None else Systems.from_dict(row.systems)
     return Task(
         session_id=session_id,
         state=row.state,
-        name=row.name,
+        name=row.name if systems is None else _neutral(row.name, systems),
         scale=scale,
         takes_labels=bool(columns & implied_by.get(scale.kind, set())),
         classes=row.classes,
+        systems=systems,
         lease_seconds=row.lease_seconds,
         labeller=row.labeller or "",
         labels=row.labels,
     )
 
 
+def _neutral(name: str, systems: Systems) -> str:
+    """The name, or another one where it would tell what is compared."""
+    telling = any(one.casefold() in name.casefold() for one in systems.names.values())
+    return NEUTRAL if telling else name
+
+
 _TASK = text(
     """
     SELECT sessions.state, sessions.lease_seconds, coalesce(sessions.name, pools.name) AS name,
            pools.loss_kind, pools.loss_lower, pools.loss_upper, pools.columns, pools.classes,
+           pools.systems,
            (SELECT name FROM keys WHERE key_id = :key_id) AS labeller,
            coalesce((SELECT labels FROM labellers
                      WHERE session_id = :session_id AND key_id = :key_id), 0) AS labels

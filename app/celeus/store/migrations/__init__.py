@@ -1,18 +1,26 @@
-"""Bring a database to the schema of this code."""
+"""Bring a database to the schema of this code.
 
+Alembic is imported where it is needed: a server whose database is at head starts without it.
+"""
+
+import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from alembic import command, op
-from alembic.config import Config
-from alembic.script import ScriptDirectory
-from alembic.util import CommandError
 from sqlalchemy import text
 
+if TYPE_CHECKING:
+    from alembic.config import Config
+
 SCRIPTS = Path(__file__).parent
+_REVISION = re.compile(r'^revision = "(\w+)"$', re.MULTILINE)
+_FOLLOWED = re.compile(r'^down_revision = "(\w+)"$', re.MULTILINE)
 
 
-def configuration(url: str | None = None) -> Config:
+def configuration(url: str | None = None) -> "Config":
     """The alembic configuration; there is no ini file to keep in step with the settings."""
+    from alembic.config import Config
+
     config = Config()
     # The option's parser reads a percent sign as the start of a name
     config.set_main_option("script_location", str(SCRIPTS).replace("%", "%%"))
@@ -22,16 +30,17 @@ def configuration(url: str | None = None) -> Config:
 
 def head() -> str:
     """The revision this code was written for."""
-    revision = ScriptDirectory.from_config(configuration()).get_current_head()
-    if revision is None:
-        raise FileNotFoundError(f"there are no migrations in {SCRIPTS}")
+    (revision,) = revisions() - set(_FOLLOWED.findall(_scripts()))
     return revision
 
 
 def revisions() -> frozenset[str]:
     """All revisions that this code can migrate from."""
-    scripts = ScriptDirectory.from_config(configuration())
-    return frozenset(one.revision for one in scripts.walk_revisions())
+    return frozenset(_REVISION.findall(_scripts()))
+
+
+def _scripts() -> str:
+    return "\n".join(script.read_text("utf-8") for script in SCRIPTS.glob("versions/*.py"))
 
 
 def upgrade(url: str) -> None:
@@ -39,11 +48,16 @@ def upgrade(url: str) -> None:
 
     Blocking: call it from a thread where a loop runs.
     """
+    from alembic import command
+
     command.upgrade(configuration(url), "head")
 
 
 def refuse_to_lose(what: str, rows: str) -> None:
     """In a way back: refuse it where there are such ``rows`` (a table and its condition)."""
+    from alembic import op
+    from alembic.util import CommandError
+
     found = text(f"SELECT EXISTS (SELECT FROM {rows})")  # noqa: S608 -- written in a migration
     if op.get_bind().execute(found).scalar_one():
         message = f"this way back would lose {what}; restore the backup of before instead"

@@ -29,15 +29,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from celeus.core.interval import Interval
 from celeus.core.plans.best import check_count
-from celeus.core.pools.comparison import SAME_ANSWER, difference_scale, surrogate_columns
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import CHAIN_START, Pool
 from celeus.core.pools.surrogates import scores
 from celeus.core.sessions.best.contenders import Contenders
 from celeus.errors import InvalidValue
-from celeus.study.engine.simulation import Truth
+from celeus.study.engine.simulation import Truth, difference
 
 Arrays = dict[str, NDArray[Any]]
 Floats = NDArray[np.float64]
@@ -150,28 +148,23 @@ def _pair(path: Path, data: Arrays, scale: LossScale) -> Truth:
             missing, given = (one, other) if other in data else (other, one)
             raise refused(path, missing, f"an array beside {given}", "none")
     losses = [_numbers(path, name, data[name], scale) for name in PAIR]
-    loss, differences = losses[0] - losses[1], difference_scale(scale)
-    columns: dict[str, NDArray[Any]] = {}
+    loss = losses[0] - losses[1]
+    same = guesses = None
     if "answer_a" in data:
         same = _same(path, data)
         apart = np.flatnonzero(same & (loss != 0.0))
         if apart.size:
             rule = "the same as loss_a where the answers are the same"
             raise refused(path, "loss_b", rule, f"a difference at item {int(apart[0])}")
-        columns["loss_lower"] = np.where(same, 0.0, differences.lower)
-        columns["loss_upper"] = np.where(same, 0.0, differences.upper)
     if "surrogate_a" in data:
-        means = [
+        one, other = (
             np.mean(_surrogates(path, name, data, items, scale), axis=0)
             for name in ("surrogate_a", "surrogate_b")
-        ]
-        whole = bool(np.isin(losses, (scale.lower, scale.upper)).all())
-        exclusive = whole and "answer_a" in data
-        limits = Interval(scale.lower, scale.upper)
-        columns |= surrogate_columns(means[0], means[1], limits, exclusive=exclusive)
-    pool = Pool(items, differences, columns, groups=(), items_digest=CHAIN_START)
-    ends = differences.lower, differences.upper
-    return Truth(loss, scores(pool), *ends, difference=True, reason=SAME_ANSWER)
+        )
+        guesses = one, other
+    whole = bool(np.isin(losses, (scale.lower, scale.upper)).all())
+    exclusive = whole and "answer_a" in data
+    return difference((losses[0], losses[1]), scale, same, guesses, exclusive=exclusive)
 
 
 def _same(path: Path, data: Arrays) -> NDArray[np.bool_]:

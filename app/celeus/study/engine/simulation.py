@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,11 @@ from celeus.core.plans.plan import Claim, Plan, PoolFacts, make_plan
 from celeus.core.plans.policies import Policy
 from celeus.core.plans.stopping import Answer, Comparison
 from celeus.core.pools.bounds import KnownLosses
-from celeus.core.pools.surrogates import Scores
+from celeus.core.pools.comparison import difference_scale, surrogate_columns
+from celeus.core.pools.losses import LossScale
+from celeus.core.pools.pool import CHAIN_START, Pool
+from celeus.core.pools.surrogates import Scores, scores
+from celeus.core.pools.systems import SAME_ANSWER
 from celeus.core.randomness import commitment, uniforms
 from celeus.core.sampling.predictors import CalibratedPredictor
 from celeus.core.sessions.state import State, begin, rounds
@@ -42,8 +47,8 @@ class Truth:
     @property
     def facts(self) -> PoolFacts:
         """What a plan states about this pool."""
-        whole = bool(np.isin(self.loss, (0.0, 1.0)).all())
         known, scale = None, Interval(self.lower, self.upper)
+        whole = scale == Interval(0.0, 1.0) and bool(np.isin(self.loss, (0.0, 1.0)).all())
         if self.scores.bounds is not None:
             count = int(self.scores.bounds.known.sum())
             known = KnownLosses.of(self.scores.bounds, scale, {self.reason: count} if count else {})
@@ -81,6 +86,33 @@ class Run:
 def with_spread(surrogate: Floats) -> Scores:
     """Scores of a surrogate s of losses in [0, 1] with the weight sqrt(s (1 - s))."""
     return Scores(surrogate, np.sqrt(surrogate * (1.0 - surrogate)), None)
+
+
+def difference(
+    losses: tuple[Floats, Floats],
+    scale: LossScale,
+    same: NDArray[np.bool_] | None,
+    surrogates: tuple[Floats, Floats] | None,
+    *,
+    exclusive: bool,
+) -> Truth:
+    """Losses of A less those of B; where both answered the ``same`` they are known.
+
+    ``surrogates`` are those of both losses; ``exclusive`` says that of two different answers at
+    most one is right. None stands for what is not known.
+    """
+    differences = difference_scale(scale)
+    columns: dict[str, NDArray[Any]] = {}
+    if same is not None:
+        columns["loss_lower"] = np.where(same, 0.0, differences.lower)
+        columns["loss_upper"] = np.where(same, 0.0, differences.upper)
+    if surrogates is not None:
+        limits = Interval(scale.lower, scale.upper)
+        columns |= surrogate_columns(*surrogates, limits, exclusive=exclusive)
+    a, b = losses
+    pool = Pool(a.size, differences, columns, groups=(), items_digest=CHAIN_START)
+    ends = differences.lower, differences.upper
+    return Truth(a - b, scores(pool), *ends, difference=True, reason=SAME_ANSWER)
 
 
 def oracle_scores(truth: Truth) -> Scores:

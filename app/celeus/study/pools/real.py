@@ -48,6 +48,7 @@ BILLIONS = {
 
 VOTES = {"mmlu_pro": "mmlupro-votes", "imagenet": "imagenet-votes"}
 """What the tables call every vote pool."""
+TARGETS = {"mmlu_pro": "gemini-1.5-pro-002_5shots", "imagenet": "pnasnet_large_tf"}
 VOTERS_IMAGENET = (
     "resnet_v2_101_tf",
     "densenet201",
@@ -97,13 +98,17 @@ def truth_of(folder: Path, source: Source) -> Truth:
     path = folder / source.file
     if source.dataset == "mmlu":
         return on_scale(_mmlu(path, source), f"{path}, {source.model}")
-    reader = _mmlu_pro if source.dataset == "mmlu_pro" else _imagenet
-    return on_scale(shuffled(reader(path)), str(path))
+    return on_scale(shuffled(_votes(path, source.dataset)), str(path))
 
 
 def shuffled(truth: Truth) -> Truth:
     """The items in a fixed order at random: files hold them in source order."""
-    return _picked(truth, np.argsort(uniforms(b"cells", "shuffle", truth.loss.size), kind="stable"))
+    return _picked(truth, shuffled_order(truth.loss.size))
+
+
+def shuffled_order(items: int) -> NDArray[np.int64]:
+    """The places of ``items`` items in that order."""
+    return np.argsort(uniforms(b"cells", "shuffle", items), kind="stable")
 
 
 def resampled(truth: Truth, seed: bytes) -> Truth:
@@ -167,21 +172,20 @@ def _graded(loss: str, f: Floats, g: Floats | None, right: Floats) -> Truth:
     return Truth(values, with_spread(surrogate))
 
 
-def _mmlu_pro(path: Path) -> Truth:
-    """Five weaker models vote on the answers of the target."""
-    data = answers(path, "pred", "answer")
+def voters(path: Path, dataset: str) -> tuple[Answers, NDArray[np.intp], NDArray[Any]]:
+    """Answers of all models, their order from the best, and what five weaker ones answered."""
+    names = ("pred", "answer") if dataset == "mmlu_pro" else ("top1", "label")
+    data = answers(path, *names)
     right = (data.predictions == data.right[:, None]).mean(axis=0)
     ranked = np.argsort(-right, kind="stable")
-    return _votes(data, "gemini-1.5-pro-002_5shots", data.predictions[:, ranked[8:13]])
+    if dataset == "mmlu_pro":
+        return data, ranked, data.predictions[:, ranked[8:13]]
+    return data, ranked, data.of(*VOTERS_IMAGENET)
 
 
-def _imagenet(path: Path) -> Truth:
-    """Five weaker networks vote on the predictions of the target."""
-    data = answers(path, "top1", "label")
-    return _votes(data, "pnasnet_large_tf", data.of(*VOTERS_IMAGENET))
-
-
-def _votes(data: Answers, target: str, voters: NDArray[Any]) -> Truth:
-    own = data.of(target)
+def _votes(path: Path, dataset: str) -> Truth:
+    """Five weaker models vote on the answers of the target."""
+    data, _, jury = voters(path, dataset)
+    own = data.of(TARGETS[dataset])
     loss = (own[:, 0] != data.right).astype(np.float64)
-    return Truth(loss, with_spread((voters != own).mean(axis=1)))
+    return Truth(loss, with_spread((jury != own).mean(axis=1)))

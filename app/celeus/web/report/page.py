@@ -61,7 +61,7 @@ async def get_report(request: Request, context: Reads, session_id: SessionId) ->
 
 def rendered(templates: Templates, account: Account, pool: PoolRecord) -> str:
     """The page."""
-    words = Wording(account, pool.scale)
+    words = Wording(account, pool.scale, pool.systems)
     return templates.text(
         "report.html",
         told=account,

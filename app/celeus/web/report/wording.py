@@ -12,6 +12,7 @@ from typing import Any
 from celeus.core.certificates.document import stated
 from celeus.core.certificates.report import pool_sessions_line
 from celeus.core.pools.losses import LossScale
+from celeus.core.pools.systems import Systems
 from celeus.operations.insights.report import Account
 
 SMALLEST_ALPHA_SAID = 1e-6
@@ -92,8 +93,9 @@ class Scaled:
 class Wording:
     """The wording of one session's report."""
 
-    def __init__(self, account: Account, scale: LossScale) -> None:
+    def __init__(self, account: Account, scale: LossScale, systems: Systems | None = None) -> None:
         self._told = account
+        self._systems = systems
         self._status = account.document
         self._scale = scale
         self.figures = Scaled(scale, self._status["upper"] - self._status["lower"])
@@ -106,6 +108,11 @@ class Wording:
     @property
     def quantity(self) -> str:
         """The name of the measured quantity."""
+        systems = self._systems
+        if systems is not None and systems.kind == "preference":
+            return f"mean preference (below 0 for {systems.a}, above 0 for {systems.b})"
+        if systems is not None:
+            return f"mean difference of loss ({systems.a} minus {systems.b})"
         return {
             "zero_one": "error rate",
             "cross_entropy": "mean cross-entropy loss",
@@ -116,6 +123,8 @@ class Wording:
     @property
     def unit(self) -> str:
         """The label of the axis."""
+        if self._systems is not None:
+            return self.quantity
         return f"{self.quantity} (lower is better)"
 
     @property
@@ -244,7 +253,17 @@ class Wording:
         low, high = self._scale.lower, self._scale.upper
         if self._scale.kind == "zero_one":
             return "0 (right) or 1 (wrong)"
-        return f"{self.quantity}, {low:.10g} to {high:.10g}, lower is better"
+        better = "lower" if self._systems is None else f"below 0 {self._systems.a}"
+        return f"{self.quantity}, {low:.10g} to {high:.10g}, {better} is better"
+
+    @property
+    def sides(self) -> str | None:
+        """How often which side won; None where no two systems are compared."""
+        sides = self._status.get("sides")
+        if sides is None:
+            return None
+        left, tie, right = (count(sides[name]) for name in ("left", "tie", "right"))
+        return f"left better in {left} rounds, right better in {right}, as good in {tie}"
 
     def question(self, asked_question: dict[str, Any]) -> str:
         """A question as a question."""

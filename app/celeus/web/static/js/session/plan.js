@@ -7,6 +7,7 @@ import { count, percent, sure, targetOf } from "../format.js";
 const BOUNDS = {
   none: "none is needed",
   pairs: "pairs of pool and population",
+  exact_pairs: "pairs of pool and population, exact for losses of 0 and 1",
   hoeffding: "Hoeffding",
   kl: "KL (Chernoff)",
   clopper_pearson: "Clopper–Pearson",

@@ -1,0 +1,95 @@
+"""The loss of a pool on the wire, and the two systems of a comparison."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from celeus.api.access.parameters import NAME
+from celeus.core.pools.losses import LossKind, LossScale
+from celeus.core.pools.systems import Kind, Normalisation, Systems
+from celeus.errors import InvalidValue
+
+STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False, frozen=True)
+
+KindIn = Literal["zero_one", "cross_entropy", "bounded", "difference", "preference"]
+SystemName = Annotated[str, Field(min_length=1, max_length=200, pattern=NAME)]
+NORMALISATION = (
+    "When two texts are the same answer: `whitespace` takes any run of white space for one space"
+    " and none at the ends, `casefold` ignores letter case as well."
+)
+
+
+class LossIn(BaseModel):
+    """Scale of the loss, of one system where two are compared, fixed before any label is seen."""
+
+    model_config = STRICT
+
+    kind: KindIn = Field(
+        description="`preference`, of two systems only: judges say which answer is better."
+    )
+    lower: float | None = Field(
+        None, description="Left out for zero_one, cross_entropy, difference and preference."
+    )
+    upper: float | None = Field(
+        None,
+        description="Needed for cross_entropy, which is clipped there, and for bounded; 1 for a"
+        " difference if left out, and for a preference, of which it is the number of grades.",
+    )
+
+
+class SystemsIn(BaseModel):
+    """The two systems that a pool compares, by name."""
+
+    model_config = STRICT
+
+    a: SystemName
+    b: SystemName
+    normalisation: Normalisation = Field("exact", description=NORMALISATION)
+
+
+class LossOut(BaseModel):
+    """Scale of the loss; of two systems of the difference, loss of a less loss of b."""
+
+    kind: LossKind
+    lower: float
+    upper: float
+
+
+class SystemLoss(BaseModel):
+    """Scale of the loss of one of two systems; of a preference the grades, from 0."""
+
+    kind: Kind
+    lower: float
+    upper: float
+
+
+class SystemsOut(BaseModel):
+    """The two systems that a pool compares."""
+
+    a: str
+    b: str
+    loss: SystemLoss
+    normalisation: Normalisation
+
+    @classmethod
+    def of(cls, systems: Systems | None) -> Self | None:
+        """The systems as they travel."""
+        return None if systems is None else cls.model_validate(systems.to_dict())
+
+
+def scale_of(loss: LossIn, systems: SystemsIn | None) -> tuple[LossScale, Systems | None]:
+    """The scale of a pool's losses, and its systems where there are two."""
+    kind = loss.kind
+    if systems is not None:
+        made = Systems.of(
+            (systems.a, systems.b), (kind, loss.lower, loss.upper), systems.normalisation
+        )
+        return made.scale, made
+    if kind == "preference":
+        raise InvalidValue(
+            "A preference is between two systems.",
+            field="systems",
+            rule="the names of both, as `a` and `b`",
+            value=None,
+        )
+    return LossScale.of(kind, loss.lower, loss.upper), None

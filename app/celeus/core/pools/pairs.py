@@ -1,0 +1,219 @@
+"""Rows of two systems, turned into rows of the difference of their losses.
+
+A row is `{id, payload?, a, b, surrogate? | surrogates?, proxy?, group?, known?}`, and each of `a`
+and `b` is `{prediction? | answer?, payload?, surrogate?}`. The first good row fixes what both
+have. What a judge is to see, shared payload, answers and payloads of both, becomes the item's
+payload, so that the items digest binds it; the classes are columns. Items to which both gave the
+same answer have a known difference of 0.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from celeus.core.interval import Interval
+from celeus.core.pools.comparison import surrogate_columns
+from celeus.core.pools.pool import dtype_of
+from celeus.core.pools.rows import Assembled, assemble
+from celeus.core.pools.systems import SAME_ANSWER, SIDES, Systems
+from celeus.core.pools.validation import (
+    MAX_INT,
+    PAYLOAD_RULE,
+    Fault,
+    Malformed,
+    Shape,
+    Violation,
+    is_number,
+    row_faults,
+)
+
+Row = dict[str, Any]
+
+OWN = frozenset({"prediction", "answer", "payload", "surrogate"})
+"""Fields of each of the two systems."""
+FIELDS = frozenset(
+    {"id", "payload", "surrogate", "surrogates", "proxy", "group", "known", *SIDES},
+)
+ANSWERS = ("prediction", "answer")
+
+
+def assemble_pairs(
+    lines: Sequence[int], rows: Sequence[object], systems: Systems, shape: Shape | None
+) -> Assembled:
+    """Columns of the good rows and the faults of the others, by line, as ``assemble``."""
+    faults: list[Fault] = []
+    kept: dict[int, Row] = {}
+    differences: list[object] = []
+    own = None if shape is None else shape.of_systems
+    for line, row in zip(lines, rows, strict=True):
+        if not isinstance(row, dict):
+            rule, text = (row.rule, row.text) if isinstance(row, Malformed) else ("", "")
+            faults.append(Fault.of(line, "", rule or "a JSON object", text or row))
+            continue
+        present = _present(row)
+        violations = list(_faults(present, systems, own))
+        if not violations:
+            difference = _difference(present, systems)
+            if own is None and not row_faults(difference, systems.scale, None):
+                own = _carried(present)
+            kept[line] = present
+            differences.append(difference)
+        faults += [Fault.of(line, *one) for one in violations]
+    done = assemble(list(kept), differences, systems.scale, shape)
+    faults += [replace(one, field=_place(one.field)) for one in done.faults]
+    good = [kept[line] for line in done.batch.lines]
+    columns = _columns(good, systems, own) if good and own is not None else {}
+    batch = replace(done.batch, columns=done.batch.columns | columns)
+    known = done.shape if done.shape is None else replace(done.shape, of_systems=own or frozenset())
+    return Assembled(batch, sorted(faults, key=lambda one: one.line), known)
+
+
+def composed(row: Mapping[str, Any]) -> Row | None:
+    """What is kept as the payload of an item: shared payload, answers and payloads of both."""
+    whole: Row = {}
+    for side in SIDES:
+        inner = row.get(side) or {}
+        shown = {name: inner[name] for name in ("answer", "payload") if inner.get(name) is not None}
+        if shown:
+            whole[side] = shown
+    if row.get("payload") is not None:
+        whole["payload"] = row["payload"]
+    return whole or None
+
+
+def _present(row: Row) -> Row:
+    """The row without its nulls, those of its systems included."""
+    present = {name: value for name, value in row.items() if value is not None}
+    for side in SIDES:
+        if isinstance(present.get(side), dict):
+            present[side] = {name: it for name, it in present[side].items() if it is not None}
+    return present
+
+
+def _carried(row: Row) -> frozenset[str]:
+    """What each system carries that all items must have: payloads may be left out."""
+    return frozenset(row["a"]) - {"payload"}
+
+
+def _faults(row: Row, systems: Systems, own: frozenset[str] | None) -> Iterator[Violation]:
+    for name in row.keys() - FIELDS:
+        yield name, "one of " + ", ".join(sorted(FIELDS)), row[name]
+    if "payload" in row and not isinstance(row["payload"], dict | str):
+        yield "payload", PAYLOAD_RULE, row["payload"]
+    sides = [row.get(side) for side in SIDES]
+    for side, inner in zip(SIDES, sides, strict=True):
+        if isinstance(inner, dict):
+            yield from _side_faults(side, inner, systems)
+        else:
+            yield side, f"an object of what system {side} answered, as every item has it", inner
+    if all(isinstance(inner, dict) for inner in sides):
+        yield from _unequal(row, own)
+        yield from _known_faults(row, systems)
+
+
+def _unequal(row: Row, own: frozenset[str] | None) -> Iterator[Violation]:
+    """Where the two systems, or this item and those before, do not carry the same."""
+    carried = {side: row[side].keys() - {"payload"} for side in SIDES}
+    for side, other_side in (SIDES, SIDES[::-1]):
+        for name in sorted(carried[other_side] - carried[side]):
+            yield f"{side}.{name}", f"given, as in {other_side}: both answer in one kind", None
+    if carried["a"] == carried["b"] and own is not None:
+        for name in sorted(carried["a"] ^ own):
+            rule = "given, as in the items before"
+            yield f"a.{name}", rule if name in own else "left out, as in the items before", None
+    for name in ("surrogate", "surrogates"):
+        if name in row and "surrogate" in carried["a"]:
+            yield name, "left out where a and b have their own", row[name]
+
+
+def _side_faults(side: str, inner: Row, systems: Systems) -> Iterator[Violation]:
+    for name, value in inner.items():
+        if name not in OWN:
+            yield f"{side}.{name}", "one of " + ", ".join(sorted(OWN)), value
+    if "prediction" in inner:
+        prediction = inner["prediction"]
+        if systems.kind != "zero_one":
+            rule = "left out: only a zero_one loss follows from it; an answer goes into `answer`"
+            yield f"{side}.prediction", rule, prediction
+        elif type(prediction) is not int or not 0 <= prediction <= MAX_INT:
+            yield f"{side}.prediction", f"a whole number from 0 to {MAX_INT}", prediction
+        if "answer" in inner:
+            yield f"{side}.answer", "left out where there is a prediction", inner["answer"]
+    if "answer" in inner and not isinstance(inner["answer"], str):
+        yield f"{side}.answer", "a text; a class goes into `prediction`", inner["answer"]
+    if "payload" in inner and not isinstance(inner["payload"], dict | str):
+        yield f"{side}.payload", PAYLOAD_RULE, inner["payload"]
+    if "surrogate" in inner and not is_number(inner["surrogate"], systems.lower, systems.upper):
+        rule = f"a number from {systems.lower:g} to {systems.upper:g}"
+        yield f"{side}.surrogate", rule, inner["surrogate"]
+
+
+def _known_faults(row: Row, systems: Systems) -> Iterator[Violation]:
+    """What is wrong with a known difference beyond what is wrong with any known loss."""
+    known = row.get("known")
+    if not isinstance(known, dict):
+        return
+    if str(known.get("reason")).startswith(SAME_ANSWER):
+        rule = f"another reason: which items have the {SAME_ANSWER} is found out here"
+        yield "known.reason", rule, known["reason"]
+    if "label" in known:
+        if "prediction" not in row["a"]:
+            rule = "left out, with `loss` in its place: nothing follows from a label"
+            yield "known.label", rule, known["label"]
+        elif type(known["label"]) is not int or not 0 <= known["label"] <= MAX_INT:
+            yield "known.label", f"a whole number from 0 to {MAX_INT}", known["label"]
+    if known.get("loss", 0) != 0 and same_answer(row, systems):
+        yield "known.loss", "0, or left out: both systems gave the same answer", known["loss"]
+
+
+def same_answer(row: Mapping[str, Any], systems: Systems) -> bool:
+    """Both systems gave the same class, or the same text after the pool's normalisation."""
+    one, other = row["a"], row["b"]
+    if "prediction" in one and "prediction" in other:
+        return bool(one["prediction"] == other["prediction"])
+    texts = [side.get("answer") for side in (one, other)]
+    return all(isinstance(text, str) for text in texts) and systems.same(*texts)
+
+
+def _difference(row: Row, systems: Systems) -> Row:
+    """The row of the difference: an ordinary one, but for the columns of the two."""
+    names = row.keys() - {*SIDES, "payload", "known"}
+    difference = {name: row[name] for name in names}
+    payload = composed(row)
+    if payload is not None:
+        difference["payload"] = payload
+    known = row.get("known")
+    if same_answer(row, systems):
+        reason = systems.reason(classes="prediction" in row["a"])
+        difference["known"] = {"loss": 0.0, "reason": reason}
+    elif isinstance(known, dict) and "label" in known and "loss" not in known:
+        losses = [float(known["label"] != row[side]["prediction"]) for side in SIDES]
+        rest = {name: known[name] for name in known if name != "label"}
+        difference["known"] = rest | {"loss": losses[0] - losses[1]}
+    elif known is not None:
+        difference["known"] = known
+    return difference
+
+
+def _columns(rows: list[Row], systems: Systems, own: frozenset[str]) -> dict[str, NDArray[Any]]:
+    columns: dict[str, NDArray[Any]] = {}
+    if own & {*ANSWERS}:
+        columns["same"] = np.array([same_answer(row, systems) for row in rows])
+    if "prediction" in own:
+        for side in SIDES:
+            columns[f"prediction_{side}"] = np.array([row[side]["prediction"] for row in rows])
+    if "surrogate" in own:
+        a, b = (np.array([float(row[side]["surrogate"]) for row in rows]) for side in SIDES)
+        limits = Interval(systems.lower, systems.upper)
+        # Of two texts both may be right, of two classes one at most.
+        columns |= surrogate_columns(a, b, limits, exclusive="prediction" in own)
+    return {name: column.astype(dtype_of(name)) for name, column in columns.items()}
+
+
+def _place(field: str) -> str:
+    """Where in the row a fault is that stands in the payload composed of it."""
+    inner = field.removeprefix("payload.")
+    return inner if inner.split(".")[0].split("[")[0] in {*SIDES, "payload"} else field

@@ -1,0 +1,188 @@
+"""The two systems of a comparison: what they are called, and what a judge may say of their answers.
+
+The loss of a system lies in [L, U]; a pool of two holds the differences d = loss of A less loss of
+B, in [L - U, U - L], below 0 where A is better. A preference has no losses of its own: it is d
+itself, from -U (A is better by U grades) to U. Who judges may speak of ``a`` and ``b``, or of the
+``left`` and the ``right`` answer, where ``left`` says which system stood there.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Self, get_args
+
+from celeus.core.pools.losses import LossScale
+from celeus.errors import InvalidValue, LossOutsideScale
+
+Kind = Literal["zero_one", "bounded", "preference"]
+Normalisation = Literal["exact", "whitespace", "casefold"]
+Side = Literal["a", "b"]
+
+SIDES: tuple[Side, Side] = ("a", "b")
+KINDS: tuple[Kind, ...] = get_args(Kind)
+NORMALISATIONS: tuple[Normalisation, ...] = get_args(Normalisation)
+SAME_ANSWER = "same answer"
+"""Reason why the difference of two equal answers is known."""
+MOST_GRADES = 10
+TIE = "tie"
+PLACES: tuple[str, str] = ("left", "right")
+
+
+@dataclass(frozen=True, slots=True)
+class Systems:
+    """Names of the two, kind and ends of the loss of each, and when two texts are the same."""
+
+    a: str
+    b: str
+    kind: Kind
+    lower: float
+    upper: float
+    normalisation: Normalisation = "exact"
+
+    def __post_init__(self) -> None:
+        if self.a == self.b:
+            raise InvalidValue(
+                "The two systems have one name.",
+                field="systems.b",
+                rule="another name than that of a",
+                value=self.b,
+            )
+        if self.kind not in KINDS:
+            raise InvalidValue(
+                "Two systems are not compared by this kind of loss.",
+                field="loss.kind",
+                rule="one of " + ", ".join(KINDS) + " where there are `systems`",
+                value=self.kind,
+            )
+        if self.normalisation not in NORMALISATIONS:
+            raise InvalidValue(
+                "The normalisation of answers is unknown.",
+                field="systems.normalisation",
+                rule="one of " + ", ".join(NORMALISATIONS),
+                value=self.normalisation,
+            )
+        if self.kind == "preference":
+            self._check_grades()
+        else:
+            LossScale(self.kind, self.lower, self.upper)
+        # Twice as wide a scale may be too wide.
+        self.scale.check(0.0)
+
+    def _check_grades(self) -> None:
+        if self.lower != 0.0:
+            raise InvalidValue(
+                "A preference has no lower limit.",
+                field="loss.lower",
+                rule="left out",
+                value=self.lower,
+            )
+        if self.upper not in range(1, MOST_GRADES + 1):
+            raise InvalidValue(
+                "The grades of a preference are counted.",
+                field="loss.upper",
+                rule=f"a whole number from 1 to {MOST_GRADES}: grades by which one may be better",
+                value=self.upper,
+            )
+
+    @classmethod
+    def of(
+        cls, names: tuple[str, str], loss: tuple[str, float | None, float | None], same: str
+    ) -> Self:
+        """Systems with what was left out of their ``loss`` (kind, lower, upper) filled in."""
+        kind, lower, upper = loss
+        if kind in {"zero_one", "bounded"}:
+            scale = LossScale.of(kind, lower, upper)  # type: ignore[arg-type]  # just compared
+            lower, upper = scale.lower, scale.upper
+        ends = 0.0 if lower is None else lower, 1.0 if upper is None else upper
+        # Whatever else it is, the check of the kind refuses it by name.
+        return cls(*names, kind, *ends, same)  # type: ignore[arg-type]
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The names by side."""
+        return {"a": self.a, "b": self.b}
+
+    @property
+    def scale(self) -> LossScale:
+        """Where the difference lies."""
+        return LossScale.of("difference", upper=self.upper - self.lower)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        loss = {"kind": self.kind, "lower": self.lower, "upper": self.upper}
+        return {**self.names, "loss": loss, "normalisation": self.normalisation}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """The systems whose ``to_dict`` gave ``values``."""
+        loss = values["loss"]
+        ends = float(loss["lower"]), float(loss["upper"])
+        return cls(values["a"], values["b"], loss["kind"], *ends, values["normalisation"])
+
+    def same(self, one: str, other: str) -> bool:
+        """The two texts are one answer."""
+        return one == other or self._normal(one) == self._normal(other)
+
+    def _normal(self, text: str) -> str:
+        if self.normalisation == "exact":
+            return text
+        text = " ".join(text.split())
+        return text.casefold() if self.normalisation == "casefold" else text
+
+    def reason(self, *, classes: bool) -> str:
+        """Why the difference of equal answers is known: equal classes need no normalisation."""
+        return SAME_ANSWER if classes else f"{SAME_ANSWER} ({self.normalisation})"
+
+    def asked(self, *, classes: bool) -> str:
+        """What a judgement of this pool is."""
+        if self.kind == "preference":
+            grades = "" if self.upper == 1.0 else f", with `grade` from 1 to {self.upper:g}"
+            return f"`preference` (left, tie or right{grades})"
+        both = "`losses` of both (left and right)"
+        return f"`label`, the true class, or {both}" if classes else both
+
+    def of_losses(self, said: Mapping[str, Any], left: Side) -> float:
+        """The difference of ``loss_a`` and ``loss_b``, or ``loss_left`` and ``loss_right``."""
+        names = SIDES if "loss_a" in said else PLACES
+        losses = {name: self._loss(name, said.get(f"loss_{name}")) for name in names}
+        if names == SIDES:
+            return losses["a"] - losses["b"]
+        return (losses["left"] - losses["right"]) * (1.0 if left == "a" else -1.0)
+
+    def _loss(self, name: str, loss: object) -> float:
+        number = float(loss) if type(loss) in {int, float} else math.nan  # type: ignore[arg-type]
+        whole = self.kind == "zero_one"
+        if number in {0.0, 1.0} if whole else self.lower <= number <= self.upper:
+            return number
+        rule = "exactly 0 or 1" if whole else f"a number from {self.lower:g} to {self.upper:g}"
+        raise LossOutsideScale(
+            "The loss of a system is not on its scale.",
+            field=f"losses.{name}",
+            rule=rule,
+            value=loss,
+        )
+
+    def of_preference(self, said: Mapping[str, Any], left: Side) -> float:
+        """The difference that a ``preference`` and its ``grade`` say."""
+        preference, grade = said.get("preference"), said.get("grade", 1)
+        number = float(grade) if type(grade) in {int, float} else 0.0
+        if not (number.is_integer() and 1.0 <= number <= self.upper):
+            raise InvalidValue(
+                "The pool has no such grade.",
+                field="grade",
+                rule=f"a whole number from 1 to {self.upper:g}, or left out",
+                value=grade,
+            )
+        if preference == TIE and "grade" not in said:
+            return 0.0
+        better = preference
+        if preference in PLACES:
+            better = left if preference == "left" else next(it for it in SIDES if it != left)
+        if better in SIDES:
+            return -number if better == "a" else number
+        raise InvalidValue(
+            "This is no preference.",
+            field="preference",
+            rule="left, tie or right (or a or b), and `grade` only where one is better",
+            value=preference,
+        )

@@ -1,0 +1,47 @@
+"""On which side the judge of a round sees the answer of system A, drawn from the session's seed.
+
+Stream `side` of the seed, word t - 1 for round t: A stands on the left where the number is below
+one half. No loss is looked at, and no draw of an item looks at a side.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from celeus.core.pools.systems import Side
+from celeus.core.randomness import uniforms
+from celeus.core.sessions.rounds import Rounds
+
+STREAM = "side"
+LEAST = 256
+
+
+class Sides:
+    """The sides of a session's rounds, made some at a time; round 1 is the first."""
+
+    __slots__ = ("_seed", "_signs")
+
+    def __init__(self, seed: bytes) -> None:
+        self._seed = seed
+        self._signs: NDArray[np.int8] = np.empty(0, dtype=np.int8)
+
+    def left(self, round_: int) -> Side:
+        """The system whose answer stands on the left."""
+        return "a" if self._first(round_)[-1] > 0 else "b"
+
+    def preferred(self, rounds: Rounds) -> dict[str, int]:
+        """How often the left answer had the smaller loss, none had, the right one had."""
+        losses = np.array(rounds.loss)
+        judged = np.isfinite(losses)
+        signs = np.sign(losses[judged]) * self._first(len(rounds))[judged]
+        return {
+            "left": int((signs < 0.0).sum()),
+            "tie": int((signs == 0.0).sum()),
+            "right": int((signs > 0.0).sum()),
+        }
+
+    def _first(self, count: int) -> NDArray[np.int8]:
+        """1 where A stands on the left, -1 where B does, of the first ``count`` rounds."""
+        if count > self._signs.size:
+            made = uniforms(self._seed, STREAM, max(LEAST, 2 * count))
+            self._signs = np.where(made < 0.5, 1, -1).astype(np.int8)
+        return self._signs[:count]

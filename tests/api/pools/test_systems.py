@@ -1,0 +1,241 @@
+"""Pools of two systems over the wire: every format, what is known, refused and bound."""
+
+import asyncio
+import io
+import json
+from typing import Any
+
+import httpx
+import psycopg
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from alembic import command
+from alembic.util import CommandError
+
+from celeus.operations.certificates.npz import read_archive
+from celeus.store import migrations
+from tests.pairs import A, B, body_of, exchanged
+
+TEXTS = {
+    "name": "two models",
+    "systems": {"a": A, "b": B, "normalisation": "whitespace"},
+    "loss": {"kind": "preference"},
+}
+ANSWERS = [("Canberra.", "Sydney."), ("4  km", "4 km"), ("yes", "no"), ("x", "x")]
+SURROGATES = [(0.25, 0.75), (0.5, 0.5), (0.125, 0.0), (1.0, 0.5)]
+CSV = (
+    "id,answer_a,answer_b,surrogate_a,surrogate_b,payload.question,payload_a.trace,group\n"
+    "i0,Canberra.,Sydney.,0.25,0.75,q0,t0,g\n"
+    "i1,4  km,4 km,0.5,0.5,q1,t1,g\n"
+    "i2,yes,no,0.125,0,q2,t2,g\n"
+    "i3,x,x,1,0.5,q3,t3,g\n"
+)
+KNOWN = {"items": 2, "reasons": {"same answer (whitespace)": 2}, "bounded": 0}
+
+
+def rows() -> list[dict[str, Any]]:
+    return [
+        {
+            "id": f"i{at}",
+            "group": "g",
+            "payload": {"question": f"q{at}"},
+            "a": {"answer": one[0], "surrogate": guess[0], "payload": {"trace": f"t{at}"}},
+            "b": {"answer": one[1], "surrogate": guess[1], "payload": None},
+        }
+        for at, (one, guess) in enumerate(zip(ANSWERS, SURROGATES, strict=True))
+    ]
+
+
+def ndjson() -> bytes:
+    return "\n".join(map(json.dumps, rows())).encode()
+
+
+def parquet(*, nested: bool) -> bytes:
+    file = io.BytesIO()
+    if nested:
+        table = pa.Table.from_pylist(rows())
+    else:
+        table = pa.table(
+            {
+                "id": [f"i{at}" for at in range(4)],
+                "group": ["g"] * 4,
+                "payload": [{"question": f"q{at}"} for at in range(4)],
+                "payload_a": [{"trace": f"t{at}"} for at in range(4)],
+                "answer_a": [one for one, _ in ANSWERS],
+                "answer_b": [one for _, one in ANSWERS],
+                "surrogate_a": [one for one, _ in SURROGATES],
+                "surrogate_b": [one for _, one in SURROGATES],
+            }
+        )
+    pq.write_table(table, file)
+    return file.getvalue()
+
+
+async def created(client: httpx.AsyncClient, body: dict[str, Any]) -> dict[str, Any]:
+    answer = await client.post("/v1/pools", json=body)
+    assert answer.status_code == 201, answer.text
+    made: dict[str, Any] = answer.json()
+    return made
+
+
+async def test_every_format_says_the_same(client: httpx.AsyncClient) -> None:
+    digests = set()
+    for body, media in (
+        (CSV.encode(), "text/csv"),
+        (ndjson(), "application/x-ndjson"),
+        (parquet(nested=False), "application/vnd.apache.parquet"),
+        (parquet(nested=True), "application/vnd.apache.parquet"),
+    ):
+        pool = await created(client, TEXTS)
+        path, headers = f"/v1/pools/{pool['id']}", {"Content-Type": media}
+        answer = await client.post(f"{path}/items", content=body, headers=headers)
+        assert answer.status_code == 200, answer.text
+        sealed = (await client.post(f"{path}/seal")).json()
+        assert sealed["known"] == KNOWN
+        digests.add(sealed["digest"])
+        query = {"name": "two models", "kind": "preference", "normalisation": "whitespace"}
+        query |= {"system_a": A, "system_b": B}
+        file = await client.post("/v1/pool-files", params=query, content=body, headers=headers)
+        assert file.status_code == 201, file.text
+        digests.add(file.json()["pool"]["digest"])
+    assert len(digests) == 1
+
+
+async def test_a_pool_tells_its_systems_and_what_is_known(client: httpx.AsyncClient) -> None:
+    pool = await created(client, TEXTS | {"items": rows(), "sealed": True})
+    assert pool["loss"] == {"kind": "difference", "lower": -1.0, "upper": 1.0}
+    assert pool["systems"] == {
+        "a": A,
+        "b": B,
+        "loss": {"kind": "preference", "lower": 0.0, "upper": 1.0},
+        "normalisation": "whitespace",
+    }
+    assert pool["known"] == KNOWN
+    assert (await client.get(f"/v1/pools/{pool['id']}")).json() == pool
+    page = (await client.get(f"/v1/pools/{pool['id']}/items")).json()["data"]
+    assert page[0] == {
+        "index": 0,
+        "id": "i0",
+        "payload": {"question": "q0"},
+        "a": {"answer": "Canberra.", "payload": {"trace": "t0"}},
+        "b": {"answer": "Sydney.", "payload": None},
+    }
+    file = await client.get(f"/v1/pools/{pool['id']}/columns.npz")
+    evidence = read_archive(io.BytesIO(file.content))
+    assert evidence.systems is not None
+    assert evidence.systems.names == {"a": A, "b": B}
+    assert evidence.columns["surrogate.0"].tolist() == [-0.5, 0.0, 0.125, 0.5]
+
+
+async def test_the_digest_binds_names_answers_and_normalisation(client: httpx.AsyncClient) -> None:
+    body, _ = body_of("preference", 12)
+    other = [dict(row) for row in body["items"]]
+    other[3] = other[3] | {"a": other[3]["a"] | {"answer": "something else"}}
+    bodies = [
+        body,
+        body | {"systems": body["systems"] | {"a": "another"}},
+        body | {"systems": {"a": B, "b": A}},
+        body | {"systems": body["systems"] | {"normalisation": "casefold"}},
+        body | {"items": other},
+        exchanged(body),
+    ]
+    digests = [(await created(client, one))["digest"] for one in bodies]
+    assert len(set(digests)) == len(bodies)
+    assert (await created(client, body))["digest"] == digests[0]
+
+
+async def test_later_uploads_find_known_items_too(client: httpx.AsyncClient) -> None:
+    body, made = body_of("label", 30)
+    pool = await created(client, body | {"items": None, "sealed": False})
+    for first in range(0, 30, 7):
+        part = "\n".join(map(json.dumps, made.items[first : first + 7]))
+        media = {"Content-Type": "application/x-ndjson"}
+        answer = await client.post(f"/v1/pools/{pool['id']}/items", content=part, headers=media)
+        assert answer.status_code == 200, answer.text
+    sealed = (await client.post(f"/v1/pools/{pool['id']}/seal")).json()
+    assert sealed["known"]["reasons"] == {"same answer": sum(made.known)}
+    assert sealed["digest"] == (await created(client, body))["digest"]
+
+
+async def test_a_pool_of_the_same_answers_is_exact(client: httpx.AsyncClient) -> None:
+    same = [{"id": str(at), "a": {"answer": "x"}, "b": {"answer": " x"}} for at in range(5)]
+    pool = await created(client, TEXTS | {"items": same, "sealed": True})
+    refused = await client.post("/v1/sessions", json={"pool_id": pool["id"]})
+    assert refused.status_code == 422
+    assert refused.json()["code"] == "nothing_to_judge"
+    assert refused.json()["value"] == 0.0
+    assert "exact" in refused.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("item", "fields"),
+    [
+        ({"a": {"answer": "x"}}, {"b"}),
+        ({"a": {"answer": "x"}, "b": {}}, {"b.answer"}),
+        ({"a": {"prediction": 1}, "b": {"answer": "x"}}, {"a.prediction", "a.answer"}),
+        ({"a": {"answer": "x"}, "b": {"answer": "y"}, "loss_upper": 0.5}, {"loss_upper"}),
+    ],
+)
+async def test_bad_rows_are_refused_by_line_and_name(
+    client: httpx.AsyncClient, item: dict[str, Any], fields: set[str]
+) -> None:
+    pool = await created(client, TEXTS)
+    lines = "\n".join(json.dumps(one) for one in (rows()[0], {"id": "bad"} | item))
+    media = {"Content-Type": "application/x-ndjson"}
+    path = f"/v1/pools/{pool['id']}/items"
+    answer = await client.post(path, content=lines, headers=media)
+    assert (answer.status_code, answer.json()["code"]) == (422, "bad_rows")
+    assert {one["line"] for one in answer.json()["errors"]} == {2}
+    assert fields <= {one["field"] for one in answer.json()["errors"]}
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"systems": {"a": A, "b": A}}, "systems.b"),
+        ({"systems": {"a": A}}, "systems.b"),
+        ({"systems": {"a": A, "b": B, "normalisation": "stem"}}, "systems.normalisation"),
+        ({"systems": None}, "systems"),
+        ({"loss": {"kind": "cross_entropy", "upper": 3}}, "loss.kind"),
+        ({"loss": {"kind": "preference", "upper": 0.5}}, "loss.upper"),
+    ],
+)
+async def test_pools_that_compare_nothing_are_refused(
+    client: httpx.AsyncClient, change: dict[str, Any], field: str
+) -> None:
+    answer = await client.post("/v1/pools", json=TEXTS | change)
+    assert answer.status_code == 422
+    problem = answer.json()
+    assert field in {problem.get("field"), *(one["field"] for one in problem.get("errors", []))}
+
+
+async def test_a_file_names_both_systems_or_none(client: httpx.AsyncClient) -> None:
+    query = {"name": "two", "kind": "preference", "system_a": A}
+    media = {"Content-Type": "text/csv"}
+    answer = await client.post("/v1/pool-files", params=query, content=CSV, headers=media)
+    assert (answer.status_code, answer.json()["field"]) == (422, "system_b")
+
+
+async def test_the_way_back_would_lose_the_systems_and_is_refused(
+    client: httpx.AsyncClient, database_url: str
+) -> None:
+    plain = {"name": "plain", "loss": {"kind": "difference"}, "items": [{"id": "a"}]}
+    kept = await created(client, plain | {"sealed": True})
+    pool = await created(client, TEXTS)
+    configuration = migrations.configuration(database_url)
+    with pytest.raises(CommandError, match="would lose pools of two systems;"):
+        await asyncio.to_thread(command.downgrade, configuration, "9d3b61f7ae02")
+    assert (await client.get(f"/v1/pools/{pool['id']}")).json() == pool
+    with psycopg.connect(database_url) as db:
+        db.execute("DELETE FROM pools WHERE systems IS NOT NULL")
+    await asyncio.to_thread(command.downgrade, configuration, "9d3b61f7ae02")
+    await asyncio.to_thread(command.upgrade, configuration, "head")
+    assert (await client.get(f"/v1/pools/{kept['id']}")).json() == kept
+
+
+async def test_rows_of_two_systems_are_no_items_of_one(client: httpx.AsyncClient) -> None:
+    body = {"name": "one", "loss": {"kind": "difference"}, "items": rows()[:1]}
+    answer = await client.post("/v1/pools", json=body)
+    assert answer.status_code == 422
+    assert {one["field"] for one in answer.json()["errors"]} == {"a", "b"}

@@ -1,0 +1,310 @@
+"""Sessions on two systems: judged by label, losses or preference, shown left and right."""
+
+import io
+import json
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from fastapi import FastAPI
+from httpx import AsyncClient
+
+from celeus.core.certificates.replay import Evidence
+from celeus.core.certificates.verify import verify
+from celeus.core.ledger import Observation
+from celeus.core.plans.plan import plan_from
+from celeus.core.pools.losses import LossScale
+from celeus.core.pools.pool import Pool
+from celeus.core.pools.surrogates import scores
+from celeus.core.sessions.state import State, apply, begin, propose
+from celeus.operations.certificates.audit import audit
+from celeus.operations.certificates.npz import read_archive
+from celeus.settings import Settings
+from celeus.store.database import Database
+from tests.factories import drawn
+from tests.pairs import JUDGED, A, B, Pair, body_of, pair
+
+
+async def opened(client: AsyncClient, pool: Pair, **settings: object) -> str:
+    answer = await client.post("/v1/sessions", json={"pool_id": pool.id} | settings)
+    assert answer.status_code == 201, answer.text
+    return str(answer.json()["id"])
+
+
+async def observed(client: AsyncClient, session: str, round_: int, **said: object) -> Any:  # noqa: ANN401
+    body = {"round": round_, "worker": "ada"} | said
+    return await client.post(f"/v1/sessions/{session}/observe", json=body)
+
+
+async def recorded(client: AsyncClient, session: str) -> list[dict[str, Any]]:
+    """The ledger, from the certificate."""
+    answer = await client.get(f"/v1/sessions/{session}/certificate")
+    assert answer.status_code == 200, answer.text
+    ledger: list[dict[str, Any]] = answer.json()["ledger"]
+    return ledger
+
+
+async def left_of(client: AsyncClient, session: str) -> dict[int, str]:
+    """The system on the left of every round drawn."""
+    ledger = await recorded(client, session)
+    return {one["round"]: one["detail"]["left"] for one in ledger if one["kind"] == "draw"}
+
+
+async def judged(client: AsyncClient, session: str, pool: Pair, *, by_side: bool) -> None:
+    """Judge until the session has nothing more to draw."""
+    while draws := (await drawn(client, session, 7))["draws"]:
+        left = await left_of(client, session) if by_side else {}
+        for draw in draws:
+            said = pool.said(draw["item"]["index"], left.get(draw["round"]))
+            answer = await observed(client, session, draw["round"], **said)
+            assert answer.status_code == 200, answer.text
+
+
+async def certified(client: AsyncClient, session: str) -> bytes:
+    await client.patch(f"/v1/sessions/{session}", json={"state": "closed"})
+    answer = await client.get(f"/v1/sessions/{session}/certificate")
+    assert answer.status_code == 200, answer.text
+    return answer.content
+
+
+def plain_state(document: dict[str, Any], evidence: Evidence, pool: Pair) -> State:
+    """The state of a session on the plain differences, of the same seed and order of events."""
+    named = {name: it for name, it in document["plan"].items() if name != "systems"}
+    plan, scale = plan_from(named), LossScale.of("difference")
+    plain = Pool(len(pool.items), scale, evidence.columns, (), b"", evidence.reasons)
+    state = begin(plan, scores(plain), bytes.fromhex(document["seed"]))
+    for one in document["ledger"]:
+        if one["kind"] == "draw":
+            draw = propose(plan, state)
+            assert (draw.item, draw.q) == (one["item"], one["q"])
+            state = apply(plan, state, draw)
+        elif one["kind"] == "observation":
+            loss = pool.better[state.rounds[one["round"] - 1].draw.item]
+            assert one["loss"] == loss
+            state = apply(plan, state, Observation(one["round"], loss))
+    return state
+
+
+@pytest.mark.parametrize("by_side", [False, True])
+@pytest.mark.parametrize("kind", JUDGED)
+async def test_words_claim_what_plain_differences_claim(
+    client: AsyncClient, kind: str, *, by_side: bool
+) -> None:
+    """The same seed and losses as of a plain pool of differences: the same draws and claim."""
+    pool = await pair(client, kind)
+    session = await opened(client, pool, precision=0.5, decide={"margin": 0.1})
+    await judged(client, session, pool, by_side=by_side)
+    data = await certified(client, session)
+    columns = await client.get(f"/v1/pools/{pool.id}/columns.npz")
+    evidence = read_archive(io.BytesIO(columns.content))
+    report = verify(data, evidence)
+    assert report.valid, report.line
+    assert {"sides", "labels", "draws", "probabilities"} <= set(report.checked)
+    document = json.loads(data)
+    claim = document["claim"]
+    assert claim["systems"] == {"a": A, "b": B}
+    state = plain_state(document, evidence, pool)
+    assert claim["interval"] == {"lower": state.interval.lower, "upper": state.interval.upper}
+    assert claim["estimate"] == state.estimate
+    assert state.verdict is not None
+    assert claim["verdict"] == state.verdict.to_dict()
+
+
+async def test_items_with_one_answer_are_never_shown(client: AsyncClient) -> None:
+    pool = await pair(client, "preference")
+    session = await opened(client, pool)
+    status = (await client.get(f"/v1/sessions/{session}")).json()
+    assert status["known"] == sum(pool.known)
+    await judged(client, session, pool, by_side=True)
+    shown = {one["item"] for one in await recorded(client, session) if one["kind"] == "draw"}
+    assert shown == {at for at, known in enumerate(pool.known) if not known}
+    status = (await client.get(f"/v1/sessions/{session}")).json()
+    assert status["lower"] == status["upper"] == pytest.approx(sum(pool.better) / 60)
+    assert status["systems"] == {"a": A, "b": B}
+
+
+async def test_answers_stand_left_and_right_as_the_ledger_says(client: AsyncClient) -> None:
+    pool = await pair(client, "preference")
+    session = await opened(client, pool)
+    draws = (await drawn(client, session, 30))["draws"]
+    left = await left_of(client, session)
+    assert set(left.values()) == {"a", "b"}
+    for draw in draws:
+        item = pool.items[draw["item"]["index"]]
+        right = "b" if left[draw["round"]] == "a" else "a"
+        for place, side in (("left", left[draw["round"]]), ("right", right)):
+            assert draw[place] == {name: item[side][name] for name in ("answer", "payload")}
+        assert draw["item"]["payload"] == item["payload"]
+    # Whoever asks again, or takes over, sees the same
+    again = (await drawn(client, session, 30))["draws"]
+    assert [(it["left"], it["right"]) for it in again] == [
+        (it["left"], it["right"]) for it in draws
+    ]
+
+
+async def test_the_status_says_how_often_a_side_won(client: AsyncClient) -> None:
+    pool = await pair(client, "preference")
+    session = await opened(client, pool)
+    draws = (await drawn(client, session, 20))["draws"]
+    said = ["left"] * 9 + ["tie"] * 4 + ["right"] * 6
+    for draw, preference in zip(draws, said, strict=False):
+        await observed(client, session, draw["round"], preference=preference)
+    await observed(client, session, draws[-1]["round"], unjudgeable="both are blank")
+    status = (await client.get(f"/v1/sessions/{session}")).json()
+    assert status["sides"] == {"left": 9, "tie": 4, "right": 6}
+    correction = {"round": draws[0]["round"], "preference": "right", "reason": "misread"}
+    path = f"/v1/sessions/{session}"
+    answer = await client.post(f"{path}/amendments", json=correction | {"author": "ada"})
+    assert answer.json()["session"]["sides"] == {"left": 8, "tie": 4, "right": 7}
+    page = (await client.get(f"{path}/report")).text
+    assert "left better in 8 rounds, right better in 7, as good in 4" in page
+    assert A in page
+    assert B in page
+
+
+async def test_hostile_names_stay_words(client: AsyncClient) -> None:
+    body, made = body_of("losses", 20)
+    hostile = {"a": "<script>alert(1)</script>", "b": "</title>&\n\x1b[2J"}
+    answer = await client.post("/v1/pools", json=body | {"systems": hostile})
+    assert answer.status_code == 201, answer.text
+    session = await opened(client, replace(made, id=answer.json()["id"]))
+    page = (await client.get(f"/v1/sessions/{session}/report")).text
+    assert "&lt;script&gt;" in page
+    assert "<script" not in page
+    assert page.count("</title>") == 1 + page.count('<title id="chart-title">')
+    status = (await client.get(f"/v1/sessions/{session}")).json()
+    assert status["systems"] == hostile
+
+
+async def test_a_state_made_again_from_the_ledger_is_the_same(
+    client: AsyncClient, app: FastAPI
+) -> None:
+    pool = await pair(client, "losses")
+    session = await opened(client, pool)
+    for _ in range(5):
+        draws = (await drawn(client, session, 3))["draws"]
+        left = await left_of(client, session)
+        for draw in draws:
+            said = pool.said(draw["item"]["index"], left[draw["round"]])
+            await observed(client, session, draw["round"], **said)
+    before = (await drawn(client, session, 3))["draws"]
+    status = (await client.get(f"/v1/sessions/{session}")).json()
+    app.state.context.states._slots.clear()
+    after = (await drawn(client, session, 3))["draws"]
+    assert [(it["round"], it["left"], it["right"]) for it in before] == [
+        (it["round"], it["left"], it["right"]) for it in after
+    ]
+    seen = (await client.get(f"/v1/sessions/{session}")).json()
+    assert {name: seen[name] for name in ("sides", "lower", "upper", "round")} == {
+        name: status[name] for name in ("sides", "lower", "upper", "round")
+    }
+
+
+@pytest.fixture
+async def database(settings: Settings) -> AsyncIterator[Database]:
+    assert settings.database_url is not None
+    database = Database.connect(settings.database_url, pool_size=1)
+    yield database
+    await database.close()
+
+
+async def test_corrections_audit_and_verification_hold(
+    client: AsyncClient, database: Database
+) -> None:
+    pool = await pair(client, "preference")
+    session = await opened(client, pool)
+    await judged(client, session, pool, by_side=True)
+    left = await left_of(client, session)
+    for round_, preference in ((1, "tie"), (2, "a"), (3, "left")):
+        body = {"round": round_, "preference": preference, "author": "ada", "reason": "misread"}
+        answer = await client.post(f"/v1/sessions/{session}/amendments", json=body)
+        assert answer.status_code == 200, answer.text
+    losses = {
+        one["round"]: one["loss"]
+        for one in await recorded(client, session)
+        if one["kind"] == "amendment"
+    }
+    assert losses == {1: 0.0, 2: -1.0, 3: -1.0 if left[3] == "a" else 1.0}
+    again = {"round": 3, "preference": "left", "author": "ada", "reason": "misread"}
+    answer = await client.post(f"/v1/sessions/{session}/amendments", json=again)
+    assert answer.json()["receipt"]["replayed"]
+    certificate = await certified(client, session)
+    columns = await client.get(f"/v1/pools/{pool.id}/columns.npz")
+    items = [json.dumps(item).encode() for item in pool.items]
+    report = verify(certificate, read_archive(io.BytesIO(columns.content)), items=items)
+    assert report.valid, report.line
+    assert "items" in report.checked
+    result = await audit(database)
+    assert not [one.line for one in result.findings if session in one.line or pool.id in one.line]
+    assert result.sessions
+
+
+async def test_grades_say_by_how_much(client: AsyncClient) -> None:
+    body, made = body_of("preference")
+    body["loss"] = {"kind": "preference", "upper": 2}
+    answer = await client.post("/v1/pools", json=body)
+    assert answer.json()["loss"] == {"kind": "difference", "lower": -2.0, "upper": 2.0}
+    session = await opened(client, replace(made, id=answer.json()["id"]))
+    draws = (await drawn(client, session, 3))["draws"]
+    left = await left_of(client, session)
+    words: list[dict[str, Any]] = [
+        {"preference": "left", "grade": 2},
+        {"preference": "b", "grade": 2},
+        {"preference": "a"},
+    ]
+    for draw, said in zip(draws, words, strict=True):
+        answer = await observed(client, session, draw["round"], **said)
+        assert answer.status_code == 200, answer.text
+    ledger = await recorded(client, session)
+    losses = [one["loss"] for one in ledger if one["kind"] == "observation"]
+    assert losses == [-2.0 if left[draws[0]["round"]] == "a" else 2.0, 2.0, -1.0]
+    refused = await observed(client, session, draws[0]["round"], preference="left", grade=3)
+    assert (refused.status_code, refused.json()["field"]) == (422, "grade")
+
+
+@pytest.mark.parametrize(
+    ("kind", "said", "field", "asked"),
+    [
+        ("label", {"preference": "left"}, "preference", "`label`"),
+        ("label", {"loss": 0}, "loss", "`label`"),
+        ("losses", {"label": 1}, "label", "`losses`"),
+        ("losses", {"losses": {"a": 0.5, "b": 0}}, "losses.a", "0 or 1"),
+        ("preference", {"losses": {"a": 0, "b": 0}}, "losses", "`preference`"),
+        ("preference", {"label": 1}, "label", "`preference`"),
+    ],
+)
+async def test_what_is_not_asked_for_is_refused_with_what_is(
+    client: AsyncClient, kind: str, said: dict[str, object], field: str, asked: str
+) -> None:
+    pool = await pair(client, kind)
+    session = await opened(client, pool)
+    draw = (await drawn(client, session))["draws"][0]
+    answer = await observed(client, session, draw["round"], **said)
+    assert answer.status_code == 422
+    assert answer.json()["field"] == field
+    assert asked in answer.json()["rule"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"losses": {"a": 0}},
+        {"losses": {"a": 0, "right": 1}},
+        {"losses": {"a": 0, "b": 1, "left": 0}},
+        {"preference": "tie", "grade": 1},
+        {"grade": 1},
+        {"preference": "left", "label": 1},
+        {"preference": "up"},
+    ],
+)
+async def test_words_that_cannot_be_said_are_refused(
+    client: AsyncClient, said: dict[str, object]
+) -> None:
+    pool = await pair(client, "preference")
+    session = await opened(client, pool)
+    draw = (await drawn(client, session))["draws"][0]
+    answer = await observed(client, session, draw["round"], **said)
+    assert answer.status_code == 422
+    status = (await client.get(f"/v1/sessions/{session}")).json()
+    assert status["rounds"]["judged"] == 0

@@ -1,0 +1,219 @@
+"""Certificates of two systems: they name both, and what is forged about sides is found out."""
+
+import io
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from celeus.api.pools.items import archive_of
+from celeus.core.certificates.chain import chain_head, chain_start
+from celeus.core.certificates.document import signed
+from celeus.core.certificates.schema import header_digest
+from celeus.core.certificates.verify import verify
+from celeus.core.plans.plan import Claim, plan_from
+from celeus.errors import InvalidValue
+from celeus.operations.certificates.npz import read_archive
+from tests.core.certifying import KEY, SESSION, Case, World, known_world, opened, paired_world
+
+Document = dict[str, Any]
+
+
+def judged(world: World, **claim: Any) -> Case:  # noqa: ANN401
+    case = opened(world, "sharp", Claim(precision=0.2, decide=0.05, **claim))
+    case.go(6, hidden=[3])
+    case.draw(3)
+    case.judge([8, 9, 7])
+    case.amend(2, float(world.losses[case.state.rounds[1].draw.item]))
+    case.go(20)
+    return case
+
+
+def forged(data: bytes, change: Callable[[Document], None]) -> bytes:
+    """Signed anew by the issuer, digests and chain made anew as well."""
+    body: Document = json.loads(data)
+    del body["signature"]
+    change(body)
+    body["pool_digest"] = body["plan"]["pool_digest"] = header_digest(body["pool"])
+    plan = plan_from(body["plan"])
+    body["plan_digest"] = plan.digest
+    start = chain_start(SESSION, bytes.fromhex(plan.digest))
+    body["chain"] = {"start": start.hex(), "head": chain_head(start, body["ledger"]).hex()}
+    return signed(body, KEY)
+
+
+def test_the_certificate_names_both_and_verifies() -> None:
+    world = paired_world()
+    data = judged(world).certificate()
+    document = json.loads(data)
+    assert document["pool"]["systems"]["a"] == "one"
+    assert document["plan"]["systems"] == document["claim"]["systems"] == {"a": "one", "b": "two"}
+    same = int((world.pool.columns["same"] == 1).sum())
+    assert document["plan"]["known"]["reasons"] == {"same answer (whitespace)": same}
+    bare = verify(data)
+    assert bare.valid, bare.line
+    assert "sides" in bare.checked
+    report = verify(data, world.evidence, items=world.lines)
+    assert report.valid, report.line
+    assert {"sides", "labels", "items", "draws", "claim"} <= set(report.checked)
+
+
+def test_an_interim_certificate_cannot_show_how_sides_were_drawn() -> None:
+    report = verify(judged(paired_world()).certificate(final=False))
+    assert report.valid, report.line
+    assert "seed" in report.unchecked["sides"]
+
+
+def test_an_audit_draws_what_has_one_answer_too() -> None:
+    world = paired_world()
+    report = verify(judged(world, audit=True).certificate(), world.evidence)
+    assert report.valid, report.line
+
+
+def _first(body: Document, kind: str) -> Document:
+    return next(one for one in body["ledger"] if one["kind"] == kind)
+
+
+def _turn(body: Document) -> None:
+    """A draw shown the other way round, and its judge's word turned with it."""
+    draw = _first(body, "draw")
+    draw["detail"]["left"] = "b" if draw["detail"]["left"] == "a" else "a"
+    detail = _first(body, "observation")["detail"]
+    detail["preference"] = {"left": "right", "right": "left", "tie": "tie"}[detail["preference"]]
+
+
+def _hide(body: Document) -> None:
+    del _first(body, "draw")["detail"]["left"]
+
+
+def _silence(body: Document) -> None:
+    del _first(body, "observation")["detail"]["preference"]
+
+
+def _exchange(body: Document) -> None:
+    for place in (body["pool"], body["plan"], body["claim"]):
+        place["systems"] |= {"a": "two", "b": "one"}
+
+
+def _claim_another(body: Document) -> None:
+    body["claim"]["systems"]["a"] = "three"
+
+
+def _plan_another(body: Document) -> None:
+    body["plan"]["systems"]["a"] = "three"
+
+
+@pytest.mark.parametrize(
+    ("systems", "where"),
+    [
+        ({"loss": {"kind": "bounded", "lower": -1e15, "upper": 1e15}}, "pool.loss.upper"),
+        ({"loss": {"kind": "bounded", "lower": 1.0, "upper": 0.0}}, "pool.loss.upper"),
+        ({"loss": {"kind": "zero_one", "lower": 0.0, "upper": 5.0}}, "pool.loss.upper"),
+        ({"loss": {"kind": "preference", "lower": 0.0, "upper": 2.0}}, "pool.loss.lower"),
+        ({"loss": {"kind": "squared", "lower": 0.0, "upper": 1.0}}, "pool.loss.kind"),
+        ({"loss": "zero_one"}, "pool.systems.loss"),
+        ({"b": "one"}, "pool.systems.b"),
+        ({"a": 1.0}, "pool.systems.a"),
+        ({"c": "three"}, "pool.systems.c"),
+        ({"normalisation": "stemmed"}, "pool.systems.normalisation"),
+    ],
+)
+def test_systems_that_no_pool_has_are_found(systems: Document, where: str) -> None:
+    def change(body: Document) -> None:
+        body["pool"]["systems"] |= systems
+
+    difference = verify(forged(judged(paired_world()).certificate(), change)).difference
+    assert difference is not None
+    assert difference.where == where
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "1", '{"a": "x"}', '{"a": "one", "b": "two", "loss": 1}', "[" * 100_000]
+)
+def test_an_archive_with_other_systems_is_refused(text: str) -> None:
+    world = paired_world()
+    with archive_of(world.pool) as whole:
+        arrays = dict(np.load(whole))
+    loss = '"loss": {"kind": "bounded", "lower": 0, "upper": 1' + "0" * 400 + "}"
+    for systems in (text, '{"a": "x", "b": "y", ' + loss + ', "normalisation": "exact"}'):
+        file = io.BytesIO()
+        np.savez(file, allow_pickle=False, **arrays | {"systems": np.array(systems)})
+        with pytest.raises(InvalidValue, match="not usable"):
+            read_archive(file)
+
+
+@pytest.mark.parametrize(
+    ("change", "where"),
+    [
+        (_turn, "the left of round 1"),
+        (_hide, "ledger[0].detail.left"),
+        (_silence, "ledger[1].detail"),
+        (_claim_another, "claim.systems.a"),
+        (_plan_another, "plan.systems.a"),
+    ],
+)
+def test_forged_sides_and_names_are_found_without_the_pool(
+    change: Callable[[Document], None], where: str
+) -> None:
+    difference = verify(forged(judged(paired_world()).certificate(), change)).difference
+    assert difference is not None
+    assert difference.where == where
+
+
+def test_exchanged_names_are_found_with_the_pool() -> None:
+    world = paired_world()
+    data = forged(judged(world).certificate(), _exchange)
+    assert verify(data).valid
+    difference = verify(data, world.evidence).difference
+    assert difference is not None
+    assert difference.where == "pool.systems.a"
+
+
+def test_a_word_that_says_another_loss_is_found() -> None:
+    def turn(body: Document) -> None:
+        detail = _first(body, "observation")["detail"]
+        detail["preference"] = "tie" if detail["preference"] != "tie" else "left"
+
+    world = paired_world()
+    difference = verify(forged(judged(world).certificate(), turn), world.evidence).difference
+    assert difference is not None
+    assert difference.where == "ledger[1].loss"
+
+
+def test_items_forged_to_have_one_answer_are_found() -> None:
+    """An issuer who names the forged pool by its digest still cannot make two texts one."""
+    honest = paired_world()
+    columns = {name: column.copy() for name, column in honest.pool.columns.items()}
+    item = int(np.flatnonzero((columns["same"] == 0) & (honest.losses > 0.0))[0])
+    columns["loss_lower"][item] = columns["loss_upper"][item] = 0.0
+    columns["known"][item] = 1
+    world = World(replace(honest.pool, columns=columns), honest.losses, honest.rows)
+    difference = verify(judged(world).certificate(), world.evidence).difference
+    assert difference is not None
+    assert difference.where == "pool.columns.known"
+    columns["same"][item] = 1
+    world = World(replace(honest.pool, columns=dict(columns)), honest.losses, honest.rows)
+    data = judged(world).certificate()
+    assert verify(data, world.evidence).valid
+    difference = verify(data, world.evidence, items=world.lines).difference
+    assert difference is not None
+    assert difference.where == "pool.columns.same"
+
+
+def test_an_answer_changed_afterwards_is_found() -> None:
+    world = paired_world()
+    data = judged(world).certificate()
+    rows = list(world.rows)
+    rows[7] = rows[7] | {"a": {"answer": "a better one"}}
+    difference = verify(data, items=replace(world, rows=tuple(rows)).lines).difference
+    assert difference is not None
+    assert difference.where == "pool.items_digest"
+
+
+def test_pools_of_one_system_say_nothing_of_systems() -> None:
+    document = json.loads(opened(known_world()).certificate())
+    for place in (document["pool"], document["plan"], document["claim"]):
+        assert "systems" not in place

@@ -1,0 +1,134 @@
+"""Rows of two systems become rows of the difference."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from celeus.core.pools.pairs import assemble_pairs
+from celeus.core.pools.rows import Assembled
+from celeus.core.pools.systems import Systems
+from celeus.core.pools.validation import Shape
+
+CLASSES = Systems.of(("one", "two"), ("zero_one", None, None), "exact")
+TEXTS = Systems.of(("one", "two"), ("preference", None, None), "whitespace")
+
+
+def assembled(systems: Systems, *rows: object, shape: Shape | None = None) -> Assembled:
+    return assemble_pairs(range(1, len(rows) + 1), rows, systems, shape)
+
+
+def row(at: int, a: object, b: object, **more: object) -> dict[str, Any]:
+    own = "prediction" if isinstance(a, int) else "answer"
+    return {"id": str(at), "a": {own: a}, "b": {own: b}, **more}
+
+
+def test_equal_classes_are_known_and_the_others_are_not() -> None:
+    done = assembled(CLASSES, row(1, 3, 3), row(2, 3, 0), row(3, 1, 1))
+    assert not done.faults
+    assert done.batch.columns["prediction_a"].tolist() == [3, 3, 1]
+    assert done.batch.columns["same"].tolist() == [1, 0, 1]
+    assert done.batch.columns["loss_lower"].tolist() == [0.0, -1.0, 0.0]
+    assert done.batch.columns["loss_upper"].tolist() == [0.0, 1.0, 0.0]
+    assert done.batch.reasons == ["same answer", "", "same answer"]
+
+
+def test_equal_texts_are_known_by_the_normalisation_of_the_pool() -> None:
+    done = assembled(TEXTS, row(1, "a  b", "a b"), row(2, "A b", "a b"))
+    assert done.batch.reasons == ["same answer (whitespace)", ""]
+    assert done.batch.payloads == [
+        b'{"a":{"answer":"a  b"},"b":{"answer":"a b"}}',
+        b'{"a":{"answer":"A b"},"b":{"answer":"a b"}}',
+    ]
+
+
+def test_surrogates_of_both_give_the_difference_and_the_chance_of_one() -> None:
+    rows = [row(1, 0, 1), row(2, 1, 2)]
+    for one, (a, b) in zip(rows, ((0.25, 0.75), (0.5, 0.125)), strict=True):
+        one["a"]["surrogate"], one["b"]["surrogate"] = a, b
+    columns = assembled(CLASSES, *rows).batch.columns
+    assert columns["surrogate.0"].tolist() == [-0.5, 0.375]
+    # Of two classes one at most is right
+    assert columns["change"].tolist() == [1.0, 1.0]
+    texts = [row(1, "x", "y", surrogate=-0.5), row(2, "x", "z", surrogate=1)]
+    assert assembled(TEXTS, *texts).batch.columns["surrogate.0"].tolist() == [-0.5, 1.0]
+
+
+def test_a_known_label_gives_the_difference() -> None:
+    known = {"label": 1, "reason": "judged before"}
+    done = assembled(CLASSES, row(1, 1, 2, known=known), row(2, 2, 1, known=known))
+    assert done.batch.columns["loss_lower"].tolist() == [-1.0, 1.0]
+    assert done.batch.reasons == ["judged before"] * 2
+
+
+def test_bad_rows_leave_the_good_ones_aligned() -> None:
+    rows = [row(1, 1, 2), {"id": "2"}, row(3, 0, 0), row(3, 4, 5), "junk", row(5, 7, 6)]
+    done = assembled(CLASSES, *rows)
+    assert done.batch.lines == [1, 3, 6]
+    assert done.batch.columns["prediction_b"].tolist() == [2, 0, 6]
+    assert [(one.line, one.field) for one in done.faults] == [
+        (2, "a"),
+        (2, "b"),
+        (4, "id"),
+        (5, ""),
+    ]
+
+
+def test_later_uploads_carry_what_the_first_did() -> None:
+    first = assembled(CLASSES, row(1, 1, 2))
+    assert first.shape is not None
+    columns = sorted(first.batch.columns)
+    assert Shape.of_columns(columns, None) == first.shape
+    later = assembled(CLASSES, row(2, "x", "y"), row(3, 1, 1), shape=first.shape)
+    assert [(one.line, one.field) for one in later.faults] == [(1, "a.answer"), (1, "a.prediction")]
+    assert later.batch.lines == [2]
+
+
+@pytest.mark.parametrize(
+    ("systems", "item", "fields"),
+    [
+        (CLASSES, {"a": {"prediction": 1}}, ["b"]),
+        (CLASSES, {"a": {"prediction": 1}, "b": "x"}, ["b"]),
+        (CLASSES, {"a": {"prediction": 1}, "b": {"answer": "x"}}, ["a.answer", "b.prediction"]),
+        (CLASSES, {"a": {"prediction": -1}, "b": {"prediction": 1}}, ["a.prediction"]),
+        (CLASSES, {"a": {"prediction": 1.0}, "b": {"prediction": 1}}, ["a.prediction"]),
+        (CLASSES, row(1, 1, 2, prediction=1), ["prediction"]),
+        (CLASSES, row(1, 1, 2, loss_lower=0.0), ["loss_lower"]),
+        (CLASSES, row(1, 1, 2, known={"loss": 0, "reason": "same answer"}), ["known.reason"]),
+        (CLASSES, row(1, 2, 2, known={"loss": 1, "reason": "why"}), ["known.loss"]),
+        (CLASSES, row(1, 1, 2, known={"loss": 7, "reason": "why"}), ["known.loss"]),
+        (CLASSES, row(1, 1, 2, known={"label": "x", "reason": "why"}), ["known.label"]),
+        (TEXTS, row(1, "x", "y", known={"label": 1, "reason": "why"}), ["known.label"]),
+        (TEXTS, row(1, 1, 2), ["a.prediction", "b.prediction"]),
+        (TEXTS, {"a": {"answer": 1}, "b": {"answer": "1"}}, ["a.answer"]),
+        (TEXTS, {"a": {"answer": "x", "rank": 1}, "b": {"answer": "y", "rank": 2}}, ["a.rank"] * 1),
+        (TEXTS, row(1, "x", "y", payload=[1]), ["payload"]),
+        (TEXTS, {"a": {"answer": "x", "payload": 1}, "b": {"answer": "y"}}, ["a.payload"]),
+        (TEXTS, {"a": {"answer": "x\0"}, "b": {"answer": "y"}}, ["payload"]),
+        (TEXTS, row(1, "x", "y", payload={"id": 2**60}), ["payload.id"]),
+        (TEXTS, row(1, "x", "y", surrogate=2), ["surrogate"]),
+        (
+            TEXTS,
+            {"a": {"answer": "x", "surrogate": 2}, "b": {"answer": "y", "surrogate": 0}},
+            ["a.surrogate"],
+        ),
+        (
+            TEXTS,
+            {"a": {"surrogate": 1}, "b": {"surrogate": 0}, "surrogate": 0.5},
+            ["surrogate"],
+        ),
+    ],
+)
+def test_what_is_wrong_is_named(systems: Systems, item: dict[str, Any], fields: list[str]) -> None:
+    faults = assembled(systems, {"id": "1"} | item).faults
+    named = [one.field for one in faults]
+    assert set(fields) <= set(named), faults
+    assert len(named) - len(fields) <= 1
+
+
+def test_a_row_without_answers_is_one_too() -> None:
+    done = assembled(TEXTS, {"id": "1", "payload": "which?", "a": {"payload": "l"}, "b": {}})
+    assert not done.faults
+    assert "same" not in done.batch.columns
+    assert done.batch.payloads == [b'{"a":{"payload":"l"},"payload":"which?"}']
+    assert np.isin(list(done.batch.columns), ["same", "known"]).sum() == 0
