@@ -13,6 +13,8 @@ from celeus.errors import InvalidValue
 if TYPE_CHECKING:
     # Not even for annotations at run time: --help has to answer at once.
     from celeus.core.plans.stopping import Question
+    from celeus.study.engine.best import BestReport
+    from celeus.study.engine.report import Report
 
 PRECISION = 0.05
 
@@ -23,7 +25,7 @@ def simulate(  # noqa: PLR0913 -- one parameter an option
         typer.Argument(
             help="An .npz with arrays loss and surrogate, optionally proxy, group and known; or, of"
             " two systems, loss_a and loss_b, optionally answer_a, answer_b, surrogate_a and"
-            " surrogate_b."
+            " surrogate_b; or, with --best, loss and optionally answer and surrogate, [N, k] each."
         ),
     ],
     *,
@@ -48,6 +50,12 @@ def simulate(  # noqa: PLR0913 -- one parameter an option
             " within this; 0: no equivalence."
         ),
     ] = None,
+    best: Annotated[
+        bool, typer.Option("--best", help="Seek the best of k systems, until one is left.")
+    ] = False,
+    budget: Annotated[
+        int | None, typer.Option(help="Labels at most; default: all items that can be drawn.")
+    ] = None,
     alpha: Annotated[float, typer.Option(help="Probability of ever being wrong.")] = 0.05,
     runs: Annotated[
         int, typer.Option(help="How many sessions to simulate, each with its own seed.")
@@ -68,10 +76,9 @@ def simulate(  # noqa: PLR0913 -- one parameter an option
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Simulate sessions on a pool whose losses are known, without a server; count labels."""
-    from rich.console import Console
-
     from celeus.core.plans.plan import Claim
-    from celeus.study.engine.files import read_truth
+    from celeus.study.engine.best import BestReport, seek
+    from celeus.study.engine.files import read_contest, read_truth
     from celeus.study.engine.report import Report
     from celeus.study.engine.simulation import seed_of
     from celeus.study.engine.simulation import simulate as run_session
@@ -82,6 +89,37 @@ def simulate(  # noqa: PLR0913 -- one parameter an option
         rule = "at least 1"
         raise InvalidValue("ahead must be at least 1", field="ahead", rule=rule, value=ahead)
     plan_policy = _policy(policy, parameter or [])
+    if best:
+        given = {
+            "policy": policy != "sharp",
+            "target": target != "pool",
+            "precision": precision is not None,
+            "at_most": at_most is not None,
+            "at_least": at_least is not None,
+            "margin": margin is not None,
+            "population_bound": population_bound is not None,
+        }
+        _refuse_beside_best([name for name, one in given.items() if one])
+        contenders, losses = read_contest(file, lower, upper)
+        sessions = [
+            seek(
+                contenders,
+                losses,
+                alpha,
+                seed_of(seed, run),
+                beta=plan_policy.beta,
+                budget=budget,
+                ahead=ahead,
+            )
+            for run in _progress(runs)
+        ]
+        _print(
+            BestReport(
+                str(file), contenders, losses, lower, upper, alpha, budget, seed, sessions, ahead
+            ),
+            as_json=as_json,
+        )
+        return
     questions = _questions(at_most, at_least)
     if precision is None and not questions and margin is None:
         precision = PRECISION
@@ -92,6 +130,7 @@ def simulate(  # noqa: PLR0913 -- one parameter an option
         population_bound=population_bound,
         questions=questions,
         decide=margin,
+        budget=budget,
     )
     truth = read_truth(file, lower, upper)
     certificates = [
@@ -99,10 +138,23 @@ def simulate(  # noqa: PLR0913 -- one parameter an option
         for run in _progress(runs)
     ]
     report = Report(str(file), truth, plan_policy, claim, seed, certificates, ahead)
+    _print(report, as_json=as_json)
+
+
+def _print(report: "Report | BestReport", *, as_json: bool) -> None:
+    from rich.console import Console
+
     if as_json:
         typer.echo(json.dumps(report.to_dict(), indent=2))
     else:
         Console().print(report.to_table())
+
+
+def _refuse_beside_best(options: list[str]) -> None:
+    """Refuse options that mean nothing where the best of k systems is sought."""
+    for name in options:
+        rule = "left out with --best, which asks which system has the least mean loss of the pool"
+        raise InvalidValue(f"{name} must be {rule}", field=name, rule=rule)
 
 
 def _questions(at_most: float | None, at_least: float | None) -> "tuple[Question, ...]":

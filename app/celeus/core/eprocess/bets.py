@@ -96,8 +96,13 @@ class RowGoals(NamedTuple):
         """Those of some rows."""
         return RowGoals(self.overshoot[start:stop], self.soft[start:stop])
 
-    def bet_scale(self, accrued: float, half: float, variance: float) -> BetScale:
-        """The bet scales at padded variance ``variance`` after ``accrued`` information."""
+    def bet_scale(
+        self, accrued: float | Floats, half: float | Floats, variance: float | Floats
+    ) -> BetScale:
+        """The bet scales at padded variance ``variance`` after ``accrued`` information.
+
+        Arrays broadcast with the rows: many pasts at once.
+        """
         missing = np.maximum(self.soft, SOFTNESS * accrued)
         np.maximum(self.overshoot - accrued, missing, out=missing)
         np.sqrt(missing, out=missing)

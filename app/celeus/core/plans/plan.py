@@ -204,9 +204,7 @@ def make_plan(
     scale = Interval(pool.lower, pool.upper)
     targets = claim.target in {"pool", "population"}
     require("target", "pool or population", claim.target, holds=targets)
-    require("alpha", "above 0 and below 1", claim.alpha, holds=0.0 < claim.alpha < 1.0)
-    rule = f"at least {LEAST_ALPHA:g}, and at least {FROM_ONE:g} away from 1"
-    require("alpha", rule, claim.alpha, holds=LEAST_ALPHA <= claim.alpha <= 1.0 - FROM_ONE)
+    check_alpha(claim.alpha)
     if claim.precision is not None:
         _check_width(claim.precision, scale)
     check_questions(claim.questions, scale)
@@ -255,6 +253,13 @@ def _cell(claim: Claim, policy: Policy, bound: PopulationBound, scale: Interval)
     if bound.paired and claim.precision is not None:
         return scale.width / pair_steps(claim.precision / scale.width)
     return scale.width / _steps(claim.precision, scale)
+
+
+def check_alpha(alpha: float) -> None:
+    """Refuse a level that is no probability, or that stakes cannot be counted at."""
+    require("alpha", "above 0 and below 1", alpha, holds=0.0 < alpha < 1.0)
+    rule = f"at least {LEAST_ALPHA:g}, and at least {FROM_ONE:g} away from 1"
+    require("alpha", rule, alpha, holds=LEAST_ALPHA <= alpha <= 1.0 - FROM_ONE)
 
 
 def check_budget(budget: int, items: int) -> None:

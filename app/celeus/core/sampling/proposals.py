@@ -189,9 +189,12 @@ class MixtureProposal:
 
 
 class StratifiedProposal:
-    """Strata drawn by their predicted residuals, mixed with uniform draws."""
+    """Strata drawn by their predicted residuals, mixed with uniform draws.
 
-    __slots__ = ("_beta", "_left", "_order", "_strata", "_walked", "drawn_in")
+    ``left`` is how many items of each are not drawn, shape [K].
+    """
+
+    __slots__ = ("_beta", "_order", "_strata", "_walked", "drawn_in", "left")
 
     def __init__(self, strata: Strata, seed: bytes, beta: float) -> None:
         self._strata = strata
@@ -201,18 +204,18 @@ class StratifiedProposal:
         grouped = np.argsort(strata.code[shuffled], kind="stable")
         self._order: Items = shuffled[grouped].astype(np.int32)
         self._walked = [int(end) for end in np.cumsum(strata.size) - strata.size]
-        self._left: Floats = strata.size.astype(np.float64)
+        self.left: Floats = strata.size.astype(np.float64)
         self.drawn_in: Items = np.zeros(strata.code.size, dtype=np.int32)
         self.drawn_in[strata.code == NOWHERE] = KNOWN
 
     def choose(self, coin: float, residual_moments: Floats) -> ProposedDraw:
         """The next item of the stratum that the coin falls on. Takes nothing."""
         q = self.strata_q(residual_moments)
-        reach = np.cumsum(self._left * q)
+        reach = np.cumsum(self.left * q)
         stratum = int(np.searchsorted(reach, coin * reach[-1], side="right"))
-        if stratum == q.size or not self._left[stratum]:
+        if stratum == q.size or not self.left[stratum]:
             # Rounding put the coin on the very end of the scale.
-            stratum = int(np.flatnonzero(self._left)[-1])
+            stratum = int(np.flatnonzero(self.left)[-1])
         at = self._walked[stratum]
         while self.drawn_in[self._order[at]]:
             at += 1
@@ -230,10 +233,10 @@ class StratifiedProposal:
             message = f"item {item} of round {round_} was drawn before"
             raise ValueError(message)
         self.drawn_in[item] = round_
-        self._left[self._strata.code[item]] -= 1.0
+        self.left[self._strata.code[item]] -= 1.0
 
     def strata_q(self, residual_moments: Floats) -> Floats:
         """Probability of a single item left in every stratum, shape [K]."""
         root = np.sqrt(residual_moments)
-        share = (1.0 - self._beta) / float(self._left @ root)
-        return np.asarray(share * root + self._beta / float(self._left.sum()), dtype=np.float64)
+        share = (1.0 - self._beta) / float(self.left @ root)
+        return np.asarray(share * root + self._beta / float(self.left.sum()), dtype=np.float64)

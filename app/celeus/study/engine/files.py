@@ -11,6 +11,12 @@ Of two systems, on items in the same order:
 loss_a, loss_b            [N]            the true losses
 answer_a, answer_b        [N]            optional: equal ones have no difference, for certain
 surrogate_a, surrogate_b  [N] or [N, M]  optional: surrogates of the two losses
+
+Of k systems among which the best is sought:
+
+loss       [N, k]         the true losses
+answer     [N, k]         optional: systems with equal answers have equal losses
+surrogate  [N, k]         optional: surrogates of the losses
 """
 
 import zipfile
@@ -23,17 +29,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from celeus.core.plans.best import check_count
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import CHAIN_START, Pool
 from celeus.core.pools.surrogates import scores
+from celeus.core.sessions.best.contenders import Contenders
 from celeus.errors import InvalidValue
 from celeus.study.engine.simulation import Truth, difference
 
 Arrays = dict[str, NDArray[Any]]
+Floats = NDArray[np.float64]
 
 REQUIRED = ("loss", "surrogate")
 USED = (*REQUIRED, "proxy", "group", "known")
 PAIR = ("loss_a", "loss_b")
+OF_CONTENDERS = ("answer", "surrogate")
 OF_PAIRS = ("answer_a", "answer_b", "surrogate_a", "surrogate_b")
 MOST_UNPACKED = {zipfile.ZIP_STORED: 1, zipfile.ZIP_DEFLATED: 1032}
 """Bytes that one byte of an archive can hold, by how NumPy packs."""
@@ -80,6 +90,46 @@ def read_truth(path: Path, lower: float = 0.0, upper: float = 1.0) -> Truth:
     loss = columns.pop("loss")
     pool = Pool(items, scale, columns, groups=(), items_digest=CHAIN_START)
     return Truth(loss, scores(pool), lower, upper)
+
+
+def read_contest(path: Path, lower: float = 0.0, upper: float = 1.0) -> tuple[Contenders, Floats]:
+    """The k systems of a file and their losses on the unit scale, shape [N, k].
+
+    Refuses what is missing, misshapen or off the scale, and equal answers with other losses.
+    """
+    scale = LossScale.of("bounded", lower, upper)
+    data = arrays(path, ("loss",), OF_CONTENDERS)
+    shape = data["loss"].shape
+    if len(shape) not in {1, 2} or 0 in shape:
+        raise refused(path, "loss", "[N, k] numbers, one a system, N at least 1", shape)
+    items, systems = (*shape, 1)[:2]
+    check_count(systems)
+    for name in OF_CONTENDERS:
+        if name in data and data[name].shape != shape:
+            raise refused(path, name, f"[{items}, {systems}], like loss", data[name].shape)
+    unit = {
+        name: (_columns(path, name, data[name], scale) - scale.lower) / scale.width
+        for name in ("loss", "surrogate")
+        if name in data
+    }
+    answer = None
+    if "answer" in data:
+        if data["answer"].dtype.kind not in "biuU":
+            raise refused(path, "answer", "whole numbers or texts", data["answer"].dtype)
+        codes = np.unique(data["answer"], return_inverse=True)[1]
+        answer = np.asfortranarray(codes.reshape(shape), dtype=np.int32)
+        for system, own in enumerate(unit["loss"].T):
+            first = (answer == answer[:, [system]]).argmax(axis=1)
+            apart = np.flatnonzero(np.take_along_axis(unit["loss"], first[:, None], 1)[:, 0] != own)
+            if apart.size:
+                rule = "the same for systems with the same answer"
+                raise refused(path, "loss", rule, f"others at item {int(apart[0])}")
+    return Contenders(items, systems, answer, unit.get("surrogate")), unit["loss"]
+
+
+def _columns(path: Path, name: str, values: NDArray[Any], scale: LossScale) -> Floats:
+    columns = enumerate(values.T)
+    return np.stack([_numbers(path, f"{name}[:, {at}]", one, scale) for at, one in columns], axis=1)
 
 
 def _is_pair(path: Path) -> bool:

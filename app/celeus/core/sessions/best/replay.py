@@ -1,0 +1,109 @@
+"""The ledger of a session that seeks the best of k systems, and its replay.
+
+    session = begin(plan, contenders, seed)
+    event_of(session.propose(), sequence)       the draw that is due after ``sequence`` events
+    enter(plan, session, event)
+    session = replay(plan, contenders, events, seed)
+
+With the seed every draw is proposed again; without it the item is the recorded one, and its
+probabilities are computed again.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from celeus.core.ledger import Draw
+from celeus.core.plans.best import BestPlan
+from celeus.core.sessions.best.contenders import Contenders
+from celeus.core.sessions.best.session import BestDraw, BestSession
+
+SLACK = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The losses of all systems in a drawn round, on the scale of the pool."""
+
+    round: int
+    losses: tuple[float, ...]
+
+
+Event = Draw | Judgement
+
+
+class LedgerDiffers(ValueError):
+    """A ledger says something else than its plan, its pool and its seed do."""
+
+    def __init__(self, where: str, claimed: object, due: object) -> None:
+        super().__init__(f"{where} is {claimed!r} and should be {due!r}")
+        self.where, self.claimed, self.due = where, claimed, due
+
+
+def begin(plan: BestPlan, contenders: Contenders, seed: bytes) -> BestSession:
+    """The session of a plan before its first draw, when the pool is as the plan says."""
+    session = BestSession(contenders, plan.alpha, seed, beta=plan.beta)
+    _same("plan.items", plan.items, contenders.items)
+    _same("plan.systems", len(plan.systems), contenders.count)
+    _same("plan.known", plan.known, session.known)
+    return session
+
+
+def can_draw(plan: BestPlan, session: BestSession) -> bool:
+    """The budget leaves something to draw, and what is left may tell systems from each other."""
+    return session.can_draw and len(session.drawn) < plan.budget
+
+
+def event_of(draw: BestDraw, sequence: int) -> Draw:
+    """A draw as the ledger keeps it, made after ``sequence`` events."""
+    return Draw(draw.round, draw.item, draw.q, sequence, draw.strata_q)
+
+
+def enter(plan: BestPlan, session: BestSession, event: Event) -> None:
+    """Apply the next event of the ledger."""
+    if isinstance(event, Judgement):
+        losses = np.array(event.losses, dtype=np.float64)
+        session.judge(event.round, (losses - plan.lower) / plan.scale.width)
+        return
+    if event.strata_q is None:
+        raise LedgerDiffers("strata_q", None, "the probability of an item of each stratum")
+    session.take(BestDraw(event.round, event.item, event.q, event.strata_q, session.cut))
+
+
+def replay(
+    plan: BestPlan, contenders: Contenders, events: Iterable[Event], seed: bytes | None
+) -> BestSession:
+    """The session after a ledger; every draw is the one that was due, or one that could be."""
+    session = begin(plan, contenders, seed or b"")
+    for at, event in enumerate(events):
+        if isinstance(event, Draw):
+            where = f"ledger[{at}]"
+            if not can_draw(plan, session):
+                raise LedgerDiffers(where, "a draw", "none: nothing is left to draw")
+            left = 0 <= event.item < plan.items and not session.cut.proposal.drawn_in[event.item]
+            if not left:
+                raise LedgerDiffers(f"{where}.item", event.item, "an item left")
+            due = session.propose() if seed is not None else session.chance(event.item)
+            _compare(where, event, event_of(due, at))
+        enter(plan, session, event)
+    return session
+
+
+def _compare(where: str, claimed: Draw, due: Draw) -> None:
+    for name in ("round", "item", "seen"):
+        _same(f"{where}.{name}", getattr(claimed, name), getattr(due, name))
+    if not abs(claimed.q - due.q) <= SLACK * due.q:
+        raise LedgerDiffers(f"{where}.q", claimed.q, due.q)
+    one, other = claimed.strata_q, due.strata_q
+    if one is None or other is None or one.shape != other.shape:
+        raise LedgerDiffers(f"{where}.strata_q", one, other)
+    apart = np.flatnonzero(~(np.abs(one - other) <= SLACK * other))
+    if apart.size:
+        at = int(apart[0])
+        raise LedgerDiffers(f"{where}.strata_q[{at}]", float(one[at]), float(other[at]))
+
+
+def _same(where: str, claimed: object, due: object) -> None:
+    if claimed != due:
+        raise LedgerDiffers(where, claimed, due)
