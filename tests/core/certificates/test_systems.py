@@ -203,6 +203,18 @@ def test_items_forged_to_have_one_answer_are_found() -> None:
     assert difference.where == "pool.columns.same"
 
 
+def test_one_answer_forged_to_have_a_difference_is_found() -> None:
+    """The same answer is no reason for any other difference than 0."""
+    honest = paired_world()
+    columns = {name: column.copy() for name, column in honest.pool.columns.items()}
+    item = int(np.flatnonzero(columns["same"] == 1)[0])
+    columns["loss_lower"][item] = columns["loss_upper"][item] = -1.0
+    world = World(replace(honest.pool, columns=columns), honest.losses, honest.rows)
+    report = verify(judged(world).certificate(), world.evidence, items=world.lines)
+    assert report.difference is not None
+    assert report.difference.where == "pool.columns.loss_lower"
+
+
 def test_an_answer_changed_afterwards_is_found() -> None:
     world = paired_world()
     data = judged(world).certificate()

@@ -99,16 +99,19 @@ def pool_of(evidence: Evidence, header: Object, scale: LossScale) -> Pool:
 
 
 def check_same(pool: Pool, texts: list[bool] | None) -> None:
-    """Known for the same answer are the items that have it, by their classes, or their ``texts``.
+    """Known to be 0 for the same answer are the items that have it, by their classes or ``texts``.
 
     ``texts`` are None where the items are not at hand.
     """
     columns = pool.columns
     numbers = [at for at, one in enumerate(pool.reasons, 1) if one.startswith(SAME_ANSWER)]
-    expected = columns.get("same", np.zeros(pool.items)) == 1
+    nothing = np.zeros(pool.items)
+    expected = columns.get("same", nothing) == 1
     if pool.systems is None:
         return
-    _check_flags("known", np.isin(columns.get("known", np.zeros(pool.items)), numbers), expected)
+    _check_flags("known", np.isin(columns.get("known", nothing), numbers), expected)
+    for name in ("loss_lower", "loss_upper"):
+        _check_flags(name, expected & (columns.get(name, nothing) == 0.0), expected)
     if pool.paired_classes:
         _check_flags("same", expected, columns["prediction_a"] == columns["prediction_b"])
     elif texts is not None:
@@ -118,7 +121,7 @@ def check_same(pool: Pool, texts: list[bool] | None) -> None:
 def _check_flags(name: str, claimed: NDArray[np.bool_], found: NDArray[np.bool_]) -> None:
     apart = np.flatnonzero(claimed != found)
     if apart.size:
-        rule = "known where both gave the same answer, and nowhere else"
+        rule = "known to be 0 where both gave the same answer, and nowhere else known for it"
         raise Mismatch(f"pool.columns.{name}", f"item {int(apart[0])}", rule)
 
 
