@@ -185,6 +185,17 @@ def test_a_word_that_says_another_loss_is_found() -> None:
     assert difference.where == "ledger[1].loss"
 
 
+@pytest.mark.parametrize("beside", [{"label": 1}, {"loss_left": 0.0, "loss_right": 1.0}])
+def test_words_that_say_two_things_are_found(beside: Document) -> None:
+    def add(body: Document) -> None:
+        _first(body, "observation")["detail"] |= beside
+
+    world = paired_world()
+    difference = verify(forged(judged(world).certificate(), add), world.evidence).difference
+    assert difference is not None
+    assert difference.where == "ledger[1].detail.preference"
+
+
 def test_items_forged_to_have_one_answer_are_found() -> None:
     """An issuer who names the forged pool by its digest still cannot make two texts one."""
     honest = paired_world()

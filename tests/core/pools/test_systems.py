@@ -97,7 +97,7 @@ def test_pools_of_one_system_know_no_preference() -> None:
         ("zero_one", {"loss_left": 0, "loss_right": True}, "losses.right"),
         ("bounded", {"loss_a": 0.0, "loss_b": float("nan")}, "losses.b"),
         ("bounded", {"loss_a": 0.0}, "losses.b"),
-        ("bounded", {"loss_a": 0.0, "loss_right": 1.0}, "losses.b"),
+        ("bounded", {"loss_a": 0.0, "loss_right": 1.0}, "loss_left"),
         ("preference", {"preference": "left", "grade": 3}, "grade"),
         ("preference", {"preference": "tie", "grade": 2}, "preference"),
         ("preference", {"preference": "one"}, "preference"),
