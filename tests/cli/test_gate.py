@@ -537,3 +537,26 @@ def test_a_server_that_accepts_and_says_nothing_is_given_up(
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         answer = run("gate", "--session", NOBODY, "--url", url)
     assert answer.status == 1
+
+
+VERDICT = {"margin": 0.02, "answer": "a_at_least_as_good", "round": 12}
+
+
+@pytest.mark.parametrize(
+    ("names", "system", "status"),
+    [
+        ({"a": "b", "b": "a"}, "a", 2),
+        ({"a": "b", "b": "a"}, "b", 0),
+        ({"a": "v 2", "b": "v  2"}, "v  2", 2),
+        ({"a": "v 2", "b": "v  2"}, "v 2", 0),
+        ({"a": "v  2", "b": "v   2"}, "v 2", 1),
+        ({"a": "v  1", "b": "v  2"}, "v 2", 2),
+        ({"a": "old", "b": "new"}, "b", 2),
+    ],
+)
+def test_a_name_is_that_of_its_system_whatever_else_it_resembles(
+    run: Run, odd: str, names: dict[str, str], system: str, status: int
+) -> None:
+    Odd.replies = [(200, {}, document(systems=names, verdict=VERDICT, decisions=[]))]
+    answer = run("gate", "--session", NOBODY, "--url", odd, "--compare", system)
+    assert answer.status == status, answer

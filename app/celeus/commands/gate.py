@@ -194,10 +194,10 @@ class Replacement:
         Raises InvalidValue where the session compares no such system.
         """
         names = named(session)
-        side = next((one for one in SIDES if self.system in (one, names[one])), None)
         if session["systems"] is None and session["verdict"] is None:
             message = f"{session['id']} compares no two systems"
             raise InvalidValue(message, field="session")
+        side = self._side(session["systems"] or {}, names)
         if side is None:
             rule = f"{names['a']} or {names['b']}"
             message = f"--compare must be {rule}, the systems of {session['id']}"
@@ -212,6 +212,14 @@ class Replacement:
             "answer": "yes" if yes else no,
             "round": verdict["round"],
         }
+
+    def _side(self, *names: dict[str, str]) -> str | None:
+        """The side so called, by the first kind of name that one is: a system may be named "b"."""
+        for of in (*names, dict(zip(SIDES, SIDES, strict=True))):
+            sides = [one for one in SIDES if of.get(one) == self.system]
+            if sides:
+                return sides[0] if len(sides) == 1 else None
+        return None
 
     def _verdict(self, session: dict[str, Any]) -> dict[str, Any]:
         """The session's own verdict, or what its interval says of another margin."""

@@ -211,10 +211,14 @@ async def test_pools_that_compare_nothing_are_refused(
 
 
 async def test_a_file_names_both_systems_or_none(client: httpx.AsyncClient) -> None:
-    query = {"name": "two", "kind": "preference", "system_a": A}
     media = {"Content-Type": "text/csv"}
-    answer = await client.post("/v1/pool-files", params=query, content=CSV, headers=media)
-    assert (answer.status_code, answer.json()["field"]) == (422, "system_b")
+    for query, field in (
+        ({"kind": "preference", "system_a": A}, "system_b"),
+        ({"kind": "zero_one", "normalisation": "casefold"}, "system_a"),
+    ):
+        params = {"name": "two", **query}
+        answer = await client.post("/v1/pool-files", params=params, content=CSV, headers=media)
+        assert (answer.status_code, answer.json()["field"]) == (422, field)
 
 
 async def test_the_way_back_would_lose_the_systems_and_is_refused(

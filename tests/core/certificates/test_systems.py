@@ -12,9 +12,11 @@ import pytest
 from celeus.api.pools.items import archive_of
 from celeus.core.certificates.chain import chain_head, chain_start
 from celeus.core.certificates.document import signed
+from celeus.core.certificates.replay import items_digest
 from celeus.core.certificates.schema import header_digest
 from celeus.core.certificates.verify import verify
 from celeus.core.plans.plan import Claim, plan_from
+from celeus.core.pools.systems import Systems
 from celeus.errors import InvalidValue
 from celeus.operations.certificates.npz import read_archive
 from tests.core.certifying import KEY, SESSION, Case, World, known_world, opened, paired_world
@@ -183,6 +185,17 @@ def test_a_word_that_says_another_loss_is_found() -> None:
     assert difference.where == "ledger[1].loss"
 
 
+@pytest.mark.parametrize("beside", [{"label": 1}, {"loss_left": 0.0, "loss_right": 1.0}])
+def test_words_that_say_two_things_are_found(beside: Document) -> None:
+    def add(body: Document) -> None:
+        _first(body, "observation")["detail"] |= beside
+
+    world = paired_world()
+    difference = verify(forged(judged(world).certificate(), add), world.evidence).difference
+    assert difference is not None
+    assert difference.where == "ledger[1].detail.preference"
+
+
 def test_items_forged_to_have_one_answer_are_found() -> None:
     """An issuer who names the forged pool by its digest still cannot make two texts one."""
     honest = paired_world()
@@ -201,6 +214,64 @@ def test_items_forged_to_have_one_answer_are_found() -> None:
     difference = verify(data, world.evidence, items=world.lines).difference
     assert difference is not None
     assert difference.where == "pool.columns.same"
+
+
+def test_one_answer_forged_to_have_a_difference_is_found() -> None:
+    """The same answer is no reason for any other difference than 0."""
+    honest = paired_world()
+    columns = {name: column.copy() for name, column in honest.pool.columns.items()}
+    item = int(np.flatnonzero(columns["same"] == 1)[0])
+    columns["loss_lower"][item] = columns["loss_upper"][item] = -1.0
+    world = World(replace(honest.pool, columns=columns), honest.losses, honest.rows)
+    report = verify(judged(world).certificate(), world.evidence, items=world.lines)
+    assert report.difference is not None
+    assert report.difference.where == "pool.columns.loss_lower"
+
+
+@pytest.mark.parametrize(
+    ("kind", "added"),
+    [
+        ("preference", ("prediction_a",)),
+        ("preference", ("prediction_b",)),
+        ("preference", ("prediction_a", "prediction_b")),
+        ("zero_one", ("prediction_a", "prediction_b")),
+    ],
+)
+def test_classes_forged_beside_texts_are_found(kind: str, added: tuple[str, ...]) -> None:
+    """Classes would say what is the same answer in the place of the texts that judges saw."""
+    honest = paired_world()
+    assert honest.pool.systems is not None
+    systems = Systems.of(("one", "two"), (kind, None, None), honest.pool.systems.normalisation)
+    same = honest.pool.columns["same"] == 1
+    number = np.arange(same.size, dtype="<i4")
+    made = {"prediction_a": number, "prediction_b": np.where(same, number, -1).astype("<i4")}
+    columns = dict(honest.pool.columns) | {name: made[name] for name in added}
+    reasons = (systems.reason(classes=kind == "zero_one"),)
+    forged_pool = replace(honest.pool, columns=columns, systems=systems, reasons=reasons)
+    world = World(forged_pool, honest.losses, honest.rows)
+    case = opened(world, "sharp", Claim(precision=0.2))
+    report = verify(case.certificate(), world.evidence, items=world.lines)
+    assert report.difference is not None
+    assert report.difference.where == "pool.columns"
+
+
+def test_another_reason_for_the_same_answer_is_found() -> None:
+    honest = paired_world()
+    pool = replace(honest.pool, reasons=("same answer (exact)",))
+    world = World(pool, honest.losses, honest.rows)
+    difference = verify(judged(world).certificate(), world.evidence).difference
+    assert difference is not None
+    assert difference.where == "pool.reasons"
+
+
+def test_items_are_as_many_as_the_pool_says() -> None:
+    world = paired_world()
+    few = world.lines[:1]
+    pool = replace(world.pool, items_digest=bytes.fromhex(items_digest(few, world.pool.systems)))
+    data = judged(World(pool, world.losses, world.rows)).certificate()
+    difference = verify(data, items=few).difference
+    assert difference is not None
+    assert difference.where == "pool.items"
 
 
 def test_an_answer_changed_afterwards_is_found() -> None:

@@ -50,6 +50,7 @@ def test_the_difference_that_words_say(left: Side) -> None:
     assert loss_said(classes, 0, {"label": 3}, left) == 0.0
     assert loss_said(classes, 1, {"loss_a": 1, "loss_b": 0}, left) == 1.0
     assert loss_said(classes, 1, {"loss_left": 1, "loss_right": 0}, left) == turned
+    assert str(loss_said(classes, 1, {"loss_left": 1, "loss_right": 1}, left)) == "0.0", "no -0.0"
     graded = pool(systems("bounded", 5.0))
     assert loss_said(graded, 1, {"loss_left": 0.5, "loss_right": 4.5}, left) == -4.0 * turned
     liked = pool(systems("preference", 2.0))
@@ -97,7 +98,7 @@ def test_pools_of_one_system_know_no_preference() -> None:
         ("zero_one", {"loss_left": 0, "loss_right": True}, "losses.right"),
         ("bounded", {"loss_a": 0.0, "loss_b": float("nan")}, "losses.b"),
         ("bounded", {"loss_a": 0.0}, "losses.b"),
-        ("bounded", {"loss_a": 0.0, "loss_right": 1.0}, "losses.b"),
+        ("bounded", {"loss_a": 0.0, "loss_right": 1.0}, "loss_left"),
         ("preference", {"preference": "left", "grade": 3}, "grade"),
         ("preference", {"preference": "tie", "grade": 2}, "preference"),
         ("preference", {"preference": "one"}, "preference"),

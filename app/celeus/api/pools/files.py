@@ -101,7 +101,7 @@ class PoolFileQuery(BaseModel):
     @property
     def systems(self) -> SystemsIn | None:
         """The two systems; refused where only one has a name."""
-        if self.system_a is None and self.system_b is None:
+        if self.system_a is None and self.system_b is None and self.normalisation == "exact":
             return None
         if self.system_a is None or self.system_b is None:
             missing = "system_a" if self.system_a is None else "system_b"

@@ -6,7 +6,7 @@ corrections costs one fold.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +27,7 @@ from celeus.core.pools.systems import SAME_ANSWER, SIDES, Systems
 from celeus.core.sessions.state import State, begin, enter, fold_ready, propose
 from celeus.errors import Refusal
 
+PREDICTIONS = frozenset(f"prediction_{side}" for side in SIDES)
 MOST_ITEMS_UNSEEN = 2_000_000
 """Largest pool that is set up from the number of its items alone."""
 SLACK = 1e-9
@@ -44,22 +45,30 @@ class Evidence:
 
 
 def items_digest(
-    lines: Iterable[bytes], systems: Systems | None = None, same: list[bool] | None = None
+    lines: Iterable[bytes], systems: Systems | None = None, same: list[bool | None] | None = None
 ) -> str:
     """The digest in hexadecimal of items given as lines of JSON with ``id`` and ``payload``.
 
-    Of two systems also ``a`` and ``b``: to ``same`` is added whether their texts are one answer.
+    Of two systems also ``a`` and ``b``. To ``same`` is added of every item whether their texts are
+    one answer, None where there are no texts.
     """
 
     def record(at: int, line: bytes) -> bytes:
         item, encoded = _item(line, at, systems)
-        if systems is not None and same is not None:
-            one, other = ((item.get(side) or {}).get("answer") for side in SIDES)
-            texts = isinstance(one, str), isinstance(other, str)
-            same.append(all(texts) and systems.same(str(one), str(other)))
+        if same is not None:
+            same.append(None if systems is None else _same_texts(item, systems))
         return encoded
 
     return chain(CHAIN_START, (record(at, line) for at, line in enumerate(lines, 1))).hex()
+
+
+def _same_texts(item: Object, systems: Systems) -> bool | None:
+    texts = [
+        it for it in ((item.get(side) or {}).get("answer") for side in SIDES) if it is not None
+    ]
+    if not texts:
+        return None
+    return len(texts) == len(SIDES) and systems.same(*map(str, texts))
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -98,27 +107,42 @@ def pool_of(evidence: Evidence, header: Object, scale: LossScale) -> Pool:
     return pool
 
 
-def check_same(pool: Pool, texts: list[bool] | None) -> None:
-    """Known for the same answer are the items that have it, by their classes, or their ``texts``.
+def check_same(pool: Pool, texts: Sequence[bool | None] | None) -> None:
+    """Known to be 0 for the same answer are the items that have it, by their classes or ``texts``.
 
-    ``texts`` are None where the items are not at hand.
+    ``texts`` are None where the items are not at hand, and so is one of an item without texts.
     """
-    columns = pool.columns
-    numbers = [at for at, one in enumerate(pool.reasons, 1) if one.startswith(SAME_ANSWER)]
-    expected = columns.get("same", np.zeros(pool.items)) == 1
-    if pool.systems is None:
+    columns, systems = pool.columns, pool.systems
+    if systems is None:
         return
-    _check_flags("known", np.isin(columns.get("known", np.zeros(pool.items)), numbers), expected)
-    if pool.paired_classes:
+    classes = PREDICTIONS & columns.keys()
+    if classes not in (frozenset(), PREDICTIONS) or (classes and systems.kind != "zero_one"):
+        rule = "classes of both systems, for zero_one losses, or of neither"
+        raise Mismatch("pool.columns", ", ".join(sorted(classes)), rule)
+    reason = systems.reason(classes=bool(classes))
+    for one in pool.reasons:
+        if one.startswith(SAME_ANSWER):
+            equal("pool.reasons", one, reason)
+    nothing = np.zeros(pool.items)
+    expected = columns.get("same", nothing) == 1
+    numbers = [at for at, one in enumerate(pool.reasons, 1) if one == reason]
+    _check_flags("known", np.isin(columns.get("known", nothing), numbers), expected)
+    for name in ("loss_lower", "loss_upper"):
+        _check_flags(name, expected & (columns.get(name, nothing) == 0.0), expected)
+    if classes:
         _check_flags("same", expected, columns["prediction_a"] == columns["prediction_b"])
+        if texts is not None and any(one is not None for one in texts):
+            raise Mismatch(
+                "pool.columns", ", ".join(sorted(classes)), "texts, which the items have"
+            )
     elif texts is not None:
-        _check_flags("same", expected, np.array(texts))
+        _check_flags("same", expected, np.array([one is True for one in texts]))
 
 
 def _check_flags(name: str, claimed: NDArray[np.bool_], found: NDArray[np.bool_]) -> None:
     apart = np.flatnonzero(claimed != found)
     if apart.size:
-        rule = "known where both gave the same answer, and nowhere else"
+        rule = "known to be 0 where both gave the same answer, and nowhere else known for it"
         raise Mismatch(f"pool.columns.{name}", f"item {int(apart[0])}", rule)
 
 

@@ -109,7 +109,7 @@ class _Inspection:
     _roots: Sequence[Certificate]
     _document: Object = field(default_factory=dict)
     _place: str = "form"
-    _same: list[bool] = field(default_factory=list)
+    _same: list[bool | None] = field(default_factory=list)
     report: Report = field(init=False)
 
     def __post_init__(self) -> None:
@@ -180,6 +180,7 @@ class _Inspection:
         with self._checking("items"):
             digest = items_digest(self._items, systems_of(header), self._same)
             equal("pool.items_digest", header["items_digest"], digest)
+            equal("pool.items", header["items"], len(self._same))
 
     def _describe(self) -> None:
         """What the report says whether it holds or not."""

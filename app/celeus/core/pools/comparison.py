@@ -13,6 +13,7 @@ what a comparison saves.
 """
 
 from collections.abc import Mapping
+from itertools import chain as flatten
 from typing import Any
 
 import numpy as np
@@ -26,8 +27,9 @@ from celeus.errors import InvalidValue
 
 Floats = NDArray[np.float64]
 
-WORDS = ("label", "loss_a", "loss_b", "loss_left", "loss_right", "preference", "grade")
-"""What a judgement of two systems may say, by the names it has in the ledger."""
+SAYINGS = (("label",), ("loss_a", "loss_b"), ("loss_left", "loss_right"), ("preference", "grade"))
+"""What a judgement of two systems may say, one of these, by the names it has in the ledger."""
+WORDS = tuple(flatten.from_iterable(SAYINGS))
 
 
 def difference_scale(scale: LossScale) -> LossScale:
@@ -55,7 +57,15 @@ def loss_said(pool: Pool, item: int, said: Mapping[str, Any], left: Side | None)
     Refuses words that the pool does not ask for, and losses outside its scale.
     """
     systems = pool.systems
-    word = next((name for name in (*WORDS, "loss") if name in said), "loss")
+    words = [one[0] for one in (*SAYINGS, ("loss",)) if not said.keys().isdisjoint(one)]
+    if len(words) > 1:
+        raise InvalidValue(
+            "A judgement says one thing.",
+            field=words[-1],
+            rule=f"left out beside `{words[0]}`",
+            value=said.get(words[-1]),
+        )
+    word = words[0] if words else "loss"
     both = word.startswith("loss_")
     if systems is None or left is None:
         if word == "label":

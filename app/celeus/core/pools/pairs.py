@@ -7,6 +7,7 @@ payload, so that the items digest binds it; the classes are columns. Items to wh
 same answer have a known difference of 0.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -28,6 +29,7 @@ from celeus.core.pools.validation import (
     Violation,
     is_number,
     row_faults,
+    stated_faults,
 )
 
 Row = dict[str, Any]
@@ -138,7 +140,7 @@ def _side_faults(side: str, inner: Row, systems: Systems) -> Iterator[Violation]
         if systems.kind != "zero_one":
             rule = "left out: only a zero_one loss follows from it; an answer goes into `answer`"
             yield f"{side}.prediction", rule, prediction
-        elif type(prediction) is not int or not 0 <= prediction <= MAX_INT:
+        elif not _is_class(prediction):
             yield f"{side}.prediction", f"a whole number from 0 to {MAX_INT}", prediction
         if "answer" in inner:
             yield f"{side}.answer", "left out where there is a prediction", inner["answer"]
@@ -152,21 +154,41 @@ def _side_faults(side: str, inner: Row, systems: Systems) -> Iterator[Violation]
 
 
 def _known_faults(row: Row, systems: Systems) -> Iterator[Violation]:
-    """What is wrong with a known difference beyond what is wrong with any known loss."""
+    """What is wrong with a known difference, of equal answers too."""
     known = row.get("known")
-    if not isinstance(known, dict):
-        return
-    if str(known.get("reason")).startswith(SAME_ANSWER):
-        rule = f"another reason: which items have the {SAME_ANSWER} is found out here"
-        yield "known.reason", rule, known["reason"]
-    if "label" in known:
-        if "prediction" not in row["a"]:
+    if isinstance(known, dict):
+        if str(known.get("reason")).startswith(SAME_ANSWER):
+            rule = f"another reason: which items have the {SAME_ANSWER} is found out here"
+            yield "known.reason", rule, known["reason"]
+        if "label" in known and any("prediction" not in row[side] for side in SIDES):
             rule = "left out, with `loss` in its place: nothing follows from a label"
             yield "known.label", rule, known["label"]
-        elif type(known["label"]) is not int or not 0 <= known["label"] <= MAX_INT:
+            return
+        if "label" in known and not _is_class(known["label"]):
             yield "known.label", f"a whole number from 0 to {MAX_INT}", known["label"]
-    if known.get("loss", 0) != 0 and same_answer(row, systems):
-        yield "known.loss", "0, or left out: both systems gave the same answer", known["loss"]
+            return
+    if known is not None:
+        known = _known(row)
+        yield from stated_faults({"known": known}, systems.scale)
+    loss = known.get("loss", 0) if isinstance(known, dict) else 0
+    if loss != 0 and same_answer(row, systems):
+        yield "known.loss", "0, or left out: both systems gave the same answer", loss
+    elif systems.kind != "bounded" and is_number(loss, -math.inf) and loss % 1 != 0:
+        yield "known.loss", "a whole number: judges say no other difference here", loss
+
+
+def _known(row: Row) -> object:
+    """What is known of a row, with the difference in the place of the label it follows from."""
+    known = row["known"]
+    if not isinstance(known, dict) or "label" not in known or "loss" in known:
+        return known
+    losses = [float(known["label"] != row[side]["prediction"]) for side in SIDES]
+    rest = {name: known[name] for name in known if name != "label"}
+    return rest | {"loss": losses[0] - losses[1]}
+
+
+def _is_class(value: object) -> bool:
+    return type(value) is int and 0 <= value <= MAX_INT
 
 
 def same_answer(row: Mapping[str, Any], systems: Systems) -> bool:
@@ -185,16 +207,11 @@ def _difference(row: Row, systems: Systems) -> Row:
     payload = composed(row)
     if payload is not None:
         difference["payload"] = payload
-    known = row.get("known")
     if same_answer(row, systems):
         reason = systems.reason(classes="prediction" in row["a"])
         difference["known"] = {"loss": 0.0, "reason": reason}
-    elif isinstance(known, dict) and "label" in known and "loss" not in known:
-        losses = [float(known["label"] != row[side]["prediction"]) for side in SIDES]
-        rest = {name: known[name] for name in known if name != "label"}
-        difference["known"] = rest | {"loss": losses[0] - losses[1]}
-    elif known is not None:
-        difference["known"] = known
+    elif "known" in row:
+        difference["known"] = _known(row)
     return difference
 
 

@@ -145,9 +145,9 @@ class Systems:
         """The difference of ``loss_a`` and ``loss_b``, or ``loss_left`` and ``loss_right``."""
         names = SIDES if "loss_a" in said else PLACES
         losses = {name: self._loss(name, said.get(f"loss_{name}")) for name in names}
-        if names == SIDES:
-            return losses["a"] - losses["b"]
-        return (losses["left"] - losses["right"]) * (1.0 if left == "a" else -1.0)
+        if names == PLACES and left == "b":
+            names = names[::-1]
+        return losses[names[0]] - losses[names[1]]
 
     def _loss(self, name: str, loss: object) -> float:
         number = float(loss) if type(loss) in {int, float} else math.nan  # type: ignore[arg-type]
