@@ -90,7 +90,7 @@ class Outcome:
 def _line(one: dict[str, Any]) -> str:
     where = "" if one["round"] is None else f" (round {one['round']})"
     if "verdict" in one:
-        verdict = "" if one["answer"] == "undecided" else f", {one['verdict']}"
+        verdict = "" if one["verdict"] in (None, "undecided") else f", {one['verdict']}"
         within = f" within {one['margin']:g}" if one["margin"] else ""
         return f"{one['system']} at least as good{within}: {one['answer']}{verdict}{where}"
     return f"{one['side'].replace('_', ' ')} {one['threshold']:g}: {one['answer']}{where}"
@@ -145,7 +145,8 @@ def gate(  # noqa: PLR0913 -- one parameter an option
     margin: Annotated[
         float | None,
         typer.Option(
-            min=0.0, help="With --compare: another margin than the session's, 0 for none."
+            min=0.0,
+            help="With --compare: ask the interval whether it is worse by no more than this.",
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False,
@@ -202,16 +203,9 @@ class Replacement:
             rule = f"{names['a']} or {names['b']}"
             message = f"--compare must be {rule}, the systems of {session['id']}"
             raise InvalidValue(message, field="--compare", rule=rule, value=self.system)
-        verdict = self._verdict(session)
-        yes = verdict["answer"] in (f"{side}_at_least_as_good", "equivalent")
-        no = "undecided" if verdict["answer"] == "undecided" else "no"
-        return {
-            "system": names[side],
-            "margin": verdict["margin"],
-            "verdict": verdict["answer"],
-            "answer": "yes" if yes else no,
-            "round": verdict["round"],
-        }
+        if self.margin is None:
+            return {"system": names[side]} | self._decided(session, side)
+        return {"system": names[side]} | self._seen(session, side, self.margin)
 
     def _side(self, *names: dict[str, str]) -> str | None:
         """The side so called, by the first kind of name that one is: a system may be named "b"."""
@@ -221,21 +215,32 @@ class Replacement:
                 return sides[0] if len(sides) == 1 else None
         return None
 
-    def _verdict(self, session: dict[str, Any]) -> dict[str, Any]:
-        """The session's own verdict, or what its interval says of another margin."""
-        from celeus.core.interval import Interval
-        from celeus.core.plans.stopping import Verdict, rounding
-
+    def _decided(self, session: dict[str, Any], side: str) -> dict[str, Any]:
+        """The session's own verdict: its first one, which stays."""
         own: dict[str, Any] | None = session["verdict"]
-        if own is not None and self.margin in (None, own["margin"]):
-            return own
-        if self.margin is None:
+        if own is None:
             message = f"{session['id']} asks for no verdict; name a --margin, 0 for none"
             raise InvalidValue(message, field="--margin")
-        interval = Interval(session["lower"], session["upper"])
-        widest = max(abs(interval.lower), abs(interval.upper), self.margin)
-        seen = Verdict(self.margin).after(0, interval, rounding(Interval(-widest, widest)))
-        return seen.to_dict() | {"round": None}
+        yes = own["answer"] in (f"{side}_at_least_as_good", "equivalent")
+        no = "undecided" if own["answer"] == "undecided" else "no"
+        answer = "yes" if yes else no
+        return {
+            "margin": own["margin"],
+            "verdict": own["answer"],
+            "answer": answer,
+            "round": own["round"],
+        }
+
+    def _seen(self, session: dict[str, Any], side: str, margin: float) -> dict[str, Any]:
+        """What the interval says: yes where it is worse by no more than the margin, no by more."""
+        from celeus.core.interval import Interval
+        from celeus.core.plans.stopping import Question, rounding
+
+        lower, upper = session["lower"], session["upper"]
+        widest = max(abs(lower), abs(upper), margin)
+        question = Question("at_most", margin) if side == "a" else Question("at_least", -margin)
+        answer = question.answer(Interval(lower, upper), rounding(Interval(-widest, widest)))
+        return {"margin": margin, "verdict": None, "answer": answer, "round": None}
 
 
 def _question(
