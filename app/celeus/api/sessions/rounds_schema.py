@@ -69,9 +69,9 @@ class NextRequest(BaseModel):
 
 
 def _both(names: tuple[str, str], others: tuple[str, str]) -> JsonDict:
-    """Both of the names and none of the others."""
-    given: JsonDict = {name: {"type": "number"} for name in names}
-    left_out: JsonDict = {name: {"type": "null"} for name in others}
+    """Both of the names and none of the others; said so that the reference page can merge it."""
+    given: JsonDict = {name: {"not": {"type": "null"}} for name in names}
+    left_out: JsonDict = {name: {"not": {"type": "number"}} for name in others}
     return {"required": [*names], "properties": given | left_out}
 
 
