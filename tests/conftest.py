@@ -11,6 +11,7 @@ from typing import Any
 import psycopg
 import pytest
 import redis
+from hypothesis import settings
 
 from celeus.store import migrations
 from celeus.store.cache import Cache
@@ -20,6 +21,10 @@ from tests import kinds, workers
 from tests.browser.site import NO_BROWSER
 from tests.keys import add_key
 from tests.servers import running_postgres, running_redis
+
+# Properties are tried on the same examples everywhere, however slow the machine is
+settings.register_profile("celeus", deadline=None, derandomize=True)
+settings.load_profile("celeus")
 
 _TABLES = [table.name for table in reversed(metadata.sorted_tables) if table.name != "projects"]
 # The lock waits for whatever a killed server has still under way. Nearly every test leaves a few
