@@ -13,6 +13,7 @@ from rich.table import Table
 from celeus.core.plans.plan import METHOD_VERSION, check_budget
 from celeus.core.sessions.best.contenders import Contenders
 from celeus.core.sessions.best.session import BestDraw, BestSession
+from celeus.study.engine.report import labels_of
 
 Floats = NDArray[np.float64]
 Stop = Literal["decided", "exhausted", "budget"]
@@ -111,13 +112,7 @@ class BestReport:
     @property
     def labels(self) -> dict[str, float]:
         """Labels to the stop over all sessions."""
-        labels = np.array([run.labels for run in self.runs])
-        return {
-            "median": float(np.median(labels)),
-            "p90": float(np.percentile(labels, 90)),
-            "min": int(labels.min()),
-            "max": int(labels.max()),
-        }
+        return labels_of([run.labels for run in self.runs])
 
     @property
     def decided(self) -> int:

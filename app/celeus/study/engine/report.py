@@ -14,6 +14,16 @@ from celeus.core.plans.stopping import Comparison, StopReason, Verdict
 from celeus.study.engine.simulation import Run, Truth
 
 
+def labels_of(counts: Sequence[int]) -> dict[str, float]:
+    """Median, 90 % quantile and range of the labels that sessions took."""
+    return {
+        "median": float(np.median(counts)),
+        "p90": float(np.percentile(counts, 90)),
+        "min": min(counts),
+        "max": max(counts),
+    }
+
+
 @dataclass(frozen=True, slots=True)
 class Report:
     """Sessions on one pool with one policy and one claim, differing by their seeds only."""
@@ -37,13 +47,7 @@ class Report:
     @property
     def labels(self) -> dict[str, float]:
         """Labels to the stop over all sessions."""
-        labels = np.array([run.labels for run in self.runs])
-        return {
-            "median": float(np.median(labels)),
-            "p90": float(np.percentile(labels, 90)),
-            "min": int(labels.min()),
-            "max": int(labels.max()),
-        }
+        return labels_of([run.labels for run in self.runs])
 
     @property
     def missed(self) -> int:
