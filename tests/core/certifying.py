@@ -269,3 +269,13 @@ def opened(
         claim or Claim(precision=pool.scale.width / 10.0), facts, chosen, commitment(SEED)
     )
     return Case(world, plan, begin(plan, scores(pool), SEED))
+
+
+def corrected(case: Case) -> Case:
+    """The case gone on: a skip, draws judged out of order, a correction to the same loss."""
+    case.go(6, hidden=[3])
+    case.draw(3)
+    case.judge([8, 9, 7])
+    case.amend(2, float(case.world.losses[case.state.rounds[1].draw.item]))
+    case.go(20)
+    return case

@@ -13,19 +13,13 @@ from celeus.core.certificates.replay import Evidence
 from celeus.core.certificates.schema import header_digest
 from celeus.core.certificates.verify import verify
 from celeus.core.plans.plan import Claim, plan_from
-from tests.core.certifying import KEY, SESSION, Case, World, known_world, opened
+from tests.core.certifying import KEY, SESSION, Case, World, corrected, known_world, opened
 
 Document = dict[str, Any]
 
 
 def judged(world: World, policy: str = "sharp", **claim: Any) -> Case:  # noqa: ANN401
-    case = opened(world, policy, Claim(precision=world.pool.scale.width / 10.0, **claim))
-    case.go(6, hidden=[3])
-    case.draw(3)
-    case.judge([8, 9, 7])
-    case.amend(2, float(world.losses[case.state.rounds[1].draw.item]))
-    case.go(20)
-    return case
+    return corrected(opened(world, policy, Claim(precision=world.pool.scale.width / 10.0, **claim)))
 
 
 @pytest.mark.parametrize("policy", ["sharp", "uniform", "celeus", "no_surrogate", "evalue"])

@@ -19,19 +19,22 @@ from celeus.core.plans.plan import Claim, plan_from
 from celeus.core.pools.systems import Systems
 from celeus.errors import InvalidValue
 from celeus.operations.certificates.npz import read_archive
-from tests.core.certifying import KEY, SESSION, Case, World, known_world, opened, paired_world
+from tests.core.certifying import (
+    KEY,
+    SESSION,
+    Case,
+    World,
+    corrected,
+    known_world,
+    opened,
+    paired_world,
+)
 
 Document = dict[str, Any]
 
 
 def judged(world: World, **claim: Any) -> Case:  # noqa: ANN401
-    case = opened(world, "sharp", Claim(precision=0.2, decide=0.05, **claim))
-    case.go(6, hidden=[3])
-    case.draw(3)
-    case.judge([8, 9, 7])
-    case.amend(2, float(world.losses[case.state.rounds[1].draw.item]))
-    case.go(20)
-    return case
+    return corrected(opened(world, "sharp", Claim(precision=0.2, decide=0.05, **claim)))
 
 
 def forged(data: bytes, change: Callable[[Document], None]) -> bytes:
