@@ -23,7 +23,7 @@ FULL = os.environ.get("CELEUS_CLAIMS") == "full"
 PROCESSES = max(1, 2 // number()[1])
 """In each worker of a run: together as many as the smallest machine has cores."""
 PIECES = 8
-QUICK = 48
+QUICK = 24
 """Sessions of a case in `make test`: broken engines show in nearly as many cases as with 160.
 
 Of 20 cases, each a policy in a world, alpha taken for 0.5 shows in 11 with 24 sessions, in 12 with
