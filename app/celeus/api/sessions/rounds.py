@@ -1,6 +1,5 @@
 """The loop of a judge on the wire: next, observe, and the correction of an observation."""
 
-from dataclasses import asdict
 from typing import Any
 
 import orjson
@@ -140,8 +139,14 @@ def _blinded(session: dict[str, Any]) -> dict[str, Any]:
 
 def _receipts(answer: Answer, *, blind: bool) -> list[dict[str, Any]]:
     """A place in the ledger would tell a blind judge how long it is."""
-    hidden = {"sequence": None} if blind else {}
-    return [asdict(receipt) | hidden for receipt in answer.receipts]
+    return [
+        {
+            "round": receipt.round,
+            "sequence": None if blind else receipt.sequence,
+            "replayed": receipt.replayed,
+        }
+        for receipt in answer.receipts
+    ]
 
 
 def _offered(offer: Offer) -> dict[str, Any]:

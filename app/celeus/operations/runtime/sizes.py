@@ -4,8 +4,13 @@ import sys
 from array import array
 from collections import deque
 from collections.abc import Iterable
+from functools import cache
+from types import NoneType
 
 import numpy as np
+
+ATOMS = frozenset({float, int, bool, str, NoneType})
+"""Types whose values are passed over: small, and most of what there is."""
 
 
 def nbytes(value: object, besides: object = None) -> int:
@@ -23,7 +28,7 @@ def _count(value: object, visited: set[int]) -> int:
     waiting = [value]
     while waiting:
         one = waiting.pop()
-        if id(one) in visited:
+        if type(one) in ATOMS or id(one) in visited:
             continue
         visited.add(id(one))
         if isinstance(one, np.ndarray):
@@ -42,6 +47,13 @@ def _parts(value: object) -> Iterable[object]:
         return value.values()
     if isinstance(value, list | tuple | set | frozenset | deque):
         return value
-    names = (name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ()))
-    members = [getattr(value, name) for name in names if hasattr(value, name)]
-    return [*members, *getattr(value, "__dict__", {}).values()]
+    kind: type = type(value)
+    own = getattr(value, "__dict__", {}).values()
+    return [*own, *(getattr(value, name, None) for name in _slots(kind))]
+
+
+@cache
+def _slots(kind: type) -> tuple[str, ...]:
+    """Names of the attributes that objects of a class keep outside a ``__dict__``."""
+    names = (name for one in kind.__mro__ for name in getattr(one, "__slots__", ()))
+    return tuple(name for name in names if name != "__weakref__")

@@ -5,6 +5,7 @@ import re
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
@@ -78,6 +79,7 @@ def with_kinds(statement: str) -> TextClause:
     )
 
 
+@lru_cache(maxsize=8)
 def moment(at: datetime) -> str:
     """Format a time as in chain and certificate: UTC, in microseconds."""
     return at.astimezone(UTC).isoformat(timespec="microseconds")
