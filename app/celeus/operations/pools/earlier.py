@@ -1,0 +1,197 @@
+"""The judged session that a pool of a new version is based on: checked, kept, and read."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import orjson
+from sqlalchemy import Row, select, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from celeus.core.plans.plan import plan_from
+from celeus.core.pools.bounds import Basis, LabelsSeen
+from celeus.core.pools.earlier import Earlier, Judged, OldItem
+from celeus.core.pools.losses import LossScale
+from celeus.core.pools.pool import Pool
+from celeus.core.pools.systems import Systems
+from celeus.core.pools.validation import is_text
+from celeus.errors import InvalidValue, SessionNotClosed, SessionNotFound
+from celeus.operations.pools.columns import read_chunks
+from celeus.operations.pools.record import PoolRecord
+from celeus.store.tables import pools
+
+
+@dataclass(frozen=True, slots=True)
+class BasedOn:
+    """The request to base a pool on a session; ``answer`` as in ``Basis``."""
+
+    session_id: UUID
+    labels_seen: LabelsSeen
+    answer: str | None = None
+
+
+async def basis_of(
+    db: AsyncConnection,
+    project_id: UUID,
+    wanted: BasedOn,
+    scale: LossScale,
+    systems: Systems | None,
+) -> Basis:
+    """What the pool is based on; refuses a session that leaves nothing to such a pool."""
+    name = f"ses_{wanted.session_id.hex}"
+    session = await _session(db, project_id, wanted.session_id)
+    if session is None:
+        raise SessionNotFound(
+            "There is no session of this id.",
+            field="based_on.session",
+            rule="the id of a session",
+            value=name,
+        )
+    if session.lifecycle != "closed":
+        raise SessionNotClosed(
+            "The session is not closed: its judgements may still change. Close it first (PATCH"
+            ' with `{"state": "closed"}`).',
+            field="based_on.session",
+            rule="a closed session",
+            value=name,
+        )
+    old = await _pool_of(db, session.pool_id)
+    if old.systems is not None or old.scale.kind == "difference":
+        raise InvalidValue(
+            "The session compared two systems: it judged no losses of one version.",
+            field="based_on.session",
+            rule="a session on a pool of one system",
+            value=name,
+        )
+    _check_loss(old.scale, scale, systems)
+    if wanted.answer is None and not {"prediction", "target_probs"} & {*old.columns}:
+        raise InvalidValue(
+            "The items of the session's pool carry neither a prediction nor probabilities: whether"
+            " an answer is unchanged can only be seen in their payload.",
+            field="based_on.answer",
+            rule="the name of the payload's member that holds what a version answered",
+            value=None,
+        )
+    if not await judged_rounds(db, wanted.session_id):
+        raise InvalidValue(
+            "Nothing was judged in the session.",
+            field="based_on.session",
+            rule="a session with at least one judged item",
+            value=name,
+        )
+    return Basis(
+        session=name,
+        pool=str(old.digest),
+        ledger=None if session.ledger_head is None else bytes(session.ledger_head).hex(),
+        certificate=None if session.certificate is None else bytes(session.certificate).hex(),
+        labels_seen=wanted.labels_seen,
+        answer=wanted.answer,
+    )
+
+
+def _check_loss(old: LossScale, scale: LossScale, systems: Systems | None) -> None:
+    """The loss of a version, of each of two systems too, is that of the session's pool."""
+    if systems is not None and systems.kind == "preference":
+        return
+    own = scale if systems is None else systems
+    if (own.kind, own.lower, own.upper) != (old.kind, old.lower, old.upper):
+        raise InvalidValue(
+            "The session judged another loss.",
+            field="loss",
+            rule=f"{old.kind} from {old.lower:g} to {old.upper:g}, as in the session's pool",
+            value=f"{own.kind} from {own.lower:g} to {own.upper:g}",
+        )
+
+
+async def earlier_of(db: AsyncConnection, record: PoolRecord) -> Earlier:
+    """What the session that the pool is based on leaves to it."""
+    if record.based_on is None:
+        message = f"pool {record.pool_id} is based on nothing"
+        raise ValueError(message)
+    session_id = UUID(record.based_on.session.removeprefix("ses_"))
+    session = await _session(db, record.project_id, session_id)
+    if session is None:
+        message = f"{record.based_on.session} is gone"
+        raise ValueError(message)
+    old = await _pool_of(db, session.pool_id)
+    return Earlier(
+        basis=record.based_on,
+        pool=old.pool(await read_chunks(db, old.pool_id, old.items)),
+        judged=await judged_rounds(db, session_id),
+        systems=record.systems,
+        believed=not plan_from(session.plan).audit,
+    )
+
+
+async def old_items(
+    db: AsyncConnection, earlier: Earlier, rows: Sequence[object]
+) -> Mapping[str, OldItem]:
+    """Those items of the session's pool that have the ids of these rows."""
+    ids = [row["id"] for row in rows if isinstance(row, dict) and is_text(row.get("id"))]
+    session_id = UUID(earlier.basis.session.removeprefix("ses_"))
+    found = await db.execute(_OLD, {"session_id": session_id, "ids": ids})
+    return {
+        name: OldItem(index, None if payload is None else orjson.loads(payload))
+        for name, index, payload in found
+    }
+
+
+async def judged_rounds(db: AsyncConnection, session_id: UUID) -> list[Judged]:
+    """The judged rounds of a session as its ledger ends, but for those that nobody could judge."""
+    rows = await db.execute(_JUDGED, {"session_id": session_id})
+    return [Judged(*row) for row in rows]
+
+
+def check_carried(pool: Pool) -> None:
+    """Refuse a pool to which its session leaves nothing: it has other items."""
+    if pool.based_on is None:
+        return
+    known = pool.based_on.reasons & set(pool.reasons)
+    if not known and not pool.columns["round"].any() and "same" not in pool.columns:
+        raise InvalidValue(
+            f"No item that {pool.based_on.session} judged is in this pool with the question it had"
+            " there.",
+            field="based_on.session",
+            rule="a session on items with these ids and payloads",
+            value=pool.based_on.session,
+        )
+
+
+async def _session(db: AsyncConnection, project_id: UUID, session_id: UUID) -> Row[Any] | None:
+    params = {"project_id": project_id, "session_id": session_id}
+    return (await db.execute(_SESSION, params)).one_or_none()
+
+
+async def _pool_of(db: AsyncConnection, pool_id: UUID) -> PoolRecord:
+    return PoolRecord.of((await db.execute(select(pools).where(pools.c.pool_id == pool_id))).one())
+
+
+_SESSION = text(
+    """
+    SELECT pool_id, plan, lifecycle, ledger_head,
+           (SELECT digest FROM certificates
+            WHERE certificates.session_id = sessions.session_id AND final) AS certificate
+    FROM sessions WHERE session_id = :session_id AND project_id = :project_id
+    """
+)
+# The last judgement of a round counts; an amendment without a loss leaves none.
+_JUDGED = text(
+    """
+    WITH said AS (
+        SELECT DISTINCT ON (round) round, loss, detail FROM events
+        WHERE session_id = :session_id AND kind IN (2, 3, 4) ORDER BY round, sequence DESC
+    )
+    SELECT said.round, draw.item, said.loss, CAST(said.detail ->> 'label' AS integer) AS label
+    FROM said JOIN events draw
+        ON draw.session_id = :session_id AND draw.kind = 1 AND draw.round = said.round
+    WHERE said.loss IS NOT NULL ORDER BY said.round
+    """
+)
+_OLD = text(
+    """
+    SELECT id, index, payload::text AS payload FROM items
+    WHERE pool_id = (SELECT pool_id FROM sessions WHERE session_id = :session_id)
+      AND id = ANY(CAST(:ids AS text[]))
+    """
+)
