@@ -1,4 +1,4 @@
-"""An earlier version that was judged, and a new one of the same system, made as a user makes them."""
+"""An earlier version that was judged, and a new one, made as a user makes them."""
 
 from dataclasses import dataclass
 from typing import Any, Literal

@@ -5,6 +5,7 @@ import json
 from typing import Any
 
 import numpy as np
+import psycopg
 import pytest
 from fastapi import FastAPI
 from httpx import AsyncClient
@@ -12,7 +13,9 @@ from httpx import AsyncClient
 from celeus.core.certificates.replay import Evidence
 from celeus.core.certificates.report import Report
 from celeus.core.certificates.verify import verify
+from celeus.operations.certificates.audit import audit
 from celeus.operations.certificates.npz import read_archive
+from celeus.store.database import Database
 from tests.api.contract import client_with
 from tests.factories import drawn
 from tests.keys import key_in
@@ -40,12 +43,6 @@ async def test_true_labels_make_judged_items_known(client: AsyncClient) -> None:
     source, was = await judged(client, versions, 25)
     pool = await made(client, items=versions.rows(versions.new), based_on=based(source))
     assert pool["known"] == {"items": 25, "reasons": {f"true label ({source})": 25}, "bounded": 0}
-    old = (await client.get(f"/v1/sessions/{source}")).json()
-    certificate = await client.get(f"/v1/sessions/{source}/certificate")
-    basis = pool["based_on"]
-    assert basis["ledger"] == old["ledger_head"]
-    assert basis["certificate"] == verify(certificate.content).digest
-    assert (basis["session"], basis["labels_seen"]) == (source, "no")
     columns = (await archive(client, pool["id"])).columns
     at = [int(one[1:]) for one in was]
     new = np.array(versions.losses(versions.new))
@@ -67,6 +64,24 @@ async def test_true_labels_make_judged_items_known(client: AsyncClient) -> None:
     assert told["labels_seen"].endswith("They did not.")
     page = await client.get(f"/v1/sessions/{session}/report")
     assert all(text.split(":")[0] in page.text for text in told.values())
+
+
+async def test_a_pool_tells_what_it_is_based_on(client: AsyncClient) -> None:
+    versions = Versions.of(20)
+    source, _ = await judged(client, versions, 5)
+    pool = await made(client, items=versions.rows(versions.new), based_on=based(source))
+    old = (await client.get(f"/v1/sessions/{source}")).json()
+    certificate = await client.get(f"/v1/sessions/{source}/certificate")
+    assert pool["based_on"] == {
+        "session": source,
+        "pool": (await client.get(f"/v1/pools/{old['pool_id']}")).json()["digest"],
+        "ledger": old["ledger_head"],
+        "certificate": verify(certificate.content).digest,
+        "labels_seen": "no",
+        "answer": None,
+    }
+    other = await made(client, items=versions.rows(versions.new))
+    assert other["based_on"] is None
 
 
 async def test_unchanged_answers_are_known_and_other_old_losses_are_a_surrogate(
@@ -159,7 +174,6 @@ async def test_the_old_version_is_the_first_of_two(client: AsyncClient, answers:
     assert item["payload"] == {"question": "question 0"}
     if answers == "texts":
         assert item["a"]["answer"] == f"option {versions.old[0]}"
-    both = {"losses": {}}
     opened = await client.post(
         "/v1/sessions", json={"pool_id": pool["id"], "decide": {"margin": 0.05}}
     )
@@ -169,7 +183,7 @@ async def test_the_old_version_is_the_first_of_two(client: AsyncClient, answers:
     def said(at: int) -> dict[str, Any]:
         if answers == "classes":
             return {"label": versions.truth[at]}
-        return both | {"losses": {"a": old[at], "b": new[at]}}
+        return {"losses": {"a": old[at], "b": new[at]}}
 
     await judge(client, session, said)
     status = (await client.get(f"/v1/sessions/{session}")).json()
@@ -310,3 +324,45 @@ async def test_rows_that_do_not_fit_are_refused_by_line(
     refused = await client.post("/v1/pools", json=body | {"systems": {"a": OLD, "b": NEW}})
     assert (refused.status_code, refused.json()["code"]) == (422, "bad_rows")
     assert [(one["line"], one["field"]) for one in refused.json()["errors"]] == [(at + 1, field)]
+
+
+FORGERIES = {
+    "round": "UPDATE chunks SET data = decode(repeat('01000000', count), 'hex')"
+    " WHERE pool_id = %(pool)s AND \"column\" = 'round'",
+    "label": "UPDATE chunks SET data = decode(repeat('01000000', count), 'hex')"
+    " WHERE pool_id = %(pool)s AND \"column\" = 'label'",
+    "known loss": "UPDATE chunks SET data = decode(repeat('000000000000e03f', count), 'hex')"
+    " WHERE pool_id = %(pool)s AND \"column\" = 'loss_lower'",
+    "payload": "UPDATE items SET payload = '{}' WHERE pool_id = %(old)s",
+    "based_on.labels_seen": 'UPDATE pools SET based_on = based_on || \'{"labels_seen": "?"}\''
+    " WHERE pool_id = %(pool)s",
+    "based_on.ledger": 'UPDATE pools SET based_on = based_on || \'{"ledger": "00"}\''
+    " WHERE pool_id = %(pool)s",
+    "based_on": 'UPDATE pools SET based_on = based_on || \'{"session": "ses_00"}\''
+    " WHERE pool_id = %(pool)s",
+}
+
+
+@pytest.mark.parametrize("forged", [None, "judgement", *FORGERIES])
+async def test_an_audit_compares_a_pool_with_its_sessions_ledger(
+    client: AsyncClient, database: Database, database_url: str, forged: str | None
+) -> None:
+    answers: Any = "classes" if forged in {"label", None} else "texts"
+    versions = Versions.of(30, answers=answers)
+    source, _ = await judged(client, versions, 20)
+    on = based(source, answer="answer") if answers == "texts" else based(source)
+    pool = await made(client, items=versions.rows(versions.new), based_on=on)
+    old = (await client.get(f"/v1/sessions/{source}")).json()["pool_id"]
+    with psycopg.connect(database_url) as db:
+        names = {"pool": pool["id"].removeprefix("pool_"), "old": old.removeprefix("pool_")}
+        if forged == "judgement":
+            db.execute("UPDATE events SET loss = 1 - loss WHERE kind = 2")
+        elif forged is not None:
+            assert db.execute(FORGERIES[forged], names).rowcount
+    findings = [one for one in (await audit(database)).findings if one.name == pool["id"]]
+    if forged is None:
+        assert findings == []
+        return
+    (found,) = findings
+    where = {"judgement": "known loss", "based_on.labels_seen": "based_on"}.get(forged, forged)
+    assert found.where.split(", ")[-1] == where

@@ -1,7 +1,7 @@
 """The judged session that a pool of a new version is based on: checked, kept, and read."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
@@ -56,7 +56,7 @@ async def basis_of(
             rule="a closed session",
             value=name,
         )
-    old = await _pool_of(db, session.pool_id)
+    old = await pool_record(db, session.pool_id)
     if old.systems is not None or old.scale.kind == "difference":
         raise InvalidValue(
             "The session compared two systems: it judged no losses of one version.",
@@ -83,11 +83,25 @@ async def basis_of(
     return Basis(
         session=name,
         pool=str(old.digest),
-        ledger=None if session.ledger_head is None else bytes(session.ledger_head).hex(),
-        certificate=None if session.certificate is None else bytes(session.certificate).hex(),
+        ledger=_hex(session.ledger_head),
+        certificate=_hex(session.certificate),
         labels_seen=wanted.labels_seen,
         answer=wanted.answer,
     )
+
+
+async def basis_now(db: AsyncConnection, record: PoolRecord) -> Basis:
+    """What the pool would be based on now: its certificate may have been issued since."""
+    basis, session = await _based_on(db, record)
+    old = await pool_record(db, session.pool_id)
+    certificate = None if basis.certificate is None else _hex(session.certificate)
+    return replace(
+        basis, pool=str(old.digest), ledger=_hex(session.ledger_head), certificate=certificate
+    )
+
+
+def _hex(digest: bytes | None) -> str | None:
+    return None if digest is None else bytes(digest).hex()
 
 
 def _check_loss(old: LossScale, scale: LossScale, systems: Systems | None) -> None:
@@ -106,19 +120,12 @@ def _check_loss(old: LossScale, scale: LossScale, systems: Systems | None) -> No
 
 async def earlier_of(db: AsyncConnection, record: PoolRecord) -> Earlier:
     """What the session that the pool is based on leaves to it."""
-    if record.based_on is None:
-        message = f"pool {record.pool_id} is based on nothing"
-        raise ValueError(message)
-    session_id = UUID(record.based_on.session.removeprefix("ses_"))
-    session = await _session(db, record.project_id, session_id)
-    if session is None:
-        message = f"{record.based_on.session} is gone"
-        raise ValueError(message)
-    old = await _pool_of(db, session.pool_id)
+    basis, session = await _based_on(db, record)
+    old = await pool_record(db, session.pool_id)
     return Earlier(
-        basis=record.based_on,
+        basis=basis,
         pool=old.pool(await read_chunks(db, old.pool_id, old.items)),
-        judged=await judged_rounds(db, session_id),
+        judged=await judged_rounds(db, session.session_id),
         systems=record.systems,
         believed=not plan_from(session.plan).audit,
     )
@@ -158,18 +165,32 @@ def check_carried(pool: Pool) -> None:
         )
 
 
+async def _based_on(db: AsyncConnection, record: PoolRecord) -> tuple[Basis, Row[Any]]:
+    """What the pool is based on, and the row of that session."""
+    if record.based_on is None:
+        message = f"pool {record.pool_id} is based on nothing"
+        raise ValueError(message)
+    session_id = UUID(record.based_on.session.removeprefix("ses_"))
+    session = await _session(db, record.project_id, session_id)
+    if session is None:
+        message = f"{record.based_on.session} is gone"
+        raise ValueError(message)
+    return record.based_on, session
+
+
 async def _session(db: AsyncConnection, project_id: UUID, session_id: UUID) -> Row[Any] | None:
     params = {"project_id": project_id, "session_id": session_id}
     return (await db.execute(_SESSION, params)).one_or_none()
 
 
-async def _pool_of(db: AsyncConnection, pool_id: UUID) -> PoolRecord:
+async def pool_record(db: AsyncConnection, pool_id: UUID) -> PoolRecord:
+    """A pool that is there, of whatever project."""
     return PoolRecord.of((await db.execute(select(pools).where(pools.c.pool_id == pool_id))).one())
 
 
 _SESSION = text(
     """
-    SELECT pool_id, plan, lifecycle, ledger_head,
+    SELECT session_id, pool_id, plan, lifecycle, ledger_head,
            (SELECT digest FROM certificates
             WHERE certificates.session_id = sessions.session_id AND final) AS certificate
     FROM sessions WHERE session_id = :session_id AND project_id = :project_id
