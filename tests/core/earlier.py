@@ -62,7 +62,9 @@ def earlier_of(
 
 def carried(earlier: Earlier, old: list[Row], new: list[Row]) -> Carried:
     """The new rows with what the session leaves to them."""
-    items = {row["id"]: OldItem(at, row.get("payload")) for at, row in enumerate(old)}
+    items = {
+        row["id"]: OldItem.of(at, row.get("payload"), earlier.basis) for at, row in enumerate(old)
+    }
     return earlier.carry(range(len(new)), new, items)
 
 

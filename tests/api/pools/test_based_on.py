@@ -79,6 +79,7 @@ async def test_a_pool_tells_what_it_is_based_on(client: AsyncClient) -> None:
         "certificate": verify(certificate.content).digest,
         "labels_seen": "no",
         "answer": None,
+        "system": None,
     }
     other = await made(client, items=versions.rows(versions.new))
     assert other["based_on"] is None
@@ -213,6 +214,71 @@ async def test_labels_go_on_from_version_to_version(client: AsyncClient) -> None
     assert (columns["loss_lower"][known] == losses[known]).all()
 
 
+async def released(
+    client: AsyncClient, versions: Versions, rounds: int, **on: str
+) -> tuple[str, list[int]]:
+    """A closed comparison of both versions, judged by left and right; the items judged."""
+    pool = await made(
+        client, items=versions.pairs(), systems={"a": OLD, "b": NEW}, based_on=based(**on)
+    )
+    session = (await client.post("/v1/sessions", json={"pool_id": pool["id"]})).json()["id"]
+    old, new = versions.losses(versions.old), versions.losses(versions.new)
+    items = []
+    for _ in range(rounds):
+        (draw,) = (await drawn(client, session))["draws"]
+        at = draw["item"]["index"]
+        events = (await client.get(f"/v1/sessions/{session}/ledger?limit=1000")).json()["data"]
+        left = [one["detail"]["left"] for one in events if one["kind"] == "draw"][-1]
+        both = {"a": (old[at], new[at]), "b": (new[at], old[at])}[left]
+        sides = {"losses": dict(zip(("left", "right"), both, strict=True))}
+        said = {"label": versions.truth[at]} if versions.answers == "classes" else sides
+        body = {"round": draw["round"], "worker": "ada"} | said
+        assert (await client.post(f"/v1/sessions/{session}/observe", json=body)).is_success
+        items.append(at)
+    await closed(client, session)
+    return str(session), items
+
+
+@pytest.mark.parametrize("answers", ["classes", "texts"])
+async def test_releases_go_on_from_one_comparison_to_the_next(
+    client: AsyncClient,
+    database: Database,
+    answers: Any,  # noqa: ANN401
+) -> None:
+    """The version that was the new one of two is the old one of the next two."""
+    versions = Versions.of(answers=answers)
+    more = {"answer": "answer"} if answers == "texts" else {}
+    first, was = await judged(client, versions, 10)
+    session, second = await released(client, versions, 6, session=first, **more)
+    given = [(one + 1) % 4 for one in versions.new]
+    # One item is answered as before.
+    given[second[0]] = versions.new[second[0]]
+    third = Versions(versions.truth, versions.new, given, answers)
+    on = based(session, system=NEW, **more)
+    labelled = 16 if answers == "classes" else 1
+    alone = await made(client, items=third.rows(given), based_on=on)
+    assert (alone["based_on"]["system"], alone["known"]["items"]) == ("b", labelled)
+    columns = (await archive(client, alone["id"])).columns
+    known, new, losses = (
+        np.flatnonzero(columns["known"]),
+        third.losses(third.old),
+        third.losses(given),
+    )
+    assert (columns["loss_lower"][known] == np.array(losses)[known]).all()
+    assert np.flatnonzero(columns["round"]).tolist() == sorted(second)
+    if answers == "texts":
+        assert columns["surrogate.0"][second].tolist() == [new[at] for at in second]
+    pair = await made(client, items=third.pairs(), systems={"a": NEW, "b": "v3"}, based_on=on)
+    (item,) = (await client.get(f"/v1/pools/{pair['id']}/items?limit=1")).json()["data"]
+    assert item["payload"] == {"question": "question 0"}
+    columns = (await archive(client, pair["id"])).columns
+    known = np.flatnonzero(columns["known"])
+    assert known.size == labelled
+    assert (columns["loss_lower"][known] == np.subtract(new, losses)[known]).all()
+    assert was
+    assert (await audit(database)).findings == []
+
+
 async def test_an_upload_in_parts_is_the_same_pool(client: AsyncClient) -> None:
     versions = Versions.of()
     source, _ = await judged(client, versions, 25)
@@ -279,7 +345,7 @@ async def test_wrong_sessions_are_refused_by_name(
         ("pool_1", 404, "session_not_found", "based_on.session"),
         (still_open, 409, "session_not_closed", "based_on.session"),
         (unjudged, 422, "invalid_value", "based_on.session"),
-        (of_two, 422, "invalid_value", "based_on.session"),
+        (of_two, 422, "invalid_value", "based_on.system"),
         (of_texts, 422, "invalid_value", "based_on.answer"),
     ):
         body = {"name": "exam", "loss": ZERO_ONE, "items": rows, "based_on": based(session)}
@@ -292,6 +358,8 @@ async def test_wrong_sessions_are_refused_by_name(
         ({"based_on": {"session": source}}, "based_on.labels_seen"),
         ({"based_on": based(source, "perhaps")}, "based_on.labels_seen"),
         ({"based_on": based(source, anwser="x")}, "based_on.anwser"),
+        ({"based_on": based(source, system=OLD)}, "based_on.system"),
+        ({"based_on": based(of_two, system="version-9")}, "based_on.system"),
     ):
         body = {"name": "exam", "loss": ZERO_ONE, "items": rows, "based_on": based(source)}
         refused = await client.post("/v1/pools", json=body | {"sealed": True} | change)

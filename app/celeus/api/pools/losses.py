@@ -56,9 +56,7 @@ class BasedOnIn(BaseModel):
 
     model_config = STRICT
 
-    session: str = Field(
-        description="A closed session on a pool of one system.", json_schema_extra=form_of("ses")
-    )
+    session: str = Field(description="A closed session.", json_schema_extra=form_of("ses"))
     labels_seen: LabelsSeen = Field(
         description="Whether the makers of the new version saw labels of this pool. Every"
         " certificate states it; unless `no`, no claim is made for a population."
@@ -69,10 +67,16 @@ class BasedOnIn(BaseModel):
         " question. Needed where items carry neither `prediction` nor `target_probs`.",
     )
 
+    system: SystemName | None = Field(
+        None,
+        description="The name of the earlier version, where the session compared two systems.",
+    )
+
     @property
     def request(self) -> BasedOn:
         """The same in the operations' words."""
-        return BasedOn(_session_of(self.session), self.labels_seen, self.answer)
+        session = _session_of(self.session)
+        return BasedOn(session, self.labels_seen, self.answer, self.system)
 
 
 def _session_of(wire: str) -> UUID:
@@ -96,6 +100,9 @@ class BasedOnOut(BaseModel):
     certificate: str | None = Field(description="Digest of its final certificate, if it has one.")
     labels_seen: LabelsSeen
     answer: str | None
+    system: Literal["a", "b"] | None = Field(
+        description="Which of two systems compared in the session is the earlier version."
+    )
 
     @classmethod
     def of(cls, basis: Basis | None) -> Self | None:

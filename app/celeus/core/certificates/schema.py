@@ -98,14 +98,14 @@ def basis_of(header: Object) -> Basis | None:
     if "based_on" not in header:
         return None
     where = "pool.based_on"
-    names = ("session", "pool", "ledger", "certificate", "labels_seen", "answer")
+    names = ("session", "pool", "ledger", "certificate", "labels_seen", "answer", "system")
     values = members(header["based_on"], where, names)
     text(values["session"], f"{where}.session", SESSION)
     text(values["pool"], f"{where}.pool", DIGEST)
     for name in ("ledger", "certificate"):
         if values[name] is not None:
             text(values[name], f"{where}.{name}", DIGEST)
-    for name in ("labels_seen", "answer"):
+    for name in ("labels_seen", "answer", "system"):
         if values[name] is not None:
             text(values[name], f"{where}.{name}")
     try:

@@ -97,7 +97,8 @@ class Basis:
     ``session`` is the id on the wire, ``pool`` the digest of its pool, ``ledger`` the head of its
     ledger and ``certificate`` the digest of its final certificate; None where there is none.
     ``labels_seen``: the makers of the new version saw labels of the pool. ``answer`` names the
-    member of the payload that holds a version's answer.
+    member of the payload that holds a version's answer. ``system`` is which of two compared ones
+    the earlier version is, a or b; None where the session was on one alone.
     """
 
     session: str
@@ -106,6 +107,7 @@ class Basis:
     certificate: str | None
     labels_seen: LabelsSeen
     answer: str | None = None
+    system: str | None = None
 
     def __post_init__(self) -> None:
         if self.labels_seen not in get_args(LabelsSeen):

@@ -17,15 +17,17 @@ Notation: l old losses (NaN where not judged), y true labels (-1 where not known
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from celeus.core.canonical import canonical_json
 from celeus.core.pools.bounds import Basis
+from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import Pool, dtype_of
-from celeus.core.pools.systems import Systems
-from celeus.core.pools.validation import Fault, encode_payload
+from celeus.core.pools.systems import Side, Systems
+from celeus.core.pools.validation import Fault
 
 Row = dict[str, Any]
 Floats = NDArray[np.float64]
@@ -33,10 +35,25 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class OldItem:
-    """An item of the session's pool: its place there and its payload."""
+    """An item of the session's pool: its place there, its question, and the old answer.
+
+    ``answer`` is None where a class or probabilities are the answer, or there is none; ``shown`` is
+    what else a judge saw of it beside another system's.
+    """
 
     index: int
-    payload: Any
+    question: Any
+    answer: Any = None
+    shown: Any = None
+
+    @classmethod
+    def of(cls, index: int, payload: Any, basis: Basis) -> Self:  # noqa: ANN401 -- JSON
+        """The item with this payload."""
+        if basis.system is None:
+            return cls(index, *_parted(payload, basis.answer))
+        whole = payload or {}
+        own = whole.get(basis.system) or {}
+        return cls(index, whole.get("payload"), own.get("answer"), own.get("payload"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,9 +203,8 @@ class Earlier:
     def _version(self, row: Row, old: OldItem | None, carried: Carried) -> Row:
         """A row of the new version alone."""
         guess = self._mean
-        if old is not None and _same(
-            self._question(row.get("payload")), self._question(old.payload)
-        ):
+        question, _ = _parted(row.get("payload"), self.basis.answer)
+        if old is not None and _same(question, old.question):
             at, guess = old.index, float(self.guess[old.index])
             known = self._known(row, old)
             if self.round[at]:
@@ -226,11 +242,10 @@ class Earlier:
             raise _Unfit("a", f"left out: the old version's answer is the one in {where}", row["a"])
         if old is None:
             raise _Unfit("id", f"the id of an item of {where}", row["id"])
-        question = self._question(old.payload)
-        if "payload" in row and not _same(row["payload"], question):
+        if "payload" in row and not _same(row["payload"], old.question):
             raise _Unfit("payload", f"left out, or as in {where}", row["payload"])
-        if question is not None:
-            row["payload"] = question
+        if old.question is not None:
+            row["payload"] = old.question
         row["a"], b = self._answer(old), row.get("b")
         at, new = old.index, b if isinstance(b, dict) else {}
         if self.round[at]:
@@ -255,35 +270,27 @@ class Earlier:
 
     def _answer(self, old: OldItem) -> Row:
         """What the old version answered, as a row of two systems has it."""
-        member = None
-        if self.basis.answer is not None and isinstance(old.payload, dict):
-            member = old.payload.get(self.basis.answer)
+        shown = {} if old.shown is None else {"payload": old.shown}
         if self.prediction is not None:
-            shown = {} if member is None else {"payload": {self.basis.answer: member}}
+            if old.answer is not None:
+                shown = {"payload": {self.basis.answer: old.answer}}
             return {"prediction": int(self.prediction[old.index]), **shown}
-        if not isinstance(member, str):
-            rule = f"one whose old payload has a text `{self.basis.answer}`"
+        if not isinstance(old.answer, str):
+            rule = f"an item to which the version of {self.basis.session} answered with a text"
             raise _Unfit("id", rule, old.index)
-        return {"answer": member}
-
-    def _question(self, payload: object) -> object:
-        """The payload without the version's own answer."""
-        if self.basis.answer is None or not isinstance(payload, dict):
-            return payload
-        rest = {name: value for name, value in payload.items() if name != self.basis.answer}
-        return rest or None
+        return {"answer": old.answer, **shown}
 
     def _unchanged(self, row: Row, old: OldItem) -> bool:
-        """The same payload, and the same class or probabilities where items carry any."""
-        payload = row.get("payload")
-        if not _same(payload, old.payload):
+        """The same answer to the same question, the same class or probabilities where there are."""
+        _, answer = _parted(row.get("payload"), self.basis.answer)
+        if not _same(answer, old.answer):
             return False
         if "prediction" in self.pool.columns:
-            new, answer = row.get("prediction"), self.pool.columns["prediction"][old.index]
-            return type(new) is int and bool(new == answer)
+            new, given = row.get("prediction"), self.pool.columns["prediction"][old.index]
+            return type(new) is int and bool(new == given)
         if "target_probs" in self.pool.columns:
             return self._same_probabilities(row.get("target_probs"), old.index)
-        return isinstance(payload, dict) and self.basis.answer in payload
+        return answer is not None
 
     def _same_probabilities(self, given: object, at: int) -> bool:
         """The same class is most probable; the same probabilities, where the loss takes them."""
@@ -301,12 +308,44 @@ class Earlier:
         return bool((kept == old).all())
 
 
+def version_of(pool: Pool, side: Side) -> Pool:
+    """One of two systems as a pool of its own: its classes, and the true ones that are known."""
+    systems = pool.systems
+    if systems is None:
+        message = "the pool names no two systems"
+        raise ValueError(message)
+    names = {"prediction": f"prediction_{side}", "label": "label"}
+    columns = {name: pool.columns[one] for name, one in names.items() if one in pool.columns}
+    # A preference, which is no loss, was refused.
+    scale = LossScale(systems.kind, systems.lower, systems.upper)  # type: ignore[arg-type]
+    return Pool(pool.items, scale, columns, (), pool.items_digest)
+
+
+def loss_of(said: Mapping[str, Any], side: Side, left: str | None, prediction: int) -> float | None:
+    """The loss of one of two systems by what a judge said, by name; None where it says none."""
+    if "label" in said:
+        return float(said["label"] != prediction)
+    if "loss_a" in said:
+        return float(said[f"loss_{side}"])
+    loss = said.get("loss_left" if side == left else "loss_right")
+    return None if loss is None else float(loss)
+
+
+def _parted(payload: Any, name: str | None) -> tuple[Any, Any]:  # noqa: ANN401 -- JSON
+    """The payload without the version's own answer, and that answer."""
+    if name is None or not isinstance(payload, dict):
+        return payload, None
+    rest = {one: value for one, value in payload.items() if one != name}
+    return rest or None, payload.get(name)
+
+
 def _same(one: object, other: object) -> bool:
-    """The same payloads, as the items digest binds them; None is one too."""
-    if one is None or other is None:
-        return one is other
-    encoded = encode_payload(one)
-    return encoded is not None and encoded == encode_payload(other)
+    """The same JSON, as the items digest binds it."""
+    try:
+        return canonical_json(one) == canonical_json(other)
+    except (ValueError, TypeError, RecursionError):
+        # Not what an item may have: the row's own faults tell.
+        return False
 
 
 def _with_guess(row: Row, guess: float) -> Row:

@@ -11,10 +11,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.plans.plan import plan_from
 from celeus.core.pools.bounds import Basis, LabelsSeen
-from celeus.core.pools.earlier import Earlier, Judged, OldItem
+from celeus.core.pools.earlier import Earlier, Judged, OldItem, loss_of, version_of
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import Pool
-from celeus.core.pools.systems import Systems
+from celeus.core.pools.systems import SIDES, Side, Systems
 from celeus.core.pools.validation import is_text
 from celeus.errors import InvalidValue, SessionNotClosed, SessionNotFound
 from celeus.operations.pools.columns import read_chunks
@@ -24,11 +24,26 @@ from celeus.store.tables import pools
 
 @dataclass(frozen=True, slots=True)
 class BasedOn:
-    """The request to base a pool on a session; ``answer`` as in ``Basis``."""
+    """The request to base a pool on a session; ``answer`` as in ``Basis``.
+
+    ``system`` is the name of the earlier version where the session compared two.
+    """
 
     session_id: UUID
     labels_seen: LabelsSeen
     answer: str | None = None
+    system: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """The last judgement of a round, as the ledger has it; of two systems, who was ``left``."""
+
+    round: int
+    item: int
+    loss: float
+    detail: Mapping[str, Any]
+    left: str | None
 
 
 async def basis_of(
@@ -57,15 +72,10 @@ async def basis_of(
             value=name,
         )
     old = await pool_record(db, session.pool_id)
-    if old.systems is not None or old.scale.kind == "difference":
-        raise InvalidValue(
-            "The session compared two systems: it judged no losses of one version.",
-            field="based_on.session",
-            rule="a session on a pool of one system",
-            value=name,
-        )
-    _check_loss(old.scale, scale, systems)
-    if wanted.answer is None and not {"prediction", "target_probs"} & {*old.columns}:
+    side = _side_of(old, wanted.system)
+    _check_loss(old.systems or old.scale, systems or scale)
+    classes = {"prediction", "target_probs", "prediction_a"} & {*old.columns}
+    if wanted.answer is None and not classes and (side is None or systems is None):
         raise InvalidValue(
             "The items of the session's pool carry neither a prediction nor probabilities: whether"
             " an answer is unchanged can only be seen in their payload.",
@@ -73,7 +83,7 @@ async def basis_of(
             rule="the name of the payload's member that holds what a version answered",
             value=None,
         )
-    if not await judged_rounds(db, wanted.session_id):
+    if not await _said(db, wanted.session_id):
         raise InvalidValue(
             "Nothing was judged in the session.",
             field="based_on.session",
@@ -87,6 +97,7 @@ async def basis_of(
         certificate=_hex(session.certificate),
         labels_seen=wanted.labels_seen,
         answer=wanted.answer,
+        system=side,
     )
 
 
@@ -104,12 +115,43 @@ def _hex(digest: bytes | None) -> str | None:
     return None if digest is None else bytes(digest).hex()
 
 
-def _check_loss(old: LossScale, scale: LossScale, systems: Systems | None) -> None:
+def _side_of(old: PoolRecord, system: str | None) -> Side | None:
+    """Which of the two systems of a session the earlier version is; None where there are none."""
+    if old.systems is None:
+        if old.scale.kind == "difference":
+            raise InvalidValue(
+                "The session judged differences and no losses of one version.",
+                field="based_on.session",
+                rule="a session on a pool of one system, or of two with names",
+                value=old.name,
+            )
+        if system is not None:
+            raise InvalidValue(
+                "The session was on one system.",
+                field="based_on.system",
+                rule="left out",
+                value=system,
+            )
+        return None
+    names = old.systems.names
+    found = [side for side in SIDES if names[side] == system]
+    if not found or old.systems.kind == "preference":
+        preferred = old.systems.kind == "preference"
+        raise InvalidValue(
+            "The session judged preferences and no losses of one version."
+            if preferred
+            else "The session compared two systems, one of which is the earlier version.",
+            field="based_on.session" if preferred else "based_on.system",
+            rule="another session" if preferred else f"{names['a']} or {names['b']}",
+            value=system,
+        )
+    return found[0]
+
+
+def _check_loss(old: LossScale | Systems, own: LossScale | Systems) -> None:
     """The loss of a version, of each of two systems too, is that of the session's pool."""
-    if systems is not None and systems.kind == "preference":
-        return
-    own = scale if systems is None else systems
-    if (own.kind, own.lower, own.upper) != (old.kind, old.lower, old.upper):
+    preference = isinstance(own, Systems) and own.kind == "preference"
+    if not preference and (own.kind, own.lower, own.upper) != (old.kind, old.lower, old.upper):
         raise InvalidValue(
             "The session judged another loss.",
             field="loss",
@@ -122,10 +164,16 @@ async def earlier_of(db: AsyncConnection, record: PoolRecord) -> Earlier:
     """What the session that the pool is based on leaves to it."""
     basis, session = await _based_on(db, record)
     old = await pool_record(db, session.pool_id)
+    pool = old.pool(await read_chunks(db, old.pool_id, old.items))
+    said = await _said(db, session.session_id)
+    side = next((one for one in SIDES if one == basis.system), None)
+    if side is not None:
+        pool = version_of(pool, side)
+        said = [one for row in said if (one := _of_side(row, side, pool)) is not None]
     return Earlier(
         basis=basis,
-        pool=old.pool(await read_chunks(db, old.pool_id, old.items)),
-        judged=await judged_rounds(db, session.session_id),
+        pool=pool,
+        judged=[Judged(one.round, one.item, one.loss, one.detail.get("label")) for one in said],
         systems=record.systems,
         believed=not plan_from(session.plan).audit,
     )
@@ -139,15 +187,21 @@ async def old_items(
     session_id = UUID(earlier.basis.session.removeprefix("ses_"))
     found = await db.execute(_OLD, {"session_id": session_id, "ids": ids})
     return {
-        name: OldItem(index, None if payload is None else orjson.loads(payload))
+        name: OldItem.of(index, None if payload is None else orjson.loads(payload), earlier.basis)
         for name, index, payload in found
     }
 
 
-async def judged_rounds(db: AsyncConnection, session_id: UUID) -> list[Judged]:
+async def _said(db: AsyncConnection, session_id: UUID) -> list[Said]:
     """The judged rounds of a session as its ledger ends, but for those that nobody could judge."""
-    rows = await db.execute(_JUDGED, {"session_id": session_id})
-    return [Judged(*row) for row in rows]
+    return [Said(*row) for row in await db.execute(_SAID, {"session_id": session_id})]
+
+
+def _of_side(said: Said, side: Side, pool: Pool) -> Said | None:
+    """The same of one of two systems, if it says anything of its loss."""
+    prediction = int(pool.columns["prediction"][said.item]) if "prediction" in pool.columns else -1
+    loss = loss_of(said.detail, side, said.left, prediction)
+    return None if loss is None else replace(said, loss=loss)
 
 
 def check_carried(pool: Pool) -> None:
@@ -197,13 +251,13 @@ _SESSION = text(
     """
 )
 # The last judgement of a round counts; an amendment without a loss leaves none.
-_JUDGED = text(
+_SAID = text(
     """
     WITH said AS (
         SELECT DISTINCT ON (round) round, loss, detail FROM events
         WHERE session_id = :session_id AND kind IN (2, 3, 4) ORDER BY round, sequence DESC
     )
-    SELECT said.round, draw.item, said.loss, CAST(said.detail ->> 'label' AS integer) AS label
+    SELECT said.round, draw.item, said.loss, coalesce(said.detail, '{}'), draw.detail ->> 'left'
     FROM said JOIN events draw
         ON draw.session_id = :session_id AND draw.kind = 1 AND draw.round = said.round
     WHERE said.loss IS NOT NULL ORDER BY said.round
