@@ -297,6 +297,20 @@ async def test_an_upload_in_parts_is_the_same_pool(client: AsyncClient) -> None:
     assert len(digests) == 1
 
 
+async def test_a_table_of_the_new_versions_answers_is_read(client: AsyncClient) -> None:
+    versions = Versions.of(20)
+    source, _ = await judged(client, versions, 10)
+    whole = {"systems": {"a": OLD, "b": NEW}, "based_on": based(source)}
+    expected = await made(client, items=versions.pairs(), **whole)
+    body = {"name": "exam", "loss": ZERO_ONE} | whole
+    path = f"/v1/pools/{(await client.post('/v1/pools', json=body)).json()['id']}"
+    table = "id,prediction_b\n" + "".join(f"q{at},{one}\n" for at, one in enumerate(versions.new))
+    media = {"Content-Type": "text/csv"}
+    answer = await client.post(f"{path}/items", content=table, headers=media)
+    assert answer.status_code == 200, answer.text
+    assert (await client.post(f"{path}/seal")).json()["digest"] == expected["digest"]
+
+
 async def test_where_all_is_known_the_answer_is_exact(client: AsyncClient) -> None:
     versions = Versions.of(30)
     source, _ = await judged(client, versions, 30)
