@@ -169,3 +169,14 @@ def test_columns_of_a_session_without_one_are_found() -> None:
     assert difference is not None
     assert difference.where == "pool.columns"
     assert difference.claimed == "round, label"
+
+
+def test_classes_of_two_systems_that_the_pool_does_not_name_are_found() -> None:
+    world = world_of()
+    columns = dict(world.pool.columns)
+    columns["prediction_a"] = columns["prediction"]
+    lie = World(replace(world.pool, columns=columns), world.losses)
+    data = opened(lie, "sharp").certificate()
+    difference = verify(data, lie.evidence).difference
+    assert difference is not None
+    assert (difference.where, difference.claimed) == ("pool.columns", "prediction_a")

@@ -123,12 +123,13 @@ def check_same(pool: Pool, texts: Sequence[bool | None] | None) -> None:
     ``texts`` are None where the items are not at hand, and so is one of an item without texts.
     """
     columns, systems = pool.columns, pool.systems
-    if systems is None:
-        return
     classes = PREDICTIONS & columns.keys()
-    if classes not in (frozenset(), PREDICTIONS) or (classes and systems.kind != "zero_one"):
+    able = systems is not None and systems.kind == "zero_one"
+    if classes not in (frozenset(), PREDICTIONS) or (classes and not able):
         rule = "classes of both systems, for zero_one losses, or of neither"
         raise Mismatch("pool.columns", ", ".join(sorted(classes)), rule)
+    if systems is None:
+        return
     reason = systems.reason(classes=bool(classes))
     for one in pool.reasons:
         if one.startswith(SAME_ANSWER):
