@@ -81,6 +81,7 @@ declare global {
       method_version: string;
       commitment: string;
       known?: { items: number; reasons: Record<string, number> };
+      based_on?: { session: string; labels_seen: string };
     };
     plan_digest: string;
     pool: string;

@@ -12,7 +12,7 @@
     │   └── KeyNotFound, ProjectNotFound
     ├── Conflict        what is kept forbids it                        409
     │   ├── ObservationConflict, RoundNotHeld, RoundNotJudged
-    │   ├── SessionClosed, SessionFixed
+    │   ├── SessionClosed, SessionNotClosed, SessionFixed
     │   ├── NotLastLabel, TooManyCorrections, SessionStopped
     │   ├── EmptyPool, PoolSealed, PoolNotSealed, PoolBusy
     │   ├── KeyRetired, ProjectExists
@@ -180,6 +180,10 @@ class RoundNotJudged(Conflict):
 
 class SessionClosed(Conflict):
     """The session is closed, which is irrevocable."""
+
+
+class SessionNotClosed(Conflict):
+    """The session is not closed: its judgements may still change."""
 
 
 class SessionFixed(Conflict):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -57,4 +58,35 @@ def test_a_comparison_is_followed_to_its_verdict(
     expect(report).to_contain_text(f"To be decided was whether {A} or {B} is at least as good")
     expect(report).to_contain_text(f"{known} of 60 items; same answer (exact): {known}")
     expect(page.locator("rect.margin")).to_have_count(1)
+    assert barriers(page) == []
+
+
+def test_a_new_version_says_on_its_page_what_its_pool_is_based_on(
+    server: Site, signed_in: SignedIn
+) -> None:
+    rows = [{"id": f"q{at}", "prediction": at % 3} for at in range(20)]
+    exam = {"name": "exam", "loss": {"kind": "zero_one"}, "sealed": True}
+
+    def opened(client: httpx.Client, body: dict[str, object]) -> str:
+        pool = client.post("/v1/pools", json=exam | body).json()["id"]
+        return str(client.post("/v1/sessions", json={"pool_id": pool}).json()["id"])
+
+    with server.client() as client:
+        source = opened(client, {"items": rows})
+        client.post(f"/v1/sessions/{source}/next", json={"worker": "ada"})
+        told = {"round": 1, "label": 0, "worker": "ada"}
+        client.post(f"/v1/sessions/{source}/observe", json=told)
+        client.patch(f"/v1/sessions/{source}", json={"state": "closed"})
+        fresh = [row | {"prediction": 0} for row in rows]
+        on = {"session": source, "labels_seen": "unknown"}
+        session = opened(client, {"items": fresh, "based_on": on})
+    page = signed_in()
+    page.goto(f"/sessions/{session}")
+    expect(page.locator("#figures")).to_contain_text(f"never asked for: true label ({source}) (1)")
+    plan = page.locator("#plan")
+    expect(plan).to_contain_text(f"Judgements carried over from{source}")
+    expect(plan).to_contain_text("The new version’s makers saw labelsnot known")
+    page.goto(f"/v1/sessions/{session}/report")
+    expect(page.locator("main")).to_contain_text(f"They are those of {source}")
+    expect(page.locator("main")).to_contain_text("saw labels of this pool is as stated")
     assert barriers(page) == []

@@ -24,6 +24,9 @@ from tests.factories import KnownPool, known_pool, labelled, opened
 from tests.keys import ADMIN, bearer, key_in
 from tests.pairs import A, B, pair
 from tests.servers import Service, free_port, running_services
+from tests.versions import NEW, OLD, Versions, judge
+from tests.versions import judged as judged_version
+from tests.versions import made as pool_of_versions
 
 Run = Callable[..., Answer]
 YES = [{"side": "at_most", "threshold": 0.9}]
@@ -198,6 +201,37 @@ def test_equivalent_systems_may_replace_each_other(run: Run, service: Service) -
             answer = run("gate", *where, "--compare", system, "--margin", margin)
             assert answer.status == status, answer
     assert "within 1: yes\n" in run("gate", *where, "--compare", "a", "--margin", 1).out
+
+
+async def release(service: Service, better: float, labels: int) -> str:
+    """A session on a new version and the old one, some of whose items were judged before."""
+    versions = Versions.of(80, better=better)
+    async with AsyncClient(base_url=service.url, headers=bearer(), timeout=30) as client:
+        source, _ = await judged_version(client, versions, 20)
+        pool = await pool_of_versions(
+            client,
+            items=versions.pairs(),
+            systems={"a": OLD, "b": NEW},
+            based_on={"session": source, "labels_seen": "no"},
+        )
+        body = {"pool_id": pool["id"], "decide": {"margin": 0.02}}
+        session = str((await client.post("/v1/sessions", json=body)).json()["id"])
+        await judge(client, session, lambda at: versions.said(versions.new, at), labels)
+        return session
+
+
+@pytest.mark.parametrize(
+    ("better", "labels", "status"),
+    [(1.0, 80, 0), (0.0, 80, 2), (0.8, 0, 3)],
+)
+def test_a_new_version_on_a_judged_pool_passes_the_gate_or_does_not(
+    run: Run, service: Service, better: float, labels: int, status: int
+) -> None:
+    word = {0: "yes", 2: "no", 3: "undecided"}[status]
+    session = asyncio.run(release(service, better, labels))
+    answer = run("gate", "--session", session, "--url", service.url, "--compare", NEW)
+    assert (answer.status, answer.err) == (status, ""), answer
+    assert f"{NEW} at least as good within 0.02: {word}" in answer.out
 
 
 def test_a_comparison_nobody_can_make_is_status_one(run: Run, service: Service) -> None:

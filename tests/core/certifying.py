@@ -55,7 +55,14 @@ class World:
     def evidence(self) -> Evidence:
         """The pool as somebody downloads it."""
         pool = self.pool
-        return Evidence(pool.columns, pool.groups, pool.items_digest, pool.reasons, pool.systems)
+        return Evidence(
+            pool.columns,
+            pool.groups,
+            pool.items_digest,
+            pool.reasons,
+            pool.systems,
+            pool.based_on,
+        )
 
     @property
     def lines(self) -> list[bytes]:
@@ -263,6 +270,7 @@ def opened(
         known=pool.known,
         difference=pool.scale.kind == "difference",
         systems=None if pool.systems is None else (pool.systems.a, pool.systems.b),
+        based_on=pool.based_on,
     )
     chosen = policy_named(policy, **parameters)
     plan = make_plan(

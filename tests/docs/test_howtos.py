@@ -73,3 +73,41 @@ def test_the_commands_that_try_a_surrogate_on_old_labels_run(tmp_path: Path) -> 
     )
     assert done.returncode == 0, done.stderr
     assert "uniform" in done.stdout
+
+
+@pytest.mark.timeout(300)
+def test_the_commands_that_gate_a_new_version_run(tmp_path: Path) -> None:
+    script = "\n".join(block.text for block in blocks(DOCS / "compare.md", "sh"))
+    with running_server(keep=False) as server:
+        server.await_ready()
+        rows = [{"id": f"q-{at}", "prediction": at} for at in range(60)]
+        fresh = [{"id": row["id"], "b": {"prediction": 3}} for row in rows]
+        (tmp_path / "v2.ndjson").write_text("\n".join(map(json.dumps, fresh)))
+        exam = {"name": "release 1", "loss": {"kind": "zero_one"}, "items": rows, "sealed": True}
+        with httpx.Client(base_url=f"{server.url}/v1", headers=bearer(server.key)) as http:
+            pool = http.post("/pools", json=exam).json()["id"]
+            session = http.post("/sessions", json={"pool_id": pool}).json()["id"]
+            http.post(f"/sessions/{session}/next", json={"worker": "ada"})
+            told = {"round": 1, "label": 3, "worker": "ada"}
+            http.post(f"/sessions/{session}/observe", json=told).raise_for_status()
+            http.patch(f"/sessions/{session}", json={"state": "closed"}).raise_for_status()
+        for shown, real in (
+            ("ce_…", server.key),
+            ("ses_…", session),
+            ("http://127.0.0.1:8000", server.url),
+            ("--wait 3600", "--wait 0"),
+        ):
+            assert shown in script
+            script = script.replace(shown, real)
+        programs = Path(sys.executable).parent
+        done = subprocess.run(
+            [BASH, "-euc", script],
+            cwd=tmp_path,
+            env=os.environ | {"PATH": f"{programs}:{os.environ['PATH']}"},
+            capture_output=True,
+            text=True,
+            timeout=200,
+            check=False,
+        )
+    assert done.returncode == 3, done.stderr
+    assert "v2 at least as good within" in done.stdout

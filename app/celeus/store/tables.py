@@ -150,6 +150,8 @@ pools = Table(
     Column("stated", JSONB, nullable=False, server_default=text("'{}'::jsonb")),
     # The two systems whose losses the differences are of.
     Column("systems", JSONB(none_as_null=True)),
+    # The judged session of an earlier version, of whose losses some are known here.
+    Column("based_on", JSONB(none_as_null=True)),
     # A hash chain over the items so far; `digest` is the sealed pool's.
     Column("items_digest", LargeBinary, nullable=False, server_default=text("''::bytea")),
     Column("digest", LargeBinary),

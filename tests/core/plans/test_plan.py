@@ -23,7 +23,7 @@ from celeus.core.plans.plan import (
 )
 from celeus.core.plans.policies import Policy, policy_named
 from celeus.core.plans.stopping import Question
-from celeus.core.pools.bounds import KnownLosses
+from celeus.core.pools.bounds import Basis, KnownLosses
 from celeus.errors import InvalidValue, UnreachablePrecision
 
 FACTS = PoolFacts("digest", 2000, 0.0, 1.0, whole_losses=True)
@@ -95,6 +95,7 @@ OTHER: dict[str, Any] = {
     "difference": True,
     "decide": 0.01,
     "systems": ("one", "two"),
+    "based_on": Basis("ses_1", "00", None, None, "no"),
 }
 OTHER_POLICY: dict[str, Any] = {
     "name": "other",
@@ -263,3 +264,17 @@ def test_an_alpha_that_a_float_cannot_tell_from_0_or_1_is_refused(claim: Claim, 
     with pytest.raises(InvalidValue) as refused:
         make_plan(claim, FACTS, policy_named("sharp"), "commitment")
     assert (refused.value.field, refused.value.rule) == ("alpha", rule)
+
+
+@pytest.mark.parametrize("seen", ["yes", "no", "unknown"])
+def test_a_population_is_claimed_of_versions_whose_makers_saw_no_labels(seen: Any) -> None:  # noqa: ANN401
+    facts = replace(FACTS, based_on=Basis("ses_1", "00", None, None, seen))
+    pool = make_plan(Claim(), facts, policy_named("sharp"), "c")
+    assert plan_from(pool.to_dict()) == pool
+    if seen == "no":
+        made = make_plan(Claim(target="population"), facts, policy_named("sharp"), "c")
+        assert made.based_on == facts.based_on
+        return
+    with pytest.raises(InvalidValue) as refused:
+        make_plan(Claim(target="population"), facts, policy_named("sharp"), "c")
+    assert refused.value.field == "target"

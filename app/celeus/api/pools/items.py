@@ -178,6 +178,8 @@ def archive_of(pool: Pool) -> IO[bytes]:
     stated = {"reasons": np.array(pool.reasons, dtype=np.str_)} if pool.reasons else {}
     if pool.systems is not None:
         stated["systems"] = np.array(canonical_json(pool.systems.to_dict()).decode())
+    if pool.based_on is not None:
+        stated["based_on"] = np.array(canonical_json(pool.based_on.to_dict()).decode())
     np.savez(
         file,
         allow_pickle=False,

@@ -1,13 +1,17 @@
 """The loss of a pool on the wire, and the two systems of a comparison."""
 
 from typing import Annotated, Literal, Self
+from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from celeus.api.access.parameters import NAME
+from celeus.api.access.parameters import NAME, form_of
+from celeus.api.wire.ids import parsed
+from celeus.core.pools.bounds import Basis, LabelsSeen
 from celeus.core.pools.losses import LossKind, LossScale
 from celeus.core.pools.systems import Kind, Normalisation, Systems
-from celeus.errors import InvalidValue
+from celeus.errors import InvalidValue, SessionNotFound
+from celeus.operations.pools.earlier import BasedOn
 
 STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False, frozen=True)
 
@@ -45,6 +49,65 @@ class SystemsIn(BaseModel):
     a: SystemName
     b: SystemName
     normalisation: Normalisation = Field("exact", description=NORMALISATION)
+
+
+class BasedOnIn(BaseModel):
+    """The judged session of an earlier version: what it leaves to the new one is known."""
+
+    model_config = STRICT
+
+    session: str = Field(description="A closed session.", json_schema_extra=form_of("ses"))
+    labels_seen: LabelsSeen = Field(
+        description="Whether the makers of the new version saw labels of this pool. Every"
+        " certificate states it; unless `no`, no claim is made for a population."
+    )
+    answer: Annotated[str, Field(min_length=1, max_length=200, pattern=NAME)] | None = Field(
+        None,
+        description="The member of the payload that holds what a version answered; the rest is the"
+        " question. Needed where items carry neither `prediction` nor `target_probs`.",
+    )
+
+    system: SystemName | None = Field(
+        None,
+        description="The name of the earlier version, where the session compared two systems.",
+    )
+
+    @property
+    def request(self) -> BasedOn:
+        """The same in the operations' words."""
+        session = _session_of(self.session)
+        return BasedOn(session, self.labels_seen, self.answer, self.system)
+
+
+def _session_of(wire: str) -> UUID:
+    found = parsed("ses", wire)
+    if found is None:
+        raise SessionNotFound(
+            "There is no session of this id.",
+            field="based_on.session",
+            rule="`ses_` and 32 hexadecimal digits",
+            value=wire,
+        )
+    return found
+
+
+class BasedOnOut(BaseModel):
+    """The session that a pool is based on, as it ended."""
+
+    session: str
+    pool: str = Field(description="Digest of the session's pool.")
+    ledger: str | None = Field(description="Head of its ledger.")
+    certificate: str | None = Field(description="Digest of its final certificate, if it has one.")
+    labels_seen: LabelsSeen
+    answer: str | None
+    system: Literal["a", "b"] | None = Field(
+        description="Which of two systems compared in the session is the earlier version."
+    )
+
+    @classmethod
+    def of(cls, basis: Basis | None) -> Self | None:
+        """The session as it travels."""
+        return None if basis is None else cls.model_validate(basis.to_dict())
 
 
 class LossOut(BaseModel):

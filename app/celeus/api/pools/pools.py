@@ -16,7 +16,16 @@ from celeus.api.access.parameters import (
     Reads,
     cursor_of,
 )
-from celeus.api.pools.losses import STRICT, LossIn, LossOut, SystemsIn, SystemsOut, scale_of
+from celeus.api.pools.losses import (
+    STRICT,
+    BasedOnIn,
+    BasedOnOut,
+    LossIn,
+    LossOut,
+    SystemsIn,
+    SystemsOut,
+    scale_of,
+)
 from celeus.api.pools.schema import ITEM_EXAMPLE, ITEM_SCHEMA, PAIR_EXAMPLE
 from celeus.api.sessions.schema import Time
 from celeus.api.wire.idempotency import AttemptOf
@@ -51,6 +60,14 @@ class PoolIn(BaseModel):
                     "loss": {"kind": "preference"},
                     "items": [PAIR_EXAMPLE],
                 },
+                {
+                    "name": "exam, second version",
+                    "loss": {"kind": "zero_one"},
+                    "based_on": {
+                        "session": "ses_019aa0b2c3d47e5f8a9b0c1d2e3f4a5c",
+                        "labels_seen": "no",
+                    },
+                },
             ]
         }
     )
@@ -59,6 +76,11 @@ class PoolIn(BaseModel):
     loss: LossIn
     systems: SystemsIn | None = Field(
         None, description="Compare two systems: every item carries what `a` and `b` answered."
+    )
+    based_on: BasedOnIn | None = Field(
+        None,
+        description="A judged session on an earlier version's answers to the same items. With"
+        " `systems`, a is that version: items carry `b` only.",
     )
     # Of a list of junk one element is told, not all.
     items: list[Annotated[dict[str, Any], WithJsonSchema(ITEM_SCHEMA)]] | None = Field(
@@ -89,6 +111,9 @@ class PoolOut(BaseModel):
     name: str
     loss: LossOut
     systems: SystemsOut | None = Field(description="The two systems compared, if there are two.")
+    based_on: BasedOnOut | None = Field(
+        description="The judged session of an earlier version, if there is one."
+    )
     sealed: bool
     items: int = Field(description="Number of items.")
     classes: int | None = Field(description="Number of classes, where items have probabilities.")
@@ -111,6 +136,7 @@ class PoolOut(BaseModel):
                 kind=record.scale.kind, lower=record.scale.lower, upper=record.scale.upper
             ),
             systems=SystemsOut.of(record.systems),
+            based_on=BasedOnOut.of(record.based_on),
             sealed=record.sealed,
             items=record.items,
             classes=record.classes,
@@ -140,6 +166,8 @@ class PoolPage(BaseModel):
         errors.InvalidValue,
         errors.BadRows,
         errors.IdempotencyKeyReused,
+        errors.SessionNotFound,
+        errors.SessionNotClosed,
         errors.EmptyPool,
         errors.Busy,
         errors.PoolTooLarge,
@@ -148,10 +176,11 @@ class PoolPage(BaseModel):
 async def create_pool(context: Manages, body: PoolIn, attempt: AttemptOf) -> Response:
     """Nothing is kept when one of the items is bad."""
     scale, systems = scale_of(body.loss, body.systems)
+    basis = None if body.based_on is None else body.based_on.request
     rows: Rows | None = None
     if body.items is not None:
         rows = list(range(1, len(body.items) + 1)), list(body.items)
-    wanted = NewPool(body.name, scale, rows, sealed=body.sealed, systems=systems)
+    wanted = NewPool(body.name, scale, rows, sealed=body.sealed, systems=systems, based_on=basis)
     return await attempt.answer(
         201,
         lambda record: PoolOut.of(record).model_dump_json().encode(),

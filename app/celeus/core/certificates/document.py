@@ -20,7 +20,7 @@ from celeus.core.certificates.ed25519 import ALGORITHM, public_of, sign
 from celeus.core.certificates.stamps import to_text
 from celeus.core.ledger import Draw
 from celeus.core.plans.plan import Plan
-from celeus.core.pools.bounds import KnownLosses
+from celeus.core.pools.bounds import Basis, KnownLosses
 from celeus.core.sessions.points import Point, Points
 from celeus.core.sessions.rounds import Rounds
 from celeus.core.sessions.state import State
@@ -34,6 +34,14 @@ ASSUMPTIONS: Mapping[str, str] = MappingProxyType(
             " alpha, precision and bound did so without regard to which items it holds."
         ),
         "known_losses": "What is stated of losses that nobody judges is true.",
+        "earlier_judgements": (
+            "Judgements of an earlier version were carried over: its judges and those of this"
+            " session follow one rule."
+        ),
+        "labels_seen": (
+            "Whether the makers of the new version saw labels of this pool is as stated by who made"
+            " the pool."
+        ),
         "margin": "Pool risk and population risk differ by at most the margin stated in the plan.",
         "without_recentring": (
             "The bets ignore that items are drawn without replacement: a form for comparisons,"
@@ -58,6 +66,13 @@ ASSUMPTIONS: Mapping[str, str] = MappingProxyType(
     }
 )
 """What a claim may rest on beside the draws. The claim for a pool as it was judged needs none."""
+SEEN: Mapping[str, str] = MappingProxyType(
+    {
+        "yes": "They did: the claim is about these items and no others, which it may be made for.",
+        "no": "They did not.",
+        "unknown": "That is not known: the claim is about these items and no others.",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,26 +242,44 @@ def assumptions_of(
 
     ``skipped``: with later draws out, which matters where bets are not fixed at the draw.
     """
-    codes = []
-    if plan.target == "population":
-        codes.append("margin" if plan.bound.kind == "margin" else "iid_sample")
+    codes = {
+        "margin": plan.target == "population" and plan.bound.kind == "margin",
+        "iid_sample": plan.target == "population" and plan.bound.kind != "margin",
+        "known_losses": plan.believed is not None,
+        "earlier_judgements": plan.believed is not None and plan.based_on is not None,
+        "labels_seen": plan.based_on is not None,
+        "without_recentring": not plan.policy.recentred,
+        "unforeseen_draws": changed,
+        "independent_skips": skipped and not plan.bets_fixed_at_draw,
+        "one_version": amended,
+        "independent_corrections": amended,
+    }
+    own = _particulars(plan)
+    return [
+        {"code": code, "text": ASSUMPTIONS[code] + own.get(code, "")}
+        for code, rests in codes.items()
+        if rests
+    ]
+
+
+def _particulars(plan: Plan) -> dict[str, str]:
+    """What the assumptions say of this plan only."""
+    own = {"margin": f" The reason given: {plan.bound.assumption}"}
     if plan.believed is not None:
-        codes.append("known_losses")
-    if not plan.policy.recentred:
-        codes.append("without_recentring")
-    if changed:
-        codes.append("unforeseen_draws")
-    if skipped and not plan.bets_fixed_at_draw:
-        codes.append("independent_skips")
-    if amended:
-        codes += ["one_version", "independent_corrections"]
-    assumptions = [{"code": code, "text": ASSUMPTIONS[code]} for code in codes]
-    for one in assumptions:
-        if one["code"] == "margin":
-            one["text"] += f" The reason given: {plan.bound.assumption}"
-        if one["code"] == "known_losses" and plan.believed is not None:
-            one["text"] += f" {stated(plan.believed, plan.items)}"
-    return assumptions
+        own["known_losses"] = f" {stated(plan.believed, plan.items)}"
+    if plan.based_on is not None:
+        own["earlier_judgements"] = f" {source(plan.based_on)}"
+        own["labels_seen"] = f" {SEEN[plan.based_on.labels_seen]}"
+    return own
+
+
+def source(basis: Basis) -> str:
+    """Where the judgements are from."""
+    if basis.certificate is None:
+        return f"They are those of {basis.session}, which has no certificate."
+    return (
+        f"They are those of {basis.session}, whose certificate has the digest {basis.certificate}."
+    )
 
 
 def stated(known: KnownLosses, items: int) -> str:

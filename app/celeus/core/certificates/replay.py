@@ -18,6 +18,7 @@ from celeus.core.certificates.parsing import EXCERPT, Mismatch, Object, equal, s
 from celeus.core.certificates.transcript import Transcript
 from celeus.core.ledger import Amendment, Draw, Observation
 from celeus.core.plans.plan import Plan
+from celeus.core.pools.bounds import Basis
 from celeus.core.pools.comparison import loss_said
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pairs import composed
@@ -42,6 +43,7 @@ class Evidence:
     items_digest: bytes
     reasons: tuple[str, ...] = ()
     systems: Systems | None = None
+    based_on: Basis | None = None
 
 
 def items_digest(
@@ -101,8 +103,16 @@ def pool_of(evidence: Evidence, header: Object, scale: LossScale) -> Pool:
         if column.dtype.kind == "f" and not np.isfinite(column).all():
             raise Mismatch("pool.columns", name, "finite numbers")
     digest, reasons = evidence.items_digest, evidence.reasons
-    columns = evidence.columns
-    pool = Pool(items, scale, columns, evidence.groups, digest, reasons, evidence.systems)
+    pool = Pool(
+        items,
+        scale,
+        evidence.columns,
+        evidence.groups,
+        digest,
+        reasons,
+        evidence.systems,
+        evidence.based_on,
+    )
     same("pool", header, pool.header())
     return pool
 
@@ -113,12 +123,13 @@ def check_same(pool: Pool, texts: Sequence[bool | None] | None) -> None:
     ``texts`` are None where the items are not at hand, and so is one of an item without texts.
     """
     columns, systems = pool.columns, pool.systems
-    if systems is None:
-        return
     classes = PREDICTIONS & columns.keys()
-    if classes not in (frozenset(), PREDICTIONS) or (classes and systems.kind != "zero_one"):
+    able = systems is not None and systems.kind == "zero_one"
+    if classes not in (frozenset(), PREDICTIONS) or (classes and not able):
         rule = "classes of both systems, for zero_one losses, or of neither"
         raise Mismatch("pool.columns", ", ".join(sorted(classes)), rule)
+    if systems is None:
+        return
     reason = systems.reason(classes=bool(classes))
     for one in pool.reasons:
         if one.startswith(SAME_ANSWER):
@@ -163,6 +174,56 @@ def check_known(plan: Plan, pool: Pool) -> None:
         for at, rule in zip((crossed, off, unexplained), rules, strict=True):
             if at.size:
                 raise Mismatch("pool.columns", f"the bounds of item {int(at[0])}", rule)
+
+
+CARRIED = ("round", "label")
+"""Columns that a pool based on a session has, and no other."""
+
+
+def check_carried(pool: Pool) -> None:
+    """What is said to be known from another session can be so, as far as the columns tell.
+
+    Of a true label the loss follows; a loss that was judged names its round, each another one. The
+    judgements themselves are in the ledger of that session.
+    """
+    columns, basis = pool.columns, pool.based_on
+    there = [name for name in CARRIED if name in columns]
+    if there != ([] if basis is None else list(CARRIED)):
+        rule = ", ".join(CARRIED) if basis is not None else "none that a session leaves"
+        raise Mismatch("pool.columns", ", ".join(there), rule)
+    if basis is None:
+        return
+    nothing = np.zeros(pool.items)
+    reason = np.array(["", *pool.reasons])[columns.get("known", nothing).astype(int)]
+    lower, label, rounds = columns.get("loss_lower", nothing), columns["label"], columns["round"]
+    judged = rounds[rounds != 0]
+    checks = (
+        (np.ones(pool.items, bool), (rounds >= 0) & (label >= -1), "no number below these"),
+        (reason == basis.true_label, label >= 0, "a true label"),
+        (label >= 0, np.isin(reason, list(known_by_label(pool))), "a loss that follows from it"),
+        (reason == basis.unchanged, rounds > 0, "the round that judged it"),
+    )
+    for those, holds, rule in checks:
+        apart = np.flatnonzero(those & ~holds)
+        if apart.size:
+            raise Mismatch("pool.columns", f"what is carried over to item {int(apart[0])}", rule)
+    if np.unique(judged).size != judged.size:
+        raise Mismatch("pool.columns.round", "a round there twice", "one item a round")
+    for item in np.flatnonzero(label >= 0).tolist():
+        try:
+            expected = pool.loss_of_label(item, int(label[item]))
+        except Refusal as refusal:
+            raise Mismatch(
+                f"pool.columns.label, item {item}", refusal.value, refusal.rule
+            ) from refusal
+        if abs(lower[item] - expected) > SLACK * max(1.0, abs(expected)):
+            raise Mismatch(f"pool.columns.loss_lower, item {item}", float(lower[item]), expected)
+
+
+def known_by_label(pool: Pool) -> set[str]:
+    """Reasons of items whose label is known: that label, or equal answers of two systems."""
+    own = set() if pool.based_on is None else {pool.based_on.true_label}
+    return own if pool.systems is None else own | {pool.systems.reason(classes=True)}
 
 
 def scores_for(plan: Plan, pool: Pool | None) -> Scores | None:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from celeus.core.canonical import canonical_json
+from celeus.core.certificates.form import SESSION
 from celeus.core.certificates.parsing import (
     DIGEST,
     Mismatch,
@@ -32,7 +33,7 @@ from celeus.core.eprocess.signals import Range
 from celeus.core.plans.plan import METHOD_VERSIONS, Claim, Plan, PoolFacts, make_plan
 from celeus.core.plans.policies import POLICIES, SIMULATION_ONLY, Policy, policy_named
 from celeus.core.plans.stopping import Question, Side
-from celeus.core.pools.bounds import KnownLosses
+from celeus.core.pools.bounds import Basis, KnownLosses
 from celeus.core.pools.losses import KINDS, LossScale
 from celeus.core.pools.surrogates import Strategy
 from celeus.core.pools.systems import Systems
@@ -61,7 +62,7 @@ ROUNDING = 1e-13
 
 def header_of(value: object) -> tuple[Object, LossScale]:
     """The header of a pool as ``Pool.header`` makes it, and its scale of losses."""
-    header = members(value, "pool", HEADER, ("reasons", "systems"))
+    header = members(value, "pool", HEADER, ("reasons", "systems", "based_on"))
     whole(header["items"], "pool.items", 1)
     loss = members(header["loss"], "pool.loss", ("kind", "lower", "upper"))
     kind = text(loss["kind"], "pool.loss.kind")
@@ -88,7 +89,29 @@ def header_of(value: object) -> tuple[Object, LossScale]:
     if systems is not None:
         found = systems.scale
         same("pool.loss", loss, {"kind": found.kind, "lower": found.lower, "upper": found.upper})
+    basis_of(header)
     return header, scale
+
+
+def basis_of(header: Object) -> Basis | None:
+    """The session that the pool of a header is based on; None where there is none."""
+    if "based_on" not in header:
+        return None
+    where = "pool.based_on"
+    names = ("session", "pool", "ledger", "certificate", "labels_seen", "answer", "system")
+    values = members(header["based_on"], where, names)
+    text(values["session"], f"{where}.session", SESSION)
+    text(values["pool"], f"{where}.pool", DIGEST)
+    for name in ("ledger", "certificate"):
+        if values[name] is not None:
+            text(values[name], f"{where}.{name}", DIGEST)
+    for name in ("labels_seen", "answer", "system"):
+        if values[name] is not None:
+            text(values[name], f"{where}.{name}")
+    try:
+        return Basis(**values)
+    except Refusal as refusal:
+        raise Mismatch(f"pool.{refusal.field}", refusal.value, refusal.rule) from refusal
 
 
 def systems_of(header: Object) -> Systems | None:
@@ -132,6 +155,7 @@ def plan_of(value: object, header: Object, scale: LossScale) -> Plan:
         known=_known_of(values.get("known"), items, scale),
         difference=scale.kind == "difference",
         systems=None if systems is None else (systems.a, systems.b),
+        based_on=basis_of(header),
     )
     commitment = text(values.get("commitment"), "plan.commitment", DIGEST)
     try:

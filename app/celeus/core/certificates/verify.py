@@ -25,6 +25,7 @@ from celeus.core.certificates.recording import Recorded, RecordedEngine
 from celeus.core.certificates.replay import (
     Evidence,
     check_bounds,
+    check_carried,
     check_known,
     check_labels,
     check_same,
@@ -290,6 +291,7 @@ class _Inspection:
             pool = pool_of(self._evidence, header, scale)
             check_known(transcript.plan, pool)
             check_same(pool, None if self._items is None else self._same)
+            check_carried(pool)
         with self._checking("labels"):
             check_labels(pool, transcript)
             check_bounds(transcript.plan, pool, transcript)

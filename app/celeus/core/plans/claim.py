@@ -8,7 +8,7 @@ from celeus.core.interval import Interval
 from celeus.core.plans.bounds import BoundKind, PopulationBound
 from celeus.core.plans.policies import Policy
 from celeus.core.plans.stopping import Question
-from celeus.core.pools.bounds import KnownLosses
+from celeus.core.pools.bounds import Basis, KnownLosses
 from celeus.errors import InvalidValue, NothingToJudge
 
 Target = Literal["pool", "population"]
@@ -49,7 +49,10 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class PoolFacts:
-    """What a plan states about its pool; ``systems`` are the names of the two it compares."""
+    """What a plan states about its pool; ``systems`` are the names of the two it compares.
+
+    ``based_on`` is the session that judged an earlier version, if there is one.
+    """
 
     digest: str
     items: int
@@ -59,6 +62,22 @@ class PoolFacts:
     known: KnownLosses | None = None
     difference: bool = False
     systems: tuple[str, str] | None = None
+    based_on: Basis | None = None
+
+
+def check_based_on(claim: Claim, pool: PoolFacts) -> None:
+    """Refuse a claim for a population of whose sample the makers may have seen labels.
+
+    A version made to fit some labels does better on their items than on others of the population.
+    """
+    if pool.based_on is None:
+        return
+    rule = (
+        "pool, unless the makers of the new version saw no labels of this pool: `based_on` says"
+        f" labels_seen {pool.based_on.labels_seen}"
+    )
+    unseen = pool.based_on.labels_seen == "no"
+    require("target", rule, claim.target, holds=unseen or claim.target == "pool")
 
 
 def check_known(claim: Claim, pool: PoolFacts, policy: Policy) -> None:

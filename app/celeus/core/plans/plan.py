@@ -13,6 +13,7 @@ from celeus.core.plans.claim import (
     PoolFacts,
     Target,
     bound_of,
+    check_based_on,
     check_decide,
     check_known,
     check_questions,
@@ -22,7 +23,7 @@ from celeus.core.plans.claim import (
 from celeus.core.plans.pairs import narrowest, pair_steps
 from celeus.core.plans.policies import Policy
 from celeus.core.plans.stopping import Question, StoppingRule
-from celeus.core.pools.bounds import KnownLosses
+from celeus.core.pools.bounds import Basis, KnownLosses
 from celeus.core.pools.surrogates import Strategy
 from celeus.core.pools.systems import SIDES
 from celeus.errors import UnreachablePrecision
@@ -88,6 +89,7 @@ class Plan:
     difference: bool = False
     decide: float | None = None
     systems: tuple[str, str] | None = None
+    based_on: Basis | None = None
 
     @property
     def bets_fixed_at_draw(self) -> bool:
@@ -148,6 +150,8 @@ class Plan:
         del values["systems"]
         if self.systems is not None:
             values["systems"] = self.named
+        if self.based_on is None:
+            del values["based_on"]
         del values["known"]
         if self.known is not None:
             values["known"] = self.known.to_dict()
@@ -175,6 +179,7 @@ def plan_from(values: dict[str, Any]) -> Plan:
         "questions": tuple(Question(**one) for one in values.get("questions", ())),
         "known": KnownLosses.from_dict(values["known"]) if "known" in values else None,
         "systems": None if named is None else tuple(named[side] for side in SIDES),
+        "based_on": Basis(**values["based_on"]) if "based_on" in values else None,
     }
     return Plan(**(values | inner))
 
@@ -213,6 +218,7 @@ def make_plan(
     asked = bool(claim.questions) or claim.decide is not None
     check_stop_when_decided(asked=asked, stop=stop)
     check_known(claim, pool, policy)
+    check_based_on(claim, pool)
     bound = bound_of(claim, pool, policy)
     drawable = pool.items
     if pool.known is not None and not claim.audit:
@@ -242,6 +248,7 @@ def make_plan(
         difference=pool.difference,
         decide=claim.decide,
         systems=pool.systems,
+        based_on=pool.based_on,
     )
     check_precision(plan, claim.precision)
     return plan

@@ -2,22 +2,24 @@
 
 See docs/method.md#14-known-losses. An item may come with bounds of its own within the scale; where
 both are the same its loss is known. What is stated is an assumption and no surrogate: nothing that
-is judged later would show that it was wrong.
+is judged later would show that it was wrong. The losses of a new version may be known from the
+session that judged an earlier one (docs/method.md#14-known-losses).
 """
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Self
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from celeus.core.interval import Interval
-from celeus.errors import LossOutsideScale
+from celeus.errors import InvalidValue, LossOutsideScale
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+LabelsSeen = Literal["yes", "no", "unknown"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,3 +88,56 @@ class KnownLosses:
             reasons,
             int((~known & ~whole).sum()),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """The judged session that a pool of a new version is based on, as its digest binds it.
+
+    ``session`` is the id on the wire, ``pool`` the digest of its pool, ``ledger`` the head of its
+    ledger and ``certificate`` the digest of its final certificate; None where there is none.
+    ``labels_seen``: the makers of the new version saw labels of the pool. ``answer`` names the
+    member of the payload that holds a version's answer. ``system`` is which of two compared ones
+    the earlier version is, a or b; None where the session was on one alone.
+    """
+
+    session: str
+    pool: str
+    ledger: str | None
+    certificate: str | None
+    labels_seen: LabelsSeen
+    answer: str | None = None
+    system: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.labels_seen not in get_args(LabelsSeen):
+            raise InvalidValue(
+                "Whether labels were seen is not said.",
+                field="based_on.labels_seen",
+                rule="one of " + ", ".join(get_args(LabelsSeen)),
+                value=self.labels_seen,
+            )
+
+    @property
+    def true_label(self) -> str:
+        """The reason of losses that follow from a label of the session."""
+        return f"true label ({self.session})"
+
+    @property
+    def unchanged(self) -> str:
+        """The reason of losses judged in the session, where the answer is the same."""
+        return f"unchanged answer ({self.session})"
+
+    @property
+    def known_before(self) -> str:
+        """The reason of losses known in the session's own pool, where the answer is the same."""
+        return f"known before, unchanged answer ({self.session})"
+
+    @property
+    def reasons(self) -> frozenset[str]:
+        """All reasons that only the service gives."""
+        return frozenset({self.true_label, self.unchanged, self.known_before})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)

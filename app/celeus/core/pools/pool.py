@@ -14,10 +14,13 @@ A pool of N items is a set of columns of length N, in the order of upload:
     known                           int32     0, or the number of the reason why it is known
     prediction_a, prediction_b      int32     classes that two systems predict
     same                            int32     1 where two systems gave the same answer
+    round                           int32     round of the session it is based on, or 0
+    label                           int32     true class known from that session, or -1
 
 The digest is SHA-256 over a header: canonical JSON (RFC 8785) of the number of items, the scale,
-the group names, the reasons if there are any, the systems where two are compared, name, type and
-SHA-256 of every column (little-endian bytes), and the items digest. That one is a chain over ids
+the group names, the reasons if there are any, the systems where two are compared, the session it
+is based on if there is one, name, type and SHA-256 of every column (little-endian bytes), and the
+items digest. That one is a chain over ids
 and payloads, h_0 = 32 zero bytes and h_i = SHA-256(h_{i-1} + record_i), where record_i is canonical
 JSON of [id, payload]; the payload of a comparison holds what both systems answered.
 """
@@ -33,7 +36,7 @@ from numpy.typing import NDArray
 
 from celeus.core.canonical import canonical_json
 from celeus.core.interval import Interval
-from celeus.core.pools.bounds import Bounds, KnownLosses
+from celeus.core.pools.bounds import Basis, Bounds, KnownLosses
 from celeus.core.pools.losses import LossScale, cross_entropy_loss, zero_one_loss
 from celeus.core.pools.systems import SIDES, Systems
 from celeus.errors import InvalidValue
@@ -47,6 +50,8 @@ DTYPES: Mapping[str, str] = {
     "prediction_a": "<i4",
     "prediction_b": "<i4",
     "same": "<i4",
+    "round": "<i4",
+    "label": "<i4",
 }
 """Types of the columns that are not little-endian float64."""
 
@@ -56,7 +61,7 @@ class Pool:
     """Columns, scale and names of a pool; the arrays are read-only.
 
     ``reasons`` are those of known losses, in the order of their numbers; ``systems`` the two whose
-    losses the differences are of.
+    losses the differences are of, ``based_on`` the session that judged an earlier version.
 
     Not slotted: the digest is computed once, when first asked for.
     """
@@ -68,6 +73,7 @@ class Pool:
     items_digest: bytes
     reasons: tuple[str, ...] = ()
     systems: Systems | None = None
+    based_on: Basis | None = None
 
     @cached_property
     def digest(self) -> str:
@@ -79,6 +85,8 @@ class Pool:
         stated: dict[str, object] = {"reasons": list(self.reasons)} if self.reasons else {}
         if self.systems is not None:
             stated["systems"] = self.systems.to_dict()
+        if self.based_on is not None:
+            stated["based_on"] = self.based_on.to_dict()
         return stated | {
             "items": self.items,
             "loss": {

@@ -1,7 +1,8 @@
 """Audit a database: recompute ledgers, states, trajectories, certificates and digests of items.
 
 For use after restoring a backup or moving a database. Pools and sessions are read one by one,
-each at one moment, and folded anew; nothing is locked and nothing is changed.
+each at one moment, and folded anew; nothing is locked and nothing is changed. What pools have from
+an earlier session is compared with its ledger.
 """
 
 import asyncio
@@ -11,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+import numpy as np
 import orjson
 from sqlalchemy import RowMapping, TextClause, text
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -26,6 +28,8 @@ from celeus.core.pools.surrogates import scores
 from celeus.core.randomness import commitment
 from celeus.core.sessions.state import State, begin, replay
 from celeus.errors import Refusal
+from celeus.operations.pools.columns import read_chunks
+from celeus.operations.pools.earlier import basis_now, earlier_of, pool_record
 from celeus.operations.pools.pools import Item, load_pool, read_items
 from celeus.operations.runtime.context import one_snapshot
 from celeus.operations.runtime.status import SessionRecord, status_document
@@ -122,9 +126,14 @@ async def _audit_pools(database: Database, result: Audit) -> None:
             async with database.transaction() as db:
                 await one_snapshot(db)
                 result.items += await _check_items(db, pool_id)
+                await _check_carried(db, pool_id)
         except _Differs as error:
             name = f"pool_{pool_id.hex}"
             result.findings.append(Finding(name, error.where, error.actual, error.expected))
+        except (Refusal, ArithmeticError, ValueError, LookupError, TypeError) as error:
+            # What was put there from outside can be anything.
+            name, rule = f"pool_{pool_id.hex}", "what its session leaves"
+            result.findings.append(Finding(name, "based_on", repr(error), rule))
 
 
 async def _check_items(db: AsyncConnection, pool_id: UUID) -> int:
@@ -142,6 +151,39 @@ async def _check_items(db: AsyncConnection, pool_id: UUID) -> int:
     _same("items", last + 1, expected.items)
     _same("items_digest", bytes(expected.items_digest).hex(), digest.hex())
     return last + 1
+
+
+async def _check_carried(db: AsyncConnection, pool_id: UUID) -> None:
+    """What a pool has from an earlier session is what that session's ledger says."""
+    record = await pool_record(db, pool_id)
+    if record.based_on is None:
+        return
+    earlier = await earlier_of(db, record)
+    basis = await basis_now(db, record)
+    for name, value in record.based_on.to_dict().items():
+        _same(f"based_on.{name}", value, getattr(basis, name))
+    pool = record.pool(await read_chunks(db, pool_id, record.items))
+    reasons = np.array(["", *pool.reasons])
+    nothing = np.zeros(pool.items, dtype=np.int32)
+    reason = reasons[pool.columns.get("known", nothing)]
+    rounds, labels = pool.columns["round"], pool.columns["label"]
+    carried = (rounds != 0) | (labels != -1) | np.isin(reason, list(basis.reasons))
+    params = {"pool_id": pool_id, "session_id": UUID(basis.session.removeprefix("ses_"))}
+    rows = await db.execute(_CARRIED, params | {"indices": np.flatnonzero(carried).tolist()})
+    for at, old, same in rows:
+        where = f"item {at}, "
+        _same(f"{where}the session's item", old is None, expected=False)
+        _same(f"{where}round", int(rounds[at]), int(earlier.round[old]) if rounds[at] else 0)
+        if labels[at] != -1:
+            _same(f"{where}label", int(labels[at]), int(earlier.label[old]))
+        losses = {basis.unchanged: earlier.loss, basis.known_before: earlier.known}
+        if reason[at] in losses:
+            _same(f"{where}payload", same or basis.system is not None, expected=True)
+            loss = float(losses[reason[at]][old])
+            _same(f"{where}known loss", float(pool.columns["loss_lower"][at]), loss)
+        if reason[at] == basis.true_label:
+            loss = pool.loss_of_label(at, int(labels[at]))
+            _same(f"{where}known loss", float(pool.columns["loss_lower"][at]), loss)
 
 
 def _chained(digest: bytes, items: list[Item]) -> bytes:
@@ -269,6 +311,15 @@ _POOL = text(
     SELECT items, items_digest,
            (SELECT count(*) FROM items WHERE items.pool_id = :pool_id) AS stored
     FROM pools WHERE pool_id = :pool_id
+    """
+)
+_CARRIED = text(
+    """
+    SELECT own.index, old.index, own.payload IS NOT DISTINCT FROM old.payload
+    FROM items own LEFT JOIN items old ON old.id = own.id
+        AND old.pool_id = (SELECT pool_id FROM sessions WHERE session_id = :session_id)
+    WHERE own.pool_id = :pool_id AND own.index = ANY(CAST(:indices AS integer[]))
+    ORDER BY own.index
     """
 )
 _NAMES = text("SELECT pool_id, session_id FROM sessions ORDER BY pool_id, session_id")

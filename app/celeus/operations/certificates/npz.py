@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from celeus.core.certificates.replay import Evidence
+from celeus.core.pools.bounds import Basis
 from celeus.core.pools.pool import dtype_of
 from celeus.core.pools.systems import Systems
 from celeus.errors import InvalidValue, Refusal
 
 MOST_ARRAYS = 10_000
-NAMES = ("groups", "items_digest", "digest", "reasons", "systems")
+NAMES = ("groups", "items_digest", "digest", "reasons", "systems", "based_on")
 """Arrays that are not columns."""
 ENCRYPTED = 1
 BEFORE_HEADER = 10
@@ -54,7 +55,8 @@ def read_archive(file: IO[bytes]) -> Evidence:
         raise _refused("reasons is no list")
     names = [tuple(str(name) for name in one) for one in (groups, reasons)]
     systems = _systems(arrays["systems"]) if "systems" in arrays else None
-    return Evidence(columns, names[0], items_digest, names[1], systems)
+    basis = _basis(arrays["based_on"]) if "based_on" in arrays else None
+    return Evidence(columns, names[0], items_digest, names[1], systems, basis)
 
 
 def _systems(text: NDArray[Any]) -> Systems:
@@ -63,6 +65,14 @@ def _systems(text: NDArray[Any]) -> Systems:
         return Systems.from_dict(json.loads(str(text)))
     except (ArithmeticError, ValueError, TypeError, KeyError, RecursionError, Refusal) as error:
         raise _refused("systems are not those of a comparison") from error
+
+
+def _basis(text: NDArray[Any]) -> Basis:
+    """The session that a pool is based on, from its JSON."""
+    try:
+        return Basis(**json.loads(str(text)))
+    except (ValueError, TypeError, RecursionError, Refusal) as error:
+        raise _refused("based_on is no session") from error
 
 
 def _arrays(archive: zipfile.ZipFile) -> Mapping[str, NDArray[Any]]:

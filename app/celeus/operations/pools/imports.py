@@ -3,7 +3,7 @@
 Items go in by COPY, their numbers as chunks of columns.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 from uuid import UUID
@@ -16,6 +16,7 @@ from psycopg.errors import UniqueViolation
 from sqlalchemy import select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from celeus.core.pools.earlier import Earlier, OldItem
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pairs import assemble_pairs
 from celeus.core.pools.pool import chain, dtype_of
@@ -24,6 +25,7 @@ from celeus.core.pools.systems import Systems
 from celeus.core.pools.validation import MAX_INT, Fault, Shape
 from celeus.errors import BadRows, InvalidValue, PoolTooLarge
 from celeus.operations.pools.columns import CHUNK_BYTES, raw_connection, write_chunks
+from celeus.operations.pools.earlier import earlier_of, old_items
 from celeus.operations.pools.record import PoolRecord, Stated
 from celeus.operations.runtime.concurrency import paused_collections
 from celeus.operations.runtime.context import Context
@@ -43,6 +45,9 @@ MOST_FAULTY = 10_000
 MOST_SKIPPED = 100_000
 """Bad rows after which one that may have some, or is only looked at, is refused: one may take its
 reader 0.3 ms, while the pool is locked."""
+
+MOST_COMPARED = 256
+"""Rows looked at together with the items of the pool they are based on, 1 MiB each at most."""
 
 BATCHES_AT_ONCE = CapacityLimiter(2)
 
@@ -74,6 +79,7 @@ class ImportOptions:
 class Growth:
     """A pool while rows are added: its size so far, and the faults of its rows.
 
+    ``earlier`` is the judged session it is based on, if it is.
     ``unstated`` items are written without columns of bounds, which came with a later one.
     """
 
@@ -94,12 +100,23 @@ class Growth:
     waiting: dict[str, list[NDArray[Any]]] = field(default_factory=dict)
     waiting_from: int = 0
     unstated: int = 0
+    earlier: Earlier | None = None
 
     def assemble(self, lines: list[int], rows: list[object]) -> Assembled:
         """What becomes of some rows."""
         if self.systems is not None:
             return assemble_pairs(lines, rows, self.systems, self.shape)
         return assemble(lines, rows, self.scale, self.shape)
+
+    def compare(
+        self, earlier: Earlier, lines: list[int], rows: list[object], old: Mapping[str, OldItem]
+    ) -> Assembled:
+        """What becomes of some rows with what is carried over to them."""
+        carried = earlier.carry(lines, rows, old)
+        made = self.assemble(carried.lines, carried.rows)
+        faults = sorted([*carried.faults, *made.faults], key=lambda one: one.line)
+        columns = made.batch.columns | carried.columns(made.batch.ids)
+        return replace(made, batch=replace(made.batch, columns=columns), faults=faults)
 
     def blame(self, faults: list[Fault]) -> None:
         """Count faulty lines and keep the first faults for the answer."""
@@ -129,6 +146,9 @@ async def import_rows(
         most_items=context.settings.max_items,
         most_faulty=MOST_SKIPPED if options.skip_bad_rows else MOST_FAULTY,
     )
+    if record.based_on is not None:
+        growth.earlier = await earlier_of(db, record)
+        batches = _slices(batches)
     await grow(db, growth, batches)
     too_many = growth.faulty > growth.most_faulty
     if too_many or (growth.faulty and not options.skip_bad_rows):
@@ -173,7 +193,11 @@ async def grow(db: AsyncConnection, pool: Growth, batches: Iterator[Rows]) -> No
     while (rows := await _batch_work(next, batches, None)) is not None:
         total += len(rows[0])
         check_count(total, pool.most_items)
-        assembled = await _batch_work(pool.assemble, *rows)
+        if pool.earlier is None:
+            assembled = await _batch_work(pool.assemble, *rows)
+        else:
+            old = await old_items(db, pool.earlier, rows[1])
+            assembled = await _batch_work(pool.compare, pool.earlier, *rows, old)
         pool.shape = assembled.shape
         pool.blame(assembled.faults)
         if pool.faulty > pool.most_faulty:
@@ -187,6 +211,13 @@ async def grow(db: AsyncConnection, pool: Growth, batches: Iterator[Rows]) -> No
             # PostgreSQL ends a transaction in which nothing is said for too long.
             await db.execute(text("SELECT 1"))
     await _write_waiting(db, pool)
+
+
+def _slices(batches: Iterator[Rows]) -> Iterator[Rows]:
+    """The same rows, few at a time."""
+    for lines, rows in batches:
+        for at in range(0, len(rows), MOST_COMPARED):
+            yield lines[at : at + MOST_COMPARED], rows[at : at + MOST_COMPARED]
 
 
 async def _batch_work(work: Callable[..., T], *args: object) -> T:

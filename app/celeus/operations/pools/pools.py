@@ -18,6 +18,7 @@ from celeus.core.pools.pool import CHAIN_START, Pool
 from celeus.core.pools.systems import SIDES, Systems
 from celeus.errors import EmptyPool, PoolBusy, PoolNotFound, PoolNotSealed, PoolSealed
 from celeus.operations.pools.columns import gather_small_chunks, read_chunks
+from celeus.operations.pools.earlier import BasedOn, basis_of, check_carried
 from celeus.operations.pools.imports import (
     MAX_GROUP_BYTES,
     ImportOptions,
@@ -66,7 +67,7 @@ class Item:
 class NewPool:
     """A pool to create, with its items where they are few, and the systems where two are compared.
 
-    ``scale`` is that of the difference then.
+    ``scale`` is that of the difference then. ``based_on`` is a session on an earlier version.
     """
 
     name: str
@@ -74,6 +75,7 @@ class NewPool:
     rows: Rows | None = None
     sealed: bool = False
     systems: Systems | None = None
+    based_on: BasedOn | None = None
 
 
 async def create_pool(
@@ -226,7 +228,9 @@ async def load_pool(db: AsyncConnection, project_id: UUID, pool_id: UUID) -> Poo
 
 async def _create(db: AsyncConnection, context: Context, new: NewPool) -> PoolRecord:
     """A new pool without items, locked."""
-    pool_id = uuid7()
+    pool_id, basis = uuid7(), None
+    if new.based_on is not None:
+        basis = await basis_of(db, context.project_id, new.based_on, new.scale, new.systems)
     await db.execute(
         insert(pools).values(
             pool_id=pool_id,
@@ -236,6 +240,7 @@ async def _create(db: AsyncConnection, context: Context, new: NewPool) -> PoolRe
             loss_lower=new.scale.lower,
             loss_upper=new.scale.upper,
             systems=None if new.systems is None else new.systems.to_dict(),
+            based_on=None if basis is None else basis.to_dict(),
             sealed=False,
             items=0,
             columns=[],
@@ -286,6 +291,7 @@ async def _seal(db: AsyncConnection, record: PoolRecord) -> PoolRecord:
             value=0,
         )
     pool = await _load(db, record)
+    check_carried(pool)
     digest = await to_thread.run_sync(lambda: pool.digest)
     await gather_small_chunks(db, record.project_id, record.pool_id, pool.columns, pool.items)
     result = await db.execute(
@@ -298,10 +304,7 @@ async def _seal(db: AsyncConnection, record: PoolRecord) -> PoolRecord:
 
 
 async def _load(db: AsyncConnection, record: PoolRecord) -> Pool:
-    arrays = await read_chunks(db, record.pool_id, record.items)
-    reasons = tuple(record.stated.reasons)
-    digest = record.items_digest
-    return Pool(record.items, record.scale, arrays, record.groups, digest, reasons, record.systems)
+    return record.pool(await read_chunks(db, record.pool_id, record.items))
 
 
 # Indices have no gaps. One item after the other, so that none beyond the page is even unpacked.

@@ -8,8 +8,11 @@ from uuid import UUID
 
 from sqlalchemy import Row
 
+from celeus.core.pools.bounds import Basis
 from celeus.core.pools.losses import LossScale
+from celeus.core.pools.pool import Pool
 from celeus.core.pools.systems import Systems
+from celeus.operations.pools.columns import Columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,7 @@ class PoolRecord:
     groups: tuple[str, ...]
     stated: Stated
     systems: Systems | None
+    based_on: Basis | None
     items_digest: bytes
     digest: str | None
     created_at: datetime
@@ -75,8 +79,22 @@ class PoolRecord:
             groups=tuple(row.groups),
             stated=Stated.of(row.stated),
             systems=None if row.systems is None else Systems.from_dict(row.systems),
+            based_on=None if row.based_on is None else Basis(**row.based_on),
             items_digest=bytes(row.items_digest),
             digest=None if row.digest is None else bytes(row.digest).hex(),
             created_at=row.created_at,
             sealed_at=row.sealed_at,
+        )
+
+    def pool(self, columns: Columns) -> Pool:
+        """The pool with all its numbers."""
+        return Pool(
+            items=self.items,
+            scale=self.scale,
+            columns=columns,
+            groups=self.groups,
+            items_digest=self.items_digest,
+            reasons=tuple(self.stated.reasons),
+            systems=self.systems,
+            based_on=self.based_on,
         )

@@ -37,6 +37,7 @@ export function plan({ plan: chosen, plan_digest: digest, pool }, session) {
     ["From pool to population", BOUNDS[chosen.bound.kind] ?? chosen.bound.kind],
     ["Leases last", `${count(session.lease_seconds)} s`],
     ["Method", chosen.method_version],
+    ...basisOf(chosen),
     ["Session", el("code", {}, session.id)],
     ["Plan’s digest", el("code", {}, digest)],
     ["Commitment to the seed", el("code", {}, chosen.commitment)],
@@ -52,4 +53,21 @@ export function plan({ plan: chosen, plan_digest: digest, pool }, session) {
       ),
     ),
   );
+}
+
+/** @type {Record<string, string>} */
+const SEEN = { yes: "yes", no: "no", unknown: "not known" };
+
+/**
+ * The judged session that the pool is based on, and whether its labels were seen.
+ *
+ * @param {Opened["plan"]} chosen
+ * @returns {[name: string, value: Child][]}
+ */
+function basisOf({ based_on: basis }) {
+  if (!basis) return [];
+  return [
+    ["Judgements carried over from", el("code", {}, basis.session)],
+    ["The new version’s makers saw labels", SEEN[basis.labels_seen] ?? basis.labels_seen],
+  ];
 }

@@ -1,0 +1,360 @@
+"""What a judged session leaves to a pool of a new version: known losses, and guesses of the others.
+
+Of an item that the session's pool had, with the same question:
+
+    true label         known; the new version's loss follows from it
+    unchanged answer   the loss that was judged, or known before, holds on
+    else               the old loss, where one was judged, is a surrogate
+
+All of it is fixed before the new session draws, so the claim for the pool holds whatever the makers
+of the new version saw: its losses are fixed numbers when its session opens. A wrong guess costs
+labels; that a known loss is true is an assumption. Compared with the old version, its answers are
+those of system A, and a question that is not the old one is refused.
+
+Notation: l old losses (NaN where not judged), y true labels (-1 where not known), N old items.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from celeus.core.canonical import canonical_json
+from celeus.core.pools.bounds import Basis
+from celeus.core.pools.losses import LossScale
+from celeus.core.pools.pool import Pool, dtype_of
+from celeus.core.pools.systems import Side, Systems
+from celeus.core.pools.validation import Fault
+
+Row = dict[str, Any]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class OldItem:
+    """An item of the session's pool: its place there, its question, and the old answer.
+
+    ``answer`` is None where a class or probabilities are the answer, or there is none; ``shown`` is
+    what else a judge saw of it beside another system's.
+    """
+
+    index: int
+    question: Any
+    answer: Any = None
+    shown: Any = None
+
+    @classmethod
+    def of(cls, index: int, payload: Any, basis: Basis) -> Self:  # noqa: ANN401 -- JSON
+        """The item with this payload."""
+        if basis.system is None:
+            return cls(index, *_parted(payload, basis.answer))
+        whole = payload or {}
+        own = whole.get(basis.system) or {}
+        return cls(index, whole.get("payload"), own.get("answer"), own.get("payload"))
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A judged round of the session as its ledger ends: the item, its loss, and its true label."""
+
+    round: int
+    item: int
+    loss: float
+    label: int | None
+
+
+@dataclass(slots=True)
+class Carried:
+    """Rows with what is carried over to them, and the faults of the others.
+
+    ``rounds`` and ``labels`` are by id, where there are any.
+    """
+
+    lines: list[int] = field(default_factory=list)
+    rows: list[object] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
+    rounds: dict[str, int] = field(default_factory=dict)
+    labels: dict[str, int] = field(default_factory=dict)
+
+    def columns(self, ids: Sequence[str]) -> dict[str, NDArray[Any]]:
+        """Columns of these items."""
+        return {
+            "round": np.array([self.rounds.get(one, 0) for one in ids], dtype=dtype_of("round")),
+            "label": np.array([self.labels.get(one, -1) for one in ids], dtype=dtype_of("label")),
+        }
+
+
+class _Unfit(Exception):
+    """A row that cannot be compared with the old version's answer."""
+
+    def __init__(self, name: str, rule: str, value: object) -> None:
+        super().__init__(name)
+        self.name, self.rule, self.value = name, rule, value
+
+
+@dataclass(frozen=True, eq=False)
+class Earlier:
+    """A judged session on ``pool``; ``systems`` are those of the pool based on it.
+
+    ``believed``: what its pool states of losses was believed in the session, not audited.
+    """
+
+    basis: Basis
+    pool: Pool
+    judged: Sequence[Judged]
+    systems: Systems | None = None
+    believed: bool = True
+
+    @cached_property
+    def round(self) -> NDArray[np.int32]:
+        """The round that judged an item, 0 where none did."""
+        rounds = np.zeros(self.pool.items, dtype=np.int32)
+        for one in self.judged:
+            rounds[one.item] = one.round
+        return rounds
+
+    @cached_property
+    def loss(self) -> Floats:
+        """The losses judged."""
+        losses = np.full(self.pool.items, np.nan)
+        for one in self.judged:
+            losses[one.item] = one.loss
+        return losses
+
+    @cached_property
+    def known(self) -> Floats:
+        """The losses known before, NaN where they were not."""
+        if self.pool.bounds is None or not self.believed:
+            return np.full(self.pool.items, np.nan)
+        return np.where(self.pool.bounds.known, self.pool.bounds.lower, np.nan)
+
+    @cached_property
+    def label(self) -> NDArray[np.int32]:
+        """The true classes; those that the session's own pool was based on, too."""
+        labels = np.full(self.pool.items, -1, dtype=np.int32)
+        if self.believed and "label" in self.pool.columns:
+            labels[:] = self.pool.columns["label"]
+        for one in self.judged:
+            labels[one.item] = -1 if one.label is None else one.label
+        return labels
+
+    @cached_property
+    def guess(self) -> Floats:
+        """A guess of every loss: the old one, else the old surrogate, else the mean of all."""
+        judged = np.isfinite(self.loss)
+        other: Floats | float = float(self.loss[judged].mean())
+        if self.pool.surrogates:
+            other = np.mean(np.stack(self.pool.surrogates, axis=1), axis=1)
+        return np.where(judged, self.loss, other)
+
+    @cached_property
+    def _mean(self) -> float:
+        return float(np.nanmean(self.loss))
+
+    @property
+    def guesses(self) -> bool:
+        """Old losses say more than labels do: some were judged without one."""
+        return any(one.label is None for one in self.judged)
+
+    @cached_property
+    def prediction(self) -> NDArray[Any] | None:
+        """The class every old answer is, where a 0-1 loss follows from it."""
+        columns = self.pool.columns
+        if self.pool.scale.kind != "zero_one":
+            return None
+        if "prediction" in columns or "target_probs" not in columns:
+            return columns.get("prediction")
+        return np.asarray(columns["target_probs"].argmax(axis=1))
+
+    def carry(
+        self, lines: Sequence[int], rows: Sequence[object], old: Mapping[str, OldItem]
+    ) -> Carried:
+        """The rows with what is carried over; ``old`` are items of the session's pool by id."""
+        carried = Carried()
+        for line, row in zip(lines, rows, strict=True):
+            made = row
+            if isinstance(row, dict) and isinstance(row.get("id"), str):
+                try:
+                    made = self._row(row, old.get(row["id"]), carried)
+                except _Unfit as unfit:
+                    carried.faults.append(Fault.of(line, unfit.name, unfit.rule, unfit.value))
+                    continue
+            carried.lines.append(line)
+            carried.rows.append(made)
+        return carried
+
+    def _row(self, row: Row, old: OldItem | None, carried: Carried) -> Row:
+        present = {name: value for name, value in row.items() if value is not None}
+        self._check_stated(present)
+        if self.systems is None:
+            return self._version(present, old, carried)
+        return self._pair(present, old, carried)
+
+    def _check_stated(self, row: Row) -> None:
+        known = row.get("known")
+        reason = known.get("reason") if isinstance(known, dict) else None
+        if isinstance(reason, str) and reason in self.basis.reasons:
+            rule = "another reason: what is carried over is found out here"
+            raise _Unfit("known.reason", rule, reason)
+
+    def _version(self, row: Row, old: OldItem | None, carried: Carried) -> Row:
+        """A row of the new version alone."""
+        guess = self._mean
+        question, _ = _parted(row.get("payload"), self.basis.answer)
+        if old is not None and _same(question, old.question):
+            at, guess = old.index, float(self.guess[old.index])
+            known = self._known(row, old)
+            if self.round[at]:
+                carried.rounds[row["id"]] = int(self.round[at])
+            if known is not None:
+                self._state(row, known, carried)
+        if self.guesses and "target_probs" not in row:
+            row = _with_guess(row, guess)
+        return row
+
+    def _known(self, row: Row, old: OldItem) -> Row | None:
+        """What is known of the loss of an item with its old question."""
+        label, loss, before = (one[old.index] for one in (self.label, self.loss, self.known))
+        follows = "prediction" in row or "target_probs" in row
+        if label >= 0 and follows and self.pool.scale.kind in {"zero_one", "cross_entropy"}:
+            return {"label": int(label), "reason": self.basis.true_label}
+        if not (np.isfinite(loss) or np.isfinite(before)) or not self._unchanged(row, old):
+            return None
+        if np.isfinite(loss):
+            return {"loss": float(loss), "reason": self.basis.unchanged}
+        return {"loss": float(before), "reason": self.basis.known_before}
+
+    def _state(self, row: Row, known: Row, carried: Carried) -> None:
+        if "known" in row:
+            rule = f"left out: it is known by {self.basis.session}"
+            raise _Unfit("known", rule, row["known"])
+        row["known"] = known
+        if "label" in known:
+            carried.labels[row["id"]] = known["label"]
+
+    def _pair(self, row: Row, old: OldItem | None, carried: Carried) -> Row:
+        """A row that compares the old version, as A, with the new one, as B."""
+        where = f"the pool of {self.basis.session}"
+        if "a" in row:
+            raise _Unfit("a", f"left out: the old version's answer is the one in {where}", row["a"])
+        if old is None:
+            raise _Unfit("id", f"the id of an item of {where}", row["id"])
+        if "payload" in row and not _same(row["payload"], old.question):
+            raise _Unfit("payload", f"left out, or as in {where}", row["payload"])
+        if old.question is not None:
+            row["payload"] = old.question
+        row["a"], b = self._answer(old), row.get("b")
+        at, new = old.index, b if isinstance(b, dict) else {}
+        if self.round[at]:
+            carried.rounds[row["id"]] = int(self.round[at])
+        if self.systems is not None and self.systems.kind != "preference":
+            self._guess_pair(row, new, at)
+        label, prediction = int(self.label[at]), new.get("prediction")
+        if label >= 0 and type(prediction) is int and "prediction" in row["a"]:
+            if prediction == row["a"]["prediction"]:
+                # Equal answers have no difference, whatever the label.
+                carried.labels[row["id"]] = label
+            else:
+                self._state(row, {"label": label, "reason": self.basis.true_label}, carried)
+        return row
+
+    def _guess_pair(self, row: Row, new: Row, at: int) -> None:
+        """Of both losses where the new version comes with a guess, else of the difference."""
+        if new.get("surrogate") is not None:
+            row["a"]["surrogate"] = float(self.guess[at])
+        elif self.guesses and not row.keys() & {"surrogate", "surrogates"}:
+            row["surrogate"] = float(self.guess[at]) - self._mean
+
+    def _answer(self, old: OldItem) -> Row:
+        """What the old version answered, as a row of two systems has it."""
+        shown = {} if old.shown is None else {"payload": old.shown}
+        if self.prediction is not None:
+            if old.answer is not None:
+                shown = {"payload": {self.basis.answer: old.answer}}
+            return {"prediction": int(self.prediction[old.index]), **shown}
+        if not isinstance(old.answer, str):
+            rule = f"an item to which the version of {self.basis.session} answered with a text"
+            raise _Unfit("id", rule, old.index)
+        return {"answer": old.answer, **shown}
+
+    def _unchanged(self, row: Row, old: OldItem) -> bool:
+        """The same answer to the same question, the same class or probabilities where there are."""
+        _, answer = _parted(row.get("payload"), self.basis.answer)
+        if not _same(answer, old.answer):
+            return False
+        if "prediction" in self.pool.columns:
+            new, given = row.get("prediction"), self.pool.columns["prediction"][old.index]
+            return type(new) is int and bool(new == given)
+        if "target_probs" in self.pool.columns:
+            return self._same_probabilities(row.get("target_probs"), old.index)
+        return answer is not None
+
+    def _same_probabilities(self, given: object, at: int) -> bool:
+        """The same class is most probable; the same probabilities, where the loss takes them."""
+        old = self.pool.columns["target_probs"][at]
+        try:
+            new = np.array(given, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError):
+            return False
+        if new.shape != old.shape or not np.isfinite(new).all() or new.sum() <= 0.0:
+            return False
+        # As they are kept.
+        kept = (new / new.sum()).astype(old.dtype)
+        if self.pool.scale.kind == "zero_one":
+            return bool(kept.argmax() == old.argmax())
+        return bool((kept == old).all())
+
+
+def version_of(pool: Pool, side: Side) -> Pool:
+    """One of two systems as a pool of its own: its classes, and the true ones that are known."""
+    systems = pool.systems
+    if systems is None:
+        message = "the pool names no two systems"
+        raise ValueError(message)
+    names = {"prediction": f"prediction_{side}", "label": "label"}
+    columns = {name: pool.columns[one] for name, one in names.items() if one in pool.columns}
+    # A preference, which is no loss, was refused.
+    scale = LossScale(systems.kind, systems.lower, systems.upper)  # type: ignore[arg-type]
+    return Pool(pool.items, scale, columns, (), pool.items_digest)
+
+
+def loss_of(said: Mapping[str, Any], side: Side, left: str | None, prediction: int) -> float | None:
+    """The loss of one of two systems by what a judge said, by name; None where it says none."""
+    if "label" in said:
+        return float(said["label"] != prediction)
+    if "loss_a" in said:
+        return float(said[f"loss_{side}"])
+    loss = said.get("loss_left" if side == left else "loss_right")
+    return None if loss is None else float(loss)
+
+
+def _parted(payload: Any, name: str | None) -> tuple[Any, Any]:  # noqa: ANN401 -- JSON
+    """The payload without the version's own answer, and that answer."""
+    if name is None or not isinstance(payload, dict):
+        return payload, None
+    rest = {one: value for one, value in payload.items() if one != name}
+    return rest or None, payload.get(name)
+
+
+def _same(one: object, other: object) -> bool:
+    """The same JSON, as the items digest binds it."""
+    try:
+        return canonical_json(one) == canonical_json(other)
+    except (ValueError, TypeError, RecursionError):
+        # Not what an item may have: the row's own faults tell.
+        return False
+
+
+def _with_guess(row: Row, guess: float) -> Row:
+    """The row with one more surrogate."""
+    if "surrogates" in row:
+        own = row["surrogates"]
+        # What is no list is told with the row's other faults.
+        return row | {"surrogates": [*own, guess]} if isinstance(own, list) else row
+    if "surrogate" not in row:
+        return row | {"surrogate": guess}
+    rest = {name: value for name, value in row.items() if name != "surrogate"}
+    return rest | {"surrogates": [row["surrogate"], guess]}

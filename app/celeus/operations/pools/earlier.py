@@ -1,0 +1,272 @@
+"""The judged session that a pool of a new version is based on: checked, kept, and read."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import UUID
+
+import orjson
+from sqlalchemy import Row, select, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from celeus.core.plans.plan import plan_from
+from celeus.core.pools.bounds import Basis, LabelsSeen
+from celeus.core.pools.earlier import Earlier, Judged, OldItem, loss_of, version_of
+from celeus.core.pools.losses import LossScale
+from celeus.core.pools.pool import Pool
+from celeus.core.pools.systems import SIDES, Side, Systems
+from celeus.core.pools.validation import is_text
+from celeus.errors import InvalidValue, SessionNotClosed, SessionNotFound
+from celeus.operations.pools.columns import read_chunks
+from celeus.operations.pools.record import PoolRecord
+from celeus.store.tables import pools
+
+
+@dataclass(frozen=True, slots=True)
+class BasedOn:
+    """The request to base a pool on a session; ``answer`` as in ``Basis``.
+
+    ``system`` is the name of the earlier version where the session compared two.
+    """
+
+    session_id: UUID
+    labels_seen: LabelsSeen
+    answer: str | None = None
+    system: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """The last judgement of a round, as the ledger has it; of two systems, who was ``left``."""
+
+    round: int
+    item: int
+    loss: float
+    detail: Mapping[str, Any]
+    left: str | None
+
+
+async def basis_of(
+    db: AsyncConnection,
+    project_id: UUID,
+    wanted: BasedOn,
+    scale: LossScale,
+    systems: Systems | None,
+) -> Basis:
+    """What the pool is based on; refuses a session that leaves nothing to such a pool."""
+    name = f"ses_{wanted.session_id.hex}"
+    session = await _session(db, project_id, wanted.session_id)
+    if session is None:
+        raise SessionNotFound(
+            "There is no session of this id.",
+            field="based_on.session",
+            rule="the id of a session",
+            value=name,
+        )
+    if session.lifecycle != "closed":
+        raise SessionNotClosed(
+            "The session is not closed: its judgements may still change. Close it first (PATCH"
+            ' with `{"state": "closed"}`).',
+            field="based_on.session",
+            rule="a closed session",
+            value=name,
+        )
+    old = await pool_record(db, session.pool_id)
+    side = _side_of(old, wanted.system)
+    _check_loss(old.systems or old.scale, systems or scale)
+    classes = {"prediction", "target_probs", "prediction_a"} & {*old.columns}
+    if wanted.answer is None and not classes and (side is None or systems is None):
+        raise InvalidValue(
+            "The items of the session's pool carry neither a prediction nor probabilities: whether"
+            " an answer is unchanged can only be seen in their payload.",
+            field="based_on.answer",
+            rule="the name of the payload's member that holds what a version answered",
+            value=None,
+        )
+    if not await _said(db, wanted.session_id):
+        raise InvalidValue(
+            "Nothing was judged in the session.",
+            field="based_on.session",
+            rule="a session with at least one judged item",
+            value=name,
+        )
+    return Basis(
+        session=name,
+        pool=str(old.digest),
+        ledger=_hex(session.ledger_head),
+        certificate=_hex(session.certificate),
+        labels_seen=wanted.labels_seen,
+        answer=wanted.answer,
+        system=side,
+    )
+
+
+async def basis_now(db: AsyncConnection, record: PoolRecord) -> Basis:
+    """What the pool would be based on now: its certificate may have been issued since."""
+    basis, session = await _based_on(db, record)
+    old = await pool_record(db, session.pool_id)
+    certificate = None if basis.certificate is None else _hex(session.certificate)
+    return replace(
+        basis, pool=str(old.digest), ledger=_hex(session.ledger_head), certificate=certificate
+    )
+
+
+def _hex(digest: bytes | None) -> str | None:
+    return None if digest is None else bytes(digest).hex()
+
+
+def _side_of(old: PoolRecord, system: str | None) -> Side | None:
+    """Which of the two systems of a session the earlier version is; None where there are none."""
+    if old.systems is None:
+        if old.scale.kind == "difference":
+            raise InvalidValue(
+                "The session judged differences and no losses of one version.",
+                field="based_on.session",
+                rule="a session on a pool of one system, or of two with names",
+                value=old.name,
+            )
+        if system is not None:
+            raise InvalidValue(
+                "The session was on one system.",
+                field="based_on.system",
+                rule="left out",
+                value=system,
+            )
+        return None
+    names = old.systems.names
+    found = [side for side in SIDES if names[side] == system]
+    if not found or old.systems.kind == "preference":
+        preferred = old.systems.kind == "preference"
+        raise InvalidValue(
+            "The session judged preferences and no losses of one version."
+            if preferred
+            else "The session compared two systems, one of which is the earlier version.",
+            field="based_on.session" if preferred else "based_on.system",
+            rule="another session" if preferred else f"{names['a']} or {names['b']}",
+            value=system,
+        )
+    return found[0]
+
+
+def _check_loss(old: LossScale | Systems, own: LossScale | Systems) -> None:
+    """The loss of a version, of each of two systems too, is that of the session's pool."""
+    preference = isinstance(own, Systems) and own.kind == "preference"
+    if not preference and (own.kind, own.lower, own.upper) != (old.kind, old.lower, old.upper):
+        raise InvalidValue(
+            "The session judged another loss.",
+            field="loss",
+            rule=f"{old.kind} from {old.lower:g} to {old.upper:g}, as in the session's pool",
+            value=f"{own.kind} from {own.lower:g} to {own.upper:g}",
+        )
+
+
+async def earlier_of(db: AsyncConnection, record: PoolRecord) -> Earlier:
+    """What the session that the pool is based on leaves to it."""
+    basis, session = await _based_on(db, record)
+    old = await pool_record(db, session.pool_id)
+    pool = old.pool(await read_chunks(db, old.pool_id, old.items))
+    said = await _said(db, session.session_id)
+    side = next((one for one in SIDES if one == basis.system), None)
+    if side is not None:
+        pool = version_of(pool, side)
+        said = [one for row in said if (one := _of_side(row, side, pool)) is not None]
+    return Earlier(
+        basis=basis,
+        pool=pool,
+        judged=[Judged(one.round, one.item, one.loss, one.detail.get("label")) for one in said],
+        systems=record.systems,
+        believed=not plan_from(session.plan).audit,
+    )
+
+
+async def old_items(
+    db: AsyncConnection, earlier: Earlier, rows: Sequence[object]
+) -> Mapping[str, OldItem]:
+    """Those items of the session's pool that have the ids of these rows."""
+    ids = [row["id"] for row in rows if isinstance(row, dict) and is_text(row.get("id"))]
+    session_id = UUID(earlier.basis.session.removeprefix("ses_"))
+    found = await db.execute(_OLD, {"session_id": session_id, "ids": ids})
+    return {
+        name: OldItem.of(index, None if payload is None else orjson.loads(payload), earlier.basis)
+        for name, index, payload in found
+    }
+
+
+async def _said(db: AsyncConnection, session_id: UUID) -> list[Said]:
+    """The judged rounds of a session as its ledger ends, but for those that nobody could judge."""
+    return [Said(*row) for row in await db.execute(_SAID, {"session_id": session_id})]
+
+
+def _of_side(said: Said, side: Side, pool: Pool) -> Said | None:
+    """The same of one of two systems, if it says anything of its loss."""
+    prediction = int(pool.columns["prediction"][said.item]) if "prediction" in pool.columns else -1
+    loss = loss_of(said.detail, side, said.left, prediction)
+    return None if loss is None else replace(said, loss=loss)
+
+
+def check_carried(pool: Pool) -> None:
+    """Refuse a pool to which its session leaves nothing: it has other items."""
+    if pool.based_on is None:
+        return
+    known = pool.based_on.reasons & set(pool.reasons)
+    if not known and not pool.columns["round"].any() and "same" not in pool.columns:
+        raise InvalidValue(
+            f"No item that {pool.based_on.session} judged is in this pool with the question it had"
+            " there.",
+            field="based_on.session",
+            rule="a session on items with these ids and payloads",
+            value=pool.based_on.session,
+        )
+
+
+async def _based_on(db: AsyncConnection, record: PoolRecord) -> tuple[Basis, Row[Any]]:
+    """What the pool is based on, and the row of that session."""
+    if record.based_on is None:
+        message = f"pool {record.pool_id} is based on nothing"
+        raise ValueError(message)
+    session_id = UUID(record.based_on.session.removeprefix("ses_"))
+    session = await _session(db, record.project_id, session_id)
+    if session is None:
+        message = f"{record.based_on.session} is gone"
+        raise ValueError(message)
+    return record.based_on, session
+
+
+async def _session(db: AsyncConnection, project_id: UUID, session_id: UUID) -> Row[Any] | None:
+    params = {"project_id": project_id, "session_id": session_id}
+    return (await db.execute(_SESSION, params)).one_or_none()
+
+
+async def pool_record(db: AsyncConnection, pool_id: UUID) -> PoolRecord:
+    """A pool that is there, of whatever project."""
+    return PoolRecord.of((await db.execute(select(pools).where(pools.c.pool_id == pool_id))).one())
+
+
+_SESSION = text(
+    """
+    SELECT session_id, pool_id, plan, lifecycle, ledger_head,
+           (SELECT digest FROM certificates
+            WHERE certificates.session_id = sessions.session_id AND final) AS certificate
+    FROM sessions WHERE session_id = :session_id AND project_id = :project_id
+    """
+)
+# The last judgement of a round counts; an amendment without a loss leaves none.
+_SAID = text(
+    """
+    WITH said AS (
+        SELECT DISTINCT ON (round) round, loss, detail FROM events
+        WHERE session_id = :session_id AND kind IN (2, 3, 4) ORDER BY round, sequence DESC
+    )
+    SELECT said.round, draw.item, said.loss, coalesce(said.detail, '{}'), draw.detail ->> 'left'
+    FROM said JOIN events draw
+        ON draw.session_id = :session_id AND draw.kind = 1 AND draw.round = said.round
+    WHERE said.loss IS NOT NULL ORDER BY said.round
+    """
+)
+_OLD = text(
+    """
+    SELECT id, index, payload::text AS payload FROM items
+    WHERE pool_id = (SELECT pool_id FROM sessions WHERE session_id = :session_id)
+      AND id = ANY(CAST(:ids AS text[]))
+    """
+)

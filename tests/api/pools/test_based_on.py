@@ -1,0 +1,450 @@
+"""A new version on the same pool: what a judged session leaves to it, over the wire."""
+
+import io
+import json
+from typing import Any
+
+import numpy as np
+import psycopg
+import pytest
+from fastapi import FastAPI
+from httpx import AsyncClient
+
+from celeus.core.certificates.replay import Evidence
+from celeus.core.certificates.report import Report
+from celeus.core.certificates.verify import verify
+from celeus.operations.certificates.audit import audit
+from celeus.operations.certificates.npz import read_archive
+from celeus.store.database import Database
+from tests.api.contract import client_with
+from tests.factories import drawn
+from tests.keys import key_in
+from tests.versions import NEW, OLD, ZERO_ONE, Versions, closed, judge, judged, made
+
+
+def based(session: str, seen: str = "no", **more: object) -> dict[str, Any]:
+    return {"session": session, "labels_seen": seen} | more
+
+
+async def archive(client: AsyncClient, pool_id: str) -> Evidence:
+    answer = await client.get(f"/v1/pools/{pool_id}/columns.npz")
+    return read_archive(io.BytesIO(answer.content))
+
+
+async def verified(client: AsyncClient, session: str, pool_id: str) -> Report:
+    certificate = await client.get(f"/v1/sessions/{session}/certificate")
+    report = verify(certificate.content, await archive(client, pool_id))
+    assert report.valid, report.line
+    return report
+
+
+async def test_true_labels_make_judged_items_known(client: AsyncClient) -> None:
+    versions = Versions.of()
+    source, was = await judged(client, versions, 25)
+    pool = await made(client, items=versions.rows(versions.new), based_on=based(source))
+    assert pool["known"] == {"items": 25, "reasons": {f"true label ({source})": 25}, "bounded": 0}
+    columns = (await archive(client, pool["id"])).columns
+    at = [int(one[1:]) for one in was]
+    new = np.array(versions.losses(versions.new))
+    assert (columns["loss_lower"][at] == new[at]).all()
+    assert (columns["loss_upper"][at] == new[at]).all()
+    assert (columns["known"] > 0).sum() == 25
+    opened = await client.post("/v1/sessions", json={"pool_id": pool["id"]})
+    session = opened.json()["id"]
+    asked = await judge(client, session, lambda at: versions.said(versions.new, at))
+    assert not {f"q{at}" for at in asked} & was.keys()
+    status = (await client.get(f"/v1/sessions/{session}")).json()
+    assert status["lower"] == status["upper"] == pytest.approx(new.mean())
+    await closed(client, session)
+    report = await verified(client, session, pool["id"])
+    assert report.claim is not None
+    told = {one["code"]: one["text"] for one in report.claim["assumptions"]}
+    assert list(told) == ["known_losses", "earlier_judgements", "labels_seen"]
+    assert f"those of {source}, whose certificate has the digest" in told["earlier_judgements"]
+    assert told["labels_seen"].endswith("They did not.")
+    page = await client.get(f"/v1/sessions/{session}/report")
+    assert all(text.split(":")[0] in page.text for text in told.values())
+
+
+async def test_a_pool_tells_what_it_is_based_on(client: AsyncClient) -> None:
+    versions = Versions.of(20)
+    source, _ = await judged(client, versions, 5)
+    pool = await made(client, items=versions.rows(versions.new), based_on=based(source))
+    old = (await client.get(f"/v1/sessions/{source}")).json()
+    certificate = await client.get(f"/v1/sessions/{source}/certificate")
+    assert pool["based_on"] == {
+        "session": source,
+        "pool": (await client.get(f"/v1/pools/{old['pool_id']}")).json()["digest"],
+        "ledger": old["ledger_head"],
+        "certificate": verify(certificate.content).digest,
+        "labels_seen": "no",
+        "answer": None,
+        "system": None,
+    }
+    other = await made(client, items=versions.rows(versions.new))
+    assert other["based_on"] is None
+
+
+async def test_unchanged_answers_are_known_and_other_old_losses_are_a_surrogate(
+    client: AsyncClient,
+) -> None:
+    versions = Versions.of(answers="texts")
+    source, was = await judged(client, versions, 30)
+    on = based(source, "unknown", answer="answer")
+    pool = await made(client, items=versions.rows(versions.new), based_on=on)
+    same = was.keys() & versions.unchanged
+    assert 0 < len(same) < 30
+    assert pool["known"]["reasons"] == {f"unchanged answer ({source})": len(same)}
+    columns = (await archive(client, pool["id"])).columns
+    assert {f"q{at}" for at in np.flatnonzero(columns["known"])} == same
+    assert {f"q{at}" for at in np.flatnonzero(columns["round"])} == set(was)
+    for name, loss in was.items():
+        assert columns["surrogate.0"][int(name[1:])] == loss
+    others = [at for at in range(60) if f"q{at}" not in was]
+    assert columns["surrogate.0"][others] == pytest.approx(np.mean(list(was.values())))
+
+
+async def test_a_surrogate_of_the_new_version_stays_beside_the_old_loss(
+    client: AsyncClient,
+) -> None:
+    versions = Versions.of(answers="texts")
+    source, was = await judged(client, versions, 30)
+    rows = [row | {"surrogate": 0.25} for row in versions.rows(versions.new)]
+    pool = await made(client, items=rows, based_on=based(source, answer="answer"))
+    columns = (await archive(client, pool["id"])).columns
+    assert (columns["surrogate.0"] == 0.25).all()
+    at = int(next(iter(was))[1:])
+    assert columns["surrogate.1"][at] == was[f"q{at}"]
+
+
+async def test_other_questions_and_new_items_are_judged_anew(client: AsyncClient) -> None:
+    versions = Versions.of(30)
+    source, _ = await judged(client, versions, 30)
+    rows = versions.rows(versions.new)
+    rows[3]["payload"]["question"] = "another one"
+    rows[4]["id"] = "q1000"
+    pool = await made(client, items=rows, based_on=based(source))
+    assert pool["known"]["items"] == 28
+    columns = (await archive(client, pool["id"])).columns
+    assert np.flatnonzero(columns["known"] == 0).tolist() == [3, 4]
+    assert np.flatnonzero(columns["label"] == -1).tolist() == [3, 4]
+
+
+async def test_the_ledgers_end_counts(client: AsyncClient) -> None:
+    """A corrected judgement is the corrected one, and what nobody could judge is not known."""
+    versions = Versions.of(30, answers="texts")
+    source, was = await judged(client, versions, 20, close=False)
+    names = list(was)
+    said = {"reason": "a slip", "author": "bob"}
+    for round_, body in ((1, {"loss": 1.0 - was[names[0]]}), (2, {"unjudgeable": "blurred"})):
+        path = f"/v1/sessions/{source}/amendments"
+        told = await client.post(path, json={"round": round_} | body | said)
+        assert told.status_code == 200, told.text
+    draw = (await drawn(client, source))["draws"][0]
+    skipped = {"round": draw["round"], "unjudgeable": "torn", "worker": "ada"}
+    await client.post(f"/v1/sessions/{source}/observe", json=skipped)
+    await drawn(client, source)
+    await closed(client, source)
+    pool = await made(
+        client, items=versions.rows(versions.old), based_on=based(source, answer="answer")
+    )
+    assert pool["known"]["items"] == 19
+    columns = (await archive(client, pool["id"])).columns
+    first, second = (int(one[1:]) for one in names[:2])
+    assert columns["loss_lower"][first] == columns["loss_upper"][first] == 1.0 - was[names[0]]
+    assert columns["known"][[second, draw["item"]["index"]]].tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("answers", ["classes", "texts"])
+async def test_the_old_version_is_the_first_of_two(client: AsyncClient, answers: Any) -> None:  # noqa: ANN401
+    versions = Versions.of(answers=answers)
+    source, was = await judged(client, versions, 25)
+    more = {"answer": "answer"} if answers == "texts" else {}
+    pool = await made(
+        client,
+        items=versions.pairs(),
+        systems={"a": OLD, "b": NEW},
+        based_on=based(source, "yes", **more),
+    )
+    same = "same answer" if answers == "classes" else "same answer (exact)"
+    expected = {same: len(versions.unchanged)}
+    if answers == "classes":
+        expected[f"true label ({source})"] = len(was.keys() - versions.unchanged)
+    assert pool["known"]["reasons"] == expected
+    (item,) = (await client.get(f"/v1/pools/{pool['id']}/items?limit=1")).json()["data"]
+    assert item["payload"] == {"question": "question 0"}
+    if answers == "texts":
+        assert item["a"]["answer"] == f"option {versions.old[0]}"
+    opened = await client.post(
+        "/v1/sessions", json={"pool_id": pool["id"], "decide": {"margin": 0.05}}
+    )
+    session = opened.json()["id"]
+    old, new = versions.losses(versions.old), versions.losses(versions.new)
+
+    def said(at: int) -> dict[str, Any]:
+        if answers == "classes":
+            return {"label": versions.truth[at]}
+        return {"losses": {"a": old[at], "b": new[at]}}
+
+    await judge(client, session, said)
+    status = (await client.get(f"/v1/sessions/{session}")).json()
+    assert status["lower"] <= np.mean(np.subtract(old, new)) <= status["upper"]
+    await closed(client, session)
+    report = await verified(client, session, pool["id"])
+    assert report.claim is not None
+    told = {one["code"]: one["text"] for one in report.claim["assumptions"]}
+    assert "They did: " in told["labels_seen"]
+
+
+async def test_labels_go_on_from_version_to_version(client: AsyncClient) -> None:
+    """A third version knows what was judged of the first and of the second one."""
+    versions = Versions.of()
+    first, was = await judged(client, versions, 20)
+    pool = await made(client, items=versions.rows(versions.new), based_on=based(first))
+    session = (await client.post("/v1/sessions", json={"pool_id": pool["id"]})).json()["id"]
+    second = await judge(client, session, lambda at: versions.said(versions.new, at), 10)
+    await closed(client, session)
+    third = [(one + 1) % 4 for one in versions.new]
+    pool = await made(client, items=versions.rows(third), based_on=based(session))
+    assert pool["known"]["items"] == 30
+    columns = (await archive(client, pool["id"])).columns
+    losses = np.array(versions.losses(third))
+    known = np.flatnonzero(columns["known"])
+    assert {f"q{at}" for at in known} == was.keys() | {f"q{at}" for at in second}
+    assert (columns["loss_lower"][known] == losses[known]).all()
+
+
+async def released(
+    client: AsyncClient, versions: Versions, rounds: int, **on: str
+) -> tuple[str, list[int]]:
+    """A closed comparison of both versions, judged by left and right; the items judged."""
+    pool = await made(
+        client, items=versions.pairs(), systems={"a": OLD, "b": NEW}, based_on=based(**on)
+    )
+    session = (await client.post("/v1/sessions", json={"pool_id": pool["id"]})).json()["id"]
+    old, new = versions.losses(versions.old), versions.losses(versions.new)
+    items = []
+    for _ in range(rounds):
+        (draw,) = (await drawn(client, session))["draws"]
+        at = draw["item"]["index"]
+        events = (await client.get(f"/v1/sessions/{session}/ledger?limit=1000")).json()["data"]
+        left = [one["detail"]["left"] for one in events if one["kind"] == "draw"][-1]
+        both = {"a": (old[at], new[at]), "b": (new[at], old[at])}[left]
+        sides = {"losses": dict(zip(("left", "right"), both, strict=True))}
+        said = {"label": versions.truth[at]} if versions.answers == "classes" else sides
+        body = {"round": draw["round"], "worker": "ada"} | said
+        assert (await client.post(f"/v1/sessions/{session}/observe", json=body)).is_success
+        items.append(at)
+    await closed(client, session)
+    return str(session), items
+
+
+@pytest.mark.parametrize("answers", ["classes", "texts"])
+async def test_releases_go_on_from_one_comparison_to_the_next(
+    client: AsyncClient,
+    database: Database,
+    answers: Any,  # noqa: ANN401
+) -> None:
+    """The version that was the new one of two is the old one of the next two."""
+    versions = Versions.of(answers=answers)
+    more = {"answer": "answer"} if answers == "texts" else {}
+    first, was = await judged(client, versions, 10)
+    session, second = await released(client, versions, 6, session=first, **more)
+    given = [(one + 1) % 4 for one in versions.new]
+    # One item is answered as before.
+    given[second[0]] = versions.new[second[0]]
+    third = Versions(versions.truth, versions.new, given, answers)
+    on = based(session, system=NEW, **more)
+    labelled = 16 if answers == "classes" else 1
+    alone = await made(client, items=third.rows(given), based_on=on)
+    assert (alone["based_on"]["system"], alone["known"]["items"]) == ("b", labelled)
+    columns = (await archive(client, alone["id"])).columns
+    known, new, losses = (
+        np.flatnonzero(columns["known"]),
+        third.losses(third.old),
+        third.losses(given),
+    )
+    assert (columns["loss_lower"][known] == np.array(losses)[known]).all()
+    assert np.flatnonzero(columns["round"]).tolist() == sorted(second)
+    if answers == "texts":
+        assert columns["surrogate.0"][second].tolist() == [new[at] for at in second]
+    pair = await made(client, items=third.pairs(), systems={"a": NEW, "b": "v3"}, based_on=on)
+    (item,) = (await client.get(f"/v1/pools/{pair['id']}/items?limit=1")).json()["data"]
+    assert item["payload"] == {"question": "question 0"}
+    columns = (await archive(client, pair["id"])).columns
+    known = np.flatnonzero(columns["known"])
+    assert known.size == labelled
+    assert (columns["loss_lower"][known] == np.subtract(new, losses)[known]).all()
+    assert was
+    assert (await audit(database)).findings == []
+
+
+async def test_an_upload_in_parts_is_the_same_pool(client: AsyncClient) -> None:
+    versions = Versions.of()
+    source, _ = await judged(client, versions, 25)
+    rows, digests = versions.rows(versions.new), set()
+    for parts in ([rows], [rows[:20], rows[20:]]):
+        body = {"name": "exam", "loss": ZERO_ONE, "based_on": based(source)}
+        path = f"/v1/pools/{(await client.post('/v1/pools', json=body)).json()['id']}"
+        for part in parts:
+            answer = await client.post(
+                f"{path}/items",
+                content="\n".join(map(json.dumps, part)),
+                headers={"Content-Type": "application/x-ndjson"},
+            )
+            assert answer.status_code == 200, answer.text
+        digests.add((await client.post(f"{path}/seal")).json()["digest"])
+    assert len(digests) == 1
+
+
+async def test_a_table_of_the_new_versions_answers_is_read(client: AsyncClient) -> None:
+    versions = Versions.of(20)
+    source, _ = await judged(client, versions, 10)
+    whole = {"systems": {"a": OLD, "b": NEW}, "based_on": based(source)}
+    expected = await made(client, items=versions.pairs(), **whole)
+    body = {"name": "exam", "loss": ZERO_ONE} | whole
+    path = f"/v1/pools/{(await client.post('/v1/pools', json=body)).json()['id']}"
+    table = "id,prediction_b\n" + "".join(f"q{at},{one}\n" for at, one in enumerate(versions.new))
+    media = {"Content-Type": "text/csv"}
+    answer = await client.post(f"{path}/items", content=table, headers=media)
+    assert answer.status_code == 200, answer.text
+    assert (await client.post(f"{path}/seal")).json()["digest"] == expected["digest"]
+
+
+async def test_where_all_is_known_the_answer_is_exact(client: AsyncClient) -> None:
+    versions = Versions.of(30)
+    source, _ = await judged(client, versions, 30)
+    pool = await made(client, items=versions.rows(versions.new), based_on=based(source))
+    refused = await client.post("/v1/sessions", json={"pool_id": pool["id"]})
+    assert (refused.status_code, refused.json()["code"]) == (422, "nothing_to_judge")
+    assert refused.json()["value"] == pytest.approx(np.mean(versions.losses(versions.new)))
+    audited = await client.post("/v1/sessions", json={"pool_id": pool["id"], "audit": True})
+    assert audited.json()["known"] == 0
+
+
+async def test_a_population_is_claimed_only_where_no_labels_were_seen(client: AsyncClient) -> None:
+    versions = Versions.of()
+    source, _ = await judged(client, versions, 25)
+    for seen, status in (("yes", 422), ("unknown", 422), ("no", 201)):
+        pool = await made(client, items=versions.rows(versions.new), based_on=based(source, seen))
+        body = {"pool_id": pool["id"], "target": "population"}
+        answer = await client.post("/v1/sessions", json=body)
+        assert answer.status_code == status, answer.text
+        if status == 422:
+            assert answer.json()["field"] == "target"
+            assert f"labels_seen {seen}" in answer.json()["rule"]
+
+
+async def test_wrong_sessions_are_refused_by_name(
+    client: AsyncClient, app: FastAPI, database_url: str
+) -> None:
+    versions = Versions.of(20)
+    texts = Versions.of(20, answers="texts")
+    source, _ = await judged(client, versions, 10)
+    still_open, _ = await judged(client, versions, 10, close=False)
+    unjudged, _ = await judged(client, versions, 0)
+    of_texts, _ = await judged(client, texts, 10)
+    pair = await made(
+        client, items=versions.pairs(), systems={"a": OLD, "b": NEW}, based_on=based(source)
+    )
+    of_two = (await client.post("/v1/sessions", json={"pool_id": pair["id"]})).json()["id"]
+    await closed(client, of_two)
+    async with client_with(app, key_in(database_url, "admin", project="theirs")) as other:
+        theirs, _ = await judged(other, versions, 10)
+    nobody = f"ses_{'0' * 32}"
+    rows = versions.rows(versions.new)
+    for session, status, code, field in (
+        (theirs, 404, "session_not_found", "based_on.session"),
+        (nobody, 404, "session_not_found", "based_on.session"),
+        ("pool_1", 404, "session_not_found", "based_on.session"),
+        (still_open, 409, "session_not_closed", "based_on.session"),
+        (unjudged, 422, "invalid_value", "based_on.session"),
+        (of_two, 422, "invalid_value", "based_on.system"),
+        (of_texts, 422, "invalid_value", "based_on.answer"),
+    ):
+        body = {"name": "exam", "loss": ZERO_ONE, "items": rows, "based_on": based(session)}
+        refused = await client.post("/v1/pools", json=body)
+        problem = refused.json()
+        assert (refused.status_code, problem["code"], problem["field"]) == (status, code, field)
+    for change, field in (
+        ({"loss": {"kind": "bounded", "lower": 0, "upper": 1}}, "loss"),
+        ({"items": [row | {"id": f"other {row['id']}"} for row in rows]}, "based_on.session"),
+        ({"based_on": {"session": source}}, "based_on.labels_seen"),
+        ({"based_on": based(source, "perhaps")}, "based_on.labels_seen"),
+        ({"based_on": based(source, anwser="x")}, "based_on.anwser"),
+        ({"based_on": based(source, system=OLD)}, "based_on.system"),
+        ({"based_on": based(of_two, system="version-9")}, "based_on.system"),
+    ):
+        body = {"name": "exam", "loss": ZERO_ONE, "items": rows, "based_on": based(source)}
+        refused = await client.post("/v1/pools", json=body | {"sealed": True} | change)
+        assert refused.status_code == 422
+        problem = refused.json()
+        assert field in [problem.get("field"), *(one["field"] for one in problem.get("errors", ()))]
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"a": {"prediction": 1}}, "a"),
+        ({"id": "q1000"}, "id"),
+        ({"payload": {"question": "another"}}, "payload"),
+        ({"known": {"loss": 0, "reason": "unchanged answer (SOURCE)"}}, "known.reason"),
+        ({"known": {"loss": 0, "reason": "I know"}}, "known"),
+        ({"b": None}, "b"),
+        ({"b": {"prediction": "1"}}, "b.prediction"),
+    ],
+)
+async def test_rows_that_do_not_fit_are_refused_by_line(
+    client: AsyncClient, change: dict[str, Any], field: str
+) -> None:
+    versions = Versions.of(20)
+    source, _ = await judged(client, versions, 20)
+    rows = versions.pairs()
+    at = next(at for at, row in enumerate(rows) if row["id"] not in versions.unchanged)
+    rows[at] |= json.loads(json.dumps(change).replace("SOURCE", source))
+    body = {"name": "exam", "loss": ZERO_ONE, "items": rows, "based_on": based(source)}
+    refused = await client.post("/v1/pools", json=body | {"systems": {"a": OLD, "b": NEW}})
+    assert (refused.status_code, refused.json()["code"]) == (422, "bad_rows")
+    assert [(one["line"], one["field"]) for one in refused.json()["errors"]] == [(at + 1, field)]
+
+
+FORGERIES = {
+    "round": "UPDATE chunks SET data = decode(repeat('01000000', count), 'hex')"
+    " WHERE pool_id = %(pool)s AND \"column\" = 'round'",
+    "label": "UPDATE chunks SET data = decode(repeat('01000000', count), 'hex')"
+    " WHERE pool_id = %(pool)s AND \"column\" = 'label'",
+    "known loss": "UPDATE chunks SET data = decode(repeat('000000000000e03f', count), 'hex')"
+    " WHERE pool_id = %(pool)s AND \"column\" = 'loss_lower'",
+    "payload": "UPDATE items SET payload = '{}' WHERE pool_id = %(old)s",
+    "based_on.labels_seen": 'UPDATE pools SET based_on = based_on || \'{"labels_seen": "?"}\''
+    " WHERE pool_id = %(pool)s",
+    "based_on.ledger": 'UPDATE pools SET based_on = based_on || \'{"ledger": "00"}\''
+    " WHERE pool_id = %(pool)s",
+    "based_on": 'UPDATE pools SET based_on = based_on || \'{"session": "ses_00"}\''
+    " WHERE pool_id = %(pool)s",
+}
+
+
+@pytest.mark.parametrize("forged", [None, "judgement", *FORGERIES])
+async def test_an_audit_compares_a_pool_with_its_sessions_ledger(
+    client: AsyncClient, database: Database, database_url: str, forged: str | None
+) -> None:
+    answers: Any = "classes" if forged in {"label", None} else "texts"
+    versions = Versions.of(30, answers=answers)
+    source, _ = await judged(client, versions, 20)
+    on = based(source, answer="answer") if answers == "texts" else based(source)
+    pool = await made(client, items=versions.rows(versions.new), based_on=on)
+    old = (await client.get(f"/v1/sessions/{source}")).json()["pool_id"]
+    with psycopg.connect(database_url) as db:
+        names = {"pool": pool["id"].removeprefix("pool_"), "old": old.removeprefix("pool_")}
+        if forged == "judgement":
+            db.execute("UPDATE events SET loss = 1 - loss WHERE kind = 2")
+        elif forged is not None:
+            assert db.execute(FORGERIES[forged], names).rowcount
+    findings = [one for one in (await audit(database)).findings if one.name == pool["id"]]
+    if forged is None:
+        assert findings == []
+        return
+    (found,) = findings
+    where = {"judgement": "known loss", "based_on.labels_seen": "based_on"}.get(forged, forged)
+    assert found.where.split(", ")[-1] == where
