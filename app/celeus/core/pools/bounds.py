@@ -82,7 +82,7 @@ class KnownLosses:
         whole = (bounds.lower == scale.lower) & (bounds.upper == scale.upper)
         return cls(
             int(known.sum()),
-            math.fsum(bounds.lower[known]),
+            math.fsum(bounds.lower[known].tolist()),
             reasons,
             int((~known & ~whole).sum()),
         )
