@@ -7,7 +7,7 @@ is judged later would show that it was wrong.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -32,6 +32,10 @@ class Bounds:
         """The items whose loss is known."""
         return np.asarray(self.lower == self.upper)
 
+    def of_scale(self, scale: Interval) -> Mask:
+        """The items of which nothing is stated."""
+        return np.asarray((self.lower == scale.lower) & (self.upper == scale.upper))
+
     def of(self, item: int) -> Interval:
         """Where the loss of an item lies."""
         return Interval(float(self.lower[item]), float(self.upper[item]))
@@ -53,22 +57,25 @@ class Bounds:
 class KnownLosses:
     """What a plan states of its pool's bounds: the losses known, their sum, and why they are.
 
-    ``reasons`` counts items by reason; ``bounded`` is how many more have bounds of their own.
+    ``reasons`` counts items by reason; ``bounded`` is how many more have bounds of their own, and
+    ``bounds`` counts those by reason, where one is given.
     """
 
     items: int
     total: float
     reasons: Mapping[str, int]
     bounded: int = 0
+    bounds: Mapping[str, int] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return {
+        """Plain values; without reasons of bounds there is no member that counts them."""
+        values = {
             "items": self.items,
             "total": self.total,
             "reasons": dict(self.reasons),
             "bounded": self.bounded,
         }
+        return values | ({"bounds": dict(self.bounds)} if self.bounds else {})
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
@@ -76,13 +83,20 @@ class KnownLosses:
         return cls(**(values | {"total": float(values["total"])}))
 
     @classmethod
-    def of(cls, bounds: Bounds, scale: Interval, reasons: Mapping[str, int]) -> Self:
-        """The facts of some bounds; ``reasons`` counts the known items by reason."""
+    def of(
+        cls,
+        bounds: Bounds,
+        scale: Interval,
+        reasons: Mapping[str, int],
+        bounded: Mapping[str, int] | None = None,
+    ) -> Self:
+        """The facts of some bounds; known items and others are counted by their reasons."""
         known = bounds.known
-        whole = (bounds.lower == scale.lower) & (bounds.upper == scale.upper)
+        whole = bounds.of_scale(scale)
         return cls(
             int(known.sum()),
             math.fsum(bounds.lower[known].tolist()),
             reasons,
             int((~known & ~whole).sum()),
+            bounded or {},
         )
