@@ -236,4 +236,40 @@ async def test_a_loss_beside_its_own_bounds_is_refused(client: httpx.AsyncClient
         f"/v1/sessions/{session['id']}/observe", json={"round": 1, "loss": 0.5, "worker": "ada"}
     )
     assert refused.status_code == 422
-    assert refused.json()["code"] == "loss_outside_scale"
+    assert refused.json()["code"] == "bound_contradicted"
+
+
+async def test_a_judgement_that_contradicts_a_bound_is_kept_with_its_session(
+    client: httpx.AsyncClient,
+) -> None:
+    rows = [{"id": "a", "loss_upper": 0.25}, {"id": "b", "loss_upper": 0.25}]
+    pool = await created(client, items=rows, sealed=True)
+    session = (await client.post("/v1/sessions", json={"pool_id": pool["id"]})).json()
+    path = f"/v1/sessions/{session['id']}"
+    [draw] = (await client.post(f"{path}/next", json={"worker": "ada"})).json()["draws"]
+    before = await client.get(path)
+    assert before.json()["contradictions"] == []
+    for _ in range(2):
+        refused = await client.post(
+            f"{path}/observe", json={"round": 1, "loss": 0.5, "worker": "ada"}
+        )
+        assert refused.json()["code"] == "bound_contradicted"
+        assert "opened with `audit`" in refused.json()["detail"]
+    status = await client.get(path, headers={"If-None-Match": before.headers["ETag"]})
+    assert status.status_code == 200
+    [kept] = status.json()["contradictions"]
+    name = draw["item"]["id"]
+    assert (kept["item"], kept["loss"], kept["lower"], kept["upper"]) == (name, 0.5, 0.0, 0.25)
+    assert f"a judgement of item {name} said 0.5" in status.json()["warnings"][0]
+    # The item may still be judged, and what was said of it stays.
+    told = await client.post(f"{path}/observe", json={"round": 1, "loss": 0.25, "worker": "ada"})
+    assert told.status_code == 200
+    assert len(told.json()["session"]["contradictions"]) == 1
+    corrected = {"round": 1, "loss": 0.75, "reason": "looked again"}
+    refused = await client.post(f"{path}/amendments", json=corrected)
+    assert refused.json()["code"] == "bound_contradicted", refused.text
+    assert [it["loss"] for it in (await client.get(path)).json()["contradictions"]] == [0.5, 0.75]
+    report = await client.get(f"{path}/report")
+    assert f"a judgement of item {name} said 0.75" in report.text
+    audit = {"pool_id": pool["id"], "audit": True}
+    assert (await client.post("/v1/sessions", json=audit)).status_code == 201

@@ -20,6 +20,7 @@ from celeus.api.sessions.schema import BlindSession
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
 from celeus.errors import (
+    BoundContradicted,
     InvalidValue,
     LossOutsideScale,
     NotLastLabel,
@@ -64,6 +65,7 @@ async def next_draws(context: Labels, session_id: SessionId, body: NextRequest) 
         SessionNotFound,
         RoundNotDrawn,
         LossOutsideScale,
+        BoundContradicted,
         InvalidValue,
         ObservationConflict,
         RoundNotHeld,
@@ -100,6 +102,7 @@ async def observe(
         RoundNotDrawn,
         RoundNotJudged,
         LossOutsideScale,
+        BoundContradicted,
         InvalidValue,
         NotLastLabel,
         TooManyCorrections,

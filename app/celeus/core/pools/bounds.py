@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from celeus.core.interval import Interval
-from celeus.errors import LossOutsideScale
+from celeus.errors import BoundContradicted
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -44,13 +44,15 @@ class Bounds:
         """Refuse a loss that the item was stated not to have."""
         own = self.of(item)
         if not own.lower <= loss <= own.upper:
-            raise LossOutsideScale(
-                "The loss is not within the bounds that were stated of this item; open a session"
-                " with `audit`, or a pool without them.",
+            raise BoundContradicted(
+                "The loss is not within the bounds that the pool states of this item. If the"
+                " judgement is right, what the pool states is false, and the session can claim"
+                " nothing: leave the item, and have the session closed and another one opened with"
+                " `audit`, or on a pool without the bound. Its status says so from now on.",
                 field="loss",
                 rule=f"a number from {own.lower:g} to {own.upper:g}",
                 value=loss,
-            )
+            ).of(item, own.lower, own.upper)
 
 
 @dataclass(frozen=True, slots=True)
