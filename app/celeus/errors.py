@@ -2,7 +2,8 @@
 
     Refusal
     ├── Invalid         the request breaks a rule                      422
-    │   ├── InvalidValue, LossOutsideScale, UnreachablePrecision, BadRows
+    │   ├── InvalidValue, LossOutsideScale, BoundContradicted
+    │   ├── UnreachablePrecision, BadRows
     │   └── IdempotencyKeyReused
     ├── Unauthenticated no key that works came along                   401
     ├── Forbidden       the key does not allow it                      403
@@ -34,7 +35,9 @@
 The status beside each subtree is a reminder only; `app/celeus/api/wire/problems.py` decides it.
 """
 
+import math
 import re
+from typing import Self
 
 
 class Refusal(Exception):
@@ -120,6 +123,20 @@ class InvalidValue(Invalid):
 
 class LossOutsideScale(Invalid):
     """The loss lies outside the scale its pool declares."""
+
+
+class BoundContradicted(Invalid):
+    """The judgement contradicts what the pool states of this item's loss."""
+
+    item = -1
+    lower = -math.inf
+    upper = math.inf
+    """Place of the item, and the bounds that the pool states."""
+
+    def of(self, item: int, lower: float, upper: float) -> Self:
+        """The same refusal, which knows item and bounds."""
+        self.item, self.lower, self.upper = item, lower, upper
+        return self
 
 
 class NothingToJudge(Invalid):

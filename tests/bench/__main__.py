@@ -14,6 +14,7 @@ from rich.console import Console
 
 from tests.bench.attacks import attack_lines
 from tests.bench.certificates import certificate_lines
+from tests.bench.comparisons import comparison_lines
 from tests.bench.cycles import cycle_lines
 from tests.bench.folds import fold_lines
 from tests.bench.gaps import gap_lines
@@ -29,6 +30,7 @@ class Part(StrEnum):
     FOLD = "fold"
     VERIFY = "verify"
     UPLOAD = "upload"
+    COMPARE = "compare"
     CYCLE = "cycle"
     POLL = "poll"
     ATTACKS = "attacks"
@@ -38,6 +40,7 @@ class Part(StrEnum):
 PAGE_WIDTH = 130
 SERVED: dict[Part, tuple[str, Callable[..., AsyncIterator[Line]]]] = {
     Part.UPLOAD: ("Pools in, sessions open", upload_lines),
+    Part.COMPARE: ("A comparison beside one system", comparison_lines),
     Part.CYCLE: ("Label cycles", cycle_lines),
     Part.POLL: ("Status polls from Redis", poll_lines),
     Part.ATTACKS: ("Attacks: memory, and answers to others", attack_lines),

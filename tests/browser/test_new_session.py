@@ -411,8 +411,11 @@ def test_a_file_of_two_systems_becomes_a_comparison(
     expect(page.locator("#plan-told")).not_to_contain_text("Simulating", timeout=PLANNED_MS)
     page.get_by_role("button", name="Plan again").click()
     told = page.locator("#plan-told")
-    expect(told).to_contain_text("a verdict usually comes sooner", timeout=PLANNED_MS)
-    expect(page.locator("#plan-result")).to_contain_text("labels")
+    expect(told).to_contain_text("Simulated just now", timeout=PLANNED_MS)
+    expect(page.locator("#plan-result .figure")).to_contain_text(re.compile(r"about \d+ labels"))
+    expect(page.locator("#plan-result")).to_contain_text("A paired test that looks only once")
+    expect(page.locator("#plan-result")).to_contain_text("Simulated with a difference of")
+    expect(page.get_by_label("Expected difference")).to_be_visible()
     expect(page.get_by_text("never asked for")).to_be_visible()
     assert barriers(page) == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
@@ -426,9 +429,7 @@ def test_a_file_of_two_systems_becomes_a_comparison(
     assert made["systems"]["normalisation"] == "casefold"
 
 
-def test_a_verdict_without_margin_is_opened_and_not_planned(
-    signed_in: SignedIn, server: Site
-) -> None:
+def test_a_verdict_without_margin_is_planned_and_opened(signed_in: SignedIn, server: Site) -> None:
     body, _ = body_of("losses")
     with server.client() as client:
         pool = client.post("/v1/pools", json=body).raise_for_status().json()["id"]
@@ -436,8 +437,10 @@ def test_a_verdict_without_margin_is_opened_and_not_planned(
     chosen(page, pool)
     page.get_by_role("textbox", name="Precision").fill("")
     page.get_by_role("textbox", name="Margin").fill("0")
+    page.get_by_label("Expected difference").fill("0.2")
     page.get_by_role("button", name="Plan again").click()
-    expect(page.locator("#plan-told")).to_contain_text("With a margin of 0 alone")
+    expect(page.locator("#plan-told")).to_contain_text("Simulated just now", timeout=PLANNED_MS)
+    expect(page.locator("#plan-result")).to_contain_text("Simulated with a difference of 0.2")
     page.get_by_role("button", name="Open the session").click()
     expect(page.locator("#answers")).to_contain_text(f"Which is at least as good, {A} or {B}?")
 

@@ -7,17 +7,20 @@ runs the full counts and writes docs/coverage.md.
 import multiprocessing
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
 from tests.claims.sessions import Case, Tally, tally
 from tests.workers import number
+
+Counted = TypeVar("Counted")
 
 FULL = os.environ.get("CELEUS_CLAIMS") == "full"
 PROCESSES = max(1, 2 // number()[1])
@@ -43,8 +46,12 @@ class Runner:
 
     def run(self, case: Case, sessions: int | None = None) -> Tally:
         """The tally of this case, kept for the report."""
-        size = -(-(sessions or self.sessions) // PIECES)
-        pieces = [self.pool.submit(tally, case, piece * size, size) for piece in range(PIECES)]
+        return self.sum(tally, sessions or self.sessions, case)
+
+    def sum(self, count: Callable[..., Counted], sessions: int, *case: object) -> Counted:
+        """What ``count`` finds, which is told a case, the first session and how many, in pieces."""
+        size = -(-sessions // PIECES)
+        pieces = [self.pool.submit(count, *case, piece * size, size) for piece in range(PIECES)]
         return reduce(add, (piece.result() for piece in pieces))
 
 

@@ -1,11 +1,8 @@
 """The best of k systems is lost in at most alpha of the sessions, whatever k is."""
 
-from functools import reduce
-from operator import add
-
 import pytest
 
-from tests.claims.conftest import FULL, PIECES, Runner
+from tests.claims.conftest import FULL, Runner
 from tests.claims.contests import WORLDS, lost_best
 from tests.claims.test_coverage import credible
 
@@ -16,9 +13,7 @@ SESSIONS = 2000 if FULL else 32
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("world", WORLDS)
 def test_the_best_is_lost_in_at_most_alpha_of_the_sessions(world: str, runner: Runner) -> None:
-    size = SESSIONS // PIECES
-    pieces = [runner.pool.submit(lost_best, world, ITEMS, at * size, size) for at in range(PIECES)]
-    counted = reduce(add, (piece.result() for piece in pieces))
+    counted = runner.sum(lost_best, SESSIONS, world, ITEMS)
     if FULL:
         runner.further.append(
             f"{counted.sessions} sessions, {ITEMS} items, best of k, {world}: lost the first of the"

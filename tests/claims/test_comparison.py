@@ -1,13 +1,10 @@
 """Comparisons of two systems lose the mean, or give a wrong first verdict, in at most alpha."""
 
-from functools import reduce
-from operator import add
-
 import pytest
 
 from celeus.study.pools.differences import WORLDS
 from tests.claims.comparing import Lost, at_border, lost
-from tests.claims.conftest import FULL, PIECES, Runner
+from tests.claims.conftest import FULL, Runner
 from tests.claims.test_coverage import credible
 
 ITEMS = 300 if FULL else 100
@@ -20,9 +17,7 @@ FURTHER = [(-MARGIN - 1, MARGIN), (1, 0), (-1, 0)]
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("world", WORLDS)
 def test_the_interval_holds_the_mean_difference(world: str, runner: Runner) -> None:
-    size = SESSIONS // PIECES
-    pieces = [runner.pool.submit(lost, world, ITEMS, at * size, size) for at in range(PIECES)]
-    counted = reduce(add, (piece.result() for piece in pieces))
+    counted = runner.sum(lost, SESSIONS, world, ITEMS)
     _report(runner, f"difference of two systems, {world}", counted)
     assert credible(counted.missed, counted.sessions), counted
 
@@ -30,9 +25,7 @@ def test_the_interval_holds_the_mean_difference(world: str, runner: Runner) -> N
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("beside", [*BORDERS, *FURTHER] if FULL else BORDERS, ids=str)
 def test_first_verdicts_at_the_border_are_right(beside: tuple[int, int], runner: Runner) -> None:
-    size = SESSIONS // PIECES
-    pieces = [runner.pool.submit(at_border, beside, ITEMS, at * size, size) for at in range(PIECES)]
-    counted = reduce(add, (piece.result() for piece in pieces))
+    counted = runner.sum(at_border, SESSIONS, beside, ITEMS)
     mean, margin = beside
     _report(runner, f"verdict, mean {mean}/{ITEMS}, margin {margin}/{ITEMS}", counted)
     assert counted.wrong <= counted.missed

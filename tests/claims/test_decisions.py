@@ -3,15 +3,12 @@
 A claim fails when an exact binomial test rejects it at 1e-3; the last tests show that it can.
 """
 
-from functools import reduce
-from operator import add
-
 import pytest
 
 from celeus.core.eprocess.lattice import Candidates, ThresholdDesign
 from celeus.core.interval import Interval
 from celeus.core.plans.stopping import Answer, Question, Side
-from tests.claims.conftest import FULL, PIECES, Runner
+from tests.claims.conftest import FULL, Runner
 from tests.claims.deciding import Asking, Told, told
 from tests.claims.sessions import FURTHER_WORLDS, WORLDS
 from tests.claims.test_coverage import credible
@@ -31,9 +28,7 @@ CASES = [(*pools, side, beside) for pools in POOLS for side in SIDES for beside 
 
 def run(runner: Runner, case: Asking) -> Told:
     """The case in several processes; the counts do not depend on how many."""
-    size = -(-(1500 if FULL else 32) // PIECES)
-    pieces = [runner.pool.submit(told, case, piece * size, size) for piece in range(PIECES)]
-    return reduce(add, (piece.result() for piece in pieces))
+    return runner.sum(told, 1500 if FULL else 32, case)
 
 
 @pytest.mark.timeout(1800)

@@ -1,8 +1,5 @@
 """Skipping what one has seen, with draws held, loses the risk in at most alpha of the sessions."""
 
-from functools import reduce
-from operator import add
-
 import pytest
 
 from tests.claims.conftest import FULL, PIECES, Runner
@@ -15,9 +12,7 @@ WORLDS = ["informative surrogate", "three quarters drawn"]
 
 def run(runner: Runner, case: Skipping, sessions: int) -> Skips:
     """Skips of all sessions of a case, in as many processes as there are."""
-    size = -(-sessions // PIECES)
-    pieces = [runner.pool.submit(skips, case, piece * size, size) for piece in range(PIECES)]
-    return reduce(add, (piece.result() for piece in pieces))
+    return runner.sum(skips, sessions, case)
 
 
 @pytest.mark.timeout(3600)

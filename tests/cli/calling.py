@@ -1,8 +1,13 @@
 """Call `celeus` in this process, as the console script does."""
 
+import json
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from celeus import cli
@@ -27,3 +32,24 @@ def celeus(
     assert isinstance(status, int)
     captured = capsys.readouterr()
     return Answer(status, captured.out, captured.err)
+
+
+Run = Callable[..., Answer]
+"""Calls `celeus` with these arguments."""
+
+
+def saved(
+    path: Path, arrays: dict[str, Any], without: tuple[str, ...] = (), **other: object
+) -> Path:
+    """A file of these arrays for `celeus simulate`, some left out and others in their place."""
+    kept = {name: array for name, array in arrays.items() if name not in without}
+    np.savez(path, **(kept | other))
+    return path
+
+
+def simulated(run: Run, file: Path, *options: object) -> dict[str, Any]:
+    """The report of `celeus simulate` on a file."""
+    answer = run("simulate", file, *options, "--json")
+    assert (answer.status, answer.err) == (0, "")
+    report: dict[str, Any] = json.loads(answer.out)
+    return report

@@ -1,16 +1,13 @@
 """`celeus simulate --best`: the best of k systems, without a server."""
 
-import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.cli.calling import Answer
+from tests.cli.calling import Run, saved, simulated
 
-Run = Callable[..., Answer]
 ITEMS, SYSTEMS = 300, 4
 
 
@@ -27,28 +24,15 @@ def arrays() -> dict[str, Any]:
     }
 
 
-def saved(path: Path, without: tuple[str, ...] = (), **other: object) -> Path:
-    kept = {name: array for name, array in arrays().items() if name not in without}
-    np.savez(path, **(kept | other))
-    return path
-
-
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    return saved(tmp_path / "systems.npz")
-
-
-def simulated(run: Run, file: Path, *options: object) -> dict[str, Any]:
-    answer = run("simulate", file, "--best", *options, "--json")
-    assert (answer.status, answer.err) == (0, "")
-    report: dict[str, Any] = json.loads(answer.out)
-    return report
+    return saved(tmp_path / "systems.npz", arrays())
 
 
 def test_one_system_is_left_and_equal_answers_cost_no_label(run: Run, file: Path) -> None:
     data = arrays()
     same = int((data["answer"] == data["answer"][:, :1]).all(axis=1).sum())
-    report = simulated(run, file, "--runs", 3)
+    report = simulated(run, file, "--best", "--runs", 3)
     assert (report["items"], report["systems"], report["known"]) == (ITEMS, SYSTEMS, same)
     assert report["risks"] == pytest.approx(data["loss"].mean(axis=0))
     assert (report["best"], report["decided"], report["wrong"]) == ([2], 3, 0)
@@ -62,13 +46,15 @@ def test_one_system_is_left_and_equal_answers_cost_no_label(run: Run, file: Path
 
 
 def test_a_seed_gives_the_same_sessions_and_another_one_others(run: Run, file: Path) -> None:
-    one, again, other = (simulated(run, file, "--runs", 2, "--seed", seed) for seed in (1, 1, 2))
+    one, again, other = (
+        simulated(run, file, "--best", "--runs", 2, "--seed", seed) for seed in (1, 1, 2)
+    )
     assert one["sessions"] == again["sessions"]
     assert one["sessions"] != other["sessions"]
 
 
 def test_within_a_budget_a_set_may_remain(run: Run, file: Path) -> None:
-    report = simulated(run, file, "--runs", 2, "--budget", 12)
+    report = simulated(run, file, "--best", "--runs", 2, "--budget", 12)
     assert report["budget"] == 12
     assert {session["stopped"] for session in report["sessions"]} == {"budget"}
     assert all(len(session["standing"]) > 1 for session in report["sessions"])
@@ -80,8 +66,8 @@ def test_within_a_budget_a_set_may_remain(run: Run, file: Path) -> None:
 def test_systems_that_are_equally_good_all_stand_at_the_end(run: Run, tmp_path: Path) -> None:
     loss = arrays()["loss"][:60]
     tied = np.stack([loss[:, 0], np.roll(loss[:, 0], 7), np.ones(60)], axis=1)
-    path = saved(tmp_path / "tie.npz", ("answer", "surrogate"), loss=tied)
-    report = simulated(run, path, "--runs", 1)
+    path = saved(tmp_path / "tie.npz", arrays(), ("answer", "surrogate"), loss=tied)
+    report = simulated(run, path, "--best", "--runs", 1)
     assert report["best"] == [0, 1]
     (session,) = report["sessions"]
     assert (session["stopped"], session["standing"]) == ("exhausted", [0, 1])
@@ -90,20 +76,20 @@ def test_systems_that_are_equally_good_all_stand_at_the_end(run: Run, tmp_path: 
 
 def test_answers_and_texts_are_the_same_pool(run: Run, file: Path, tmp_path: Path) -> None:
     texts = np.array(["one", "two", "three", "four"])[arrays()["answer"]]
-    other = saved(tmp_path / "texts.npz", answer=texts)
-    one, again = (simulated(run, path, "--runs", 1)["sessions"] for path in (file, other))
+    other = saved(tmp_path / "texts.npz", arrays(), answer=texts)
+    one, again = (simulated(run, path, "--best", "--runs", 1)["sessions"] for path in (file, other))
     assert one == again
 
 
 def test_draws_may_be_ahead_of_losses(run: Run, file: Path) -> None:
-    report = simulated(run, file, "--runs", 3, "--ahead", 5)
+    report = simulated(run, file, "--best", "--runs", 3, "--ahead", 5)
     assert (report["decided"], report["wrong"]) == (3, 0)
 
 
 def test_graded_losses_on_another_scale(run: Run, tmp_path: Path) -> None:
     data = arrays()
-    path = saved(tmp_path / "graded.npz", ("surrogate",), loss=5.0 - 3.0 * data["loss"])
-    report = simulated(run, path, "--runs", 1, "--lower", 2.0, "--upper", 5.0)
+    path = saved(tmp_path / "graded.npz", arrays(), ("surrogate",), loss=5.0 - 3.0 * data["loss"])
+    report = simulated(run, path, "--best", "--runs", 1, "--lower", 2.0, "--upper", 5.0)
     assert report["risks"] == pytest.approx(5.0 - 3.0 * data["loss"].mean(axis=0))
     assert report["best"] == [0]
 
@@ -131,7 +117,7 @@ def test_graded_losses_on_another_scale(run: Run, tmp_path: Path) -> None:
 def test_what_is_no_field_of_systems_is_refused_by_name(
     run: Run, tmp_path: Path, without: tuple[str, ...], other: dict[str, Any], words: str
 ) -> None:
-    answer = run("simulate", saved(tmp_path / "bad.npz", without, **other), "--best")
+    answer = run("simulate", saved(tmp_path / "bad.npz", arrays(), without, **other), "--best")
     assert answer.status != 0
     assert words in answer.err
 

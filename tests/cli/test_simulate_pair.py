@@ -1,16 +1,13 @@
 """`celeus simulate` on two systems, and on a file in which some losses are known."""
 
-import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.cli.calling import Answer
+from tests.cli.calling import Run, saved, simulated
 
-Run = Callable[..., Answer]
 ITEMS = 400
 
 
@@ -30,22 +27,9 @@ def arrays() -> dict[str, Any]:
     }
 
 
-def saved(path: Path, without: tuple[str, ...] = (), **other: object) -> Path:
-    kept = {name: array for name, array in arrays().items() if name not in without}
-    np.savez(path, **(kept | other))
-    return path
-
-
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    return saved(tmp_path / "pair.npz")
-
-
-def simulated(run: Run, file: Path, *options: object) -> dict[str, Any]:
-    answer = run("simulate", file, *options, "--json")
-    assert (answer.status, answer.err) == (0, "")
-    found: dict[str, Any] = json.loads(answer.out)
-    return found
+    return saved(tmp_path / "pair.npz", arrays())
 
 
 def test_equal_answers_are_known_and_cost_no_label(run: Run, file: Path) -> None:
@@ -57,7 +41,9 @@ def test_equal_answers_are_known_and_cost_no_label(run: Run, file: Path) -> None
     assert found["pool_risk"] == pytest.approx((data["loss_a"] - data["loss_b"]).mean())
     assert set(found["labels"]) == {"median", "p90", "min", "max"}
     assert found["labels"]["max"] <= ITEMS - same
-    bare = simulated(run, saved(file, ("answer_a", "answer_b")), "--precision", 0.15, "--runs", 3)
+    bare = simulated(
+        run, saved(file, arrays(), ("answer_a", "answer_b")), "--precision", 0.15, "--runs", 3
+    )
     assert bare["known"] == 0
     assert bare["labels"]["median"] > found["labels"]["median"]
 
@@ -75,7 +61,7 @@ def test_verdicts_are_counted_and_none_is_wrong(run: Run, file: Path) -> None:
 
 
 def test_without_surrogates_there_is_one_stratum(run: Run, file: Path) -> None:
-    plain = saved(file, ("surrogate_a", "surrogate_b"))
+    plain = saved(file, arrays(), ("surrogate_a", "surrogate_b"))
     one = simulated(run, plain, "--precision", 0.15, "--runs", 2)
     other = simulated(run, plain, "--precision", 0.15, "--runs", 2, "--policy", "uniform")
     # A surrogate that says nothing has the uniform session's draws but for its share of beta.
@@ -98,21 +84,21 @@ def test_without_surrogates_there_is_one_stratum(run: Run, file: Path) -> None:
 def test_what_is_no_pair_is_refused_by_name(
     run: Run, file: Path, without: tuple[str, ...], other: dict[str, Any], field: str
 ) -> None:
-    answer = run("simulate", saved(file, without, **other), "--precision", 0.1)
+    answer = run("simulate", saved(file, arrays(), without, **other), "--precision", 0.1)
     assert answer.status != 0
     assert field in answer.err
 
 
 def test_a_pair_that_agrees_everywhere_has_an_exact_answer(run: Run, file: Path) -> None:
     data = arrays()
-    equal = saved(file, answer_b=data["answer_a"], loss_b=data["loss_a"])
+    equal = saved(file, arrays(), answer_b=data["answer_a"], loss_b=data["loss_a"])
     answer = run("simulate", equal, "--margin", 0.02)
     assert answer.status != 0
     assert "exact" in answer.err
 
 
 def test_a_margin_is_for_two_systems_and_not_below_one_item(run: Run, tmp_path: Path) -> None:
-    pair = saved(tmp_path / "pair.npz")
+    pair = saved(tmp_path / "pair.npz", arrays())
     small = run("simulate", pair, "--margin", 0.001)
     assert small.status != 0
     assert "0.0025" in small.err

@@ -111,13 +111,15 @@ def known_world(items: int = 200, *, bounded: bool = False) -> World:
     lower[at] = upper[at] = world.losses[at]
     if bounded:
         lower[::4] = np.minimum(world.losses[::4], 0.0)
+        # Every other bound comes with a reason.
+        known[::8] = np.where(lower[::8] > world.pool.scale.lower, 2, 0)
     columns: dict[str, NDArray[Any]] = {
         **world.pool.columns,
         "loss_lower": lower,
         "loss_upper": upper,
         "known": known.astype("<i4"),
     }
-    reasons = ("empty answer",) if bounded else ("same answer", "judged before")
+    reasons = ("empty answer", "half marks") if bounded else ("same answer", "judged before")
     return World(replace(world.pool, columns=columns, reasons=reasons), world.losses)
 
 

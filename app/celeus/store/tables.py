@@ -216,6 +216,8 @@ sessions = Table(
     # A timestamping service's answer (RFC 3161) over the chain's start, where there is one.
     Column("stamp", LargeBinary),
     Column("forecast", JSONB(none_as_null=True)),
+    # Judgements refused since they contradict bounds that the pool states.
+    Column("contradictions", JSONB, nullable=False, server_default=text("'[]'::jsonb")),
     Column("created_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
     Column("updated_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
     CheckConstraint("lifecycle IN ('active', 'paused', 'closed')", name="lifecycle"),

@@ -113,6 +113,22 @@ def compare(  # noqa: PLR0913 -- one parameter an option
 
 
 @study.command()
+def start(  # noqa: PLR0913 -- one parameter an option
+    evaldata: EvalData,
+    out: Out = OUT,
+    seeds: Annotated[int, typer.Option(min=1, help="Sessions of every line.")] = 30,
+    trials: Annotated[int, typer.Option(min=1, help="Made-up pools of every line.")] = 1000,
+    processes: Processes = None,
+    *,
+    quick: Quick = False,
+) -> None:
+    """What the exact start of 0-1 losses saves for the population of a small pool, and misses."""
+    from celeus.study.tables import start as tables
+
+    _write(tables.study(evaldata, seeds, trials, quick=quick), out, processes)
+
+
+@study.command()
 def cost(
     out: Out = OUT,
     runs: Annotated[int, typer.Option(min=1, help="Sessions of every row and size.")] = 3,
@@ -139,6 +155,7 @@ def every(
         course(evaldata, out, seeds, processes, quick=quick)
     mechanism(evaldata, out, processes=processes, quick=quick)
     compare(evaldata, out, processes=processes, quick=quick)
+    start(evaldata, out, processes=processes, quick=quick)
     cost(out, quick=quick)
     # At the end, since they end with status 2 when a policy misses too often.
     coverage(out=out, processes=processes, quick=quick)

@@ -13,6 +13,7 @@ from celeus.settings import Settings
 from tests.clients import serving
 from tests.factories import known_pool
 from tests.keys import bearer, key_in
+from tests.pairs import pair
 
 QUICK: dict[str, Any] = {"precision": 0.3, "runs": 3, "policies": ["sharp", "uniform"]}
 NOBODY = "0" * 32
@@ -108,6 +109,7 @@ async def test_a_policy_that_cannot_reach_it_is_refused_in_its_row(client: Async
         ({"budget": 31}, 422, "invalid_value", "budget"),
         ({"strategy": "A"}, 422, "invalid_value", "strategy"),
         ({"target": "population", "precision": 0.01}, 422, "unreachable_precision", "precision"),
+        ({"decide": {"margin": 0.1}}, 422, "invalid_value", "decide"),
         ({"questions": [{"side": "at_most", "threshold": 2.0}]}, 422, "invalid_value", "threshold"),
         ({"risk": 1.0}, 422, "invalid_value", "risk"),
         ({"runs": 0}, 422, "invalid_value", "runs"),
@@ -125,6 +127,23 @@ async def test_what_opening_refuses_planning_refuses(
     answer = await planned(client, pool.id, **change)
     assert (answer.status_code, answer.json()["code"]) == (status_code, code), answer.text
     assert answer.json()["field"].split(".")[-1] == field
+
+
+async def test_a_verdict_on_two_systems_is_planned(client: AsyncClient) -> None:
+    found = await pair(client, "label", 400)
+    body = {"decide": {"margin": 0.05}, "precision": None}
+    told = (await planned(client, found.id, **body)).json()
+    assert told["informed"]
+    assert told["assumed_risk"] == pytest.approx(0.0, abs=0.2)
+    assert 0 < told["fixed_sample"] <= 400
+    drawable = 400 - sum(found.known)
+    for one in told["policies"]:
+        assert one["surrogate_right"]["reached"] == 1.0
+        assert one["surrogate_right"]["labels"]["high"] <= drawable
+    clear = (await planned(client, found.id, **body, risk=0.2)).json()
+    assert clear["assumed_risk"] == pytest.approx(0.2, abs=0.02)
+    either = [it["policies"][0]["surrogate_useless"]["labels"]["median"] for it in (told, clear)]
+    assert either[1] < either[0]
 
 
 async def test_an_open_pool_and_an_unknown_one_are_refused(client: AsyncClient) -> None:

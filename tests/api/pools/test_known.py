@@ -20,7 +20,8 @@ CSV = (
     "c,0.5,,,0.25\n"
     "d,0.5,0.5,judged before,\n"
 )
-STATED = {"items": 2, "reasons": {"empty answer": 1, "judged before": 1}, "bounded": 1}
+REASONS = {"empty answer": 1, "judged before": 1}
+STATED = {"items": 2, "reasons": REASONS, "bounded": 1, "bounds": {}}
 GRADED = {"kind": "bounded", "lower": 0.0, "upper": 1.0}
 
 
@@ -117,8 +118,10 @@ def items(known: int) -> list[dict[str, Any]]:
     ]
 
 
-async def judged(client: httpx.AsyncClient, session_id: str) -> list[str]:
-    """Judge until nothing is offered; the items that were."""
+async def judged(
+    client: httpx.AsyncClient, session_id: str, loss: float | None = None
+) -> list[str]:
+    """Judge until nothing is offered, all as ``loss`` if there is one; the items that were."""
     offered: list[str] = []
     while True:
         answer = await client.post(f"/v1/sessions/{session_id}/next", json={"worker": "ada"})
@@ -128,7 +131,8 @@ async def judged(client: httpx.AsyncClient, session_id: str) -> list[str]:
         for draw in draws:
             name = draw["item"]["id"]
             offered.append(name)
-            body = {"round": draw["round"], "loss": float(int(name) % 3 == 0), "worker": "ada"}
+            told_loss = float(int(name) % 3 == 0) if loss is None else loss
+            body = {"round": draw["round"], "loss": told_loss, "worker": "ada"}
             told = await client.post(f"/v1/sessions/{session_id}/observe", json=body)
             assert told.status_code == 200, told.text
 
@@ -173,6 +177,56 @@ async def test_where_all_is_known_there_is_no_session_but_an_audit(
     assert (opened.json()["known"], opened.json()["budget"]) == (0, 40)
 
 
+CAPPED = "the rubric gives half marks at most"
+
+
+async def test_bounds_come_with_reasons_which_are_counted_and_listed(
+    client: httpx.AsyncClient,
+) -> None:
+    rows: list[dict[str, Any]] = [{"id": str(at)} for at in range(20)]
+    rows[1] |= {"known": {"loss": 0.5, "reason": "empty answer"}}
+    rows[2] |= {"loss_upper": 0.5, "bound_reason": CAPPED}
+    rows[3] |= {"loss_lower": 0.25, "loss_upper": 0.5, "bound_reason": CAPPED}
+    rows[4] |= {"loss_lower": 0.25}
+    rows[5] |= {"loss_upper": 1.0, "bound_reason": "states nothing"}
+    pool = await created(client, items=rows, sealed=True)
+    assert pool["known"] == {
+        "items": 1,
+        "reasons": {"empty answer": 1},
+        "bounded": 3,
+        "bounds": {CAPPED: 2},
+    }
+    session = (await client.post("/v1/sessions", json={"pool_id": pool["id"]})).json()
+    await judged(client, session["id"], 0.5)
+    await client.patch(f"/v1/sessions/{session['id']}", json={"state": "closed"})
+    certificate = await client.get(f"/v1/sessions/{session['id']}/certificate")
+    archive = await client.get(f"/v1/pools/{pool['id']}/columns.npz")
+    report = verify(certificate.content, read_archive(io.BytesIO(archive.content)))
+    assert report.valid, report.line
+    assert report.claim is not None
+    [assumption] = report.claim["assumptions"]
+    told = f"Those of 3 items lie within bounds stated of each: {CAPPED} (2), without a reason (1)."
+    assert told in assumption["text"]
+
+
+async def test_a_bound_reason_travels_in_csv_and_without_a_bound_it_is_refused(
+    client: httpx.AsyncClient,
+) -> None:
+    pool = await created(client)
+    body = f"id,loss_upper,bound_reason\na,0.5,{CAPPED}\nb,,\n".encode()
+    csv = {"Content-Type": "text/csv"}
+    path = f"/v1/pools/{pool['id']}/items"
+    sent = await client.post(path, content=body, headers=csv)
+    assert sent.status_code == 200, sent.text
+    assert (await client.get(f"/v1/pools/{pool['id']}")).json()["known"]["bounds"] == {CAPPED: 1}
+    media = {"Content-Type": "application/x-ndjson"}
+    for row in ({"bound_reason": CAPPED}, {"loss_upper": 0.5, "bound_reason": " "}):
+        body = json.dumps({"id": "c"} | row).encode()
+        refused = await client.post(path, content=body, headers=media)
+        assert refused.status_code == 422, refused.text
+        assert refused.json()["errors"][0]["field"] == "bound_reason"
+
+
 async def test_a_loss_beside_its_own_bounds_is_refused(client: httpx.AsyncClient) -> None:
     bounded = [{"id": "a", "loss_upper": 0.25}]
     pool = await created(client, items=bounded, sealed=True)
@@ -182,4 +236,40 @@ async def test_a_loss_beside_its_own_bounds_is_refused(client: httpx.AsyncClient
         f"/v1/sessions/{session['id']}/observe", json={"round": 1, "loss": 0.5, "worker": "ada"}
     )
     assert refused.status_code == 422
-    assert refused.json()["code"] == "loss_outside_scale"
+    assert refused.json()["code"] == "bound_contradicted"
+
+
+async def test_a_judgement_that_contradicts_a_bound_is_kept_with_its_session(
+    client: httpx.AsyncClient,
+) -> None:
+    rows = [{"id": "a", "loss_upper": 0.25}, {"id": "b", "loss_upper": 0.25}]
+    pool = await created(client, items=rows, sealed=True)
+    session = (await client.post("/v1/sessions", json={"pool_id": pool["id"]})).json()
+    path = f"/v1/sessions/{session['id']}"
+    [draw] = (await client.post(f"{path}/next", json={"worker": "ada"})).json()["draws"]
+    before = await client.get(path)
+    assert before.json()["contradictions"] == []
+    for _ in range(2):
+        refused = await client.post(
+            f"{path}/observe", json={"round": 1, "loss": 0.5, "worker": "ada"}
+        )
+        assert refused.json()["code"] == "bound_contradicted"
+        assert "opened with `audit`" in refused.json()["detail"]
+    status = await client.get(path, headers={"If-None-Match": before.headers["ETag"]})
+    assert status.status_code == 200
+    [kept] = status.json()["contradictions"]
+    name = draw["item"]["id"]
+    assert (kept["item"], kept["loss"], kept["lower"], kept["upper"]) == (name, 0.5, 0.0, 0.25)
+    assert f"a judgement of item {name} said 0.5" in status.json()["warnings"][0]
+    # The item may still be judged, and what was said of it stays.
+    told = await client.post(f"{path}/observe", json={"round": 1, "loss": 0.25, "worker": "ada"})
+    assert told.status_code == 200
+    assert len(told.json()["session"]["contradictions"]) == 1
+    corrected = {"round": 1, "loss": 0.75, "reason": "looked again"}
+    refused = await client.post(f"{path}/amendments", json=corrected)
+    assert refused.json()["code"] == "bound_contradicted", refused.text
+    assert [it["loss"] for it in (await client.get(path)).json()["contradictions"]] == [0.5, 0.75]
+    report = await client.get(f"{path}/report")
+    assert f"a judgement of item {name} said 0.75" in report.text
+    audit = {"pool_id": pool["id"], "audit": True}
+    assert (await client.post("/v1/sessions", json=audit)).status_code == 201

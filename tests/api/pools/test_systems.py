@@ -31,7 +31,7 @@ CSV = (
     "i2,yes,no,0.125,0,q2,t2,g\n"
     "i3,x,x,1,0.5,q3,t3,g\n"
 )
-KNOWN = {"items": 2, "reasons": {"same answer (whitespace)": 2}, "bounded": 0}
+KNOWN = {"items": 2, "reasons": {"same answer (whitespace)": 2}, "bounded": 0, "bounds": {}}
 
 
 def rows() -> list[dict[str, Any]]:
@@ -243,3 +243,13 @@ async def test_rows_of_two_systems_are_no_items_of_one(client: httpx.AsyncClient
     answer = await client.post("/v1/pools", json=body)
     assert answer.status_code == 422
     assert {one["field"] for one in answer.json()["errors"]} == {"a", "b"}
+
+
+async def test_an_empty_cell_is_an_empty_answer_in_csv(client: httpx.AsyncClient) -> None:
+    body = {"name": "pair", "loss": {"kind": "zero_one"}, "systems": {"a": "x", "b": "y"}}
+    pool = (await client.post("/v1/pools", json=body)).json()["id"]
+    rows = b"id,answer_a,answer_b\n1,yes,\n2,,\n3,no,no\n"
+    media = {"Content-Type": "text/csv"}
+    sent = await client.post(f"/v1/pools/{pool}/items", content=rows, headers=media)
+    assert sent.status_code == 200, sent.text
+    assert (await client.get(f"/v1/pools/{pool}")).json()["known"]["items"] == 2

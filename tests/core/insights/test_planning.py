@@ -1,5 +1,6 @@
 """What a plan simulates is what sessions do when losses are as assumed."""
 
+import math
 from itertools import islice
 
 import numpy as np
@@ -13,17 +14,21 @@ from celeus.core.insights.planning import (
     SimulationOutcome,
     assumption_of,
     check_risk,
+    fixed_sample,
     floor_of,
     summary,
 )
 from celeus.core.interval import Interval
 from celeus.core.plans.plan import Claim, Plan, PoolFacts, make_plan
 from celeus.core.plans.policies import policy_named
+from celeus.core.pools.bounds import KnownLosses
 from celeus.core.pools.surrogates import Scores
 from celeus.errors import InvalidValue
+from celeus.study.baselines.fixed_sample import paired_test, paired_width
 from celeus.study.engine.simulation import Truth, seed_of, simulate
 
 UNIT = Interval(0.0, 1.0)
+DIFFERENCES = Interval(-1.0, 1.0)
 ITEMS = 1500
 ROUNDING = 1e-12
 
@@ -200,3 +205,87 @@ def test_a_floor_is_where_a_wholly_judged_pool_ends() -> None:
     floor = floor_of(plan, 0.5).middle
     assert found.width.low <= 0.18
     assert floor <= found.width.low
+
+
+def differences(seed: int = 5) -> tuple[Scores, np.ndarray]:
+    """Scores of two systems that agree on most items, and which items those are."""
+    chance = np.random.default_rng(seed)
+    a, b = chance.beta(0.5, 2.0, (2, ITEMS))
+    same = chance.random(ITEMS) < 0.7
+    change = np.where(same, 0.0, a * (1.0 - b) + b * (1.0 - a))
+    ends = np.where(same, 0.0, -1.0), np.where(same, 0.0, 1.0)
+    return Scores(a - b, np.ones(ITEMS), lower=ends[0], upper=ends[1], change=change), same
+
+
+def comparing(scores: Scores, **claim: object) -> Plan:
+    same = KnownLosses.of(scores.bounds, DIFFERENCES, {"same answer": 0})  # type: ignore[arg-type]
+    facts = PoolFacts("f" * 64, ITEMS, -1.0, 1.0, whole_losses=False, known=same, difference=True)
+    return make_plan(Claim(**claim), facts, policy_named("sharp"), "0" * 64)  # type: ignore[arg-type]
+
+
+def test_differences_have_their_mean_and_their_chance_and_known_ones_are_nothing() -> None:
+    scores, same = differences()
+    assumed = assumption_of(scores, DIFFERENCES, whole=True, has_surrogate=True, risk=None)
+    for scenario in ("right", "useless"):
+        losses = Losses(assumed, DIFFERENCES, scenario, b"seed")
+        drawn = np.array([[losses.of_item(item) for item in range(ITEMS)] for _ in range(20)])
+        assert set(np.unique(drawn)) == {-1.0, 0.0, 1.0}
+        assert not drawn[:, same].any()
+        assert abs((drawn != 0.0)[:, ~same].mean() - scores.change[~same].mean()) < 0.02  # type: ignore[index]
+        assert abs(drawn.mean() - assumed.risk(DIFFERENCES)) < 0.01
+        assert abs(drawn.var() - assumed.variance(DIFFERENCES)) < 0.01
+    assert assumed.risk(DIFFERENCES) == pytest.approx(scores.surrogate[~same].sum() / ITEMS)
+
+
+def test_graded_differences_scatter_around_their_mean() -> None:
+    scores, same = differences()
+    assumed = assumption_of(scores, DIFFERENCES, whole=False, has_surrogate=True, risk=None)
+    losses = Losses(assumed, DIFFERENCES, "right", b"seed")
+    drawn = np.array([[losses.of_item(item) for item in range(ITEMS)] for _ in range(10)])
+    assert not drawn[:, same].any()
+    assert len(np.unique(drawn)) > 100
+    assert abs(drawn.mean() - assumed.risk(DIFFERENCES)) < 0.01
+    assert abs(drawn.var() - assumed.variance(DIFFERENCES)) < 0.01
+
+
+@pytest.mark.parametrize("risk", [-0.05, 0.0, 0.08])
+def test_an_expected_difference_is_that_of_the_whole_pool(risk: float) -> None:
+    scores, same = differences()
+    for has_surrogate in (True, False):
+        moved = assumption_of(
+            scores, DIFFERENCES, whole=True, has_surrogate=has_surrogate, risk=risk
+        )
+        assert moved.risk(DIFFERENCES) == pytest.approx(risk, abs=0.005)
+        assert set(moved.mean[same]) == {0.5}
+
+
+def test_a_verdict_is_planned_and_takes_fewer_labels_than_a_fixed_sample() -> None:
+    scores, _ = differences()
+    medians = []
+    for risk in (-0.08, 0.0):
+        plan = comparing(scores, decide=0.05)
+        assumed = assumption_of(scores, DIFFERENCES, whole=True, has_surrogate=True, risk=risk)
+        case = Case(plan, scores, assumed, "right")
+        told = summary([list(case.run(number, 0))[-1] for number in range(8)], 0)  # type: ignore[misc]
+        most = fixed_sample(plan, assumed)
+        assert told.labels is not None
+        assert most is not None
+        assert told.reached == 1.0
+        assert told.labels.median < most
+        medians.append(told.labels.median)
+    assert medians[0] < medians[1]
+
+
+def test_a_fixed_sample_is_counted_for_width_or_verdict_whichever_is_less() -> None:
+    scores, _ = differences()
+    assumed = assumption_of(scores, DIFFERENCES, whole=True, has_surrogate=True, risk=0.04)
+    wide, decided, both = (
+        fixed_sample(comparing(scores, **claim), assumed)
+        for claim in ({"precision": 0.06}, {"decide": 0.0}, {"precision": 0.06, "decide": 0.0})
+    )
+    truth = np.random.default_rng(2).choice([-1.0, 0.0, 1.0], ITEMS)
+    truth *= math.sqrt(assumed.variance(DIFFERENCES) / truth.var())
+    assert wide == paired_width(truth, 0.06, 0.05)
+    assert decided == pytest.approx(paired_test(truth, 0.04, 0.05, 0.9), rel=0.05)
+    assert both == min(wide, decided)  # type: ignore[type-var]
+    assert fixed_sample(plan_of(precision=0.1), assumed_of(known())) is None

@@ -113,7 +113,7 @@ def test_later_uploads_carry_what_the_first_did() -> None:
         (TEXTS, {"a": {"answer": "x", "rank": 1}, "b": {"answer": "y", "rank": 2}}, ["a.rank"] * 1),
         (TEXTS, row(1, "x", "y", payload=[1]), ["payload"]),
         (TEXTS, {"a": {"answer": "x", "payload": 1}, "b": {"answer": "y"}}, ["a.payload"]),
-        (TEXTS, {"a": {"answer": "x\0"}, "b": {"answer": "y"}}, ["payload"]),
+        (TEXTS, {"a": {"answer": "x\0"}, "b": {"answer": "y"}}, ["a.answer"]),
         (TEXTS, row(1, "x", "y", payload={"id": 2**60}), ["payload.id"]),
         (TEXTS, row(1, "x", "y", surrogate=2), ["surrogate"]),
         (
@@ -141,3 +141,12 @@ def test_a_row_without_answers_is_one_too() -> None:
     assert "same" not in done.batch.columns
     assert done.batch.payloads == [b'{"a":{"payload":"l"},"payload":"which?"}']
     assert np.isin(list(done.batch.columns), ["same", "known"]).sum() == 0
+
+
+@pytest.mark.parametrize("field", ["answer", "payload"])
+def test_a_text_that_cannot_be_kept_is_named_by_its_field(field: str) -> None:
+    systems = Systems.of(("A", "B"), ("zero_one", None, None), "exact")
+    good = {"answer": "one", "payload": "seen"}
+    row = {"id": "x", "a": good, "b": good | {field: "a\0b"}}
+    done = assemble_pairs([1], [row], systems, None)
+    assert [one.field for one in done.faults] == [f"b.{field}"]

@@ -94,3 +94,22 @@ def test_strata_do_not_depend_on_the_scale(scale: Interval) -> None:
     one, other = grouped(surrogate), strata_of(moved, scale)
     assert np.array_equal(one.code, other.code)
     assert np.allclose(one.base, other.base, atol=1e-12)
+
+
+@pytest.mark.parametrize("values", [3, 9, 400])
+def test_bounds_are_cut_by_their_distinct_pairs_or_their_middles(values: int) -> None:
+    chance = np.random.default_rng(values)
+    ends = np.sort(chance.integers(0, values, (2, 2000)) / values, axis=0)
+    lower, upper = ends[0], ends[1] + 1.0 / values
+    scores = Scores(np.zeros(2000), np.zeros(2000), lower=lower, upper=upper)
+    strata = strata_of(scores, Interval(0.0, 2.0), by_scores=False)
+    pairs, code = np.unique(np.stack((lower, upper), axis=1), axis=0, return_inverse=True)
+    if len(pairs) <= 8:
+        assert np.array_equal(strata.code, code)
+    else:
+        assert strata.count <= 8
+        assert np.all(np.diff(strata.base) >= 0.0)
+    for one in range(strata.count):
+        inside = strata.code == one
+        assert strata.lower[one] == lower[inside].min()
+        assert strata.upper[one] == upper[inside].max()

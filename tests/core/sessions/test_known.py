@@ -19,7 +19,7 @@ from celeus.core.pools.surrogates import Scores
 from celeus.core.randomness import commitment
 from celeus.core.sampling.proposals import KNOWN, MixtureProposal, StratifiedProposal
 from celeus.core.sessions.rounds import PENDING
-from celeus.errors import LossOutsideScale, NothingToJudge, Refusal
+from celeus.errors import BoundContradicted, NothingToJudge, Refusal
 from celeus.study.engine.simulation import Truth
 from tests.core.worlds import CONFIGURATIONS, SEED, Walk, open_walk
 
@@ -175,7 +175,7 @@ def test_what_makes_no_sense_is_refused_by_name() -> None:
     bounds = truth((0.0, 1.0), bounded=True).scores.bounds
     assert bounds is not None
     bounds.check(2, bounds.of(2).upper)
-    with pytest.raises(LossOutsideScale):
+    with pytest.raises(BoundContradicted):
         bounds.check(2, bounds.of(2).upper + 0.01)
 
 

@@ -40,6 +40,7 @@ PLANNED: JsonDict = {
     "seed": 0,
     "assumed_risk": 0.163,
     "informed": True,
+    "fixed_sample": None,
     "policies": [
         {
             "policy": "sharp",
@@ -65,7 +66,9 @@ class PlanningRequest(ClaimIn):
         None, description="Surrogate and proxy, where the items have probabilities."
     )
     risk: float | None = Field(
-        None, description="Mean loss you expect; default: what the surrogate says."
+        None,
+        description="Mean loss you expect, of two systems the difference, loss of A less loss of B;"
+        " default: what the surrogate says.",
     )
     runs: Annotated[int, Field(ge=1, le=200), AS_WHOLE] = Field(
         40, description="Sessions simulated of each policy and scenario, as far as time allows."
@@ -87,7 +90,7 @@ class SimulatedOut(BaseModel):
     """What the simulated sessions of one policy came to."""
 
     runs: int = Field(description="Sessions brought to their end in the time there was.")
-    reached: float | None = Field(description="Share that came to precision or answers.")
+    reached: float | None = Field(description="Share that came to precision, answers or verdict.")
     labels: SpreadOut | None = Field(
         description="Labels until the stop; sessions that ended with budget or pool count too."
     )
@@ -166,6 +169,10 @@ class PlanningAnswer(BaseModel):
     seed: int
     assumed_risk: float = Field(description="Mean loss of the simulated pools.")
     informed: bool = Field(description="A surrogate tells the items of this pool apart.")
+    fixed_sample: int | None = Field(
+        description="Of two systems: labels of a fixed-sample paired test of 90 % power that was"
+        " told difference and variance beforehand, a guide from above; null for one system."
+    )
     policies: list[PolicyPlanOut]
 
 
@@ -210,6 +217,7 @@ async def plan_session(
         seed=body.seed,
         assumed_risk=found.risk,
         informed=found.informed,
+        fixed_sample=found.fixed_sample,
         policies=[_policy(one) for one in found.policies],
     )
 

@@ -37,7 +37,9 @@ class SurrogatePart(BaseModel):
 class Surrogate(BaseModel):
     """Calibration of the surrogate by bins of its score and by strata.
 
-    A bad surrogate costs width, never validity: nothing certified rests on this answer.
+    Of two systems all of it is about the difference of their losses, and its surrogate is the
+    difference of theirs. It speaks of the items that may be drawn, not of those known beforehand. A
+    bad surrogate costs width, never validity: nothing certified rests on this answer.
     """
 
     policy: str
@@ -47,8 +49,8 @@ class Surrogate(BaseModel):
     width: float
     used: bool = Field(description="The policy looks at the surrogate.")
     labels: int
-    surrogate: float = Field(description="Mean over the pool.")
-    loss: float | None = Field(description="Mean over the pool, estimated.")
+    surrogate: float = Field(description="Mean over these items.")
+    loss: float | None = Field(description="Mean over them, estimated.")
     correlation: float | None = Field(description="Of surrogate and loss; null if one is constant.")
     curve: list[SurrogatePart] = Field(description="At most 10 bins of equal counts.")
     strata: list[SurrogatePart] = Field(description="Empty where the policy has none.")

@@ -21,6 +21,7 @@ FLAT = ("known_loss", "known_label", "known_reason")
 LISTS = ("surrogates", "target_probs", "surrogate_probs")
 PAIRED = {f"{name}_{side}": (side, name) for side in SIDES for name in sorted(OWN)}
 """Columns that together are the fields `a` and `b` of a comparison."""
+ANSWERS = tuple(f"answer_{side}" for side in SIDES)
 PAYLOADS = ("payload", *(f"payload_{side}" for side in SIDES))
 
 
@@ -32,6 +33,8 @@ class Layout:
     plain: dict[str, int]
     lists: dict[str, list[int]]
     payloads: dict[str, dict[str, int]]
+    answers: frozenset[int] = frozenset()
+    """Where answers stand: an empty one is an answer too."""
 
     @classmethod
     def of(cls, header: list[str]) -> Self:
@@ -57,7 +60,8 @@ class Layout:
                 raise _refused(_known(), name)
         lists = {stem: _in_order(stem, places) for stem, places in spread.items()}
         _check_once(plain, lists, payloads)
-        return cls(len(header), plain, lists, payloads)
+        answers = frozenset(plain[name] for name in ANSWERS if name in plain)
+        return cls(len(header), plain, lists, payloads, answers)
 
     def row(self, cells: list[Any]) -> dict[str, Any]:
         """The row in a line of cells; a cell that is None is left out."""

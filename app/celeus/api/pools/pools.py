@@ -95,13 +95,19 @@ class KnownOut(BaseModel):
     items: int = Field(description="Items whose loss is known: they are never drawn.")
     reasons: dict[str, int]
     bounded: int = Field(description="Further items whose loss has bounds of its own.")
+    bounds: dict[str, int] = Field(description="How many of those, by the reason given.")
 
     @classmethod
     def of(cls, stated: Stated) -> Self | None:
         """What the pool states, None where it is nothing."""
         if not stated.reasons and not stated.bounded:
             return None
-        return cls(items=stated.known, reasons=dict(stated.reasons), bounded=stated.bounded)
+        return cls(
+            items=stated.known,
+            reasons={reason: count for reason, count in stated.reasons.items() if count},
+            bounded=stated.bounded,
+            bounds=dict(stated.bounds),
+        )
 
 
 class PoolOut(BaseModel):

@@ -225,7 +225,8 @@ def _csv_row(layout: Layout, cells: list[str]) -> object:
     if len(cells) != layout.width:
         rule = f"{layout.width} cells, as in the header"
         return Malformed(rule, f"{len(cells)} cells: {','.join(cells)[:60]}")
-    row = layout.row([cell or None for cell in cells])
+    answers = layout.answers
+    row = layout.row([cell or ("" if at in answers else None) for at, cell in enumerate(cells)])
     for name in _READERS.keys() & row:
         row[name] = _READERS[name](row[name])
     if isinstance(row.get("known"), dict):

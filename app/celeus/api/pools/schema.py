@@ -68,7 +68,7 @@ ITEM_SCHEMA: dict[str, Any] = {
     "title": "Item",
     "description": (
         "One unit of the population. All items of a pool carry the same optional fields, but for "
-        "`known`, `loss_lower` and `loss_upper`; "
+        "`known`, `loss_lower`, `loss_upper` and `bound_reason`; "
         "`payload` may be left out anywhere, and null counts as left out. Losses can only follow "
         "from labels where `prediction` or `target_probs` is given."
     ),
@@ -133,6 +133,12 @@ ITEM_SCHEMA: dict[str, Any] = {
         "loss_upper": {
             "type": ["number", "null"],
             "description": f"The loss of this item is known to be at most this, {_SCORE}.",
+        },
+        "bound_reason": {
+            "type": ["string", "null"],
+            "minLength": 1,
+            "maxLength": MAX_TEXT,
+            "description": "Why its loss has these bounds: an assumption, as with `known`.",
         },
     },
     "examples": [ITEM_EXAMPLE, PAIR_EXAMPLE],

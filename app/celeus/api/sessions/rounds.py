@@ -19,6 +19,7 @@ from celeus.api.sessions.schema import BlindSession
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
 from celeus.errors import (
+    BoundContradicted,
     InvalidValue,
     LossOutsideScale,
     NotLastLabel,
@@ -63,6 +64,7 @@ async def next_draws(context: Labels, session_id: SessionId, body: NextRequest) 
         SessionNotFound,
         RoundNotDrawn,
         LossOutsideScale,
+        BoundContradicted,
         InvalidValue,
         ObservationConflict,
         RoundNotHeld,
@@ -99,6 +101,7 @@ async def observe(
         RoundNotDrawn,
         RoundNotJudged,
         LossOutsideScale,
+        BoundContradicted,
         InvalidValue,
         NotLastLabel,
         TooManyCorrections,

@@ -234,6 +234,16 @@ class PreferredSides(BaseModel):
     right: int
 
 
+class Contradiction(BaseModel):
+    """A judgement that was refused, since the pool states that the item's loss is another."""
+
+    item: str
+    loss: float
+    lower: float
+    upper: float
+    at: Time
+
+
 class Rounds(BaseModel):
     """Counts of rounds: drawn = judged + pending, and judged = in_interval + waiting."""
 
@@ -298,6 +308,11 @@ class Session(BaseModel):
     )
     rounds: Rounds
     forecast: Forecast | None
+    contradictions: list[Contradiction] = Field(
+        [],
+        description="Judgements outside the bounds that the pool states, the first 20: where one is"
+        " right, an assumption is false and nothing can be claimed.",
+    )
     warnings: list[str]
     sequence: int
     revision: int

@@ -292,7 +292,11 @@ def stated(known: KnownLosses, items: int) -> str:
             f" {reasons}."
         )
     if known.bounded:
-        parts.append(f"Those of {known.bounded} items lie within bounds stated of each.")
+        given = [f"{one} ({known.bounds[one]})" for one in sorted(known.bounds)]
+        without = known.bounded - sum(known.bounds.values())
+        given += [f"without a reason ({without})"] if given and without else []
+        reasons = f": {', '.join(given)}" if given else ""
+        parts.append(f"Those of {known.bounded} items lie within bounds stated of each{reasons}.")
     return " ".join(parts)
 
 

@@ -169,7 +169,8 @@ def check_known(plan: Plan, pool: Pool) -> None:
     if bounds is not None:
         crossed = np.flatnonzero(~(bounds.lower <= bounds.upper))
         off = np.flatnonzero((bounds.lower < plan.lower) | (bounds.upper > plan.upper))
-        unexplained = np.flatnonzero(bounds.known != (pool.columns["known"] > 0))
+        reason, whole = pool.columns["known"] > 0, bounds.of_scale(plan.scale)
+        unexplained = np.flatnonzero((bounds.known & ~reason) | (whole & reason))
         rules = "bounds in order", "bounds on the scale", "known with a reason"
         for at, rule in zip((crossed, off, unexplained), rules, strict=True):
             if at.size:

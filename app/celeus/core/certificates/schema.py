@@ -271,18 +271,24 @@ def _known_of(value: object, items: int, scale: LossScale) -> KnownLosses | None
     """A plan of a pool without known losses and bounds has no member of this name."""
     if value is None:
         return None
-    known = members(value, "plan.known", ("items", "total", "reasons", "bounded"))
+    names = ("items", "total", "reasons", "bounded")
+    known = members(value, "plan.known", names, ("bounds",))
     count = whole(known["items"], "plan.known.items", 0, items)
     slack = SLACK * count * max(abs(scale.lower), abs(scale.upper))
     lowest, highest = count * scale.lower - slack, count * scale.upper + slack
-    reasons = members(known["reasons"], "plan.known.reasons", (), known["reasons"] or ())
-    counts = {
-        name: whole(number, f"plan.known.reasons.{name}", 1) for name, number in reasons.items()
-    }
+    counts = _counts(known["reasons"], "plan.known.reasons")
     equal("the sum of plan.known.reasons", sum(counts.values()), count)
     bounded = whole(known["bounded"], "plan.known.bounded", 0, items - count)
+    bounds = _counts(known["bounds"], "plan.known.bounds") if "bounds" in known else {}
+    whole(float(sum(bounds.values())), "the sum of plan.known.bounds", 0, bounded)
     total = number(known["total"], "plan.known.total", lowest, highest)
-    return KnownLosses(count, total, counts, bounded)
+    return KnownLosses(count, total, counts, bounded, bounds)
+
+
+def _counts(value: object, where: str) -> dict[str, int]:
+    """Numbers of items by reason."""
+    reasons = members(value, where, (), value if isinstance(value, dict) else ())
+    return {name: whole(number, f"{where}.{name}", 1) for name, number in reasons.items()}
 
 
 def _flag_of(values: Object, name: str) -> bool | None:

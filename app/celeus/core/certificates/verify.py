@@ -54,8 +54,7 @@ from celeus.core.certificates.stamps import (
 from celeus.core.certificates.transcript import Transcript
 from celeus.core.plans.plan import Plan
 from celeus.core.pools.losses import LossScale
-from celeus.core.pools.pool import Pool
-from celeus.core.pools.validation import STATED
+from celeus.core.pools.pool import STATED, Pool
 from celeus.core.randomness import commitment
 from celeus.core.sessions.sides import Sides
 from celeus.core.sessions.state import Coins, State, replay

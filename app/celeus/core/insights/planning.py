@@ -9,21 +9,27 @@ session draws items as a real one does; the loss of item i is then
     right      m_i = x_i                       the surrogate means what it says
     useless    m_i = x_j of an item j at random      the same losses, and the surrogate knows none
 
-With an assumed risk the odds of all x_i are multiplied by one factor, so that their mean is that
-risk. Where no surrogate tells items apart, all m_i are the assumed risk: without one the middle of
-the scale, where most labels are needed. Nothing that is certified rests on any of this.
+Of a difference of two systems the loss is 1/2, none, but for a chance e_i where surrogates say one;
+p_i = (m_i - (1 - e_i) / 2) / e_i is then its mean where there is a difference, and the loss is
+drawn around p_i. A known loss is what it is in either scenario, and no other item's.
+
+With an assumed risk the odds of all p_i (x_i where there are no e_i) are multiplied by one factor,
+so that the pool's mean is that risk. Where no surrogate tells items apart, all m_i are the same:
+those of the assumed risk, without one the middle of the scale, where most labels are needed.
+Nothing that is certified rests on any of this.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv
+from scipy.special import betaincinv, ndtri
 
 from celeus.core.interval import Interval
-from celeus.core.plans.claim import require
+from celeus.core.plans.claim import LEAST_DISTANCE, require
 from celeus.core.plans.pairs import narrowest
 from celeus.core.plans.plan import FINEST_PRECISION, Plan
 from celeus.core.plans.stopping import StopReason
@@ -32,10 +38,13 @@ from celeus.core.randomness import Numbers
 from celeus.core.sessions.state import begin, rounds
 
 Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 Scenario = Literal["right", "useless"]
 
 CONCENTRATION = 2.0
 MIDDLE = 0.5
+POWER = 0.9
+"""Of the fixed-sample test that a decision is held against."""
 ROUNDS_BETWEEN_LOOKS = 100
 TILT_BISECTIONS = 60
 LARGEST_TILT = 60.0
@@ -49,17 +58,30 @@ class Assumption:
     """Assumed losses of a pool, before any is known.
 
     ``mean`` (shape [N], on the unit scale) is what each item's loss is drawn around; ``whole``
-    says that losses are 0 or 1. Where not ``informed`` all means are the same and the two
-    scenarios are one.
+    says that losses are at the ends of the scale, or where there is a ``change``, a chance of each
+    item, in its middle but for that. Where not ``informed`` all means are the same and the two
+    scenarios are one. ``known`` are the items whose mean is their loss.
     """
 
     mean: Floats
     whole: bool
     informed: bool
+    change: Floats | None = None
+    known: Mask | None = None
 
     def risk(self, scale: Interval) -> float:
         """Mean loss of the pool under this assumption, on the loss scale."""
         return scale.lower + scale.width * float(self.mean.mean())
+
+    def variance(self, scale: Interval) -> float:
+        """Variance of the pool's losses under this assumption, on the loss scale."""
+        change = np.ones(self.mean.size) if self.change is None else self.change
+        share = _share(self.mean, change)
+        spread = share * (1.0 - share) * (1.0 if self.whole else 1.0 / (1.0 + CONCENTRATION))
+        square = MIDDLE**2 * (1.0 - change) + change * (share**2 + spread)
+        if self.known is not None:
+            square = np.where(self.known, self.mean**2, square)
+        return scale.width**2 * float(square.mean() - self.mean.mean() ** 2)
 
 
 def check_risk(risk: float | None, scale: Interval) -> None:
@@ -75,30 +97,48 @@ def assumption_of(
 
     ``has_surrogate`` is false for a pool whose surrogate only stands in for none.
     """
-    unit_risk = None if risk is None else (risk - scale.lower) / scale.width
     unit = np.clip((scores.surrogate - scale.lower) / scale.width, 0.0, 1.0)
-    if not has_surrogate or not np.ptp(unit):
-        constant = float(unit[0]) if has_surrogate else MIDDLE
-        mean = np.full(unit.size, constant if unit_risk is None else unit_risk)
-        return Assumption(mean, whole, informed=False)
-    return Assumption(unit if unit_risk is None else _tilted(unit, unit_risk), whole, informed=True)
+    bounds, change = scores.bounds, scores.change
+    known = None if bounds is None else bounds.known
+    free = np.ones(unit.size, dtype=bool) if known is None else ~known
+    told = unit[free] if change is None else np.stack((unit[free], change[free]), axis=1)
+    informed = has_surrogate and bool(np.ptp(told, axis=0).any())
+    if not has_surrogate:
+        unit, change = np.full(unit.size, MIDDLE), None
+    if bounds is not None:
+        unit = np.where(free, unit, (bounds.lower - scale.lower) / scale.width)
+    if risk is not None:
+        chance = np.where(free, 1.0 if change is None else change, 0.0)
+        unit = _tilted(unit, chance, (risk - scale.lower) / scale.width)
+    return Assumption(unit, whole, informed, change, known)
 
 
-def _tilted(unit: Floats, risk: float) -> Floats:
+def _share(mean: Floats, change: Floats) -> Floats:
+    """Mean of every item's loss where there is a difference; the middle where there is none."""
+    part = np.divide(mean - MIDDLE, change, out=np.zeros(mean.size), where=change > 0.0)
+    return np.asarray(np.clip(MIDDLE + part, 0.0, 1.0))
+
+
+def _tilted(mean: Floats, change: Floats, risk: float) -> Floats:
     """The means with all odds multiplied by one factor, so that they average ``risk``.
 
-    Items the surrogate is certain of stay; where they are too many the average is as near as can
-    be.
+    ``change`` is the chance of a difference, 0 for known losses: those, and items the surrogate is
+    certain of, stay. Where they are too many the average is as near as can be.
     """
-    ordered = np.sort(unit)[:: max(1, unit.size // MOST_TILTED)]
+    share = _share(mean, change)
+    ordered = np.argsort(mean)[:: max(1, mean.size // MOST_TILTED)]
+
+    def moved(at: slice | NDArray[np.int64], midpoint: float) -> Floats:
+        return mean[at] + change[at] * (_with_odds(share[at], midpoint) - share[at])
+
     low, high = -LARGEST_TILT, LARGEST_TILT
     for _ in range(TILT_BISECTIONS):
         midpoint = (low + high) / 2.0
-        if _with_odds(ordered, midpoint).mean() < risk:
+        if moved(ordered, midpoint).mean() < risk:
             low = midpoint
         else:
             high = midpoint
-    return _with_odds(unit, (low + high) / 2.0)
+    return np.clip(moved(slice(None), (low + high) / 2.0), 0.0, 1.0)
 
 
 def _with_odds(unit: Floats, log_factor: float) -> Floats:
@@ -109,7 +149,7 @@ def _with_odds(unit: Floats, log_factor: float) -> Floats:
 class Losses:
     """Losses of the items of one simulated session, drawn when the items are."""
 
-    __slots__ = ("_assumed", "_numbers", "_scale", "_scenario")
+    __slots__ = ("_assumed", "_drawable", "_numbers", "_scale", "_scenario")
 
     def __init__(
         self, assumption: Assumption, scale: Interval, scenario: Scenario, seed: bytes
@@ -118,16 +158,25 @@ class Losses:
         self._scale = scale
         self._scenario = scenario
         self._numbers = Numbers(seed, "losses")
+        known = assumption.known
+        self._drawable = np.arange(assumption.mean.size) if known is None else np.nonzero(~known)[0]
 
     def of_item(self, item: int) -> float:
         """A loss the item might have, on the loss scale."""
-        mean = self._assumed.mean
-        if self._scenario == "useless":
-            item = min(int(self._numbers.next() * mean.size), mean.size - 1)
-        unit = self._unit(float(mean[item]))
+        assumed, others = self._assumed, self._drawable
+        known = assumed.known is not None and bool(assumed.known[item])
+        if self._scenario == "useless" and not known:
+            item = int(others[min(int(self._numbers.next() * others.size), others.size - 1)])
+        mean = float(assumed.mean[item])
+        unit = mean if known else self._unit(mean, item)
         return min(self._scale.lower + self._scale.width * unit, self._scale.upper)
 
-    def _unit(self, mean: float) -> float:
+    def _unit(self, mean: float, item: int) -> float:
+        if self._assumed.change is not None:
+            change = float(self._assumed.change[item])
+            if self._numbers.next() >= change:
+                return MIDDLE
+            mean = min(max(MIDDLE + (mean - MIDDLE) / change, 0.0), 1.0)
         number = self._numbers.next()
         if self._assumed.whole:
             return float(number < mean)
@@ -245,3 +294,26 @@ def floor_of(plan: Plan, risk: float) -> Floor:
         for at in (nearer, MIDDLE)
     )
     return Floor(*widths)
+
+
+def uniform_draws(variance: float, items: int, errors: float) -> int:
+    """Draws without replacement from ``items`` until 1 / ``errors`` is one standard error."""
+    needed = variance * errors**2
+    return math.ceil(needed / (1.0 + needed / items))
+
+
+def fixed_sample(plan: Plan, assumption: Assumption) -> int | None:
+    """Labels of a paired test of POWER that was told variance and mean, and looks once.
+
+    None where the plan is not about a difference, or asks for nothing such a test would answer.
+    """
+    counts = []
+    variance, risk = assumption.variance(plan.scale), abs(assumption.risk(plan.scale))
+    if plan.precision is not None:
+        errors = float(ndtri(1.0 - plan.alpha / 2.0)) / (plan.precision / 2.0)
+        counts.append(uniform_draws(variance, plan.items, errors))
+    if plan.decide is not None:
+        distance = max(risk, plan.decide - risk)
+        errors = float(ndtri(1.0 - plan.alpha) + ndtri(POWER)) / max(distance, LEAST_DISTANCE)
+        counts.append(uniform_draws(variance, plan.items, errors))
+    return min(counts) if plan.difference and counts else None

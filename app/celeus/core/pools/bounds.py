@@ -8,14 +8,14 @@ session that judged an earlier one (docs/method.md#14-known-losses).
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from celeus.core.interval import Interval
-from celeus.errors import InvalidValue, LossOutsideScale
+from celeus.errors import BoundContradicted, InvalidValue
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -34,6 +34,10 @@ class Bounds:
         """The items whose loss is known."""
         return np.asarray(self.lower == self.upper)
 
+    def of_scale(self, scale: Interval) -> Mask:
+        """The items of which nothing is stated."""
+        return np.asarray((self.lower == scale.lower) & (self.upper == scale.upper))
+
     def of(self, item: int) -> Interval:
         """Where the loss of an item lies."""
         return Interval(float(self.lower[item]), float(self.upper[item]))
@@ -42,35 +46,40 @@ class Bounds:
         """Refuse a loss that the item was stated not to have."""
         own = self.of(item)
         if not own.lower <= loss <= own.upper:
-            raise LossOutsideScale(
-                "The loss is not within the bounds that were stated of this item; open a session"
-                " with `audit`, or a pool without them.",
+            raise BoundContradicted(
+                "The loss is not within the bounds that the pool states of this item. If the"
+                " judgement is right, what the pool states is false, and the session can claim"
+                " nothing: leave the item, and have the session closed and another one opened with"
+                " `audit`, or on a pool without the bound. Its status says so from now on.",
                 field="loss",
                 rule=f"a number from {own.lower:g} to {own.upper:g}",
                 value=loss,
-            )
+            ).of(item, own.lower, own.upper)
 
 
 @dataclass(frozen=True, slots=True)
 class KnownLosses:
     """What a plan states of its pool's bounds: the losses known, their sum, and why they are.
 
-    ``reasons`` counts items by reason; ``bounded`` is how many more have bounds of their own.
+    ``reasons`` counts items by reason; ``bounded`` is how many more have bounds of their own, and
+    ``bounds`` counts those by reason, where one is given.
     """
 
     items: int
     total: float
     reasons: Mapping[str, int]
     bounded: int = 0
+    bounds: Mapping[str, int] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return {
+        """Plain values; without reasons of bounds there is no member that counts them."""
+        values = {
             "items": self.items,
             "total": self.total,
             "reasons": dict(self.reasons),
             "bounded": self.bounded,
         }
+        return values | ({"bounds": dict(self.bounds)} if self.bounds else {})
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
@@ -78,15 +87,22 @@ class KnownLosses:
         return cls(**(values | {"total": float(values["total"])}))
 
     @classmethod
-    def of(cls, bounds: Bounds, scale: Interval, reasons: Mapping[str, int]) -> Self:
-        """The facts of some bounds; ``reasons`` counts the known items by reason."""
+    def of(
+        cls,
+        bounds: Bounds,
+        scale: Interval,
+        reasons: Mapping[str, int],
+        bounded: Mapping[str, int] | None = None,
+    ) -> Self:
+        """The facts of some bounds; known items and others are counted by their reasons."""
         known = bounds.known
-        whole = (bounds.lower == scale.lower) & (bounds.upper == scale.upper)
+        whole = bounds.of_scale(scale)
         return cls(
             int(known.sum()),
-            math.fsum(bounds.lower[known]),
+            math.fsum(bounds.lower[known].tolist()),
             reasons,
             int((~known & ~whole).sum()),
+            bounded or {},
         )
 
 

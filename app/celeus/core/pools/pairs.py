@@ -27,6 +27,7 @@ from celeus.core.pools.validation import (
     Malformed,
     Shape,
     Violation,
+    encode_payload,
     is_number,
     row_faults,
     stated_faults,
@@ -48,6 +49,7 @@ def assemble_pairs(
     """Columns of the good rows and the faults of the others, by line, as ``assemble``."""
     faults: list[Fault] = []
     kept: dict[int, Row] = {}
+    same: dict[int, bool] = {}
     differences: list[object] = []
     own = None if shape is None else shape.of_systems
     for line, row in zip(lines, rows, strict=True):
@@ -58,16 +60,21 @@ def assemble_pairs(
         present = _present(row)
         violations = list(_faults(present, systems, own))
         if not violations:
-            difference = _difference(present, systems)
+            same[line] = same_answer(present, systems)
+            violations = list(_difference_faults(present, systems, same=same[line]))
+        if not violations:
+            difference = _difference(present, systems, same=same[line])
             if own is None and not row_faults(difference, systems.scale, None):
                 own = _carried(present)
             kept[line] = present
             differences.append(difference)
         faults += [Fault.of(line, *one) for one in violations]
     done = assemble(list(kept), differences, systems.scale, shape)
-    faults += [replace(one, field=_place(one.field)) for one in done.faults]
+    faults += [replace(one, field=_place(one.field, kept[one.line])) for one in done.faults]
     good = [kept[line] for line in done.batch.lines]
-    columns = _columns(good, systems, own) if good and own is not None else {}
+    columns = {}
+    if good and own is not None:
+        columns = _columns(good, systems, own, [same[line] for line in done.batch.lines])
     batch = replace(done.batch, columns=done.batch.columns | columns)
     known = done.shape if done.shape is None else replace(done.shape, of_systems=own or frozenset())
     return Assembled(batch, sorted(faults, key=lambda one: one.line), known)
@@ -154,7 +161,7 @@ def _side_faults(side: str, inner: Row, systems: Systems) -> Iterator[Violation]
 
 
 def _known_faults(row: Row, systems: Systems) -> Iterator[Violation]:
-    """What is wrong with a known difference, of equal answers too."""
+    """What is wrong with the form of a known difference."""
     known = row.get("known")
     if isinstance(known, dict):
         if str(known.get("reason")).startswith(SAME_ANSWER):
@@ -170,8 +177,13 @@ def _known_faults(row: Row, systems: Systems) -> Iterator[Violation]:
     if known is not None:
         known = _known(row)
         yield from stated_faults({"known": known}, systems.scale)
+
+
+def _difference_faults(row: Row, systems: Systems, *, same: bool) -> Iterator[Violation]:
+    """Where a known difference is none that the answers, or their judges, could give."""
+    known = _known(row) if "known" in row else None
     loss = known.get("loss", 0) if isinstance(known, dict) else 0
-    if loss != 0 and same_answer(row, systems):
+    if loss != 0 and same:
         yield "known.loss", "0, or left out: both systems gave the same answer", loss
     elif systems.kind != "bounded" and is_number(loss, -math.inf) and loss % 1 != 0:
         yield "known.loss", "a whole number: judges say no other difference here", loss
@@ -200,14 +212,14 @@ def same_answer(row: Mapping[str, Any], systems: Systems) -> bool:
     return all(isinstance(text, str) for text in texts) and systems.same(*texts)
 
 
-def _difference(row: Row, systems: Systems) -> Row:
+def _difference(row: Row, systems: Systems, *, same: bool) -> Row:
     """The row of the difference: an ordinary one, but for the columns of the two."""
     names = row.keys() - {*SIDES, "payload", "known"}
     difference = {name: row[name] for name in names}
     payload = composed(row)
     if payload is not None:
         difference["payload"] = payload
-    if same_answer(row, systems):
+    if same:
         reason = systems.reason(classes="prediction" in row["a"])
         difference["known"] = {"loss": 0.0, "reason": reason}
     elif "known" in row:
@@ -215,10 +227,12 @@ def _difference(row: Row, systems: Systems) -> Row:
     return difference
 
 
-def _columns(rows: list[Row], systems: Systems, own: frozenset[str]) -> dict[str, NDArray[Any]]:
+def _columns(
+    rows: list[Row], systems: Systems, own: frozenset[str], same: list[bool]
+) -> dict[str, NDArray[Any]]:
     columns: dict[str, NDArray[Any]] = {}
     if own & {*ANSWERS}:
-        columns["same"] = np.array([same_answer(row, systems) for row in rows])
+        columns["same"] = np.array(same)
     if "prediction" in own:
         for side in SIDES:
             columns[f"prediction_{side}"] = np.array([row[side]["prediction"] for row in rows])
@@ -230,7 +244,16 @@ def _columns(rows: list[Row], systems: Systems, own: frozenset[str]) -> dict[str
     return {name: column.astype(dtype_of(name)) for name, column in columns.items()}
 
 
-def _place(field: str) -> str:
+def _place(field: str, row: Row) -> str:
     """Where in the row a fault is that stands in the payload composed of it."""
+    if field == "payload":
+        places = [(side, name) for side in SIDES for name in ("answer", "payload")]
+        whole = {f"{side}.{name}": row[side].get(name) for side, name in places}
+        bad = (name for name, part in whole.items() if part is not None and not _encodes(part))
+        return next(bad, field)
     inner = field.removeprefix("payload.")
     return inner if inner.split(".")[0].split("[")[0] in {*SIDES, "payload"} else field
+
+
+def _encodes(part: object) -> bool:
+    return encode_payload(part) is not None

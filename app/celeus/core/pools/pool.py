@@ -11,7 +11,7 @@ A pool of N items is a set of columns of length N, in the order of upload:
     change                          float64   chance that two systems differ in loss
     group                           int32     code of the group's name, in order of appearance
     loss_lower, loss_upper          float64   bounds of the item's loss; the same where it is known
-    known                           int32     0, or the number of the reason why it is known
+    known                           int32     0, or the number of the reason of loss or bounds
     prediction_a, prediction_b      int32     classes that two systems predict
     same                            int32     1 where two systems gave the same answer
     round                           int32     round of the session it is based on, or 0
@@ -54,14 +54,17 @@ DTYPES: Mapping[str, str] = {
     "label": "<i4",
 }
 """Types of the columns that are not little-endian float64."""
+STATED = frozenset({"known", "loss_lower", "loss_upper"})
+"""Columns of a pool that states something of single losses."""
 
 
 @dataclass(frozen=True, eq=False)
 class Pool:
     """Columns, scale and names of a pool; the arrays are read-only.
 
-    ``reasons`` are those of known losses, in the order of their numbers; ``systems`` the two whose
-    losses the differences are of, ``based_on`` the session that judged an earlier version.
+    ``reasons`` are those of known losses and bounds, in the order of their numbers; ``systems`` the
+    two whose losses the differences are of, ``based_on`` the session that judged an earlier
+    version.
 
     Not slotted: the digest is computed once, when first asked for.
     """
@@ -127,10 +130,15 @@ class Pool:
         """What a plan states of the bounds."""
         if self.bounds is None:
             return None
-        count = np.bincount(self.columns["known"], minlength=len(self.reasons) + 1)[1:]
-        reasons = dict(zip(self.reasons, count.tolist(), strict=True))
+        known, number = self.bounds.known, self.columns["known"]
         scale = Interval(self.scale.lower, self.scale.upper)
-        return KnownLosses.of(self.bounds, scale, reasons)
+        counts = (self._by_reason(number[known]), self._by_reason(number[~known]))
+        return KnownLosses.of(self.bounds, scale, *counts)
+
+    def _by_reason(self, number: NDArray[Any]) -> dict[str, int]:
+        """How many of the items, by the numbers of their reasons, there are of each reason."""
+        count = np.bincount(number, minlength=len(self.reasons) + 1)[1:].tolist()
+        return {reason: one for reason, one in zip(self.reasons, count, strict=True) if one}
 
     @property
     def classes(self) -> int | None:

@@ -1,10 +1,10 @@
 """From uploaded rows to columns: what a row must mean before it becomes an item.
 
 A row is `{id, payload?, surrogate? | surrogates?, proxy?, target_probs?, surrogate_probs?,
-prediction?, group?, known?, loss_lower?, loss_upper?}`. The first good row fixes the shape of the
-pool: which optional fields its items carry and how long the lists are; every later row must have
-the same. Only what is stated of single losses (`known`, `loss_lower`, `loss_upper`) stands in some
-rows and not in others. A field that is null counts as left out.
+prediction?, group?, known?, loss_lower?, loss_upper?, bound_reason?}`. The first good row fixes the
+shape of the pool: which optional fields its items carry and how long the lists are; every later row
+must have the same. Only what is stated of single losses (`known`, or bounds and their reason)
+stands in some rows and not in others. A field that is null counts as left out.
 
 Rows are checked in batches with array operations; only a batch with a fault is gone through row
 by row, to say which line, which field and which rule.
@@ -49,8 +49,8 @@ class _Irregular(ValueError):
 class Batch:
     """Good rows of one batch: parallel lists and columns, in upload order.
 
-    ``reasons`` are why losses are known, empty texts where they are not; the list is empty, and
-    there are no columns of bounds, where nothing is stated of any loss.
+    ``reasons`` are why losses are known or have bounds, empty texts where nothing is said; the list
+    is empty, and there are no columns of bounds, where nothing is stated of any loss.
     """
 
     lines: list[int]
@@ -146,7 +146,7 @@ def _assemble_regular(
 def _stated(
     rows: Sequence[Row], scale: LossScale, columns: Mapping[str, NDArray[Any]]
 ) -> tuple[dict[str, Floats], list[str]]:
-    """Bounds of the rows' losses, and why those that are known are."""
+    """Bounds of the rows' losses, and the reasons given for them."""
     lower, upper = np.full(len(rows), scale.lower), np.full(len(rows), scale.upper)
     reasons = [""] * len(rows)
     pool = Pool(len(rows), scale, columns, (), CHAIN_START)
@@ -157,6 +157,7 @@ def _stated(
             raise _Irregular
         lower[at] = row.get("loss_lower", scale.lower)
         upper[at] = row.get("loss_upper", scale.upper)
+        reasons[at] = row.get("bound_reason", "")
         if "known" in row:
             known = row["known"]
             loss = known.get("loss")

@@ -44,11 +44,13 @@ FIELDS = frozenset(
         "prediction",
         "group",
         "known",
+        "bound_reason",
         "loss_lower",
         "loss_upper",
     }
 )
-STATED = frozenset({"known", "loss_lower", "loss_upper"})
+STATED = frozenset({"known", "loss_lower", "loss_upper", "bound_reason"})
+"""Fields of a row that state something of its loss."""
 """Fields that only the items have of whose losses something is stated."""
 TEXT_RULE = f"a string of 1 to {MAX_TEXT} characters without U+0000"
 PAYLOAD_RULE = (
@@ -299,8 +301,17 @@ def stated_faults(row: dict[str, Any], scale: LossScale) -> Iterator[Violation]:
             yield name, rule, row[name]
     if row.get("loss_lower") == scale.upper and "loss_upper" not in row:
         yield "loss_lower", "below the upper end of the scale", row["loss_lower"]
+    if "bound_reason" in row:
+        yield from _bound_reason_faults(row["bound_reason"], row)
     if "known" in row:
         yield from _known_faults(row["known"], row, scale)
+
+
+def _bound_reason_faults(reason: object, row: dict[str, Any]) -> Iterator[Violation]:
+    if row.keys().isdisjoint({"loss_lower", "loss_upper"}):
+        yield "bound_reason", "left out where there is no loss_lower and no loss_upper", reason
+    elif not isinstance(reason, str) or not is_text(reason) or not reason.strip():
+        yield "bound_reason", f"why the loss has these bounds: {TEXT_RULE}, not blank", reason
 
 
 def _known_faults(known: object, row: dict[str, Any], scale: LossScale) -> Iterator[Violation]:

@@ -21,8 +21,9 @@ class RunningSum:
     @classmethod
     def of(cls, terms: Floats) -> Self:
         """The sum of ``terms`` to twice a float's digits."""
-        total = math.fsum(terms)
-        return cls(total, math.fsum((-total, *terms)))
+        numbers: list[float] = terms[terms != 0.0].tolist()
+        total = math.fsum(numbers)
+        return cls(total, math.fsum((-total, *numbers)))
 
     def add(self, term: float) -> None:
         """Add one term (negative: take it away)."""

@@ -65,13 +65,17 @@ class PolicyPlan:
 
 @dataclass(frozen=True, slots=True)
 class Planning:
-    """The plans of all policies, and the mean loss they assume."""
+    """The plans of all policies, and the mean loss they assume.
+
+    ``fixed_sample`` is what a fixed-sample test of a difference would take, None of one system.
+    """
 
     items: int
     budget: int
     strategy: str | None
     risk: float
     informed: bool
+    fixed_sample: int | None
     policies: list[PolicyPlan]
 
 
@@ -81,11 +85,12 @@ async def plan_session(context: Context, pool_id: UUID, request: PlanRequest) ->
     Refuses what opening would refuse to every policy asked for, and a claim with no end to plan
     for. Takes `planning_seconds` at most and answers with what was simulated until then.
     """
-    if request.claim.precision is None and not request.claim.questions:
+    claim = request.claim
+    if claim.precision is None and claim.decide is None and not claim.questions:
         raise InvalidValue(
-            "Without a precision or a question a session has no end to plan for.",
+            "Without a precision, a question or a verdict a session has no end to plan for.",
             field="precision",
-            rule="a precision or questions",
+            rule="a precision, questions or decide",
             value=None,
         )
     seconds = context.settings.planning_seconds
@@ -100,7 +105,7 @@ async def plan_session(context: Context, pool_id: UUID, request: PlanRequest) ->
             return Job(
                 plans=list(plans.values()),
                 scores=prepared.scores,
-                whole=pool.scale.kind == "zero_one",
+                whole=_whole(pool),
                 guessed=any(name.startswith(GUESSES) for name in pool.columns),
                 risk=request.risk,
                 runs=request.runs,
@@ -122,6 +127,7 @@ async def plan_session(context: Context, pool_id: UUID, request: PlanRequest) ->
         strategy=prepared.strategy,
         risk=head["risk"],
         informed=head["informed"],
+        fixed_sample=head["fixed_sample"],
         policies=[(planned | refusals)[name] for name in dict.fromkeys(request.policies)],
     )
 
@@ -153,6 +159,14 @@ def _prepare(pool: Pool, request: PlanRequest) -> _Prepared:
     if not plans:
         raise next(iter(refusals.values()))
     return _Prepared(plans, refusals, strategy, surrogates)
+
+
+def _whole(pool: Pool) -> bool:
+    """Losses are at the ends of their scale, or a difference of such; also where none says so."""
+    if pool.scale.kind == "difference":
+        graded = pool.systems is not None and pool.systems.kind == "bounded"
+        return pool.scale.upper == 1.0 and not graded
+    return pool.scale.kind == "zero_one"
 
 
 def _summarise(

@@ -15,6 +15,7 @@ from celeus.core.insights.planning import (
     Scenario,
     SimulationOutcome,
     assumption_of,
+    fixed_sample,
     floor_of,
 )
 from celeus.core.plans.plan import Plan, plan_from
@@ -90,6 +91,7 @@ def simulated(job: Job) -> Iterator[dict[str, Any]]:
     yield {
         "risk": risk,
         "informed": assumption.informed,
+        "fixed_sample": fixed_sample(job.plans[0], assumption),
         "floors": [[floor.assumed, floor.middle] for floor in floors],
     }
     yield from _outcomes(job, assumption)

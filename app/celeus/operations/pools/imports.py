@@ -3,6 +3,7 @@
 Items go in by COPY, their numbers as chunks of columns.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -16,6 +17,8 @@ from psycopg.errors import UniqueViolation
 from sqlalchemy import select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from celeus.core.interval import Interval
+from celeus.core.pools.bounds import Bounds
 from celeus.core.pools.earlier import Earlier, OldItem
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pairs import assemble_pairs
@@ -323,11 +326,7 @@ def _append(pool: Growth, batch: Batch) -> None:
         codes = [pool.groups[name] for name in batch.groups]
         columns["group"] = np.array(codes, dtype=dtype_of("group"))
     if batch.reasons:
-        columns["known"] = _reasons(pool, batch.reasons)
-        lower, upper = columns["loss_lower"], columns["loss_upper"]
-        own = (lower > pool.scale.lower) | (upper < pool.scale.upper)
-        bounded = int((own & (columns["known"] == 0)).sum())
-        pool.stated = replace(pool.stated, bounded=pool.stated.bounded + bounded)
+        columns["known"] = _reasons(pool, batch)
         if "known" not in pool.columns:
             # Of the items before nothing is stated, whether they wait or are written.
             pool.unstated = pool.waiting_from
@@ -356,19 +355,27 @@ def _check_groups(names: Collection[str]) -> None:
     )
 
 
-def _reasons(pool: Growth, reasons: Sequence[str]) -> NDArray[np.int32]:
+def _reasons(pool: Growth, batch: Batch) -> NDArray[np.int32]:
     """The numbers of the reasons, 0 where there is none; counts them."""
-    counts = dict(pool.stated.reasons)
-    for reason in filter(None, reasons):
-        counts[reason] = counts.get(reason, 0) + 1
+    bounds = Bounds(batch.columns["loss_lower"], batch.columns["loss_upper"])
+    known = bounds.known
+    bounded = ~known & ~bounds.of_scale(Interval(pool.scale.lower, pool.scale.upper))
+    # Bounds as wide as the scale state nothing, whatever their reason.
+    reasons = [one if own else "" for one, own in zip(batch.reasons, known | bounded, strict=True)]
+    counts, of_bounds = dict(pool.stated.reasons), Counter(pool.stated.bounds)
+    for reason, is_known in zip(reasons, known.tolist(), strict=True):
+        if reason:
+            counts[reason] = counts.get(reason, 0) + is_known
+            of_bounds[reason] += not is_known
     if len(counts) > MAX_REASONS:
         raise InvalidValue(
-            "The items name too many reasons why losses are known.",
+            "The items name too many reasons why losses are known or have bounds.",
             field="known.reason",
             rule=f"at most {MAX_REASONS} different texts",
             value=len(counts),
         )
-    pool.stated = replace(pool.stated, reasons=counts)
+    total = pool.stated.bounded + int(bounded.sum())
+    pool.stated = Stated(counts, total, +of_bounds)
     numbers = {reason: number for number, reason in enumerate(("", *counts))}
     return np.array([numbers[reason] for reason in reasons], dtype=dtype_of("known"))
 

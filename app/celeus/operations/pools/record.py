@@ -19,12 +19,14 @@ from celeus.operations.pools.columns import Columns
 class Stated:
     """What is stated of single losses.
 
-    ``reasons`` counts known ones by reason, in the order of the reasons' numbers; ``bounded`` is
-    how many others have bounds of their own.
+    ``reasons`` counts known ones by reason, in the order of the reasons' numbers, those of bounds
+    included; ``bounded`` is how many others have bounds of their own, ``bounds`` counts those by
+    reason.
     """
 
     reasons: Mapping[str, int] = field(default_factory=dict)
     bounded: int = 0
+    bounds: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def known(self) -> int:
@@ -34,13 +36,16 @@ class Stated:
     @classmethod
     def of(cls, value: dict[str, Any]) -> Self:
         """What ``to_dict`` gave; nothing is stated in an empty object."""
-        return cls(dict(value.get("reasons", ())), value.get("bounded", 0))
+        counts = (dict(value.get(name, ())) for name in ("reasons", "bounds"))
+        return cls(next(counts), value.get("bounded", 0), next(counts))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; the database keeps no order of members."""
         if not self.reasons and not self.bounded:
             return {}
-        return {"reasons": [list(pair) for pair in self.reasons.items()], "bounded": self.bounded}
+        reasons, bounds = ([*map(list, it.items())] for it in (self.reasons, self.bounds))
+        values = {"reasons": reasons, "bounded": self.bounded}
+        return values | ({"bounds": bounds} if bounds else {})
 
 
 @dataclass(frozen=True, slots=True)

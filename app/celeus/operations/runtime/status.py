@@ -1,5 +1,6 @@
 """The status document of a session: stored in its row, copied to the cache."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -27,6 +28,7 @@ class SessionRecord:
     created_at: datetime
     ledger_head: bytes | None
     name: str | None = None
+    contradictions: Sequence[Mapping[str, Any]] = ()
 
 
 def session_state(lifecycle: str, state: State) -> str:
@@ -72,7 +74,8 @@ def status_document(session: SessionRecord, plan: Plan, state: State) -> dict[st
         "sides": None if state.sides is None else state.sides.preferred(state.rounds),
         "rounds": state.counts,
         "forecast": None if stopped else session.forecast,
-        "warnings": _warnings(plan, state),
+        "contradictions": list(session.contradictions),
+        "warnings": _contradicted(session.contradictions) + _warnings(plan, state),
         "sequence": state.sequence,
         "revision": session.revision,
         "lease_seconds": session.lease_seconds,
@@ -84,8 +87,9 @@ def status_document(session: SessionRecord, plan: Plan, state: State) -> dict[st
 
 def version_of(document: dict[str, Any]) -> str:
     """The document's ETag; changes whenever the document does."""
-    forecast = document["forecast"]
-    return f"{document['sequence']}.{0 if forecast is None else forecast['round']}"
+    forecast, contradictions = document["forecast"], document.get("contradictions")
+    version = f"{document['sequence']}.{0 if forecast is None else forecast['round']}"
+    return f"{version}.{len(contradictions)}" if contradictions else version
 
 
 async def announce(
@@ -105,6 +109,17 @@ async def cached(cache: Cache, project_id: UUID, session_id: UUID) -> tuple[byte
     head, _, body = value.partition(b"\n")
     project, version = head.decode().split(" ")
     return (body, version) if project == project_id.hex else None
+
+
+def _contradicted(contradictions: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What follows from judgements outside their items' bounds."""
+    return [
+        f"a judgement of item {one['item']} said {one['loss']:g}, and the pool states that its loss"
+        f" is from {one['lower']:g} to {one['upper']:g}: if the judgement is right, an assumption"
+        " is false and nothing here can be claimed; open another session with `audit`, or on a"
+        " pool without the bound"
+        for one in contradictions
+    ]
 
 
 def _warnings(plan: Plan, state: State) -> list[str]:

@@ -21,6 +21,7 @@ from celeus.errors import (
 from celeus.operations.runtime.context import Context
 from celeus.operations.runtime.state_cache import CachedSession
 from celeus.operations.sessions.blinding import RoundNumbers
+from celeus.operations.sessions.contradictions import keeping_contradictions
 from celeus.operations.sessions.journal import (
     ROUNDS_FOLDED_INLINE,
     ROUNDS_FOLDED_LOCKED,
@@ -87,7 +88,10 @@ async def amend(
         correction = await _with_round(context, session_id, correction)
         check_blind([correction.judgement])
     last = await _last_round(context, session_id) if own_only else None
-    async with context.states.turn(session_id):
+    async with (
+        keeping_contradictions(context, session_id),
+        context.states.turn(session_id),
+    ):
         for attempt in range(ATTEMPTS):
             # Nothing long is begun for what the lock will show to be refused.
             refuse = own_only and correction.judgement.round != last

@@ -72,6 +72,7 @@ class Journal:
     folded_before: int
     head: bytes | None
     name: str | None
+    contradictions: list[dict[str, Any]] = field(default_factory=list)
     entries: list[Entry] = field(default_factory=list)
     new_leases: list[Lease] = field(default_factory=list)
     judged: list[int] = field(default_factory=list)
@@ -165,6 +166,7 @@ class Journal:
             created_at=self.created_at,
             ledger_head=self.head,
             name=self.name,
+            contradictions=self.contradictions,
         )
         return status_document(session, self.plan, self.state)
 
@@ -285,6 +287,7 @@ def _journal(
         folded_before=session.state.folded,
         head=row["ledger_head"],
         name=row["name"],
+        contradictions=row["contradictions"],
     )
 
 

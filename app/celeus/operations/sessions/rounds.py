@@ -27,6 +27,7 @@ from celeus.operations.runtime.state_cache import CachedSession
 from celeus.operations.runtime.status import announce, session_state
 from celeus.operations.sessions.append import write
 from celeus.operations.sessions.blinding import judged_by, predecessors
+from celeus.operations.sessions.contradictions import keeping_contradictions
 from celeus.operations.sessions.journal import Journal, locked
 from celeus.operations.sessions.ledger import Lease, moment
 from celeus.settings import Settings
@@ -110,10 +111,13 @@ async def observe(
     """Append judgements, all or none, and lease ``count`` next draws in the same transaction.
 
     The same judgement again gets the receipt of the first. Refuses rounds never drawn, another
-    judgement than the first, losses outside the scale, a closed session, and to a blind key rounds
-    that it was not handed, in one way.
+    judgement than the first, losses outside scale or bounds, a closed session, and to a blind key
+    rounds that it was not handed, in one way.
     """
-    async with locked(context, session_id) as (journal, db):
+    async with (
+        keeping_contradictions(context, session_id),
+        locked(context, session_id) as (journal, db),
+    ):
         said: dict[int, Said] | None = None
         if journal.blind:
             judgements = [replace(it, round=journal.round_of(it.round)) for it in judgements]

@@ -12,7 +12,7 @@ from celeus.errors import SessionNotFound
 from celeus.operations.runtime.context import Context
 
 NEUTRAL = "Two answers"
-"""Name of a comparison whose own name says what is compared."""
+"""Name of every comparison: no rule could tell which of their own names say what is compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Task:
 
     ``takes_labels``: a loss follows from a label, the true class, of which there are ``classes``
     (None where their number is not known). ``systems`` are the two compared, None elsewhere: a
-    judge is told neither their names nor one that holds them.
+    judge is told neither their names nor that of the session, which may resemble them.
     """
 
     session_id: UUID
@@ -59,7 +59,7 @@ async def get_task(context: Context, session_id: UUID) -> Task:
     return Task(
         session_id=session_id,
         state=row.state,
-        name=row.name if systems is None else _neutral(row.name, systems),
+        name=row.name if systems is None else NEUTRAL,
         scale=scale,
         takes_labels=bool(columns & implied_by.get(scale.kind, set())),
         classes=row.classes,
@@ -68,12 +68,6 @@ async def get_task(context: Context, session_id: UUID) -> Task:
         labeller=row.labeller or "",
         labels=row.labels,
     )
-
-
-def _neutral(name: str, systems: Systems) -> str:
-    """The name, or another one where it would tell what is compared."""
-    telling = any(one.casefold() in name.casefold() for one in systems.names.values())
-    return NEUTRAL if telling else name
 
 
 _TASK = text(

@@ -14,12 +14,13 @@ mean. Wilson: JASA 22 (1927), 209-212. PPI++: Angelopoulos, Duchi and Zrnic, arX
 that of all surrogates by one less.
 """
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
+
+from celeus.core.insights.planning import uniform_draws
 
 Floats = NDArray[np.float64]
 
@@ -107,15 +108,11 @@ def _from(first: int, n: NDArray[np.int64], lower: Floats, upper: Floats) -> Loo
 
 def paired_width(loss: Floats, width: float, alpha: float) -> int:
     """Uniform draws after which a normal interval for the mean of ``loss`` is ``width`` wide."""
-    return _uniform_draws(loss, float(ndtri(1.0 - alpha / 2.0)) / (width / 2.0))
+    errors = float(ndtri(1.0 - alpha / 2.0)) / (width / 2.0)
+    return uniform_draws(float(loss.var()), loss.size, errors)
 
 
 def paired_test(loss: Floats, distance: float, alpha: float, power: float) -> int:
     """Uniform draws for a one-sided z-test of a mean known to lie ``distance`` from its border."""
-    return _uniform_draws(loss, float(ndtri(1.0 - alpha) + ndtri(power)) / distance)
-
-
-def _uniform_draws(loss: Floats, errors: float) -> int:
-    """Draws without replacement until 1 / ``errors`` is one standard error."""
-    needed = float(loss.var()) * errors**2
-    return math.ceil(needed / (1.0 + needed / loss.size))
+    errors = float(ndtri(1.0 - alpha) + ndtri(power)) / distance
+    return uniform_draws(float(loss.var()), loss.size, errors)

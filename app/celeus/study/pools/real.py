@@ -111,13 +111,13 @@ def shuffled_order(items: int) -> NDArray[np.int64]:
     return np.argsort(uniforms(b"cells", "shuffle", items), kind="stable")
 
 
-def resampled(truth: Truth, seed: bytes) -> Truth:
-    """As many items drawn from the pool with replacement.
+def resampled(truth: Truth, seed: bytes, items: int | None = None) -> Truth:
+    """As many items, or ``items``, drawn from the pool with replacement.
 
     They are an iid sample of a population whose risk is known: that of the pool.
     """
-    items = truth.loss.size
-    pick = (uniforms(seed, "resample", items) * items).astype(np.int64)
+    coins = uniforms(seed, "resample", items or truth.loss.size)
+    pick = (coins * truth.loss.size).astype(np.int64)
     return _picked(truth, pick)
 
 

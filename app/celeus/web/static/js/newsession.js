@@ -72,9 +72,12 @@ function choose(pool) {
     "The plan is frozen when the session opens; labelling begins then.";
   fillStrategies(pool);
   askFor(pool);
+  byId("risk-name").textContent = isCompared(pool) ? "Expected difference" : "Expected mean loss";
   byId("risk", HTMLInputElement).placeholder = hasSurrogate(pool)
     ? "As the surrogate predicts"
-    : "The middle of the scale";
+    : isCompared(pool)
+      ? "None"
+      : "The middle of the scale";
   announce(`Pool ${pool.name} chosen`);
   byId("other-pool").focus();
   plan();
@@ -159,17 +162,6 @@ function claim() {
   return asked;
 }
 
-/**
- * What to simulate: not a verdict, which the planner knows nothing of, but the width at which there
- * is one at the latest. An interval no wider than the margin lies within it, or beside 0.
- *
- * @param {Record<string, any>} asked
- */
-function guide({ decide, ...asked }) {
-  const widths = [asked.precision, decide?.margin].filter((width) => width > 0);
-  return decide && widths.length > 0 ? { ...asked, precision: Math.max(...widths) } : asked;
-}
-
 async function plan() {
   const { pool } = state;
   if (pool === null) return;
@@ -184,19 +176,13 @@ async function plan() {
   try {
     const others = Object.keys(POLICIES).filter((name) => name !== policy);
     /** @type {Record<string, unknown>} */
-    const body = { ...guide(claim()), policies: [policy, ...others], runs: RUNS };
-    if (decides() && body.precision === null && text("side") === "") {
-      byId("plan-result").hidden = true;
-      byId("plan-told").textContent =
-        "With a margin of 0 alone, nobody can say beforehand how long it takes: that depends on the difference. A precision shows what it takes at most.";
-      return;
-    }
+    const body = { ...claim(), policies: [policy, ...others], runs: RUNS };
     const risk = optionalNumber("risk");
     if (risk !== null) body.risk = risk;
     working(true);
     const found = await planned(pool.id, body, asking.signal);
     if (state.planning !== asking) return;
-    show(found, policy, drawable(pool, body.audit === true));
+    show(found, policy, drawable(pool, body.audit === true), isCompared(pool));
     state.shown = wanted;
     // Some may have been changed while it was made
     changed();
@@ -236,7 +222,7 @@ function changed() {
   byId("planner").classList.toggle("stale", stale);
   byId("plan-told").textContent = stale
     ? "These numbers are for other settings."
-    : `Simulated just now with these settings.${decides() ? " They lead to an interval as wide as precision or margin; a verdict usually comes sooner." : ""}`;
+    : "Simulated just now with these settings.";
 }
 
 /* What a width and an alpha mean, in words. */

@@ -87,7 +87,10 @@ function showHealth() {
   byId("health-by").hidden = surrogate.strata.length < 2 || surrogate.labels === 0;
   const by = only(document, "input[name=health]:checked", HTMLInputElement).value;
   const open = byId("health").querySelector("details")?.open ?? false;
-  fill(byId("health"), health(surrogate, session, by === "strata" ? "strata" : "curve"));
+  fill(
+    byId("health"),
+    health(surrogate, session, by === "strata" ? "strata" : "curve", opened.contrast),
+  );
   only(byId("health"), "details", HTMLDetailsElement).open = open;
 }
 

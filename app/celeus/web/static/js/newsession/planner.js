@@ -35,8 +35,9 @@ export function planned(poolId, body, signal) {
  * @param {Plan} plan
  * @param {string} policy
  * @param {number} items
+ * @param {boolean} compared it is about the difference of two systems
  */
-export function show(plan, policy, items) {
+export function show(plan, policy, items, compared) {
   const chosen = plan.policies.find((one) => one.policy === policy);
   if (chosen === undefined) throw new Error(`the plan has no policy ${policy}`);
   const rows = plan.policies.filter((one) => one.refused === null);
@@ -44,12 +45,19 @@ export function show(plan, policy, items) {
     byId("plan-result"),
     headline(chosen, plan, items),
     chosen.warning === null ? null : el("p", { class: "notice warning" }, sentence(chosen.warning)),
-    el("p", {}, smallest(chosen, plan)),
+    el("p", {}, smallest(chosen, plan, compared)),
+    plan.fixed_sample === null
+      ? null
+      : el(
+          "p",
+          {},
+          `A paired test that looks only once would take ${counted(plan.fixed_sample, "label")}, if it were told difference and variance beforehand.`,
+        ),
     rows.some((row) => row.surrogate_right?.labels || row.surrogate_useless.labels)
       ? el("figure", {}, picture(rows, plan, items), plan.informed ? key() : null)
       : null,
     table(plan, policy),
-    el("p", { class: "quiet-text" }, ...assumption(plan)),
+    el("p", { class: "quiet-text" }, ...assumption(plan, compared)),
   );
   byId("plan-result").hidden = false;
 }
@@ -143,24 +151,33 @@ function details(told, plan, items) {
 /**
  * @param {PolicyPlan} chosen
  * @param {Plan} plan
+ * @param {boolean} compared
  */
-function smallest(chosen, plan) {
+function smallest(chosen, plan, compared) {
   if (plan.target === "pool") {
-    return "There is no smallest width: with all items judged their mean is known exactly.";
+    return compared
+      ? "With all items judged the difference is known exactly."
+      : "There is no smallest width: with all items judged their mean is known exactly.";
   }
   const floor = chosen.smallest_width;
   if (floor === null) return "";
   return (
     `Even with all ${counted(plan.items, "item")} judged, the interval for all items like these is no narrower than ` +
-    `${short(floor.assumed)}, or ${short(floor.middle)} if the mean loss is in the middle of the scale.`
+    `${short(floor.assumed)}, or ${short(floor.middle)} ${compared ? "if the two are equally good" : "if the mean loss is in the middle of the scale"}.`
   );
 }
 
-/** @param {Plan} plan */
-function assumption(plan) {
-  const why = plan.informed ? "" : " Without a surrogate, a mean loss must be assumed.";
+/**
+ * @param {Plan} plan
+ * @param {boolean} compared
+ */
+function assumption(plan, compared) {
+  const what = compared ? "difference" : "mean loss";
+  const why = plan.informed
+    ? ""
+    : ` Without a surrogate, a ${what} must be assumed${compared ? ", and that the two differ on every item that is asked for: the most labels it can take" : ""}.`;
   return [
-    `Simulated with a mean loss of ${short(plan.assumed_risk)}.${why} A bad surrogate changes these numbers, never what the session certifies. `,
+    `Simulated with a ${what} of ${short(plan.assumed_risk)}.${why} A bad surrogate changes these numbers, never what the session certifies. `,
     el("a", { href: "/docs/planning" }, "What a plan assumes"),
   ];
 }

@@ -13,18 +13,46 @@ const STRONG = 0.5;
 const WEAK = 0.2;
 
 /**
+ * What scores and losses are called: of two systems both are differences.
+ *
+ * @typedef {{ score: string, loss: string, losses: string, over: string }} Words
+ */
+
+/**
+ * @param {Contrast | null} contrast
+ * @returns {Words}
+ */
+function wordsOf(contrast) {
+  if (contrast === null)
+    return { score: "score", loss: "loss", losses: "losses", over: "of the pool" };
+  return {
+    score: "guessed difference",
+    loss: `difference (${contrast.a} less ${contrast.b})`,
+    losses: "differences",
+    over: "over the items that are asked for",
+  };
+}
+
+/**
  * The verdict in words, the picture, and the table behind it.
  *
  * @param {Surrogate} surrogate
  * @param {Session} session
  * @param {"curve" | "strata"} by
+ * @param {Contrast | null} contrast
  */
-export function health(surrogate, session, by) {
+export function health(surrogate, session, by, contrast) {
   const parts = surrogate[by].length > 0 ? surrogate[by] : surrogate.curve;
   const told = parts.filter(isEstimated);
+  const words = wordsOf(contrast);
+  const both =
+    contrast === null
+      ? null
+      : `A score here is what the surrogates say of ${contrast.a} less what they say of ${contrast.b}, below 0 where they find ${contrast.a} better.`;
   return [
-    el("p", { class: "verdict" }, verdict(surrogate)),
-    told.length > 1 ? picture(told, surrogate, session) : null,
+    el("p", { class: "verdict" }, verdict(surrogate, words)),
+    both === null ? null : el("p", { class: "quiet-text" }, both),
+    told.length > 1 ? picture(told, surrogate, session, words) : null,
     told.length > 1 ? legend(surrogate) : null,
     el(
       "details",
@@ -38,7 +66,7 @@ export function health(surrogate, session, by) {
           role: "region",
           "aria-label": "Surrogate scores and losses",
         },
-        table(parts, surrogate, by),
+        table(parts, surrogate, by, words),
       ),
     ),
   ];
@@ -54,21 +82,24 @@ function isEstimated(part) {
   return part.loss !== null;
 }
 
-/** @param {Surrogate} surrogate */
-function verdict({ labels, correlation, surrogate, loss, used }) {
+/**
+ * @param {Surrogate} surrogate
+ * @param {Words} words
+ */
+function verdict({ labels, correlation, surrogate, loss, used }, words) {
   if (!used) return "This policy draws uniformly and uses no surrogate.";
   if (correlation === null)
-    return "All scores or all losses so far are alike, so nothing can be said about how they agree.";
+    return `All ${words.score}s or all ${words.losses} so far are alike, so nothing can be said about how they agree.`;
   const word =
     correlation >= STRONG
-      ? "scores and losses agree well"
+      ? `${words.score}s and ${words.losses} agree well`
       : correlation >= WEAK
-        ? "scores and losses agree somewhat"
-        : "scores say little about losses";
+        ? `${words.score}s and ${words.losses} agree somewhat`
+        : `${words.score}s say little about ${words.losses}`;
   const off =
     loss === null
       ? ""
-      : ` The mean score of the pool is ${number(surrogate)}, the mean loss about ${number(loss)}; a shift like that is learned from the labels and costs little.`;
+      : ` The mean ${words.score} ${words.over} is ${number(surrogate)}, the mean ${words.loss} about ${number(loss)}; a shift like that is learned from the labels and costs little.`;
   return `After ${counted(labels, "label")}, ${word} (correlation ${number(correlation)}).${off} A bad surrogate costs width, never validity: the interval holds either way.`;
 }
 
@@ -76,8 +107,9 @@ function verdict({ labels, correlation, surrogate, loss, used }) {
  * @param {Estimated[]} parts
  * @param {Surrogate} surrogate
  * @param {Session} session
+ * @param {Words} words
  */
-function picture(parts, surrogate, session) {
+function picture(parts, surrogate, session, words) {
   const scale = scaleOf(session);
   const across = (/** @type {number} */ value) =>
     LEFT + ((value - scale.lower) / (scale.upper - scale.lower)) * (SIZE - LEFT - RIGHT);
@@ -91,7 +123,7 @@ function picture(parts, surrogate, session) {
       class: "health-figure",
       viewBox: `0 0 ${SIZE} ${SIZE}`,
       role: "img",
-      "aria-label": heard(parts),
+      "aria-label": heard(parts, words),
     },
     TICKS.map((tick) => {
       const value = scale.lower + tick * (scale.upper - scale.lower);
@@ -128,7 +160,7 @@ function picture(parts, surrogate, session) {
     el(
       "text",
       { x: (LEFT + SIZE - RIGHT) / 2, y: SIZE - 6, "text-anchor": "middle" },
-      "surrogate score",
+      words.score === "score" ? "surrogate score" : words.score,
     ),
     el(
       "text",
@@ -136,7 +168,7 @@ function picture(parts, surrogate, session) {
         transform: `translate(11 ${(TOP + SIZE - BOTTOM) / 2}) rotate(-90)`,
         "text-anchor": "middle",
       },
-      "loss, estimated from labels",
+      `${words.loss}, estimated from labels`,
     ),
     parts.map((part) => {
       const x = across(part.surrogate);
@@ -197,14 +229,15 @@ function legend(surrogate) {
  * @param {SurrogatePart[]} parts
  * @param {Surrogate} surrogate
  * @param {"curve" | "strata"} by
+ * @param {Words} words
  */
-function table(parts, surrogate, by) {
+function table(parts, surrogate, by, words) {
   const heads = [
-    by === "strata" ? "Stratum" : "Scores",
+    by === "strata" ? "Stratum" : capital(`${words.score}s`),
     "Items",
     "Labels",
-    "Mean score",
-    "Mean loss",
+    `Mean ${words.score}`,
+    `Mean ${words.loss}`,
     "Limits",
     "Bets with",
   ];
@@ -236,7 +269,7 @@ function table(parts, surrogate, by) {
     el(
       "caption",
       {},
-      "Losses are estimated with weights that make up for how often items are drawn.",
+      `${capital(words.losses)} are estimated with weights that make up for how often items are drawn.`,
     ),
     el(
       "thead",
@@ -253,12 +286,21 @@ function table(parts, surrogate, by) {
   );
 }
 
-/** @param {Estimated[]} parts */
-function heard(parts) {
+/**
+ * @param {Estimated[]} parts
+ * @param {Words} words
+ */
+function heard(parts, words) {
   const ends = [parts[0], parts[parts.length - 1]].map(
-    (part) => `score ${number(part.surrogate)}: loss ${number(part.loss)}`,
+    (part) => `${words.score} ${number(part.surrogate)}: ${number(part.loss)}`,
   );
-  return `Mean loss by surrogate score, in ${parts.length} parts; from ${ends[0]} to ${ends[1]}`;
+  const by = words.score === "score" ? "surrogate score" : words.score;
+  return `Mean ${words.loss} by ${by}, in ${parts.length} parts; from ${ends[0]} to ${ends[1]}`;
+}
+
+/** @param {string} words */
+function capital(words) {
+  return `${words[0].toUpperCase()}${words.slice(1)}`;
 }
 
 /** @param {number} value */

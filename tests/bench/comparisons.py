@@ -1,0 +1,105 @@
+"""A comparison beside an ordinary session: opening it, the time and the memory of its rounds."""
+
+import io
+import time
+from collections.abc import AsyncIterator, Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+
+from celeus.core.plans.plan import Claim
+from celeus.operations.runtime.sizes import nbytes
+from celeus.study.engine.simulation import Truth
+from celeus.study.pools.systems import Systems
+from tests.bench.connection import Connection
+from tests.bench.folds import ROUNDS_A_TURN, Session
+from tests.bench.results import Goal, Line
+from tests.bench.truths import SEED
+from tests.bench.worlds import World
+
+CLASSES, DIFFERENT = 4, 0.4
+"""Classes, and on how many of the items B guesses anew: where it says something else it differs."""
+NAMES = {"a": "old", "b": "new"}
+WIDTH, MARGIN = 0.04, 0.02
+"""Of the difference; half of it for one system, whose scale is half as wide."""
+
+
+def pair(items: int) -> Systems:
+    """Two systems that are right on three in four items, with calibrated surrogates."""
+    rng = np.random.default_rng(SEED)
+    right = rng.integers(0, CLASSES, items)
+    surrogate = rng.beta(0.5, 1.5, items)
+    wrong = (right + rng.integers(1, CLASSES, items)) % CLASSES
+    a = np.where(rng.random(items) < surrogate, wrong, right)
+    anew = np.where(rng.random(items) < surrogate, (right + 1) % CLASSES, right)
+    b = np.where(rng.random(items) < DIFFERENT, anew, a)
+    return Systems((a, b), right, (surrogate, surrogate))
+
+
+def round_lines(*, quick: bool) -> Iterator[Line]:
+    """Time of a round, and memory, of both kinds of session, advanced in turns."""
+    items, rounds, repeats = (100_000, 600, 2) if quick else (1_000_000, 2_000, 5)
+    systems = pair(items)
+    kinds: dict[str, tuple[Truth, Claim]] = {
+        "one system": (systems.alone(0), Claim(precision=WIDTH / 2.0)),
+        "comparison": (systems.difference(), Claim(precision=WIDTH, decide=MARGIN)),
+    }
+    times: dict[str, list[float]] = {kind: [] for kind in kinds}
+    sizes: dict[str, list[float]] = {kind: [] for kind in kinds}
+    for run in range(repeats):
+        sessions = {
+            kind: Session(truth, run, "sharp", claim) for kind, (truth, claim) in kinds.items()
+        }
+        for _ in range(rounds // ROUNDS_A_TURN):
+            for session in sessions.values():
+                session.advance(ROUNDS_A_TURN)
+        for kind, session in sessions.items():
+            times[kind].append(session.milliseconds_a_round)
+            sizes[kind].append(nbytes(session.state) / 2**20)
+    for kind in kinds:
+        yield Line(f"{kind}, {items:,} items: a round", times[kind], "ms", Goal.most(0.3, "ms"))
+        yield Line(f"{kind}: its state after {rounds:,} rounds", sizes[kind], "MiB")
+    ratios = [b / a for a, b in zip(times["one system"], times["comparison"], strict=True)]
+    yield Line("… a round of a comparison by one of one system", ratios, "×", Goal.within(0, 1.5))
+
+
+async def comparison_lines(world: World, *, quick: bool) -> AsyncIterator[Line]:
+    """Opening a comparison of a million items, and the rounds of one."""
+    for line in round_lines(quick=quick):
+        yield line
+    items, repeats = (100_000, 1) if quick else (1_000_000, 3)
+    cold: list[float] = []
+    warm: list[float] = []
+    async with world.services() as urls, Connection.to(urls[0]) as connection:
+        pools = [await _uploaded(connection, items) for _ in range(repeats)]
+    for pool in pools:
+        async with world.services() as urls, Connection.to(urls[0]) as connection:
+            for times in (cold, warm, warm):
+                times.append(await _opened_in(connection, pool))
+    for told, times in (("not loaded", cold), ("loaded", warm)):
+        what = f"opening a comparison of {items:,} items, pool {told}"
+        yield Line(what, times, "s", Goal.most(3, "s"))
+
+
+async def _uploaded(connection: Connection, items: int) -> str:
+    """Id of a sealed pool of two systems."""
+    systems = pair(items)
+    columns: dict[str, object] = {"id": [f"item-{index:07d}" for index in range(items)]}
+    for side, answer, surrogate in zip("ab", systems.answers, systems.surrogates, strict=True):
+        columns |= {f"prediction_{side}": answer, f"surrogate_{side}": surrogate}
+    file = io.BytesIO()
+    pyarrow.parquet.write_table(pa.table(columns), file)
+    body = {"name": "bench", "loss": {"kind": "zero_one"}, "systems": NAMES}
+    pool = str((await connection.send("/v1/pools", body))["id"])
+    media = "application/vnd.apache.parquet"
+    (await connection.post(f"/v1/pools/{pool}/items", file.getvalue(), media)).json()
+    (await connection.post(f"/v1/pools/{pool}/seal", b"")).json()
+    return pool
+
+
+async def _opened_in(connection: Connection, pool: str) -> float:
+    asked = {"pool_id": pool, "precision": WIDTH, "decide": {"margin": MARGIN}}
+    began = time.perf_counter()
+    await connection.send("/v1/sessions", asked)
+    return time.perf_counter() - began
