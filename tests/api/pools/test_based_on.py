@@ -42,7 +42,12 @@ async def test_true_labels_make_judged_items_known(client: AsyncClient) -> None:
     versions = Versions.of()
     source, was = await judged(client, versions, 25)
     pool = await made(client, items=versions.rows(versions.new), based_on=based(source))
-    assert pool["known"] == {"items": 25, "reasons": {f"true label ({source})": 25}, "bounded": 0}
+    assert pool["known"] == {
+        "items": 25,
+        "reasons": {f"true label ({source})": 25},
+        "bounded": 0,
+        "bounds": {},
+    }
     columns = (await archive(client, pool["id"])).columns
     at = [int(one[1:]) for one in was]
     new = np.array(versions.losses(versions.new))
