@@ -8,13 +8,14 @@ from uuid import UUID, uuid4
 import numpy as np
 import pytest
 
-from celeus.core.ledger import Change
+from celeus.core.ledger import Change, Observation
 from celeus.core.plans.plan import Claim, PoolFacts, make_plan
 from celeus.core.plans.policies import policy_named
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.surrogates import scores
-from celeus.core.sessions.state import apply, begin, observe, propose
+from celeus.core.sessions.either import apply, propose, risk_state
+from celeus.core.sessions.state import begin
 from celeus.operations.runtime.sizes import nbytes
 from celeus.operations.runtime.state_cache import (
     EVENTS_BETWEEN_COUNTS,
@@ -68,7 +69,7 @@ async def test_the_rounds_of_a_state_count() -> None:
         for round_ in range(1, 1_001):
             plan, state = slot.session.plan, slot.session.state
             state = apply(plan, state, propose(plan, state))
-            slot.session.state = observe(plan, state, round_, 0.0)
+            slot.session.state = apply(plan, state, Observation(round_, 0.0))
     assert len(cache) == 1
     assert slot.session is not None
     assert slot.session.nbytes - session_of(2_000).nbytes < 200_000
@@ -82,7 +83,7 @@ async def test_a_change_of_precision_counts_at_once() -> None:
     for change in (Change(0.0005, 2_000), Change(None, 2_000)):
         session.state = apply(session.plan, session.state, change)
         session.state = apply(session.plan, session.state, propose(session.plan, session.state))
-        session.state = observe(session.plan, session.state, next(rounds), 0.0)
+        session.state = apply(session.plan, session.state, Observation(next(rounds), 0.0))
     assert before < 1_000_000
     assert nbytes(session.state) > 10_000_000
     assert session.nbytes > nbytes(session.state) / 2
@@ -93,8 +94,9 @@ async def test_of_many_checkpoints_one_is_counted_at_a_time() -> None:
     session = session_of(6_000)
     for round_ in range(1, 5_001):
         session.state = apply(session.plan, session.state, propose(session.plan, session.state))
-        session.state = observe(session.plan, session.state, round_, 0.0)
-        session.checkpoints.note(session.state.engine, session.state.fold)
+        session.state = apply(session.plan, session.state, Observation(round_, 0.0))
+        state = risk_state(session.state)
+        session.checkpoints.note(state.engine, state.fold)
     assert len(session.checkpoints.copies) == 5
     whole = nbytes((session.state, session.checkpoints))
     for count in range(1, 6):

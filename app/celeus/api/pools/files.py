@@ -141,7 +141,7 @@ async def create_pool_from_file(
     dry_run = params.dry_run
     loss = LossIn(kind=params.kind, lower=params.lower, upper=params.upper)
     scale, systems = scale_of(loss, params.systems)
-    wanted = NewPool(params.name, scale, sealed=True, systems=systems)
+    wanted = NewPool(params.name, scale, sealed=True, named=systems)
     form = format_of(request)
     options = ImportOptions(skip_bad_rows=dry_run or params.on_error == "skip", dry_run=dry_run)
     limits = Limits(bytes=context.settings.upload_limit_bytes, rows=context.settings.max_items)

@@ -16,8 +16,17 @@ from celeus.api.access.parameters import (
     Reads,
     cursor_of,
 )
-from celeus.api.pools.losses import STRICT, LossIn, LossOut, SystemsIn, SystemsOut, scale_of
-from celeus.api.pools.schema import ITEM_EXAMPLE, ITEM_SCHEMA, PAIR_EXAMPLE
+from celeus.api.pools.losses import (
+    STRICT,
+    AnySystemsIn,
+    LineupOut,
+    LossIn,
+    LossOut,
+    SystemsOut,
+    scale_of,
+    systems_out,
+)
+from celeus.api.pools.schema import ITEM_EXAMPLE, ITEM_SCHEMA, LINEUP_EXAMPLE, PAIR_EXAMPLE
 from celeus.api.sessions.schema import Time
 from celeus.api.wire.idempotency import AttemptOf
 from celeus.api.wire.ids import pool_wire
@@ -51,14 +60,22 @@ class PoolIn(BaseModel):
                     "loss": {"kind": "preference"},
                     "items": [PAIR_EXAMPLE],
                 },
+                {
+                    "name": "three models",
+                    "systems": {"names": ["qwen-72b", "llama-70b", "yi-34b"]},
+                    "loss": {"kind": "zero_one"},
+                    "items": [LINEUP_EXAMPLE],
+                },
             ]
         }
     )
 
     name: str = Field(min_length=1, max_length=200, pattern=NAME)
     loss: LossIn
-    systems: SystemsIn | None = Field(
-        None, description="Compare two systems: every item carries what `a` and `b` answered."
+    systems: AnySystemsIn | None = Field(
+        None,
+        description="Compare two systems, `a` and `b`, or seek the best of several, `names`: every"
+        " item carries what each answered.",
     )
     # Of a list of junk one element is told, not all.
     items: list[Annotated[dict[str, Any], WithJsonSchema(ITEM_SCHEMA)]] | None = Field(
@@ -88,7 +105,9 @@ class PoolOut(BaseModel):
     id: str = Field(examples=["pool_019aa3c4d5e67f8091a2b3c4d5e6f708"])
     name: str
     loss: LossOut
-    systems: SystemsOut | None = Field(description="The two systems compared, if there are two.")
+    systems: SystemsOut | LineupOut | None = Field(
+        description="The two systems compared, or those among which the best is sought."
+    )
     sealed: bool
     items: int = Field(description="Number of items.")
     classes: int | None = Field(description="Number of classes, where items have probabilities.")
@@ -110,7 +129,7 @@ class PoolOut(BaseModel):
             loss=LossOut(
                 kind=record.scale.kind, lower=record.scale.lower, upper=record.scale.upper
             ),
-            systems=SystemsOut.of(record.systems),
+            systems=systems_out(record.named),
             sealed=record.sealed,
             items=record.items,
             classes=record.classes,
@@ -151,7 +170,7 @@ async def create_pool(context: Manages, body: PoolIn, attempt: AttemptOf) -> Res
     rows: Rows | None = None
     if body.items is not None:
         rows = list(range(1, len(body.items) + 1)), list(body.items)
-    wanted = NewPool(body.name, scale, rows, sealed=body.sealed, systems=systems)
+    wanted = NewPool(body.name, scale, rows, sealed=body.sealed, named=systems)
     return await attempt.answer(
         201,
         lambda record: PoolOut.of(record).model_dump_json().encode(),

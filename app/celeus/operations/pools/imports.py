@@ -16,11 +16,12 @@ from psycopg.errors import UniqueViolation
 from sqlalchemy import select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from celeus.core.pools.lineups import assemble_lineup
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pairs import assemble_pairs
 from celeus.core.pools.pool import chain, dtype_of
 from celeus.core.pools.rows import Assembled, Batch, assemble, encode_groups
-from celeus.core.pools.systems import Systems
+from celeus.core.pools.systems import AnySystems, Lineup
 from celeus.core.pools.validation import MAX_INT, Fault, Shape
 from celeus.errors import BadRows, InvalidValue, PoolTooLarge
 from celeus.operations.pools.columns import CHUNK_BYTES, raw_connection, write_chunks
@@ -80,7 +81,7 @@ class Growth:
     project_id: UUID
     pool_id: UUID
     scale: LossScale
-    systems: Systems | None
+    named: AnySystems | None
     items: int
     items_digest: bytes
     shape: Shape | None
@@ -97,8 +98,10 @@ class Growth:
 
     def assemble(self, lines: list[int], rows: list[object]) -> Assembled:
         """What becomes of some rows."""
-        if self.systems is not None:
-            return assemble_pairs(lines, rows, self.systems, self.shape)
+        if isinstance(self.named, Lineup):
+            return assemble_lineup(lines, rows, self.named, self.shape)
+        if self.named is not None:
+            return assemble_pairs(lines, rows, self.named, self.shape)
         return assemble(lines, rows, self.scale, self.shape)
 
     def blame(self, faults: list[Fault]) -> None:
@@ -119,7 +122,7 @@ async def import_rows(
         project_id=record.project_id,
         pool_id=record.pool_id,
         scale=record.scale,
-        systems=record.systems,
+        named=record.named,
         items=record.items,
         items_digest=record.items_digest,
         shape=Shape.of_columns(record.columns, record.classes) if record.items else None,
@@ -293,6 +296,7 @@ def _append(pool: Growth, batch: Batch) -> None:
         columns["group"] = np.array(codes, dtype=dtype_of("group"))
     if batch.reasons:
         columns["known"] = _reasons(pool, batch.reasons)
+    if "loss_lower" in columns:
         lower, upper = columns["loss_lower"], columns["loss_upper"]
         own = (lower > pool.scale.lower) | (upper < pool.scale.upper)
         bounded = int((own & (columns["known"] == 0)).sum())
@@ -302,7 +306,7 @@ def _append(pool: Growth, batch: Batch) -> None:
             pool.unstated = pool.waiting_from
             for name, column in _nothing_stated(pool.items - pool.waiting_from, pool.scale).items():
                 pool.waiting[name] = [column]
-    elif "known" in pool.columns:
+    elif "loss_lower" in pool.columns:
         columns |= _nothing_stated(len(batch.ids), pool.scale)
     pool.columns = sorted(columns)
     for name, column in columns.items():

@@ -15,7 +15,7 @@ from uuid_utils.compat import uuid7
 
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import CHAIN_START, Pool
-from celeus.core.pools.systems import SIDES, Systems
+from celeus.core.pools.systems import SIDES, AnySystems, Lineup
 from celeus.errors import EmptyPool, PoolBusy, PoolNotFound, PoolNotSealed, PoolSealed
 from celeus.operations.pools.columns import gather_small_chunks, read_chunks
 from celeus.operations.pools.imports import (
@@ -38,8 +38,8 @@ PAGE_BYTES = 4 << 20
 class Item:
     """An item as a judge sees it; ``payload`` is JSON as the database writes it, never parsed.
 
-    ``sides`` are answer and payload of each of two systems, by the side's name, where a pool
-    compares two; there they are taken out of the payload.
+    ``sides`` are answer and payload of each system, by its side or name, where a pool has several;
+    there they are taken out of the payload.
     """
 
     index: int
@@ -47,33 +47,36 @@ class Item:
     payload: str | None
     sides: Mapping[str, Any] | None = None
 
-    def split(self) -> "Item":
-        """The item of a pool of two systems, whose payload was composed of what both answered."""
+    def split(self, named: AnySystems) -> "Item":
+        """The item of a pool of systems, whose payload was composed of what all answered."""
         whole = orjson.loads(self.payload or "{}")
         shared = whole.get("payload")
+        several = isinstance(named, Lineup)
+        names = named.names if isinstance(named, Lineup) else SIDES
+        answers = whole.get("answers", {}) if several else whole
         return Item(
             index=self.index,
             id=self.id,
             payload=None if shared is None else orjson.dumps(shared).decode(),
             sides={
-                side: {name: whole.get(side, {}).get(name) for name in ("answer", "payload")}
-                for side in SIDES
+                side: {name: answers.get(side, {}).get(name) for name in ("answer", "payload")}
+                for side in names
             },
         )
 
 
 @dataclass(frozen=True, slots=True)
 class NewPool:
-    """A pool to create, with its items where they are few, and the systems where two are compared.
+    """A pool to create, with its items where they are few, and its systems where there are several.
 
-    ``scale`` is that of the difference then.
+    ``scale`` is that of the difference where two are compared.
     """
 
     name: str
     scale: LossScale
     rows: Rows | None = None
     sealed: bool = False
-    systems: Systems | None = None
+    named: AnySystems | None = None
 
 
 async def create_pool(
@@ -194,8 +197,8 @@ async def list_items(
         record = await _record(db, context.project_id, pool_id)
         page = await read_items(db, pool_id, limit, -1 if after is None else after)
     more = bool(page) and page[-1].index + 1 < record.items
-    if record.systems is not None:
-        page = [item.split() for item in page]
+    if record.named is not None:
+        page = [item.split(record.named) for item in page]
     return page, page[-1].index if more else None
 
 
@@ -235,7 +238,7 @@ async def _create(db: AsyncConnection, context: Context, new: NewPool) -> PoolRe
             loss_kind=new.scale.kind,
             loss_lower=new.scale.lower,
             loss_upper=new.scale.upper,
-            systems=None if new.systems is None else new.systems.to_dict(),
+            systems=None if new.named is None else new.named.to_dict(),
             sealed=False,
             items=0,
             columns=[],
@@ -301,7 +304,7 @@ async def _load(db: AsyncConnection, record: PoolRecord) -> Pool:
     arrays = await read_chunks(db, record.pool_id, record.items)
     reasons = tuple(record.stated.reasons)
     digest = record.items_digest
-    return Pool(record.items, record.scale, arrays, record.groups, digest, reasons, record.systems)
+    return Pool(record.items, record.scale, arrays, record.groups, digest, reasons, record.named)
 
 
 # Indices have no gaps. One item after the other, so that none beyond the page is even unpacked.

@@ -9,7 +9,7 @@ from uuid import UUID
 from sqlalchemy import Row
 
 from celeus.core.pools.losses import LossScale
-from celeus.core.pools.systems import Systems
+from celeus.core.pools.systems import AnySystems, Systems, systems_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +54,16 @@ class PoolRecord:
     columns: tuple[str, ...]
     groups: tuple[str, ...]
     stated: Stated
-    systems: Systems | None
+    named: AnySystems | None
     items_digest: bytes
     digest: str | None
     created_at: datetime
     sealed_at: datetime | None
+
+    @property
+    def systems(self) -> Systems | None:
+        """The two systems that are compared."""
+        return self.named if isinstance(self.named, Systems) else None
 
     @classmethod
     def of(cls, row: Row[Any]) -> Self:
@@ -74,7 +79,7 @@ class PoolRecord:
             columns=tuple(row.columns),
             groups=tuple(row.groups),
             stated=Stated.of(row.stated),
-            systems=None if row.systems is None else Systems.from_dict(row.systems),
+            named=None if row.systems is None else systems_from(row.systems),
             items_digest=bytes(row.items_digest),
             digest=None if row.digest is None else bytes(row.digest).hex(),
             created_at=row.created_at,

@@ -7,12 +7,14 @@ from uuid import UUID
 from sqlalchemy import text
 
 from celeus.core.pools.losses import LossScale
-from celeus.core.pools.systems import Systems
+from celeus.core.pools.systems import AnySystems, Lineup, systems_from
 from celeus.errors import SessionNotFound
 from celeus.operations.runtime.context import Context
 
 NEUTRAL = "Two answers"
 """Name of a comparison whose own name says what is compared."""
+SEVERAL = "Several answers"
+"""The same where the best of several is sought."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +22,8 @@ class Task:
     """What a session judges and how, and how much the caller's key has judged.
 
     ``takes_labels``: a loss follows from a label, the true class, of which there are ``classes``
-    (None where their number is not known). ``systems`` are the two compared, None elsewhere: a
-    judge is told neither their names nor one that holds them.
+    (None where their number is not known). ``systems`` are the two compared, or those among which
+    the best is sought, None elsewhere: a judge is told neither their names nor one that holds them.
     """
 
     session_id: UUID
@@ -30,7 +32,7 @@ class Task:
     scale: LossScale
     takes_labels: bool
     classes: int | None
-    systems: Systems | None
+    systems: AnySystems | None
     lease_seconds: int
     labeller: str
     labels: int
@@ -52,10 +54,10 @@ async def get_task(context: Context, session_id: UUID) -> Task:
     scale = LossScale(row.loss_kind, row.loss_lower, row.loss_upper)
     implied_by = {
         "cross_entropy": {"target_probs"},
-        "zero_one": {"target_probs", "prediction"},
+        "zero_one": {"target_probs", "prediction", "predictions"},
         "difference": {"prediction_a"},
     }
-    systems = None if row.systems is None else Systems.from_dict(row.systems)
+    systems = None if row.systems is None else systems_from(row.systems)
     return Task(
         session_id=session_id,
         state=row.state,
@@ -70,10 +72,12 @@ async def get_task(context: Context, session_id: UUID) -> Task:
     )
 
 
-def _neutral(name: str, systems: Systems) -> str:
+def _neutral(name: str, systems: AnySystems) -> str:
     """The name, or another one where it would tell what is compared."""
-    telling = any(one.casefold() in name.casefold() for one in systems.names.values())
-    return NEUTRAL if telling else name
+    several = isinstance(systems, Lineup)
+    names = systems.names if isinstance(systems, Lineup) else systems.names.values()
+    telling = any(one.casefold() in name.casefold() for one in names)
+    return (SEVERAL if several else NEUTRAL) if telling else name
 
 
 _TASK = text(
