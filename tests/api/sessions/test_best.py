@@ -55,10 +55,13 @@ async def certified(client: AsyncClient, session: str) -> bytes:
     return answer.content
 
 
+def best_of(pool: Field) -> str:
+    means = [sum(one) / len(one) for one in zip(*pool.losses, strict=True)]
+    return pool.names[means.index(min(means))]
+
+
 @pytest.mark.parametrize("kind", JUDGED)
-async def test_a_session_ends_with_the_best_and_its_certificate_verifies(
-    client: AsyncClient, settings: Settings, kind: str
-) -> None:
+async def test_a_session_ends_with_the_best(client: AsyncClient, kind: str) -> None:
     pool = await field(client, kind)
     session = await opened(client, pool, alpha=0.2)
     status = await status_of(client, session)
@@ -68,14 +71,22 @@ async def test_a_session_ends_with_the_best_and_its_certificate_verifies(
     await judged(client, session, pool)
     status = await status_of(client, session)
     assert (status["state"], status["stop_reason"]) == ("decided", "decided")
-    means = [sum(one) / len(one) for one in zip(*pool.losses, strict=True)]
-    best = NAMES[means.index(min(means))]
+    best = best_of(pool)
     assert (status["best"]["winner"], status["best"]["standing"]) == (best, [best])
     states = {one["name"]: one for one in status["best"]["systems"]}
     assert states[best]["state"] == "leading"
     assert {one["state"] for one in states.values()} == {"leading", "out"}
     assert all(one["round"] <= status["round"] for one in states.values() if one["round"])
     assert states["tiny"]["estimate"] > 0.1
+
+
+@pytest.mark.parametrize("kind", JUDGED)
+async def test_certificate_report_and_audit_of_the_best(
+    client: AsyncClient, settings: Settings, kind: str
+) -> None:
+    pool = await field(client, kind)
+    session = await opened(client, pool, alpha=0.2)
+    await judged(client, session, pool)
     data = await certified(client, session)
     columns = await client.get(f"/v1/pools/{pool.id}/columns.npz")
     items = [json.dumps(one).encode() for one in pool.items]
@@ -83,15 +94,34 @@ async def test_a_session_ends_with_the_best_and_its_certificate_verifies(
     assert report.valid, report.line
     assert {"draws", "probabilities", "labels", "items", "claim"} <= set(report.checked)
     assert report.claim is not None
-    assert report.claim["best"]["winner"] == best
-    alone = verify(data)
-    assert alone.difference is not None
-    assert alone.difference.where == "the pool"
+    assert report.claim["best"]["winner"] == best_of(pool)
+    # What the systems answered stands in the columns only
+    alone = verify(data).difference
+    assert alone is not None
+    assert alone.where == "the pool"
+    page = (await client.get(f"/v1/sessions/{session}/report")).text
+    assert f"{best_of(pool)} is the best of 4 systems, 80" in page
     database = Database.connect(str(settings.database_url), pool_size=1)
     result = await audit(database)
     await database.close()
     assert not [one.line for one in result.findings if session in one.line or pool.id in one.line]
     assert result.sessions
+
+
+async def test_an_interim_certificate_names_those_that_may_be_best(client: AsyncClient) -> None:
+    pool = await field(client, "answers")
+    session = await opened(client, pool)
+    await judged(client, session, pool, most=4)
+    data = (await client.get(f"/v1/sessions/{session}/certificate")).content
+    columns = await client.get(f"/v1/pools/{pool.id}/columns.npz")
+    report = verify(data, read_archive(io.BytesIO(columns.content)))
+    assert report.valid, report.line
+    assert report.claim is not None
+    assert report.claim["best"]["winner"] is None
+    assert report.unchecked["draws"] == "the seed is revealed by the final certificate only"
+    page = (await client.get(f"/v1/sessions/{session}/report")).text
+    assert "The best of 4 systems is qwen-72b, llama-70b" in page
+    assert "which is no claim" in page
 
 
 async def test_a_state_made_again_from_the_ledger_is_the_same(
