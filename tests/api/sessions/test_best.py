@@ -2,6 +2,7 @@
 
 import io
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,8 +14,9 @@ from celeus.operations.certificates.audit import audit
 from celeus.operations.certificates.npz import read_archive
 from celeus.settings import Settings
 from celeus.store.database import Database
-from tests.factories import drawn
-from tests.lineups import JUDGED, NAMES, Field, field
+from tests.factories import drawn, known_pool
+from tests.lineups import JUDGED, NAMES, Field, body_of, field
+from tests.lineups import field as make
 
 
 async def opened(client: AsyncClient, pool: Field, **settings: object) -> str:
@@ -146,3 +148,163 @@ async def test_a_state_made_again_from_the_ledger_is_the_same(
     other = {"losses": [1.0 - one for one in pool.said_blind(before[0])["losses"]]}
     answer = await observed(client, session, before[0]["round"], **other)
     assert (answer.status_code, answer.json()["code"]) == (409, "observation_conflict")
+
+
+async def test_a_judge_sees_every_answer_once_and_no_name(client: AsyncClient) -> None:
+    pool = await field(client, "answers")
+    session = await opened(client, pool)
+    draws = (await drawn(client, session, 20))["draws"]
+    orders = set()
+    for draw in draws:
+        given = [one["answer"] for one in pool.items[draw["item"]["index"]]["answers"].values()]
+        shown = [one["answer"] for one in draw["answers"]]
+        assert sorted(shown) == sorted(set(given))
+        orders.add(given.index(shown[0]))
+        assert not any(name in json.dumps(draw) for name in NAMES)
+    assert len(orders) > 1
+    task = (await client.get(f"/v1/sessions/{session}/task")).json()
+    assert task["best"] == {"judged_by": "losses"}
+    for draw in draws[:10]:
+        answer = await observed(client, session, draw["round"], **pool.said_blind(draw))
+        assert answer.status_code == 200, answer.text
+    ledger = (await client.get(f"/v1/sessions/{session}/ledger")).json()["data"]
+    losses = [one["losses"] for one in ledger if one["kind"] == "observation"]
+    assert losses == [pool.losses[draw["item"]["index"]] for draw in draws[:10]]
+
+
+@pytest.mark.parametrize(
+    ("kind", "said", "field"),
+    [
+        ("label", {"loss": 0}, "loss"),
+        ("label", {"preference": "left"}, "preference"),
+        ("label", {"unjudgeable": "blank"}, "unjudgeable"),
+        ("label", {"losses": [0, 1]}, "losses"),
+        ("answers", {"label": 1}, "label"),
+        ("answers", {"losses": [0]}, "losses"),
+        ("answers", {"losses": {"tiny": 0}}, "losses.qwen-72b"),
+        ("answers", {"losses": dict.fromkeys([*NAMES, "other"], 0)}, "losses"),
+        ("answers", {"losses": dict.fromkeys(NAMES, 0.5)}, "losses.qwen-72b"),
+        ("losses", {"losses": {"left": 0, "right": 1}}, "losses"),
+    ],
+)
+async def test_what_is_no_judgement_of_several_systems_is_refused_by_name(
+    client: AsyncClient, kind: str, said: dict[str, object], field: str
+) -> None:
+    pool = await make(client, kind)
+    session = await opened(client, pool)
+    # A round with several answers
+    draw = (await drawn(client, session))["draws"][0]
+    answer = await observed(client, session, draw["round"], **said)
+    assert (answer.status_code, answer.json()["field"]) == (422, field)
+    assert (await status_of(client, session))["rounds"]["judged"] == 0
+
+
+async def test_equal_answers_have_equal_losses(client: AsyncClient) -> None:
+    pool = await field(client, "answers")
+    session = await opened(client, pool)
+    for draw in (await drawn(client, session, 20))["draws"]:
+        given = [one["answer"] for one in pool.items[draw["item"]["index"]]["answers"].values()]
+        twice = next((one for one in given if given.count(one) > 1), None)
+        if twice is None:
+            continue
+        first = given.index(twice)
+        losses = {name: float(at != first) for at, name in enumerate(NAMES)}
+        answer = await observed(client, session, draw["round"], losses=losses)
+        assert (answer.status_code, answer.json()["field"]) == (422, "losses")
+        return
+    pytest.fail("no item with equal answers among twenty")
+
+
+@pytest.mark.parametrize(
+    ("asked", "field"),
+    [
+        ({"precision": 0.1}, "precision"),
+        ({"target": "population"}, "target"),
+        ({"questions": [{"side": "at_most", "threshold": 0.5}]}, "questions"),
+        ({"decide": {"margin": 0.1}}, "decide"),
+        ({"audit": True}, "audit"),
+        ({"policy": "sharp"}, "policy"),
+        ({"strategy": "A"}, "strategy"),
+        ({"parameters": {"theta": 0.4}}, "theta"),
+        ({"parameters": {"beta": 0.0}}, "beta"),
+        ({"budget": 500}, "budget"),
+        ({"alpha": 0.0}, "alpha"),
+        ({"best": False}, "best"),
+    ],
+)
+async def test_what_such_a_session_does_not_answer_is_refused_by_name(
+    client: AsyncClient, asked: dict[str, object], field: str
+) -> None:
+    pool = await make(client, "label")
+    body = {"pool_id": pool.id, "best": True} | asked
+    answer = await client.post("/v1/sessions", json=body)
+    assert (answer.status_code, answer.json()["field"]) == (422, field)
+
+
+async def test_pools_without_several_systems_have_no_best(client: AsyncClient) -> None:
+    pool = await known_pool(client, 20)
+    body = {"pool_id": pool.id, "best": True}
+    answer = await client.post("/v1/sessions", json=body)
+    assert (answer.status_code, answer.json()["field"]) == (422, "best")
+
+
+async def test_systems_that_answer_alike_leave_nothing_to_judge(client: AsyncClient) -> None:
+    body, _ = body_of("answers", 5, able=(1.0, 1.0))
+    pool = (await client.post("/v1/pools", json=body)).json()
+    assert pool["known"]["items"] == 5
+    answer = await client.post("/v1/sessions", json={"pool_id": pool["id"], "best": True})
+    assert answer.json()["code"] == "nothing_to_judge"
+
+
+async def test_a_budget_may_change_and_a_judgement_may_not(client: AsyncClient) -> None:
+    pool = await field(client, "losses", able=(0.6, 0.6))
+    session = await opened(client, pool, budget=4)
+    path = f"/v1/sessions/{session}"
+    await judged(client, session, pool)
+    assert (await status_of(client, session))["stop_reason"] == "budget_spent"
+    correction = {"round": 1, "losses": dict.fromkeys(pool.names, 0), "reason": "misread"}
+    answer = await client.post(f"{path}/amendments", json=correction | {"author": "ada"})
+    assert (answer.status_code, answer.json()["field"]) == (422, "session_id")
+    assert "takes no corrections" in answer.json()["detail"]
+    answer = await client.patch(path, json={"precision": 0.1})
+    assert (answer.status_code, answer.json()["field"]) == (422, "precision")
+    assert (await client.patch(path, json={"budget": 9})).json()["changes"] == 1
+    await judged(client, session, pool)
+    assert (await status_of(client, session))["rounds"]["judged"] == 9
+    assert (await client.get(f"{path}/surrogate")).status_code == 422
+    data = await certified(client, session)
+    columns = await client.get(f"/v1/pools/{pool.id}/columns.npz")
+    assert verify(data, read_archive(io.BytesIO(columns.content))).valid
+
+
+async def test_a_fixed_session_keeps_its_budget(client: AsyncClient) -> None:
+    pool = await field(client, "label")
+    session = await opened(client, pool, budget=4, fixed=True)
+    answer = await client.patch(f"/v1/sessions/{session}", json={"budget": 9})
+    assert answer.json()["code"] == "session_fixed"
+    await judged(client, session, pool)
+    columns = await client.get(f"/v1/pools/{pool.id}/columns.npz")
+    data = await certified(client, session)
+    assert verify(data, read_archive(io.BytesIO(columns.content))).valid
+
+
+async def test_systems_that_are_equally_good_are_never_told_apart(client: AsyncClient) -> None:
+    body, made = body_of("losses", 12, able=(0.5, 0.5, 0.2))
+    pool = replace(made, losses=[[float(at % 2), float(at % 2 == 0), 1.0] for at in range(12)])
+    answer = await client.post("/v1/pools", json=body)
+    session = await opened(client, replace(pool, id=answer.json()["id"]))
+    await judged(client, session, pool)
+    status = await status_of(client, session)
+    assert status["stop_reason"] == "exhausted"
+    assert status["best"]["standing"] == list(NAMES[:2])
+    page = (await client.get(f"/v1/sessions/{session}/report")).text
+    assert "qwen-72b and llama-70b are the best of 3 systems" in page
+
+
+async def test_opening_twice_with_one_key_opens_once(client: AsyncClient) -> None:
+    pool = await field(client, "label")
+    body = {"pool_id": pool.id, "best": True}
+    headers = {"Idempotency-Key": "best-once"}
+    first = await client.post("/v1/sessions", json=body, headers=headers)
+    again = await client.post("/v1/sessions", json=body, headers=headers)
+    assert first.json()["id"] == again.json()["id"]

@@ -175,7 +175,8 @@ UPLOAD_BODY: dict[str, Any] = {
             "(`target_probs.0`, `target_probs.1`, …) and may spread a payload "
             "(`payload.question`). What is known of a loss goes into `known_loss` or `known_label`"
             " and `known_reason`, what two systems answered into `answer_a` or `prediction_a`,"
-            " `payload_a`, `surrogate_a`, and the same for b."
+            " `payload_a`, `surrogate_a`, and the same for b, and what several answered into"
+            " `answers.NAME.answer` or `answers.NAME.prediction`, and so on."
         ),
         "content": {
             "application/x-ndjson": {
