@@ -66,7 +66,7 @@ class Best:
     def go(self, most: int = 1000) -> "Best":
         """Judge so many rounds, two at once, the later one first."""
         for _ in range(most):
-            rounds = []
+            rounds: list[int] = []
             while self.state.can_draw and len(rounds) < 2:
                 self.enter(self.state.propose(), {"worker": "ada"})
                 rounds.append(self.state.drawn)
