@@ -9,12 +9,15 @@ import numpy as np
 import pytest
 
 from celeus.core.ledger import Change, Observation
+from celeus.core.plans.best import make_best
 from celeus.core.plans.plan import Claim, PoolFacts, make_plan
 from celeus.core.plans.policies import policy_named
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.surrogates import scores
-from celeus.core.sessions.either import apply, propose, risk_state
+from celeus.core.pools.systems import Lineup
+from celeus.core.sessions.best.state import BestState
+from celeus.core.sessions.either import apply, bets_per_round, propose, risk_state
 from celeus.core.sessions.state import begin
 from celeus.operations.runtime.sizes import nbytes
 from celeus.operations.runtime.state_cache import (
@@ -149,3 +152,19 @@ async def test_pools_are_bounded_by_their_bytes_and_the_last_one_stays() -> None
     assert [cache.pool(PROJECT, name) is not None for name in names] == [False, False, False, True]
     cache.keep_pool(PROJECT, names[0], pool_of(10))
     assert cache._pool_bytes == 80
+
+
+async def test_a_session_that_seeks_the_best_counts_its_copies_of_the_answers() -> None:
+    """Systems are read one by one: a session holds the pool's answers in another order."""
+    items, systems = 20_000, 10
+    codes = np.random.default_rng(1).integers(0, 4, (items, systems)).astype("<i4")
+    lineup = Lineup.of([f"system {at}" for at in range(systems)], ("zero_one", None, None), "exact")
+    columns = MappingProxyType({"predictions": codes})
+    pool = Pool(items, lineup.scale, columns, (), b"", (), lineup)
+    plan = make_best(pool, Claim(), "0" * 64)
+    state = BestState.of(plan, pool, b"seed")
+    session = CachedSession(plan, pool, state, b"seed")
+    assert session.nbytes > codes.nbytes
+    assert session.nbytes < 4 * codes.nbytes
+    # A pool that may have to be cut anew takes a thread
+    assert bets_per_round(state) > 100_000
