@@ -43,7 +43,7 @@ def judge(site: Site, session: str, pool: Field, most: int) -> None:
 def test_systems_drop_out_of_the_ladder_until_one_is_left(
     server: Site, signed_in: SignedIn, viewport: dict[str, int]
 ) -> None:
-    session, pool = several(server, "label", alpha=0.2, name="Which model")
+    session, pool = several(server, "label", alpha=1e-3, name="Which model")
     page = signed_in(viewport=viewport)
     page.goto(f"/sessions/{session}")
     sentence, ladder = page.locator("#sentence"), page.locator("#ladder")

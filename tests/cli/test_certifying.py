@@ -151,7 +151,7 @@ def test_the_time_in_a_stamp_is_printed(run: Run, case: Case, tmp_path: Path) ->
     ("rounds", "words"),
     [
         (0, "the best of 4 systems is one of qwen-72b, llama-70b, yi-34b, tiny, alpha 0.2"),
-        (1000, "qwen-72b is the best of 4 systems, alpha 0.2"),
+        (1000, "llama-70b is the best of 4 systems, alpha 0.2"),
     ],
 )
 def test_the_best_of_several_is_named_and_takes_the_pool(

@@ -65,7 +65,7 @@ def best_of(pool: Field) -> str:
 @pytest.mark.parametrize("kind", JUDGED)
 async def test_a_session_ends_with_the_best(client: AsyncClient, kind: str) -> None:
     pool = await field(client, kind)
-    session = await opened(client, pool, alpha=0.2)
+    session = await opened(client, pool, alpha=1e-3)
     status = await status_of(client, session)
     assert status["known"] == sum(pool.known)
     assert status["best"]["standing"] == list(NAMES)
@@ -87,7 +87,7 @@ async def test_certificate_report_and_audit_of_the_best(
     client: AsyncClient, settings: Settings, kind: str
 ) -> None:
     pool = await field(client, kind)
-    session = await opened(client, pool, alpha=0.2)
+    session = await opened(client, pool, alpha=1e-3)
     await judged(client, session, pool)
     data = await certified(client, session)
     columns = await client.get(f"/v1/pools/{pool.id}/columns.npz")
@@ -102,7 +102,7 @@ async def test_certificate_report_and_audit_of_the_best(
     assert alone is not None
     assert alone.where == "the pool"
     page = (await client.get(f"/v1/sessions/{session}/report")).text
-    assert f"{best_of(pool)} is the best of 4 systems, 80" in page
+    assert f"{best_of(pool)} is the best of 4 systems, 99.9" in page
     database = Database.connect(str(settings.database_url), pool_size=1)
     result = await audit(database)
     await database.close()
