@@ -22,11 +22,22 @@ declare global {
   type ProblemBody = Schemas["Problem"];
   type ProblemError = Schemas["ProblemError"];
   type Scale = Schemas["Scale"];
-  type Session = Schemas["Session"];
+  type AnySession = Schemas["Session"];
+  /** A session that measures a risk or a difference: it has an interval. */
+  type Session = AnySession & {
+    policy: string;
+    estimate: number;
+    lower: number;
+    upper: number;
+    width: number;
+  };
+  type RankedSystem = Schemas["RankedSystem"];
+  /** A session that seeks the best of several systems. */
+  type BestSession = AnySession & { best: Schemas["Best"] };
   type SessionOpening = Schemas["SessionOpening"];
   type SessionChange = Schemas["SessionChange"];
   type SessionPage = Schemas["SessionPage"];
-  type SessionState = Session["state"];
+  type SessionState = AnySession["state"];
   type Surrogate = Schemas["Surrogate"];
   type SurrogatePart = Schemas["SurrogatePart"];
   type Task = Schemas["TaskAnswer"];
@@ -88,6 +99,23 @@ declare global {
     contrast: Contrast | null;
   }
 
+  /** The same of a session that seeks the best of several systems. */
+  interface OpenedBest {
+    plan: {
+      items: number;
+      systems: string[];
+      lower: number;
+      upper: number;
+      alpha: number;
+      budget: number;
+      beta: number;
+      method_version: string;
+      commitment: string;
+    };
+    plan_digest: string;
+    pool: string;
+  }
+
   /** Two systems, and the phrases for what their difference counts (web/report/verdict.py). */
   interface Contrast {
     a: string;
@@ -98,7 +126,7 @@ declare global {
 
   /** An event of a session's stream. */
   interface News {
-    session: Session;
+    session: AnySession;
     points: TrajectoryPoint[];
     reset: boolean;
   }
@@ -106,7 +134,7 @@ declare global {
   /** What a judge says of an item: one of these. */
   interface Judgement {
     loss?: number;
-    losses?: { left: number; right: number };
+    losses?: { left: number; right: number } | number[];
     preference?: "left" | "tie" | "right";
     grade?: number;
     label?: number;
@@ -135,9 +163,9 @@ declare global {
   }
   interface Slider {
     kind: "scale";
-    /** A slider for each: a loss, the losses of left and right, or the grades from left to right. */
+    /** A slider for each: a loss, those of left and right or of every answer, or the grades. */
     lines: string[];
-    takes: "loss" | "losses" | "preference";
+    takes: "loss" | "losses" | "shown" | "preference";
     low: number;
     high: number;
     step: number;

@@ -31,6 +31,7 @@ from tests.core.certifying import (
     paired_world,
     zero_one_world,
 )
+from tests.core.contending import Best
 from tests.timestamps import Authority
 
 Run = Callable[..., Answer]
@@ -144,6 +145,29 @@ def test_the_time_in_a_stamp_is_printed(run: Run, case: Case, tmp_path: Path) ->
     unreadable = run("verify", path, "--timestamp-roots", path)
     assert unreadable.status != 0
     assert "certificates in PEM" in unreadable.err
+
+
+@pytest.mark.parametrize(
+    ("rounds", "words"),
+    [
+        (0, "the best of 4 systems is one of qwen-72b, llama-70b, yi-34b, tiny, alpha 0.2"),
+        (1000, "llama-70b is the best of 4 systems, alpha 0.2"),
+    ],
+)
+def test_the_best_of_several_is_named_and_takes_the_pool(
+    run: Run, tmp_path: Path, rounds: int, words: str
+) -> None:
+    best = Best().go(rounds)
+    path, pool = tmp_path / "best.json", tmp_path / "best.npz"
+    path.write_bytes(best.certificate())
+    with archive_of(best.pool) as archive:
+        pool.write_bytes(archive.read())
+    answer = run("verify", path, "--pool", pool)
+    assert answer.status == 0
+    assert words in answer.out
+    alone = run("verify", path)
+    assert alone.status == 1
+    assert "the pool is missing" in alone.out + alone.err
 
 
 def test_what_the_claim_rests_on_is_printed_beside_it(run: Run, tmp_path: Path) -> None:

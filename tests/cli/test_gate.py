@@ -595,3 +595,13 @@ def test_a_name_is_that_of_its_system_whatever_else_it_resembles(
     Odd.replies = [(200, {}, document(systems=names, verdict=VERDICT, decisions=[]))]
     answer = run("gate", "--session", NOBODY, "--url", odd, "--compare", system)
     assert answer.status == status, answer
+
+
+def test_a_session_that_seeks_the_best_of_several_has_no_interval_to_ask(
+    run: Run, odd: str
+) -> None:
+    best = {"winner": None, "standing": ["x", "y"], "systems": []}
+    Odd.replies = [(200, {}, document(best=best, lower=None, upper=None, estimate=None))]
+    answer = run("gate", "--session", NOBODY, "--url", odd, "--at-most", 0.3)
+    assert answer.status == 1
+    assert "seeks the best of several systems" in answer.err

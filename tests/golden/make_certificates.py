@@ -24,6 +24,7 @@ from tests.core.certifying import (
     paired_world,
     zero_one_world,
 )
+from tests.core.contending import Best
 
 FOLDER = Path(__file__).parent / "certificates"
 KINDS = ("interim", "final")
@@ -154,6 +155,14 @@ CERTIFICATES: Mapping[str, tuple[str, Callable[[World], Case]]] = MappingProxyTy
 )
 """The pool of every certificate, and how its session went."""
 
+BEST: Mapping[str, tuple[str, Callable[[], Best]]] = MappingProxyType(
+    {
+        "best-by-labels": ("classes", lambda: Best("label").go()),
+        "best-by-losses": ("texts", lambda: Best("answers", budget=30).go()),
+    }
+)
+"""The same of sessions that seek the best of several systems, each on a pool of its own."""
+
 WORLDS: Mapping[str, Callable[[], World]] = MappingProxyType(
     {
         "zero_one": lambda: zero_one_world(150),
@@ -177,6 +186,12 @@ def main() -> None:
         case = build(worlds[pool])
         for kind in KINDS:
             _write(f"{name}.{pool}.{kind}.json", case.certificate(final=kind == "final"))
+    for name, (pool, seek) in BEST.items():
+        best = seek()
+        with archive_of(best.pool) as archive:
+            _write(f"{pool}.npz", archive.read())
+        for kind in KINDS:
+            _write(f"{name}.{pool}.{kind}.json", best.certificate(final=kind == "final"))
 
 
 def _write(name: str, data: bytes) -> None:

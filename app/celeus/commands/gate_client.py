@@ -106,6 +106,11 @@ class Server:
     def _session(self, body: bytes) -> dict[str, Any]:
         document = _json(body)
         session = DEFAULTS | document if isinstance(document, dict) else {}
+        if isinstance(session.get("best"), dict) and session.get("id") == self.session:
+            message = (
+                f"{self.session} seeks the best of several systems: there is no interval to ask"
+            )
+            raise InvalidValue(message, field="session", rule="a session on one system, or on two")
         if not _is_session(session) or session["id"] != self.session:
             message = f"{self.url} answers with something that is not {self.session}"
             raise Unanswered(message, status=200)

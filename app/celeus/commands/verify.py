@@ -181,6 +181,11 @@ def _print(report: "Report") -> None:
 
 def _claim(claim: dict[str, object]) -> str:
     """The claim in one line, as far as it has the members of one."""
+    settings = settings_line(fixed=claim.get("fixed") is True, changes=claim.get("changes"))
+    more = f"alpha {claim.get('alpha')}, {claim.get('labels')} labels, settings {settings}"
+    best = claim.get("best")
+    if isinstance(best, dict):
+        return f"claim: {_best(best)}, {more}"
     interval = claim.get("interval")
     ends = (
         f"{interval.get('lower')} to {interval.get('upper')}" if isinstance(interval, dict) else "?"
@@ -191,11 +196,17 @@ def _claim(claim: dict[str, object]) -> str:
         if isinstance(systems, dict)
         else "risk"
     )
-    settings = settings_line(fixed=claim.get("fixed") is True, changes=claim.get("changes"))
-    return (
-        f"claim: {claim.get('target')} {compared} {ends}, alpha {claim.get('alpha')},"
-        f" {claim.get('labels')} labels, settings {settings}"
-    )
+    return f"claim: {claim.get('target')} {compared} {ends}, {more}"
+
+
+def _best(best: dict[str, object]) -> str:
+    """Which of several systems is the best, or may be."""
+    systems, standing = (best.get(name) for name in ("systems", "standing"))
+    count = len(systems) if isinstance(systems, list) else "?"
+    if best.get("winner") is not None:
+        return f"{best['winner']} is the best of {count} systems"
+    names = ", ".join(map(str, standing)) if isinstance(standing, list) else "?"
+    return f"the best of {count} systems is one of {names}"
 
 
 def _reservations(claim: dict[str, object]) -> Iterator[str]:

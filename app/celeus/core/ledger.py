@@ -1,4 +1,4 @@
-"""The ledger: the five kinds of event a session is made of.
+"""The ledger: the kinds of event a session is made of.
 
 The ledger is the truth: the plan and these events, in order of their sequence, give the state.
 A round is one draw and what became of it; rounds count from 1 and items from 0.
@@ -35,6 +35,14 @@ class Observation:
 
 
 @dataclass(frozen=True, slots=True)
+class JointObservation:
+    """The losses of all of several systems in a drawn round, on the scale of the pool."""
+
+    round: int
+    losses: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Unjudgeable:
     """No judge can tell the loss of this round; both completions of the pool are kept.
 
@@ -65,4 +73,4 @@ class Change:
     stop_when_decided: bool | None = None
 
 
-Event = Draw | Observation | Unjudgeable | Amendment | Change
+Event = Draw | Observation | JointObservation | Unjudgeable | Amendment | Change

@@ -26,7 +26,7 @@ from sqlalchemy import (
     func,
     text,
 )
-from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
 DEFAULT_PROJECT = UUID("00000000-0000-7000-8000-000000000001")
 """The project everything belongs to unless a key names another."""
@@ -148,7 +148,7 @@ pools = Table(
     Column("groups", JSONB, nullable=False, server_default=text("'[]'::jsonb")),
     # How many losses are known, by reason, and how many have bounds of their own.
     Column("stated", JSONB, nullable=False, server_default=text("'{}'::jsonb")),
-    # The two systems whose losses the differences are of.
+    # The systems: two that are compared, or several among which the best is sought.
     Column("systems", JSONB(none_as_null=True)),
     # The judged session of an earlier version, of whose losses some are known here.
     Column("based_on", JSONB(none_as_null=True)),
@@ -243,6 +243,8 @@ events = Table(
     # The last event folded when q was computed.
     Column("seen", Integer),
     Column("loss", Double),
+    # Of several systems the loss of each.
+    Column("losses", ARRAY(Double)),
     # Label, worker, reason, author, or the fields of a change.
     Column("detail", JSONB(none_as_null=True)),
     Column("at", DateTime(timezone=True), nullable=False, server_default=func.now()),
@@ -252,7 +254,10 @@ events = Table(
         " AND q IS NOT NULL AND seen IS NOT NULL)",
         name="draw",
     ),
-    CheckConstraint("kind <> 2 OR (round IS NOT NULL AND loss IS NOT NULL)", name="observation"),
+    CheckConstraint(
+        "kind <> 2 OR (round IS NOT NULL AND (loss IS NULL) <> (losses IS NULL))",
+        name="observation",
+    ),
     Index(
         "events_one_draw_a_round_idx",
         "session_id",

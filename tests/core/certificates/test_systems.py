@@ -250,7 +250,7 @@ def test_classes_forged_beside_texts_are_found(kind: str, added: tuple[str, ...]
     made = {"prediction_a": number, "prediction_b": np.where(same, number, -1).astype("<i4")}
     columns = dict(honest.pool.columns) | {name: made[name] for name in added}
     reasons = (systems.reason(classes=kind == "zero_one"),)
-    forged_pool = replace(honest.pool, columns=columns, systems=systems, reasons=reasons)
+    forged_pool = replace(honest.pool, columns=columns, named=systems, reasons=reasons)
     world = World(forged_pool, honest.losses, honest.rows)
     case = opened(world, "sharp", Claim(precision=0.2))
     report = verify(case.certificate(), world.evidence, items=world.lines)

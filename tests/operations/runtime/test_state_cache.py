@@ -8,13 +8,17 @@ from uuid import UUID, uuid4
 import numpy as np
 import pytest
 
-from celeus.core.ledger import Change
+from celeus.core.ledger import Change, Observation
+from celeus.core.plans.best import make_best
 from celeus.core.plans.plan import Claim, PoolFacts, make_plan
 from celeus.core.plans.policies import policy_named
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.surrogates import scores
-from celeus.core.sessions.state import apply, begin, observe, propose
+from celeus.core.pools.systems import Lineup
+from celeus.core.sessions.best.state import BestState
+from celeus.core.sessions.either import apply, bets_per_round, propose, risk_state
+from celeus.core.sessions.state import begin
 from celeus.operations.runtime.sizes import nbytes
 from celeus.operations.runtime.state_cache import (
     EVENTS_BETWEEN_COUNTS,
@@ -68,7 +72,7 @@ async def test_the_rounds_of_a_state_count() -> None:
         for round_ in range(1, 1_001):
             plan, state = slot.session.plan, slot.session.state
             state = apply(plan, state, propose(plan, state))
-            slot.session.state = observe(plan, state, round_, 0.0)
+            slot.session.state = apply(plan, state, Observation(round_, 0.0))
     assert len(cache) == 1
     assert slot.session is not None
     assert slot.session.nbytes - session_of(2_000).nbytes < 200_000
@@ -82,7 +86,7 @@ async def test_a_change_of_precision_counts_at_once() -> None:
     for change in (Change(0.0005, 2_000), Change(None, 2_000)):
         session.state = apply(session.plan, session.state, change)
         session.state = apply(session.plan, session.state, propose(session.plan, session.state))
-        session.state = observe(session.plan, session.state, next(rounds), 0.0)
+        session.state = apply(session.plan, session.state, Observation(next(rounds), 0.0))
     assert before < 1_000_000
     assert nbytes(session.state) > 10_000_000
     assert session.nbytes > nbytes(session.state) / 2
@@ -93,8 +97,9 @@ async def test_of_many_checkpoints_one_is_counted_at_a_time() -> None:
     session = session_of(6_000)
     for round_ in range(1, 5_001):
         session.state = apply(session.plan, session.state, propose(session.plan, session.state))
-        session.state = observe(session.plan, session.state, round_, 0.0)
-        session.checkpoints.note(session.state.engine, session.state.fold)
+        session.state = apply(session.plan, session.state, Observation(round_, 0.0))
+        state = risk_state(session.state)
+        session.checkpoints.note(state.engine, state.fold)
     assert len(session.checkpoints.copies) == 5
     whole = nbytes((session.state, session.checkpoints))
     for count in range(1, 6):
@@ -147,3 +152,19 @@ async def test_pools_are_bounded_by_their_bytes_and_the_last_one_stays() -> None
     assert [cache.pool(PROJECT, name) is not None for name in names] == [False, False, False, True]
     cache.keep_pool(PROJECT, names[0], pool_of(10))
     assert cache._pool_bytes == 80
+
+
+async def test_a_session_that_seeks_the_best_counts_its_copies_of_the_answers() -> None:
+    """Systems are read one by one: a session holds the pool's answers in another order."""
+    items, systems = 20_000, 10
+    codes = np.random.default_rng(1).integers(0, 4, (items, systems)).astype("<i4")
+    lineup = Lineup.of([f"system {at}" for at in range(systems)], ("zero_one", None, None), "exact")
+    columns = MappingProxyType({"predictions": codes})
+    pool = Pool(items, lineup.scale, columns, (), b"", (), lineup)
+    plan = make_best(pool, Claim(), "0" * 64)
+    state = BestState.of(plan, pool, b"seed")
+    session = CachedSession(plan, pool, state, b"seed")
+    assert session.nbytes > codes.nbytes
+    assert session.nbytes < 4 * codes.nbytes
+    # A pool that may have to be cut anew takes a thread
+    assert bets_per_round(state) > 100_000

@@ -10,7 +10,7 @@ from celeus.api.access.parameters import NO_NUL, Reads, SessionId
 from celeus.api.sessions.schema import Time
 from celeus.api.wire.etags import KnownTags, still_holds, weak
 from celeus.api.wire.problems import responses
-from celeus.errors import Busy, SessionNotFound
+from celeus.errors import Busy, InvalidValue, SessionNotFound
 from celeus.operations.insights import surrogate as insights
 from celeus.operations.sessions.ledger import moment
 
@@ -94,7 +94,8 @@ class WorkerPage(BaseModel):
     operation_id="get_surrogate",
     summary="How good the surrogate is",
     response_model=Surrogate,
-    responses=responses(SessionNotFound, Busy) | {304: {"description": "The ETag still holds."}},
+    responses=responses(SessionNotFound, InvalidValue, Busy)
+    | {304: {"description": "The ETag still holds."}},
 )
 async def get_surrogate(context: Reads, session_id: SessionId, known: KnownTags = None) -> Response:
     """From the folded rounds. Send the ETag back as If-None-Match to ask for nothing new."""

@@ -1,7 +1,8 @@
 """What the columns of a CSV or Parquet table mean for a row.
 
 Lists are spread over columns, `target_probs.0`, `target_probs.1`, and so is a payload,
-`payload.question`. Parquet may hold them in one column of lists or structs as well.
+`payload.question`, and what several systems answered, `answers.NAME.prediction`. Parquet may hold
+them in one column of lists or structs as well.
 """
 
 import re
@@ -21,7 +22,9 @@ FLAT = ("known_loss", "known_label", "known_reason")
 LISTS = ("surrogates", "target_probs", "surrogate_probs")
 PAIRED = {f"{name}_{side}": (side, name) for side in SIDES for name in sorted(OWN)}
 """Columns that together are the fields `a` and `b` of a comparison."""
-ANSWERS = tuple(f"answer_{side}" for side in SIDES)
+TEXTS = tuple(f"answer_{side}" for side in SIDES)
+ANSWERS = "answers"
+PLAIN = frozenset({*FIELDS, *FLAT, *PAIRED, *SIDES, ANSWERS})
 PAYLOADS = ("payload", *(f"payload_{side}" for side in SIDES))
 
 
@@ -33,8 +36,9 @@ class Layout:
     plain: dict[str, int]
     lists: dict[str, list[int]]
     payloads: dict[str, dict[str, int]]
-    answers: frozenset[int] = frozenset()
-    """Where answers stand: an empty one is an answer too."""
+    answers: dict[tuple[str, str], int]
+    texts: frozenset[int] = frozenset()
+    """Where answers that are texts stand: an empty one is an answer too."""
 
     @classmethod
     def of(cls, header: list[str]) -> Self:
@@ -44,24 +48,31 @@ class Layout:
         plain: dict[str, int] = {}
         spread: dict[str, dict[int, int]] = {}
         payloads: dict[str, dict[str, int]] = {}
+        answers: dict[tuple[str, str], int] = {}
         seen: set[str] = set()
         for position, name in enumerate(header):
             stem, dot, rest = name.partition(".")
             if name in seen:
                 raise _refused("every column once", name)
             seen.add(name)
-            if name in FIELDS or name in FLAT or name in PAIRED or name in SIDES:
+            system, _, member = rest.rpartition(".")
+            if name in PLAIN:
                 plain[name] = position
             elif dot and stem in PAYLOADS and rest:
                 payloads.setdefault(stem, {})[rest] = position
+            elif stem == ANSWERS and system and member in OWN:
+                answers[system, member] = position
             elif dot and stem in LISTS and _NUMBER.fullmatch(rest):
                 spread.setdefault(stem, {})[int(rest)] = position
             else:
                 raise _refused(_known(), name)
         lists = {stem: _in_order(stem, places) for stem, places in spread.items()}
         _check_once(plain, lists, payloads)
-        answers = frozenset(plain[name] for name in ANSWERS if name in plain)
-        return cls(len(header), plain, lists, payloads, answers)
+        if ANSWERS in plain and answers:
+            raise _refused(f"either `{ANSWERS}` or its parts", ANSWERS)
+        texts = {plain[name] for name in TEXTS if name in plain}
+        texts |= {position for (_, member), position in answers.items() if member == "answer"}
+        return cls(len(header), plain, lists, payloads, answers, frozenset(texts))
 
     def row(self, cells: list[Any]) -> dict[str, Any]:
         """The row in a line of cells; a cell that is None is left out."""
@@ -86,6 +97,8 @@ class Layout:
         for name in PAIRED.keys() & row.keys():
             side, member = PAIRED[name]
             row.setdefault(side, {})[member] = row.pop(name)
+        for (system, member), position in self.answers.items():
+            row.setdefault(ANSWERS, {}).setdefault(system, {})[member] = cells[position]
         return row
 
 
@@ -131,7 +144,7 @@ def _check_once(
 def _known() -> str:
     spread = ", ".join(f"{name}.0" for name in LISTS)
     known = ", ".join(sorted(FIELDS | {*FLAT, *PAIRED}))
-    return f"one of {known}, {spread}, payload.<name>"
+    return f"one of {known}, {spread}, payload.<name>, answers.<system>.<member>"
 
 
 def _refused(rule: str, value: object) -> InvalidValue:

@@ -12,6 +12,7 @@ from celeus.api.access.parameters import NAME, Manages
 from celeus.api.pools.losses import (
     NORMALISATION,
     KindIn,
+    LineupIn,
     LossIn,
     SystemName,
     SystemsIn,
@@ -24,7 +25,7 @@ from celeus.api.pools.schema import UPLOAD_BODY
 from celeus.api.wire.idempotency import StreamedAttempt
 from celeus.api.wire.problems import ProblemError, responses
 from celeus.api.wire.uploads import format_of, spooled
-from celeus.core.pools.systems import Normalisation
+from celeus.core.pools.systems import MOST, Normalisation
 from celeus.core.pools.validation import Malformed
 from celeus.operations.pools import pools
 from celeus.operations.pools.imports import ImportOptions, ImportResult, fault_members
@@ -93,14 +94,28 @@ class PoolFileQuery(BaseModel):
     )
     system_a: SystemName | None = Field(None, description="Name of the first of two systems.")
     system_b: SystemName | None = Field(None, description="Name of the second.")
+    system: list[SystemName] = Field(
+        [], max_length=10 * MOST, description="Names of several systems, one after the other."
+    )
     normalisation: Normalisation = Field("exact", description=NORMALISATION)
     on_error: Literal["fail", "skip"] = Field("fail", description="`skip` keeps the good rows.")
     preview: int = Field(0, ge=0, le=50, description="Rows to be shown.")
     dry_run: bool = Field(False, description="Keep nothing, and tell bad rows without refusing.")
 
     @property
-    def systems(self) -> SystemsIn | None:
-        """The two systems; refused where only one has a name."""
+    def systems(self) -> SystemsIn | LineupIn | None:
+        """The two systems, or the several; refused where only one has a name."""
+        two = {"system_a": self.system_a, "system_b": self.system_b}
+        given = [name for name in two if two[name] is not None]
+        if self.system:
+            if given:
+                raise errors.InvalidValue(
+                    "A pool compares two systems, or holds several.",
+                    field=given[0],
+                    rule="left out beside `system`",
+                    value=two[given[0]],
+                )
+            return LineupIn(names=self.system, normalisation=self.normalisation)
         if self.system_a is None and self.system_b is None and self.normalisation == "exact":
             return None
         if self.system_a is None or self.system_b is None:
@@ -141,7 +156,7 @@ async def create_pool_from_file(
     dry_run = params.dry_run
     loss = LossIn(kind=params.kind, lower=params.lower, upper=params.upper)
     scale, systems = scale_of(loss, params.systems)
-    wanted = NewPool(params.name, scale, sealed=True, systems=systems)
+    wanted = NewPool(params.name, scale, sealed=True, named=systems)
     form = format_of(request)
     options = ImportOptions(skip_bad_rows=dry_run or params.on_error == "skip", dry_run=dry_run)
     limits = Limits(bytes=context.settings.upload_limit_bytes, rows=context.settings.max_items)

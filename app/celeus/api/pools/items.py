@@ -25,6 +25,7 @@ from celeus.api.wire.problems import ProblemError, responses
 from celeus.api.wire.uploads import format_of, spooled
 from celeus.core.canonical import canonical_json
 from celeus.core.pools.pool import Pool
+from celeus.core.pools.systems import SIDES
 from celeus.operations.pools import pools
 from celeus.operations.pools.imports import ImportOptions, ImportResult, fault_members
 
@@ -48,6 +49,10 @@ class ItemOut(BaseModel):
     payload: dict[str, Any] | str | None
     a: SideOut | None = Field(None, description="What system a answered, if two are compared.")
     b: SideOut | None = Field(None, description="What system b answered.")
+    answers: dict[str, SideOut] | None = Field(
+        None,
+        description="What every system answered, by its name, if the best of several is sought.",
+    )
 
 
 class ItemPage(BaseModel):
@@ -142,9 +147,15 @@ async def list_items(
 ) -> Response:
     """In upload order, with their payloads; a page ends early behind 4 MiB of them."""
     page, following = await pools.list_items(context, pool_id, limit, after)
-    data = [item_members(item) | dict(item.sides or {}) for item in page]
+    data = [item_members(item) | _answers(item) for item in page]
     body = {"data": data, "next": following}
     return Response(orjson.dumps(body), media_type="application/json")
+
+
+def _answers(item: pools.Item) -> dict[str, Any]:
+    """What the systems of a pool answered: two are members of their own."""
+    sides = dict(item.sides or {})
+    return sides if sides.keys() <= {*SIDES} else {"answers": sides}
 
 
 def item_members(item: pools.Item) -> dict[str, Any]:
@@ -176,8 +187,8 @@ def archive_of(pool: Pool) -> IO[bytes]:
     """The columns as an NPZ archive on disk, at its beginning."""
     file = tempfile.TemporaryFile()  # noqa: SIM115 - closed when it is sent
     stated = {"reasons": np.array(pool.reasons, dtype=np.str_)} if pool.reasons else {}
-    if pool.systems is not None:
-        stated["systems"] = np.array(canonical_json(pool.systems.to_dict()).decode())
+    if pool.named is not None:
+        stated["systems"] = np.array(canonical_json(pool.named.to_dict()).decode())
     if pool.based_on is not None:
         stated["based_on"] = np.array(canonical_json(pool.based_on.to_dict()).decode())
     np.savez(

@@ -3,13 +3,21 @@
 from typing import Annotated, Literal, Self
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
 from celeus.api.access.parameters import NAME, form_of
 from celeus.api.wire.ids import parsed
 from celeus.core.pools.bounds import Basis, LabelsSeen
 from celeus.core.pools.losses import LossKind, LossScale
-from celeus.core.pools.systems import Kind, Normalisation, Systems
+from celeus.core.pools.systems import (
+    FEWEST,
+    MOST,
+    AnySystems,
+    Kind,
+    Lineup,
+    Normalisation,
+    Systems,
+)
 from celeus.errors import InvalidValue, SessionNotFound
 from celeus.operations.pools.earlier import BasedOn
 
@@ -24,7 +32,7 @@ NORMALISATION = (
 
 
 class LossIn(BaseModel):
-    """Scale of the loss, of one system where two are compared, fixed before any label is seen."""
+    """Scale of the loss, of one system where there are several, fixed before any label is seen."""
 
     model_config = STRICT
 
@@ -110,6 +118,31 @@ class BasedOnOut(BaseModel):
         return None if basis is None else cls.model_validate(basis.to_dict())
 
 
+class LineupIn(BaseModel):
+    """The systems among which a session seeks the best, by name."""
+
+    model_config = STRICT
+
+    names: list[SystemName] = Field(
+        max_length=10 * MOST,
+        description="Different names, none of them a, b, left or right.",
+        json_schema_extra={"minItems": FEWEST, "maxItems": MOST},
+    )
+    normalisation: Normalisation = Field("exact", description=NORMALISATION)
+
+
+def _form(body: object) -> str:
+    """Which of the two forms of systems a body has: errors then speak of that one."""
+    several = isinstance(body, LineupIn) or (isinstance(body, dict) and "names" in body)
+    return "LineupIn" if several else "SystemsIn"
+
+
+AnySystemsIn = Annotated[
+    Annotated[SystemsIn, Tag("SystemsIn")] | Annotated[LineupIn, Tag("LineupIn")],
+    Discriminator(_form),
+]
+
+
 class LossOut(BaseModel):
     """Scale of the loss; of two systems of the difference, loss of a less loss of b."""
 
@@ -135,14 +168,34 @@ class SystemsOut(BaseModel):
     normalisation: Normalisation
 
     @classmethod
-    def of(cls, systems: Systems | None) -> Self | None:
+    def of(cls, systems: Systems) -> Self:
         """The systems as they travel."""
-        return None if systems is None else cls.model_validate(systems.to_dict())
+        return cls.model_validate(systems.to_dict())
 
 
-def scale_of(loss: LossIn, systems: SystemsIn | None) -> tuple[LossScale, Systems | None]:
-    """The scale of a pool's losses, and its systems where there are two."""
+class LineupOut(BaseModel):
+    """The systems among which the best is sought."""
+
+    names: list[str]
+    loss: LossOut
+    normalisation: Normalisation
+
+
+def systems_out(named: AnySystems | None) -> SystemsOut | LineupOut | None:
+    """The systems of a pool as they travel."""
+    if isinstance(named, Lineup):
+        return LineupOut.model_validate(named.to_dict())
+    return None if named is None else SystemsOut.of(named)
+
+
+def scale_of(
+    loss: LossIn, systems: SystemsIn | LineupIn | None
+) -> tuple[LossScale, AnySystems | None]:
+    """The scale of a pool's losses, and its systems where there are any."""
     kind = loss.kind
+    if isinstance(systems, LineupIn):
+        lineup = Lineup.of(systems.names, (kind, loss.lower, loss.upper), systems.normalisation)
+        return lineup.scale, lineup
     if systems is not None:
         made = Systems.of(
             (systems.a, systems.b), (kind, loss.lower, loss.upper), systems.normalisation

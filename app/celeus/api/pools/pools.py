@@ -18,15 +18,17 @@ from celeus.api.access.parameters import (
 )
 from celeus.api.pools.losses import (
     STRICT,
+    AnySystemsIn,
     BasedOnIn,
     BasedOnOut,
+    LineupOut,
     LossIn,
     LossOut,
-    SystemsIn,
     SystemsOut,
     scale_of,
+    systems_out,
 )
-from celeus.api.pools.schema import ITEM_EXAMPLE, ITEM_SCHEMA, PAIR_EXAMPLE
+from celeus.api.pools.schema import ITEM_EXAMPLE, ITEM_SCHEMA, LINEUP_EXAMPLE, PAIR_EXAMPLE
 from celeus.api.sessions.schema import Time
 from celeus.api.wire.idempotency import AttemptOf
 from celeus.api.wire.ids import pool_wire
@@ -68,14 +70,22 @@ class PoolIn(BaseModel):
                         "labels_seen": "no",
                     },
                 },
+                {
+                    "name": "three models",
+                    "systems": {"names": ["qwen-72b", "llama-70b", "yi-34b"]},
+                    "loss": {"kind": "zero_one"},
+                    "items": [LINEUP_EXAMPLE],
+                },
             ]
         }
     )
 
     name: str = Field(min_length=1, max_length=200, pattern=NAME)
     loss: LossIn
-    systems: SystemsIn | None = Field(
-        None, description="Compare two systems: every item carries what `a` and `b` answered."
+    systems: AnySystemsIn | None = Field(
+        None,
+        description="Compare two systems, `a` and `b`, or seek the best of several, `names`: every"
+        " item carries what each answered.",
     )
     based_on: BasedOnIn | None = Field(
         None,
@@ -116,7 +126,9 @@ class PoolOut(BaseModel):
     id: str = Field(examples=["pool_019aa3c4d5e67f8091a2b3c4d5e6f708"])
     name: str
     loss: LossOut
-    systems: SystemsOut | None = Field(description="The two systems compared, if there are two.")
+    systems: SystemsOut | LineupOut | None = Field(
+        description="The two systems compared, or those among which the best is sought."
+    )
     based_on: BasedOnOut | None = Field(
         description="The judged session of an earlier version, if there is one."
     )
@@ -141,7 +153,7 @@ class PoolOut(BaseModel):
             loss=LossOut(
                 kind=record.scale.kind, lower=record.scale.lower, upper=record.scale.upper
             ),
-            systems=SystemsOut.of(record.systems),
+            systems=systems_out(record.named),
             based_on=BasedOnOut.of(record.based_on),
             sealed=record.sealed,
             items=record.items,
@@ -186,7 +198,7 @@ async def create_pool(context: Manages, body: PoolIn, attempt: AttemptOf) -> Res
     rows: Rows | None = None
     if body.items is not None:
         rows = list(range(1, len(body.items) + 1)), list(body.items)
-    wanted = NewPool(body.name, scale, rows, sealed=body.sealed, systems=systems, based_on=basis)
+    wanted = NewPool(body.name, scale, rows, sealed=body.sealed, named=systems, based_on=basis)
     return await attempt.answer(
         201,
         lambda record: PoolOut.of(record).model_dump_json().encode(),

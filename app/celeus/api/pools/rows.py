@@ -13,7 +13,7 @@ from typing import IO, Any, Self
 
 import orjson
 
-from celeus.api.pools.columns import Layout, cell_number, cell_whole
+from celeus.api.pools.columns import ANSWERS, Layout, cell_number, cell_whole
 from celeus.api.pools.parquet import Limits, parquet_rows
 from celeus.api.wire.json_body import named_once
 from celeus.api.wire.uploads import Format
@@ -225,15 +225,21 @@ def _csv_row(layout: Layout, cells: list[str]) -> object:
     if len(cells) != layout.width:
         rule = f"{layout.width} cells, as in the header"
         return Malformed(rule, f"{len(cells)} cells: {','.join(cells)[:60]}")
-    answers = layout.answers
-    row = layout.row([cell or ("" if at in answers else None) for at, cell in enumerate(cells)])
+    texts = layout.texts
+    row = layout.row([cell or ("" if at in texts else None) for at, cell in enumerate(cells)])
     for name in _READERS.keys() & row:
         row[name] = _READERS[name](row[name])
     if isinstance(row.get("known"), dict):
         row["known"] |= _known_cells(row["known"])
     sides = [row[side] for side in SIDES if isinstance(row.get(side), dict)]
+    if layout.answers:
+        sides += row[ANSWERS].values()
     for side in sides:
-        side |= {name: _SIDE_READERS[name](side[name]) for name in _SIDE_READERS.keys() & side}
+        side |= {
+            name: _SIDE_READERS[name](side[name])
+            for name in _SIDE_READERS.keys() & side
+            if side[name] is not None
+        }
     for place in (row, *sides):
         payload = place.get("payload")
         if isinstance(payload, str) and payload.startswith("{"):

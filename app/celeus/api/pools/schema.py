@@ -24,6 +24,16 @@ PAIR_EXAMPLE: dict[str, Any] = {
     "b": {"answer": "Sydney.", "surrogate": 0.7},
 }
 
+LINEUP_EXAMPLE: dict[str, Any] = {
+    "id": "question-17",
+    "payload": {"question": "What is the capital of Australia?"},
+    "answers": {
+        "qwen-72b": {"prediction": 2},
+        "llama-70b": {"prediction": 0},
+        "yi-34b": {"prediction": 2},
+    },
+}
+
 _SCORE = "on the scale of the loss"
 _PROBABILITIES = {
     "type": ["array", "null"],
@@ -32,24 +42,36 @@ _PROBABILITIES = {
 }
 
 
+CARRIED = (
+    "carry the same: a `prediction`, an `answer`, or neither, and a `surrogate` of their loss or"
+    " none. `payload` may be left out anywhere."
+)
+
+
 def _system(name: str) -> dict[str, Any]:
     """What an item carries of one of two systems."""
     return {
-        "type": ["object", "null"],
         "description": f"What system {name} answered, in every item of a pool of two `systems` and"
-        " in no other. Both carry the same: a `prediction`, an `answer`, or neither, and a"
-        " `surrogate` of their loss or none. `payload` may be left out anywhere.",
+        f" in no other. Both {CARRIED}",
+        **_answered(),
+    }
+
+
+def _answered() -> dict[str, Any]:
+    """What an item carries of a system."""
+    return {
+        "type": ["object", "null"],
         "additionalProperties": False,
         "properties": {
             "prediction": {
                 "type": ["integer", "null"],
                 "minimum": 0,
-                "description": "Its class, for zero_one losses: a label gives the losses of both.",
+                "description": "Its class, for zero_one losses: a label gives the losses of all.",
             },
             "answer": {
                 "type": ["string", "null"],
-                "description": "Its answer as text, which the judge is shown. Equal answers have"
-                " no difference: their items are known, and are never drawn.",
+                "description": "Its answer as text, which the judge is shown. Where all answers are"
+                " equal there is no difference: such items are known, and are never drawn.",
             },
             "payload": {
                 "type": ["object", "string", "null"],
@@ -113,6 +135,12 @@ ITEM_SCHEMA: dict[str, Any] = {
         "group": {"type": ["string", "null"], "minLength": 1, "maxLength": MAX_TEXT},
         "a": _system("a"),
         "b": _system("b"),
+        "answers": {
+            "type": ["object", "null"],
+            "description": "What every system answered, by its name, in every item of a pool of"
+            f" several `systems` and in no other. All {CARRIED}",
+            "additionalProperties": _answered(),
+        },
         "known": {
             "type": ["object", "null"],
             "description": "The loss of this item, or the true label it follows from, where it is"
@@ -141,7 +169,7 @@ ITEM_SCHEMA: dict[str, Any] = {
             "description": "Why its loss has these bounds: an assumption, as with `known`.",
         },
     },
-    "examples": [ITEM_EXAMPLE, PAIR_EXAMPLE],
+    "examples": [ITEM_EXAMPLE, PAIR_EXAMPLE, LINEUP_EXAMPLE],
 }
 
 
@@ -153,7 +181,8 @@ UPLOAD_BODY: dict[str, Any] = {
             "(`target_probs.0`, `target_probs.1`, …) and may spread a payload "
             "(`payload.question`). What is known of a loss goes into `known_loss` or `known_label`"
             " and `known_reason`, what two systems answered into `answer_a` or `prediction_a`,"
-            " `payload_a`, `surrogate_a`, and the same for b."
+            " `payload_a`, `surrogate_a`, and the same for b, and what several answered into"
+            " `answers.NAME.answer` or `answers.NAME.prediction`, and so on."
         ),
         "content": {
             "application/x-ndjson": {

@@ -33,7 +33,7 @@ class Trajectory(BaseModel):
 
     alpha: float
     target: Literal["pool", "population"]
-    policy: str
+    policy: str | None
     method_version: str
     revision: int
     data: list[TrajectoryPoint]
@@ -53,6 +53,7 @@ class LedgerEntry(BaseModel):
     )
     seen: int | None
     loss: float | None
+    losses: list[float] | None = Field(None, description="Of several systems, in their order.")
     detail: dict[str, Any] | None
     at: Time
 

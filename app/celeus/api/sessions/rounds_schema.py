@@ -15,7 +15,7 @@ from celeus.api.sessions.schema import (
     SessionState,
     Time,
 )
-from celeus.core.pools.systems import MOST_GRADES, PLACES, SIDES, TIE
+from celeus.core.pools.systems import MOST, MOST_GRADES, PLACES, RESERVED, SIDES, TIE
 from celeus.errors import InvalidValue
 from celeus.operations.sessions.rounds import Judgement
 
@@ -107,12 +107,38 @@ class Losses(BaseModel):
         return self.model_dump(exclude_none=True)
 
 
+SystemLosses = Annotated[
+    dict[Annotated[str, Field(max_length=200)], float], Field(min_length=1, max_length=MOST)
+]
+ShownLosses = Annotated[list[float], Field(min_length=1, max_length=MOST)]
+
+
+def _losses_form(losses: object) -> str:
+    """Which form losses have: errors then speak of that one."""
+    if isinstance(losses, list):
+        return "ShownLosses"
+    named = isinstance(losses, dict) and bool(losses) and not losses.keys() & {*RESERVED}
+    return "SystemLosses" if named else "Losses"
+
+
+AnyLosses = Annotated[
+    Annotated[Losses, Tag("Losses")]
+    | Annotated[SystemLosses, Tag("SystemLosses")]
+    | Annotated[ShownLosses, Tag("ShownLosses")],
+    Discriminator(_losses_form),
+]
+
+
 class _Judged(BaseModel):
     model_config = ConfigDict(**STRICT, json_schema_extra=EXACTLY_ONE)
 
     round: RoundNumber
     loss: float | None = None
-    losses: Losses | None = Field(None, description="Of two systems the loss of each.")
+    losses: AnyLosses | None = Field(
+        None,
+        description="Of two systems the loss of each; of several the loss of each by its name, or"
+        " of the `answers` that `next` shows, in their order.",
+    )
     preference: Literal["left", "tie", "right", "a", "b"] | None = Field(
         None,
         description="Which of two answers is better, where the pool's loss is a preference: `left`"
@@ -143,7 +169,7 @@ class _Judged(BaseModel):
                 rule="left out, but with a preference for one of the two",
                 value=self.grade,
             )
-        losses = None if self.losses is None else self.losses.given
+        losses = self.losses.given if isinstance(self.losses, Losses) else self.losses
         return Judgement(
             self.round,
             self.loss,
@@ -262,6 +288,11 @@ class HeldDraw(BaseModel):
         None, description="Of two systems the answer on the left: whose it is, is drawn by round."
     )
     right: DrawnAnswer | None = Field(None, description="The answer on the right.")
+    answers: list[DrawnAnswer] | None = Field(
+        None,
+        description="Of several systems every answer once, in an order drawn by round; null where"
+        " a label is asked for.",
+    )
     expires_at: Time
 
 

@@ -206,6 +206,11 @@ class SessionOpening(ClaimIn):
         None, description="How long a worker may hold a draw unheard."
     )
     parameters: Parameters = Field(default_factory=Parameters)
+    best: bool = Field(
+        False,
+        description="Seek the best of the pool's several `systems`, with `alpha`, `budget`,"
+        " `fixed` and `parameters.beta`; nothing else is asked then.",
+    )
 
 
 class Scale(BaseModel):
@@ -244,6 +249,38 @@ class Contradiction(BaseModel):
     at: Time
 
 
+class RankedSystem(BaseModel):
+    """One of the systems among which the best is sought.
+
+    It is in as long as it may be the best. Intervals of differences are not claimed: only which
+    systems are in and which are out is, with probability 1 - alpha for a given best system.
+    """
+
+    name: str
+    state: Literal["leading", "in", "out"]
+    round: int | None = Field(description="The round at which it was out.")
+    stake: float = Field(
+        description="What was won by betting that it is not the best: starts at alpha, out at 1."
+    )
+    estimate: float | None = Field(
+        description="Of its mean loss less that of the leader; null of the leader, and before a"
+        " label tells the two apart."
+    )
+    lower: float | None = Field(
+        description="The difference is no less, whatever the losses not seen are; null of the"
+        " leader and of systems that are out."
+    )
+    upper: float | None = Field(description="The difference is no more.")
+
+
+class Best(BaseModel):
+    """Where the search for the best of several systems stands."""
+
+    winner: str | None = Field(description="The one system left: it is the best.")
+    standing: list[str] = Field(description="Systems that cannot be told apart so far.")
+    systems: list[RankedSystem] = Field(description="All systems, as the pool names them.")
+
+
 class Rounds(BaseModel):
     """Counts of rounds: drawn = judged + pending, and judged = in_interval + waiting."""
 
@@ -278,14 +315,17 @@ class Session(BaseModel):
     state: SessionState
     target: Literal["pool", "population"]
     alpha: float
-    policy: str
+    policy: str | None = Field(description="Null where the best of several systems is sought.")
     strategy: str | None
     method_version: str
     round: int = Field(description="The last round in the interval; equals `rounds.in_interval`.")
-    estimate: float = Field(description="Of the mean loss, after that round.")
-    lower: float = Field(description="Lower end of the interval after that round.")
-    upper: float = Field(description="Upper end of the interval after that round.")
-    width: float = Field(description="`upper` less `lower`.")
+    estimate: float | None = Field(
+        description="Of the mean loss, after that round; null, as the interval is, where the best"
+        " of several systems is sought."
+    )
+    lower: float | None = Field(description="Lower end of the interval after that round.")
+    upper: float | None = Field(description="Upper end of the interval after that round.")
+    width: float | None = Field(description="`upper` less `lower`.")
     precision: float | None
     budget: int
     items: int
@@ -305,6 +345,9 @@ class Session(BaseModel):
     )
     sides: PreferredSides | None = Field(
         None, description="How often the answer on the left won; null without two systems."
+    )
+    best: Best | None = Field(
+        None, description="Which of several systems is the best; null in other sessions."
     )
     rounds: Rounds
     forecast: Forecast | None

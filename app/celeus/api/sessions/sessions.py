@@ -68,6 +68,7 @@ async def open_session(context: Manages, body: SessionOpening, attempt: AttemptO
         lease_seconds=body.lease_seconds,
         parameters=body.parameters.model_dump(exclude_none=True),
         name=body.name,
+        best=body.best,
     )
     return await attempt.answer(
         201,

@@ -10,7 +10,7 @@ from celeus.api.sessions.schema import BlindSession
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
 from celeus.core.pools.losses import LossKind
-from celeus.core.pools.systems import Kind
+from celeus.core.pools.systems import Kind, Lineup
 from celeus.errors import SessionNotFound
 from celeus.operations.sessions import task as tasks
 from celeus.operations.sessions.task import Task
@@ -42,6 +42,12 @@ class TaskComparison(BaseModel):
     )
 
 
+class TaskBest(BaseModel):
+    """How several answers are judged: by the true class, or by the loss of each answer shown."""
+
+    judged_by: Literal["label", "losses"]
+
+
 class TaskAnswer(BaseModel):
     """What is judged and how. Nothing in it tells where the session stands but its state."""
 
@@ -69,6 +75,9 @@ class TaskAnswer(BaseModel):
     comparison: TaskComparison | None = Field(
         None, description="Of two systems: every draw has a `left` and a `right` answer."
     )
+    best: TaskBest | None = Field(
+        None, description="Of several systems: by `losses`, every draw has its `answers`."
+    )
     lease_seconds: int
     labeller: Labeller
 
@@ -86,15 +95,22 @@ class TaskAnswer(BaseModel):
                 "takes_labels": task.takes_labels,
                 "classes": task.classes,
                 "comparison": _comparison(task),
+                "best": _best(task),
                 "lease_seconds": task.lease_seconds,
                 "labeller": {"name": task.labeller, "labels": task.labels},
             }
         )
 
 
+def _best(task: Task) -> dict[str, Any] | None:
+    if not isinstance(task.systems, Lineup):
+        return None
+    return {"judged_by": "label" if task.takes_labels else "losses"}
+
+
 def _comparison(task: Task) -> dict[str, Any] | None:
     systems = task.systems
-    if systems is None:
+    if systems is None or isinstance(systems, Lineup):
         return None
     judged_by = "preference" if systems.kind == "preference" else "losses"
     return {

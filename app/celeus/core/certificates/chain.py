@@ -4,7 +4,8 @@
     next     SHA-256(the head before + the record as canonical JSON, RFC 8785)
 
 A record holds what the ledger keeps of an event, without what is null: sequence, kind, round,
-item, q, strata_q (the bytes of little-endian float64, in hexadecimal), seen, loss, detail, at.
+item, q, strata_q (the bytes of little-endian float64, in hexadecimal), seen, loss, losses (of
+several systems), detail, at.
 Whoever noted a head can tell later whether the ledger still begins with those events.
 """
 
@@ -17,12 +18,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from celeus.core.canonical import canonical_json
-from celeus.core.ledger import Amendment, Change, Draw, Event, Observation, Unjudgeable
+from celeus.core.ledger import (
+    Amendment,
+    Change,
+    Draw,
+    Event,
+    JointObservation,
+    Observation,
+    Unjudgeable,
+)
 
 KINDS: Mapping[type, str] = MappingProxyType(
     {
         Draw: "draw",
         Observation: "observation",
+        JointObservation: "observation",
         Unjudgeable: "unjudgeable",
         Amendment: "amendment",
         Change: "change",
@@ -84,6 +94,8 @@ def record_of(
         record["round"] = event.round
     if isinstance(event, Observation | Amendment) and event.loss is not None:
         record["loss"] = event.loss
+    if isinstance(event, JointObservation):
+        record["losses"] = list(event.losses)
     if isinstance(event, Draw):
         record |= {"item": event.item, "q": event.q, "seen": event.seen}
         if event.strata_q is not None:

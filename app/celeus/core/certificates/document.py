@@ -15,12 +15,15 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from celeus.core.canonical import canonical_json
+from celeus.core.certificates.best.claim import best_claim
 from celeus.core.certificates.chain import chain_on, chain_start
 from celeus.core.certificates.ed25519 import ALGORITHM, public_of, sign
 from celeus.core.certificates.stamps import to_text
 from celeus.core.ledger import Draw
 from celeus.core.plans.plan import Plan
 from celeus.core.pools.bounds import Basis, KnownLosses
+from celeus.core.sessions.best.state import BestState
+from celeus.core.sessions.either import AnyPlan, AnyState, risk_plan
 from celeus.core.sessions.points import Point, Points
 from celeus.core.sessions.rounds import Rounds
 from celeus.core.sessions.state import State
@@ -80,14 +83,15 @@ class Position:
     """What a certificate takes from a session's state, which later events change.
 
     ``points`` are the folded rounds, ``rounds`` all of them, ``surrogates`` is the sum over the
-    pool before the first round.
+    pool before the first round. Where the best of several systems is sought there are none, and
+    ``surrogates`` is None.
     """
 
-    plan: Plan
+    plan: AnyPlan
     claim: Mapping[str, Any]
     points: Points
     rounds: Rounds
-    surrogates: float
+    surrogates: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +116,14 @@ class Account:
     stamp: bytes | None = None
 
 
-def position_of(plan: Plan, state: State, *, amended: bool) -> Position:
+def position_of(plan: AnyPlan, state: AnyState, *, amended: bool) -> Position:
     """The position of ``state`` now; ``amended`` when one of its events is a correction."""
+    if isinstance(state, BestState):
+        return Position(plan, best_claim(state), Points(), Rounds(), None)
     points = state.points[:]
     return Position(
         plan=plan,
-        claim=claim_of(plan, state, amended=amended),
+        claim=claim_of(risk_plan(plan), state, amended=amended),
         points=points,
         rounds=state.rounds[:],
         surrogates=points[0].surrogates_left if points else state.fold.predictor.surrogates_left,
@@ -197,7 +203,9 @@ def document(account: Account) -> dict[str, Any]:
         "ledger": b"[" + b",".join(account.records) + b"]",
         "chain": {"start": start.hex(), "head": chain_on(start, account.records).hex()},
         "surrogates": position.surrogates,
-        "rounds": rounds_of(position.points, (one.draw for one in position.rounds)),
+        "rounds": None
+        if position.surrogates is None
+        else rounds_of(position.points, (one.draw for one in position.rounds)),
         **({} if account.stamp is None else {"timestamp": to_text(account.stamp)}),
     }
 

@@ -20,11 +20,12 @@ from celeus.core.ledger import Amendment, Draw, Observation
 from celeus.core.plans.plan import Plan
 from celeus.core.pools.bounds import Basis
 from celeus.core.pools.comparison import loss_said
+from celeus.core.pools.lineups import composed_of_all
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pairs import composed
 from celeus.core.pools.pool import CHAIN_START, Pool, chain
 from celeus.core.pools.surrogates import Scores, scores
-from celeus.core.pools.systems import SAME_ANSWER, SIDES, Systems
+from celeus.core.pools.systems import SAME_ANSWER, SIDES, AnySystems, Lineup
 from celeus.core.sessions.state import State, begin, enter, fold_ready, propose
 from celeus.errors import Refusal
 
@@ -42,17 +43,17 @@ class Evidence:
     groups: tuple[str, ...]
     items_digest: bytes
     reasons: tuple[str, ...] = ()
-    systems: Systems | None = None
+    systems: AnySystems | None = None
     based_on: Basis | None = None
 
 
 def items_digest(
-    lines: Iterable[bytes], systems: Systems | None = None, same: list[bool | None] | None = None
+    lines: Iterable[bytes], systems: AnySystems | None = None, same: list[Any] | None = None
 ) -> str:
     """The digest in hexadecimal of items given as lines of JSON with ``id`` and ``payload``.
 
     Of two systems also ``a`` and ``b``. To ``same`` is added of every item whether their texts are
-    one answer, None where there are no texts.
+    one answer, None where there are no texts. Of several also ``answers``, and the codes of these.
     """
 
     def record(at: int, line: bytes) -> bytes:
@@ -64,7 +65,11 @@ def items_digest(
     return chain(CHAIN_START, (record(at, line) for at, line in enumerate(lines, 1))).hex()
 
 
-def _same_texts(item: Object, systems: Systems) -> bool | None:
+def _same_texts(item: Object, systems: AnySystems) -> bool | list[int] | None:
+    if isinstance(systems, Lineup):
+        answers = item.get("answers") or {}
+        given = [(answers.get(name) or {}).get("answer") for name in systems.names]
+        return None if None in given else systems.codes([*map(str, given)])
     texts = [
         it for it in ((item.get(side) or {}).get("answer") for side in SIDES) if it is not None
     ]
@@ -82,11 +87,13 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return members
 
 
-def _item(line: bytes, at: int, systems: Systems | None) -> tuple[Object, bytes]:
+def _item(line: bytes, at: int, systems: AnySystems | None) -> tuple[Object, bytes]:
     """An item, and the record of it that the digest is taken over."""
     try:
         item = json.loads(line, object_pairs_hook=_once)
         payload = item.get("payload") if systems is None else composed(item)
+        if isinstance(systems, Lineup):
+            payload = composed_of_all(item)
         return item, canonical_json([item["id"], payload])
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         excerpt = line[:EXCERPT].decode(errors="replace")

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from celeus.core.canonical import canonical_json
+from celeus.core.certificates.best.checks import best_plan_of
 from celeus.core.certificates.form import SESSION
 from celeus.core.certificates.parsing import (
     DIGEST,
@@ -36,7 +37,8 @@ from celeus.core.plans.stopping import Question, Side
 from celeus.core.pools.bounds import Basis, KnownLosses
 from celeus.core.pools.losses import KINDS, LossScale
 from celeus.core.pools.surrogates import Strategy
-from celeus.core.pools.systems import Systems
+from celeus.core.pools.systems import AnySystems, Lineup, systems_from
+from celeus.core.sessions.either import AnyPlan
 from celeus.errors import Refusal
 
 Floats = NDArray[np.float64]
@@ -114,11 +116,12 @@ def basis_of(header: Object) -> Basis | None:
         raise Mismatch(f"pool.{refusal.field}", refusal.value, refusal.rule) from refusal
 
 
-def systems_of(header: Object) -> Systems | None:
+def systems_of(header: Object) -> AnySystems | None:
     """The systems in the header of a pool; None where it names none."""
     if "systems" not in header:
         return None
-    names = ("a", "b", "loss", "normalisation")
+    several = isinstance(header["systems"], dict) and "names" in header["systems"]
+    names = ("names" if several else "a", "loss", "normalisation", *(() if several else ("b",)))
     systems = members(header["systems"], "pool.systems", names)
     loss = members(systems["loss"], "pool.systems.loss", ("kind", "lower", "upper"))
     for end in ("lower", "upper"):
@@ -126,8 +129,10 @@ def systems_of(header: Object) -> Systems | None:
     for where, one in (("", systems), ("loss.", loss)):
         for name in one.keys() & {"a", "b", "normalisation", "kind"}:
             text(one[name], f"pool.systems.{where}{name}")
+    for at, name in enumerate(listed(systems["names"], "pool.systems.names") if several else []):
+        text(name, f"pool.systems.names[{at}]")
     try:
-        return Systems.from_dict(systems)
+        return systems_from(systems)
     except Refusal as refusal:
         raise Mismatch(f"pool.{refusal.field}", refusal.value, refusal.rule) from refusal
 
@@ -137,7 +142,7 @@ def header_digest(header: Mapping[str, Any]) -> str:
     return hashlib.sha256(canonical_json(dict(header))).hexdigest()
 
 
-def plan_of(value: object, header: Object, scale: LossScale) -> Plan:
+def plan_of(value: object, header: Object, scale: LossScale) -> AnyPlan:
     """The plan that the claim in ``value`` leads to; Mismatch where ``value`` is another one."""
     values = members(value, "plan", value if isinstance(value, dict) else ())
     version = text(values.get("method_version"), "plan.method_version")
@@ -146,6 +151,8 @@ def plan_of(value: object, header: Object, scale: LossScale) -> Plan:
         raise Mismatch("plan.method_version", version, known)
     items = whole(header["items"], "pool.items", 1)
     systems = systems_of(header)
+    if isinstance(systems, Lineup):
+        return best_plan_of(values, systems, items, scale)
     facts = PoolFacts(
         digest=text(values.get("pool_digest"), "plan.pool_digest", DIGEST),
         items=items,

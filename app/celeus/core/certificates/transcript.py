@@ -19,13 +19,23 @@ from celeus.core.certificates.parsing import (
     Object,
     equal,
     flag,
+    listed,
     members,
     moment,
     number,
     text,
     whole,
 )
-from celeus.core.ledger import Amendment, Change, Draw, Event, Observation, Unjudgeable
+from celeus.core.ledger import (
+    Amendment,
+    Change,
+    Draw,
+    Event,
+    JointObservation,
+    Observation,
+    Unjudgeable,
+)
+from celeus.core.plans.best import BestPlan
 from celeus.core.plans.plan import Plan, check_budget, check_precision
 from celeus.core.plans.stopping import StoppingRule
 from celeus.core.pools.comparison import WORDS
@@ -47,6 +57,12 @@ FORMS: Mapping[str, tuple[str, ...]] = {
     "change": ("detail",),
 }
 """Members a record of each kind has beside ``EVERY``."""
+BEST_FORMS: Mapping[str, tuple[str, ...]] = {
+    "draw": (*FORMS["draw"], "strata_q"),
+    "observation": ("round", "losses"),
+    "change": FORMS["change"],
+}
+"""The same where the best of several systems is sought."""
 OPTIONAL: Mapping[str, tuple[str, ...]] = {
     "draw": ("strata_q", "detail"),
     "amendment": ("loss", "detail"),
@@ -57,14 +73,16 @@ OPTIONAL: Mapping[str, tuple[str, ...]] = {
 class Transcript:
     """A ledger read and found in order; ``words`` are what judges said, by record, but for losses.
 
-    ``left`` is the system on the left of every round, where two named ones are compared.
+    ``losses`` are those of several systems, by record. ``left`` is the system on the left of every
+    round, where two named ones are compared.
     """
 
-    plan: Plan
+    plan: Plan | BestPlan
     scale: LossScale
     records: list[Record] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     words: dict[int, Mapping[str, Any]] = field(default_factory=dict)
+    losses: dict[int, JointObservation] = field(default_factory=dict)
     left: list[Side] = field(default_factory=list)
     draws: list[Draw] = field(default_factory=list)
     state: str = "active"
@@ -92,9 +110,10 @@ class Transcript:
         """Read the next record; Mismatch when it cannot be the next one."""
         where = f"ledger[{len(self.records)}]"
         kind = text(value.get("kind") if isinstance(value, dict) else None, f"{where}.kind")
-        if kind not in FORMS:
-            raise Mismatch(f"{where}.kind", kind, "one of " + ", ".join(FORMS))
-        record = members(value, where, EVERY + FORMS[kind], OPTIONAL.get(kind, ("detail",)))
+        forms = BEST_FORMS if isinstance(self.plan, BestPlan) else FORMS
+        if kind not in forms:
+            raise Mismatch(f"{where}.kind", kind, "one of " + ", ".join(forms))
+        record = members(value, where, EVERY + forms[kind], OPTIONAL.get(kind, ("detail",)))
         sequence = whole(record["sequence"], f"{where}.sequence")
         equal(f"{where}.sequence", sequence, len(self.records) + 1)
         moment(record["at"], f"{where}.at")
@@ -114,7 +133,9 @@ class Transcript:
             said["label"] = whole(said["label"], f"{where}.label")
         if said:
             self.words[len(self.records)] = said
-        if self.plan.systems is None:
+        if isinstance(event, JointObservation):
+            self.losses[len(self.records)] = event
+        if isinstance(self.plan, BestPlan) or self.plan.systems is None:
             return
         if isinstance(event, Draw):
             side = next((one for one in SIDES if one == detail.get("left")), None)
@@ -144,7 +165,7 @@ class Transcript:
             raise Mismatch(f"{where}.item", item, "an item not drawn before")
         self._items.add(item)
         # Whatever the policy, uniform draws leave every item this much.
-        least = plan.policy.beta / (plan.drawable - round_ + 1) * (1.0 - SLACK)
+        least = plan.beta / (plan.drawable - round_ + 1) * (1.0 - SLACK)
         q = number(record["q"], f"{where}.q", least, 1.0 + SLACK)
         # A draw is made and written down under one lock.
         equal(f"{where}.seen", whole(record["seen"], f"{where}.seen"), len(self.records))
@@ -155,7 +176,8 @@ class Transcript:
         return draw
 
     def _strata(self, value: object, q: float, where: str) -> NDArray[np.float64] | None:
-        if not self.plan.policy.has_goal:
+        moving = isinstance(self.plan, BestPlan)
+        if isinstance(self.plan, Plan) and not self.plan.policy.has_goal:
             if value is not None:
                 raise Mismatch(where, value, "nothing: the policy has no strata")
             return None
@@ -165,14 +187,20 @@ class Transcript:
         strata_q = strata_of_hex(packed)
         if not (np.isfinite(strata_q) & (strata_q > 0.0)).all():
             raise Mismatch(where, value, "probabilities above 0")
-        if self.draws and (before := self.draws[0].strata_q) is not None:
+        # Where the best is sought the pool is cut anew as systems leave.
+        if not moving and self.draws and (before := self.draws[0].strata_q) is not None:
             equal(f"the strata of {where}", strata_q.size, before.size)
         if not (strata_q == q).any():
             raise Mismatch(where, f"none of {strata_q.size} is {q!r}", f"q = {q!r} of one stratum")
         return strata_q
 
-    def _observation(self, record: Object, where: str) -> Observation:
+    def _observation(self, record: Object, where: str) -> Observation | JointObservation:
         round_ = self._judge(record, where)
+        if isinstance(self.plan, BestPlan):
+            where += ".losses"
+            losses = listed(record["losses"], where, len(self.plan.systems))
+            given = [self._loss(loss, f"{where}[{at}]") for at, loss in enumerate(losses)]
+            return JointObservation(round_, tuple(given))
         return Observation(round_, self._loss(record["loss"], f"{where}.loss"))
 
     def _unjudgeable(self, record: Object, where: str) -> Unjudgeable:
@@ -198,7 +226,9 @@ class Transcript:
             raise Mismatch(f"{where}.budget", budget, f"at least the {len(self.draws)} draws made")
         try:
             # An unchanged precision was checked before.
-            if precision != self.rule.precision:
+            if isinstance(self.plan, BestPlan):
+                equal(f"{where}.precision", precision, None)
+            elif precision != self.rule.precision:
                 check_precision(self.plan, precision)
             check_budget(budget, self.plan.drawable)
         except Refusal as refusal:
@@ -253,7 +283,9 @@ def _detail(value: object, where: str) -> Mapping[str, Any]:
 
 def _check_words(detail: Mapping[str, Any], event: Event, where: str) -> None:
     """What is written down beside an event agrees with it."""
-    has_loss = isinstance(event, Observation | Amendment) and event.loss is not None
+    has_loss = isinstance(event, JointObservation) or (
+        isinstance(event, Observation | Amendment) and event.loss is not None
+    )
     has_none = isinstance(event, Unjudgeable | Amendment) and not has_loss
     # The loss stands in the record itself.
     words = tuple((name, has_loss) for name in WORDS)

@@ -10,12 +10,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from cryptography.x509 import Certificate
 
 from celeus.core.canonical import canonical_json
+from celeus.core.certificates.best.checks import (
+    check_answers,
+    check_best_labels,
+    replay_best,
+)
+from celeus.core.certificates.best.claim import best_claim
 from celeus.core.certificates.chain import chain_heads, chain_start
 from celeus.core.certificates.document import claim_of, digest_of, message_of, rounds_of
 from celeus.core.certificates.ed25519 import signed_by
@@ -52,10 +58,13 @@ from celeus.core.certificates.stamps import (
     time_of,
 )
 from celeus.core.certificates.transcript import Transcript
+from celeus.core.plans.best import BestPlan
 from celeus.core.plans.plan import Plan
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import STATED, Pool
+from celeus.core.pools.systems import Lineup
 from celeus.core.randomness import commitment
+from celeus.core.sessions.either import AnyPlan, risk_plan
 from celeus.core.sessions.sides import Sides
 from celeus.core.sessions.state import Coins, State, replay
 
@@ -64,6 +73,7 @@ LARGEST_CLAIM = 1 << 16
 NOTHING_NOTED: Final[Mapping[int, bytes]] = MappingProxyType({})
 NO_POOL = "it takes the pool's columns"
 NO_BOUNDS = "its columns, as the claim rests on bounds of single losses that only they hold"
+NO_ANSWERS = "its columns, as the claim rests on what every system answered, which only they hold"
 NO_ITEMS = "it takes the pool's items"
 NO_SEED = "the seed is revealed by the final certificate only"
 NO_ROOTS = "it says {}; no roots of a timestamping service were given"
@@ -109,7 +119,7 @@ class _Inspection:
     _roots: Sequence[Certificate]
     _document: Object = field(default_factory=dict)
     _place: str = "form"
-    _same: list[bool | None] = field(default_factory=list)
+    _same: list[Any] = field(default_factory=list)
     report: Report = field(init=False)
 
     def __post_init__(self) -> None:
@@ -144,7 +154,8 @@ class _Inspection:
         with self._checking("pool_header"):
             equal("pool_digest", document["pool_digest"], header_digest(header))
             equal("plan.pool_digest", plan.pool_digest, document["pool_digest"])
-            self._check_stated(plan, header)
+            if isinstance(plan, Plan):
+                self._check_stated(plan, header)
         self._check_items(header)
         with self._checking("ledger"):
             transcript = self._ledger(Transcript(plan, scale))
@@ -153,17 +164,52 @@ class _Inspection:
         if self._roots or "timestamp" in document:
             self._timestamp(bytes.fromhex(document["chain"]["start"]))
         seed = self._seed(plan)
-        self._sides(seed, transcript)
-        state = self._state(transcript, seed, self._pool(header, scale, transcript))
+        if isinstance(plan, BestPlan):
+            self._best(plan, seed, self._best_pool(plan, header, scale, transcript), transcript)
+        else:
+            self._risk(plan, seed, self._pool(header, scale, transcript), transcript)
+        with self._checking("signature"):
+            equal("signature", self.report.signature.valid, found=True)
+        self._issuer()
+
+    def _risk(
+        self, plan: Plan, seed: bytes | None, pool: Pool | None, transcript: Transcript
+    ) -> None:
+        """The claim of a session that measures a risk, and what it rests on."""
+        self._sides(plan, seed, transcript)
+        state = self._state(plan, transcript, seed, pool)
         skipped = state.rounds.skipped_ahead
         if skipped is not None and not plan.bets_fixed_at_draw:
             reason = SKIPPED_AHEAD.format(skipped, plan.method_version)
             self.report.unchecked["skips"] = reason
         with self._checking("claim"):
             self._claim(plan, state, amended=transcript.amendments > 0)
-        with self._checking("signature"):
-            equal("signature", self.report.signature.valid, found=True)
-        self._issuer()
+
+    def _best_pool(
+        self, plan: BestPlan, header: Object, scale: LossScale, transcript: Transcript
+    ) -> Pool:
+        if self._evidence is None:
+            raise Mismatch("the pool", None, NO_ANSWERS)
+        with self._checking("pool_columns"):
+            pool = pool_of(self._evidence, header, scale)
+            lineup = _lineup_of(pool)
+            check_answers(plan, pool, lineup, None if self._items is None else self._same)
+        with self._checking("labels"):
+            check_best_labels(pool, lineup, transcript)
+        return pool
+
+    def _best(self, plan: BestPlan, seed: bytes | None, pool: Pool, transcript: Transcript) -> None:
+        """The claim of a session that seeks the best of several systems."""
+        with self._checking("probabilities", *(["draws"] if seed is not None else [])):
+            state = replay_best(plan, pool, seed, transcript)
+        if seed is None:
+            self.report.unchecked["draws"] = NO_SEED
+        with self._checking("rounds", "surrogates"):
+            # They are recorded for who has no pool, and could verify nothing here.
+            for name in ("rounds", "surrogates"):
+                equal(name, self._document[name], None)
+        with self._checking("claim"):
+            same("claim", self._document["claim"], best_claim(state))
 
     @staticmethod
     def _check_stated(plan: Plan, header: Object) -> None:
@@ -202,7 +248,7 @@ class _Inspection:
         trusted = None if self._trusted is None else public == self._trusted
         report.signature = Signature(signature["public_key"], valid, trusted)
 
-    def _plan(self, header: Object, scale: LossScale) -> Plan:
+    def _plan(self, header: Object, scale: LossScale) -> AnyPlan:
         document = self._document
         plan = plan_of(document["plan"], header, scale)
         equal("method_version", document["method_version"], plan.method_version)
@@ -227,7 +273,7 @@ class _Inspection:
         if superseded is not None and not transcript.amendments:
             raise Mismatch("supersedes", superseded, "nothing: no label was corrected")
 
-    def _chain(self, plan: Plan, transcript: Transcript) -> None:
+    def _chain(self, plan: AnyPlan, transcript: Transcript) -> None:
         session = bytes.fromhex(self._document["session_id"].removeprefix("ses_"))
         start = chain_start(session, bytes.fromhex(plan.digest))
         chain = self._document["chain"]
@@ -261,7 +307,7 @@ class _Inspection:
         self.report.stamped_at = time_of(stamp)
         self.report.checked.append("timestamp")
 
-    def _seed(self, plan: Plan) -> bytes | None:
+    def _seed(self, plan: AnyPlan) -> bytes | None:
         if not self._document["final"]:
             self.report.unchecked["commitment"] = NO_SEED
             return None
@@ -270,9 +316,9 @@ class _Inspection:
             equal("commitment", plan.commitment, commitment(seed))
         return seed
 
-    def _sides(self, seed: bytes | None, transcript: Transcript) -> None:
+    def _sides(self, plan: Plan, seed: bytes | None, transcript: Transcript) -> None:
         """Which answer stood on the left was drawn from the seed."""
-        if transcript.plan.systems is None:
+        if plan.systems is None:
             return
         if seed is None:
             self.report.unchecked["sides"] = NO_SEED
@@ -288,17 +334,19 @@ class _Inspection:
             return None
         with self._checking("pool_columns"):
             pool = pool_of(self._evidence, header, scale)
-            check_known(transcript.plan, pool)
+            check_known(risk_plan(transcript.plan), pool)
             check_same(pool, None if self._items is None else self._same)
             check_carried(pool)
         with self._checking("labels"):
             check_labels(pool, transcript)
-            check_bounds(transcript.plan, pool, transcript)
+            check_bounds(risk_plan(transcript.plan), pool, transcript)
         return pool
 
-    def _state(self, transcript: Transcript, seed: bytes | None, pool: Pool | None) -> State:
+    def _state(
+        self, plan: Plan, transcript: Transcript, seed: bytes | None, pool: Pool | None
+    ) -> State:
         """The state after the ledger, from the pool, or from what was recorded of it."""
-        plan, document = transcript.plan, self._document
+        document = self._document
         if pool is None and plan.believed is not None and plan.believed.bounded:
             raise Mismatch("the pool", None, NO_BOUNDS)
         self._place = "rounds"
@@ -351,6 +399,12 @@ class _Inspection:
             return
         with self._checking("issuer"):
             equal("signature.public_key", key, self._trusted.hex())
+
+
+def _lineup_of(pool: Pool) -> Lineup:
+    if pool.lineup is None:
+        raise Mismatch("pool.systems", None, "the names of several systems")
+    return pool.lineup
 
 
 def _begun(plan: Plan, recorded: Recorded) -> State:

@@ -1,17 +1,20 @@
 """The plan of a session that seeks the best of k systems: what is fixed before its first draw."""
 
 import hashlib
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Self
 
 from celeus.core.canonical import canonical_json
 from celeus.core.interval import Interval
-from celeus.core.plans.claim import require
+from celeus.core.plans.claim import Claim, require
 from celeus.core.plans.plan import METHOD_VERSION, check_alpha, check_budget
 from celeus.core.plans.policies import LEAST_BETA
-from celeus.errors import InvalidValue
+from celeus.core.plans.stopping import StoppingRule
+from celeus.core.pools.lineups import all_same
+from celeus.core.pools.pool import Pool
+from celeus.core.pools.systems import check_count
+from celeus.errors import InvalidValue, NothingToJudge
 
-FEWEST, MOST = 2, 50
 BETA = 0.5
 
 
@@ -34,6 +37,7 @@ class BestPlan:
     commitment: str
     beta: float = BETA
     method_version: str = METHOD_VERSION
+    fixed: bool = False
 
     def __post_init__(self) -> None:
         check_count(len(self.systems))
@@ -50,9 +54,22 @@ class BestPlan:
         """The interval every loss lies in."""
         return Interval(self.lower, self.upper)
 
+    @property
+    def drawable(self) -> int:
+        """Items that may be drawn: all to which the systems did not give the same answer."""
+        return self.items - self.known
+
+    @property
+    def stopping(self) -> StoppingRule:
+        """The rule in force until a change: the session stops when one system stands."""
+        return StoppingRule(None, self.budget)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values; ``from_dict`` reads them back."""
-        return asdict(self) | {"systems": list(self.systems), "best": True}
+        values = asdict(self) | {"systems": list(self.systems), "best": True}
+        if not self.fixed:
+            del values["fixed"]
+        return values
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
@@ -66,10 +83,46 @@ class BestPlan:
         return hashlib.sha256(canonical_json(self.to_dict())).hexdigest()
 
 
-def check_count(count: int) -> None:
-    """Refuse a number of systems among which the best is not sought."""
-    if not FEWEST <= count <= MOST:
-        text = "There are too many systems to seek the best of."
-        if count < FEWEST:
-            text = "The best is sought among several systems; of one, measure the risk."
-        raise InvalidValue(text, field="systems", rule=f"{FEWEST} to {MOST} systems", value=count)
+def make_best(pool: Pool, claim: Claim, commitment: str, beta: float | None = None) -> BestPlan:
+    """The plan of a session that seeks the best of the systems of ``pool``.
+
+    Of the claim it takes alpha, budget and fixed; whatever else is asked for is refused by name.
+    """
+    lineup = pool.lineup
+    if lineup is None:
+        raise InvalidValue(
+            "The best is sought among the systems of a pool, and this pool names none.",
+            field="best",
+            rule="left out, or a pool of several `systems`, by their `names`",
+            value=True,
+        )
+    for one in fields(Claim):
+        if one.name not in {"alpha", "budget", "fixed"} and getattr(claim, one.name) != one.default:
+            raise InvalidValue(
+                "A session that seeks the best of several systems answers that question only.",
+                field=one.name,
+                rule="left out where `best` is true",
+                value=getattr(claim, one.name),
+            )
+    known = 0 if pool.codes is None else int(all_same(pool.codes).sum())
+    if known == pool.items:
+        raise NothingToJudge(
+            "All systems gave the same answers: they are equally good, and there is nothing to"
+            " judge.",
+            field="pool_id",
+            rule="a pool with an item to which the answers differ",
+            value=known,
+        )
+    return BestPlan(
+        pool_digest=pool.digest,
+        items=pool.items,
+        known=known,
+        systems=lineup.names,
+        lower=pool.scale.lower,
+        upper=pool.scale.upper,
+        alpha=claim.alpha,
+        budget=pool.items - known if claim.budget is None else claim.budget,
+        commitment=commitment,
+        beta=BETA if beta is None else beta,
+        fixed=claim.fixed,
+    )

@@ -116,6 +116,11 @@ class Plan:
         return None if self.audit else self.known
 
     @property
+    def beta(self) -> float:
+        """The share of draws that go evenly over the items left."""
+        return self.policy.beta
+
+    @property
     def drawable(self) -> int:
         """Items that may be drawn: all whose loss is not known."""
         return self.items - (0 if self.believed is None else self.believed.items)

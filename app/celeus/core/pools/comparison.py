@@ -1,4 +1,4 @@
-"""Two systems on one pool: what is known of the difference of their losses without a label.
+"""Systems on one pool: what is known of their losses without a label, and what judges say of them.
 
 Notation: loss in [L, U], s_A, s_B surrogates of the two losses on the unit scale.
 
@@ -12,7 +12,7 @@ Items to which both gave the same answer have d = 0 for certain. That is a known
 what a comparison saves.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import chain as flatten
 from typing import Any
 
@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from celeus.core.interval import Interval
-from celeus.core.pools.losses import LossScale
+from celeus.core.pools.losses import LossScale, zero_one_loss
 from celeus.core.pools.pool import Pool
-from celeus.core.pools.systems import Side
+from celeus.core.pools.systems import Lineup, Side
 from celeus.errors import InvalidValue
 
 Floats = NDArray[np.float64]
@@ -85,6 +85,47 @@ def loss_said(pool: Pool, item: int, said: Mapping[str, Any], left: Side | None)
     raise InvalidValue(
         f"A judgement of this pool is no `{field}`.",
         field=field,
+        rule=f"left out; a judgement of this pool is {asked}",
+        value=said.get(word),
+    )
+
+
+def losses_said(
+    pool: Pool,
+    lineup: Lineup,
+    item: int,
+    said: Mapping[str, Any],
+    shown: Sequence[Sequence[int]] | None,
+) -> tuple[float, ...]:
+    """The losses of several systems that a judge's words say: a ``label`` or ``losses``.
+
+    Losses are given by the systems' names, or one for each answer ``shown``, which says whose it
+    is. Refuses words that the pool does not ask for, and losses outside the scale.
+    """
+    label, losses = said.get("label"), said.get("losses")
+    predictions = pool.columns.get("predictions")
+    if label is not None and predictions is not None:
+        return tuple(zero_one_loss(label, int(one), None) for one in predictions[item])
+    if isinstance(losses, Mapping):
+        return lineup.losses(losses)
+    if losses is not None and shown is not None:
+        if len(losses) != len(shown):
+            raise InvalidValue(
+                "A judgement gives a loss for every answer that was shown.",
+                field="losses",
+                rule=f"{len(shown)} losses, in the order of the answers",
+                value=len(losses),
+            )
+        groups = zip(shown, losses, strict=True)
+        return lineup.losses({lineup.names[one]: loss for group, loss in groups for one in group})
+    word = next(iter(said), "loss")
+    asked = "`losses` of all systems, by name"
+    asked += ", or of the answers in the order shown" if shown is not None else ""
+    if predictions is not None:
+        asked = f"`label`, the true class, or {asked}"
+    raise InvalidValue(
+        f"A judgement of this pool is no `{word}`.",
+        field=word,
         rule=f"left out; a judgement of this pool is {asked}",
         value=said.get(word),
     )

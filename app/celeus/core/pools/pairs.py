@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from celeus.core.interval import Interval
 from celeus.core.pools.comparison import surrogate_columns
+from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import dtype_of
 from celeus.core.pools.rows import Assembled, assemble
 from celeus.core.pools.systems import SAME_ANSWER, SIDES, Systems
@@ -96,10 +97,14 @@ def composed(row: Mapping[str, Any]) -> Row | None:
 def _present(row: Row) -> Row:
     """The row without its nulls, those of its systems included."""
     present = {name: value for name, value in row.items() if value is not None}
-    for side in SIDES:
-        if isinstance(present.get(side), dict):
-            present[side] = {name: it for name, it in present[side].items() if it is not None}
-    return present
+    return present | {side: without_nulls(present[side]) for side in SIDES if side in present}
+
+
+def without_nulls(inner: object) -> object:
+    """What a system carries; whatever is no object, as it is."""
+    if not isinstance(inner, dict):
+        return inner
+    return {name: it for name, it in inner.items() if it is not None}
 
 
 def _carried(row: Row) -> frozenset[str]:
@@ -115,7 +120,7 @@ def _faults(row: Row, systems: Systems, own: frozenset[str] | None) -> Iterator[
     sides = [row.get(side) for side in SIDES]
     for side, inner in zip(SIDES, sides, strict=True):
         if isinstance(inner, dict):
-            yield from _side_faults(side, inner, systems)
+            yield from side_faults(side, inner, systems)
         else:
             yield side, f"an object of what system {side} answered, as every item has it", inner
     if all(isinstance(inner, dict) for inner in sides):
@@ -138,7 +143,8 @@ def _unequal(row: Row, own: frozenset[str] | None) -> Iterator[Violation]:
             yield name, "left out where a and b have their own", row[name]
 
 
-def _side_faults(side: str, inner: Row, systems: Systems) -> Iterator[Violation]:
+def side_faults(side: str, inner: Row, systems: Systems | LossScale) -> Iterator[Violation]:
+    """What is wrong with what a system carries, ``systems`` saying which losses it may have."""
     for name, value in inner.items():
         if name not in OWN:
             yield f"{side}.{name}", "one of " + ", ".join(sorted(OWN)), value

@@ -16,13 +16,16 @@ A pool of N items is a set of columns of length N, in the order of upload:
     same                            int32     1 where two systems gave the same answer
     round                           int32     round of the session it is based on, or 0
     label                           int32     true class known from that session, or -1
+    predictions                     int32     [N, k], classes that several systems predict
+    answers                         int32     [N, k], the first of them with the same text
+    surrogates                      float64   [N, k], surrogates of the losses of several systems
 
 The digest is SHA-256 over a header: canonical JSON (RFC 8785) of the number of items, the scale,
-the group names, the reasons if there are any, the systems where two are compared, the session it
+the group names, the reasons if there are any, the systems where there are several, the session it
 is based on if there is one, name, type and SHA-256 of every column (little-endian bytes), and the
 items digest. That one is a chain over ids
 and payloads, h_0 = 32 zero bytes and h_i = SHA-256(h_{i-1} + record_i), where record_i is canonical
-JSON of [id, payload]; the payload of a comparison holds what both systems answered.
+JSON of [id, payload]; the payload of a pool of systems holds what all of them answered.
 """
 
 import hashlib
@@ -38,7 +41,7 @@ from celeus.core.canonical import canonical_json
 from celeus.core.interval import Interval
 from celeus.core.pools.bounds import Basis, Bounds, KnownLosses
 from celeus.core.pools.losses import LossScale, cross_entropy_loss, zero_one_loss
-from celeus.core.pools.systems import SIDES, Systems
+from celeus.core.pools.systems import SIDES, AnySystems, Lineup, Systems
 from celeus.errors import InvalidValue
 
 CHAIN_START = bytes(32)
@@ -52,8 +55,12 @@ DTYPES: Mapping[str, str] = {
     "same": "<i4",
     "round": "<i4",
     "label": "<i4",
+    "predictions": "<i4",
+    "answers": "<i4",
 }
 """Types of the columns that are not little-endian float64."""
+MATRICES = frozenset({"target_probs", "predictions", "answers", "surrogates"})
+"""Columns that have a row of numbers for every item."""
 STATED = frozenset({"known", "loss_lower", "loss_upper"})
 """Columns of a pool that states something of single losses."""
 
@@ -62,8 +69,8 @@ STATED = frozenset({"known", "loss_lower", "loss_upper"})
 class Pool:
     """Columns, scale and names of a pool; the arrays are read-only.
 
-    ``reasons`` are those of known losses and bounds, in the order of their numbers; ``systems`` the
-    two whose losses the differences are of, ``based_on`` the session that judged an earlier
+    ``reasons`` are those of known losses and bounds, in the order of their numbers; ``named`` the
+    systems, where there are two or several, ``based_on`` the session that judged an earlier
     version.
 
     Not slotted: the digest is computed once, when first asked for.
@@ -75,8 +82,23 @@ class Pool:
     groups: tuple[str, ...]
     items_digest: bytes
     reasons: tuple[str, ...] = ()
-    systems: Systems | None = None
+    named: AnySystems | None = None
     based_on: Basis | None = None
+
+    @property
+    def systems(self) -> Systems | None:
+        """The two systems whose losses the differences are of."""
+        return self.named if isinstance(self.named, Systems) else None
+
+    @property
+    def lineup(self) -> Lineup | None:
+        """The systems among which the best is sought."""
+        return self.named if isinstance(self.named, Lineup) else None
+
+    @property
+    def codes(self) -> NDArray[np.int32] | None:
+        """Of several systems the answers, equal where they are; shape [N, k]."""
+        return self.columns.get("predictions", self.columns.get("answers"))
 
     @cached_property
     def digest(self) -> str:
@@ -86,8 +108,8 @@ class Pool:
     def header(self) -> dict[str, object]:
         """What the digest is taken over."""
         stated: dict[str, object] = {"reasons": list(self.reasons)} if self.reasons else {}
-        if self.systems is not None:
-            stated["systems"] = self.systems.to_dict()
+        if self.named is not None:
+            stated["systems"] = self.named.to_dict()
         if self.based_on is not None:
             stated["based_on"] = self.based_on.to_dict()
         return stated | {

@@ -1,13 +1,15 @@
-"""The two systems of a comparison: what they are called, and what a judge may say of their answers.
+"""The systems of a pool: what they are called, and what a judge may say of their answers.
 
-The loss of a system lies in [L, U]; a pool of two holds the differences d = loss of A less loss of
-B, in [L - U, U - L], below 0 where A is better. A preference has no losses of its own: it is d
-itself, from -U (A is better by U grades) to U. Who judges may speak of ``a`` and ``b``, or of the
-``left`` and the ``right`` answer, where ``left`` says which system stood there.
+Of two that are compared the loss of each lies in [L, U]; the pool holds the differences d = loss of
+A less loss of B, in [L - U, U - L], below 0 where A is better. A preference has no losses of its
+own: it is d itself, from -U (A is better by U grades) to U. Who judges may speak of ``a`` and
+``b``, or of the ``left`` and the ``right`` answer, where ``left`` says which system stood there.
+
+Of several, among which the best is sought, a judge gives the losses of all.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self, get_args
 
@@ -24,8 +26,11 @@ NORMALISATIONS: tuple[Normalisation, ...] = get_args(Normalisation)
 SAME_ANSWER = "same answer"
 """Reason why the difference of two equal answers is known."""
 MOST_GRADES = 10
+FEWEST, MOST = 2, 50
+"""Systems among which the best is sought."""
 TIE = "tie"
 PLACES: tuple[str, str] = ("left", "right")
+RESERVED = (*SIDES, *PLACES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +59,7 @@ class Systems:
                 rule="one of " + ", ".join(KINDS) + " where there are `systems`",
                 value=self.kind,
             )
-        if self.normalisation not in NORMALISATIONS:
-            raise InvalidValue(
-                "The normalisation of answers is unknown.",
-                field="systems.normalisation",
-                rule="one of " + ", ".join(NORMALISATIONS),
-                value=self.normalisation,
-            )
+        _check_normalisation(self.normalisation)
         if self.kind == "preference":
             self._check_grades()
         else:
@@ -121,17 +120,11 @@ class Systems:
 
     def same(self, one: str, other: str) -> bool:
         """The two texts are one answer."""
-        return one == other or self._normal(one) == self._normal(other)
-
-    def _normal(self, text: str) -> str:
-        if self.normalisation == "exact":
-            return text
-        text = " ".join(text.split())
-        return text.casefold() if self.normalisation == "casefold" else text
+        return one == other or normal(one, self.normalisation) == normal(other, self.normalisation)
 
     def reason(self, *, classes: bool) -> str:
         """Why the difference of equal answers is known: equal classes need no normalisation."""
-        return SAME_ANSWER if classes else f"{SAME_ANSWER} ({self.normalisation})"
+        return reason_of(self.normalisation, classes=classes)
 
     def asked(self, *, classes: bool) -> str:
         """What a judgement of this pool is."""
@@ -144,23 +137,14 @@ class Systems:
     def of_losses(self, said: Mapping[str, Any], left: Side) -> float:
         """The difference of ``loss_a`` and ``loss_b``, or ``loss_left`` and ``loss_right``."""
         names = SIDES if "loss_a" in said else PLACES
-        losses = {name: self._loss(name, said.get(f"loss_{name}")) for name in names}
+        ends = self.lower, self.upper
+        whole = self.kind == "zero_one"
+        losses = {
+            name: loss_of(name, said.get(f"loss_{name}"), *ends, whole=whole) for name in names
+        }
         if names == PLACES and left == "b":
             names = names[::-1]
         return losses[names[0]] - losses[names[1]]
-
-    def _loss(self, name: str, loss: object) -> float:
-        number = float(loss) if type(loss) in {int, float} else math.nan  # type: ignore[arg-type]
-        whole = self.kind == "zero_one"
-        if number in {0.0, 1.0} if whole else self.lower <= number <= self.upper:
-            return number
-        rule = "exactly 0 or 1" if whole else f"a number from {self.lower:g} to {self.upper:g}"
-        raise LossOutsideScale(
-            "The loss of a system is not on its scale.",
-            field=f"losses.{name}",
-            rule=rule,
-            value=loss,
-        )
 
     def of_preference(self, said: Mapping[str, Any], left: Side) -> float:
         """The difference that a ``preference`` and its ``grade`` say."""
@@ -186,3 +170,142 @@ class Systems:
             rule="left, tie or right (or a or b), and `grade` only where one is better",
             value=preference,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Lineup:
+    """Names of the systems among which the best is sought, the scale of the loss of each.
+
+    ``normalisation`` says when two texts are the same answer.
+    """
+
+    names: tuple[str, ...]
+    scale: LossScale
+    normalisation: Normalisation = "exact"
+
+    def __post_init__(self) -> None:
+        check_count(len(self.names))
+        for name in self.names:
+            if name in RESERVED or self.names.count(name) > 1:
+                raise InvalidValue(
+                    "Every system has a name of its own.",
+                    field="systems.names",
+                    rule="different names, none of them " + ", ".join(RESERVED),
+                    value=name,
+                )
+        _check_best_kind(self.scale.kind)
+        _check_normalisation(self.normalisation)
+
+    @classmethod
+    def of(
+        cls, names: Sequence[str], loss: tuple[str, float | None, float | None], same: str
+    ) -> Self:
+        """Systems with what was left out of their ``loss`` (kind, lower, upper) filled in."""
+        kind, lower, upper = loss
+        _check_best_kind(kind)
+        scale = LossScale.of(kind, lower, upper)  # type: ignore[arg-type]  # just checked
+        # Whatever else it is, the check refuses it by name.
+        return cls(tuple(names), scale, same)  # type: ignore[arg-type]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        scale = self.scale
+        loss = {"kind": scale.kind, "lower": scale.lower, "upper": scale.upper}
+        return {"names": list(self.names), "loss": loss, "normalisation": self.normalisation}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """The systems whose ``to_dict`` gave ``values``."""
+        loss = values["loss"]
+        _check_best_kind(loss["kind"])
+        scale = LossScale(loss["kind"], float(loss["lower"]), float(loss["upper"]))
+        return cls(tuple(values["names"]), scale, values["normalisation"])
+
+    def codes(self, texts: Sequence[str]) -> list[int]:
+        """For the text of every system the first system that gave the same answer."""
+        normals = [normal(text, self.normalisation) for text in texts]
+        first = {text: at for at, text in reversed(list(enumerate(normals)))}
+        return [first[text] for text in normals]
+
+    def reason(self, *, classes: bool) -> str:
+        """Why items need no judgement to which all systems gave the same answer."""
+        return reason_of(self.normalisation, classes=classes)
+
+    def losses(self, said: Mapping[str, Any]) -> tuple[float, ...]:
+        """The losses of all systems in a judgement that gives them by name."""
+        unknown = sorted(said.keys() - set(self.names))
+        if unknown:
+            raise InvalidValue(
+                "The pool has no system of this name.",
+                field="losses",
+                rule="the systems of the pool, all of them, by name",
+                value=unknown[0],
+            )
+        scale = self.scale
+        whole = scale.kind == "zero_one"
+        return tuple(
+            loss_of(name, said.get(name), scale.lower, scale.upper, whole=whole)
+            for name in self.names
+        )
+
+
+AnySystems = Systems | Lineup
+
+
+def systems_from(values: Mapping[str, Any]) -> AnySystems:
+    """The systems whose ``to_dict`` gave ``values``: two that are compared, or several."""
+    return Lineup.from_dict(values) if "names" in values else Systems.from_dict(values)
+
+
+def check_count(count: int) -> None:
+    """Refuse a number of systems among which the best is not sought."""
+    if not FEWEST <= count <= MOST:
+        text = "There are too many systems to seek the best of."
+        if count < FEWEST:
+            text = "The best is sought among several systems; of one, measure the risk."
+        raise InvalidValue(text, field="systems", rule=f"{FEWEST} to {MOST} systems", value=count)
+
+
+def _check_best_kind(kind: str) -> None:
+    if kind not in {"zero_one", "bounded"}:
+        text = "The best of several systems is sought by the losses of all."
+        rule = "zero_one or bounded"
+        if kind == "preference":
+            rule += "; a preference compares two, `systems` with `a` and `b`"
+        raise InvalidValue(text, field="loss.kind", rule=rule, value=kind)
+
+
+def _check_normalisation(normalisation: str) -> None:
+    if normalisation not in NORMALISATIONS:
+        raise InvalidValue(
+            "The normalisation of answers is unknown.",
+            field="systems.normalisation",
+            rule="one of " + ", ".join(NORMALISATIONS),
+            value=normalisation,
+        )
+
+
+def normal(text: str, normalisation: Normalisation) -> str:
+    """What two texts have in common that are the same answer."""
+    if normalisation == "exact":
+        return text
+    text = " ".join(text.split())
+    return text.casefold() if normalisation == "casefold" else text
+
+
+def reason_of(normalisation: Normalisation, *, classes: bool) -> str:
+    """Why nobody judges equal answers: equal classes need no normalisation."""
+    return SAME_ANSWER if classes else f"{SAME_ANSWER} ({normalisation})"
+
+
+def loss_of(name: str, loss: object, lower: float, upper: float, *, whole: bool) -> float:
+    """The loss of the system ``name``; refused outside its scale."""
+    number = float(loss) if type(loss) in {int, float} else math.nan  # type: ignore[arg-type]
+    if number in {0.0, 1.0} if whole else lower <= number <= upper:
+        return number
+    raise LossOutsideScale(
+        "The loss of a system is not on its scale.",
+        field=f"losses.{name}",
+        rule="exactly 0 or 1" if whole else f"a number from {lower:g} to {upper:g}",
+        value=loss,
+    )

@@ -102,9 +102,9 @@ class Shape:
         """Shape of a pool that has these columns already."""
         classes_of_both = "prediction_a" in columns
         own = {
-            "prediction": classes_of_both,
-            "answer": "same" in columns and not classes_of_both,
-            "surrogate": "change" in columns,
+            "prediction": classes_of_both or "predictions" in columns,
+            "answer": "answers" in columns or ("same" in columns and not classes_of_both),
+            "surrogate": "change" in columns or "surrogates" in columns,
         }
         several = sum(name.startswith("surrogate.") for name in columns)
         return cls(

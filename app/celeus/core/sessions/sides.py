@@ -2,7 +2,11 @@
 
 Stream `side` of the seed, word t - 1 for round t: A stands on the left where the number is below
 one half. No loss is looked at, and no draw of an item looks at a side.
+
+Of k systems a judge sees every answer once, in an order drawn likewise: words (t - 1) k and on.
 """
+
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +17,24 @@ from celeus.core.sessions.rounds import Rounds
 
 STREAM = "side"
 LEAST = 256
+
+
+class Order:
+    """The order in which the judge of a round sees the answers of ``count`` systems."""
+
+    __slots__ = ("_count", "_seed")
+
+    def __init__(self, seed: bytes, count: int) -> None:
+        self._seed = seed
+        self._count = count
+
+    def shown(self, round_: int, codes: Sequence[int] | None) -> list[tuple[int, ...]]:
+        """The systems behind every answer shown: those with one code have one answer."""
+        numbers = uniforms(self._seed, STREAM, self._count, (round_ - 1) * self._count)
+        groups: dict[int, list[int]] = {}
+        for system in range(self._count):
+            groups.setdefault(system if codes is None else codes[system], []).append(system)
+        return [tuple(one) for one in sorted(groups.values(), key=lambda one: numbers[one[0]])]
 
 
 class Sides:

@@ -35,7 +35,7 @@ from celeus.core.sampling.proposals import Proposal
 from celeus.core.sessions.engine import Engine, engine_of
 from celeus.core.sessions.fold import Fold, fold_round
 from celeus.core.sessions.points import Points
-from celeus.core.sessions.rounds import Rounds
+from celeus.core.sessions.rounds import JudgedLoss, Rounds
 from celeus.core.sessions.sides import Sides
 
 Floats = NDArray[np.float64]
@@ -97,6 +97,18 @@ class State:
     def drawn(self) -> int:
         """Rounds drawn, judged or not."""
         return len(self.rounds)
+
+    def item(self, round_: int) -> int:
+        """The item of a round."""
+        return self.rounds.item[round_ - 1]
+
+    def answer(self, round_: int) -> JudgedLoss:
+        """The first judgement of a round, PENDING until there is one."""
+        return self.rounds[round_ - 1].answer
+
+    def answered_at(self, round_: int) -> int:
+        """The sequence of a round's first judgement."""
+        return self.rounds.answered_at[round_ - 1]
 
     @property
     def folded(self) -> int:

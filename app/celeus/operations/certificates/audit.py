@@ -22,11 +22,10 @@ from celeus.core.certificates.chain import chain_head, chain_start, record_of
 from celeus.core.certificates.document import digest_of
 from celeus.core.certificates.report import shown
 from celeus.core.ledger import Draw
-from celeus.core.plans.plan import plan_from
 from celeus.core.pools.pool import CHAIN_START, Pool, chain
-from celeus.core.pools.surrogates import scores
 from celeus.core.randomness import commitment
-from celeus.core.sessions.state import State, begin, replay
+from celeus.core.sessions.correction import Checkpoints
+from celeus.core.sessions.either import AnyState, any_plan_from, begin, catch_up
 from celeus.errors import Refusal
 from celeus.operations.pools.columns import read_chunks
 from celeus.operations.pools.earlier import basis_now, earlier_of, pool_record
@@ -227,7 +226,7 @@ async def _rows(
 
 def _check(record: _Record) -> None:
     row = record.row
-    plan = plan_from(row["plan"])
+    plan = any_plan_from(row["plan"])
     _same("plan_digest", bytes(row["plan_digest"]).hex(), plan.digest)
     _same("pool", plan.pool_digest, record.pool.digest)
     seed = bytes(row["seed"])
@@ -235,8 +234,8 @@ def _check(record: _Record) -> None:
         _same("commitment", promised, commitment(seed))
     _same("events", [one["sequence"] for one in record.events], range(1, row["sequence"] + 1))
     _chain(record, plan.digest)
-    state = begin(plan, scores(record.pool, plan.strategy), seed)
-    state = replay(plan, state, map(event_from, record.events))
+    state = begin(plan, record.pool, seed)
+    state = catch_up(plan, state, [event_from(one) for one in record.events], Checkpoints())
     _sides(record, state)
     _status(record, state)
     _trajectory(record, state)
@@ -258,7 +257,7 @@ def _chain(record: _Record, plan_digest: str) -> None:
     _same("ledger_head", bytes(head).hex(), chain_head(start, records).hex())
 
 
-def _sides(record: _Record, state: State) -> None:
+def _sides(record: _Record, state: AnyState) -> None:
     """Of two systems, which answer stood on the left follows from the seed."""
     if state.sides is None:
         return
@@ -268,14 +267,16 @@ def _sides(record: _Record, state: State) -> None:
             _same(f"the left of round {event['round']}", left, state.sides.left(event["round"]))
 
 
-def _status(record: _Record, state: State) -> None:
+def _status(record: _Record, state: AnyState) -> None:
     """Compare the status document with a recomputed one, for the members stored then."""
     row, document = record.row, record.row["status"]
     session = SessionRecord(
         **{name: row[name] for name in SessionRecord.__dataclass_fields__ if name != "ledger_head"},
         ledger_head=None if row["ledger_head"] is None else bytes(row["ledger_head"]),
     )
-    expected = orjson.loads(orjson.dumps(status_document(session, plan_from(row["plan"]), state)))
+    expected = orjson.loads(
+        orjson.dumps(status_document(session, any_plan_from(row["plan"]), state))
+    )
     for name, value in document.items():
         _same(f"status.{name}", value, expected.get(name))
     for name in ("sequence", "state"):
@@ -283,7 +284,7 @@ def _status(record: _Record, state: State) -> None:
     _same("drawn", row["drawn"], state.drawn)
 
 
-def _trajectory(record: _Record, state: State) -> None:
+def _trajectory(record: _Record, state: AnyState) -> None:
     _same("trajectory", len(record.trajectory), len(state.points))
     for row, point in zip(record.trajectory, state.points, strict=True):
         expected = (point.round, point.estimate, point.interval.lower, point.interval.upper)
@@ -326,14 +327,14 @@ _NAMES = text("SELECT pool_id, session_id FROM sessions ORDER BY pool_id, sessio
 _SESSION = text(
     """
     SELECT session_id, project_id, pool_id, plan, plan_digest, seed, commitment, lifecycle, state,
-           sequence, revision, drawn, lease_seconds, forecast, created_at, ledger_head, name, status,
-           contradictions
+           sequence, revision, drawn, lease_seconds, forecast, created_at, ledger_head, name,
+           status, contradictions
     FROM sessions WHERE session_id = :session_id
     """
 )
 _EVENTS = text(
     """
-    SELECT kind, sequence, round, item, q, strata_q, seen, loss, detail, at
+    SELECT kind, sequence, round, item, q, strata_q, seen, loss, losses, detail, at
     FROM events WHERE session_id = :session_id ORDER BY sequence
     """
 )

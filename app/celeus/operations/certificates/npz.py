@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from celeus.core.certificates.replay import Evidence
 from celeus.core.pools.bounds import Basis
-from celeus.core.pools.pool import dtype_of
-from celeus.core.pools.systems import Systems
+from celeus.core.pools.pool import MATRICES, dtype_of
+from celeus.core.pools.systems import AnySystems, systems_from
 from celeus.errors import InvalidValue, Refusal
 
 MOST_ARRAYS = 10_000
@@ -59,12 +59,12 @@ def read_archive(file: IO[bytes]) -> Evidence:
     return Evidence(columns, names[0], items_digest, names[1], systems, basis)
 
 
-def _systems(text: NDArray[Any]) -> Systems:
-    """The two systems that a pool compares, from their JSON."""
+def _systems(text: NDArray[Any]) -> AnySystems:
+    """The systems of a pool, from their JSON."""
     try:
-        return Systems.from_dict(json.loads(str(text)))
+        return systems_from(json.loads(str(text)))
     except (ArithmeticError, ValueError, TypeError, KeyError, RecursionError, Refusal) as error:
-        raise _refused("systems are not those of a comparison") from error
+        raise _refused("systems are not those of a pool") from error
 
 
 def _basis(text: NDArray[Any]) -> Basis:
@@ -103,7 +103,7 @@ def _array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str) -> NDArr
     dtype = np.dtype(header["dtype"].decode())
     shape = tuple(int(size) for size in re.findall(rb"\d+", header["shape"]))
     right = dtype.kind == "U" if name in NAMES else dtype == dtype_of(name)
-    if not right or len(shape) > (2 if name == "target_probs" else 1):
+    if not right or len(shape) > (2 if name in MATRICES else 1):
         raise _refused(f"{name} is an array of {dtype.str} of shape {shape}")
     start = int.from_bytes(header["length"], "little") + BEFORE_HEADER
     if header.end() != start or len(data) - start != prod(shape) * dtype.itemsize:

@@ -96,6 +96,13 @@ async def plan_session(context: Context, pool_id: UUID, request: PlanRequest) ->
     seconds = context.settings.planning_seconds
     async with context.gates.plannings:
         pool = await sealed_pool(context, pool_id)
+        if pool.lineup is not None:
+            raise InvalidValue(
+                "How many labels the best of several systems takes is not planned here.",
+                field="pool_id",
+                rule="a pool of one system or of two; `celeus simulate --best` simulates several",
+                value=f"pool_{pool_id.hex}",
+            )
         prepared = await asyncio.to_thread(_prepare, pool, request)
         plans = prepared.plans
         deadline = time.monotonic() + seconds

@@ -12,9 +12,11 @@ from uuid import UUID
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from celeus.core.certificates.best.claim import best_assumptions
 from celeus.core.certificates.document import assumptions_of
 from celeus.core.certificates.ed25519 import public_of
-from celeus.core.plans.plan import Plan, plan_from
+from celeus.core.plans.best import BestPlan
+from celeus.core.sessions.either import AnyPlan, any_plan_from
 from celeus.errors import Busy
 from celeus.operations.certificates.issue import current, pool_sessions
 from celeus.operations.pools.pools import get_pool
@@ -25,6 +27,8 @@ from celeus.operations.sessions.history import document_of
 from celeus.operations.sessions.ledger import with_kinds
 
 ATTEMPTS = 3
+ANSWERS = frozenset({"predictions", "answers"})
+"""Columns that hold what several systems answered."""
 MOST_EVENTS_INTERIM = 20_000
 """An interim certificate is outdated by the next label; one of a longer ledger is not worth the
 seconds that making it takes."""
@@ -60,7 +64,7 @@ class Account:
     """
 
     document: dict[str, Any]
-    plan: Plan
+    plan: AnyPlan
     pool_id: UUID
     closed: bool
     points: Sequence[Point]
@@ -70,6 +74,7 @@ class Account:
     skipped_ahead: bool
     pool_sessions: Mapping[str, int]
     stamped: bool
+    answered: bool
     certified: Certified | None
     uncertified: str | None
     public_key: str | None
@@ -83,6 +88,8 @@ class Account:
     @property
     def assumptions(self) -> list[str]:
         """What the claim rests on beside the draws, in sentences."""
+        if isinstance(self.plan, BestPlan):
+            return [one["text"] for one in best_assumptions(self.plan, answered=self.answered)]
         amended, changed = self.amendments > 0, self.document["changes"] > 0
         assumptions = assumptions_of(
             self.plan, amended=amended, changed=changed, skipped=self.skipped_ahead
@@ -137,7 +144,7 @@ async def _read(context: Context, session_id: UUID, points: int) -> Account:
         certified = await _certified(db, params) if closed else None
         return Account(
             document=document,
-            plan=plan_from(row.plan),
+            plan=any_plan_from(row.plan),
             pool_id=row.pool_id,
             closed=closed,
             points=[Point(**one) for one in course.mappings()],
@@ -147,6 +154,7 @@ async def _read(context: Context, session_id: UUID, points: int) -> Account:
             skipped_ahead=counted.skipped_ahead,
             pool_sessions=await pool_sessions(db, session_id),
             stamped=row.stamped,
+            answered=not ANSWERS.isdisjoint(row.columns),
             certified=certified,
             uncertified=None if certified is not None else _why_not(context, document),
             public_key=None
@@ -172,15 +180,15 @@ def _why_not(context: Context, document: dict[str, Any]) -> str:
 
 _SESSION = text(
     """
-    SELECT pool_id, plan, lifecycle, stamp IS NOT NULL AS stamped, now() AS now
-    FROM sessions WHERE session_id = :session_id
+    SELECT pool_id, plan, lifecycle, stamp IS NOT NULL AS stamped, now() AS now, pools.columns
+    FROM sessions JOIN pools USING (pool_id) WHERE session_id = :session_id
     """
 )
 _COUNTED = with_kinds(
     """
     SELECT
         (SELECT count(*) FROM (
-            SELECT DISTINCT ON (round) loss FROM events
+            SELECT DISTINCT ON (round) coalesce(loss, losses[1]) AS loss FROM events
             WHERE session_id = :session_id AND round <= :last
               AND kind IN (:observation, :unjudgeable, :amendment)
             ORDER BY round, sequence DESC

@@ -16,7 +16,8 @@ from celeus.core.plans.plan import Plan, plan_from
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.surrogates import scores
-from celeus.core.pools.systems import Systems
+from celeus.core.pools.systems import AnySystems, systems_from
+from celeus.errors import InvalidValue
 from celeus.operations.pools.pools import load_pool
 from celeus.operations.runtime.context import Context, one_snapshot
 from celeus.operations.sessions.history import document_of
@@ -35,7 +36,15 @@ async def surrogate(context: Context, session_id: UUID) -> tuple[dict[str, Any],
     Read from the ledger by one statement and computed in a thread; takes no lock on the session.
     """
     body, _ = await get_session(context, session_id)
-    version = _version(orjson.loads(body))
+    document = orjson.loads(body)
+    if document.get("best") is not None:
+        raise InvalidValue(
+            "A session that seeks the best of several systems has no surrogate of one loss.",
+            field="session_id",
+            rule="a session that measures a risk or a difference",
+            value=document["id"],
+        )
+    version = _version(document)
     result = context.worths.known(session_id, version)
     if result is not None:
         return result, version
@@ -82,7 +91,7 @@ class Opening:
     digest: str
     pool: str
     scale: LossScale
-    systems: Systems | None
+    systems: AnySystems | None
 
 
 async def get_opening(context: Context, session_id: UUID) -> Opening:
@@ -95,7 +104,7 @@ async def get_opening(context: Context, session_id: UUID) -> Opening:
         digest=bytes(row.plan_digest).hex(),
         pool=row.pool,
         scale=LossScale(row.loss_kind, row.loss_lower, row.loss_upper),
-        systems=None if row.systems is None else Systems.from_dict(row.systems),
+        systems=None if row.systems is None else systems_from(row.systems),
     )
 
 

@@ -16,6 +16,7 @@ from psycopg import AsyncConnection as RawConnection
 from sqlalchemy import delete, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from celeus.core.pools.pool import MATRICES
 from celeus.store.tables import chunks
 
 CHUNK_BYTES = 1 << 20
@@ -89,7 +90,7 @@ def _join(rows: Sequence[tuple[str, str, bytes]], items: int) -> Columns:
     }
     return MappingProxyType(
         {
-            name: array.reshape(items, -1) if name == "target_probs" else array
+            name: array.reshape(items, -1) if name in MATRICES else array
             for name, array in flat.items()
         }
     )

@@ -20,11 +20,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from celeus.core.interval import Interval
 from celeus.core.pools.bounds import Bounds
 from celeus.core.pools.earlier import Earlier, OldItem
+from celeus.core.pools.lineups import assemble_lineup
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pairs import assemble_pairs
 from celeus.core.pools.pool import chain, dtype_of
 from celeus.core.pools.rows import Assembled, Batch, assemble, encode_groups
-from celeus.core.pools.systems import Systems
+from celeus.core.pools.systems import AnySystems, Lineup
 from celeus.core.pools.validation import MAX_INT, Fault, Shape
 from celeus.errors import BadRows, InvalidValue, PoolTooLarge
 from celeus.operations.pools.columns import CHUNK_BYTES, raw_connection, write_chunks
@@ -89,7 +90,7 @@ class Growth:
     project_id: UUID
     pool_id: UUID
     scale: LossScale
-    systems: Systems | None
+    named: AnySystems | None
     items: int
     items_digest: bytes
     shape: Shape | None
@@ -107,8 +108,10 @@ class Growth:
 
     def assemble(self, lines: list[int], rows: list[object]) -> Assembled:
         """What becomes of some rows."""
-        if self.systems is not None:
-            return assemble_pairs(lines, rows, self.systems, self.shape)
+        if isinstance(self.named, Lineup):
+            return assemble_lineup(lines, rows, self.named, self.shape)
+        if self.named is not None:
+            return assemble_pairs(lines, rows, self.named, self.shape)
         return assemble(lines, rows, self.scale, self.shape)
 
     def compare(
@@ -139,7 +142,7 @@ async def import_rows(
         project_id=record.project_id,
         pool_id=record.pool_id,
         scale=record.scale,
-        systems=record.systems,
+        named=record.named,
         items=record.items,
         items_digest=record.items_digest,
         shape=Shape.of_columns(record.columns, record.classes) if record.items else None,
@@ -327,12 +330,13 @@ def _append(pool: Growth, batch: Batch) -> None:
         columns["group"] = np.array(codes, dtype=dtype_of("group"))
     if batch.reasons:
         columns["known"] = _reasons(pool, batch)
+    if "loss_lower" in columns:
         if "known" not in pool.columns:
             # Of the items before nothing is stated, whether they wait or are written.
             pool.unstated = pool.waiting_from
             for name, column in _nothing_stated(pool.items - pool.waiting_from, pool.scale).items():
                 pool.waiting[name] = [column]
-    elif "known" in pool.columns:
+    elif "loss_lower" in pool.columns:
         columns |= _nothing_stated(len(batch.ids), pool.scale)
     pool.columns = sorted(columns)
     for name, column in columns.items():
@@ -357,9 +361,11 @@ def _check_groups(names: Collection[str]) -> None:
 
 def _reasons(pool: Growth, batch: Batch) -> NDArray[np.int32]:
     """The numbers of the reasons, 0 where there is none; counts them."""
-    bounds = Bounds(batch.columns["loss_lower"], batch.columns["loss_upper"])
-    known = bounds.known
-    bounded = ~known & ~bounds.of_scale(Interval(pool.scale.lower, pool.scale.upper))
+    known, bounded = np.array(batch.reasons) != "", np.zeros(len(batch.ids), dtype=np.bool_)
+    if "loss_lower" in batch.columns:
+        bounds = Bounds(batch.columns["loss_lower"], batch.columns["loss_upper"])
+        known = bounds.known
+        bounded = ~known & ~bounds.of_scale(Interval(pool.scale.lower, pool.scale.upper))
     # Bounds as wide as the scale state nothing, whatever their reason.
     reasons = [one if own else "" for one, own in zip(batch.reasons, known | bounded, strict=True)]
     counts, of_bounds = dict(pool.stated.reasons), Counter(pool.stated.bounds)

@@ -15,8 +15,15 @@ from uuid_utils.compat import uuid7
 
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import CHAIN_START, Pool
-from celeus.core.pools.systems import SIDES, Systems
-from celeus.errors import EmptyPool, PoolBusy, PoolNotFound, PoolNotSealed, PoolSealed
+from celeus.core.pools.systems import SIDES, AnySystems, Lineup
+from celeus.errors import (
+    EmptyPool,
+    InvalidValue,
+    PoolBusy,
+    PoolNotFound,
+    PoolNotSealed,
+    PoolSealed,
+)
 from celeus.operations.pools.columns import gather_small_chunks, read_chunks
 from celeus.operations.pools.earlier import BasedOn, basis_of, check_carried
 from celeus.operations.pools.imports import (
@@ -39,8 +46,8 @@ PAGE_BYTES = 4 << 20
 class Item:
     """An item as a judge sees it; ``payload`` is JSON as the database writes it, never parsed.
 
-    ``sides`` are answer and payload of each of two systems, by the side's name, where a pool
-    compares two; there they are taken out of the payload.
+    ``sides`` are answer and payload of each system, by its side or name, where a pool has several;
+    there they are taken out of the payload.
     """
 
     index: int
@@ -48,33 +55,37 @@ class Item:
     payload: str | None
     sides: Mapping[str, Any] | None = None
 
-    def split(self) -> "Item":
-        """The item of a pool of two systems, whose payload was composed of what both answered."""
+    def split(self, named: AnySystems) -> "Item":
+        """The item of a pool of systems, whose payload was composed of what all answered."""
         whole = orjson.loads(self.payload or "{}")
         shared = whole.get("payload")
+        several = isinstance(named, Lineup)
+        names = named.names if isinstance(named, Lineup) else SIDES
+        answers = whole.get("answers", {}) if several else whole
         return Item(
             index=self.index,
             id=self.id,
             payload=None if shared is None else orjson.dumps(shared).decode(),
             sides={
-                side: {name: whole.get(side, {}).get(name) for name in ("answer", "payload")}
-                for side in SIDES
+                side: {name: answers.get(side, {}).get(name) for name in ("answer", "payload")}
+                for side in names
             },
         )
 
 
 @dataclass(frozen=True, slots=True)
 class NewPool:
-    """A pool to create, with its items where they are few, and the systems where two are compared.
+    """A pool to create, with its items where they are few, and its systems where there are several.
 
-    ``scale`` is that of the difference then. ``based_on`` is a session on an earlier version.
+    ``scale`` is that of the difference where two are compared. ``based_on`` is a session on an
+    earlier version.
     """
 
     name: str
     scale: LossScale
     rows: Rows | None = None
     sealed: bool = False
-    systems: Systems | None = None
+    named: AnySystems | None = None
     based_on: BasedOn | None = None
 
 
@@ -196,8 +207,8 @@ async def list_items(
         record = await _record(db, context.project_id, pool_id)
         page = await read_items(db, pool_id, limit, -1 if after is None else after)
     more = bool(page) and page[-1].index + 1 < record.items
-    if record.systems is not None:
-        page = [item.split() for item in page]
+    if record.named is not None:
+        page = [item.split(record.named) for item in page]
     return page, page[-1].index if more else None
 
 
@@ -230,7 +241,13 @@ async def _create(db: AsyncConnection, context: Context, new: NewPool) -> PoolRe
     """A new pool without items, locked."""
     pool_id, basis = uuid7(), None
     if new.based_on is not None:
-        basis = await basis_of(db, context.project_id, new.based_on, new.scale, new.systems)
+        if isinstance(new.named, Lineup):
+            raise InvalidValue(
+                "A pool of several systems is based on no session.",
+                field="based_on",
+                rule="left out, or with one system or two",
+            )
+        basis = await basis_of(db, context.project_id, new.based_on, new.scale, new.named)
     await db.execute(
         insert(pools).values(
             pool_id=pool_id,
@@ -239,7 +256,7 @@ async def _create(db: AsyncConnection, context: Context, new: NewPool) -> PoolRe
             loss_kind=new.scale.kind,
             loss_lower=new.scale.lower,
             loss_upper=new.scale.upper,
-            systems=None if new.systems is None else new.systems.to_dict(),
+            systems=None if new.named is None else new.named.to_dict(),
             based_on=None if basis is None else basis.to_dict(),
             sealed=False,
             items=0,

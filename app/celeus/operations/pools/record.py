@@ -11,7 +11,7 @@ from sqlalchemy import Row
 from celeus.core.pools.bounds import Basis
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import Pool
-from celeus.core.pools.systems import Systems
+from celeus.core.pools.systems import AnySystems, Systems, systems_from
 from celeus.operations.pools.columns import Columns
 
 
@@ -62,12 +62,17 @@ class PoolRecord:
     columns: tuple[str, ...]
     groups: tuple[str, ...]
     stated: Stated
-    systems: Systems | None
+    named: AnySystems | None
     based_on: Basis | None
     items_digest: bytes
     digest: str | None
     created_at: datetime
     sealed_at: datetime | None
+
+    @property
+    def systems(self) -> Systems | None:
+        """The two systems that are compared."""
+        return self.named if isinstance(self.named, Systems) else None
 
     @classmethod
     def of(cls, row: Row[Any]) -> Self:
@@ -83,7 +88,7 @@ class PoolRecord:
             columns=tuple(row.columns),
             groups=tuple(row.groups),
             stated=Stated.of(row.stated),
-            systems=None if row.systems is None else Systems.from_dict(row.systems),
+            named=None if row.systems is None else systems_from(row.systems),
             based_on=None if row.based_on is None else Basis(**row.based_on),
             items_digest=bytes(row.items_digest),
             digest=None if row.digest is None else bytes(row.digest).hex(),
@@ -100,6 +105,6 @@ class PoolRecord:
             groups=self.groups,
             items_digest=self.items_digest,
             reasons=tuple(self.stated.reasons),
-            systems=self.systems,
+            named=self.named,
             based_on=self.based_on,
         )

@@ -15,6 +15,8 @@ from sqlalchemy import text
 from celeus.core.insights.forecast import forecast_of
 from celeus.core.plans.stopping import StoppingRule
 from celeus.core.pools.surrogates import scores
+from celeus.core.sessions.best.state import BestState
+from celeus.core.sessions.either import risk_plan
 from celeus.core.sessions.rounds import Rounds
 from celeus.errors import Refusal
 from celeus.operations.runtime.forecast_worker import job_of
@@ -54,6 +56,8 @@ class Forecasts:
         The caller holds the session: its rounds are copied before this returns.
         """
         state = session.state
+        if isinstance(state, BestState):
+            return
         if self._every == 0 or not state.stopping.can_stop_early or state.stop_reason is not None:
             return
         last = max(self._attempts.get(session_id, 0), 0 if known is None else known["round"])
@@ -109,7 +113,8 @@ class Forecasts:
 
 
 def _job(session: CachedSession, rounds: Rounds, stopping: StoppingRule) -> Frame:
-    return job_of(session.plan, scores(session.pool, session.plan.strategy), rounds, stopping)
+    plan = risk_plan(session.plan)
+    return job_of(plan, scores(session.pool, plan.strategy), rounds, stopping)
 
 
 def _report(task: asyncio.Task[None]) -> None:

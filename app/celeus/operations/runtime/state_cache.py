@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from uuid import UUID
 from weakref import WeakValueDictionary
 
-from celeus.core.plans.plan import Plan
 from celeus.core.pools.pool import Pool
 from celeus.core.sessions.correction import Checkpoints
-from celeus.core.sessions.state import State, bets_per_round
+from celeus.core.sessions.either import AnyPlan, AnyState, bets_per_round
+from celeus.core.sessions.state import State
 from celeus.errors import Busy
 from celeus.operations.runtime.sizes import nbytes
 
@@ -34,9 +34,9 @@ class CachedSession:
     ``checkpoints`` are those of the state's fold.
     """
 
-    plan: Plan
+    plan: AnyPlan
     pool: Pool
-    state: State
+    state: AnyState
     seed: bytes = field(repr=False)
     head: bytes | None = None
     checkpoints: Checkpoints = field(default_factory=Checkpoints)
@@ -65,7 +65,8 @@ class CachedSession:
         self._copies = {name: size for name, size in self._copies.items() if name in copies}
         new = next((name for name in reversed(copies) if name not in self._copies), None)
         if new is not None:
-            self._copies[new] = nbytes(copies[new], self.state.engine)
+            engine = self.state.engine if isinstance(self.state, State) else None
+            self._copies[new] = nbytes(copies[new], engine)
         largest = max(self._copies.values(), default=0)
         return sum(self._copies.values()) + (len(copies) - len(self._copies)) * largest
 

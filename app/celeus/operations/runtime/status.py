@@ -10,6 +10,8 @@ import orjson
 
 from celeus.core.plans.plan import Plan, precision_warning
 from celeus.core.plans.stopping import rounding
+from celeus.core.sessions.best.state import BestState
+from celeus.core.sessions.either import AnyPlan, AnyState, risk_plan
 from celeus.core.sessions.state import State
 from celeus.store.cache import Cache
 
@@ -31,16 +33,16 @@ class SessionRecord:
     contradictions: Sequence[Mapping[str, Any]] = ()
 
 
-def session_state(lifecycle: str, state: State) -> str:
+def session_state(lifecycle: str, state: AnyState) -> str:
     """The session's state in one word: its lifecycle, its stop reason, or ``active``."""
     if lifecycle != "active":
         return lifecycle
     return state.stop_reason or "active"
 
 
-def status_document(session: SessionRecord, plan: Plan, state: State) -> dict[str, Any]:
+def status_document(session: SessionRecord, plan: AnyPlan, state: AnyState) -> dict[str, Any]:
     """The status document as plain JSON values; never contains the seed."""
-    interval = state.interval
+    claim = _best(state) if isinstance(state, BestState) else _risk(session, risk_plan(plan), state)
     reason = state.stop_reason
     stopped = reason is not None or session.lifecycle == "closed"
     return {
@@ -48,16 +50,9 @@ def status_document(session: SessionRecord, plan: Plan, state: State) -> dict[st
         "name": session.name,
         "pool_id": f"pool_{session.pool_id.hex}",
         "state": session_state(session.lifecycle, state),
-        "target": plan.target,
         "alpha": plan.alpha,
-        "policy": plan.policy.name,
-        "strategy": plan.strategy,
         "method_version": plan.method_version,
         "round": state.folded,
-        "estimate": state.estimate,
-        "lower": interval.lower,
-        "upper": interval.upper,
-        "width": interval.width,
         "precision": state.stopping.precision,
         "budget": state.stopping.budget,
         "items": plan.items,
@@ -68,20 +63,69 @@ def status_document(session: SessionRecord, plan: Plan, state: State) -> dict[st
         "stop_when_decided": state.stopping.stop_when_decided,
         "fixed": plan.fixed,
         "changes": state.changes,
-        "decisions": [one.to_dict() for one in state.decisions],
-        "verdict": None if state.verdict is None else state.verdict.to_dict(),
-        "systems": plan.named,
-        "sides": None if state.sides is None else state.sides.preferred(state.rounds),
         "rounds": state.counts,
         "forecast": None if stopped else session.forecast,
         "contradictions": list(session.contradictions),
-        "warnings": _contradicted(session.contradictions) + _warnings(plan, state),
         "sequence": state.sequence,
         "revision": session.revision,
         "lease_seconds": session.lease_seconds,
         "commitment": plan.commitment,
         "ledger_head": None if session.ledger_head is None else session.ledger_head.hex(),
         "created_at": session.created_at.astimezone(UTC).isoformat(timespec="microseconds"),
+    } | claim
+
+
+def _risk(session: SessionRecord, plan: Plan, state: State) -> dict[str, Any]:
+    """What a session says that measures a risk."""
+    interval = state.interval
+    return {
+        "target": plan.target,
+        "policy": plan.policy.name,
+        "strategy": plan.strategy,
+        "estimate": state.estimate,
+        "lower": interval.lower,
+        "upper": interval.upper,
+        "width": interval.width,
+        "decisions": [one.to_dict() for one in state.decisions],
+        "verdict": None if state.verdict is None else state.verdict.to_dict(),
+        "systems": plan.named,
+        "sides": None if state.sides is None else state.sides.preferred(state.rounds),
+        "best": None,
+        "warnings": _contradicted(session.contradictions) + _warnings(plan, state),
+    }
+
+
+def _best(state: BestState) -> dict[str, Any]:
+    """What a session says that seeks the best of several systems: it has no interval."""
+    return {
+        "target": "pool",
+        "policy": None,
+        "strategy": None,
+        "estimate": None,
+        "lower": None,
+        "upper": None,
+        "width": None,
+        "decisions": [],
+        "verdict": None,
+        "systems": None,
+        "sides": None,
+        "best": {
+            "winner": state.winner,
+            "standing": state.standing,
+            "systems": [
+                {
+                    "name": one.name,
+                    "state": one.state,
+                    "round": one.round,
+                    "stake": one.stake,
+                    "estimate": one.estimate,
+                    "lower": None if one.limits is None else one.limits.lower,
+                    "upper": None if one.limits is None else one.limits.upper,
+                }
+                for one in state.systems
+            ],
+        },
+        "warnings": [],
     }
 
 

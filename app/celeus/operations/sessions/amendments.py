@@ -9,7 +9,10 @@ from sqlalchemy import RowMapping, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.ledger import Amendment
+from celeus.core.sessions.best.state import BestState
 from celeus.core.sessions.correction import Refold
+from celeus.core.sessions.either import risk_plan, risk_state
+from celeus.core.sessions.rounds import PENDING
 from celeus.errors import (
     Busy,
     InvalidValue,
@@ -120,6 +123,7 @@ async def _earlier_receipt(
     """
     judgement = correction.judgement
     must_be_open(journal)
+    _must_take_corrections(journal.session)
     latest = await _latest_amendment(db, journal.session_id, judgement.round)
     others = latest is not None and latest["detail"].get("key") != journal.key_id
     repeated = latest is not None and correction.repeats(latest) and not (own_only and others)
@@ -136,8 +140,7 @@ async def _append(
     journal: Journal, correction: Correction, ready: Refold | None, rounds: int
 ) -> Receipt:
     judgement = correction.judgement
-    event = Amendment(judgement.round, loss_of(journal.session, judgement))
-    state = journal.state
+    event, state = _event(journal.session, judgement), risk_state(journal.state)
     played = rounds + state.fold.confidence_sequence.rounds_to_replay if rounds else 0
     # Without a fold that fits, what comes before the correction is copied.
     copied = state.folded if rounds and (ready is None or not ready.fits(state)) else 0
@@ -149,7 +152,7 @@ async def _append(
 
 def _rounds(session: CachedSession, round_: int, ready: Refold | None) -> int:
     """Rounds still to be folded when ``round_`` is corrected with ``ready`` at hand."""
-    state = session.state
+    state = risk_state(session.state)
     if round_ > state.folded:
         return 0
     if ready is not None and ready.fits(state):
@@ -246,11 +249,13 @@ async def _refold_ahead(
         async with context.states.hold(session_id) as slot:
             if slot.session is None:
                 slot.session = await rebuild(context, session_id)
-            plan, state = slot.session.plan, slot.session.state
+            if isinstance(slot.session.state, BestState):
+                return None
+            plan, state = risk_plan(slot.session.plan), slot.session.state
             if judgement.round > state.folded:
                 return None
             if ready is None:
-                event = Amendment(judgement.round, loss_of(slot.session, judgement))
+                event = _event(slot.session, judgement)
                 ready = await asyncio.to_thread(Refold, state, event, slot.session.checkpoints)
             elif not ready.fits(state):
                 return None
@@ -260,8 +265,27 @@ async def _refold_ahead(
         await asyncio.to_thread(ready.follow, plan, part)
 
 
+def _event(session: CachedSession, judgement: Judgement) -> Amendment:
+    loss = loss_of(session, judgement)
+    if isinstance(loss, tuple):
+        raise TypeError(loss)
+    return Amendment(judgement.round, loss)
+
+
+def _must_take_corrections(session: CachedSession) -> None:
+    if isinstance(session.state, BestState):
+        raise InvalidValue(
+            "A session that seeks the best of several systems takes no corrections: which strata"
+            " later items were drawn from followed from what the judges had said. Open another"
+            " session on the pool.",
+            field="session_id",
+            rule="a session that measures a risk or a difference",
+            value="best",
+        )
+
+
 def _must_be_judged(journal: Journal, round_: int) -> None:
-    if not journal.state.rounds.is_judged(round_ - 1):
+    if journal.state.answer(round_) is PENDING:
         raise RoundNotJudged(
             f"round {round_} has no judgement to correct",
             field="round",

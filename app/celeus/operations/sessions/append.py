@@ -92,12 +92,12 @@ def _json(value: object) -> str:
 _APPEND = """
     WITH RECURSIVE appended AS (
         INSERT INTO events
-            (project_id, session_id, sequence, kind, round, item, q, strata_q, seen, loss, detail,
-             at)
+            (project_id, session_id, sequence, kind, round, item, q, strata_q, seen, loss, losses,
+             detail, at)
         SELECT %(project_id)s, %(session_id)s, entry.*
         FROM json_to_recordset(%(entries)s::json) AS entry(
             sequence int, kind smallint, round int, item int, q float8, strata_q bytea, seen int,
-            loss float8, detail jsonb, at timestamptz)
+            loss float8, losses float8[], detail jsonb, at timestamptz)
     ), folded AS (
         INSERT INTO trajectory
             (project_id, session_id, round, sequence, estimate, lower, upper)

@@ -59,7 +59,7 @@ class RoundNumbers:
 async def judged_by(
     db: AsyncConnection, session_id: UUID, key_id: str | None, rounds: Sequence[int]
 ) -> dict[int, RowMapping]:
-    """The first judgements (loss and detail) of those of the rounds that this key has judged."""
+    """The first judgements of those of the rounds that this key has judged, with their details."""
     params: dict[str, Any] = {"session_id": session_id, "key_id": key_id, "rounds": list(rounds)}
     rows = (await db.execute(_JUDGED, params)).mappings()
     return {row["round"]: row for row in rows}
@@ -75,7 +75,7 @@ async def predecessors(db: AsyncConnection, key_id: str | None) -> frozenset[str
 
 _JUDGED = with_kinds(
     """
-    SELECT round, loss, detail FROM events
+    SELECT round, loss, losses, detail FROM events
     WHERE session_id = :session_id AND kind IN (:observation, :unjudgeable)
       AND round = ANY(:rounds) AND detail->>'key' = :key_id
     """

@@ -92,7 +92,7 @@ _TRAJECTORY = text(
 _LEDGER = text(
     """
     WITH page AS (
-        SELECT sequence, kind, round, item, q, strata_q, seen, loss, detail, at FROM events
+        SELECT sequence, kind, round, item, q, strata_q, seen, loss, losses, detail, at FROM events
         WHERE session_id = :session_id AND sequence > :after ORDER BY sequence LIMIT :limit
     ), sized AS (
         SELECT *, count(*) OVER () AS selected, row_number() OVER (ORDER BY sequence) AS place,
@@ -100,8 +100,8 @@ _LEDGER = text(
                 + 2 * coalesce(octet_length(strata_q), 0)) OVER (ORDER BY sequence) AS bytes
         FROM page
     )
-    SELECT sequence, kind, round, item, q, encode(strata_q, 'hex') AS strata_q, seen, loss, detail,
-           at, selected
+    SELECT sequence, kind, round, item, q, encode(strata_q, 'hex') AS strata_q, seen, loss, losses,
+           detail, at, selected
     FROM sized WHERE place = 1 OR bytes <= :most ORDER BY sequence
     """
 )

@@ -18,11 +18,19 @@ from uuid import UUID
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.certificates.chain import chain_head, chain_next
-from celeus.core.ledger import Amendment, Event, Observation, Unjudgeable
-from celeus.core.plans.plan import Plan, plan_from
-from celeus.core.pools.surrogates import scores
-from celeus.core.sessions.correction import Checkpoints, Refold, catch_up, correct
-from celeus.core.sessions.state import State, apply, begin, bets_per_round
+from celeus.core.ledger import Amendment, Event, JointObservation, Observation, Unjudgeable
+from celeus.core.sessions.correction import Checkpoints, Refold, correct
+from celeus.core.sessions.either import (
+    AnyPlan,
+    AnyState,
+    any_plan_from,
+    apply,
+    begin,
+    bets_per_round,
+    catch_up,
+    risk_plan,
+)
+from celeus.core.sessions.state import State
 from celeus.errors import Busy
 from celeus.operations.pools.pools import load_pool
 from celeus.operations.runtime.context import Context, one_snapshot
@@ -79,12 +87,12 @@ class Journal:
     item_indices: list[int] = field(default_factory=list)
 
     @property
-    def plan(self) -> Plan:
+    def plan(self) -> AnyPlan:
         """The frozen choices of the session."""
         return self.session.plan
 
     @property
-    def state(self) -> State:
+    def state(self) -> AnyState:
         """The session after the last event, appended ones included."""
         return self.session.state
 
@@ -98,12 +106,14 @@ class Journal:
         if self.key_id is not None:
             detail = (detail or {}) | {"key": self.key_id}
         self.slot.ahead = True
-        checkpoints = self.session.checkpoints
-        if isinstance(event, Amendment):
-            self.session.state = correct(self.plan, self.state, event, ready, checkpoints)
+        checkpoints, state = self.session.checkpoints, self.state
+        if isinstance(event, Amendment) and isinstance(state, State):
+            plan = risk_plan(self.plan)
+            self.session.state = correct(plan, state, event, ready, checkpoints)
         else:
-            self.session.state = apply(self.plan, self.state, event)
-            checkpoints.note(self.state.engine, self.state.fold)
+            state = self.session.state = apply(self.plan, state, event)
+            if isinstance(state, State):
+                checkpoints.note(state.engine, state.fold)
         entry = Entry(self.state.sequence, event, self.now, detail)
         self.entries.append(entry)
         if self.head is not None:
@@ -111,7 +121,7 @@ class Journal:
         if isinstance(event, Amendment):
             self.revision += 1
             self.folded_before = min(self.folded_before, event.round - 1)
-        if isinstance(event, Observation | Unjudgeable):
+        if isinstance(event, Observation | JointObservation | Unjudgeable):
             self.judged.append(event.round)
             self.leases.pop(event.round, None)
         return entry
@@ -171,7 +181,7 @@ class Journal:
         return status_document(session, self.plan, self.state)
 
 
-def is_short(state: State, rounds: int) -> bool:
+def is_short(state: AnyState, rounds: int) -> bool:
     """Whether so many rounds may be folded where every other request waits for them."""
     return rounds <= ROUNDS_FOLDED_INLINE and rounds * bets_per_round(state) <= BETS_INLINE
 
@@ -235,13 +245,13 @@ async def rebuild(context: Context, session_id: UUID) -> CachedSession:
         if pool is None:
             pool = await load_pool(db, context.project_id, row["pool_id"])
             context.states.keep_pool(context.project_id, row["pool_id"], pool)
-    plan = plan_from(row["plan"])
+    plan = any_plan_from(row["plan"])
     whole_pool = pool
 
     checkpoints = Checkpoints()
 
-    def fold() -> State:
-        state = begin(plan, scores(whole_pool, plan.strategy), bytes(row["seed"]))
+    def fold() -> AnyState:
+        state = begin(plan, whole_pool, bytes(row["seed"]))
         return catch_up(plan, state, events, checkpoints)
 
     state = await asyncio.to_thread(fold)

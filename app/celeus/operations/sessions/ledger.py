@@ -16,11 +16,26 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.canonical import canonical_json
 from celeus.core.certificates import chain
-from celeus.core.ledger import Amendment, Change, Draw, Event, Observation, Unjudgeable
+from celeus.core.ledger import (
+    Amendment,
+    Change,
+    Draw,
+    Event,
+    JointObservation,
+    Observation,
+    Unjudgeable,
+)
 from celeus.errors import SessionNotFound
 from celeus.operations.pools.columns import raw_connection
 
-KINDS: dict[type, int] = {Draw: 1, Observation: 2, Unjudgeable: 3, Amendment: 4, Change: 5}
+KINDS: dict[type, int] = {
+    Draw: 1,
+    JointObservation: 2,
+    Observation: 2,
+    Unjudgeable: 3,
+    Amendment: 4,
+    Change: 5,
+}
 KIND_NAMES = {number: chain.KINDS[kind] for kind, number in KINDS.items()}
 """Names of the event kinds on the wire."""
 _TYPES = {number: kind for kind, number in KINDS.items()}
@@ -196,6 +211,8 @@ def row_of(entry: Entry) -> dict[str, Any]:
         row["round"] = event.round
     if isinstance(event, Observation | Amendment):
         row["loss"] = event.loss
+    if isinstance(event, JointObservation):
+        row["losses"] = list(event.losses)
     if isinstance(event, Draw):
         row |= {"item": event.item, "q": event.q, "seen": event.seen}
         if event.strata_q is not None:
@@ -210,6 +227,8 @@ def event_from(row: Mapping[Any, Any]) -> Event:
         packed = row["strata_q"]
         strata_q = None if packed is None else np.frombuffer(packed, dtype="<f8")
         return Draw(row["round"], row["item"], row["q"], row["seen"], strata_q)
+    if kind is Observation and row["losses"] is not None:
+        return JointObservation(row["round"], tuple(row["losses"]))
     if kind is Observation:
         return Observation(row["round"], row["loss"])
     if kind is Unjudgeable:
@@ -249,18 +268,19 @@ _PEEK = text(
 _LOOK = """
     SELECT 0 AS kind, clock_timestamp() AS at, NULL::int AS sequence, NULL::int AS round,
            NULL::int AS item, NULL::float8 AS q, NULL::bytea AS strata_q, NULL::int AS seen,
-           NULL::float8 AS loss, NULL::jsonb AS detail, NULL::text AS worker
+           NULL::float8 AS loss, NULL::float8[] AS losses, NULL::jsonb AS detail,
+           NULL::text AS worker
     UNION ALL
-    SELECT -1, expires_at, NULL, round, NULL, NULL, NULL, NULL, NULL, keys, worker
+    SELECT -1, expires_at, NULL, round, NULL, NULL, NULL, NULL, NULL, NULL, keys, worker
     FROM leases WHERE session_id = %(session_id)s
     UNION ALL
-    (SELECT kind, at, sequence, round, item, q, strata_q, seen, loss, detail, NULL
+    (SELECT kind, at, sequence, round, item, q, strata_q, seen, loss, losses, detail, NULL
      FROM events WHERE session_id = %(session_id)s AND sequence > %(after)s
      ORDER BY sequence LIMIT %(most)s)
     ORDER BY 3
     """
 _PAGE = """
-    SELECT kind, sequence, round, item, q, strata_q, seen, loss, detail, at
+    SELECT kind, sequence, round, item, q, strata_q, seen, loss, losses, detail, at
     FROM events
     WHERE session_id = %(session_id)s AND sequence > %(after)s AND sequence <= %(until)s
     ORDER BY sequence

@@ -8,12 +8,19 @@ from uuid import UUID
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from celeus.core.ledger import Observation, Unjudgeable
-from celeus.core.pools.comparison import WORDS, loss_said
+from celeus.core.ledger import JointObservation, Observation, Unjudgeable
+from celeus.core.pools.comparison import WORDS, loss_said, losses_said
+from celeus.core.pools.pool import Pool
 from celeus.core.pools.systems import PLACES, SIDES
+from celeus.core.sessions.best.state import BestState
+from celeus.core.sessions.either import (
+    AnyState,
+    can_draw,
+    propose,
+    risk_plan,
+    rounds_to_fold,
+)
 from celeus.core.sessions.rounds import PENDING
-from celeus.core.sessions.sides import Sides
-from celeus.core.sessions.state import State, can_draw, propose, rounds_to_fold
 from celeus.errors import (
     InvalidValue,
     ObservationConflict,
@@ -40,7 +47,9 @@ LEAST_SHARE = 2
 """Draws that any key may hold: the labelling page shows one and has the next at hand."""
 
 
-Said = tuple[tuple[Any, ...], bool, float | None]
+Loss = float | tuple[float, ...] | None
+"""The loss of a round, those of several systems, or None: nobody can tell."""
+Said = tuple[tuple[Any, ...], bool, Loss]
 """A judgement in its judge's words: label and so on, whether unjudgeable, loss."""
 
 
@@ -49,14 +58,15 @@ class Judgement:
     """A judgement of a round: a loss, a true label, or a reason why there is none.
 
     Of two systems: the true label, ``losses`` of ``a`` and ``b`` or of ``left`` and ``right``, or a
-    ``preference`` for one of these, by how many grades.
+    ``preference`` for one of these, by how many grades. Of several: the true label, or ``losses``
+    by name or of the answers in the order shown.
     """
 
     round: int
     loss: float | None = None
     label: int | None = None
     unjudgeable: str | None = None
-    losses: Mapping[str, float] | None = None
+    losses: Mapping[str, float] | Sequence[float] | None = None
     preference: str | None = None
     grade: int | None = None
 
@@ -161,22 +171,27 @@ async def _said_before(
                 rule="a round that `next` handed to this key",
                 value=journal.shown(round_),
             )
-    return {round_: _words(row["detail"], row["loss"]) for round_, row in judged.items()}
+    return {
+        round_: _words(
+            row["detail"], row["loss"] if row["losses"] is None else tuple(row["losses"])
+        )
+        for round_, row in judged.items()
+    }
 
 
 def _fresh(
     journal: Journal, judgements: Sequence[Judgement], said: dict[int, Said] | None
-) -> dict[int, float | None]:
+) -> dict[int, Loss]:
     """The losses of rounds not judged before; every judgement is checked.
 
     Those who see the session may say a judgement in another way, by the loss that follows from a
     label. With ``said`` the words are compared: what follows from a label is hidden.
     """
     losses = [loss_of(journal.session, judgement) for judgement in judgements]
-    fresh: dict[int, float | None] = {}
+    fresh: dict[int, Loss] = {}
     for judgement, loss in zip(judgements, losses, strict=True):
         round_ = judgement.round
-        answer = journal.state.rounds[round_ - 1].answer
+        answer = journal.state.answer(round_)
         if answer is PENDING and round_ not in fresh:
             must_be_open(journal)
             fresh[round_] = loss
@@ -201,7 +216,7 @@ def _fresh(
 def _take(
     journal: Journal,
     judgements: Sequence[Judgement],
-    fresh: Mapping[int, float | None],
+    fresh: Mapping[int, Loss],
     worker: str,
 ) -> list[Receipt]:
     """Append the judgements of rounds in ``fresh``, each once."""
@@ -213,33 +228,38 @@ def _take(
             loss = remaining.pop(judgement.round)
             detail = detail_of(judgement) | {"worker": worker}
             journal.append(_event(judgement.round, loss), detail)
-        answered_at = journal.state.rounds.answered_at[judgement.round - 1]
+        answered_at = journal.state.answered_at(judgement.round)
         receipts.append(Receipt(journal.shown(judgement.round), answered_at, replayed=replayed))
     return receipts
 
 
-def _words(detail: Mapping[str, Any], loss: float | None) -> Said:
+def _words(detail: Mapping[str, Any], loss: Loss) -> Said:
     return (tuple(detail.get(name) for name in WORDS), "unjudgeable" in detail, loss)
 
 
 def check_blind(judgements: Sequence[Judgement]) -> None:
-    """Refuse what a key that is not told which answer is whose says of systems a and b."""
+    """Refuse what a key that is not told which answer is whose says of systems by name."""
     for judgement in judgements:
-        if judgement.preference in SIDES or set(judgement.losses or ()) & {*SIDES}:
+        losses = judgement.losses
+        named = isinstance(losses, Mapping) and not losses.keys() <= {*PLACES}
+        if judgement.preference in SIDES or named:
             field = "preference" if judgement.preference in SIDES else "losses"
             raise InvalidValue(
                 "This key is not told which answer is whose.",
                 field=field,
-                rule="said of left and right, as `next` shows the two answers",
-                value=judgement.preference or list(judgement.losses or ()),
+                rule="said of left and right, as `next` shows the two answers, or of several in"
+                " the order shown",
+                value=judgement.preference or list(losses or ()),
             )
 
 
-def _event(round_: int, loss: float | None) -> Observation | Unjudgeable:
+def _event(round_: int, loss: Loss) -> Observation | JointObservation | Unjudgeable:
+    if isinstance(loss, tuple):
+        return JointObservation(round_, loss)
     return Unjudgeable(round_) if loss is None else Observation(round_, loss)
 
 
-def loss_of(session: CachedSession, judgement: Judgement) -> float | None:
+def loss_of(session: CachedSession, judgement: Judgement) -> Loss:
     """The loss a judgement states or implies, checked against the scale; None: unjudgeable."""
     drawn = session.state.drawn
     if not 1 <= judgement.round <= drawn:
@@ -249,20 +269,57 @@ def loss_of(session: CachedSession, judgement: Judgement) -> float | None:
             rule=f"a round from 1 to {drawn}" if drawn else "a round that was drawn",
             value=judgement.round,
         )
+    pool, state, item = session.pool, session.state, session.state.item(judgement.round)
+    if isinstance(state, BestState):
+        return _losses_of(state, pool, judgement)
     if judgement.unjudgeable is not None:
         return None
-    pool, item = session.pool, session.state.rounds.draw(judgement.round - 1).item
     said = detail_of(judgement)
     if judgement.loss is not None:
         said["loss"] = judgement.loss
     if not said:
         rule = "exactly one of loss, label, losses, preference and unjudgeable"
         raise InvalidValue(f"a judgement has {rule}", field="loss", rule=rule)
-    sides = session.state.sides
+    sides = state.sides
     loss = loss_said(pool, item, said, None if sides is None else sides.left(judgement.round))
-    if pool.bounds is not None and session.plan.believed is not None:
+    if pool.bounds is not None and risk_plan(session.plan).believed is not None:
         pool.bounds.check(item, loss)
     return loss
+
+
+def _losses_of(state: BestState, pool: Pool, judgement: Judgement) -> tuple[float, ...]:
+    """The losses of all systems that a judgement states or implies."""
+    if pool.lineup is None:
+        message = "the best is sought in a pool of several systems"
+        raise TypeError(message)
+    if judgement.unjudgeable is not None:
+        raise InvalidValue(
+            "Where the best of several systems is sought, every round that is drawn is judged: what"
+            " a round nobody can judge means for the others is not worked out.",
+            field="unjudgeable",
+            rule="a judgement; an item that nobody can judge belongs into no such pool",
+            value=judgement.unjudgeable,
+        )
+    item = state.item(judgement.round)
+    given = {
+        name: getattr(judgement, name)
+        for name in ("label", "losses", "loss", "preference")
+        if getattr(judgement, name) is not None
+    }
+    losses = losses_said(pool, pool.lineup, item, given, _answers_shown(state, pool, judgement))
+    state.check(item, losses)
+    return losses
+
+
+def _answers_shown(
+    state: BestState, pool: Pool, judgement: Judgement | Lease
+) -> list[tuple[int, ...]] | None:
+    """Whose answers the judge of a round sees, in this order; None where only the item is shown."""
+    if "predictions" in pool.columns:
+        return None
+    codes = pool.codes
+    item = state.item(judgement.round)
+    return state.order.shown(judgement.round, None if codes is None else codes[item].tolist())
 
 
 def detail_of(judgement: Judgement) -> dict[str, Any]:
@@ -270,7 +327,7 @@ def detail_of(judgement: Judgement) -> dict[str, Any]:
     detail: dict[str, Any] = {}
     if judgement.label is not None:
         detail["label"] = judgement.label
-    if judgement.losses is not None:
+    if isinstance(judgement.losses, Mapping) and judgement.losses.keys() <= {*SIDES, *PLACES}:
         detail |= {f"loss_{name}": loss for name, loss in judgement.losses.items()}
     if judgement.preference is not None:
         detail["preference"] = judgement.preference
@@ -324,11 +381,11 @@ def _hand_out(journal: Journal, worker: str, count: int, settings: Settings) -> 
         journal.append(draw, {"worker": worker} | shown)
         leases.append(journal.lease(draw.round, worker))
     leases.sort(key=lambda lease: lease.round)
-    journal.item_indices = [journal.state.rounds[it.round - 1].draw.item for it in leases]
+    journal.item_indices = [journal.state.item(it.round) for it in leases]
     return leases
 
 
-def _share(state: State, settings: Settings) -> int:
+def _share(state: AnyState, settings: Settings) -> int:
     """Draws of a session that one blind key may hold.
 
     It does not depend on how many are left, which it would tell.
@@ -356,13 +413,23 @@ async def publish(context: Context, journal: Journal, document: dict[str, Any]) 
         await announce(context.cache, context.project_id, journal.session_id, document)
 
 
-def _shown(item: Item, sides: Sides | None, round_: int) -> dict[str, Any]:
-    """The item as its judge sees it: of two systems without a word on which answer is whose."""
+def _shown(journal: Journal, item: Item, lease: Lease) -> dict[str, Any]:
+    """The item as its judge sees it: of systems without a word on which answer is whose."""
+    state, pool = journal.state, journal.session.pool
+    if pool.named is None:
+        return {"item": item}
+    item = item.split(pool.named)
+    if isinstance(state, BestState):
+        shown = _answers_shown(state, pool, lease)
+        if shown is None:
+            return {"item": item}
+        names = state.plan.systems
+        return {"item": item, "answers": [(item.sides or {})[names[one[0]]] for one in shown]}
+    sides = state.sides
     if sides is None:
         return {"item": item}
-    item = item.split()
     answers = [(item.sides or {})[side] for side in SIDES]
-    if sides.left(round_) != SIDES[0]:
+    if sides.left(lease.round) != SIDES[0]:
         answers.reverse()
     return {"item": item, **dict(zip(PLACES, answers, strict=True))}
 
@@ -374,7 +441,7 @@ def _offer(
     draws = [
         {
             "round": journal.shown(lease.round),
-            **_shown(items[index], journal.state.sides, lease.round),
+            **_shown(journal, items[index], lease),
             "expires_at": moment(lease.expires_at),
         }
         for index, lease in zip(journal.item_indices, leases, strict=False)

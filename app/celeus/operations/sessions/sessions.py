@@ -16,6 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.certificates.chain import chain_start
 from celeus.core.ledger import Change
+from celeus.core.plans.best import BestPlan, make_best
 from celeus.core.plans.plan import (
     Claim,
     Plan,
@@ -25,11 +26,11 @@ from celeus.core.plans.plan import (
     check_stop_when_decided,
     make_plan,
 )
-from celeus.core.plans.policies import DEFAULT_POLICY, SIMULATION_ONLY, policy_named
+from celeus.core.plans.policies import DEFAULT_POLICY, SIMULATION_ONLY, Policy, policy_named
 from celeus.core.pools.pool import Pool
-from celeus.core.pools.surrogates import Strategy, scores, strategies
+from celeus.core.pools.surrogates import Strategy, strategies
 from celeus.core.randomness import commitment
-from celeus.core.sessions.state import State, begin
+from celeus.core.sessions.either import AnyPlan, begin
 from celeus.errors import InvalidValue, Refusal, SessionFixed
 from celeus.operations.certificates.issue import issue
 from celeus.operations.pools.pools import load_pool
@@ -57,7 +58,10 @@ ENDLESS = (
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """The request to open a session; None selects the default."""
+    """The request to open a session; None selects the default.
+
+    ``best``: seek the best of the pool's systems.
+    """
 
     pool_id: UUID
     claim: Claim
@@ -66,6 +70,7 @@ class Opening:
     lease_seconds: int | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     name: str | None = None
+    best: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,32 +102,12 @@ async def open_session(
     nothing, values outside their ranges, a precision no pool risk could reach.
     """
     await peek(context, once)
-    policy_name = opening.policy or DEFAULT_POLICY
-    if policy_name in SIMULATION_ONLY:
-        raise InvalidValue(
-            f"policy {policy_name} needs the true losses and exists in simulation only",
-            field="policy",
-            rule="a policy that does not know the losses",
-            value=policy_name,
-        )
-    policy = policy_named(policy_name, **opening.parameters)
-    if not policy.recentred:
-        raise InvalidValue(
-            "recentred false ignores that items are drawn without replacement: its interval"
-            " guarantees nothing, and it exists in simulation only",
-            field="recentred",
-            rule="true, or left out",
-            value=False,
-        )
+    if not opening.best:
+        _policy_of(opening)
     pool = await sealed_pool(context, opening.pool_id)
     seed = secrets.token_bytes(SEED_BYTES)
-    strategy = opening.strategy or default_strategy(pool)
-    plan = make_plan(opening.claim, facts_of(pool), policy, commitment(seed), strategy)
-
-    def start() -> State:
-        return begin(plan, scores(pool, strategy), seed)
-
-    state = await asyncio.to_thread(start)
+    plan = _plan(opening, pool, commitment(seed))
+    state = await asyncio.to_thread(begin, plan, pool, seed)
     session_id = UUID(bytes=uuid_utils.uuid7().bytes)
     lease_seconds = opening.lease_seconds or context.settings.lease_seconds_default
     async with context.states.hold(session_id) as slot:
@@ -142,12 +127,64 @@ async def open_session(
             )
             document = status_document(record, plan, state)
             await _insert(db, record, plan, seed, document)
-            if plan.precision is None and not plan.asks:
+            if isinstance(plan, Plan) and plan.precision is None and not plan.asks:
                 document = document | {"warnings": [*document["warnings"], ENDLESS]}
             await keep(db, context, once, document)
         slot.session = CachedSession(plan, pool, state, seed)
     context.stamps.ask(session_id, bytes.fromhex(plan.digest))
     return document
+
+
+def _plan(opening: Opening, pool: Pool, commitment: str) -> AnyPlan:
+    """The plan of a session on the pool."""
+    if opening.best:
+        return _best_plan(opening, pool, commitment)
+    if pool.lineup is not None:
+        raise InvalidValue(
+            "The pool has several systems, each with a loss of its own.",
+            field="best",
+            rule="true: seek the best of them; to measure one of them, or to compare two, upload"
+            " them as a pool of their own",
+            value=False,
+        )
+    strategy = opening.strategy or default_strategy(pool)
+    return make_plan(opening.claim, facts_of(pool), _policy_of(opening), commitment, strategy)
+
+
+def _best_plan(opening: Opening, pool: Pool, commitment: str) -> BestPlan:
+    """The plan of a session that seeks the best; its only parameter is beta."""
+    asked = {"policy": opening.policy, "strategy": opening.strategy, **opening.parameters}
+    for name, value in asked.items():
+        if name != "beta" and value is not None:
+            raise InvalidValue(
+                "A session that seeks the best of several systems has one way to draw and bet.",
+                field=name,
+                rule="left out where `best` is true",
+                value=value,
+            )
+    return make_best(pool, opening.claim, commitment, asked.get("beta"))
+
+
+def _policy_of(opening: Opening) -> Policy:
+    """The policy asked for; refuses those that are unknown or guarantee nothing."""
+    policy_name = opening.policy or DEFAULT_POLICY
+    if policy_name in SIMULATION_ONLY:
+        raise InvalidValue(
+            f"policy {policy_name} needs the true losses and exists in simulation only",
+            field="policy",
+            rule="a policy that does not know the losses",
+            value=policy_name,
+        )
+    policy = policy_named(policy_name, **opening.parameters)
+    if not policy.recentred:
+        raise InvalidValue(
+            "recentred false ignores that items are drawn without replacement: its interval"
+            " guarantees nothing, and it exists in simulation only",
+            field="recentred",
+            rule="true, or left out",
+            value=False,
+        )
+    return policy
 
 
 async def get_session(context: Context, session_id: UUID) -> tuple[bytes, str]:
@@ -218,8 +255,16 @@ def _change(journal: Journal, changes: Settings) -> None:
         return
     must_be_open(journal)
     now = journal.state.stopping
+    asks = isinstance(journal.plan, Plan) and journal.plan.asks
     precision, budget, stop = now.precision, now.budget, now.stop_when_decided
     if not isinstance(changes.precision, str) and changes.precision != precision:
+        if isinstance(journal.plan, BestPlan):
+            raise InvalidValue(
+                "A session that seeks the best of several systems has no interval.",
+                field="precision",
+                rule="left out",
+                value=changes.precision,
+            )
         check_precision(journal.plan, changes.precision)
         precision = changes.precision
     if changes.budget is not None and changes.budget != budget:
@@ -233,7 +278,7 @@ def _change(journal: Journal, changes: Settings) -> None:
             )
         budget = changes.budget
     if changes.stop_when_decided is not None:
-        check_stop_when_decided(asked=journal.plan.asks, stop=changes.stop_when_decided)
+        check_stop_when_decided(asked=asks, stop=changes.stop_when_decided)
         stop = changes.stop_when_decided
     lifecycle = changes.lifecycle or journal.lifecycle
     rule = replace(now, precision=precision, budget=budget, stop_when_decided=stop)
@@ -249,9 +294,9 @@ def _change(journal: Journal, changes: Settings) -> None:
         return
     journal.lifecycle = lifecycle
     detail: dict[str, Any] = {"precision": precision, "budget": budget, "state": lifecycle}
-    if journal.plan.asks:
+    if asks:
         detail["stop_when_decided"] = stop
-    journal.append(Change(precision, budget, stop if journal.plan.asks else None), detail)
+    journal.append(Change(precision, budget, stop if asks else None), detail)
 
 
 def facts_of(pool: Pool) -> PoolFacts:
@@ -286,7 +331,7 @@ async def sealed_pool(context: Context, pool_id: UUID) -> Pool:
 
 
 async def _insert(
-    db: AsyncConnection, record: SessionRecord, plan: Plan, seed: bytes, document: dict[str, Any]
+    db: AsyncConnection, record: SessionRecord, plan: AnyPlan, seed: bytes, document: dict[str, Any]
 ) -> None:
     await db.execute(
         _INSERT,
@@ -302,7 +347,7 @@ async def _insert(
             "ledger_head": record.ledger_head,
             "lease_seconds": record.lease_seconds,
             "state": document["state"],
-            "precision": plan.precision,
+            "precision": plan.stopping.precision,
             "budget": plan.budget,
             "status": json.dumps(document),
             "now": record.created_at,

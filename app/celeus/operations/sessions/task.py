@@ -7,12 +7,14 @@ from uuid import UUID
 from sqlalchemy import text
 
 from celeus.core.pools.losses import LossScale
-from celeus.core.pools.systems import Systems
+from celeus.core.pools.systems import AnySystems, Lineup, systems_from
 from celeus.errors import SessionNotFound
 from celeus.operations.runtime.context import Context
 
 NEUTRAL = "Two answers"
 """Name of every comparison: no rule could tell which of their own names say what is compared."""
+SEVERAL = "Several answers"
+"""The same where the best of several is sought."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +22,9 @@ class Task:
     """What a session judges and how, and how much the caller's key has judged.
 
     ``takes_labels``: a loss follows from a label, the true class, of which there are ``classes``
-    (None where their number is not known). ``systems`` are the two compared, None elsewhere: a
-    judge is told neither their names nor that of the session, which may resemble them.
+    (None where their number is not known). ``systems`` are the two compared, or those among which
+    the best is sought, None elsewhere: a judge is told neither their names nor that of the session,
+    which may resemble them.
     """
 
     session_id: UUID
@@ -30,7 +33,7 @@ class Task:
     scale: LossScale
     takes_labels: bool
     classes: int | None
-    systems: Systems | None
+    systems: AnySystems | None
     lease_seconds: int
     labeller: str
     labels: int
@@ -52,14 +55,14 @@ async def get_task(context: Context, session_id: UUID) -> Task:
     scale = LossScale(row.loss_kind, row.loss_lower, row.loss_upper)
     implied_by = {
         "cross_entropy": {"target_probs"},
-        "zero_one": {"target_probs", "prediction"},
+        "zero_one": {"target_probs", "prediction", "predictions"},
         "difference": {"prediction_a"},
     }
-    systems = None if row.systems is None else Systems.from_dict(row.systems)
+    systems = None if row.systems is None else systems_from(row.systems)
     return Task(
         session_id=session_id,
         state=row.state,
-        name=row.name if systems is None else NEUTRAL,
+        name=_name(row.name, systems),
         scale=scale,
         takes_labels=bool(columns & implied_by.get(scale.kind, set())),
         classes=row.classes,
@@ -68,6 +71,13 @@ async def get_task(context: Context, session_id: UUID) -> Task:
         labeller=row.labeller or "",
         labels=row.labels,
     )
+
+
+def _name(name: str, systems: AnySystems | None) -> str:
+    """The session's own name, or one that tells nothing of what is compared."""
+    if systems is None:
+        return name
+    return SEVERAL if isinstance(systems, Lineup) else NEUTRAL
 
 
 _TASK = text(

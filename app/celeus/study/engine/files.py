@@ -29,10 +29,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from celeus.core.plans.best import check_count
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import CHAIN_START, Pool
 from celeus.core.pools.surrogates import scores
+from celeus.core.pools.systems import check_count
 from celeus.core.sessions.best.contenders import Contenders
 from celeus.errors import InvalidValue
 from celeus.study.engine.simulation import Truth, difference

@@ -19,15 +19,18 @@ from markupsafe import Markup
 from celeus.api.access.parameters import Reads, SessionId
 from celeus.api.system import service_version
 from celeus.api.wire.problems import responses
+from celeus.core.plans.best import BestPlan
+from celeus.core.plans.plan import Plan
 from celeus.errors import LedgerBroken, SessionNotFound
 from celeus.operations.insights.report import Account, report
 from celeus.operations.pools.record import PoolRecord
 from celeus.quoting import printable
 from celeus.web.pages import templates_of
 from celeus.web.rendering import REPORT_TEMPLATES, Templates
+from celeus.web.report.best import BestWording
 from celeus.web.report.chart import Chart, ChartData, chart, thin
 from celeus.web.report.verdict import Contrast
-from celeus.web.report.wording import Wording
+from celeus.web.report.wording import Wording, Words
 
 router = APIRouter(prefix="/v1/sessions", tags=["history"])
 
@@ -62,33 +65,44 @@ async def get_report(request: Request, context: Reads, session_id: SessionId) ->
 
 def rendered(templates: Templates, account: Account, pool: PoolRecord) -> str:
     """The page."""
+    if isinstance(account.plan, BestPlan):
+        return templates.text(
+            "best.html", chart=None, **_shared(account, pool, BestWording(account, pool.scale))
+        )
     words = Wording(account, pool.scale, pool.systems)
     contrast = Contrast.of(pool.scale, pool.systems)
     return templates.text(
         "report.html",
-        told=account,
-        plan=account.plan,
-        pool=pool,
-        status=account.document,
-        # Sessions older than names have none
-        name=account.document.get("name") or pool.name,
-        words=words,
+        **_shared(account, pool, words),
         sentence=None if contrast is None else contrast.sentence(account.document),
-        figures=words.figures,
-        chart=_chart(account, compared=contrast is not None),
+        chart=_chart(account, account.plan, compared=contrast is not None),
         rows=thin(account.points, ROWS),
-        rounds=account.document["rounds"],
         parameters=_parameters(account.plan.policy.parameters()),
-        style=Markup(_style()),  # noqa: S704 -- our own file
-        policy=_policy(),
-        version=service_version(),
-        made=_minute(account.at),
-        opened=_minute(datetime.fromisoformat(account.document["created_at"])),
-        issued="" if account.certified is None else _minute(account.certified.issued_at),
     )
 
 
-def _chart(account: Account, *, compared: bool) -> Chart:
+def _shared(account: Account, pool: PoolRecord, words: Words) -> dict[str, Any]:
+    """What the page of every session is made of."""
+    return {
+        "told": account,
+        "plan": account.plan,
+        "pool": pool,
+        "status": account.document,
+        # Sessions older than names have none
+        "name": account.document.get("name") or pool.name,
+        "words": words,
+        "figures": words.figures,
+        "rounds": account.document["rounds"],
+        "style": Markup(_style()),  # noqa: S704 -- our own file
+        "policy": _policy(),
+        "version": service_version(),
+        "made": _minute(account.at),
+        "opened": _minute(datetime.fromisoformat(account.document["created_at"])),
+        "issued": "" if account.certified is None else _minute(account.certified.issued_at),
+    }
+
+
+def _chart(account: Account, plan: Plan, *, compared: bool) -> Chart:
     levels = [(one["threshold"], "asked") for one in account.document["decisions"]]
     margin = (account.document["verdict"] or {"margin": 0.0})["margin"]
     if compared:
@@ -101,8 +115,8 @@ def _chart(account: Account, *, compared: bool) -> Chart:
     return chart(
         ChartData(
             points=account.points,
-            lower=account.plan.lower,
-            upper=account.plan.upper,
+            lower=plan.lower,
+            upper=plan.upper,
             levels=levels,
             moments=moments,
             margin=margin,

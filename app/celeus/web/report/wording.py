@@ -13,6 +13,7 @@ from celeus.core.certificates.document import stated
 from celeus.core.certificates.report import pool_sessions_line
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.systems import Systems
+from celeus.core.sessions.either import risk_plan
 from celeus.operations.insights.report import Account
 
 SMALLEST_ALPHA_SAID = 1e-6
@@ -92,20 +93,55 @@ class Scaled:
         return _MINUS + figure if steps < 0 else figure
 
 
-class Wording:
-    """The wording of one session's report."""
+class Words:
+    """The words of a session's report that do not depend on what it claims."""
 
-    def __init__(self, account: Account, scale: LossScale, systems: Systems | None = None) -> None:
+    figures: Scaled
+
+    def __init__(self, account: Account) -> None:
         self._told = account
-        self._systems = systems
         self._status = account.document
-        self._scale = scale
-        self.figures = Scaled(scale, self._status["upper"] - self._status["lower"])
         self.items = count(account.plan.items)
         self.in_interval = self._status["rounds"]["in_interval"]
         # A round that nobody could judge is answered, and no label
         self.judged = self._status["rounds"]["judged"] - account.unjudgeable
         self.labels_in_interval = self.in_interval - account.unjudgeable
+
+    @property
+    def sure(self) -> str:
+        """The confidence of the claim."""
+        return sure(self._told.plan.alpha)
+
+    @property
+    def state(self) -> str:
+        """The session's state in words."""
+        return _STATES[self._status["state"]]
+
+    @property
+    def pool_sessions(self) -> str:
+        """Which of its pool's sessions this one is, and what became of the others."""
+        return pool_sessions_line(self._told.pool_sessions)
+
+    @property
+    def saved(self) -> str:
+        """How many labels were saved against judging every item."""
+        remaining = self._told.plan.items - self._status["rounds"]["judged"]
+        if remaining == 0:
+            return "none: every item was drawn"
+        share = f"{100 * remaining / self._told.plan.items:.1f}{_PERCENT}"
+        verb = "were never" if self._told.closed else "are not"
+        return f"{count(remaining)} of {self.items} items ({share}) {verb} judged"
+
+
+class Wording(Words):
+    """The wording of one session's report."""
+
+    def __init__(self, account: Account, scale: LossScale, systems: Systems | None = None) -> None:
+        super().__init__(account)
+        self._plan = risk_plan(account.plan)
+        self._systems = systems
+        self._scale = scale
+        self.figures = Scaled(scale, self._status["upper"] - self._status["lower"])
 
     @property
     def quantity(self) -> str:
@@ -132,7 +168,7 @@ class Wording:
     @property
     def where(self) -> str:
         """The items it is the mean of."""
-        if self._told.plan.target == "pool":
+        if self._plan.target == "pool":
             return f"on these {self.items} items"
         return f"on all items of the kind these {self.items} were taken from"
 
@@ -150,13 +186,8 @@ class Wording:
         width = self._status["upper"] - self._status["lower"]
         return bool(
             width <= NOTHING_LEFT * (self._scale.upper - self._scale.lower)
-            and self.in_interval == self._told.plan.drawable
+            and self.in_interval == self._plan.drawable
         )
-
-    @property
-    def sure(self) -> str:
-        """The confidence of the claim."""
-        return sure(self._told.plan.alpha)
 
     @property
     def claim(self) -> str:
@@ -168,13 +199,13 @@ class Wording:
             if self.judged == 0:
                 return f"Nothing is judged yet: {what}."
             return f"No label is in the interval yet: {what}; {judged_items}."
-        if not self._told.plan.policy.recentred:
+        if not self._plan.policy.recentred:
             return (
                 f"No promise is made: this session ran a form of its policy that serves comparisons"
                 f" only. It arrived at an interval {self.interval} for {what}; {judged_items}."
             )
         if self.settled:
-            known = self._told.plan.items - self._told.plan.drawable
+            known = self._plan.items - self._plan.drawable
             judged = "was judged or known" if known else "was judged"
             return f"Every one of the {self.items} items {judged}: {what} is {self.interval}."
         return (
@@ -207,15 +238,15 @@ class Wording:
                 f"Losses corrected since they were given: {count(self._told.amendments)}. This is"
                 " the claim for the losses as they stand now."
             )
-        if self._told.plan.believed is not None:
-            lines.append(stated(self._told.plan.believed, self._told.plan.items))
-        if self._told.plan.target == "population" and self._told.plan.bound.kind == "margin":
-            half = self.figures.given(self._told.plan.bound.half_width)
+        if self._plan.believed is not None:
+            lines.append(stated(self._plan.believed, self._plan.items))
+        if self._plan.target == "population" and self._plan.bound.kind == "margin":
+            half = self.figures.given(self._plan.bound.half_width)
             lines.append(
                 "It is said of more than these items because whoever opened the session vouches"
                 f" that the two differ by at most {half}."
             )
-        elif self._told.plan.target == "population":
+        elif self._plan.target == "population":
             lines.append(
                 "It is said of more than these items, and holds if they are an independent sample"
                 " of all of that kind."
@@ -228,26 +259,6 @@ class Wording:
         if self._told.closed:
             return "Final: the session is closed, and nothing can be added to it."
         return "Interim: the session is open; more labels may narrow the interval."
-
-    @property
-    def state(self) -> str:
-        """The session's state in words."""
-        return _STATES[self._status["state"]]
-
-    @property
-    def pool_sessions(self) -> str:
-        """Which of its pool's sessions this one is, and what became of the others."""
-        return pool_sessions_line(self._told.pool_sessions)
-
-    @property
-    def saved(self) -> str:
-        """How many labels were saved against judging every item."""
-        remaining = self._told.plan.items - self._status["rounds"]["judged"]
-        if remaining == 0:
-            return "none: every item was drawn"
-        share = f"{100 * remaining / self._told.plan.items:.1f}{_PERCENT}"
-        verb = "were never" if self._told.closed else "are not"
-        return f"{count(remaining)} of {self.items} items ({share}) {verb} judged"
 
     @property
     def scale(self) -> str:

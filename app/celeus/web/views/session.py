@@ -4,6 +4,7 @@ import orjson
 from fastapi import Response
 
 from celeus.api.access.parameters import SessionId
+from celeus.core.pools.systems import Systems
 from celeus.operations.insights.surrogate import get_opening
 from celeus.operations.sessions.sessions import get_session
 from celeus.web.pages import ReadsPage, page_router
@@ -17,7 +18,8 @@ async def session(view: ReadsPage, session_id: SessionId) -> Response:
     """Where it stands now; the page then follows it live."""
     body, _ = await get_session(view.context, session_id)
     opening = await get_opening(view.context, session_id)
-    contrast = Contrast.of(opening.scale, opening.systems)
+    systems = opening.systems if isinstance(opening.systems, Systems) else None
+    contrast = Contrast.of(opening.scale, systems)
     return view.page(
         "session.html",
         session=orjson.loads(body),

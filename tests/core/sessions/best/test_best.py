@@ -8,7 +8,7 @@ import pytest
 from scipy.special import ndtri
 from scipy.stats import norm
 
-from celeus.core.plans.best import MOST
+from celeus.core.pools.systems import MOST
 from celeus.core.sessions.best.contenders import Contenders, Floats, Pairs
 from celeus.core.sessions.best.contrasts import Contrasts, Totals
 from celeus.core.sessions.best.cut import focus_of

@@ -7,13 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from celeus.core.ledger import Draw
+from celeus.core.ledger import Draw, JointObservation
 from celeus.core.plans.best import BestPlan
 from celeus.core.randomness import commitment
 from celeus.core.sessions.best.contenders import Contenders, Floats
 from celeus.core.sessions.best.replay import (
     Event,
-    Judgement,
     LedgerDiffers,
     begin,
     can_draw,
@@ -54,7 +53,7 @@ def run() -> tuple[BestPlan, Contenders, Floats, BestSession, Ledger]:
             enter(plan, session, out[-1])
         draw = out.pop(1 if len(out) > 1 and len(ledger) % 3 else 0)
         own = LOWER + (UPPER - LOWER) * losses[draw.item]
-        ledger.append(Judgement(draw.round, tuple(own.tolist())))
+        ledger.append(JointObservation(draw.round, tuple(own.tolist())))
         enter(plan, session, ledger[-1])
     return plan, contenders, losses, session, ledger
 
@@ -99,11 +98,11 @@ def twice(ledger: Ledger) -> Ledger:
 
 def other_losses(ledger: Ledger) -> Ledger:
     """A judgement turned round: later draws follow from other losses."""
-    at = next(at for at, one in enumerate(ledger) if isinstance(one, Judgement))
+    at = next(at for at, one in enumerate(ledger) if isinstance(one, JointObservation))
     event = ledger[at]
-    assert isinstance(event, Judgement)
+    assert isinstance(event, JointObservation)
     turned = tuple(LOWER + UPPER - one for one in event.losses)
-    return [*ledger[:at], Judgement(event.round, turned), *ledger[at + 1 :]]
+    return [*ledger[:at], JointObservation(event.round, turned), *ledger[at + 1 :]]
 
 
 FORGED: dict[str, tuple[Callable[[Ledger], Ledger], str]] = {

@@ -11,7 +11,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from celeus.core.plans.best import check_count
+from celeus.core.pools.pool import Pool
+from celeus.core.pools.systems import check_count
 from celeus.errors import InvalidValue, LossOutsideScale
 
 Floats = NDArray[np.float64]
@@ -121,3 +122,16 @@ class Contenders:
             differ = answer[one] != answer[other]
             counts[row] = [np.count_nonzero(differ[part]) for part in parts]
         return counts
+
+
+def contenders_of(pool: Pool) -> Contenders:
+    """The systems of a pool that names several."""
+    lineup, codes = pool.lineup, pool.codes
+    if lineup is None:
+        message = "a pool of several systems"
+        raise ValueError(message)
+    surrogate = pool.columns.get("surrogates")
+    if surrogate is not None:
+        surrogate = np.asfortranarray((surrogate - pool.scale.lower) / pool.scale.width)
+    answer = None if codes is None else np.asfortranarray(codes)
+    return Contenders(pool.items, len(lineup.names), answer, surrogate)

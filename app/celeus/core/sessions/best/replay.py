@@ -10,11 +10,10 @@ probabilities are computed again.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
 
-from celeus.core.ledger import Draw
+from celeus.core.ledger import Draw, JointObservation
 from celeus.core.plans.best import BestPlan
 from celeus.core.sessions.best.contenders import Contenders
 from celeus.core.sessions.best.session import BestDraw, BestSession
@@ -22,15 +21,7 @@ from celeus.core.sessions.best.session import BestDraw, BestSession
 SLACK = 1e-9
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """The losses of all systems in a drawn round, on the scale of the pool."""
-
-    round: int
-    losses: tuple[float, ...]
-
-
-Event = Draw | Judgement
+Event = Draw | JointObservation
 
 
 class LedgerDiffers(ValueError):
@@ -62,7 +53,7 @@ def event_of(draw: BestDraw, sequence: int) -> Draw:
 
 def enter(plan: BestPlan, session: BestSession, event: Event) -> None:
     """Apply the next event of the ledger."""
-    if isinstance(event, Judgement):
+    if isinstance(event, JointObservation):
         losses = np.array(event.losses, dtype=np.float64)
         session.judge(event.round, (losses - plan.lower) / plan.scale.width)
         return
@@ -78,16 +69,24 @@ def replay(
     session = begin(plan, contenders, seed or b"")
     for at, event in enumerate(events):
         if isinstance(event, Draw):
-            where = f"ledger[{at}]"
             if not can_draw(plan, session):
-                raise LedgerDiffers(where, "a draw", "none: nothing is left to draw")
-            left = 0 <= event.item < plan.items and not session.cut.proposal.drawn_in[event.item]
-            if not left:
-                raise LedgerDiffers(f"{where}.item", event.item, "an item left")
-            due = session.propose() if seed is not None else session.chance(event.item)
-            _compare(where, event, event_of(due, at))
+                raise LedgerDiffers(f"ledger[{at}]", "a draw", "none: nothing is left to draw")
+            check_draw(session, event, at, seeded=seed is not None)
         enter(plan, session, event)
     return session
+
+
+def check_draw(session: BestSession, event: Draw, sequence: int, *, seeded: bool) -> None:
+    """Refuse a draw after ``sequence`` events that is not the one due, or not one that could be.
+
+    Whether anything may be drawn is the caller's to know.
+    """
+    where, item = f"ledger[{sequence}]", event.item
+    drawn_in = session.cut.proposal.drawn_in
+    if not 0 <= item < drawn_in.size or drawn_in[item]:
+        raise LedgerDiffers(f"{where}.item", item, "an item left")
+    due = session.propose() if seeded else session.chance(item)
+    _compare(where, event, event_of(due, sequence))
 
 
 def _compare(where: str, claimed: Draw, due: Draw) -> None:

@@ -13,6 +13,7 @@ import {
   stateOf,
   upperEnd,
 } from "./format.js";
+import { bestSentence } from "./session/ladder.js";
 import { span } from "./span.js";
 
 const CARDS_AT_ONCE = 48;
@@ -20,7 +21,7 @@ const LOOK_MS = 2_500;
 const LOOK_FOR_NEW_MS = 10_000;
 const TOGETHER = 4;
 
-/** @typedef {{ item: HTMLLIElement, session: Session }} Card */
+/** @typedef {{ item: HTMLLIElement, session: AnySession }} Card */
 
 /** @type {SessionState | null} */
 const state = given("filter");
@@ -38,10 +39,9 @@ const watcher = new IntersectionObserver((entries) => {
   }
 });
 
-/** @param {Session} session */
+/** @param {AnySession} session */
 function card(session) {
   const { word, kind } = stateOf(session);
-  const progress = progressOf(session);
   return el(
     "article",
     { class: "card session" },
@@ -55,6 +55,34 @@ function card(session) {
       ),
       el("span", { class: `badge ${kind}` }, word),
     ),
+    session.best === null
+      ? interval(/** @type {Session} */ (session))
+      : contest(/** @type {BestSession} */ (session)),
+  );
+}
+
+/** @param {BestSession} session */
+function contest(session) {
+  return [
+    el(
+      "p",
+      { class: "quiet-text" },
+      `best of ${session.best.systems.length} systems on ${counted(session.items, "item")}`,
+    ),
+    el("p", {}, bestSentence(session)),
+    el("div", { class: "towards" }, el("p", {}, el("span", {}, judged(session)))),
+  ];
+}
+
+/** @param {AnySession} session */
+function judged(session) {
+  return `${count(session.rounds.judged)} of ${counted(session.items - (session.known ?? 0), "item")} judged`;
+}
+
+/** @param {Session} session */
+function interval(session) {
+  const progress = progressOf(session);
+  return [
     el(
       "p",
       { class: "quiet-text" },
@@ -74,16 +102,7 @@ function card(session) {
     el(
       "div",
       { class: "towards" },
-      el(
-        "p",
-        {},
-        el(
-          "span",
-          {},
-          `${count(session.rounds.judged)} of ${counted(session.items - (session.known ?? 0), "item")} judged`,
-        ),
-        el("span", {}, towards(session)),
-      ),
+      el("p", {}, el("span", {}, judged(session)), el("span", {}, towards(session))),
       progress === null
         ? null
         : el("progress", {
@@ -93,7 +112,7 @@ function card(session) {
             "aria-label": `Progress of ${nameOf(session)} towards its precision`,
           }),
     ),
-  );
+  ];
 }
 
 /** @param {Session} session */
@@ -103,7 +122,7 @@ function towards(session) {
 }
 
 /**
- * @param {Session} session
+ * @param {AnySession} session
  * @param {"start" | "end"} where
  */
 function put(session, where = "end") {
@@ -122,7 +141,7 @@ function put(session, where = "end") {
 
 /**
  * @param {Card} known
- * @param {Session} session
+ * @param {AnySession} session
  */
 function renew(known, session) {
   if (JSON.stringify(known.session) === JSON.stringify(session)) return;
@@ -202,7 +221,7 @@ async function lookForNew() {
   byId("empty").hidden = cards.size > 0;
 }
 
-/** @param {Session} session */
+/** @param {AnySession} session */
 function newest(session) {
   const first = byId("cards").querySelector("li");
   return first === null || session.id > (first.dataset.id ?? "");

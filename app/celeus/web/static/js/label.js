@@ -29,6 +29,8 @@ const { name } = task.labeller;
 const worker = workerOf(name);
 const outbox = new Outbox(session, name, worker);
 const link = new Link(session, worker, outbox, task.lease_seconds, heard);
+/** What is said of several systems stands, and is said of every item. */
+const stands = Boolean(task.best);
 const memory = `celeus.last:${session}:${worker}`;
 
 /** @typedef {{ draw: Draw, said: Judgement }} Last */
@@ -86,7 +88,7 @@ function shown() {
 
 /** @param {Draw} draw */
 function formOf(draw) {
-  return answersFor(task, draw.item.payload);
+  return answersFor(task, draw);
 }
 
 /** @param {Judgement} said */
@@ -120,7 +122,7 @@ function revise(before, said) {
 }
 
 function undo() {
-  if (last === null || revising || link.state === "closed") return;
+  if (stands || last === null || revising || link.state === "closed") return;
   revising = true;
   advance(
     `Back at the previous item, which you judged ${wordsOf(last.said, formOf(last.draw))}. Judge it again, or press Escape to keep that label. `,
@@ -154,6 +156,7 @@ function render() {
   if (form !== null && again) showAnswers(form, judge);
   byId("item").classList.toggle("revising", revising);
   byId("undo", HTMLButtonElement).disabled = last === null || revising || link.state === "closed";
+  if (stands) byId("undo").hidden = byId("unjudgeable").hidden = true;
   byId("count").textContent = String(counted + outbox.labels);
   const seen = { link, outbox, refusal, judging: draw !== null };
   const revised = revising && last !== null ? wordsOf(last.said, formOf(last.draw)) : null;
@@ -280,7 +283,8 @@ function choose(event, key, form) {
 function slide(event, key, { takes }) {
   const steps = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 }[key];
   const upright = key === "ArrowDown" || key === "ArrowUp";
-  if (upright && takes === "losses") act(event, otherScale);
+  if (upright && (takes === "losses" || takes === "shown"))
+    act(event, () => otherScale(key === "ArrowDown" ? 1 : -1));
   else if (key === "ArrowDown" && takes === "preference")
     act(event, () => moveScale({ share: 0.5 }));
   else if (/^[0-9]$/.test(key) && takes !== "preference")
@@ -301,7 +305,7 @@ function act(event, what) {
 }
 
 function why() {
-  if (shown() !== null) askWhy((reason) => judge({ unjudgeable: reason }));
+  if (!stands && shown() !== null) askWhy((reason) => judge({ unjudgeable: reason }));
 }
 
 /* The beginning */

@@ -18,7 +18,14 @@ import {
 } from "./newsession/fields.js";
 import { PoolFile } from "./newsession/file.js";
 import { planned, show } from "./newsession/planner.js";
-import { drawable, factsOf, hasSurrogate, PoolList, strategiesOf } from "./newsession/pools.js";
+import {
+  drawable,
+  factsOf,
+  hasSurrogate,
+  PoolList,
+  severalOf,
+  strategiesOf,
+} from "./newsession/pools.js";
 
 /** @type {Record<string, string>} */
 const POLICIES = {
@@ -89,7 +96,15 @@ function choose(pool) {
  * @param {Pool} pool
  */
 function askFor(pool) {
-  const { a, b } = pool.systems ?? { a: "A", b: "B" };
+  const several = severalOf(pool);
+  for (const part of document.querySelectorAll("[data-risk]"))
+    part.toggleAttribute("hidden", several !== null);
+  byId("best").hidden = several === null;
+  byId("best-words").textContent =
+    several === null
+      ? ""
+      : `Which of these ${several.length} systems is the best: ${several.join(", ")}. The session ends when one is left, or when the others cannot be told from it.`;
+  const { a, b } = pool.systems && "a" in pool.systems ? pool.systems : { a: "A", b: "B" };
   const compared = isCompared(pool);
   byId("deciding").hidden = !compared;
   byId("decide-words").textContent =
@@ -98,7 +113,7 @@ function askFor(pool) {
     ? `The difference, ${a} less ${b}, on`
     : "The mean loss of";
   const known = pool.known?.items ?? 0;
-  byId("audit-choice").hidden = known === 0;
+  byId("audit-choice").hidden = known === 0 || several !== null;
   byId("audit", HTMLInputElement).checked = false;
   byId("audit-words").textContent =
     `Of ${counted(pool.items, "item")}, ${count(known)} are known (${Object.keys(pool.known?.reasons ?? {}).join(", ")}) and never asked for. An audit asks for them like for all others.`;
@@ -143,6 +158,7 @@ function chooseAgain() {
 
 /* What is asked for; a field that cannot be read is told by its name. */
 function claim() {
+  if (state.pool !== null && severalOf(state.pool) !== null) return search();
   const side = text("side");
   const questions = side === "" ? [] : [{ side, threshold: numberIn("threshold") }];
   /** @type {Record<string, unknown>} */
@@ -162,10 +178,25 @@ function claim() {
   return asked;
 }
 
+/** What is asked of several systems. */
+function search() {
+  /** @type {Record<string, unknown>} */
+  const asked = { best: true, alpha: numberIn("alpha") };
+  const budget = optionalNumber("budget", { whole: true });
+  if (budget !== null) asked.budget = budget;
+  return asked;
+}
+
 async function plan() {
   const { pool } = state;
   if (pool === null) return;
   state.planning?.abort();
+  if (severalOf(pool) !== null) {
+    byId("plan-result").hidden = byId("plan-controls").hidden = true;
+    byId("plan-told").textContent =
+      "How many labels the best of several systems takes is not planned here: that depends on how close they are. `celeus simulate --best` simulates it.";
+    return;
+  }
   const asking = new AbortController();
   state.planning = asking;
   clear(byId("form"));
@@ -288,7 +319,8 @@ async function open(event) {
   byId("open", HTMLButtonElement).disabled = true;
   try {
     /** @type {Record<string, unknown>} */
-    const body = { pool_id: state.pool.id, ...claim(), policy: text("policy") };
+    const body = { pool_id: state.pool.id, ...claim() };
+    if (severalOf(state.pool) === null) body.policy = text("policy");
     const lease = optionalNumber("lease_seconds", { whole: true });
     if (lease !== null) body.lease_seconds = lease;
     if (text("name") !== "") body.name = text("name");

@@ -1,19 +1,17 @@
 /* The page of one session: everything on it follows the session live. */
 
 import { api } from "./api.js";
-import { byId, el, fill, given, only } from "./dom.js";
-import { ago, clock, counted, stateOf, targetOf } from "./format.js";
+import { byId, fill, given, only } from "./dom.js";
+import { targetOf } from "./format.js";
 import { Actions } from "./session/actions.js";
 import { chartKey, chartTable, IntervalChart } from "./session/chart.js";
 import { answers, figures, sidesOf } from "./session/figures.js";
-import { follow } from "./session/follow.js";
+import { head, keepLooking, live, lookAtWorkers, say } from "./session/frame.js";
 import { health } from "./session/health.js";
 import { plan } from "./session/plan.js";
 import { Track } from "./session/track.js";
 import { sentenceOf } from "./session/verdict.js";
-import { workers } from "./session/workers.js";
 
-const LOOK_MS = 2_000;
 const LEAST_WAIT_MS = 5_000;
 const NEWS_SHARE = 0.02;
 const CLOSE_UP_BELOW = 0.5;
@@ -28,30 +26,16 @@ const chart = new IntervalChart(byId("chart"), byId("chart-readout"), track, ses
 let surrogate = null;
 let asked = { round: -1, revision: 0, at: 0 };
 let seenAt = new Date();
-let stop = () => {};
 
 const actions = new Actions(session, given("scopes"), (changed) => {
-  if (changed.sequence >= session.sequence) show(changed);
+  if (changed.sequence >= session.sequence) show(/** @type {Session} */ (changed));
 });
 
 /** @param {Session} latest */
 function show(latest) {
   session = latest;
   seenAt = new Date();
-  const { word, kind } = stateOf(session);
-  const badge = byId("state");
-  badge.className = `badge ${kind}`;
-  if (badge.textContent !== word) badge.textContent = word;
-  fill(
-    byId("about"),
-    `${session.policy} · ${targetOf(session)} “`,
-    el("bdi", {}, opened.pool),
-    `” · ${counted(session.items, "item")} · opened ${ago(Date.parse(session.created_at))}`,
-  );
-  fill(
-    byId("warnings"),
-    session.warnings.map((warning) => el("p", { class: "notice warning" }, warning)),
-  );
+  head(session, opened.pool, `${session.policy} · ${targetOf(session)}`);
   if (opened.contrast !== null) say("sentence", sentenceOf(session, opened.contrast));
   say("sides", sidesOf(session));
   fill(byId("figures"), figures(session, opened));
@@ -63,18 +47,6 @@ function show(latest) {
   chart.show(session);
   showTable();
   actions.show(session);
-}
-
-/**
- * Write a sentence where it belongs, if there is one.
- *
- * @param {string} id
- * @param {string | null} words
- */
-function say(id, words) {
-  const place = byId(id);
-  place.hidden = words === null;
-  if (place.textContent !== words) place.textContent = words;
 }
 
 function showTable() {
@@ -97,15 +69,7 @@ function showHealth() {
 /** @param {News} news */
 function told({ session: latest, points, reset }) {
   track.take(points, reset);
-  show(latest);
-}
-
-/**
- * @param {string | null} text
- * @param {string} kind
- */
-function banner(text, kind = "warning") {
-  fill(byId("banner"), text === null ? null : el("p", { class: `notice ${kind}` }, text));
+  show(/** @type {Session} */ (latest));
 }
 
 /* Its cost grows with the session, and it moves slowly: asked for when it may look different. */
@@ -117,44 +81,6 @@ async function lookAtSurrogate() {
   asked = { round, revision, at: Date.now() };
   surrogate = await api("GET", `/v1/sessions/${session.id}/surrogate`, undefined, { retry: 0 });
   showHealth();
-}
-
-async function lookAtWorkers() {
-  const focused = byId("workers").contains(document.activeElement);
-  fill(
-    byId("workers"),
-    workers(
-      await api("GET", `/v1/sessions/${session.id}/workers?limit=50`, undefined, { retry: 0 }),
-    ),
-  );
-  /** @type {HTMLElement | null} */
-  const scroll = byId("workers").querySelector(".table-scroll");
-  if (focused) scroll?.focus();
-}
-
-/** @param {() => Promise<void>} work */
-function keepLooking(work) {
-  async function once() {
-    try {
-      if (!document.hidden) await work();
-    } catch {
-      // The stream tells when the service is away; what is shown stays until it answers again
-    }
-    if (session.state !== "closed" || surrogate === null) setTimeout(once, LOOK_MS);
-  }
-  once();
-}
-
-function listen() {
-  stop = follow(session.id, {
-    told,
-    lost: () =>
-      banner(
-        `The connection is lost. What you see is from ${clock(seenAt)}; the page updates again when the service is back.`,
-      ),
-    found: () => banner(null),
-    gone: (problem) => banner(`${problem.detail} This page no longer follows it.`, "danger"),
-  });
 }
 
 for (const input of document.querySelectorAll("input[name=view]")) {
@@ -172,12 +98,8 @@ only(document, `input[name=view][value=${view}]`, HTMLInputElement).checked = tr
 chart.whole = view === "whole";
 fill(byId("plan"), plan(opened, session));
 show(session);
-keepLooking(lookAtSurrogate);
-keepLooking(lookAtWorkers);
-listen();
-// A browser opens few connections to one service: a page nobody looks at must not keep one
-document.addEventListener("visibilitychange", () => {
-  stop();
-  if (!document.hidden && session.state !== "closed") listen();
-});
+const wanted = () => session.state !== "closed" || surrogate === null;
+keepLooking(lookAtSurrogate, wanted);
+keepLooking(() => lookAtWorkers(session.id), wanted);
+live(session.id, told, () => ({ closed: session.state === "closed", seenAt }));
 performance.mark("usable");

@@ -1,5 +1,6 @@
 /* What can be said of an item: buttons with their keys, a number, or a point on a scale. */
 
+import { shownFor } from "./shown.js";
 import { preferenceWords, sidesFor } from "./sides.js";
 
 const MOST_BUTTONS = 10;
@@ -11,17 +12,18 @@ const STEPS = 100;
  * name, or the number itself where there are no names), or `{kind: "scale", lines, low, high}`.
  *
  * @param {Task} task
- * @param {unknown} payload
+ * @param {Draw} draw
  * @returns {Form}
  */
-export function answersFor(task, payload) {
+export function answersFor(task, { item: { payload }, answers }) {
+  if (answers) return shownFor(task.loss, answers.length);
   const told = /** @type {Payload} */ (
     typeof payload === "object" && payload !== null ? payload : {}
   );
   const named = namesOf(told, task);
   if (task.takes_labels && named !== null) return labels(named);
-  const { comparison } = task;
-  const none = comparison || told.answer === undefined || told.answer === null;
+  const { comparison, best: several } = task;
+  const none = comparison || several || told.answer === undefined || told.answer === null;
   if (task.takes_labels && none) {
     if (task.classes === null) return { kind: "field", names: null, classes: null, asked: false };
     if (task.classes > MOST_BUTTONS)
@@ -66,6 +68,7 @@ export function wordsOf(said, form) {
   if (option) return option.name;
   if (said.label !== undefined) return namesIn(form)?.[said.label] ?? `class ${said.label}`;
   if (said.preference !== undefined) return preferenceWords(said, MOST_BUTTONS);
+  if (Array.isArray(said.losses)) return `losses ${said.losses.join(", ")}`;
   if (said.losses !== undefined)
     return `losses ${said.losses.left} (left) and ${said.losses.right} (right)`;
   return `loss ${said.loss}`;
@@ -88,7 +91,8 @@ export function same(one, other) {
 
 /** @param {Judgement} said */
 function sayingOf({ loss, label, unjudgeable, preference, grade, losses }) {
-  return JSON.stringify([loss, label, unjudgeable, preference, grade, losses?.left, losses?.right]);
+  const both = losses && !Array.isArray(losses) ? [losses.left, losses.right] : losses;
+  return JSON.stringify([loss, label, unjudgeable, preference, grade, both]);
 }
 
 /**

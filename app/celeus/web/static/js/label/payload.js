@@ -31,13 +31,30 @@ const NAMES = { question: "Question", answer: "Answer", reference: "Reference" }
  * @param {boolean} asked
  * @returns {Child}
  */
-export function drawView({ item, left, right }, asked) {
+export function drawView({ item, left, right, answers: several }, asked) {
   const { id } = item;
+  if (several) return [whole(item, asked), several.map((one, at) => numbered(one, at, id))];
   const answers = [left, right].flatMap((one) => (one && !isBare(one) ? [one] : []));
   const shared = isNothing(item.payload) && answers.length > 0 ? [] : whole(item, asked);
   if (answers.length === 0) return shared;
   const parts = [left, right].map((one) => (one ? answerView(one, id) : []));
   return [shared, sides(/** @type {[Child, Child]} */ (parts))];
+}
+
+/**
+ * One of several answers, under its number.
+ *
+ * @param {Answer} told
+ * @param {number} at
+ * @param {string} id
+ */
+function numbered(told, at, id) {
+  return el(
+    "section",
+    { class: "shown", "aria-label": `Answer ${at + 1}` },
+    el("h2", { class: "eyebrow" }, `Answer ${at + 1}`),
+    answerView(told, id),
+  );
 }
 
 /**
@@ -84,8 +101,9 @@ function isNothing(payload) {
  *
  * @param {Draw} draw
  */
-export function excerptOf({ item, left, right }) {
+export function excerptOf({ item, left, right, answers }) {
   const told = [
+    ...(answers ?? []).map((one, at) => `Answer ${at + 1}: ${sayingOf(one, item.id)}`),
     left && `Left: ${sayingOf(left, item.id)}`,
     right && `Right: ${sayingOf(right, item.id)}`,
   ];

@@ -203,7 +203,7 @@ function scaleOf(form, judge) {
   const give = el(
     "button",
     { type: "submit", class: "button primary", id: "give" },
-    `Submit ${{ loss: "this loss", losses: "these losses", preference: "this preference" }[form.takes]} `,
+    `Submit ${{ loss: "this loss", losses: "these losses", shown: "these losses", preference: "this preference" }[form.takes]} `,
     el("kbd", {}, "Enter"),
   );
   const submit = (/** @type {SubmitEvent} */ event) => {
@@ -282,13 +282,15 @@ function moving() {
 function saidBy({ takes, low, high }) {
   const [first, second] = ranges().map((one) => clamped(one.valueAsNumber, low, high));
   if (takes === "loss") return { loss: first };
+  if (takes === "shown")
+    return { losses: ranges().map((one) => clamped(one.valueAsNumber, low, high)) };
   return takes === "losses" ? { losses: { left: first, right: second } } : preferenceOf(first);
 }
 
 /** @param {Slider} form */
 function legendOf({ takes }) {
   if (takes === "preference") return "← → move, ↓ as good, Enter submits it";
-  const others = takes === "losses" ? "↑ ↓ the other answer, " : "";
+  const others = takes !== "loss" ? "↑ ↓ another answer, " : "";
   return `← → move, 0–9 jump, ${others}Enter submits it`;
 }
 
@@ -319,12 +321,15 @@ export function moveScale({ share, steps = 0 }) {
   range.dispatchEvent(new Event("input"));
 }
 
-/** Go on to the other slider. */
-export function otherScale() {
-  const now = moving();
-  ranges()
-    .find((one) => one !== now)
-    ?.focus({ preventScroll: true });
+/**
+ * Go on to another slider, around the ends.
+ *
+ * @param {number} step
+ */
+export function otherScale(step) {
+  const all = ranges();
+  const at = all.indexOf(moving()) + step;
+  all.at(at % all.length)?.focus({ preventScroll: true });
 }
 
 /** Submit the sliders, or go on to the one that nobody has moved yet. */

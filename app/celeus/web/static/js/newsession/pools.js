@@ -69,16 +69,31 @@ export function strategiesOf(pool) {
  * @param {Pool} pool
  */
 export function factsOf(pool) {
+  if (pool.systems && "names" in pool.systems)
+    return `${counted(pool.items, "item")} · ${pool.systems.names.length} systems, ${KINDS[pool.loss.kind]}${knownWords(pool)}`;
   const { systems } = pool;
   const kind = systems
     ? `${systems.a} against ${systems.b}, ${JUDGED[systems.loss.kind]}`
     : KINDS[pool.loss.kind];
   const { lower, upper } = systems?.loss ?? pool.loss;
   const plain = ["zero_one", "preference"].includes(systems?.loss.kind ?? pool.loss.kind);
-  const known = pool.known?.items ? ` · ${count(pool.known.items)} known beforehand` : "";
-  const scale = (plain ? "" : ` from ${lower} to ${upper}`) + known;
+  const scale = (plain ? "" : ` from ${lower} to ${upper}`) + knownWords(pool);
   const guess = hasSurrogate(pool) ? "with surrogate" : "no surrogate";
   return `${counted(pool.items, "item")} · ${kind}${scale} · ${pool.sealed ? guess : "not sealed yet"}`;
+}
+
+/** @param {Pool} pool */
+function knownWords(pool) {
+  return pool.known?.items ? ` · ${count(pool.known.items)} known beforehand` : "";
+}
+
+/**
+ * The systems among which the best is sought; null in other pools.
+ *
+ * @param {Pool} pool
+ */
+export function severalOf({ systems }) {
+  return systems && "names" in systems ? systems.names : null;
 }
 
 /** The list of pools; `choose` is called with the one somebody picks. */

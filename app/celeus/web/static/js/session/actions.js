@@ -14,9 +14,9 @@ export class Actions {
   #failure = el("p", { class: "notice danger", role: "alert", hidden: true });
 
   /**
-   * @param {Session} session
+   * @param {AnySession} session
    * @param {string[]} scopes
-   * @param {(session: Session) => void} changed
+   * @param {(session: AnySession) => void} changed
    */
   constructor(session, scopes, changed) {
     this.#session = session;
@@ -31,7 +31,7 @@ export class Actions {
   /**
    * Fit the buttons to where the session stands.
    *
-   * @param {Session} session
+   * @param {AnySession} session
    */
   show(session) {
     this.#session = session;
@@ -39,7 +39,7 @@ export class Actions {
     const { pause, precision, close, label } = this.#buttons;
     pause.textContent = session.state === "paused" ? "Resume" : "Pause";
     for (const button of [pause, precision, close]) button.disabled = !this.#mayManage || closed;
-    precision.hidden = session.fixed;
+    precision.hidden = session.fixed || session.best !== null;
     label.hidden = !this.#mayLabel || closed || session.stopped;
     byId("actions-why").textContent = this.#why(closed);
   }
@@ -112,7 +112,7 @@ export class Actions {
     const input = byId("precision", HTMLInputElement);
     input.value = String(precision ?? "");
     byId("precision-help").textContent =
-      `Currently ${precision === null ? "none" : precision}; the interval is ${number(width, width)} wide. Leave empty for none.`;
+      `Currently ${precision === null ? "none" : precision}; the interval is ${number(width ?? 0, width ?? 0)} wide. Leave empty for none.`;
     this.#invalid("");
     byId("precision-dialog", HTMLDialogElement).showModal();
     input.select();

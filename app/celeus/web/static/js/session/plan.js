@@ -42,6 +42,15 @@ export function plan({ plan: chosen, plan_digest: digest, pool }, session) {
     ["Plan’s digest", el("code", {}, digest)],
     ["Commitment to the seed", el("code", {}, chosen.commitment)],
   ];
+  return planTable(rows);
+}
+
+/**
+ * Names and values of a plan as a table.
+ *
+ * @param {[name: string, value: Child][]} rows
+ */
+export function planTable(rows) {
   return el(
     "table",
     { class: "table plan" },

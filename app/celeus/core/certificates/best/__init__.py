@@ -1,0 +1,1 @@
+"""Certificates of sessions that seek the best of several systems."""

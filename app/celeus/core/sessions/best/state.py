@@ -1,0 +1,255 @@
+"""The state of a service's session that seeks the best of k systems, after the events of a ledger.
+
+It says the same of itself as the state of a session that measures a risk; what it has not are an
+interval, points of one, and rounds that are corrected or that nobody can judge.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Literal, NamedTuple
+
+import numpy as np
+
+from celeus.core.interval import Interval
+from celeus.core.ledger import Change, Draw, Event, JointObservation
+from celeus.core.plans.best import BestPlan
+from celeus.core.plans.stopping import StoppingRule, StopReason
+from celeus.core.pools.pool import Pool
+from celeus.core.sessions.best.contenders import contenders_of
+from celeus.core.sessions.best.replay import (
+    LedgerDiffers,
+    begin,
+    check_draw,
+    enter,
+    event_of,
+)
+from celeus.core.sessions.best.session import BestSession
+from celeus.core.sessions.points import Points
+from celeus.core.sessions.rounds import PENDING, JudgedLosses
+from celeus.core.sessions.sides import Order
+
+COMPARED_IN_A_BET = 50
+"""Answers that are compared while a bet is placed."""
+Standing = Literal["leading", "in", "out"]
+
+
+class SystemState(NamedTuple):
+    """Where a system stands: ``round`` is that at which it was out.
+
+    ``stake`` is the wealth bet against its being best: it starts at alpha, and at 1 it is out.
+    ``estimate`` is of its mean loss less that of the leader, None before any label tells the two
+    apart; ``limits`` hold the difference for certain, None for systems that are out.
+    """
+
+    name: str
+    state: Standing
+    round: int | None
+    stake: float
+    estimate: float | None
+    limits: Interval | None
+
+
+@dataclass(slots=True)
+class BestRound:
+    """A drawn item, what a judge said of it, and the sequence of that."""
+
+    item: int
+    answer: JudgedLosses = PENDING
+    answered_at: int = 0
+
+
+@dataclass(slots=True)
+class BestState:
+    """A session after ``sequence`` events, ``changes`` of them of its budget."""
+
+    plan: BestPlan
+    session: BestSession
+    stopping: StoppingRule
+    order: Order
+    sequence: int = 0
+    observed: int = 0
+    changes: int = 0
+    rounds: list[BestRound] = field(default_factory=list)
+
+    corrections: ClassVar[int] = 0
+    sides: ClassVar[None] = None
+
+    @classmethod
+    def of(cls, plan: BestPlan, pool: Pool, seed: bytes | None) -> "BestState":
+        """The state before the first draw; without the seed draws can be checked and not made."""
+        session = begin(plan, contenders_of(pool), seed or b"")
+        return cls(plan, session, plan.stopping, Order(seed or b"", len(plan.systems)))
+
+    @property
+    def drawable(self) -> int:
+        """Items that may be drawn."""
+        return self.plan.drawable
+
+    @property
+    def drawn(self) -> int:
+        """Rounds drawn, judged or not."""
+        return len(self.rounds)
+
+    @property
+    def folded(self) -> int:
+        """Rounds that the systems' states speak for: all before the first unjudged one."""
+        return self.session.race.rounds
+
+    @property
+    def pending(self) -> int:
+        """Draws whose judgement is still out."""
+        return self.drawn - self.observed
+
+    @property
+    def waiting(self) -> int:
+        """Judgements that wait for an earlier round."""
+        return self.observed - self.folded
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Counts of rounds, under the names that status and certificate give them."""
+        return {
+            "drawn": self.drawn,
+            "judged": self.observed,
+            "in_interval": self.folded,
+            "pending": self.pending,
+            "waiting": self.waiting,
+        }
+
+    @property
+    def points(self) -> Points:
+        """No points: there is no interval."""
+        return Points()
+
+    @property
+    def standing(self) -> list[str]:
+        """The systems that may be best, by name: those that are not told apart yet."""
+        return [self.plan.systems[one] for one in self.session.standing]
+
+    @property
+    def winner(self) -> str | None:
+        """The system that is best, if only one is left."""
+        winner = self.session.winner
+        return None if winner is None else self.plan.systems[winner]
+
+    @property
+    def leader(self) -> str:
+        """The system that does best so far."""
+        return self.plan.systems[self.session.leader]
+
+    @property
+    def stop_reason(self) -> StopReason | None:
+        """Why the session stops, or None to go on."""
+        if self.session.winner is not None:
+            return StopReason.DECIDED
+        if not self.session.can_draw and self.folded == self.drawn:
+            return StopReason.EXHAUSTED
+        return StopReason.BUDGET_SPENT if self.folded >= self.stopping.budget else None
+
+    @property
+    def systems(self) -> list[SystemState]:
+        """Where every system stands, in the order of the plan."""
+        session, leader = self.session, self.session.leader
+        stake, out_at = session.race.stake, session.race.out_at
+        lower, upper = session.cut.contrasts.limits(session.totals)
+        row, count = session.cut.contrasts.pairs.row, len(self.plan.systems)
+        # Half differences on the unit scale.
+        unit = 2.0 * self.plan.scale.width
+        states: list[SystemState] = []
+        for one, name in enumerate(self.plan.systems):
+            estimate, limits = None, None
+            first, second = sorted((one, leader))
+            sign = 1.0 if one < leader else -1.0
+            place = first * (2 * count - first - 3) // 2 + second - 1
+            if one != leader and session.totals.precision[place] > 0.0:
+                centre = session.totals.moments(np.array([place]), np.zeros(1))[0]
+                estimate = float(sign * unit * centre[0])
+            if one != leader and not out_at[one]:
+                at = row[one, leader]
+                ends = sorted(sign * unit * np.array([lower[at], upper[at]]))
+                limits = Interval(*map(float, ends))
+            state: Standing = "leading" if one == leader else "in"
+            states.append(
+                SystemState(
+                    name,
+                    "out" if out_at[one] else state,
+                    int(out_at[one]) or None,
+                    float(min(stake[one], 1.0)),
+                    estimate,
+                    limits,
+                )
+            )
+        return states
+
+    @property
+    def bets_per_round(self) -> int:
+        """The work of folding the next round, counted in bets: the pool may have to be cut anew."""
+        contrasts, session = self.session.cut.contrasts, self.session
+        pairs, items = contrasts.pairs.place.size, session.contenders.items
+        cut = items * (len(self.plan.systems) + pairs // COMPARED_IN_A_BET)
+        return int(contrasts.left.size + (cut if session.standing.size > 2 else 0))
+
+    def check(self, item: int, losses: tuple[float, ...]) -> None:
+        """Refuse losses that systems with these answers to an item cannot have."""
+        unit = (np.array(losses) - self.plan.lower) / self.plan.scale.width
+        self.session.contenders.check(item, unit)
+
+    def item(self, round_: int) -> int:
+        """The item of a round."""
+        return self.rounds[round_ - 1].item
+
+    def answer(self, round_: int) -> JudgedLosses:
+        """What a judge said of a round, PENDING until one does."""
+        return self.rounds[round_ - 1].answer
+
+    def answered_at(self, round_: int) -> int:
+        """The sequence of a round's judgement."""
+        return self.rounds[round_ - 1].answered_at
+
+    @property
+    def can_draw(self) -> bool:
+        """The budget leaves something to draw, and what is left may tell systems apart."""
+        return self.session.can_draw and self.drawn < self.stopping.budget
+
+    def propose(self) -> Draw:
+        """The next draw. Changes nothing."""
+        return event_of(self.session.propose(), self.sequence)
+
+    def rounds_to_fold(self, judged: Collection[int]) -> int:
+        """Rounds to fold once the rounds ``judged`` are judged."""
+        place = self.folded
+        while place < self.drawn and (
+            self.rounds[place].answer is not PENDING or place + 1 in judged
+        ):
+            place += 1
+        return place - self.folded
+
+    def verify(self, event: Event, *, seeded: bool) -> None:
+        """Refuse a draw that is not the one due, or without the seed not one that could be."""
+        if isinstance(event, Draw):
+            if not self.can_draw:
+                rule = "none: nothing is left to draw"
+                raise LedgerDiffers(f"ledger[{self.sequence}]", "a draw", rule)
+            check_draw(self.session, event, self.sequence, seeded=seeded)
+
+    def apply(self, event: Event) -> None:
+        """Apply the next event of the ledger."""
+        self.sequence += 1
+        match event:
+            case Draw():
+                if event.round != self.drawn + 1:
+                    message = f"draw of round {event.round} after {self.drawn} draws"
+                    raise ValueError(message)
+                enter(self.plan, self.session, event)
+                self.rounds.append(BestRound(event.item))
+            case JointObservation():
+                enter(self.plan, self.session, event)
+                round_ = self.rounds[event.round - 1]
+                round_.answer, round_.answered_at = event.losses, self.sequence
+                self.observed += 1
+            case Change():
+                rule = replace(self.stopping, budget=event.budget)
+                self.changes += rule != self.stopping
+                self.stopping = rule
+            case _:
+                raise LedgerDiffers(f"ledger[{self.sequence - 1}]", event, "draw, losses or change")

@@ -1,0 +1,89 @@
+"""Sessions of either kind: those that measure a risk, and those that seek the best of k systems.
+
+What both can be asked is asked here; a state of the second kind answers for itself.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from celeus.core.ledger import Draw, Event
+from celeus.core.plans.best import BestPlan
+from celeus.core.plans.plan import Plan, plan_from
+from celeus.core.pools.pool import Pool
+from celeus.core.pools.surrogates import scores
+from celeus.core.sessions import correction, state
+from celeus.core.sessions.best.state import BestState
+from celeus.core.sessions.correction import Checkpoints
+from celeus.core.sessions.state import State
+
+AnyPlan = Plan | BestPlan
+AnyState = State | BestState
+
+
+def any_plan_from(values: Mapping[str, Any]) -> AnyPlan:
+    """The plan whose ``to_dict`` gave ``values``."""
+    return BestPlan.from_dict(dict(values)) if "best" in values else plan_from(dict(values))
+
+
+def begin(plan: AnyPlan, pool: Pool, seed: bytes) -> AnyState:
+    """The state of a session before its first draw."""
+    if isinstance(plan, BestPlan):
+        return BestState.of(plan, pool, seed)
+    return state.begin(plan, scores(pool, plan.strategy), seed)
+
+
+def can_draw(plan: AnyPlan, now: AnyState) -> bool:
+    """Pool and budget leave something to draw."""
+    return now.can_draw if isinstance(now, BestState) else state.can_draw(risk_plan(plan), now)
+
+
+def propose(plan: AnyPlan, now: AnyState) -> Draw:
+    """The next draw. Changes nothing; asking again gives the same."""
+    return now.propose() if isinstance(now, BestState) else state.propose(risk_plan(plan), now)
+
+
+def apply(plan: AnyPlan, now: AnyState, event: Event) -> AnyState:
+    """The state after the next event of the ledger, which is no correction."""
+    if not isinstance(now, BestState):
+        return state.apply(risk_plan(plan), now, event)
+    now.apply(event)
+    return now
+
+
+def catch_up(
+    plan: AnyPlan, now: AnyState, events: Sequence[Event], checkpoints: Checkpoints
+) -> AnyState:
+    """The state after events that others wrote; the same as replaying them."""
+    if not isinstance(now, BestState):
+        return correction.catch_up(risk_plan(plan), now, events, checkpoints)
+    for event in events:
+        now.apply(event)
+    return now
+
+
+def rounds_to_fold(now: AnyState, judged: Collection[int]) -> int:
+    """Rounds to fold once the rounds ``judged`` are judged."""
+    if isinstance(now, BestState):
+        return now.rounds_to_fold(judged)
+    return state.rounds_to_fold(now, judged)
+
+
+def bets_per_round(now: AnyState) -> int:
+    """Bets that folding the next round may place: about 50 ns each."""
+    return now.bets_per_round if isinstance(now, BestState) else state.bets_per_round(now)
+
+
+def risk_plan(plan: AnyPlan) -> Plan:
+    """The plan, which is that of a session that measures a risk."""
+    if not isinstance(plan, Plan):
+        message = "the plan of a session that measures a risk"
+        raise TypeError(message)
+    return plan
+
+
+def risk_state(now: AnyState) -> State:
+    """The state, which is that of a session that measures a risk."""
+    if not isinstance(now, State):
+        message = "the state of a session that measures a risk"
+        raise TypeError(message)
+    return now

@@ -1,0 +1,61 @@
+/* The page of a session that seeks the best of several systems: a ladder that follows it live. */
+
+import { byId, fill, given } from "./dom.js";
+import { count, percent, sure } from "./format.js";
+import { Actions } from "./session/actions.js";
+import { head, keepLooking, live, lookAtWorkers, say } from "./session/frame.js";
+import { bestFigures, bestSentence, ladder } from "./session/ladder.js";
+import { planTable } from "./session/plan.js";
+
+/** @type {OpenedBest} */
+const opened = given("opened");
+/** @type {BestSession} */
+let session = given("session");
+let seenAt = new Date();
+
+const actions = new Actions(session, given("scopes"), (changed) => {
+  if (changed.sequence >= session.sequence) show(/** @type {BestSession} */ (changed));
+});
+
+/** @param {BestSession} latest */
+function show(latest) {
+  session = latest;
+  seenAt = new Date();
+  head(session, opened.pool, `best of ${session.best.systems.length} systems on the pool`);
+  say("sentence", bestSentence(session));
+  fill(byId("figures"), bestFigures(session));
+  fill(byId("ladder"), ladder(session));
+  actions.show(session);
+}
+
+const { plan } = opened;
+fill(
+  byId("plan"),
+  planTable([
+    ["Asks", `which of ${plan.systems.length} systems has the least mean loss on the pool`],
+    ["Systems", plan.systems.join(", ")],
+    ["Pool", opened.pool],
+    ["Items", count(plan.items)],
+    ["Losses from", `${plan.lower} to ${plan.upper}`],
+    ["Confidence", `${sure(plan.alpha)} (alpha ${plan.alpha})`],
+    ["Budget at opening", `${count(plan.budget)} draws`],
+    ["Changes of this", session.fixed ? "none: fixed at opening" : "allowed, and counted"],
+    ["Share of uniform draws", percent(plan.beta)],
+    ["Leases last", `${count(session.lease_seconds)} s`],
+    ["Method", plan.method_version],
+    ["Session", session.id],
+    ["Plan’s digest", opened.plan_digest],
+    ["Commitment to the seed", plan.commitment],
+  ]),
+);
+show(session);
+keepLooking(
+  () => lookAtWorkers(session.id),
+  () => session.state !== "closed",
+);
+live(
+  session.id,
+  ({ session: latest }) => show(/** @type {BestSession} */ (latest)),
+  () => ({ closed: session.state === "closed", seenAt }),
+);
+performance.mark("usable");

@@ -1,0 +1,160 @@
+/* Which of several systems is the best: a sentence, and a ladder on which systems drop out.
+
+   The report says the same (web/report/best.py). */
+
+import { el } from "../dom.js";
+import { count, counted, lowerEnd, number, sure, upperEnd } from "../format.js";
+
+const RESOLUTION = 10 ** -2.7;
+const LEAST_PERCENT = 0.8;
+
+/**
+ * What a session says of its systems.
+ *
+ * @param {BestSession} session
+ */
+export function bestSentence({ alpha, best, rounds, stop_reason: reason }) {
+  const { standing, systems, winner } = best;
+  const certain = `${sure(alpha)} sure at every moment`;
+  const all = `${systems.length} systems`;
+  if (winner !== null) return `${winner} is the best of ${all}, ${certain}.`;
+  if (rounds.in_interval === 0) return `Nothing is judged yet: any of the ${all} may be the best.`;
+  if (reason === "exhausted")
+    return `${listed(standing, "and")} are the best of ${all}, ${certain}, and equally good: every item that could tell them apart is judged.`;
+  return `The best of ${all} is ${listed(standing, "or")}, ${certain}.`;
+}
+
+/**
+ * @param {string[]} names
+ * @param {string} word
+ */
+function listed(names, word) {
+  return `${names.slice(0, -1).join(", ")} ${word} ${names.at(-1)}`;
+}
+
+/**
+ * The systems from the leader down, those that are out last.
+ *
+ * @param {BestSession} session
+ */
+export function ladder(session) {
+  const ranked = session.best.systems.toSorted((one, other) => rank(one) - rank(other));
+  return ranked.map((one) => rung(one, session));
+}
+
+/** @param {RankedSystem} system */
+function rank({ state, round, estimate }) {
+  if (state === "leading") return Number.NEGATIVE_INFINITY;
+  return state === "in" ? (estimate ?? 0) : Number.MAX_SAFE_INTEGER - (round ?? 0);
+}
+
+/**
+ * @param {RankedSystem} system
+ * @param {BestSession} session
+ */
+function rung(system, session) {
+  const [word, kind] = {
+    leading: [session.best.winner === null ? "leads so far" : "the best", "reached"],
+    in: ["may be the best", "active"],
+    out: [`out at label ${count(system.round ?? 0)}`, ""],
+  }[system.state];
+  return el(
+    "li",
+    { class: `rung ${system.state}`, dataset: { system: system.name } },
+    el(
+      "div",
+      { class: "row spread" },
+      el("bdi", { class: "rung-name" }, system.name),
+      el("span", { class: `badge ${kind}` }, word),
+    ),
+    bar(system, session),
+    el("p", { class: "quiet-text" }, behind(system, session)),
+  );
+}
+
+/**
+ * How far a system is behind, in words.
+ *
+ * @param {RankedSystem} system
+ * @param {BestSession} session
+ */
+function behind({ state, estimate, lower, upper }, session) {
+  if (state === "leading") return "The others are measured against it.";
+  const width = RESOLUTION * widthOf(session);
+  const about =
+    estimate === null
+      ? "No label has told it from the leader"
+      : `Behind by about ${number(estimate, width)}`;
+  if (lower === null || upper === null) return `${about}.`;
+  return `${about}; for certain between ${lowerEnd(lower, width)} and ${upperEnd(upper, width)}.`;
+}
+
+/**
+ * What is certain of the difference, around no difference in the middle, with the estimate.
+ *
+ * @param {RankedSystem} system
+ * @param {BestSession} session
+ */
+function bar({ estimate, lower, upper }, session) {
+  const most = widthOf(session);
+  const at = (/** @type {number} */ value) => 50 * (1 + value / most);
+  const from = lower === null ? null : at(lower);
+  const width =
+    lower === null || upper === null ? 0 : Math.max(at(upper) - at(lower), LEAST_PERCENT);
+  return el(
+    "svg",
+    { class: "span", "aria-hidden": "true" },
+    el("line", { class: "scale", x1: "0%", x2: "100%", y1: "50%", y2: "50%" }),
+    el("line", { class: "scale", x1: "50%", x2: "50%", y1: "10%", y2: "90%" }),
+    from === null
+      ? null
+      : el("rect", { class: "within", x: `${from}%`, width: `${width}%`, y: "35%", height: "30%" }),
+    estimate === null
+      ? null
+      : el("circle", { class: "estimate", cx: `${at(estimate)}%`, cy: "50%", r: 4 }),
+  );
+}
+
+/** @param {BestSession} session */
+function widthOf({ scale }) {
+  return scale ? scale.upper - scale.lower : 1;
+}
+
+/**
+ * The numbers that are looked at first.
+ *
+ * @param {BestSession} session
+ */
+export function bestFigures({ best, budget, items, known, rounds }) {
+  const drawable = items - known;
+  const out = rounds.pending > 0 ? `${counted(rounds.pending, "draw")} with judges` : null;
+  const waiting = rounds.waiting > 0 ? `${count(rounds.waiting)} waiting for an earlier one` : null;
+  const most = budget < drawable ? `budget ${count(budget)}` : null;
+  const notes = [most, out, waiting].filter((part) => part !== null).join("; ");
+  return [
+    figure("May be the best", String(best.standing.length), ` of ${best.systems.length}`, ""),
+    figure("Judged", count(rounds.judged), ` of ${count(drawable)}`, notes),
+    figure(
+      "Never asked for",
+      count(known),
+      ` of ${count(items)}`,
+      known === 0 ? "" : "all systems gave the same answer",
+    ),
+  ];
+}
+
+/**
+ * @param {string} name
+ * @param {string} value
+ * @param {string} of
+ * @param {string} note
+ */
+function figure(name, value, of, note) {
+  return el(
+    "div",
+    {},
+    el("dt", {}, name),
+    el("dd", { class: "figure" }, value, el("small", {}, of)),
+    el("dd", { class: "note" }, note),
+  );
+}

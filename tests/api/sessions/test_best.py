@@ -1,0 +1,310 @@
+"""Sessions that seek the best of several systems, from the pool to the verified certificate."""
+
+import io
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from fastapi import FastAPI
+from httpx import AsyncClient
+
+from celeus.core.certificates.verify import verify
+from celeus.operations.certificates.audit import audit
+from celeus.operations.certificates.npz import read_archive
+from celeus.settings import Settings
+from celeus.store.database import Database
+from tests.factories import drawn, known_pool
+from tests.lineups import JUDGED, NAMES, Field, body_of, field
+from tests.lineups import field as make
+
+
+async def opened(client: AsyncClient, pool: Field, **settings: object) -> str:
+    body = {"pool_id": pool.id, "best": True} | settings
+    answer = await client.post("/v1/sessions", json=body)
+    assert answer.status_code == 201, answer.text
+    return str(answer.json()["id"])
+
+
+async def observed(client: AsyncClient, session: str, round_: int, **said: object) -> Any:  # noqa: ANN401
+    body = {"round": round_, "worker": "ada"} | said
+    return await client.post(f"/v1/sessions/{session}/observe", json=body)
+
+
+async def status_of(client: AsyncClient, session: str) -> dict[str, Any]:
+    status: dict[str, Any] = (await client.get(f"/v1/sessions/{session}")).json()
+    return status
+
+
+async def judged(
+    client: AsyncClient, session: str, pool: Field, *, ahead: int = 3, most: int = 10_000
+) -> None:
+    """Judge until the session has nothing more to draw, the last of several draws first."""
+    for _ in range(most):
+        draws = (await drawn(client, session, ahead))["draws"]
+        if not draws:
+            return
+        for draw in reversed(draws):
+            said = pool.said(draw["item"]["index"])
+            answer = await observed(client, session, draw["round"], **said)
+            assert answer.status_code == 200, answer.text
+
+
+async def certified(client: AsyncClient, session: str) -> bytes:
+    await client.patch(f"/v1/sessions/{session}", json={"state": "closed"})
+    answer = await client.get(f"/v1/sessions/{session}/certificate")
+    assert answer.status_code == 200, answer.text
+    return answer.content
+
+
+def best_of(pool: Field) -> str:
+    means = [sum(one) / len(one) for one in zip(*pool.losses, strict=True)]
+    return pool.names[means.index(min(means))]
+
+
+@pytest.mark.parametrize("kind", JUDGED)
+async def test_a_session_ends_with_the_best(client: AsyncClient, kind: str) -> None:
+    pool = await field(client, kind)
+    session = await opened(client, pool, alpha=1e-3)
+    status = await status_of(client, session)
+    assert status["known"] == sum(pool.known)
+    assert status["best"]["standing"] == list(NAMES)
+    assert (status["lower"], status["policy"]) == (None, None)
+    await judged(client, session, pool)
+    status = await status_of(client, session)
+    assert (status["state"], status["stop_reason"]) == ("decided", "decided")
+    best = best_of(pool)
+    assert (status["best"]["winner"], status["best"]["standing"]) == (best, [best])
+    states = {one["name"]: one for one in status["best"]["systems"]}
+    assert states[best]["state"] == "leading"
+    assert {one["state"] for one in states.values()} == {"leading", "out"}
+    assert all(one["round"] <= status["round"] for one in states.values() if one["round"])
+    assert states["tiny"]["estimate"] > 0.1
+
+
+@pytest.mark.parametrize("kind", JUDGED)
+async def test_certificate_report_and_audit_of_the_best(
+    client: AsyncClient, settings: Settings, kind: str
+) -> None:
+    pool = await field(client, kind)
+    session = await opened(client, pool, alpha=1e-3)
+    await judged(client, session, pool)
+    data = await certified(client, session)
+    columns = await client.get(f"/v1/pools/{pool.id}/columns.npz")
+    items = [json.dumps(one).encode() for one in pool.items]
+    report = verify(data, read_archive(io.BytesIO(columns.content)), items=items)
+    assert report.valid, report.line
+    assert {"draws", "probabilities", "labels", "items", "claim"} <= set(report.checked)
+    assert report.claim is not None
+    assert report.claim["best"]["winner"] == best_of(pool)
+    # What the systems answered stands in the columns only
+    alone = verify(data).difference
+    assert alone is not None
+    assert alone.where == "the pool"
+    page = (await client.get(f"/v1/sessions/{session}/report")).text
+    assert f"{best_of(pool)} is the best of 4 systems, 99.9" in page
+    database = Database.connect(str(settings.database_url), pool_size=1)
+    result = await audit(database)
+    await database.close()
+    assert not [one.line for one in result.findings if session in one.line or pool.id in one.line]
+    assert result.sessions
+
+
+async def test_an_interim_certificate_names_those_that_may_be_best(client: AsyncClient) -> None:
+    pool = await field(client, "answers")
+    session = await opened(client, pool)
+    await judged(client, session, pool, most=4)
+    data = (await client.get(f"/v1/sessions/{session}/certificate")).content
+    columns = await client.get(f"/v1/pools/{pool.id}/columns.npz")
+    report = verify(data, read_archive(io.BytesIO(columns.content)))
+    assert report.valid, report.line
+    assert report.claim is not None
+    assert report.claim["best"]["winner"] is None
+    assert report.unchecked["draws"] == "the seed is revealed by the final certificate only"
+    page = (await client.get(f"/v1/sessions/{session}/report")).text
+    assert "The best of 4 systems is qwen-72b, llama-70b" in page
+    assert "which is no claim" in page
+
+
+async def test_a_state_made_again_from_the_ledger_is_the_same(
+    client: AsyncClient, app: FastAPI
+) -> None:
+    pool = await field(client, "answers")
+    session = await opened(client, pool)
+    await judged(client, session, pool, most=9)
+    before = (await drawn(client, session, 3))["draws"]
+    status = await status_of(client, session)
+    app.state.context.states._slots.clear()
+    after = (await drawn(client, session, 3))["draws"]
+    assert [(one["round"], one["answers"]) for one in before] == [
+        (one["round"], one["answers"]) for one in after
+    ]
+    answer = await observed(client, session, before[0]["round"], **pool.said_blind(before[0]))
+    assert answer.status_code == 200, answer.text
+    again = await observed(client, session, before[0]["round"], **pool.said_blind(before[0]))
+    assert again.json()["receipt"]["replayed"]
+    seen = await status_of(client, session)
+    assert seen["round"] == status["round"] + 1
+    other = {"losses": [1.0 - one for one in pool.said_blind(before[0])["losses"]]}
+    answer = await observed(client, session, before[0]["round"], **other)
+    assert (answer.status_code, answer.json()["code"]) == (409, "observation_conflict")
+
+
+async def test_a_judge_sees_every_answer_once_and_no_name(client: AsyncClient) -> None:
+    pool = await field(client, "answers")
+    session = await opened(client, pool)
+    draws = (await drawn(client, session, 20))["draws"]
+    orders = set()
+    for draw in draws:
+        given = [one["answer"] for one in pool.items[draw["item"]["index"]]["answers"].values()]
+        shown = [one["answer"] for one in draw["answers"]]
+        assert sorted(shown) == sorted(set(given))
+        orders.add(given.index(shown[0]))
+        assert not any(name in json.dumps(draw) for name in NAMES)
+    assert len(orders) > 1
+    task = (await client.get(f"/v1/sessions/{session}/task")).json()
+    assert task["best"] == {"judged_by": "losses"}
+    for draw in draws[:10]:
+        answer = await observed(client, session, draw["round"], **pool.said_blind(draw))
+        assert answer.status_code == 200, answer.text
+    ledger = (await client.get(f"/v1/sessions/{session}/ledger")).json()["data"]
+    losses = [one["losses"] for one in ledger if one["kind"] == "observation"]
+    assert losses == [pool.losses[draw["item"]["index"]] for draw in draws[:10]]
+
+
+@pytest.mark.parametrize(
+    ("kind", "said", "field"),
+    [
+        ("label", {"loss": 0}, "loss"),
+        ("label", {"preference": "left"}, "preference"),
+        ("label", {"unjudgeable": "blank"}, "unjudgeable"),
+        ("label", {"losses": [0, 1]}, "losses"),
+        ("answers", {"label": 1}, "label"),
+        ("answers", {"losses": [0]}, "losses"),
+        ("answers", {"losses": {"tiny": 0}}, "losses.qwen-72b"),
+        ("answers", {"losses": dict.fromkeys([*NAMES, "other"], 0)}, "losses"),
+        ("answers", {"losses": dict.fromkeys(NAMES, 0.5)}, "losses.qwen-72b"),
+        ("losses", {"losses": {"left": 0, "right": 1}}, "losses"),
+    ],
+)
+async def test_what_is_no_judgement_of_several_systems_is_refused_by_name(
+    client: AsyncClient, kind: str, said: dict[str, object], field: str
+) -> None:
+    pool = await make(client, kind)
+    session = await opened(client, pool)
+    # A round with several answers
+    draw = (await drawn(client, session))["draws"][0]
+    answer = await observed(client, session, draw["round"], **said)
+    assert (answer.status_code, answer.json()["field"]) == (422, field)
+    assert (await status_of(client, session))["rounds"]["judged"] == 0
+
+
+async def test_equal_answers_have_equal_losses(client: AsyncClient) -> None:
+    pool = await field(client, "answers")
+    session = await opened(client, pool)
+    for draw in (await drawn(client, session, 20))["draws"]:
+        given = [one["answer"] for one in pool.items[draw["item"]["index"]]["answers"].values()]
+        twice = next((one for one in given if given.count(one) > 1), None)
+        if twice is None:
+            continue
+        first = given.index(twice)
+        losses = {name: float(at != first) for at, name in enumerate(NAMES)}
+        answer = await observed(client, session, draw["round"], losses=losses)
+        assert (answer.status_code, answer.json()["field"]) == (422, "losses")
+        return
+    pytest.fail("no item with equal answers among twenty")
+
+
+@pytest.mark.parametrize(
+    ("asked", "field"),
+    [
+        ({"precision": 0.1}, "precision"),
+        ({"target": "population"}, "target"),
+        ({"questions": [{"side": "at_most", "threshold": 0.5}]}, "questions"),
+        ({"decide": {"margin": 0.1}}, "decide"),
+        ({"audit": True}, "audit"),
+        ({"policy": "sharp"}, "policy"),
+        ({"strategy": "A"}, "strategy"),
+        ({"parameters": {"theta": 0.4}}, "theta"),
+        ({"parameters": {"beta": 0.0}}, "beta"),
+        ({"budget": 500}, "budget"),
+        ({"alpha": 0.0}, "alpha"),
+        ({"best": False}, "best"),
+    ],
+)
+async def test_what_such_a_session_does_not_answer_is_refused_by_name(
+    client: AsyncClient, asked: dict[str, object], field: str
+) -> None:
+    pool = await make(client, "label")
+    body = {"pool_id": pool.id, "best": True} | asked
+    answer = await client.post("/v1/sessions", json=body)
+    assert (answer.status_code, answer.json()["field"]) == (422, field)
+
+
+async def test_pools_without_several_systems_have_no_best(client: AsyncClient) -> None:
+    pool = await known_pool(client, 20)
+    body = {"pool_id": pool.id, "best": True}
+    answer = await client.post("/v1/sessions", json=body)
+    assert (answer.status_code, answer.json()["field"]) == (422, "best")
+
+
+async def test_systems_that_answer_alike_leave_nothing_to_judge(client: AsyncClient) -> None:
+    body, _ = body_of("answers", 5, able=(1.0, 1.0))
+    pool = (await client.post("/v1/pools", json=body)).json()
+    assert pool["known"]["items"] == 5
+    answer = await client.post("/v1/sessions", json={"pool_id": pool["id"], "best": True})
+    assert answer.json()["code"] == "nothing_to_judge"
+
+
+async def test_a_budget_may_change_and_a_judgement_may_not(client: AsyncClient) -> None:
+    pool = await field(client, "losses", able=(0.6, 0.6))
+    session = await opened(client, pool, budget=4)
+    path = f"/v1/sessions/{session}"
+    await judged(client, session, pool)
+    assert (await status_of(client, session))["stop_reason"] == "budget_spent"
+    correction = {"round": 1, "losses": dict.fromkeys(pool.names, 0), "reason": "misread"}
+    answer = await client.post(f"{path}/amendments", json=correction | {"author": "ada"})
+    assert (answer.status_code, answer.json()["field"]) == (422, "session_id")
+    assert "takes no corrections" in answer.json()["detail"]
+    answer = await client.patch(path, json={"precision": 0.1})
+    assert (answer.status_code, answer.json()["field"]) == (422, "precision")
+    assert (await client.patch(path, json={"budget": 9})).json()["changes"] == 1
+    await judged(client, session, pool)
+    assert (await status_of(client, session))["rounds"]["judged"] == 9
+    assert (await client.get(f"{path}/surrogate")).status_code == 422
+    data = await certified(client, session)
+    columns = await client.get(f"/v1/pools/{pool.id}/columns.npz")
+    assert verify(data, read_archive(io.BytesIO(columns.content))).valid
+
+
+async def test_a_fixed_session_keeps_its_budget(client: AsyncClient) -> None:
+    pool = await field(client, "label")
+    session = await opened(client, pool, budget=4, fixed=True)
+    answer = await client.patch(f"/v1/sessions/{session}", json={"budget": 9})
+    assert answer.json()["code"] == "session_fixed"
+    await judged(client, session, pool)
+    columns = await client.get(f"/v1/pools/{pool.id}/columns.npz")
+    data = await certified(client, session)
+    assert verify(data, read_archive(io.BytesIO(columns.content))).valid
+
+
+async def test_systems_that_are_equally_good_are_never_told_apart(client: AsyncClient) -> None:
+    body, made = body_of("losses", 12, able=(0.5, 0.5, 0.2))
+    pool = replace(made, losses=[[float(at % 2), float(at % 2 == 0), 1.0] for at in range(12)])
+    answer = await client.post("/v1/pools", json=body)
+    session = await opened(client, replace(pool, id=answer.json()["id"]))
+    await judged(client, session, pool)
+    status = await status_of(client, session)
+    assert status["stop_reason"] == "exhausted"
+    assert status["best"]["standing"] == list(NAMES[:2])
+    page = (await client.get(f"/v1/sessions/{session}/report")).text
+    assert "qwen-72b and llama-70b are the best of 3 systems" in page
+
+
+async def test_opening_twice_with_one_key_opens_once(client: AsyncClient) -> None:
+    pool = await field(client, "label")
+    body = {"pool_id": pool.id, "best": True}
+    headers = {"Idempotency-Key": "best-once"}
+    first = await client.post("/v1/sessions", json=body, headers=headers)
+    again = await client.post("/v1/sessions", json=body, headers=headers)
+    assert first.json()["id"] == again.json()["id"]
