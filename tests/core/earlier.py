@@ -79,7 +79,7 @@ def based_pool(earlier: Earlier, old: list[Row], new: list[Row]) -> Pool:
         scale = earlier.systems.scale
         done = assemble_pairs(made.lines, made.rows, earlier.systems, None)
     columns = made.columns(done.batch.ids)
-    return pool_of(done, scale, columns, systems=earlier.systems, based_on=earlier.basis)
+    return pool_of(done, scale, columns, named=earlier.systems, based_on=earlier.basis)
 
 
 def pool_of(done: Assembled, scale: LossScale, columns: Any = (), **more: Any) -> Pool:  # noqa: ANN401

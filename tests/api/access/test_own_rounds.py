@@ -124,10 +124,11 @@ async def test_the_hidden_prediction_is_not_told_by_repeating_a_label_in_other_w
     form = {"name": "p", "loss": {"kind": "zero_one"}, "items": items, "sealed": True}
     pool = (await client.post("/v1/pools", json=form)).json()["id"]
     session = (await client.post("/v1/sessions", json={"pool_id": pool})).json()["id"]
-    predictions = set()
-    for _ in range(12):
+    predictions: list[int] = []
+    # Until there was one of each, which the session stops far behind
+    while len(predictions) < 12 or len(set(predictions)) < 3:
         [draw] = (await drawn(eve, session, worker="w"))["draws"]
-        predictions.add(draw["item"]["index"] % 3)
+        predictions.append(draw["item"]["index"] % 3)
         number = draw["round"]
         other = {"round": number, "loss": 0}
         listed = {"observations": [{"round": number, "label": 0}, other], "worker": "w"}
@@ -139,7 +140,6 @@ async def test_the_hidden_prediction_is_not_told_by_repeating_a_label_in_other_w
         for again in words:
             answer = await said(eve, session, number, **again)
             assert answer.json()["code"] == "observation_conflict"
-    assert predictions == {0, 1, 2}
 
 
 async def test_a_workers_name_counts_within_its_key(

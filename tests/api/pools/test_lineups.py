@@ -78,6 +78,7 @@ async def test_every_format_says_the_same(client: httpx.AsyncClient) -> None:
             "items": 1,
             "reasons": {"same answer (casefold)": 1},
             "bounded": 0,
+            "bounds": {},
         }
         digests.add(sealed["digest"])
         query = {"name": "three", "kind": "zero_one", "system": NAMES, "normalisation": "casefold"}
