@@ -17,6 +17,7 @@ from celeus.core.plans.claim import (
     check_known,
     check_questions,
     check_stop_when_decided,
+    check_weights,
     require,
 )
 from celeus.core.plans.pairs import narrowest, pair_steps
@@ -25,6 +26,7 @@ from celeus.core.plans.stopping import Question, StoppingRule
 from celeus.core.pools.bounds import KnownLosses
 from celeus.core.pools.surrogates import Strategy
 from celeus.core.pools.systems import SIDES
+from celeus.core.pools.weights import Weights
 from celeus.errors import UnreachablePrecision
 
 __all__ = [
@@ -88,6 +90,7 @@ class Plan:
     difference: bool = False
     decide: float | None = None
     systems: tuple[str, str] | None = None
+    weights: Weights | None = None
 
     @property
     def bets_fixed_at_draw(self) -> bool:
@@ -136,7 +139,7 @@ class Plan:
     def to_dict(self) -> dict[str, Any]:
         """Plain values; ``plan_from`` reads them back.
 
-        A plan without questions, known losses or named systems, or one whose settings may change,
+        A plan without questions, known losses, weights or named systems, or one whose settings may change,
         has no member that says so: its digest is what it was before plans could say more.
         """
         values = asdict(self)
@@ -151,6 +154,9 @@ class Plan:
         del values["known"]
         if self.known is not None:
             values["known"] = self.known.to_dict()
+        del values["weights"]
+        if self.weights is not None:
+            values["weights"] = self.weights.to_dict()
         if not self.asks:
             del values["stop_when_decided"]
         values["questions"] = list(values["questions"])
@@ -174,6 +180,7 @@ def plan_from(values: dict[str, Any]) -> Plan:
         "bound": PopulationBound(**values["bound"] | {"half_width": half_width}),
         "questions": tuple(Question(**one) for one in values.get("questions", ())),
         "known": KnownLosses.from_dict(values["known"]) if "known" in values else None,
+        "weights": Weights.from_dict(values["weights"]) if "weights" in values else None,
         "systems": None if named is None else tuple(named[side] for side in SIDES),
     }
     return Plan(**(values | inner))
@@ -212,6 +219,7 @@ def make_plan(
     check_decide(claim.decide, pool)
     asked = bool(claim.questions) or claim.decide is not None
     check_stop_when_decided(asked=asked, stop=stop)
+    check_weights(claim, pool, policy)
     check_known(claim, pool, policy)
     bound = bound_of(claim, pool, policy)
     drawable = pool.items
@@ -242,6 +250,7 @@ def make_plan(
         difference=pool.difference,
         decide=claim.decide,
         systems=pool.systems,
+        weights=pool.weights,
     )
     check_precision(plan, claim.precision)
     return plan

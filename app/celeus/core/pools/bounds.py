@@ -53,7 +53,8 @@ class Bounds:
 class KnownLosses:
     """What a plan states of its pool's bounds: the losses known, their sum, and why they are.
 
-    ``reasons`` counts items by reason; ``bounded`` is how many more have bounds of their own.
+    ``reasons`` counts items by reason; ``bounded`` is how many more have bounds of their own. In the
+    sum a loss counts by its item's weight over the mean one.
     """
 
     items: int
@@ -76,13 +77,20 @@ class KnownLosses:
         return cls(**(values | {"total": float(values["total"])}))
 
     @classmethod
-    def of(cls, bounds: Bounds, scale: Interval, reasons: Mapping[str, int]) -> Self:
+    def of(
+        cls,
+        bounds: Bounds,
+        scale: Interval,
+        reasons: Mapping[str, int],
+        item_weight: Floats | None = None,
+    ) -> Self:
         """The facts of some bounds; ``reasons`` counts the known items by reason."""
         known = bounds.known
+        losses = bounds.lower if item_weight is None else bounds.lower * item_weight
         whole = (bounds.lower == scale.lower) & (bounds.upper == scale.upper)
         return cls(
             int(known.sum()),
-            math.fsum(bounds.lower[known]),
+            math.fsum(losses[known]),
             reasons,
             int((~known & ~whole).sum()),
         )

@@ -63,10 +63,16 @@ class StratifiedEngine:
 
     def fold(self) -> Fold:
         """The fold before its first round."""
-        return first_fold(self.plan, CalibratedPredictor(self.plan, self.strata), self.bounds)
+        predictor = CalibratedPredictor(self.plan, self.strata)
+        return first_fold(self.plan, predictor, self.bounds, self.strata.item_weight)
 
 
-def first_fold(plan: Plan, predictor: Predictor, bounds: Bounds | None = None) -> Fold:
+def first_fold(
+    plan: Plan,
+    predictor: Predictor,
+    bounds: Bounds | None = None,
+    item_weight: Floats | None = None,
+) -> Fold:
     """The fold of ``plan`` before round 1."""
 
     def confidence_sequence(start: float) -> ConfidenceSequence:
@@ -74,7 +80,7 @@ def first_fold(plan: Plan, predictor: Predictor, bounds: Bounds | None = None) -
             return CellSequence(plan, start)
         return PairSequence(plan, start) if plan.bound.paired else LatticeSequence(plan, start)
 
-    return Fold.before(plan, predictor, confidence_sequence, bounds)
+    return Fold.before(plan, predictor, confidence_sequence, bounds, item_weight)
 
 
 def strata_for(plan: Plan, scores: Scores) -> Strata:
