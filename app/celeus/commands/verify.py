@@ -191,9 +191,15 @@ def _claim(claim: dict[str, object]) -> str:
         if isinstance(systems, dict)
         else "risk"
     )
+    effective = claim.get("effective_items")
+    if isinstance(effective, int | float):
+        compared = f"weighted {compared}"
+        weights = f", weights as of {effective:.0f} equal items"
+    else:
+        weights = ""
     settings = settings_line(fixed=claim.get("fixed") is True, changes=claim.get("changes"))
     return (
-        f"claim: {claim.get('target')} {compared} {ends}, alpha {claim.get('alpha')},"
+        f"claim: {claim.get('target')} {compared} {ends}{weights}, alpha {claim.get('alpha')},"
         f" {claim.get('labels')} labels, settings {settings}"
     )
 

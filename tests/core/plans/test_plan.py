@@ -96,7 +96,7 @@ OTHER: dict[str, Any] = {
     "difference": True,
     "decide": 0.01,
     "systems": ("one", "two"),
-    "weights": Weights(4000.0, 1.0, 9.0, 1500.0),
+    "weights": Weights(2.0, 1.0, 9.0, 1500.0),
 }
 OTHER_POLICY: dict[str, Any] = {
     "name": "other",

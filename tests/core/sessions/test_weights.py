@@ -1,4 +1,4 @@
-"""Items that count differently: refusals, equal weights, exhaustion, and a cost free of the pool."""
+"""Items that count differently: refusals, equal weights, exhaustion, what is left of a stratum."""
 
 import json
 import math

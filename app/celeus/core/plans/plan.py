@@ -139,8 +139,8 @@ class Plan:
     def to_dict(self) -> dict[str, Any]:
         """Plain values; ``plan_from`` reads them back.
 
-        A plan without questions, known losses, weights or named systems, or one whose settings may change,
-        has no member that says so: its digest is what it was before plans could say more.
+        A plan without questions, known losses, weights or named systems, or one whose settings may
+        change, has no member that says so: its digest is what it was before plans could say more.
         """
         values = asdict(self)
         for name in ("fixed", "audit", "difference"):

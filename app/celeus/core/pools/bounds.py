@@ -53,8 +53,8 @@ class Bounds:
 class KnownLosses:
     """What a plan states of its pool's bounds: the losses known, their sum, and why they are.
 
-    ``reasons`` counts items by reason; ``bounded`` is how many more have bounds of their own. In the
-    sum a loss counts by its item's weight over the mean one.
+    ``reasons`` counts items by reason; ``bounded`` is how many more have bounds of their own. In
+    the sum a loss counts by its item's weight over the mean one.
     """
 
     items: int

@@ -55,7 +55,7 @@ class Scores:
     are several, and ``group`` the code of every item's group. ``lower`` and ``upper`` are bounds of
     the single losses where any are stated: known losses have both the same. ``change`` is the
     chance that the two systems of a difference do not have the same loss, where surrogates say so.
-    ``item_weight`` is how much every item counts, their mean being 1; None where all count the same.
+    ``item_weight`` is how much every item counts, with a mean of 1; None where all count the same.
     """
 
     surrogate: Floats

@@ -24,12 +24,12 @@ WEIGHT_RULE = f"a number from {LEAST_WEIGHT:g} to {LARGEST_WEIGHT:g}; leave out 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What a plan states of its pool's weights: their sum, least and largest.
+    """What a plan states of its pool's weights: their mean, least and largest.
 
     ``effective_items`` is how many items of one weight would say as much: W^2 over the sum of w^2.
     """
 
-    total: float
+    mean: float
     least: float
     largest: float
     effective_items: float
@@ -39,7 +39,12 @@ class Weights:
         """The facts of some weights."""
         total = math.fsum(weight)
         effective = 1.0 / math.fsum(np.square(weight / total))
-        return cls(total, float(weight.min()), float(weight.max()), effective)
+        return cls(total / weight.size, float(weight.min()), float(weight.max()), effective)
+
+    @property
+    def least_share(self) -> float:
+        """The least weight over the mean one."""
+        return self.least / self.mean
 
     @property
     def within_ratio(self) -> bool:

@@ -51,7 +51,7 @@ class RoundOutcome(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """The sums of losses of the two completions, how much the items left count, and their bounds."""
+    """The sums of losses of the two completions, and of the items left weights and bounds."""
 
     least: float
     largest: float
@@ -66,7 +66,8 @@ class Fold:
 
     ``least`` and ``largest`` are the sums of losses of the two completions, known ones included;
     they lose no digits, since on a scale far from 0 many small errors would move the logical
-    limits. With weights every loss counts by that of its item. ``remainder`` is what the others may sum to. ``past`` holds how all of them were.
+    limits. With weights every loss counts by that of its item. ``remainder`` is what the others may
+    sum to. ``past`` holds how all of them were.
     ``decisions`` and ``verdict`` are those after the last folded round.
     """
 

@@ -14,14 +14,15 @@ from celeus.core.pools.systems import Systems
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """What is stated of single losses.
+    """What is stated of single losses, and of how much the items count.
 
     ``reasons`` counts known ones by reason, in the order of the reasons' numbers; ``bounded`` is
-    how many others have bounds of their own.
+    how many others have bounds of their own. ``weights`` are the least and the largest.
     """
 
     reasons: Mapping[str, int] = field(default_factory=dict)
     bounded: int = 0
+    weights: tuple[float, float] | None = None
 
     @property
     def known(self) -> int:
@@ -31,13 +32,17 @@ class Stated:
     @classmethod
     def of(cls, value: dict[str, Any]) -> Self:
         """What ``to_dict`` gave; nothing is stated in an empty object."""
-        return cls(dict(value.get("reasons", ())), value.get("bounded", 0))
+        least, largest = value.get("weights", (None, None))
+        weights = None if least is None else (float(least), float(largest))
+        return cls(dict(value.get("reasons", ())), value.get("bounded", 0), weights)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; the database keeps no order of members."""
+        values = {} if self.weights is None else {"weights": list(self.weights)}
         if not self.reasons and not self.bounded:
-            return {}
-        return {"reasons": [list(pair) for pair in self.reasons.items()], "bounded": self.bounded}
+            return values
+        reasons = [list(pair) for pair in self.reasons.items()]
+        return values | {"reasons": reasons, "bounded": self.bounded}
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,6 +60,7 @@ def status_document(session: SessionRecord, plan: Plan, state: State) -> dict[st
         "budget": state.stopping.budget,
         "items": plan.items,
         "known": plan.items - plan.drawable,
+        "effective_items": None if plan.weights is None else plan.weights.effective_items,
         "scale": {"lower": plan.lower, "upper": plan.upper},
         "stopped": stopped,
         "stop_reason": reason,

@@ -265,6 +265,7 @@ def facts_of(pool: Pool) -> PoolFacts:
         known=pool.known,
         difference=pool.scale.kind == "difference",
         systems=None if pool.systems is None else (pool.systems.a, pool.systems.b),
+        weights=pool.weights,
     )
 
 

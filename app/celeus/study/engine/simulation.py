@@ -100,7 +100,7 @@ def with_spread(surrogate: Floats) -> Scores:
     return Scores(surrogate, np.sqrt(surrogate * (1.0 - surrogate)), None)
 
 
-def difference(
+def difference(  # noqa: PLR0913 -- what is known of two systems
     losses: tuple[Floats, Floats],
     scale: LossScale,
     same: NDArray[np.bool_] | None,

@@ -110,6 +110,10 @@ class Wording:
     @property
     def quantity(self) -> str:
         """The name of the measured quantity."""
+        return self._plain if self._told.plan.weights is None else f"weighted {self._plain}"
+
+    @property
+    def _plain(self) -> str:
         systems = self._systems
         if systems is not None and systems.kind == "preference":
             return f"mean preference (below 0 for {systems.a}, above 0 for {systems.b})"
@@ -209,6 +213,12 @@ class Wording:
             )
         if self._told.plan.believed is not None:
             lines.append(stated(self._told.plan.believed, self._told.plan.items))
+        if self._told.plan.weights is not None:
+            effective = count(round(self._told.plan.weights.effective_items))
+            lines.append(
+                "The items have weights, and count by them: the pool says as much as"
+                f" {effective} items of one weight would."
+            )
         if self._told.plan.target == "population" and self._told.plan.bound.kind == "margin":
             half = self.figures.given(self._told.plan.bound.half_width)
             lines.append(
