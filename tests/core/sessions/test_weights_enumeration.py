@@ -14,7 +14,7 @@ from celeus.core.plans.plan import Claim
 from celeus.core.plans.policies import policy_named
 from celeus.core.pools.surrogates import Scores
 from celeus.core.pools.weights import relative
-from celeus.study.engine.simulation import Truth, ever_missed, seed_of, simulate
+from celeus.study.engine.simulation import Truth
 from tests.core.sessions.test_known import EXACT, coming, truth
 from tests.core.sessions.test_known import after as judged_after
 from tests.core.sessions.test_sharp_enumeration import stake
@@ -128,23 +128,3 @@ def test_the_stake_of_a_candidate_above_the_risk_falls_in_the_mean(
         assert sum(q * stake(one, risk) for q, one in branches) <= before * (1.0 + 1e-9)
         if ahead == 1:
             walk.go(1)
-
-
-@pytest.mark.parametrize("kind", ["lognormal", "on losses", "Pareto"])
-def test_the_interval_holds_the_weighted_mean(kind: str) -> None:
-    missed = 0
-    for number in range(60):
-        chance = np.random.default_rng([number, 13])
-        items = 150
-        surrogate = chance.random(items)
-        loss = (chance.random(items) < 0.6 * surrogate).astype(np.float64)
-        weight = chance.lognormal(0.0, 1.0, items)
-        if kind == "on losses":
-            weight *= np.where(loss > 0.0, 20.0, 1.0)
-        elif kind == "Pareto":
-            weight = chance.pareto(1.5, items) + 1.0
-        world = Truth(loss, Scores(surrogate, np.zeros(items), item_weight=relative(weight)))
-        claim = Claim("pool", 0.05, 0.1)
-        _, state = simulate(world, policy_named("sharp"), claim, seed_of(number, 13))
-        missed += ever_missed(state, world.risk)
-    assert missed <= 9
