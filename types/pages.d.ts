@@ -81,6 +81,7 @@ declare global {
       method_version: string;
       commitment: string;
       known?: { items: number; reasons: Record<string, number> };
+      weights?: { effective_items: number };
     };
     plan_digest: string;
     pool: string;

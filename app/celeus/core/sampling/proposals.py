@@ -19,7 +19,7 @@ docs/method.md#4-what-may-be-relearnt-strata-calibration-proposal): the coin cho
 stratum, and the item is the next one of that stratum's own random order. A draw costs O(K).
 
 With weights w an item of stratum k has the probability w_j q_k, rem_k and n are sums of weights
-left, and the order of a stratum is that of E_j / w_j (docs/method.md#weights).
+left, and the order of a stratum is that of E_j / w_j (docs/method.md#16-weights).
 """
 
 from dataclasses import dataclass
