@@ -14,6 +14,8 @@ from celeus.core.pools.weights import relative
 from celeus.core.randomness import commitment
 from celeus.core.sampling.proposals import StratifiedProposal
 from celeus.core.sampling.remainder import StrataLeft
+from celeus.core.sessions.correction import _copied
+from celeus.core.sessions.points import Points
 from celeus.core.sessions.state import State, begin, rounds
 from celeus.errors import InvalidValue
 from celeus.study.engine.simulation import Truth
@@ -107,6 +109,14 @@ def test_what_weights_do_not_go_with_is_refused(
     with pytest.raises(InvalidValue) as refusal:
         make_plan(claim, world(weight).facts, policy_named(policy), "")
     assert refusal.value.field == field
+
+
+def test_copies_of_a_fold_share_the_weights() -> None:
+    """A correction keeps dozens of copies, and a pool may have a million items."""
+    _, state = watched(world(HEAVY))
+    copied = _copied(state.engine, state.fold, Points())
+    assert copied.remainder.item_weight is state.fold.remainder.item_weight
+    assert copied.remainder.weight is not state.fold.remainder.weight
 
 
 def test_a_stratum_is_empty_by_count() -> None:

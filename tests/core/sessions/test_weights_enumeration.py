@@ -22,7 +22,7 @@ from tests.core.worlds import Floats, Walk, open_walk
 
 SCALES = {"unit scale": (0.0, 1.0), "scale below zero": (-3.0, 5.0)}
 WEIGHT = np.array([2.0, 1e3, 0.5, 1.0, 7.0, 1e-3, 3.0, 40.0, 0.2])
-STATED = ("nothing", "known", "bounds")
+STATED = ("nothing", "known", "bounds", "known but audited")
 
 
 def weighted(scale: tuple[float, float], stated: str) -> Truth:
@@ -44,7 +44,7 @@ def mean(walk: Walk, losses: Floats) -> float:
 def completions(walk: Walk) -> tuple[Floats, Floats]:
     """Losses where nobody can judge: the ends of each item's own bounds, or of the scale."""
     bounds, hidden = walk.truth.scores.bounds, list(walk.hidden)
-    if bounds is None:
+    if bounds is None or walk.plan.audit:
         return walk.completions()
     low, high = walk.truth.loss.copy(), walk.truth.loss.copy()
     low[hidden], high[hidden] = bounds.lower[hidden], bounds.upper[hidden]
@@ -79,7 +79,7 @@ def test_the_mean_signal_is_the_weighted_mean_loss(
     policy: str, stage: str, scale: tuple[float, float], hidden: tuple[int, ...], stated: str
 ) -> None:
     width = scale[1] - scale[0]
-    claim = Claim("pool", 0.05, 0.2 * width)
+    claim = Claim("pool", 0.05, 0.2 * width, audit="audited" in stated)
     walk = open_walk(weighted(scale, stated), policy_named(policy), claim, hidden=hidden)
     STAGES[stage](walk)
     draws = coming(walk)
@@ -115,7 +115,7 @@ def test_the_stake_of_a_candidate_above_the_risk_falls_in_the_mean(
     stated: str, ahead: int, hidden: tuple[int, ...]
 ) -> None:
     # With so small an alpha no candidate is rejected: what is looked at is the stake itself.
-    claim = Claim("pool", 1e-9, 0.2)
+    claim = Claim("pool", 1e-9, 0.2, audit="audited" in stated)
     walk = open_walk(weighted((0.0, 1.0), stated), policy_named("sharp"), claim, hidden=hidden)
     risk = mean(walk, completions(walk)[0])
     while len(walk.left()) >= ahead:

@@ -60,11 +60,12 @@ class StratifiedEngine:
     proposal: StratifiedProposal
     strata: Strata
     bounds: Bounds | None = None
+    item_weight: Floats | None = None
 
     def fold(self) -> Fold:
         """The fold before its first round."""
         predictor = CalibratedPredictor(self.plan, self.strata)
-        return first_fold(self.plan, predictor, self.bounds, self.strata.item_weight)
+        return first_fold(self.plan, predictor, self.bounds, self.item_weight)
 
 
 def first_fold(
@@ -99,7 +100,8 @@ def engine_of(plan: Plan, scores: Scores, seed: bytes) -> Engine:
     policy, bounds = plan.policy, None if plan.audit else scores.bounds
     if policy.has_goal:
         strata = strata_for(plan, scores)
-        return StratifiedEngine(plan, StratifiedProposal(strata, seed, policy.beta), strata, bounds)
+        stratified = StratifiedProposal(strata, seed, policy.beta)
+        return StratifiedEngine(plan, stratified, strata, bounds, scores.item_weight)
     surrogate, weight = scores.surrogate, scores.weight
     if not policy.uses_scores:
         surrogate = np.full(plan.items, plan.lower)
