@@ -127,7 +127,7 @@ def test_probabilities_within_the_tolerance_are_divided_by_their_sum() -> None:
         ({"id": "a", "payload": nested(101)}, "payload", ('{"a": ' * 17)[:100] + "…"),
         ({"id": "a", "\ud800": 3}, "\\ud800", 3),
         ({"id": "a", "x" * 10**6: 3}, "x" * 100, 3),
-        ({"id": "a", "weight": 3}, "weight", 3),
+        ({"id": "a", "colour": 3}, "colour", 3),
         (["a"], "", ["a"]),
         (None, "", None),
         (Malformed("a JSON object", "{"), "", "{"),
@@ -276,6 +276,7 @@ ROWS = st.fixed_dictionaries(
         "surrogate_probs": st.sampled_from([[0.5, 0.5], [0.25, 0.25, 0.5], [0.5, 0.6]]),
         "prediction": st.sampled_from([0, 1, 5, -1, True, 1.0, 2**31]),
         "group": st.sampled_from(["g", "h", "", 1]),
+        "weight": NUMBERS,
         "payload": st.sampled_from(
             ["text", {"a": [1.0, None]}, {"a": math.nan}, {"a": [2**53]}, {"a": 1e16}, 3, "\0"]
         ),
