@@ -93,6 +93,7 @@ declare global {
       commitment: string;
       known?: { items: number; reasons: Record<string, number> };
       based_on?: { session: string; labels_seen: string };
+      weights?: { effective_items: number };
     };
     plan_digest: string;
     pool: string;

@@ -73,6 +73,7 @@ def comparisons(rng: random.Random) -> list[dict[str, Any]]:
             session |= {"estimate": rng.uniform(lower, upper), "alpha": rng.choice([0.05, 0.1])}
             session |= {"scale": {"lower": -1, "upper": 1}, "items": 20, "known": 8}
             session |= {"rounds": {"in_interval": rng.choice([0, 5, 12])}}
+            session |= {"effective_items": rng.choice([None, 12.5])}
             session |= {"state": rng.choice(["active", "closed"])}
             answer = rng.choice(["undecided", "equivalent", "a_at_least_as_good"])
             verdict = {"margin": rng.choice([0.02, 0.07, 0.1]), "answer": answer, "round": 3}

@@ -123,6 +123,15 @@ def known_world(items: int = 200, *, bounded: bool = False) -> World:
     return World(replace(world.pool, columns=columns, reasons=reasons), world.losses)
 
 
+def weighted_world(items: int = 200) -> World:
+    """Zero-one losses, some of them known, of items that count as 1 to 1000 others."""
+    world = known_world(items)
+    weight = np.exp(np.random.default_rng(6).uniform(0.0, np.log(1000.0), items))
+    return World(
+        replace(world.pool, columns={**world.pool.columns, "weight": weight}), world.losses
+    )
+
+
 def paired_world(items: int = 200, seed: int = 4, texts: int = 3) -> World:
     """Preferences between the texts of two systems, some of which are the same."""
     chance = np.random.default_rng(seed)
@@ -273,6 +282,7 @@ def opened(
         difference=pool.scale.kind == "difference",
         systems=None if pool.systems is None else (pool.systems.a, pool.systems.b),
         based_on=pool.based_on,
+        weights=pool.weights,
     )
     chosen = policy_named(policy, **parameters)
     plan = make_plan(

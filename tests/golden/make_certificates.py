@@ -22,6 +22,7 @@ from tests.core.certifying import (
     known_world,
     opened,
     paired_world,
+    weighted_world,
     zero_one_world,
 )
 from tests.core.contending import Best
@@ -146,6 +147,7 @@ CERTIFICATES: Mapping[str, tuple[str, Callable[[World], Case]]] = MappingProxyTy
             "known",
             lambda world: _walked(opened(world, claim=Claim(precision=0.1, audit=True))),
         ),
+        "weights": ("weighted", lambda world: _walked(opened(world))),
         "two-systems": (
             "pair",
             lambda world: _compared(opened(world, claim=Claim(precision=0.2, decide=0.05))),
@@ -170,6 +172,7 @@ WORLDS: Mapping[str, Callable[[], World]] = MappingProxyType(
         "bare": lambda: bare_world(100),
         "small": lambda: zero_one_world(40),
         "known": lambda: known_world(120),
+        "weighted": lambda: weighted_world(120),
         "pair": lambda: paired_world(120),
     }
 )

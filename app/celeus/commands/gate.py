@@ -67,9 +67,11 @@ class Outcome:
         known = self.session
         answers = ", ".join(_line(one) for one in self.answers)
         settings = settings_line(fixed=known["fixed"], changes=known["changes"])
+        weighted = "" if known.get("effective_items") is None else "weighted "
         of = "" if known["systems"] is None else " of {a} less that of {b}".format(**named(known))
+        ends = f"[{known['lower']}, {known['upper']}]"
         return (
-            f"{known['id']}: {known['target']} risk{of} in [{known['lower']}, {known['upper']}]"
+            f"{known['id']}: {known['target']} {weighted}risk{of} in {ends}"
             f" with probability {1.0 - known['alpha']:g} at every moment, after {known['round']}"
             f" rounds in the interval ({known['state']}, settings {settings}); {answers}"
         )

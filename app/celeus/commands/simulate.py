@@ -23,9 +23,10 @@ def simulate(  # noqa: PLR0913 -- one parameter an option
     file: Annotated[
         Path,
         typer.Argument(
-            help="An .npz with arrays loss and surrogate, optionally proxy, group and known; or, of"
-            " two systems, loss_a and loss_b, optionally answer_a, answer_b, surrogate_a and"
-            " surrogate_b; or, with --best, loss and optionally answer and surrogate, [N, k] each."
+            help="An .npz with arrays loss and surrogate, optionally proxy, group, known and"
+            " weight; or, of two systems, loss_a and loss_b, optionally answer_a, answer_b,"
+            " surrogate_a, surrogate_b and weight; or, with --best, loss and optionally answer and"
+            " surrogate, [N, k] each."
         ),
     ],
     *,

@@ -196,7 +196,10 @@ def _claim(claim: dict[str, object]) -> str:
         if isinstance(systems, dict)
         else "risk"
     )
-    return f"claim: {claim.get('target')} {compared} {ends}, {more}"
+    effective, weights = claim.get("effective_items"), ""
+    if isinstance(effective, int | float):
+        compared, weights = f"weighted {compared}", f", weights as of {effective:.0f} equal items"
+    return f"claim: {claim.get('target')} {compared} {ends}{weights}, {more}"
 
 
 def _best(best: dict[str, object]) -> str:

@@ -186,7 +186,7 @@ async def test_a_bad_row_leaves_the_database_as_it_was(
 @pytest.mark.parametrize(
     ("media", "body"),
     [
-        ("text/csv", b"id,weight\na,1\n"),
+        ("text/csv", b"id,colour\na,1\n"),
         ("text/csv", b'id\n"a'),
         ("application/vnd.apache.parquet", parquet({"id": ["a", "b"]})[:-7]),
         ("application/vnd.apache.parquet", b""),

@@ -153,7 +153,7 @@ def test_a_csv_line_with_other_cells_than_the_header_is_malformed() -> None:
 @pytest.mark.parametrize(
     "header",
     [
-        "id,weight",
+        "id,colour",
         "id,id",
         "id,surrogates.0,surrogates.00",
         "id,surrogates.00",

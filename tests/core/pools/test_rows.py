@@ -108,6 +108,11 @@ def test_probabilities_within_the_tolerance_are_divided_by_their_sum() -> None:
         ({"id": "a", "prediction": -1}, "prediction", -1),
         ({"id": "a", "prediction": 2, "target_probs": [0.5, 0.5]}, "prediction", 2),
         ({"id": "a", "group": 3}, "group", 3),
+        ({"id": "a", "weight": 0}, "weight", 0),
+        ({"id": "a", "weight": -1.5}, "weight", -1.5),
+        ({"id": "a", "weight": math.nan}, "weight", "NaN"),
+        ({"id": "a", "weight": 1e16}, "weight", 1e16),
+        ({"id": "a", "weight": "1"}, "weight", "1"),
         ({"id": "a", "payload": [1]}, "payload", [1]),
         ({"id": "a", "payload": {"x": math.nan}}, "payload.x", "NaN"),
         ({"id": "a", "payload": {"x": [0, {"y": 2**53}]}}, "payload.x[1].y", "9007199254740992"),
@@ -122,7 +127,7 @@ def test_probabilities_within_the_tolerance_are_divided_by_their_sum() -> None:
         ({"id": "a", "payload": nested(101)}, "payload", ('{"a": ' * 17)[:100] + "…"),
         ({"id": "a", "\ud800": 3}, "\\ud800", 3),
         ({"id": "a", "x" * 10**6: 3}, "x" * 100, 3),
-        ({"id": "a", "weight": 3}, "weight", 3),
+        ({"id": "a", "colour": 3}, "colour", 3),
         (["a"], "", ["a"]),
         (None, "", None),
         (Malformed("a JSON object", "{"), "", "{"),
@@ -271,6 +276,7 @@ ROWS = st.fixed_dictionaries(
         "surrogate_probs": st.sampled_from([[0.5, 0.5], [0.25, 0.25, 0.5], [0.5, 0.6]]),
         "prediction": st.sampled_from([0, 1, 5, -1, True, 1.0, 2**31]),
         "group": st.sampled_from(["g", "h", "", 1]),
+        "weight": NUMBERS,
         "payload": st.sampled_from(
             ["text", {"a": [1.0, None]}, {"a": math.nan}, {"a": [2**53]}, {"a": 1e16}, 3, "\0"]
         ),

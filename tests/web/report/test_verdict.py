@@ -83,6 +83,10 @@ SURE = ", 95\N{NARROW NO-BREAK SPACE}% sure at every moment."
             "new makes 5.00 points fewer errors than old; every item is judged or known.",
         ),
         (
+            status(0.0081, 0.0538, 0.0311, effective_items=12.5),
+            f"new makes 3.1 points fewer errors than old (0.8 to 5.4), counted by weight{SURE}",
+        ),
+        (
             status(0.0, 0.0, 0.0, rounds={"in_interval": 60}),
             "old and new make equally many errors; every item is judged or known.",
         ),

@@ -28,7 +28,7 @@ MAX_LINE_BYTES = 4 << 20
 BATCH_BYTES = 4 << 20
 BATCH_ROWS = 8192
 MAX_MEMBERS = 32
-"""Members of a row; an item has at most fifteen."""
+"""Members of a row; an item has at most sixteen."""
 
 
 def read_rows(file: IO[bytes], form: Format, limits: Limits) -> Generator[Rows, None, None]:
@@ -212,7 +212,7 @@ def _cell_numbers(cells: list[str | None]) -> list[object]:
     return [cell_number(cell) for cell in cells]
 
 
-_NUMBERS = ("surrogate", "proxy", "loss_lower", "loss_upper")
+_NUMBERS = ("surrogate", "proxy", "weight", "loss_lower", "loss_upper")
 _READERS: dict[str, Callable[[Any], object]] = {
     **dict.fromkeys(_NUMBERS, cell_number),
     **dict.fromkeys(("surrogates", "target_probs", "surrogate_probs"), _cell_numbers),

@@ -9,6 +9,7 @@ from celeus.core.pools.validation import (
     MAX_TEXT,
     SUM_TOLERANCE,
 )
+from celeus.core.pools.weights import LARGEST_RATIO, LARGEST_WEIGHT, LEAST_WEIGHT
 
 ITEM_EXAMPLE: dict[str, Any] = {
     "id": "question-17",
@@ -133,6 +134,14 @@ ITEM_SCHEMA: dict[str, Any] = {
             "description": "The target's class, for zero_one losses from labels.",
         },
         "group": {"type": ["string", "null"], "minLength": 1, "maxLength": MAX_TEXT},
+        "weight": {
+            "type": ["number", "null"],
+            "minimum": LEAST_WEIGHT,
+            "maximum": LARGEST_WEIGHT,
+            "description": "How much the item counts: its traffic, its money, how often another"
+            " population has its like. The claim is then about the weighted mean loss of the pool."
+            f" In one pool the largest is at most {LARGEST_RATIO:g} times the least.",
+        },
         "a": _system("a"),
         "b": _system("b"),
         "answers": {

@@ -52,6 +52,7 @@ SESSION: JsonDict = {
     "budget": 1737,
     "items": 1737,
     "known": 0,
+    "effective_items": None,
     "scale": {"lower": 0.0, "upper": 1.0},
     "stopped": False,
     "stop_reason": None,
@@ -330,6 +331,11 @@ class Session(BaseModel):
     budget: int
     items: int
     known: int = Field(0, description="Items whose loss was known before the first draw.")
+    effective_items: float | None = Field(
+        None,
+        description="Where items have weights and the mean loss is weighted: how many items of one"
+        " weight would say as much, W^2 / sum of w^2. Null where all count the same.",
+    )
     scale: Scale | None = Field(None, description="Of the losses; null for older sessions.")
     stopped: bool
     stop_reason: Literal["target_reached", "decided", "exhausted", "budget_spent"] | None

@@ -234,6 +234,8 @@ def claim_of(plan: Plan, state: State, *, amended: bool) -> dict[str, Any]:
             plan, amended=amended, changed=state.changes > 0, skipped=skipped
         ),
     }
+    if plan.weights is not None:
+        claim["effective_items"] = plan.weights.effective_items
     if plan.systems is not None:
         claim["systems"] = plan.named
     if plan.questions:

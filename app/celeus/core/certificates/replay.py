@@ -184,6 +184,20 @@ def check_known(plan: Plan, pool: Pool) -> None:
                 raise Mismatch("pool.columns", f"the bounds of item {int(at[0])}", rule)
 
 
+def check_weights(plan: Plan, pool: Pool) -> None:
+    """What the plan states of weights is what the pool's column says."""
+    if "weight" in pool.columns:
+        nothing = np.flatnonzero(~(pool.columns["weight"] > 0.0))
+        if nothing.size:
+            raise Mismatch("pool.columns.weight", f"item {int(nothing[0])}", "a weight above 0")
+    weights = None if pool.weights is None else pool.weights.to_dict()
+    stated = None if plan.weights is None else plan.weights.to_dict()
+    if weights is None or stated is None:
+        equal("plan.weights", stated, weights)
+        return
+    same("plan.weights", stated, weights)
+
+
 CARRIED = ("round", "label")
 """Columns that a pool based on a session has, and no other."""
 
@@ -241,7 +255,7 @@ def scores_for(plan: Plan, pool: Pool | None) -> Scores | None:
             return scores(pool, plan.strategy)
         except Refusal as refusal:
             raise Mismatch(f"plan.{refusal.field}", refusal.value, refusal.rule) from refusal
-    stated = plan.known is not None
+    stated = plan.known is not None or plan.weights is not None
     if plan.policy.uses_scores or stated or plan.items > MOST_ITEMS_UNSEEN:
         return None
     return Scores(np.full(plan.items, plan.lower), np.zeros(plan.items), None)

@@ -38,6 +38,7 @@ from celeus.core.pools.bounds import Basis, KnownLosses
 from celeus.core.pools.losses import KINDS, LossScale
 from celeus.core.pools.surrogates import Strategy
 from celeus.core.pools.systems import AnySystems, Lineup, systems_from
+from celeus.core.pools.weights import LEAST_WEIGHT, Weights
 from celeus.core.sessions.either import AnyPlan
 from celeus.errors import Refusal
 
@@ -159,10 +160,11 @@ def plan_of(value: object, header: Object, scale: LossScale) -> AnyPlan:
         lower=scale.lower,
         upper=scale.upper,
         whole_losses=scale.kind == "zero_one",
-        known=_known_of(values.get("known"), items, scale),
+        known=_known_of(values.get("known"), items, scale, weighted="weights" in values),
         difference=scale.kind == "difference",
         systems=None if systems is None else (systems.a, systems.b),
         based_on=basis_of(header),
+        weights=_weights_of(values.get("weights")),
     )
     commitment = text(values.get("commitment"), "plan.commitment", DIGEST)
     try:
@@ -198,11 +200,14 @@ def recorded_of(value: object, surrogates: object, plan: Plan, folded: int) -> R
     slack = SLACK * width + ROUNDING * max(abs(plan.lower), abs(plan.upper))
     scale = np.full(folded, plan.lower - slack), np.full(folded, plan.upper + slack)
     _within("rounds.guess", arrays["guess"], *scale)
-    items_left = items - np.arange(folded)
-    _within("rounds.left", arrays["left"], items_left * scale[0], items_left * scale[1])
-    whole_pool = number(
-        surrogates, "surrogates", items * (plan.lower - slack), items * (plan.upper + slack)
-    )
+    items_left: Floats = items - np.arange(folded, dtype=np.float64)
+    least, most = plan.lower - slack, plan.upper + slack
+    if plan.weights is not None:
+        # The items left may count for any part of the pool.
+        items_left, items = np.full(folded, float(plan.items)), plan.items
+        least, most = min(0.0, least), max(0.0, most)
+    _within("rounds.left", arrays["left"], items_left * least, items_left * most)
+    whole_pool = number(surrogates, "surrogates", items * least, items * most)
     return Recorded(
         sum=whole_pool,
         surrogate=arrays["guess"],
@@ -274,15 +279,30 @@ def _claim_of(values: Object) -> Claim:
     )
 
 
-def _known_of(value: object, items: int, scale: LossScale) -> KnownLosses | None:
+def _weights_of(value: object) -> Weights | None:
+    """A plan of a pool whose items all count the same has no member of this name."""
+    if value is None:
+        return None
+    names = ("mean", "least", "largest", "effective_items")
+    weights = members(value, "plan.weights", names)
+    for name in names:
+        number(weights[name], f"plan.weights.{name}", LEAST_WEIGHT)
+    return Weights.from_dict(dict(weights))
+
+
+def _known_of(value: object, items: int, scale: LossScale, *, weighted: bool) -> KnownLosses | None:
     """A plan of a pool without known losses and bounds has no member of this name."""
     if value is None:
         return None
     names = ("items", "total", "reasons", "bounded")
     known = members(value, "plan.known", names, ("bounds",))
     count = whole(known["items"], "plan.known.items", 0, items)
-    slack = SLACK * count * max(abs(scale.lower), abs(scale.upper))
+    slack = SLACK * items * max(abs(scale.lower), abs(scale.upper))
     lowest, highest = count * scale.lower - slack, count * scale.upper + slack
+    if weighted:
+        # The known items may count for any part of the pool.
+        lowest, highest = (items * end for end in (min(0.0, scale.lower), max(0.0, scale.upper)))
+        lowest, highest = lowest - slack, highest + slack
     counts = _counts(known["reasons"], "plan.known.reasons")
     equal("the sum of plan.known.reasons", sum(counts.values()), count)
     bounded = whole(known["bounded"], "plan.known.bounded", 0, items - count)
@@ -374,6 +394,10 @@ def _slack(name: str, one: Floats, other: Floats, plan: Plan) -> Floats:
         return np.zeros(one.size)
     if name in {"q", "variance"}:
         return SLACK * largest
-    origin = plan.lower * (plan.drawable - np.arange(one.size)) if name == "left" else plan.lower
+    origin = np.full(one.size, plan.lower)
+    if name == "left":
+        # How much is left of weights only the pool tells.
+        left = plan.drawable - np.arange(one.size)
+        origin *= left if plan.weights is None else 0.0
     away = np.maximum(np.abs(one - origin), np.abs(other - origin))
     return np.asarray(SLACK * np.maximum(away, plan.scale.width) + ROUNDING * largest)

@@ -164,8 +164,11 @@ class Transcript:
         if item in self._items:
             raise Mismatch(f"{where}.item", item, "an item not drawn before")
         self._items.add(item)
-        # Whatever the policy, uniform draws leave every item this much.
+        # Whatever the policy, uniform draws leave every item this much; with weights, which only
+        # the pool holds, the lightest one.
         least = plan.beta / (plan.drawable - round_ + 1) * (1.0 - SLACK)
+        if isinstance(plan, Plan) and plan.weights is not None:
+            least = plan.beta * plan.weights.least_share / plan.items * (1.0 - SLACK)
         q = number(record["q"], f"{where}.q", least, 1.0 + SLACK)
         # A draw is made and written down under one lock.
         equal(f"{where}.seen", whole(record["seen"], f"{where}.seen"), len(self.records))
@@ -190,7 +193,8 @@ class Transcript:
         # Where the best is sought the pool is cut anew as systems leave.
         if not moving and self.draws and (before := self.draws[0].strata_q) is not None:
             equal(f"the strata of {where}", strata_q.size, before.size)
-        if not (strata_q == q).any():
+        weighted = isinstance(self.plan, Plan) and self.plan.weights is not None
+        if not weighted and not (strata_q == q).any():
             raise Mismatch(where, f"none of {strata_q.size} is {q!r}", f"q = {q!r} of one stratum")
         return strata_q
 

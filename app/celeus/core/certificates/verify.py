@@ -35,6 +35,7 @@ from celeus.core.certificates.replay import (
     check_known,
     check_labels,
     check_same,
+    check_weights,
     items_digest,
     pool_of,
     replay_transcript,
@@ -74,6 +75,7 @@ NOTHING_NOTED: Final[Mapping[int, bytes]] = MappingProxyType({})
 NO_POOL = "it takes the pool's columns"
 NO_BOUNDS = "its columns, as the claim rests on bounds of single losses that only they hold"
 NO_ANSWERS = "its columns, as the claim rests on what every system answered, which only they hold"
+NO_WEIGHTS = "its columns, as the claim is of a weighted mean and only they hold the weights"
 NO_ITEMS = "it takes the pool's items"
 NO_SEED = "the seed is revealed by the final certificate only"
 NO_ROOTS = "it says {}; no roots of a timestamping service were given"
@@ -213,11 +215,13 @@ class _Inspection:
 
     @staticmethod
     def _check_stated(plan: Plan, header: Object) -> None:
-        """What is known of losses has three columns, where the plan says that something is."""
+        """Known losses have three columns and weights one, where the plan says there are any."""
         columns = STATED & {one["name"] for one in header["columns"]}
         if columns != (frozenset() if plan.known is None else STATED):
             rule = "nothing known" if plan.known is None else ", ".join(sorted(STATED))
             raise Mismatch("pool.columns", ", ".join(sorted(columns)), rule)
+        weighted = any(one["name"] == "weight" for one in header["columns"])
+        equal("whether pool.columns hold a weight", weighted, plan.weights is not None)
 
     def _check_items(self, header: Object) -> None:
         if self._items is None:
@@ -335,6 +339,7 @@ class _Inspection:
         with self._checking("pool_columns"):
             pool = pool_of(self._evidence, header, scale)
             check_known(risk_plan(transcript.plan), pool)
+            check_weights(risk_plan(transcript.plan), pool)
             check_same(pool, None if self._items is None else self._same)
             check_carried(pool)
         with self._checking("labels"):
@@ -349,6 +354,8 @@ class _Inspection:
         document = self._document
         if pool is None and plan.believed is not None and plan.believed.bounded:
             raise Mismatch("the pool", None, NO_BOUNDS)
+        if pool is None and plan.weights is not None:
+            raise Mismatch("the pool", None, NO_WEIGHTS)
         self._place = "rounds"
         recorded = recorded_of(document["rounds"], document["surrogates"], plan, transcript.folded)
         item_scores = scores_for(plan, pool)

@@ -2,7 +2,7 @@
 
 A surrogate decides how fast an interval narrows, never whether it is valid; nothing certified rests
 on this module. Only folded rounds count: labels that wait for an earlier one came early, and early
-labels are easy ones. Losses are weighted as ``weights`` says.
+labels are easy ones. Losses are weighted as ``weights`` says, and by how much their items count.
 """
 
 import math
@@ -68,6 +68,7 @@ def diagnose(plan: Plan, scores: Scores, judged: JudgedRounds) -> SurrogateDiagn
         judged = replace(judged, item=(np.cumsum(drawn) - 1)[judged.item])
         scores = scores.of(drawn)
     unit = np.clip((scores.surrogate - plan.lower) / plan.scale.width, 0.0, 1.0)
+    own = np.ones(unit.size) if scores.item_weight is None else scores.item_weight
     current = unit if plan.policy.uses_scores else np.zeros(unit.size)
     strata: Counts | None = None
     if plan.policy.has_goal:
@@ -75,14 +76,14 @@ def diagnose(plan: Plan, scores: Scores, judged: JudgedRounds) -> SurrogateDiagn
         current = refit(groups, judged)[groups.code]
         strata = groups.code.astype(np.int64)
     scored = np.stack((unit, current))
-    weight, labels = judged.weight, judged.loss.size
+    weight, labels = judged.weight * own[judged.item], judged.loss.size
     return SurrogateDiagnostics(
         labels=labels,
-        surrogate=_value(plan, float(unit.mean())),
+        surrogate=_value(plan, float(np.average(unit, weights=own))),
         loss=_value(plan, float(np.average(judged.loss, weights=weight))) if labels else None,
         correlation=_correlation(unit[judged.item], judged.loss, weight),
-        curve=_parts(plan, judged, scored, _bins(unit)),
-        strata=() if strata is None else _parts(plan, judged, scored, strata),
+        curve=_parts(plan, judged, scored, own, _bins(unit)),
+        strata=() if strata is None else _parts(plan, judged, scored, own, strata),
     )
 
 
@@ -96,15 +97,23 @@ def _bins(surrogate: Floats) -> Counts:
     return np.asarray(code, dtype=np.int64)
 
 
-def _parts(plan: Plan, judged: JudgedRounds, scored: Floats, code: Counts) -> tuple[Part, ...]:
-    """Every part of the pool; ``scored`` holds surrogates as they came and as they are used."""
+def _parts(
+    plan: Plan, judged: JudgedRounds, scored: Floats, own: Floats, code: Counts
+) -> tuple[Part, ...]:
+    """Every part of the pool; ``scored`` holds surrogates as they came and as they are used.
+
+    ``own`` is how much every item counts.
+    """
     count = int(code.max()) + 1
     items = np.bincount(code, minlength=count)
-    surrogate, used = (np.bincount(code, weights=one, minlength=count) / items for one in scored)
+    size = np.bincount(code, weights=own, minlength=count)
+    surrogate, used = (
+        np.bincount(code, weights=one * own, minlength=count) / size for one in scored
+    )
     least, largest = np.full(count, np.inf), np.full(count, -np.inf)
     np.minimum.at(least, code, scored[0])
     np.maximum.at(largest, code, scored[0])
-    part_of_round, weight = code[judged.item], judged.weight
+    part_of_round, weight = code[judged.item], judged.weight * own[judged.item]
     parts = []
     for part in range(count):
         mask = part_of_round == part

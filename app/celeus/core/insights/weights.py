@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from celeus.core.pools.strata import Strata
+from celeus.core.pools.strata import NOWHERE, Strata
 from celeus.core.sampling.calibration import LEAST_SURROGATE, LINE_LABELS, RIDGE, Line
 
 Floats = NDArray[np.float64]
@@ -58,6 +58,10 @@ def refit(strata: Strata, judged: JudgedRounds) -> Floats:
     """
     stratum = strata.code[judged.item].astype(np.int64)
     x, loss, weight = strata.base[stratum], judged.loss, 1.0 / (judged.left * judged.q)
+    if strata.item_weight is not None:
+        own = strata.item_weight[judged.item]
+        drawable = float(strata.item_weight[strata.code != NOWHERE].sum())
+        weight = own / ((drawable - np.cumsum(own) + own) * judged.q)
     line = Line(
         RIDGE + float(weight.sum()),
         float(weight @ x),

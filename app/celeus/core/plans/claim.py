@@ -9,6 +9,7 @@ from celeus.core.plans.bounds import BoundKind, PopulationBound
 from celeus.core.plans.policies import Policy
 from celeus.core.plans.stopping import Question
 from celeus.core.pools.bounds import Basis, KnownLosses
+from celeus.core.pools.weights import LARGEST_RATIO, Weights
 from celeus.errors import InvalidValue, NothingToJudge
 
 Target = Literal["pool", "population"]
@@ -63,6 +64,7 @@ class PoolFacts:
     difference: bool = False
     systems: tuple[str, str] | None = None
     based_on: Basis | None = None
+    weights: Weights | None = None
 
 
 def check_based_on(claim: Claim, pool: PoolFacts) -> None:
@@ -78,6 +80,21 @@ def check_based_on(claim: Claim, pool: PoolFacts) -> None:
     )
     unseen = pool.based_on.labels_seen == "no"
     require("target", rule, claim.target, holds=unseen or claim.target == "pool")
+
+
+def check_weights(claim: Claim, pool: PoolFacts, policy: Policy) -> None:
+    """Refuse weights with a claim or a policy that is not made for them."""
+    if pool.weights is None:
+        return
+    rule = f"at most {LARGEST_RATIO:g} times the least one of the pool"
+    require("weight", rule, pool.weights.largest, holds=pool.weights.within_ratio)
+    rule = (
+        "pool where items have weights: their weighted mean is that of this pool, and the step to a"
+        " population takes items that all count the same"
+    )
+    require("target", rule, claim.target, holds=claim.target == "pool")
+    rule = "sharp or uniform where items have weights: the published policies draw without them"
+    require("policy", rule, policy.name, holds=policy.has_goal)
 
 
 def check_known(claim: Claim, pool: PoolFacts, policy: Policy) -> None:

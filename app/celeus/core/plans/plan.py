@@ -18,6 +18,7 @@ from celeus.core.plans.claim import (
     check_known,
     check_questions,
     check_stop_when_decided,
+    check_weights,
     require,
 )
 from celeus.core.plans.pairs import narrowest, pair_steps
@@ -26,6 +27,7 @@ from celeus.core.plans.stopping import Question, StoppingRule
 from celeus.core.pools.bounds import Basis, KnownLosses
 from celeus.core.pools.surrogates import Strategy
 from celeus.core.pools.systems import SIDES
+from celeus.core.pools.weights import Weights
 from celeus.errors import UnreachablePrecision
 
 __all__ = [
@@ -90,6 +92,7 @@ class Plan:
     decide: float | None = None
     systems: tuple[str, str] | None = None
     based_on: Basis | None = None
+    weights: Weights | None = None
 
     @property
     def bets_fixed_at_draw(self) -> bool:
@@ -143,8 +146,8 @@ class Plan:
     def to_dict(self) -> dict[str, Any]:
         """Plain values; ``plan_from`` reads them back.
 
-        A plan without questions, known losses or named systems, or one whose settings may change,
-        has no member that says so: its digest is what it was before plans could say more.
+        A plan without questions, known losses, weights or named systems, or one whose settings may
+        change, has no member that says so: its digest is what it was before plans could say more.
         """
         values = asdict(self)
         for name in ("fixed", "audit", "difference"):
@@ -160,6 +163,9 @@ class Plan:
         del values["known"]
         if self.known is not None:
             values["known"] = self.known.to_dict()
+        del values["weights"]
+        if self.weights is not None:
+            values["weights"] = self.weights.to_dict()
         if not self.asks:
             del values["stop_when_decided"]
         values["questions"] = list(values["questions"])
@@ -183,6 +189,7 @@ def plan_from(values: dict[str, Any]) -> Plan:
         "bound": PopulationBound(**values["bound"] | {"half_width": half_width}),
         "questions": tuple(Question(**one) for one in values.get("questions", ())),
         "known": KnownLosses.from_dict(values["known"]) if "known" in values else None,
+        "weights": Weights.from_dict(values["weights"]) if "weights" in values else None,
         "systems": None if named is None else tuple(named[side] for side in SIDES),
         "based_on": Basis(**values["based_on"]) if "based_on" in values else None,
     }
@@ -222,6 +229,7 @@ def make_plan(
     check_decide(claim.decide, pool)
     asked = bool(claim.questions) or claim.decide is not None
     check_stop_when_decided(asked=asked, stop=stop)
+    check_weights(claim, pool, policy)
     check_known(claim, pool, policy)
     check_based_on(claim, pool)
     bound = bound_of(claim, pool, policy)
@@ -254,6 +262,7 @@ def make_plan(
         decide=claim.decide,
         systems=pool.systems,
         based_on=pool.based_on,
+        weights=pool.weights,
     )
     check_precision(plan, claim.precision)
     return plan

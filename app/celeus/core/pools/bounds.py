@@ -62,7 +62,8 @@ class KnownLosses:
     """What a plan states of its pool's bounds: the losses known, their sum, and why they are.
 
     ``reasons`` counts items by reason; ``bounded`` is how many more have bounds of their own, and
-    ``bounds`` counts those by reason, where one is given.
+    ``bounds`` counts those by reason, where one is given. In the sum a loss counts by its item's
+    weight over the mean one.
     """
 
     items: int
@@ -93,13 +94,15 @@ class KnownLosses:
         scale: Interval,
         reasons: Mapping[str, int],
         bounded: Mapping[str, int] | None = None,
+        item_weight: Floats | None = None,
     ) -> Self:
         """The facts of some bounds; known items and others are counted by their reasons."""
         known = bounds.known
+        losses = bounds.lower if item_weight is None else bounds.lower * item_weight
         whole = bounds.of_scale(scale)
         return cls(
             int(known.sum()),
-            math.fsum(bounds.lower[known].tolist()),
+            math.fsum(losses[known].tolist()),
             reasons,
             int((~known & ~whole).sum()),
             bounded or {},

@@ -1,8 +1,8 @@
 """Rows of two systems, turned into rows of the difference of their losses.
 
-A row is `{id, payload?, a, b, surrogate? | surrogates?, proxy?, group?, known?}`, and each of `a`
-and `b` is `{prediction? | answer?, payload?, surrogate?}`. The first good row fixes what both
-have. What a judge is to see, shared payload, answers and payloads of both, becomes the item's
+A row is `{id, payload?, a, b, surrogate? | surrogates?, proxy?, group?, weight?, known?}`, and each
+of `a` and `b` is `{prediction? | answer?, payload?, surrogate?}`. The first good row fixes what
+both have. What a judge is to see, shared payload, answers and payloads of both, becomes the item's
 payload, so that the items digest binds it; the classes are columns. Items to which both gave the
 same answer have a known difference of 0.
 """
@@ -39,7 +39,7 @@ Row = dict[str, Any]
 OWN = frozenset({"prediction", "answer", "payload", "surrogate"})
 """Fields of each of the two systems."""
 FIELDS = frozenset(
-    {"id", "payload", "surrogate", "surrogates", "proxy", "group", "known", *SIDES},
+    {"id", "payload", "surrogate", "surrogates", "proxy", "group", "known", "weight", *SIDES},
 )
 ANSWERS = ("prediction", "answer")
 

@@ -12,6 +12,7 @@ A pool of N items is a set of columns of length N, in the order of upload:
     group                           int32     code of the group's name, in order of appearance
     loss_lower, loss_upper          float64   bounds of the item's loss; the same where it is known
     known                           int32     0, or the number of the reason of loss or bounds
+    weight                          float64   how much the item counts, above 0
     prediction_a, prediction_b      int32     classes that two systems predict
     same                            int32     1 where two systems gave the same answer
     round                           int32     round of the session it is based on, or 0
@@ -42,6 +43,7 @@ from celeus.core.interval import Interval
 from celeus.core.pools.bounds import Basis, Bounds, KnownLosses
 from celeus.core.pools.losses import LossScale, cross_entropy_loss, zero_one_loss
 from celeus.core.pools.systems import SIDES, AnySystems, Lineup, Systems
+from celeus.core.pools.weights import Weights, relative
 from celeus.errors import InvalidValue
 
 CHAIN_START = bytes(32)
@@ -155,12 +157,22 @@ class Pool:
         known, number = self.bounds.known, self.columns["known"]
         scale = Interval(self.scale.lower, self.scale.upper)
         counts = (self._by_reason(number[known]), self._by_reason(number[~known]))
-        return KnownLosses.of(self.bounds, scale, *counts)
+        return KnownLosses.of(self.bounds, scale, *counts, self.item_weight)
 
     def _by_reason(self, number: NDArray[Any]) -> dict[str, int]:
         """How many of the items, by the numbers of their reasons, there are of each reason."""
         count = np.bincount(number, minlength=len(self.reasons) + 1)[1:].tolist()
         return {reason: one for reason, one in zip(self.reasons, count, strict=True) if one}
+
+    @cached_property
+    def weights(self) -> Weights | None:
+        """What a plan states of the weights; None where all items count the same."""
+        return Weights.of(self.columns["weight"]) if "weight" in self.columns else None
+
+    @property
+    def item_weight(self) -> NDArray[np.float64] | None:
+        """How much every item counts, with a mean of 1; None where all count the same."""
+        return relative(self.columns["weight"]) if "weight" in self.columns else None
 
     @property
     def classes(self) -> int | None:

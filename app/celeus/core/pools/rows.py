@@ -1,9 +1,10 @@
 """From uploaded rows to columns: what a row must mean before it becomes an item.
 
 A row is `{id, payload?, surrogate? | surrogates?, proxy?, target_probs?, surrogate_probs?,
-prediction?, group?, known?, loss_lower?, loss_upper?, bound_reason?}`. The first good row fixes the
-shape of the pool: which optional fields its items carry and how long the lists are; every later row
-must have the same. Only what is stated of single losses (`known`, or bounds and their reason)
+prediction?, group?, weight?, known?, loss_lower?, loss_upper?, bound_reason?}`. The first good row
+fixes the shape of the pool: which optional fields its items carry and how long the lists are; every
+later row must have the same. Only what is stated of single losses (`known`, or bounds and their
+reason)
 stands in some rows and not in others. A field that is null counts as left out.
 
 Rows are checked in batches with array operations; only a batch with a fault is gone through row
@@ -36,6 +37,7 @@ from celeus.core.pools.validation import (
     row_faults,
     stated_faults,
 )
+from celeus.core.pools.weights import LARGEST_WEIGHT, LEAST_WEIGHT
 
 Row = dict[str, Any]
 Floats = NDArray[np.float64]
@@ -215,6 +217,8 @@ def _columns(rows: Sequence[Row], scale: LossScale, shape: Shape) -> dict[str, N
         columns |= _surrogates(rows, scale, shape)
     if shape.proxy:
         columns["proxy"] = _numbers([row["proxy"] for row in rows], scale.lower, scale.upper)
+    if shape.weight:
+        columns["weight"] = _numbers([row["weight"] for row in rows], LEAST_WEIGHT, LARGEST_WEIGHT)
     if shape.target_probs:
         target = _probabilities([row["target_probs"] for row in rows], shape.classes)
         other = None

@@ -47,6 +47,9 @@ class Strata:
     ``base`` is on the unit scale, 0 for the smallest loss and 1 for the largest; ``lower`` and
     ``upper`` are where the losses of a stratum lie, on the loss scale. No stratum is empty. Items
     that are never drawn, since their losses are known, have the code NOWHERE.
+
+    ``item_weight`` is how much every item counts, their mean over the pool being 1; where it is not
+    None, ``base`` is a weighted mean.
     """
 
     code: Codes
@@ -54,11 +57,16 @@ class Strata:
     base: Floats
     lower: Floats
     upper: Floats
+    item_weight: Floats | None = None
 
     @property
     def count(self) -> int:
         """Number of strata, K."""
         return int(self.size.size)
+
+    def weight_of(self, item: int) -> float:
+        """How much an item counts."""
+        return 1.0 if self.item_weight is None else float(self.item_weight[item])
 
 
 def strata_of(
@@ -78,7 +86,7 @@ def strata_of(
     bounds, items = scores.bounds, scores.surrogate.size
     most = most_bins if by_scores else 0
     if bounds is None:
-        return _numbered(*_grouped(scores, scale, most), scale)
+        return _numbered(*_grouped(scores, scale, most), scale, scores.item_weight)
     drawn = ~bounds.known
     code, unit = np.full(items, NOWHERE, dtype=np.int64), np.zeros(items)
     if drawn.any():
@@ -87,7 +95,7 @@ def strata_of(
     if audit:
         code[~drawn] = code.max() + 1
         unit[~drawn] = ((bounds.lower - scale.lower) / scale.width)[~drawn]
-    return _numbered(code, unit, scale, None if audit else bounds)
+    return _numbered(code, unit, scale, scores.item_weight, None if audit else bounds)
 
 
 def _grouped(scores: Scores, scale: Interval, most_bins: int) -> tuple[Counts, Floats]:
@@ -196,7 +204,13 @@ def _groups(group: NDArray[np.int32] | None, items: int, most: int) -> Counts:
     return np.asarray(np.minimum(rank[code], most - 1), dtype=np.int64)
 
 
-def _numbered(code: Counts, unit: Floats, scale: Interval, bounds: Bounds | None = None) -> Strata:
+def _numbered(
+    code: Counts,
+    unit: Floats,
+    scale: Interval,
+    item_weight: Floats | None,
+    bounds: Bounds | None = None,
+) -> Strata:
     drawn = code != NOWHERE
     dense = _dense(code[drawn])
     size = np.bincount(dense)
@@ -207,5 +221,7 @@ def _numbered(code: Counts, unit: Floats, scale: Interval, bounds: Bounds | None
         lower, upper = upper, lower
         np.minimum.at(lower, dense, bounds.lower[drawn])
         np.maximum.at(upper, dense, bounds.upper[drawn])
-    base = np.bincount(dense, weights=unit[drawn]) / size
-    return Strata(numbers, size.astype(np.int64), base, lower, upper)
+    weight = None if item_weight is None else item_weight[drawn]
+    sums = np.bincount(dense, weights=unit[drawn] if weight is None else unit[drawn] * weight)
+    base = sums / np.bincount(dense, weights=weight)
+    return Strata(numbers, size.astype(np.int64), base, lower, upper, item_weight)

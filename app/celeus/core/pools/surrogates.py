@@ -55,6 +55,7 @@ class Scores:
     are several, and ``group`` the code of every item's group. ``lower`` and ``upper`` are bounds of
     the single losses where any are stated: known losses have both the same. ``change`` is the
     chance that the two systems of a difference do not have the same loss, where surrogates say so.
+    ``item_weight`` is how much every item counts, with a mean of 1; None where all count the same.
     """
 
     surrogate: Floats
@@ -65,6 +66,7 @@ class Scores:
     lower: Floats | None = None
     upper: Floats | None = None
     change: Floats | None = None
+    item_weight: Floats | None = None
 
     @property
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -100,6 +102,7 @@ def scores(pool: Pool, strategy: Strategy | None = None) -> Scores:
         lower=pool.columns.get("loss_lower"),
         upper=pool.columns.get("loss_upper"),
         change=pool.columns.get("change"),
+        item_weight=pool.item_weight,
     )
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from celeus.core.canonical import EXACT, canonical_json
 from celeus.core.pools.losses import LossScale
+from celeus.core.pools.weights import LARGEST_WEIGHT, LEAST_WEIGHT, WEIGHT_RULE
 from celeus.quoting import VALUE_LENGTH, as_json, printable
 
 MAX_TEXT = 256
@@ -47,6 +48,7 @@ FIELDS = frozenset(
         "bound_reason",
         "loss_lower",
         "loss_upper",
+        "weight",
     }
 )
 STATED = frozenset({"known", "loss_lower", "loss_upper", "bound_reason"})
@@ -94,6 +96,7 @@ class Shape:
     surrogate_probs: bool = False
     prediction: bool = False
     group: bool = False
+    weight: bool = False
     classes: int | None = None
     of_systems: frozenset[str] = frozenset()
 
@@ -114,6 +117,7 @@ class Shape:
             surrogate_probs="hard" in columns or "entropy_g" in columns,
             prediction="prediction" in columns,
             group="group" in columns,
+            weight="weight" in columns,
             classes=classes,
             of_systems=frozenset(name for name in own if own[name]),
         )
@@ -130,12 +134,13 @@ class Shape:
             surrogate_probs="surrogate_probs" in row,
             prediction="prediction" in row,
             group="group" in row,
+            weight="weight" in row,
             classes=len(target) if isinstance(target, list) else None,
         )
 
     def fields(self) -> frozenset[str]:
         """Fields of a row of this shape beside `id`, `payload` and the surrogates."""
-        flags = ("proxy", "target_probs", "surrogate_probs", "prediction", "group")
+        flags = ("proxy", "target_probs", "surrogate_probs", "prediction", "group", "weight")
         return frozenset(name for name in flags if getattr(self, name))
 
 
@@ -164,6 +169,8 @@ def row_faults(row: object, scale: LossScale, shape: Shape | None) -> list[Viola
         violations.append(_payload_fault(row["payload"]))
     if "group" in row and not is_text(row["group"]):
         violations.append(("group", TEXT_RULE, row["group"]))
+    if "weight" in row and not is_number(row["weight"], LEAST_WEIGHT, LARGEST_WEIGHT):
+        violations.append(("weight", WEIGHT_RULE, row["weight"]))
     violations += _score_faults(row, scale)
     violations += _probability_faults(row, scale)
     violations += stated_faults(row, scale)

@@ -16,6 +16,7 @@ from celeus.core.plans.plan import Plan
 from celeus.core.pools.strata import Strata
 from celeus.core.sampling.calibration import Calibration
 from celeus.core.sampling.proposals import KNOWN, MixtureProposal
+from celeus.core.sampling.remainder import StrataLeft
 from celeus.core.sampling.sums import RunningSum
 
 Floats = NDArray[np.float64]
@@ -116,7 +117,8 @@ class CalibratedPredictor:
     """One surrogate for every item of a stratum, fitted to the labels known at the draw.
 
     Probabilities are those recorded at the draw; the items left are those before the draw, which
-    for a draw made ahead of losses are the items not yet folded.
+    for a draw made ahead of losses are the items not yet folded. Sums are by weight, where items
+    have any.
     """
 
     __slots__ = (
@@ -136,7 +138,7 @@ class CalibratedPredictor:
         self._lower = plan.lower
         self._width = plan.scale.width
         self._strata = strata
-        self._left: Floats = strata.size.astype(np.float64)
+        self._left = StrataLeft(strata)
         lower, upper = (
             (ends - plan.lower) / plan.scale.width for ends in (strata.lower, strata.upper)
         )
@@ -151,7 +153,8 @@ class CalibratedPredictor:
     @property
     def surrogates_left(self) -> float:
         """Sum of the surrogates of the items not folded."""
-        sums = self._left.sum(), self._left @ self._fit.mean
+        left = self._left.weight
+        sums = left.sum(), left @ self._fit.mean
         return float(self._lower * sums[0] + self._width * sums[1])
 
     @property
@@ -176,7 +179,7 @@ class CalibratedPredictor:
         """The exact range over strata with items left."""
         surrogate = self._lower + self._width * self._fit.mean
         q, ends = _strata_q(draw), (self._strata.lower, self._strata.upper)
-        mask = self._left > 0.0
+        mask = self._left.weight > 0.0
         if not mask.all():
             surrogate, q, ends = surrogate[mask], q[mask], (ends[0][mask], ends[1][mask])
         return exact_range(plug_in, surrogate, q, self._extremes, ends)
@@ -184,16 +187,18 @@ class CalibratedPredictor:
     def variance(self, draw: Draw) -> float:
         """The sum over strata of rem_k max(v_k, 0.001) / (N^2 q_k)."""
         moment = np.maximum(self._fit.moment, LEAST_MOMENT)
-        return float(self._left @ (moment / _strata_q(draw))) / (self._items * self._items)
+        expected = self._left.weight @ (moment / _strata_q(draw))
+        return float(expected) / (self._items * self._items)
 
     def record(self, draw: Draw, loss: float | None) -> None:
         """One item less in its stratum; a loss moves the fit."""
         stratum = int(self._strata.code[draw.item])
         if loss is not None:
             unit = (loss - self._lower) / self._width
-            weight = 1.0 / (float(self._left.sum()) * draw.q)
+            own = self._strata.weight_of(draw.item)
+            weight = own / (float(self._left.weight.sum()) * draw.q)
             self._calibration.record(stratum, unit, float(self._fit.mean[stratum]), weight)
-        self._left[stratum] -= 1.0
+        self._left.take(draw.item)
         self._fit = self._calibration.fit
         self._fits.append(self._fit)
 

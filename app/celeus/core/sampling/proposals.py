@@ -17,6 +17,9 @@ With strata every item of stratum k, rem_k of them left, has the same probabilit
 with v the residual second moments predicted from folded losses (Neyman's allocation;
 docs/method.md#4-what-may-be-relearnt-strata-calibration-proposal): the coin chooses the
 stratum, and the item is the next one of that stratum's own random order. A draw costs O(K).
+
+With weights w an item of stratum k has the probability w_j q_k, rem_k and n are sums of weights
+left, and the order of a stratum is that of E_j / w_j (docs/method.md#16-weights).
 """
 
 from dataclasses import dataclass
@@ -27,6 +30,7 @@ from numpy.typing import NDArray
 
 from celeus.core.pools.strata import NOWHERE, Strata
 from celeus.core.randomness import uniforms
+from celeus.core.sampling.remainder import StrataLeft
 from celeus.core.sampling.sums import RunningSum
 
 Floats = NDArray[np.float64]
@@ -39,7 +43,7 @@ KNOWN = -1
 
 
 class ProposedDraw(NamedTuple):
-    """The proposed item, its probability, and that of a single item in every stratum."""
+    """The proposed item, its probability, and that of an item of weight 1 in every stratum."""
 
     item: int
     q: float
@@ -189,24 +193,30 @@ class MixtureProposal:
 
 
 class StratifiedProposal:
-    """Strata drawn by their predicted residuals, mixed with uniform draws.
+    """Strata drawn by their predicted residuals, mixed with uniform draws."""
 
-    ``left`` is how many items of each are not drawn, shape [K].
-    """
-
-    __slots__ = ("_beta", "_order", "_strata", "_walked", "drawn_in", "left")
+    __slots__ = ("_beta", "_left", "_order", "_strata", "_walked", "drawn_in")
 
     def __init__(self, strata: Strata, seed: bytes, beta: float) -> None:
         self._strata = strata
         self._beta = beta
-        shuffled = np.argsort(uniforms(seed, "uniform", strata.code.size), kind="stable")
+        waiting = uniforms(seed, "uniform", strata.code.size)
+        if strata.item_weight is not None:
+            # Ascending in the uniform, so that equal weights have the order of none.
+            waiting = np.log(-np.log1p(-waiting)) - np.log(strata.item_weight)
+        shuffled = np.argsort(waiting, kind="stable")
         shuffled = shuffled[strata.code[shuffled] != NOWHERE]
         grouped = np.argsort(strata.code[shuffled], kind="stable")
         self._order: Items = shuffled[grouped].astype(np.int32)
         self._walked = [int(end) for end in np.cumsum(strata.size) - strata.size]
-        self.left: Floats = strata.size.astype(np.float64)
+        self._left = StrataLeft(strata)
         self.drawn_in: Items = np.zeros(strata.code.size, dtype=np.int32)
         self.drawn_in[strata.code == NOWHERE] = KNOWN
+
+    @property
+    def left(self) -> Floats:
+        """What is left of every stratum: its items, or their weights; shape [K]."""
+        return self._left.weight
 
     def choose(self, coin: float, residual_moments: Floats) -> ProposedDraw:
         """The next item of the stratum that the coin falls on. Takes nothing."""
@@ -220,12 +230,14 @@ class StratifiedProposal:
         while self.drawn_in[self._order[at]]:
             at += 1
         self._walked[stratum] = at
-        return ProposedDraw(int(self._order[at]), float(q[stratum]), q)
+        item = int(self._order[at])
+        return ProposedDraw(item, self._strata.weight_of(item) * float(q[stratum]), q)
 
     def chance(self, item: int, residual_moments: Floats) -> ProposedDraw:
         """An item left, with the probabilities it would be drawn with now."""
         q = self.strata_q(residual_moments)
-        return ProposedDraw(item, float(q[self._strata.code[item]]), q)
+        weight = self._strata.weight_of(item)
+        return ProposedDraw(item, weight * float(q[self._strata.code[item]]), q)
 
     def take(self, item: int, round_: int) -> None:
         """Mark ``item`` as drawn in round ``round_``."""
@@ -233,10 +245,10 @@ class StratifiedProposal:
             message = f"item {item} of round {round_} was drawn before"
             raise ValueError(message)
         self.drawn_in[item] = round_
-        self.left[self._strata.code[item]] -= 1.0
+        self._left.take(item)
 
     def strata_q(self, residual_moments: Floats) -> Floats:
-        """Probability of a single item left in every stratum, shape [K]."""
+        """Probability of an item of weight 1 left in every stratum, shape [K]."""
         root = np.sqrt(residual_moments)
         share = (1.0 - self._beta) / float(self.left @ root)
         return np.asarray(share * root + self._beta / float(self.left.sum()), dtype=np.float64)

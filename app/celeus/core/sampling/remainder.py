@@ -1,36 +1,87 @@
-"""The items left: what their losses may still sum to."""
+"""The items left: how much they count, and what their losses may still sum to.
+
+A weight is a float, and what is left of a sum of floats is not 0 when all was taken away. So an end
+is told by counting items, and only before it by weights.
+"""
 
 from dataclasses import dataclass, field
 from typing import Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from celeus.core.interval import Interval
 from celeus.core.pools.bounds import Bounds
+from celeus.core.pools.strata import Strata
 from celeus.core.sampling.sums import RunningSum
+
+Floats = NDArray[np.float64]
+
+
+class StrataLeft:
+    """What is left of every stratum: the number of its items or the sum of their weights."""
+
+    __slots__ = ("_count", "_strata", "_sums", "weight")
+
+    def __init__(self, strata: Strata) -> None:
+        self._strata = strata
+        self._count = strata.size.copy()
+        self._sums: list[RunningSum] = []
+        self.weight: Floats = strata.size.astype(np.float64)
+        if strata.item_weight is not None:
+            code, own = strata.code, strata.item_weight
+            self._sums = [RunningSum.of(own[code == k]) for k in range(strata.count)]
+            self.weight[:] = [one.value for one in self._sums]
+
+    def take(self, item: int) -> None:
+        """One item less in its stratum."""
+        stratum = int(self._strata.code[item])
+        self._count[stratum] -= 1
+        if not self._sums:
+            self.weight[stratum] -= 1.0
+            return
+        left = self._sums[stratum]
+        left.add(-self._strata.weight_of(item))
+        self.weight[stratum] = left.value if self._count[stratum] else 0.0
 
 
 @dataclass(slots=True)
 class Remainder:
     """What the losses of the items left may sum to, given bounds of their own or none.
 
-    ``rise`` and ``drop`` are by how much their bounds lie above the lower end of the scale and
-    below the upper one, in sum; without bounds they are 0.
+    ``items`` of them are left, which count for ``weight``. ``rise`` and ``drop`` are by how much
+    their bounds lie above the lower end of the scale and below the upper one, in sum; without
+    bounds they are 0. Every sum is by weight, where items have ``item_weight``.
     """
 
     scale: Interval
     items: int
+    weight: RunningSum
     bounds: Bounds | None = None
+    item_weight: Floats | None = None
     rise: RunningSum = field(default_factory=lambda: RunningSum(0.0))
     drop: RunningSum = field(default_factory=lambda: RunningSum(0.0))
 
     @classmethod
-    def of(cls, scale: Interval, items: int, bounds: Bounds | None) -> Self:
+    def of(
+        cls, scale: Interval, items: int, bounds: Bounds | None, item_weight: Floats | None = None
+    ) -> Self:
         """All items but the known ones, of which there are ``items``."""
         if bounds is None:
-            return cls(scale, items)
+            weight = RunningSum(float(items)) if item_weight is None else RunningSum.of(item_weight)
+            return cls(scale, items, weight, None, item_weight)
         left = ~bounds.known
-        rise = RunningSum.of(bounds.lower[left] - scale.lower)
-        drop = RunningSum.of(bounds.upper[left] - scale.upper)
-        return cls(scale, items, bounds, rise, drop)
+        rise, drop = bounds.lower[left] - scale.lower, bounds.upper[left] - scale.upper
+        weight = RunningSum(float(items))
+        if item_weight is not None:
+            own = item_weight[left]
+            rise, drop, weight = rise * own, drop * own, RunningSum.of(own)
+        sums = RunningSum.of(rise), RunningSum.of(drop)
+        return cls(scale, items, weight, bounds, item_weight, *sums)
+
+    def weight_of(self, item: int) -> float:
+        """How much an item counts."""
+        return 1.0 if self.item_weight is None else float(self.item_weight[item])
 
     def limits(self, item: int) -> Interval:
         """Where the loss of an item lies."""
@@ -38,18 +89,22 @@ class Remainder:
 
     def take(self, item: int) -> None:
         """One item less."""
+        weight = self.weight_of(item)
         self.items -= 1
+        self.weight.add(-weight)
         if self.bounds is not None:
             own = self.bounds.of(item)
-            self.rise.add(self.scale.lower - own.lower)
-            self.drop.add(self.scale.upper - own.upper)
+            self.rise.add(weight * (self.scale.lower - own.lower))
+            self.drop.add(weight * (self.scale.upper - own.upper))
+        if not self.items and self.item_weight is not None:
+            self.weight, self.rise, self.drop = RunningSum(0.0), RunningSum(0.0), RunningSum(0.0)
 
     @property
     def lower(self) -> float:
         """The least sum."""
-        return self.items * self.scale.lower + self.rise.value
+        return self.weight.value * self.scale.lower + self.rise.value
 
     @property
     def upper(self) -> float:
         """The largest sum."""
-        return self.items * self.scale.upper + self.drop.value
+        return self.weight.value * self.scale.upper + self.drop.value

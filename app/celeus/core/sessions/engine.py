@@ -60,13 +60,20 @@ class StratifiedEngine:
     proposal: StratifiedProposal
     strata: Strata
     bounds: Bounds | None = None
+    item_weight: Floats | None = None
 
     def fold(self) -> Fold:
         """The fold before its first round."""
-        return first_fold(self.plan, CalibratedPredictor(self.plan, self.strata), self.bounds)
+        predictor = CalibratedPredictor(self.plan, self.strata)
+        return first_fold(self.plan, predictor, self.bounds, self.item_weight)
 
 
-def first_fold(plan: Plan, predictor: Predictor, bounds: Bounds | None = None) -> Fold:
+def first_fold(
+    plan: Plan,
+    predictor: Predictor,
+    bounds: Bounds | None = None,
+    item_weight: Floats | None = None,
+) -> Fold:
     """The fold of ``plan`` before round 1."""
 
     def confidence_sequence(start: float) -> ConfidenceSequence:
@@ -74,7 +81,7 @@ def first_fold(plan: Plan, predictor: Predictor, bounds: Bounds | None = None) -
             return CellSequence(plan, start)
         return PairSequence(plan, start) if plan.bound.paired else LatticeSequence(plan, start)
 
-    return Fold.before(plan, predictor, confidence_sequence, bounds)
+    return Fold.before(plan, predictor, confidence_sequence, bounds, item_weight)
 
 
 def strata_for(plan: Plan, scores: Scores) -> Strata:
@@ -93,7 +100,8 @@ def engine_of(plan: Plan, scores: Scores, seed: bytes) -> Engine:
     policy, bounds = plan.policy, None if plan.audit else scores.bounds
     if policy.has_goal:
         strata = strata_for(plan, scores)
-        return StratifiedEngine(plan, StratifiedProposal(strata, seed, policy.beta), strata, bounds)
+        stratified = StratifiedProposal(strata, seed, policy.beta)
+        return StratifiedEngine(plan, stratified, strata, bounds, scores.item_weight)
     surrogate, weight = scores.surrogate, scores.weight
     if not policy.uses_scores:
         surrogate = np.full(plan.items, plan.lower)

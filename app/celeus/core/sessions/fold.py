@@ -19,6 +19,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from celeus.core.eprocess.base import BettingRound, CompletionSignal, ConfidenceSequence
 from celeus.core.eprocess.signals import Range, check, signal
 from celeus.core.history import History
@@ -48,10 +51,11 @@ class RoundOutcome(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """The sums of losses of the two completions, and the bounds' share of what is left."""
+    """The sums of losses of the two completions, and of the items left weights and bounds."""
 
     least: float
     largest: float
+    left: float
     rise: float
     drop: float
 
@@ -62,7 +66,8 @@ class Fold:
 
     ``least`` and ``largest`` are the sums of losses of the two completions, known ones included;
     they lose no digits, since on a scale far from 0 many small errors would move the logical
-    limits. ``remainder`` is what the others may sum to. ``past`` holds how all of them were.
+    limits. With weights every loss counts by that of its item. ``remainder`` is what the others may
+    sum to. ``past`` holds how all of them were.
     ``decisions`` and ``verdict`` are those after the last folded round.
     """
 
@@ -83,14 +88,15 @@ class Fold:
         predictor: Predictor,
         sequence_of: Callable[[float], ConfidenceSequence],
         bounds: Bounds | None,
+        item_weight: NDArray[np.float64] | None = None,
     ) -> Self:
         """The fold before its first round; ``sequence_of`` takes the plug-in part then."""
         known = 0.0 if plan.believed is None else plan.believed.total
-        remainder = Remainder.of(plan.scale, plan.drawable, bounds)
+        remainder = Remainder.of(plan.scale, plan.drawable, bounds, item_weight)
         confidence_sequence = sequence_of((known + predictor.surrogates_left) / plan.items)
-        sums = Sums(known, known, remainder.rise.value, remainder.drop.value)
         one, other = RunningSum(known), RunningSum(known)
-        fold = cls(predictor, confidence_sequence, remainder, one, other, History(sums))
+        past = History(_sums(one, other, remainder))
+        fold = cls(predictor, confidence_sequence, remainder, one, other, past)
         fold.verdict = None if plan.decide is None else Verdict(plan.decide)
         if plan.believed is not None:
             confidence_sequence.narrow(fold.limits(plan.items), last=False)
@@ -139,13 +145,11 @@ def fold_round(plan: Plan, fold: Fold, outcome: RoundOutcome) -> Fold:
     )
     fold.confidence_sequence.update(betting_round)
     fold.predictor.record(draw, outcome.loss)
-    fold.least.add(betting_round.plus.loss)
-    fold.largest.add(betting_round.minus.loss)
-    remainder = fold.remainder
-    remainder.take(draw.item)
-    fold.past.append(
-        Sums(fold.least.value, fold.largest.value, remainder.rise.value, remainder.drop.value)
-    )
+    weight = fold.remainder.weight_of(draw.item)
+    fold.least.add(weight * betting_round.plus.loss)
+    fold.largest.add(weight * betting_round.minus.loss)
+    fold.remainder.take(draw.item)
+    fold.past.append(_sums(fold.least, fold.largest, fold.remainder))
     fold.confidence_sequence.narrow(fold.limits(plan.items), last=betting_round.last)
     variance = None if math.isnan(betting_round.variance) else betting_round.variance
     fold.points.append(
@@ -167,13 +171,17 @@ def fold_round(plan: Plan, fold: Fold, outcome: RoundOutcome) -> Fold:
     return fold
 
 
+def _sums(least: RunningSum, largest: RunningSum, left: Remainder) -> Sums:
+    return Sums(least.value, largest.value, left.weight.value, left.rise.value, left.drop.value)
+
+
 def _betting_round(plan: Plan, fold: Fold, outcome: RoundOutcome, *, last: bool) -> BettingRound:
     draw, predictor = outcome.draw, fold.predictor
     basis = outcome.basis if plan.bets_fixed_at_draw else fold.rounds
     predictor.recall(basis)
     surrogate, surrogates_left = predictor.surrogate(draw), predictor.surrogates_left
     sides: list[CompletionSignal] = []
-    own = fold.remainder.limits(draw.item)
+    own, weight = fold.remainder.limits(draw.item), fold.remainder.weight_of(draw.item)
     for observed, fill in ((fold.least, own.lower), (fold.largest, own.upper)):
         plug_in = (observed.value + surrogates_left) / plan.items
         loss = fill if outcome.loss is None else outcome.loss
@@ -184,7 +192,7 @@ def _betting_round(plan: Plan, fold: Fold, outcome: RoundOutcome, *, last: bool)
             signal_range = sides[0].signal_range
         else:
             signal_range = predictor.signal_range(draw, plug_in)
-        value = signal(plug_in, loss - surrogate, plan.items, draw.q)
+        value = signal(plug_in, weight * (loss - surrogate), plan.items, draw.q)
         check(value, signal_range)
         sides.append(CompletionSignal(plug_in, signal_range, surrogate, loss, value))
     return BettingRound(
@@ -206,10 +214,10 @@ def _reach(
     """The ranges of both signals with the rounds after ``basis`` at their worst."""
     plus, minus = (side.signal_range for side in sides)
     then, remainder = fold.past.after(basis), fold.remainder
-    out = fold.rounds - basis
-    if not out or plan.policy.range == "global":
+    if fold.rounds == basis or plan.policy.range == "global":
         # No loss moves a global range.
         return plus, minus
+    out = then.left - remainder.weight.value
     worst = out * plan.lower + (then.rise - remainder.rise.value)
     best = out * plan.upper + (then.drop - remainder.drop.value)
     lower = (then.least + worst - fold.least.value) / plan.items

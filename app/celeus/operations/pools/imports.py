@@ -27,6 +27,7 @@ from celeus.core.pools.pool import chain, dtype_of
 from celeus.core.pools.rows import Assembled, Batch, assemble, encode_groups
 from celeus.core.pools.systems import AnySystems, Lineup
 from celeus.core.pools.validation import MAX_INT, Fault, Shape
+from celeus.core.pools.weights import LARGEST_RATIO
 from celeus.errors import BadRows, InvalidValue, PoolTooLarge
 from celeus.operations.pools.columns import CHUNK_BYTES, raw_connection, write_chunks
 from celeus.operations.pools.earlier import earlier_of, old_items
@@ -338,11 +339,27 @@ def _append(pool: Growth, batch: Batch) -> None:
                 pool.waiting[name] = [column]
     elif "loss_lower" in pool.columns:
         columns |= _nothing_stated(len(batch.ids), pool.scale)
+    if "weight" in columns:
+        _check_weights(pool, columns["weight"])
     pool.columns = sorted(columns)
     for name, column in columns.items():
         pool.waiting.setdefault(name, []).append(column)
     pool.items_digest = chain(pool.items_digest, batch.records())
     pool.items += len(batch.ids)
+
+
+def _check_weights(pool: Growth, weight: NDArray[np.float64]) -> None:
+    """Refuse weights that are too far apart for a float to hold their sums."""
+    least, largest = pool.stated.weights or (np.inf, 0.0)
+    least, largest = min(least, float(weight.min())), max(largest, float(weight.max()))
+    if largest > LARGEST_RATIO * least:
+        raise InvalidValue(
+            f"The weights of the items go from {least:g} to {largest:g}: that is too far apart.",
+            field="weight",
+            rule=f"at most {LARGEST_RATIO:g} times the least weight of the pool",
+            value=largest,
+        )
+    pool.stated = replace(pool.stated, weights=(least, largest))
 
 
 def _check_groups(names: Collection[str]) -> None:
@@ -381,7 +398,7 @@ def _reasons(pool: Growth, batch: Batch) -> NDArray[np.int32]:
             value=len(counts),
         )
     total = pool.stated.bounded + int(bounded.sum())
-    pool.stated = Stated(counts, total, +of_bounds)
+    pool.stated = replace(pool.stated, reasons=counts, bounded=total, bounds=+of_bounds)
     numbers = {reason: number for number, reason in enumerate(("", *counts))}
     return np.array([numbers[reason] for reason in reasons], dtype=dtype_of("known"))
 

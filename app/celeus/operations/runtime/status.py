@@ -91,6 +91,7 @@ def _risk(session: SessionRecord, plan: Plan, state: State) -> dict[str, Any]:
         "systems": plan.named,
         "sides": None if state.sides is None else state.sides.preferred(state.rounds),
         "best": None,
+        "effective_items": None if plan.weights is None else plan.weights.effective_items,
         "warnings": _contradicted(session.contradictions) + _warnings(plan, state),
     }
 
@@ -100,6 +101,7 @@ def _best(state: BestState) -> dict[str, Any]:
     return {
         "target": "pool",
         "policy": None,
+        "effective_items": None,
         "strategy": None,
         "estimate": None,
         "lower": None,

@@ -162,6 +162,12 @@ def _best_plan(opening: Opening, pool: Pool, commitment: str) -> BestPlan:
                 rule="left out where `best` is true",
                 value=value,
             )
+    if pool.weights is not None:
+        raise InvalidValue(
+            "The best is sought among systems whose items all count the same.",
+            field="pool_id",
+            rule="a pool without weights",
+        )
     return make_best(pool, opening.claim, commitment, asked.get("beta"))
 
 
@@ -311,6 +317,7 @@ def facts_of(pool: Pool) -> PoolFacts:
         difference=pool.scale.kind == "difference",
         systems=None if pool.systems is None else (pool.systems.a, pool.systems.b),
         based_on=pool.based_on,
+        weights=pool.weights,
     )
 
 

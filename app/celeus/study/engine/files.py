@@ -5,12 +5,14 @@ surrogate  [N] or [N, M]  surrogates known beforehand; of several the mean is ta
 proxy      [N]            optional: target-loss proxy, so that scores are |proxy - surrogate|
 group      [N]            optional: names or numbers
 known      [N]            optional: whether the loss is known before the first draw
+weight     [N]            optional: how much each item counts, above 0
 
 Of two systems, on items in the same order:
 
 loss_a, loss_b            [N]            the true losses
 answer_a, answer_b        [N]            optional: equal ones have no difference, for certain
 surrogate_a, surrogate_b  [N] or [N, M]  optional: surrogates of the two losses
+weight                    [N]            optional: how much each item counts
 
 Of k systems among which the best is sought:
 
@@ -29,10 +31,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from celeus.core.interval import Interval
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import CHAIN_START, Pool
 from celeus.core.pools.surrogates import scores
 from celeus.core.pools.systems import check_count
+from celeus.core.pools.weights import LARGEST_RATIO, LARGEST_WEIGHT, LEAST_WEIGHT, Weights
 from celeus.core.sessions.best.contenders import Contenders
 from celeus.errors import InvalidValue
 from celeus.study.engine.simulation import Truth, difference
@@ -41,10 +45,10 @@ Arrays = dict[str, NDArray[Any]]
 Floats = NDArray[np.float64]
 
 REQUIRED = ("loss", "surrogate")
-USED = (*REQUIRED, "proxy", "group", "known")
+USED = (*REQUIRED, "proxy", "group", "known", "weight")
 PAIR = ("loss_a", "loss_b")
 OF_CONTENDERS = ("answer", "surrogate")
-OF_PAIRS = ("answer_a", "answer_b", "surrogate_a", "surrogate_b")
+OF_PAIRS = ("answer_a", "answer_b", "surrogate_a", "surrogate_b", "weight")
 MOST_UNPACKED = {zipfile.ZIP_STORED: 1, zipfile.ZIP_DEFLATED: 1032}
 """Bytes that one byte of an archive can hold, by how NumPy packs."""
 READ_HEADER = {
@@ -87,6 +91,7 @@ def read_truth(path: Path, lower: float = 0.0, upper: float = 1.0) -> Truth:
             raise refused(path, name, f"[{items}] values, one an item", data[name].shape)
     if "proxy" in data:
         columns["proxy"] = _numbers(path, "proxy", data["proxy"], scale)
+    columns |= _weight(path, data, items)
     loss = columns.pop("loss")
     pool = Pool(items, scale, columns, groups=(), items_digest=CHAIN_START)
     return Truth(loss, scores(pool), lower, upper)
@@ -164,7 +169,22 @@ def _pair(path: Path, data: Arrays, scale: LossScale) -> Truth:
         guesses = one, other
     whole = bool(np.isin(losses, (scale.lower, scale.upper)).all())
     exclusive = whole and "answer_a" in data
-    return difference((losses[0], losses[1]), scale, same, guesses, exclusive=exclusive)
+    more = _weight(path, data, items)
+    return difference((losses[0], losses[1]), scale, same, guesses, more, exclusive=exclusive)
+
+
+def _weight(path: Path, data: Arrays, items: int) -> dict[str, Floats]:
+    """The column of weights, where there is one."""
+    if "weight" not in data:
+        return {}
+    if data["weight"].shape != (items,):
+        raise refused(path, "weight", f"[{items}] numbers, one an item", data["weight"].shape)
+    weight = _numbers(path, "weight", data["weight"], Interval(LEAST_WEIGHT, LARGEST_WEIGHT))
+    facts = Weights.of(weight)
+    if not facts.within_ratio:
+        rule = f"at most {LARGEST_RATIO:g} times as large as the least of them"
+        raise refused(path, "weight", rule, f"{facts.largest / facts.least:g} times")
+    return {"weight": weight}
 
 
 def _same(path: Path, data: Arrays) -> NDArray[np.bool_]:
@@ -244,7 +264,9 @@ def _items(path: Path, data: Arrays, name: str = "loss") -> int:
     return int(shape[0])
 
 
-def _numbers(path: Path, name: str, values: NDArray[Any], scale: LossScale) -> NDArray[np.float64]:
+def _numbers(
+    path: Path, name: str, values: NDArray[Any], scale: LossScale | Interval
+) -> NDArray[np.float64]:
     rule = f"numbers from {scale.lower:g} to {scale.upper:g}"
     if values.dtype.kind not in "biuf":
         raise refused(path, name, rule, f"type {values.dtype}")

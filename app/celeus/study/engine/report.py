@@ -42,7 +42,7 @@ class Report:
 
         An interval for the population holds it too, unless the interval for the pool has failed.
         """
-        return float(self.truth.loss.mean())
+        return self.truth.risk
 
     @property
     def labels(self) -> dict[str, float]:
@@ -64,6 +64,12 @@ class Report:
         """Items whose loss is known before the first draw."""
         facts = self.truth.facts.known
         return 0 if facts is None else facts.items
+
+    @property
+    def effective_items(self) -> float | None:
+        """How many items of one weight would say as much; None where all count the same."""
+        weights = self.truth.facts.weights
+        return None if weights is None else weights.effective_items
 
     @property
     def verdicts(self) -> dict[str, int]:
@@ -127,6 +133,7 @@ class Report:
             "ahead": self.ahead,
             "runs": len(self.runs),
             "known": self.known,
+            "effective_items": self.effective_items,
             "pool_risk": self.risk,
             "labels": self.labels,
             "reached": self.reached,
@@ -144,11 +151,13 @@ class Report:
         """The same for a reader."""
         labels, items, width = self.labels, int(self.truth.loss.size), self.claim.precision
         width_text = "none" if width is None else f"{width:g}"
-        share = labels["median"] / items
+        share, effective = labels["median"] / items, self.effective_items
+        weighted, risk = "" if effective is None else "weighted ", f"{self.risk:.4f}"
         rows = [
             ("items", f"{items:,}"),
             *([("known beforehand", f"{self.known:,}")] if self.known else []),
-            ("difference" if self.truth.difference else "pool risk", f"{self.risk:.4f}"),
+            *([("effective items", f"{effective:,.0f}")] if effective is not None else []),
+            (f"{weighted}{'difference' if self.truth.difference else 'pool risk'}", risk),
             ("width asked for", f"{width_text} at alpha {self.claim.alpha:g}"),
             ("labels, median", f"{labels['median']:,.0f} ({share:.1%} of the pool)"),
             ("labels, 90 %", f"{labels['p90']:,.0f}"),

@@ -1,7 +1,9 @@
 """Run a session on a pool whose losses are known: labels to precision, misses, time per round."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import CHAIN_START, Pool
 from celeus.core.pools.surrogates import Scores, scores
 from celeus.core.pools.systems import SAME_ANSWER
+from celeus.core.pools.weights import Weights
 from celeus.core.randomness import commitment, uniforms
 from celeus.core.sampling.predictors import CalibratedPredictor
 from celeus.core.sessions.state import State, begin, rounds
@@ -45,13 +48,23 @@ class Truth:
         return float(self.loss[item])
 
     @property
+    def risk(self) -> float:
+        """The mean loss of the pool, by weight where items have any."""
+        weight = self.scores.item_weight
+        return float(self.loss.mean() if weight is None else np.average(self.loss, weights=weight))
+
+    @property
     def facts(self) -> PoolFacts:
         """What a plan states about this pool."""
         known, scale = None, Interval(self.lower, self.upper)
         whole = scale == Interval(0.0, 1.0) and bool(np.isin(self.loss, (0.0, 1.0)).all())
         if self.scores.bounds is not None:
             count = int(self.scores.bounds.known.sum())
-            known = KnownLosses.of(self.scores.bounds, scale, {self.reason: count} if count else {})
+            reasons = {self.reason: count} if count else {}
+            known = KnownLosses.of(
+                self.scores.bounds, scale, reasons, item_weight=self.scores.item_weight
+            )
+        weight = self.scores.item_weight
         return PoolFacts(
             "simulated",
             self.loss.size,
@@ -60,6 +73,7 @@ class Truth:
             whole_losses=whole,
             known=known,
             difference=self.difference,
+            weights=None if weight is None else Weights.of(weight),
         )
 
 
@@ -88,21 +102,22 @@ def with_spread(surrogate: Floats) -> Scores:
     return Scores(surrogate, np.sqrt(surrogate * (1.0 - surrogate)), None)
 
 
-def difference(
+def difference(  # noqa: PLR0913 -- what is known of two systems
     losses: tuple[Floats, Floats],
     scale: LossScale,
     same: NDArray[np.bool_] | None,
     surrogates: tuple[Floats, Floats] | None,
+    more: Mapping[str, NDArray[Any]] = MappingProxyType({}),
     *,
     exclusive: bool,
 ) -> Truth:
     """Losses of A less those of B; where both answered the ``same`` they are known.
 
     ``surrogates`` are those of both losses; ``exclusive`` says that of two different answers at
-    most one is right. None stands for what is not known.
+    most one is right. None stands for what is not known. ``more`` are further columns of the pool.
     """
     differences = difference_scale(scale)
-    columns: dict[str, NDArray[Any]] = {}
+    columns: dict[str, NDArray[Any]] = dict(more)
     if same is not None:
         columns["loss_lower"] = np.where(same, 0.0, differences.lower)
         columns["loss_upper"] = np.where(same, 0.0, differences.upper)
@@ -162,7 +177,7 @@ def simulate(  # noqa: PLR0913 -- a session, and how it is judged
     at once.
     """
     plan, state = opened(truth, policy, claim, seed)
-    true_risk = float(truth.loss.mean()) if risk is None else risk
+    true_risk = truth.risk if risk is None else risk
     began = time.process_time()
     for _ in rounds(plan, state, truth.loss_of, ahead=ahead):
         pass

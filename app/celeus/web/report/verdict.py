@@ -13,6 +13,7 @@ from celeus.web.report.wording import NOTHING_LEFT, Scaled, sure
 
 PERCENT: Final = 2
 """By how many decimal places a share is moved to be told in points."""
+BY_WEIGHT: Final = ", counted by weight"
 NOTHING: Final = "Nothing is judged yet: "
 UNDECIDED: Final = "Undecided so far. "
 UNDECIDED_FOR_GOOD: Final = "Undecided. "
@@ -94,6 +95,8 @@ class Contrast:
         # What lies beside 0 by less than can be computed lies at 0
         lower, upper = (0.0 if abs(end) <= nothing else end for end in (lower, upper))
         body = self._said(lower, upper, status["estimate"], figures, told=not settled)
+        if status.get("effective_items") is not None:
+            body += BY_WEIGHT
         if settled:
             return f"{self._prefix(status)}{body}; every item is judged or known."
         if inside == 0:

@@ -146,6 +146,10 @@ class Wording(Words):
     @property
     def quantity(self) -> str:
         """The name of the measured quantity."""
+        return self._plain if self._plan.weights is None else f"weighted {self._plain}"
+
+    @property
+    def _plain(self) -> str:
         systems = self._systems
         if systems is not None and systems.kind == "preference":
             return f"mean preference (below 0 for {systems.a}, above 0 for {systems.b})"
@@ -240,6 +244,12 @@ class Wording(Words):
             )
         if self._plan.believed is not None:
             lines.append(stated(self._plan.believed, self._plan.items))
+        if self._plan.weights is not None:
+            effective = count(round(self._plan.weights.effective_items))
+            lines.append(
+                "The items have weights, and count by them: the pool says as much as"
+                f" {effective} items of one weight would."
+            )
         if self._plan.target == "population" and self._plan.bound.kind == "margin":
             half = self.figures.given(self._plan.bound.half_width)
             lines.append(

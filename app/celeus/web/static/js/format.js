@@ -37,12 +37,13 @@ export function nameOf(session) {
 /**
  * What the interval speaks of.
  *
- * @param {Pick<Session, "target" | "systems">} session
+ * @param {Pick<Session, "target" | "systems" | "effective_items">} session
  */
 export function targetOf(session) {
   if (session.systems)
     return `${session.systems.a} against ${session.systems.b} on the ${session.target}`;
-  return TARGETS[session.target] ?? session.target;
+  const weighted = session.effective_items ? "weighted " : "";
+  return weighted + (TARGETS[session.target] ?? session.target);
 }
 
 /**

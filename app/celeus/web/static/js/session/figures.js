@@ -26,7 +26,7 @@ export function figures(session, { contrast, plan }) {
   const resolution = resolutionOf(session);
   const of =
     contrast === null
-      ? "of the mean loss"
+      ? `of the ${plan.weights ? "weighted " : ""}mean loss`
       : `${contrast.a} less ${contrast.b}: above 0 the latter is better`;
   return [
     figure("Estimate", number(session.estimate, resolution), of, true),
@@ -43,7 +43,7 @@ export function figures(session, { contrast, plan }) {
         count(session.rounds.judged),
         el("small", {}, ` of ${count(session.items - (session.known ?? 0))}`),
       ],
-      [labelsNote(session), knownNote(session, plan)],
+      [labelsNote(session), knownNote(session, plan), weightsNote(plan)],
     ),
     left(session),
   ];
@@ -100,6 +100,17 @@ function labelsNote({ budget, items, known, rounds }) {
   return (
     [most, out, waiting].filter((part) => part !== null).join("; ") || "no draws are with judges"
   );
+}
+
+/**
+ * What a pool amounts to whose items count differently.
+ *
+ * @param {Opened["plan"]} plan
+ */
+function weightsNote({ weights }) {
+  if (!weights) return null;
+  const effective = count(Math.round(weights.effective_items));
+  return el("span", { class: "known" }, `by weight the pool amounts to ${effective} equal items`);
 }
 
 /**

@@ -12,7 +12,8 @@ const NOTHING_LEFT = 1e-9;
  */
 export function sentenceOf(session, contrast) {
   const exact = settled(session);
-  const body = said(session, contrast, !exact);
+  const weighted = session.effective_items ? ", counted by weight" : "";
+  const body = said(session, contrast, !exact) + weighted;
   if (exact) return `${prefix(session, contrast)}${body}; every item is judged or known.`;
   if (session.rounds.in_interval === 0) return `Nothing is judged yet: ${body}.`;
   return `${prefix(session, contrast)}${body}, ${sure(session.alpha)} sure at every moment.`;

@@ -1,0 +1,27 @@
+"""Sessions with weights lose the weighted mean in at most alpha."""
+
+from functools import reduce
+from operator import add
+
+import pytest
+
+from tests.claims.conftest import FULL, PIECES, Runner
+from tests.claims.test_coverage import credible
+from tests.claims.weighing import WORLDS, lost
+
+ITEMS = 300 if FULL else 100
+SESSIONS = 2000 if FULL else 40
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("world", WORLDS)
+def test_the_interval_holds_the_weighted_mean(world: str, runner: Runner) -> None:
+    size = SESSIONS // PIECES
+    pieces = [runner.pool.submit(lost, world, ITEMS, at * size, size) for at in range(PIECES)]
+    counted = reduce(add, (piece.result() for piece in pieces))
+    if FULL:
+        runner.further.append(
+            f"{counted.sessions} sessions to exhaustion, {ITEMS} items, {world}: missed"
+            f" {counted.missed}."
+        )
+    assert credible(counted.missed, counted.sessions), counted
