@@ -17,8 +17,8 @@ from celeus.core.ledger import Amendment, Change, Draw, Event, Observation, Unju
 from celeus.core.plans.plan import Claim, Plan, PoolFacts, make_plan
 from celeus.core.plans.policies import policy_named
 from celeus.core.pools.losses import LossScale
-from celeus.core.pools.pairs import assemble_pairs
 from celeus.core.pools.pool import CHAIN_START, Pool, chain
+from celeus.core.pools.rows.pairs import assemble_pairs
 from celeus.core.pools.surrogates import scores
 from celeus.core.pools.systems import Systems
 from celeus.core.randomness import commitment

@@ -12,8 +12,8 @@ from celeus.core.certificates.replay import Evidence
 from celeus.core.ledger import Change, Event, JointObservation
 from celeus.core.plans.best import make_best
 from celeus.core.plans.plan import Claim
-from celeus.core.pools.lineups import assemble_lineup
 from celeus.core.pools.pool import CHAIN_START, Pool, chain
+from celeus.core.pools.rows.lineups import assemble_lineup
 from celeus.core.pools.systems import Lineup
 from celeus.core.randomness import commitment
 from celeus.core.sessions.best.state import BestState

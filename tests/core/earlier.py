@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from celeus.core.pools.bounds import Basis
-from celeus.core.pools.earlier import Carried, Earlier, Judged, OldItem
 from celeus.core.pools.losses import LossScale
-from celeus.core.pools.pairs import assemble_pairs
 from celeus.core.pools.pool import CHAIN_START, Pool, chain
-from celeus.core.pools.rows import Assembled, Batch, assemble
+from celeus.core.pools.rows.assembly import Assembled, Batch, assemble
+from celeus.core.pools.rows.earlier import Carried, Earlier, Judged, OldItem
+from celeus.core.pools.rows.pairs import assemble_pairs
 from celeus.core.pools.systems import Systems
 
 ZERO_ONE = LossScale.of("zero_one")

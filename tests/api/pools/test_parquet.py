@@ -15,7 +15,7 @@ import pytest
 
 from celeus.api.pools.parquet import Limits
 from celeus.api.pools.rows import read_rows
-from celeus.core.pools.validation import Malformed
+from celeus.core.pools.rows.validation import Malformed
 from celeus.errors import InvalidValue
 
 LIMITS = Limits(bytes=1 << 20, rows=1000)

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from httpx import AsyncClient
 
-from celeus.core.pools.rows import Assembled, assemble
+from celeus.core.pools.rows.assembly import Assembled, assemble
 from celeus.operations.pools import imports
 from tests.factories import drawn
 

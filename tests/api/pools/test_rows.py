@@ -20,7 +20,7 @@ from celeus.api.pools.parquet import Limits
 from celeus.api.pools.rows import Rows, read_rows
 from celeus.api.wire.problems import status_of
 from celeus.api.wire.uploads import Format
-from celeus.core.pools.validation import Malformed
+from celeus.core.pools.rows.validation import Malformed
 from celeus.errors import InvalidValue, PoolTooLarge, UploadTooLarge
 
 NAMED_ONCE = "every name once in an object"

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from celeus.core.canonical import canonical_json
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import CHAIN_START, Pool, chain
-from celeus.core.pools.rows import assemble
+from celeus.core.pools.rows.assembly import assemble
 from celeus.errors import InvalidValue
 
 ZERO_ONE = LossScale.of("zero_one")

@@ -9,9 +9,9 @@ import re
 from dataclasses import dataclass
 from typing import Any, Self
 
-from celeus.core.pools.pairs import OWN
+from celeus.core.pools.rows.pairs import OWN
+from celeus.core.pools.rows.validation import FIELDS
 from celeus.core.pools.systems import SIDES
-from celeus.core.pools.validation import FIELDS
 from celeus.errors import InvalidValue
 
 MOST_COLUMNS = 20_000

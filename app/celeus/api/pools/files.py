@@ -25,8 +25,8 @@ from celeus.api.pools.schema import UPLOAD_BODY
 from celeus.api.wire.idempotency import StreamedAttempt
 from celeus.api.wire.problems import ProblemError, responses
 from celeus.api.wire.uploads import format_of, spooled
+from celeus.core.pools.rows.validation import Malformed
 from celeus.core.pools.systems import MOST, Normalisation
-from celeus.core.pools.validation import Malformed
 from celeus.operations.pools import pools
 from celeus.operations.pools.imports import ImportOptions, ImportResult, fault_members
 from celeus.operations.pools.pools import NewPool

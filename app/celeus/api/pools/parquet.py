@@ -14,7 +14,7 @@ from typing import IO
 
 import orjson
 
-from celeus.core.pools.validation import Malformed
+from celeus.core.pools.rows.validation import Malformed
 from celeus.errors import InvalidValue, UploadTooLarge
 from celeus.operations.runtime.workers import Bounds, Frame, WorkerFailed, answers
 

@@ -17,8 +17,8 @@ from celeus.api.pools.columns import ANSWERS, Layout, cell_number, cell_whole
 from celeus.api.pools.parquet import Limits, parquet_rows
 from celeus.api.wire.json_body import named_once
 from celeus.api.wire.uploads import Format
+from celeus.core.pools.rows.validation import DEPTH_RULE, Malformed
 from celeus.core.pools.systems import SIDES
-from celeus.core.pools.validation import DEPTH_RULE, Malformed
 from celeus.errors import InvalidValue
 
 Rows = tuple[list[int], list[object]]

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from celeus.core.pools.validation import (
+from celeus.core.pools.rows.validation import (
     MAX_PAYLOAD_DEPTH,
     MAX_PAYLOAD_VALUES,
     MAX_SURROGATES,

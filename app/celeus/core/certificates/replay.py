@@ -20,10 +20,10 @@ from celeus.core.ledger import Amendment, Draw, Observation
 from celeus.core.plans.plan import Plan
 from celeus.core.pools.bounds import Basis
 from celeus.core.pools.comparison import loss_said
-from celeus.core.pools.lineups import composed_of_all
 from celeus.core.pools.losses import LossScale
-from celeus.core.pools.pairs import composed
 from celeus.core.pools.pool import CHAIN_START, Pool, chain
+from celeus.core.pools.rows.lineups import composed_of_all
+from celeus.core.pools.rows.pairs import composed
 from celeus.core.pools.surrogates import Scores, scores
 from celeus.core.pools.systems import SAME_ANSWER, SIDES, AnySystems, Lineup
 from celeus.core.sessions.state import State, begin, enter, fold_ready, propose

@@ -11,11 +11,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.plans.plan import plan_from
 from celeus.core.pools.bounds import Basis, LabelsSeen
-from celeus.core.pools.earlier import Earlier, Judged, OldItem, loss_of, version_of
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import Pool
+from celeus.core.pools.rows.earlier import Earlier, Judged, OldItem, loss_of, version_of
+from celeus.core.pools.rows.validation import is_text
 from celeus.core.pools.systems import SIDES, Side, Systems
-from celeus.core.pools.validation import is_text
 from celeus.errors import InvalidValue, SessionNotClosed, SessionNotFound
 from celeus.operations.pools.columns import read_chunks
 from celeus.operations.pools.record import PoolRecord

@@ -19,14 +19,14 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.interval import Interval
 from celeus.core.pools.bounds import Bounds
-from celeus.core.pools.earlier import Earlier, OldItem
-from celeus.core.pools.lineups import assemble_lineup
 from celeus.core.pools.losses import LossScale
-from celeus.core.pools.pairs import assemble_pairs
 from celeus.core.pools.pool import chain, dtype_of
-from celeus.core.pools.rows import Assembled, Batch, assemble, encode_groups
+from celeus.core.pools.rows.assembly import Assembled, Batch, assemble, encode_groups
+from celeus.core.pools.rows.earlier import Earlier, OldItem
+from celeus.core.pools.rows.lineups import assemble_lineup
+from celeus.core.pools.rows.pairs import assemble_pairs
+from celeus.core.pools.rows.validation import MAX_INT, Fault, Shape
 from celeus.core.pools.systems import AnySystems, Lineup
-from celeus.core.pools.validation import MAX_INT, Fault, Shape
 from celeus.core.pools.weights import LARGEST_RATIO
 from celeus.errors import BadRows, InvalidValue, PoolTooLarge
 from celeus.operations.pools.columns import CHUNK_BYTES, raw_connection, write_chunks

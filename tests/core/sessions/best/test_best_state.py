@@ -8,8 +8,8 @@ import pytest
 from celeus.core.ledger import Change, Draw, Event, JointObservation, Unjudgeable
 from celeus.core.plans.best import BestPlan, make_best
 from celeus.core.plans.claim import Claim
-from celeus.core.pools.lineups import assemble_lineup
 from celeus.core.pools.pool import CHAIN_START, Pool
+from celeus.core.pools.rows.lineups import assemble_lineup
 from celeus.core.pools.systems import Lineup
 from celeus.core.randomness import commitment
 from celeus.core.sessions.best.contenders import Floats

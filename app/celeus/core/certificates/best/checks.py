@@ -26,9 +26,9 @@ from celeus.core.certificates.transcript import Transcript
 from celeus.core.plans.best import BestPlan
 from celeus.core.plans.plan import METHOD_VERSION
 from celeus.core.pools.comparison import losses_said
-from celeus.core.pools.lineups import all_same
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import Pool
+from celeus.core.pools.rows.lineups import all_same
 from celeus.core.pools.systems import Lineup
 from celeus.core.sessions.best.contenders import Contenders, contenders_of
 from celeus.core.sessions.best.replay import LedgerDiffers

@@ -26,8 +26,8 @@ from celeus.core.canonical import canonical_json
 from celeus.core.pools.bounds import Basis
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import Pool, dtype_of
+from celeus.core.pools.rows.validation import Fault
 from celeus.core.pools.systems import Side, Systems
-from celeus.core.pools.validation import Fault
 
 Row = dict[str, Any]
 Floats = NDArray[np.float64]

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from celeus.core.pools.losses import LossScale
-from celeus.core.pools.rows import Assembled, assemble, encode_groups
-from celeus.core.pools.validation import (
+from celeus.core.pools.rows.assembly import Assembled, assemble, encode_groups
+from celeus.core.pools.rows.validation import (
     MAX_PAYLOAD_BYTES,
     MAX_PAYLOAD_VALUES,
     Malformed,

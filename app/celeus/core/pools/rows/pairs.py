@@ -19,9 +19,8 @@ from celeus.core.interval import Interval
 from celeus.core.pools.comparison import surrogate_columns
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import dtype_of
-from celeus.core.pools.rows import Assembled, assemble
-from celeus.core.pools.systems import SAME_ANSWER, SIDES, Systems
-from celeus.core.pools.validation import (
+from celeus.core.pools.rows.assembly import Assembled, assemble
+from celeus.core.pools.rows.validation import (
     MAX_INT,
     PAYLOAD_RULE,
     Fault,
@@ -33,6 +32,7 @@ from celeus.core.pools.validation import (
     row_faults,
     stated_faults,
 )
+from celeus.core.pools.systems import SAME_ANSWER, SIDES, Systems
 
 Row = dict[str, Any]
 

@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 from celeus.core.canonical import canonical_json
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import CHAIN_START, Pool, dtype_of
-from celeus.core.pools.surrogates import from_probabilities
-from celeus.core.pools.validation import (
+from celeus.core.pools.rows.validation import (
     MAX_INT,
     MAX_SURROGATES,
     MAX_TEXT,
@@ -37,6 +36,7 @@ from celeus.core.pools.validation import (
     row_faults,
     stated_faults,
 )
+from celeus.core.pools.surrogates import from_probabilities
 from celeus.core.pools.weights import LARGEST_WEIGHT, LEAST_WEIGHT
 
 Row = dict[str, Any]

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from celeus.core.pools.earlier import Judged, OldItem, loss_of
 from celeus.core.pools.losses import LossScale
+from celeus.core.pools.rows.earlier import Judged, OldItem, loss_of
 from tests.core.earlier import BASIS, PAIR, TEXT, carried, earlier_of, judged_as, rows_of
 
 PROBABILITIES = [[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4]]

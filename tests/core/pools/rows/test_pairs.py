@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from celeus.core.pools.pairs import assemble_pairs
-from celeus.core.pools.rows import Assembled
+from celeus.core.pools.rows.assembly import Assembled
+from celeus.core.pools.rows.pairs import assemble_pairs
+from celeus.core.pools.rows.validation import Shape
 from celeus.core.pools.systems import Systems
-from celeus.core.pools.validation import Shape
 
 CLASSES = Systems.of(("one", "two"), ("zero_one", None, None), "exact")
 TEXTS = Systems.of(("one", "two"), ("preference", None, None), "whitespace")

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from celeus.core.pools.pairs import OWN, side_faults, without_nulls
 from celeus.core.pools.pool import dtype_of
-from celeus.core.pools.rows import Assembled, Row, assemble
+from celeus.core.pools.rows.assembly import Assembled, Row, assemble
+from celeus.core.pools.rows.pairs import OWN, side_faults, without_nulls
+from celeus.core.pools.rows.validation import PAYLOAD_RULE, Fault, Malformed, Shape, Violation
 from celeus.core.pools.systems import Lineup
-from celeus.core.pools.validation import PAYLOAD_RULE, Fault, Malformed, Shape, Violation
 
 FIELDS = frozenset({"id", "payload", "group", "answers"})
 SHOWN = ("answer", "payload")

@@ -1,0 +1,1 @@
+"""Uploaded rows: what one must be and mean before it becomes an item of a pool."""
