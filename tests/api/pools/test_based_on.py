@@ -297,6 +297,23 @@ async def test_an_upload_in_parts_is_the_same_pool(client: AsyncClient) -> None:
     assert len(digests) == 1
 
 
+async def test_of_two_rows_of_one_id_the_good_one_gets_what_is_its_own(client: AsyncClient) -> None:
+    versions = Versions.of(20)
+    source, _ = await judged(client, versions, 20)
+    pool = await made(client, sealed=False, based_on=based(source))
+    first, *others = versions.rows(versions.new)
+    bad, another = first | {"prediction": "?"}, first | {"payload": {"question": "another"}}
+    lines = "\n".join(json.dumps(row) for row in (bad, another, *others))
+    kind = {"Content-Type": "application/x-ndjson"}
+    path = f"/v1/pools/{pool['id']}"
+    added = await client.post(f"{path}/items?on_error=skip", content=lines, headers=kind)
+    assert added.status_code == 200, added.text
+    assert (await client.post(f"{path}/seal")).json()["items"] == 20
+    columns = (await archive(client, pool["id"])).columns
+    assert (columns["round"][0], columns["label"][0], columns["known"][0]) == (0, -1, 0)
+    assert (columns["label"][1:] == versions.truth[1:]).all()
+
+
 async def test_a_table_of_the_new_versions_answers_is_read(client: AsyncClient) -> None:
     versions = Versions.of(20)
     source, _ = await judged(client, versions, 10)

@@ -43,7 +43,7 @@ def test_a_label_gives_a_cross_entropy_of_other_probabilities() -> None:
     assert made.rows[2] == with_probabilities(PROBABILITIES[::-1])[2] | {
         "known": {"label": 2, "reason": BASIS.true_label}
     }
-    assert (made.labels, made.rounds) == ({"q2": 2}, {"q2": 1})
+    assert (made.labels, made.rounds) == ({2: 2}, {2: 1})
 
 
 @pytest.mark.parametrize(

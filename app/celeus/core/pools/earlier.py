@@ -70,20 +70,20 @@ class Judged:
 class Carried:
     """Rows with what is carried over to them, and the faults of the others.
 
-    ``rounds`` and ``labels`` are by id, where there are any.
+    ``rounds`` and ``labels`` are by line, where there are any: an id may stand in several.
     """
 
     lines: list[int] = field(default_factory=list)
     rows: list[object] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
-    rounds: dict[str, int] = field(default_factory=dict)
-    labels: dict[str, int] = field(default_factory=dict)
+    rounds: dict[int, int] = field(default_factory=dict)
+    labels: dict[int, int] = field(default_factory=dict)
 
-    def columns(self, ids: Sequence[str]) -> dict[str, NDArray[Any]]:
-        """Columns of these items."""
+    def columns(self, lines: Sequence[int]) -> dict[str, NDArray[Any]]:
+        """Columns of the items of these lines."""
         return {
-            "round": np.array([self.rounds.get(one, 0) for one in ids], dtype=dtype_of("round")),
-            "label": np.array([self.labels.get(one, -1) for one in ids], dtype=dtype_of("label")),
+            "round": np.array([self.rounds.get(one, 0) for one in lines], dtype=dtype_of("round")),
+            "label": np.array([self.labels.get(one, -1) for one in lines], dtype=dtype_of("label")),
         }
 
 
@@ -178,7 +178,7 @@ class Earlier:
             made = row
             if isinstance(row, dict) and isinstance(row.get("id"), str):
                 try:
-                    made = self._row(row, old.get(row["id"]), carried)
+                    made = self._row(line, row, old.get(row["id"]), carried)
                 except _Unfit as unfit:
                     carried.faults.append(Fault.of(line, unfit.name, unfit.rule, unfit.value))
                     continue
@@ -186,12 +186,12 @@ class Earlier:
             carried.rows.append(made)
         return carried
 
-    def _row(self, row: Row, old: OldItem | None, carried: Carried) -> Row:
+    def _row(self, line: int, row: Row, old: OldItem | None, carried: Carried) -> Row:
         present = {name: value for name, value in row.items() if value is not None}
         self._check_stated(present)
         if self.systems is None:
-            return self._version(present, old, carried)
-        return self._pair(present, old, carried)
+            return self._version(line, present, old, carried)
+        return self._pair(line, present, old, carried)
 
     def _check_stated(self, row: Row) -> None:
         known = row.get("known")
@@ -200,7 +200,7 @@ class Earlier:
             rule = "another reason: what is carried over is found out here"
             raise _Unfit("known.reason", rule, reason)
 
-    def _version(self, row: Row, old: OldItem | None, carried: Carried) -> Row:
+    def _version(self, line: int, row: Row, old: OldItem | None, carried: Carried) -> Row:
         """A row of the new version alone."""
         guess = self._mean
         question, _ = _parted(row.get("payload"), self.basis.answer)
@@ -208,9 +208,9 @@ class Earlier:
             at, guess = old.index, float(self.guess[old.index])
             known = self._known(row, old)
             if self.round[at]:
-                carried.rounds[row["id"]] = int(self.round[at])
+                carried.rounds[line] = int(self.round[at])
             if known is not None:
-                self._state(row, known, carried)
+                self._state(line, row, known, carried)
         if self.guesses and "target_probs" not in row:
             row = _with_guess(row, guess)
         return row
@@ -227,15 +227,15 @@ class Earlier:
             return {"loss": float(loss), "reason": self.basis.unchanged}
         return {"loss": float(before), "reason": self.basis.known_before}
 
-    def _state(self, row: Row, known: Row, carried: Carried) -> None:
+    def _state(self, line: int, row: Row, known: Row, carried: Carried) -> None:
         if "known" in row:
             rule = f"left out: it is known by {self.basis.session}"
             raise _Unfit("known", rule, row["known"])
         row["known"] = known
         if "label" in known:
-            carried.labels[row["id"]] = known["label"]
+            carried.labels[line] = known["label"]
 
-    def _pair(self, row: Row, old: OldItem | None, carried: Carried) -> Row:
+    def _pair(self, line: int, row: Row, old: OldItem | None, carried: Carried) -> Row:
         """A row that compares the old version, as A, with the new one, as B."""
         where = f"the pool of {self.basis.session}"
         if "a" in row:
@@ -249,16 +249,16 @@ class Earlier:
         row["a"], b = self._answer(old), row.get("b")
         at, new = old.index, b if isinstance(b, dict) else {}
         if self.round[at]:
-            carried.rounds[row["id"]] = int(self.round[at])
+            carried.rounds[line] = int(self.round[at])
         if self.systems is not None and self.systems.kind != "preference":
             self._guess_pair(row, new, at)
         label, prediction = int(self.label[at]), new.get("prediction")
         if label >= 0 and type(prediction) is int and "prediction" in row["a"]:
             if prediction == row["a"]["prediction"]:
                 # Equal answers have no difference, whatever the label.
-                carried.labels[row["id"]] = label
+                carried.labels[line] = label
             else:
-                self._state(row, {"label": label, "reason": self.basis.true_label}, carried)
+                self._state(line, row, {"label": label, "reason": self.basis.true_label}, carried)
         return row
 
     def _guess_pair(self, row: Row, new: Row, at: int) -> None:
