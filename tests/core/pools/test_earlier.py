@@ -101,3 +101,13 @@ def test_an_item_of_two_systems_is_taken_apart() -> None:
     assert OldItem.of(4, None, basis) == OldItem(4, None, None, None)
     assert OldItem.of(4, {"question": 1, "answer": "so"}, TEXT) == OldItem(4, {"question": 1}, "so")
     assert np.isnan(earlier_of(rows_of([1, 2]), [Judged(1, 0, 1.0, 0)]).loss[1])
+
+
+def test_an_answer_that_was_judged_with_more_beside_it_is_judged_anew() -> None:
+    old = rows_of([1], texts=True)
+    earlier = earlier_of(old, judged_as([1], [1], [0], labels=False), TEXT)
+    question = {name: one for name, one in old[0]["payload"].items() if name != TEXT.answer}
+    for shown, known in ((None, True), ({"trace": "t"}, False)):
+        item = OldItem(0, question, old[0]["payload"][TEXT.answer], shown)
+        made = earlier.carry([1], [dict(old[0])], {old[0]["id"]: item})
+        assert [isinstance(row, dict) and "known" in row for row in made.rows] == [known]

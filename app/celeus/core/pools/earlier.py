@@ -15,7 +15,7 @@ Notation: l old losses (NaN where not judged), y true labels (-1 where not known
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from celeus.core.canonical import canonical_json
-from celeus.core.pools.bounds import Basis
+from celeus.core.pools.bounds import Basis, is_carried
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import Pool, dtype_of
 from celeus.core.pools.systems import Side, Systems
@@ -186,6 +186,12 @@ class Earlier:
             carried.rows.append(made)
         return carried
 
+    def carries(self, payload: Any, old: OldItem, *, answer: bool) -> bool:  # noqa: ANN401 -- JSON
+        """An item with this payload has the old question, and the old ``answer`` if it must."""
+        system = None if self.systems is None else "a"
+        own = OldItem.of(old.index, payload, replace(self.basis, system=system))
+        return _same(own.question, old.question) and (not answer or _same(own.answer, old.answer))
+
     def _row(self, line: int, row: Row, old: OldItem | None, carried: Carried) -> Row:
         present = {name: value for name, value in row.items() if value is not None}
         self._check_stated(present)
@@ -196,7 +202,7 @@ class Earlier:
     def _check_stated(self, row: Row) -> None:
         known = row.get("known")
         reason = known.get("reason") if isinstance(known, dict) else None
-        if isinstance(reason, str) and reason in self.basis.reasons:
+        if isinstance(reason, str) and is_carried(reason):
             rule = "another reason: what is carried over is found out here"
             raise _Unfit("known.reason", rule, reason)
 
@@ -271,7 +277,8 @@ class Earlier:
     def _answer(self, old: OldItem) -> Row:
         """What the old version answered, as a row of two systems has it."""
         shown = {} if old.shown is None else {"payload": old.shown}
-        if self.prediction is not None:
+        preferred = self.systems is not None and self.systems.kind == "preference"
+        if self.prediction is not None and not preferred:
             if old.answer is not None:
                 shown = {"payload": {self.basis.answer: old.answer}}
             return {"prediction": int(self.prediction[old.index]), **shown}
@@ -281,9 +288,12 @@ class Earlier:
         return {"answer": old.answer, **shown}
 
     def _unchanged(self, row: Row, old: OldItem) -> bool:
-        """The same answer to the same question, the same class or probabilities where there are."""
+        """The same answer to the same question, the same class or probabilities where there are.
+
+        What a judge saw beside one of two answers may have had a part in its loss, and is not here.
+        """
         _, answer = _parted(row.get("payload"), self.basis.answer)
-        if not _same(answer, old.answer):
+        if old.shown is not None or not _same(answer, old.answer):
             return False
         if "prediction" in self.pool.columns:
             new, given = row.get("prediction"), self.pool.columns["prediction"][old.index]
