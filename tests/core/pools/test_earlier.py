@@ -1,5 +1,6 @@
 """What a judged session leaves to the rows of a new version, row by row."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -111,3 +112,17 @@ def test_an_answer_that_was_judged_with_more_beside_it_is_judged_anew() -> None:
         item = OldItem(0, question, old[0]["payload"][TEXT.answer], shown)
         made = earlier.carry([1], [dict(old[0])], {old[0]["id"]: item})
         assert [isinstance(row, dict) and "known" in row for row in made.rows] == [known]
+
+
+def test_rounds_are_looked_through_a_few_times_however_many_rows_there_are() -> None:
+    class Counted(list[Judged]):
+        passes = 0
+
+        def __iter__(self) -> Iterator[Judged]:
+            self.passes += 1
+            return super().__iter__()
+
+    old = rows_of([1] * 40)
+    judged = Counted(judged_as([1] * 40, [1] * 40, range(40), labels=True))
+    carried(earlier_of(old, judged), old, rows_of([2] * 40))
+    assert judged.passes < 10

@@ -154,7 +154,7 @@ class Earlier:
     def _mean(self) -> float:
         return float(np.nanmean(self.loss))
 
-    @property
+    @cached_property
     def guesses(self) -> bool:
         """Old losses say more than labels do: some were judged without one."""
         return any(one.label is None for one in self.judged)
