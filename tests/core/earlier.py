@@ -78,7 +78,7 @@ def based_pool(earlier: Earlier, old: list[Row], new: list[Row]) -> Pool:
     else:
         scale = earlier.systems.scale
         done = assemble_pairs(made.lines, made.rows, earlier.systems, None)
-    columns = made.columns(done.batch.ids)
+    columns = made.columns(done.batch.lines)
     return pool_of(done, scale, columns, named=earlier.systems, based_on=earlier.basis)
 
 

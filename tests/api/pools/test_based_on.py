@@ -302,6 +302,23 @@ async def test_an_upload_in_parts_is_the_same_pool(client: AsyncClient) -> None:
     assert len(digests) == 1
 
 
+async def test_of_two_rows_of_one_id_the_good_one_gets_what_is_its_own(client: AsyncClient) -> None:
+    versions = Versions.of(20)
+    source, _ = await judged(client, versions, 20)
+    pool = await made(client, sealed=False, based_on=based(source))
+    first, *others = versions.rows(versions.new)
+    bad, another = first | {"prediction": "?"}, first | {"payload": {"question": "another"}}
+    lines = "\n".join(json.dumps(row) for row in (bad, another, *others))
+    kind = {"Content-Type": "application/x-ndjson"}
+    path = f"/v1/pools/{pool['id']}"
+    added = await client.post(f"{path}/items?on_error=skip", content=lines, headers=kind)
+    assert added.status_code == 200, added.text
+    assert (await client.post(f"{path}/seal")).json()["items"] == 20
+    columns = (await archive(client, pool["id"])).columns
+    assert (columns["round"][0], columns["label"][0], columns["known"][0]) == (0, -1, 0)
+    assert (columns["label"][1:] == versions.truth[1:]).all()
+
+
 async def test_a_table_of_the_new_versions_answers_is_read(client: AsyncClient) -> None:
     versions = Versions.of(20)
     source, _ = await judged(client, versions, 10)
@@ -338,6 +355,74 @@ async def test_a_population_is_claimed_only_where_no_labels_were_seen(client: As
         if status == 422:
             assert answer.json()["field"] == "target"
             assert f"labels_seen {seen}" in answer.json()["rule"]
+
+
+async def test_who_compares_with_a_version_that_saw_labels_cannot_say_no(
+    client: AsyncClient,
+) -> None:
+    versions = Versions.of()
+    source, _ = await judged(client, versions, 20)
+    tuned = await made(client, items=versions.rows(versions.new), based_on=based(source, "yes"))
+    session = (await client.post("/v1/sessions", json={"pool_id": tuned["id"]})).json()["id"]
+    await judge(client, session, lambda at: versions.said(versions.new, at), 3)
+    await closed(client, session)
+    items = [{"id": f"q{at}", "b": {"prediction": one}} for at, one in enumerate(versions.old)]
+    pair = {"items": items, "systems": {"a": NEW, "b": OLD}}
+    body = {"name": "exam", "loss": ZERO_ONE, "based_on": based(session)} | pair
+    refused = await client.post("/v1/pools", json=body)
+    assert (refused.status_code, refused.json()["field"]) == (422, "based_on.labels_seen")
+    pool = await made(client, based_on=based(session, "unknown"), **pair)
+    body = {"pool_id": pool["id"], "target": "population"}
+    assert (await client.post("/v1/sessions", json=body)).json()["field"] == "target"
+    # A version of its own, whose makers saw nothing, is a sample whatever others saw.
+    await made(client, items=versions.rows(versions.old), based_on=based(session, "no"))
+
+
+async def test_texts_of_classes_can_be_preferred(client: AsyncClient) -> None:
+    versions = Versions.of(20)
+    items = [
+        row | {"payload": {"answer": f"option {row['prediction']}"}}
+        for row in versions.rows(versions.old)
+    ]
+    pool = await made(client, items=items)
+    session = (await client.post("/v1/sessions", json={"pool_id": pool["id"]})).json()["id"]
+    await judge(client, session, lambda at: versions.said(versions.old, at), 5)
+    await closed(client, session)
+    rows = [
+        {"id": f"q{at}", "b": {"answer": f"option {one}"}} for at, one in enumerate(versions.new)
+    ]
+    body = {"loss": {"kind": "preference"}, "systems": {"a": OLD, "b": NEW}, "items": rows}
+    told = await made(client, based_on=based(session, answer="answer"), **body)
+    assert told["known"]["reasons"] == {"same answer (exact)": len(versions.unchanged)}
+
+
+async def test_what_another_session_left_is_not_stated_by_hand(client: AsyncClient) -> None:
+    versions = Versions.of(20)
+    source, was = await judged(client, versions, 5)
+    other, _ = await judged(client, versions, 5)
+    rows = versions.rows(versions.new)
+    at = next(at for at, row in enumerate(rows) if row["id"] not in was)
+    rows[at]["known"] = {"loss": 0, "reason": f"unchanged answer ({other})"}
+    body = {"name": "exam", "loss": ZERO_ONE, "items": rows, "sealed": True}
+    bare = await client.post("/v1/pools", json=body)
+    assert (bare.status_code, bare.json()["field"]) == (422, "known.reason")
+    refused = await client.post("/v1/pools", json=body | {"based_on": based(source)})
+    assert refused.json()["errors"][0]["field"] == "known.reason"
+
+
+async def test_an_audit_of_pools_that_differ_in_what_is_empty_finds_nothing(
+    client: AsyncClient, database: Database
+) -> None:
+    rows = [{"id": f"q{at}", "prediction": 0} for at in range(3)]
+    pool = await made(client, items=rows)
+    session = (await client.post("/v1/sessions", json={"pool_id": pool["id"]})).json()["id"]
+    await judge(client, session, lambda _: {"loss": 1})
+    await closed(client, session)
+    basis = based(session, answer="answer")
+    same = await made(client, items=[row | {"payload": {}} for row in rows], based_on=basis)
+    assert same["known"]["items"] == 3
+    await made(client, sealed=False, based_on=basis)
+    assert (await audit(database)).findings == []
 
 
 async def test_wrong_sessions_are_refused_by_name(
@@ -421,6 +506,7 @@ FORGERIES = {
     "known loss": "UPDATE chunks SET data = decode(repeat('000000000000e03f', count), 'hex')"
     " WHERE pool_id = %(pool)s AND \"column\" = 'loss_lower'",
     "payload": "UPDATE items SET payload = '{}' WHERE pool_id = %(old)s",
+    "question": "UPDATE items SET payload = '{}' WHERE pool_id = %(old)s",
     "based_on.labels_seen": 'UPDATE pools SET based_on = based_on || \'{"labels_seen": "?"}\''
     " WHERE pool_id = %(pool)s",
     "based_on.ledger": 'UPDATE pools SET based_on = based_on || \'{"ledger": "00"}\''
@@ -434,7 +520,7 @@ FORGERIES = {
 async def test_an_audit_compares_a_pool_with_its_sessions_ledger(
     client: AsyncClient, database: Database, database_url: str, forged: str | None
 ) -> None:
-    answers: Any = "classes" if forged in {"label", None} else "texts"
+    answers: Any = "classes" if forged in {"label", "question", None} else "texts"
     versions = Versions.of(30, answers=answers)
     source, _ = await judged(client, versions, 20)
     on = based(source, answer="answer") if answers == "texts" else based(source)
@@ -451,5 +537,6 @@ async def test_an_audit_compares_a_pool_with_its_sessions_ledger(
         assert findings == []
         return
     (found,) = findings
-    where = {"judgement": "known loss", "based_on.labels_seen": "based_on"}.get(forged, forged)
+    names = {"judgement": "known loss", "based_on.labels_seen": "based_on", "question": "payload"}
+    where = names.get(forged, forged)
     assert found.where.split(", ")[-1] == where

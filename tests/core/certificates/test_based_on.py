@@ -180,3 +180,18 @@ def test_classes_of_two_systems_that_the_pool_does_not_name_are_found() -> None:
     difference = verify(data, lie.evidence).difference
     assert difference is not None
     assert (difference.where, difference.claimed) == ("pool.columns", "prediction_a")
+
+
+@pytest.mark.parametrize("based", [True, False])
+def test_a_reason_that_names_another_session_is_found(based: Any) -> None:  # noqa: ANN401
+    world = world_of()
+    other = f"true label (ses_{'6' * 32})"
+    columns = dict(world.pool.columns)
+    if not based:
+        columns = {name: one for name, one in columns.items() if name not in {"round", "label"}}
+    lie = replace(world.pool, reasons=(other,), columns=columns)
+    lie = lie if based else replace(lie, based_on=None)
+    data = opened(World(lie, world.losses), "sharp").certificate()
+    difference = verify(data, World(lie, world.losses).evidence).difference
+    assert difference is not None
+    assert (difference.where, difference.claimed) == ("pool.reasons", other)

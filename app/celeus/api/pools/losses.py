@@ -66,8 +66,9 @@ class BasedOnIn(BaseModel):
 
     session: str = Field(description="A closed session.", json_schema_extra=form_of("ses"))
     labels_seen: LabelsSeen = Field(
-        description="Whether the makers of the new version saw labels of this pool. Every"
-        " certificate states it; unless `no`, no claim is made for a population."
+        description="Whether the makers of the new version saw labels of this pool, or losses or"
+        " scores that follow from them; with `systems`, those of the old one too. Every certificate"
+        " states it; unless `no`, no claim is made for a population."
     )
     answer: Annotated[str, Field(min_length=1, max_length=200, pattern=NAME)] | None = Field(
         None,

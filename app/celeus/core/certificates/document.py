@@ -42,8 +42,8 @@ ASSUMPTIONS: Mapping[str, str] = MappingProxyType(
             " session follow one rule."
         ),
         "labels_seen": (
-            "Whether the makers of the new version saw labels of this pool is as stated by who made"
-            " the pool."
+            "Whether the makers of the new version saw labels of this pool, or those of an earlier"
+            " one that it is compared with, is as stated by who made the pool."
         ),
         "margin": "Pool risk and population risk differ by at most the margin stated in the plan.",
         "without_recentring": (

@@ -18,7 +18,7 @@ from celeus.core.certificates.parsing import EXCERPT, Mismatch, Object, equal, s
 from celeus.core.certificates.transcript import Transcript
 from celeus.core.ledger import Amendment, Draw, Observation
 from celeus.core.plans.plan import Plan
-from celeus.core.pools.bounds import Basis
+from celeus.core.pools.bounds import Basis, foreign
 from celeus.core.pools.comparison import loss_said
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import CHAIN_START, Pool, chain
@@ -213,6 +213,9 @@ def check_carried(pool: Pool) -> None:
     if there != ([] if basis is None else list(CARRIED)):
         rule = ", ".join(CARRIED) if basis is not None else "none that a session leaves"
         raise Mismatch("pool.columns", ", ".join(there), rule)
+    other = foreign(pool.reasons, basis)
+    if other is not None:
+        raise Mismatch("pool.reasons", other, "no session but the one the pool is based on")
     if basis is None:
         return
     nothing = np.zeros(pool.items)

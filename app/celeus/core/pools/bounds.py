@@ -7,7 +7,7 @@ session that judged an earlier one (docs/method.md#14-known-losses).
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Self, get_args
 
@@ -20,6 +20,8 @@ from celeus.errors import BoundContradicted, InvalidValue
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 LabelsSeen = Literal["yes", "no", "unknown"]
+TRUE_LABEL, UNCHANGED = "true label", "unchanged answer"
+KNOWN_BEFORE = f"known before, {UNCHANGED}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,6 +111,17 @@ class KnownLosses:
         )
 
 
+def is_carried(reason: str) -> bool:
+    """Whether a reason says that a loss is known from a session, as only the service does."""
+    return reason.startswith(tuple(f"{one} (ses_" for one in (TRUE_LABEL, UNCHANGED, KNOWN_BEFORE)))
+
+
+def foreign(reasons: Iterable[str], basis: "Basis | None") -> str | None:
+    """The first reason that names a session other than that of the basis; None where none does."""
+    own = frozenset() if basis is None else basis.reasons
+    return next((one for one in reasons if is_carried(one) and one not in own), None)
+
+
 @dataclass(frozen=True, slots=True)
 class Basis:
     """The judged session that a pool of a new version is based on, as its digest binds it.
@@ -140,17 +153,17 @@ class Basis:
     @property
     def true_label(self) -> str:
         """The reason of losses that follow from a label of the session."""
-        return f"true label ({self.session})"
+        return f"{TRUE_LABEL} ({self.session})"
 
     @property
     def unchanged(self) -> str:
         """The reason of losses judged in the session, where the answer is the same."""
-        return f"unchanged answer ({self.session})"
+        return f"{UNCHANGED} ({self.session})"
 
     @property
     def known_before(self) -> str:
         """The reason of losses known in the session's own pool, where the answer is the same."""
-        return f"known before, unchanged answer ({self.session})"
+        return f"{KNOWN_BEFORE} ({self.session})"
 
     @property
     def reasons(self) -> frozenset[str]:

@@ -23,6 +23,7 @@ from celeus.core.certificates.document import digest_of
 from celeus.core.certificates.report import shown
 from celeus.core.ledger import Draw
 from celeus.core.pools.pool import CHAIN_START, Pool, chain
+from celeus.core.pools.rows.earlier import OldItem
 from celeus.core.randomness import commitment
 from celeus.core.sessions.correction import Checkpoints
 from celeus.core.sessions.either import AnyState, any_plan_from, begin, catch_up
@@ -155,7 +156,7 @@ async def _check_items(db: AsyncConnection, pool_id: UUID) -> int:
 async def _check_carried(db: AsyncConnection, pool_id: UUID) -> None:
     """What a pool has from an earlier session is what that session's ledger says."""
     record = await pool_record(db, pool_id)
-    if record.based_on is None:
+    if record.based_on is None or not record.items:
         return
     earlier = await earlier_of(db, record)
     basis = await basis_now(db, record)
@@ -168,21 +169,25 @@ async def _check_carried(db: AsyncConnection, pool_id: UUID) -> None:
     rounds, labels = pool.columns["round"], pool.columns["label"]
     carried = (rounds != 0) | (labels != -1) | np.isin(reason, list(basis.reasons))
     params = {"pool_id": pool_id, "session_id": UUID(basis.session.removeprefix("ses_"))}
-    rows = await db.execute(_CARRIED, params | {"indices": np.flatnonzero(carried).tolist()})
-    for at, old, same in rows:
-        where = f"item {at}, "
-        _same(f"{where}the session's item", old is None, expected=False)
-        _same(f"{where}round", int(rounds[at]), int(earlier.round[old]) if rounds[at] else 0)
-        if labels[at] != -1:
-            _same(f"{where}label", int(labels[at]), int(earlier.label[old]))
-        losses = {basis.unchanged: earlier.loss, basis.known_before: earlier.known}
-        if reason[at] in losses:
-            _same(f"{where}payload", same or basis.system is not None, expected=True)
-            loss = float(losses[reason[at]][old])
-            _same(f"{where}known loss", float(pool.columns["loss_lower"][at]), loss)
-        if reason[at] == basis.true_label:
-            loss = pool.loss_of_label(at, int(labels[at]))
-            _same(f"{where}known loss", float(pool.columns["loss_lower"][at]), loss)
+    indices = np.flatnonzero(carried).tolist()
+    for first in range(0, len(indices), ITEMS_AT_ONCE):
+        page = {"indices": indices[first : first + ITEMS_AT_ONCE]}
+        for at, payload, old, was in await db.execute(_CARRIED, params | page):
+            where = f"item {at}, "
+            _same(f"{where}the session's item", old is None, expected=False)
+            losses = {basis.unchanged: earlier.loss, basis.known_before: earlier.known}
+            item, answer = OldItem.of(old, orjson.loads(was), basis), reason[at] in losses
+            same = earlier.carries(orjson.loads(payload), item, answer=answer)
+            _same(f"{where}payload", same, expected=True)
+            _same(f"{where}round", int(rounds[at]), int(earlier.round[old]) if rounds[at] else 0)
+            if labels[at] != -1:
+                _same(f"{where}label", int(labels[at]), int(earlier.label[old]))
+            if reason[at] in losses:
+                loss = float(losses[reason[at]][old])
+                _same(f"{where}known loss", float(pool.columns["loss_lower"][at]), loss)
+            if reason[at] == basis.true_label:
+                loss = pool.loss_of_label(at, int(labels[at]))
+                _same(f"{where}known loss", float(pool.columns["loss_lower"][at]), loss)
 
 
 def _chained(digest: bytes, items: list[Item]) -> bytes:
@@ -316,7 +321,8 @@ _POOL = text(
 )
 _CARRIED = text(
     """
-    SELECT own.index, old.index, own.payload IS NOT DISTINCT FROM old.payload
+    SELECT own.index, coalesce(own.payload, 'null')::text,
+           old.index, coalesce(old.payload, 'null')::text
     FROM items own LEFT JOIN items old ON old.id = own.id
         AND old.pool_id = (SELECT pool_id FROM sessions WHERE session_id = :session_id)
     WHERE own.pool_id = :pool_id AND own.index = ANY(CAST(:indices AS integer[]))

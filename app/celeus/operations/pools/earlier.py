@@ -10,7 +10,7 @@ from sqlalchemy import Row, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.plans.plan import plan_from
-from celeus.core.pools.bounds import Basis, LabelsSeen
+from celeus.core.pools.bounds import Basis, LabelsSeen, foreign
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.rows.earlier import Earlier, Judged, OldItem, loss_of, version_of
@@ -74,6 +74,7 @@ async def basis_of(
     old = await pool_record(db, session.pool_id)
     side = _side_of(old, wanted.system)
     _check_loss(old.systems or old.scale, systems or scale)
+    _check_seen(old, wanted.labels_seen, systems)
     classes = {"prediction", "target_probs", "prediction_a"} & {*old.columns}
     if wanted.answer is None and not classes and (side is None or systems is None):
         raise InvalidValue(
@@ -160,6 +161,20 @@ def _check_loss(old: LossScale | Systems, own: LossScale | Systems) -> None:
         )
 
 
+def _check_seen(old: PoolRecord, seen: LabelsSeen, systems: Systems | None) -> None:
+    """Of two the old version counts too: what is said of it was said with its session's pool."""
+    if systems is None or old.based_on is None:
+        return
+    if seen == "no" != old.based_on.labels_seen:
+        raise InvalidValue(
+            "The new version is compared with one whose makers saw labels of this pool, or may have"
+            f" seen them: with the session's pool it was said {old.based_on.labels_seen}.",
+            field="based_on.labels_seen",
+            rule="yes or unknown",
+            value=seen,
+        )
+
+
 async def earlier_of(db: AsyncConnection, record: PoolRecord) -> Earlier:
     """What the session that the pool is based on leaves to it."""
     basis, session = await _based_on(db, record)
@@ -205,7 +220,15 @@ def _of_side(said: Said, side: Side, pool: Pool) -> Said | None:
 
 
 def check_carried(pool: Pool) -> None:
-    """Refuse a pool to which its session leaves nothing: it has other items."""
+    """Refuse a pool to which its session leaves nothing, or which claims what another left."""
+    other = foreign(pool.reasons, pool.based_on)
+    if other is not None:
+        raise InvalidValue(
+            "A loss is said to be known from a session that the pool is not based on.",
+            field="known.reason",
+            rule="another reason, or a pool with `based_on`",
+            value=other,
+        )
     if pool.based_on is None:
         return
     known = pool.based_on.reasons & set(pool.reasons)

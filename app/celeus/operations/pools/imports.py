@@ -122,7 +122,7 @@ class Growth:
         carried = earlier.carry(lines, rows, old)
         made = self.assemble(carried.lines, carried.rows)
         faults = sorted([*carried.faults, *made.faults], key=lambda one: one.line)
-        columns = made.batch.columns | carried.columns(made.batch.ids)
+        columns = made.batch.columns | carried.columns(made.batch.lines)
         return replace(made, batch=replace(made.batch, columns=columns), faults=faults)
 
     def blame(self, faults: list[Fault]) -> None:

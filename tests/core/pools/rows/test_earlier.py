@@ -1,5 +1,6 @@
 """What a judged session leaves to the rows of a new version, row by row."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,7 @@ def test_a_label_gives_a_cross_entropy_of_other_probabilities() -> None:
     assert made.rows[2] == with_probabilities(PROBABILITIES[::-1])[2] | {
         "known": {"label": 2, "reason": BASIS.true_label}
     }
-    assert (made.labels, made.rounds) == ({"q2": 2}, {"q2": 1})
+    assert (made.labels, made.rounds) == ({2: 2}, {2: 1})
 
 
 @pytest.mark.parametrize(
@@ -101,3 +102,27 @@ def test_an_item_of_two_systems_is_taken_apart() -> None:
     assert OldItem.of(4, None, basis) == OldItem(4, None, None, None)
     assert OldItem.of(4, {"question": 1, "answer": "so"}, TEXT) == OldItem(4, {"question": 1}, "so")
     assert np.isnan(earlier_of(rows_of([1, 2]), [Judged(1, 0, 1.0, 0)]).loss[1])
+
+
+def test_an_answer_that_was_judged_with_more_beside_it_is_judged_anew() -> None:
+    old = rows_of([1], texts=True)
+    earlier = earlier_of(old, judged_as([1], [1], [0], labels=False), TEXT)
+    question = {name: one for name, one in old[0]["payload"].items() if name != TEXT.answer}
+    for shown, known in ((None, True), ({"trace": "t"}, False)):
+        item = OldItem(0, question, old[0]["payload"][TEXT.answer], shown)
+        made = earlier.carry([1], [dict(old[0])], {old[0]["id"]: item})
+        assert [isinstance(row, dict) and "known" in row for row in made.rows] == [known]
+
+
+def test_rounds_are_looked_through_a_few_times_however_many_rows_there_are() -> None:
+    class Counted(list[Judged]):
+        passes = 0
+
+        def __iter__(self) -> Iterator[Judged]:
+            self.passes += 1
+            return super().__iter__()
+
+    old = rows_of([1] * 40)
+    judged = Counted(judged_as([1] * 40, [1] * 40, range(40), labels=True))
+    carried(earlier_of(old, judged), old, rows_of([2] * 40))
+    assert judged.passes < 10

@@ -15,7 +15,7 @@ Notation: l old losses (NaN where not judged), y true labels (-1 where not known
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from celeus.core.canonical import canonical_json
-from celeus.core.pools.bounds import Basis
+from celeus.core.pools.bounds import Basis, is_carried
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import Pool, dtype_of
 from celeus.core.pools.rows.validation import Fault
@@ -70,20 +70,20 @@ class Judged:
 class Carried:
     """Rows with what is carried over to them, and the faults of the others.
 
-    ``rounds`` and ``labels`` are by id, where there are any.
+    ``rounds`` and ``labels`` are by line, where there are any: an id may stand in several.
     """
 
     lines: list[int] = field(default_factory=list)
     rows: list[object] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
-    rounds: dict[str, int] = field(default_factory=dict)
-    labels: dict[str, int] = field(default_factory=dict)
+    rounds: dict[int, int] = field(default_factory=dict)
+    labels: dict[int, int] = field(default_factory=dict)
 
-    def columns(self, ids: Sequence[str]) -> dict[str, NDArray[Any]]:
-        """Columns of these items."""
+    def columns(self, lines: Sequence[int]) -> dict[str, NDArray[Any]]:
+        """Columns of the items of these lines."""
         return {
-            "round": np.array([self.rounds.get(one, 0) for one in ids], dtype=dtype_of("round")),
-            "label": np.array([self.labels.get(one, -1) for one in ids], dtype=dtype_of("label")),
+            "round": np.array([self.rounds.get(one, 0) for one in lines], dtype=dtype_of("round")),
+            "label": np.array([self.labels.get(one, -1) for one in lines], dtype=dtype_of("label")),
         }
 
 
@@ -154,7 +154,7 @@ class Earlier:
     def _mean(self) -> float:
         return float(np.nanmean(self.loss))
 
-    @property
+    @cached_property
     def guesses(self) -> bool:
         """Old losses say more than labels do: some were judged without one."""
         return any(one.label is None for one in self.judged)
@@ -178,7 +178,7 @@ class Earlier:
             made = row
             if isinstance(row, dict) and isinstance(row.get("id"), str):
                 try:
-                    made = self._row(row, old.get(row["id"]), carried)
+                    made = self._row(line, row, old.get(row["id"]), carried)
                 except _Unfit as unfit:
                     carried.faults.append(Fault.of(line, unfit.name, unfit.rule, unfit.value))
                     continue
@@ -186,21 +186,27 @@ class Earlier:
             carried.rows.append(made)
         return carried
 
-    def _row(self, row: Row, old: OldItem | None, carried: Carried) -> Row:
+    def carries(self, payload: Any, old: OldItem, *, answer: bool) -> bool:  # noqa: ANN401 -- JSON
+        """An item with this payload has the old question, and the old ``answer`` if it must."""
+        system = None if self.systems is None else "a"
+        own = OldItem.of(old.index, payload, replace(self.basis, system=system))
+        return _same(own.question, old.question) and (not answer or _same(own.answer, old.answer))
+
+    def _row(self, line: int, row: Row, old: OldItem | None, carried: Carried) -> Row:
         present = {name: value for name, value in row.items() if value is not None}
         self._check_stated(present)
         if self.systems is None:
-            return self._version(present, old, carried)
-        return self._pair(present, old, carried)
+            return self._version(line, present, old, carried)
+        return self._pair(line, present, old, carried)
 
     def _check_stated(self, row: Row) -> None:
         known = row.get("known")
         reason = known.get("reason") if isinstance(known, dict) else None
-        if isinstance(reason, str) and reason in self.basis.reasons:
+        if isinstance(reason, str) and is_carried(reason):
             rule = "another reason: what is carried over is found out here"
             raise _Unfit("known.reason", rule, reason)
 
-    def _version(self, row: Row, old: OldItem | None, carried: Carried) -> Row:
+    def _version(self, line: int, row: Row, old: OldItem | None, carried: Carried) -> Row:
         """A row of the new version alone."""
         guess = self._mean
         question, _ = _parted(row.get("payload"), self.basis.answer)
@@ -208,9 +214,9 @@ class Earlier:
             at, guess = old.index, float(self.guess[old.index])
             known = self._known(row, old)
             if self.round[at]:
-                carried.rounds[row["id"]] = int(self.round[at])
+                carried.rounds[line] = int(self.round[at])
             if known is not None:
-                self._state(row, known, carried)
+                self._state(line, row, known, carried)
         if self.guesses and "target_probs" not in row:
             row = _with_guess(row, guess)
         return row
@@ -227,15 +233,15 @@ class Earlier:
             return {"loss": float(loss), "reason": self.basis.unchanged}
         return {"loss": float(before), "reason": self.basis.known_before}
 
-    def _state(self, row: Row, known: Row, carried: Carried) -> None:
+    def _state(self, line: int, row: Row, known: Row, carried: Carried) -> None:
         if "known" in row:
             rule = f"left out: it is known by {self.basis.session}"
             raise _Unfit("known", rule, row["known"])
         row["known"] = known
         if "label" in known:
-            carried.labels[row["id"]] = known["label"]
+            carried.labels[line] = known["label"]
 
-    def _pair(self, row: Row, old: OldItem | None, carried: Carried) -> Row:
+    def _pair(self, line: int, row: Row, old: OldItem | None, carried: Carried) -> Row:
         """A row that compares the old version, as A, with the new one, as B."""
         where = f"the pool of {self.basis.session}"
         if "a" in row:
@@ -249,16 +255,16 @@ class Earlier:
         row["a"], b = self._answer(old), row.get("b")
         at, new = old.index, b if isinstance(b, dict) else {}
         if self.round[at]:
-            carried.rounds[row["id"]] = int(self.round[at])
+            carried.rounds[line] = int(self.round[at])
         if self.systems is not None and self.systems.kind != "preference":
             self._guess_pair(row, new, at)
         label, prediction = int(self.label[at]), new.get("prediction")
         if label >= 0 and type(prediction) is int and "prediction" in row["a"]:
             if prediction == row["a"]["prediction"]:
                 # Equal answers have no difference, whatever the label.
-                carried.labels[row["id"]] = label
+                carried.labels[line] = label
             else:
-                self._state(row, {"label": label, "reason": self.basis.true_label}, carried)
+                self._state(line, row, {"label": label, "reason": self.basis.true_label}, carried)
         return row
 
     def _guess_pair(self, row: Row, new: Row, at: int) -> None:
@@ -271,7 +277,8 @@ class Earlier:
     def _answer(self, old: OldItem) -> Row:
         """What the old version answered, as a row of two systems has it."""
         shown = {} if old.shown is None else {"payload": old.shown}
-        if self.prediction is not None:
+        preferred = self.systems is not None and self.systems.kind == "preference"
+        if self.prediction is not None and not preferred:
             if old.answer is not None:
                 shown = {"payload": {self.basis.answer: old.answer}}
             return {"prediction": int(self.prediction[old.index]), **shown}
@@ -281,9 +288,12 @@ class Earlier:
         return {"answer": old.answer, **shown}
 
     def _unchanged(self, row: Row, old: OldItem) -> bool:
-        """The same answer to the same question, the same class or probabilities where there are."""
+        """The same answer to the same question, the same class or probabilities where there are.
+
+        What a judge saw beside one of two answers may have had a part in its loss, and is not here.
+        """
         _, answer = _parted(row.get("payload"), self.basis.answer)
-        if not _same(answer, old.answer):
+        if old.shown is not None or not _same(answer, old.answer):
             return False
         if "prediction" in self.pool.columns:
             new, given = row.get("prediction"), self.pool.columns["prediction"][old.index]
