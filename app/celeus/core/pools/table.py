@@ -123,7 +123,7 @@ class Table:
             own = None if columns_of is None else (columns_of - lower) / width
             both = replace(scores[0], surrogate=unit[:, 0], columns=own, lower=None, upper=None)
         else:
-            both = Scores(unit.mean(axis=1), np.zeros(items), proxy)
+            both = Scores(unit.mean(axis=1), np.zeros(items), proxy, unit)
         return cls(tuple(metrics), unit, losses, both, tuple(columns))
 
     @property

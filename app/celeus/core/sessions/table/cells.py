@@ -29,6 +29,8 @@ Mask = NDArray[np.bool_]
 
 UNIT = Interval(0.0, 1.0)
 STRATA_IN_GROUPS = 8
+BINS_OF_SEVERAL = 10
+"""Bins of the mean of several metrics' surrogates, so that 40 strata leave room for their spread."""
 MOST_ATOMS = 1000
 
 
@@ -53,7 +55,8 @@ class Cells:
         """The cells of a table. O(N log N)."""
         atoms = _atoms(table)
         drawable = table.drawable
-        scores, most = table.scores, MOST_BINS
+        scores = table.scores
+        most = MOST_BINS if len(table.metrics) == 1 else BINS_OF_SEVERAL
         if table.columns:
             proxies = 1 if scores.proxy is None else np.unique(scores.proxy).size
             most = STRATA_IN_GROUPS // (proxies if proxies <= MOST_PROXIES else 1)
