@@ -30,9 +30,7 @@ def table_of(
     """A table of these losses, with ``known`` pairs of item and metric."""
     items, count = losses.shape
     guesses = losses if guesses is None else guesses
-    metrics = [
-        Metric("abc"[at], scales[at] if scales else UNIT) for at in range(count)
-    ]
+    metrics = [Metric("abc"[at], scales[at] if scales else UNIT) for at in range(count)]
     stated = np.full(losses.shape, np.nan)
     for item, metric in known:
         stated[item, metric] = losses[item, metric]
@@ -60,7 +58,10 @@ def branched(session: TableSession) -> TableSession:
 
 
 def judged(
-    session: TableSession, draw: Draw, losses: Floats, hidden: frozenset[tuple[int, int]] = frozenset()
+    session: TableSession,
+    draw: Draw,
+    losses: Floats,
+    hidden: frozenset[tuple[int, int]] = frozenset(),
 ) -> None:
     """Judge a round that is out; what is ``hidden`` can be told by nobody."""
     told = [

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from celeus.core.plans.stopping import Question
     from celeus.study.engine.best import BestReport
     from celeus.study.engine.report import Report
+    from celeus.study.engine.tables import TableReport
 
 PRECISION = 0.05
 
@@ -25,7 +26,8 @@ def simulate(  # noqa: PLR0913 -- one parameter an option
         typer.Argument(
             help="An .npz with arrays loss and surrogate, optionally proxy, group and known; or, of"
             " two systems, loss_a and loss_b, optionally answer_a, answer_b, surrogate_a and"
-            " surrogate_b; or, with --best, loss and optionally answer and surrogate, [N, k] each."
+            " surrogate_b; or, with --best, loss and optionally answer and surrogate, [N, k] each;"
+            " or, of several metrics and groups, loss_NAME, surrogate_NAME and group_NAME."
         ),
     ],
     *,
@@ -53,6 +55,19 @@ def simulate(  # noqa: PLR0913 -- one parameter an option
     best: Annotated[
         bool, typer.Option("--best", help="Seek the best of k systems, until one is left.")
     ] = False,
+    groups: Annotated[
+        bool, typer.Option("--groups", help="Report the groups of the file, too.")
+    ] = False,
+    group_precision: Annotated[
+        float | None,
+        typer.Option(help="Interval width that every group is to have; default: as it comes."),
+    ] = None,
+    together: Annotated[
+        bool, typer.Option("--together", help="All intervals hold at once with 1 - alpha.")
+    ] = False,
+    small_groups: Annotated[
+        str, typer.Option(help="Groups under 30 items: merge, or whole, to be judged whole.")
+    ] = "merge",
     budget: Annotated[
         int | None, typer.Option(help="Labels at most; default: all items that can be drawn.")
     ] = None,
@@ -77,11 +92,13 @@ def simulate(  # noqa: PLR0913 -- one parameter an option
 ) -> None:
     """Simulate sessions on a pool whose losses are known, without a server; count labels."""
     from celeus.core.plans.plan import Claim
+    from celeus.core.plans.table import TableWish
     from celeus.study.engine.best import BestReport, seek
-    from celeus.study.engine.files import read_contest, read_truth
+    from celeus.study.engine.files import is_table, read_contest, read_table, read_truth
     from celeus.study.engine.report import Report
     from celeus.study.engine.simulation import seed_of
     from celeus.study.engine.simulation import simulate as run_session
+    from celeus.study.engine.tables import TableReport, judge_table
 
     if runs < 1:
         raise InvalidValue("runs must be at least 1", field="runs", rule="at least 1", value=runs)
@@ -89,16 +106,22 @@ def simulate(  # noqa: PLR0913 -- one parameter an option
         rule = "at least 1"
         raise InvalidValue("ahead must be at least 1", field="ahead", rule=rule, value=ahead)
     plan_policy = _policy(policy, parameter or [])
+    given = {
+        "policy": policy != "sharp",
+        "target": target != "pool",
+        "at_most": at_most is not None,
+        "at_least": at_least is not None,
+        "margin": margin is not None,
+        "population_bound": population_bound is not None,
+    }
+    of_table = {
+        "groups": groups,
+        "group_precision": group_precision is not None,
+        "together": together,
+        "small_groups": small_groups != "merge",
+    }
     if best:
-        given = {
-            "policy": policy != "sharp",
-            "target": target != "pool",
-            "precision": precision is not None,
-            "at_most": at_most is not None,
-            "at_least": at_least is not None,
-            "margin": margin is not None,
-            "population_bound": population_bound is not None,
-        }
+        given |= {"precision": precision is not None} | of_table
         _refuse_beside_best([name for name, one in given.items() if one])
         contenders, losses = read_contest(file, lower, upper)
         sessions = [
@@ -118,6 +141,30 @@ def simulate(  # noqa: PLR0913 -- one parameter an option
                 str(file), contenders, losses, lower, upper, alpha, budget, seed, sessions, ahead
             ),
             as_json=as_json,
+        )
+        return
+    if is_table(file) or any(of_table.values()):
+        rule = "left out where there are several metrics or groups"
+        for name, one in given.items():
+            if one:
+                raise InvalidValue(f"{name} must be {rule}", field=name, rule=rule)
+        table, losses = read_table(file, lower, upper)
+        names = [metric.name for metric in table.metrics]
+        wish = TableWish(
+            alpha=alpha,
+            account="together" if together else "each",
+            precision=dict.fromkeys(names, PRECISION if precision is None else precision),
+            group_precision=dict.fromkeys(names, group_precision),
+            small_groups=small_groups,  # type: ignore[arg-type]  # the plan checks it
+            budget=budget,
+            beta=plan_policy.beta,
+        )
+        table_runs = [
+            judge_table(table, losses, wish, seed_of(seed, run), ahead=ahead)
+            for run in _progress(runs)
+        ]
+        _print(
+            TableReport(str(file), table, losses, wish, seed, table_runs, ahead), as_json=as_json
         )
         return
     questions = _questions(at_most, at_least)
@@ -141,7 +188,7 @@ def simulate(  # noqa: PLR0913 -- one parameter an option
     _print(report, as_json=as_json)
 
 
-def _print(report: "Report | BestReport", *, as_json: bool) -> None:
+def _print(report: "Report | BestReport | TableReport", *, as_json: bool) -> None:
     from rich.console import Console
 
     if as_json:
