@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 PRECISION = 0.05
 
 
-def simulate(  # noqa: PLR0913 -- one parameter an option
+def simulate(  # noqa: PLR0913, PLR0915 -- one parameter an option, one part a kind of file
     file: Annotated[
         Path,
         typer.Argument(
@@ -144,10 +144,7 @@ def simulate(  # noqa: PLR0913 -- one parameter an option
         )
         return
     if is_table(file) or any(of_table.values()):
-        rule = "left out where there are several metrics or groups"
-        for name, one in given.items():
-            if one:
-                raise InvalidValue(f"{name} must be {rule}", field=name, rule=rule)
+        _refuse_beside_table([name for name, one in given.items() if one])
         table, losses = read_table(file, lower, upper)
         names = [metric.name for metric in table.metrics]
         wish = TableWish(
@@ -159,13 +156,9 @@ def simulate(  # noqa: PLR0913 -- one parameter an option
             budget=budget,
             beta=plan_policy.beta,
         )
-        table_runs = [
-            judge_table(table, losses, wish, seed_of(seed, run), ahead=ahead)
-            for run in _progress(runs)
-        ]
-        _print(
-            TableReport(str(file), table, losses, wish, seed, table_runs, ahead), as_json=as_json
-        )
+        seeds = (seed_of(seed, run) for run in _progress(runs))
+        of_claims = [judge_table(table, losses, wish, one, ahead=ahead) for one in seeds]
+        _print(TableReport(str(file), table, losses, wish, seed, of_claims, ahead), as_json=as_json)
         return
     questions = _questions(at_most, at_least)
     if precision is None and not questions and margin is None:
@@ -201,6 +194,13 @@ def _refuse_beside_best(options: list[str]) -> None:
     """Refuse options that mean nothing where the best of k systems is sought."""
     for name in options:
         rule = "left out with --best, which asks which system has the least mean loss of the pool"
+        raise InvalidValue(f"{name} must be {rule}", field=name, rule=rule)
+
+
+def _refuse_beside_table(options: list[str]) -> None:
+    """Refuse options that mean nothing where there are many claims."""
+    for name in options:
+        rule = "left out where there are several metrics or groups"
         raise InvalidValue(f"{name} must be {rule}", field=name, rule=rule)
 
 

@@ -20,7 +20,7 @@ from celeus.core.plans.policies import LEAST_BETA, policy_named
 from celeus.core.plans.stopping import Question
 from celeus.core.pools.bounds import KnownLosses
 from celeus.core.pools.losses import LossScale
-from celeus.core.pools.table import LEAST_GROUP, Metric, Table
+from celeus.core.pools.table import LEAST_GROUP, Mask, Metric, Table
 from celeus.errors import InvalidValue, NothingToJudge
 
 Account = Literal["each", "together"]
@@ -205,7 +205,7 @@ def plan_table(wish: TableWish, table: Table, pool_digest: str, commitment: str)
             rule="an item with a loss that is not known",
             value=table.items,
         )
-    claims = _levelled(wish, _claims(wish, table_for(wish.small_groups, table)))
+    claims = _levelled(wish, claims_of(wish, table_for(wish.small_groups, table)))
     plan = TablePlan(
         pool_digest=pool_digest,
         items=table.items,
@@ -229,18 +229,17 @@ def table_for(small_groups: SmallGroups, table: Table) -> Table:
     return table.merged() if small_groups == "merge" else table
 
 
-def _claims(wish: TableWish, table: Table) -> list[TableClaim]:
-    parts: list[tuple[str | None, str | None, np.ndarray[Any, np.dtype[np.bool_]]]]
+def claims_of(wish: TableWish, table: Table) -> list[TableClaim]:
+    """The claims about a table as ``table_for`` gives it, without their levels."""
+    parts: list[tuple[str | None, str | None, Mask]]
     parts = [(None, None, np.ones(table.items, dtype=np.bool_))]
-    for column in table.columns:
-        for number, value in enumerate(column.values):
-            parts.append((column.name, value, column.code == number))
-    require(
-        "claims",
-        f"at most {MOST_CLAIMS}",
-        len(parts) * len(table.metrics),
-        holds=len(parts) * len(table.metrics) <= MOST_CLAIMS,
-    )
+    parts += [
+        (column.name, value, column.code == number)
+        for column in table.columns
+        for number, value in enumerate(column.values)
+    ]
+    count = len(parts) * len(table.metrics)
+    require("claims", f"at most {MOST_CLAIMS}", count, holds=count <= MOST_CLAIMS)
     claims = []
     for name, value, mask in parts:
         items = int(mask.sum())

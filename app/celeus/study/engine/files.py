@@ -206,32 +206,17 @@ def read_table(path: Path, lower: float = 0.0, upper: float = 1.0) -> tuple[Tabl
     scale = LossScale.of("bounded", lower, upper)
     names = members(path)
     of_metrics = [name for name in names if name == "loss" or name.startswith("loss_")]
-    data = arrays(path, of_metrics or ["loss"], names)
+    of_metrics = of_metrics or ["loss"]
+    data = arrays(path, of_metrics, names)
     items = _items(path, data, of_metrics[0])
+    for name in of_metrics:
+        _check_shape(path, name, data[name], items)
     proxy = None
     if "proxy" in data:
         _check_shape(path, "proxy", data["proxy"], items)
         proxy = _numbers(path, "proxy", data["proxy"], scale)
-    losses, known, metrics, scores_of = [], [], [], []
-    for name in of_metrics:
-        _check_shape(path, name, data[name], items)
-        loss = _numbers(path, name, data[name], scale)
-        stated = np.full(items, np.nan)
-        if (known_name := name.replace("loss", "known", 1)) in data:
-            _check_known(path, known_name, data[known_name], items)
-            stated = np.where(data[known_name], loss, np.nan)
-        guess = np.full(items, scale.lower)
-        columns = None
-        if (guess_name := name.replace("loss", "surrogate", 1)) in data:
-            several = _surrogates(path, guess_name, data, items, scale)
-            guess = np.mean(several, axis=0)
-            columns = np.stack(several, axis=1) if len(several) > 1 else None
-        whole = (lower, upper) == (0.0, 1.0) and bool(np.isin(loss, (0.0, 1.0)).all())
-        own_scale = LossScale.of("zero_one") if whole else scale
-        metrics.append(Metric(name.removeprefix("loss_"), own_scale))
-        scores_of.append(Scores(guess, np.zeros(items), proxy, columns))
-        losses.append(loss)
-        known.append(stated)
+    read = [_metric(path, name, data, scale, proxy) for name in of_metrics]
+    metrics, scores_of, losses, known = zip(*read, strict=True)
     groups = []
     for name in names:
         if name == "group" or name.startswith("group_"):
@@ -241,6 +226,28 @@ def read_table(path: Path, lower: float = 0.0, upper: float = 1.0) -> tuple[Tabl
             groups.append(Column.of(name.removeprefix("group_"), data[name]))
     table = Table.of(metrics, scores_of, groups, np.stack(known, axis=1))
     return table, np.stack(losses, axis=1)
+
+
+def _metric(
+    path: Path, name: str, data: Arrays, scale: LossScale, proxy: Floats | None
+) -> tuple[Metric, Scores, Floats, Floats]:
+    """A metric, its scores, its losses, and those of them that are known, the others NaN."""
+    loss = _numbers(path, name, data[name], scale)
+    items = _items(path, data, name)
+    stated = np.full(items, np.nan)
+    if (known := name.replace("loss", "known", 1)) in data:
+        _check_known(path, known, data[known], items)
+        stated = np.where(data[known], loss, np.nan)
+    guess, columns = np.full(items, scale.lower), None
+    if (surrogate := name.replace("loss", "surrogate", 1)) in data:
+        several = _surrogates(path, surrogate, data, items, scale)
+        guess = np.mean(several, axis=0)
+        columns = np.stack(several, axis=1) if len(several) > 1 else None
+    unit = (scale.lower, scale.upper) == (0.0, 1.0)
+    if unit and np.isin(loss, (0.0, 1.0)).all():
+        scale = LossScale.of("zero_one")
+    scores_of = Scores(guess, np.zeros(items), proxy, columns)
+    return Metric(name.removeprefix("loss_"), scale), scores_of, loss, stated
 
 
 def is_table(path: Path) -> bool:

@@ -72,7 +72,7 @@ def ever_lost(claim: ClaimState, risk: float) -> bool:
     return not highest - slack <= risk <= lowest + slack
 
 
-def judge_table(
+def judge_table(  # noqa: PLR0913 -- a session, and how it is judged
     table: Table,
     losses: Floats,
     wish: TableWish,

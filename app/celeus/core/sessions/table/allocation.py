@@ -114,7 +114,7 @@ def _together(cells: Cells, wants: Wants, moment: Floats, left: Floats, beta: fl
         q = np.asarray(share * root + beta / n)
         lack = wants.lack[0]
         if metrics == 1 or turn == TURNS or not lack.any():
-            break
+            return q
         nu = _priorities(np.square(lack) * wants.variances(left, open_, moment, q)[0])
     return q
 

@@ -30,7 +30,7 @@ Mask = NDArray[np.bool_]
 UNIT = Interval(0.0, 1.0)
 STRATA_IN_GROUPS = 8
 BINS_OF_SEVERAL = 10
-"""Bins of the mean of several metrics' surrogates, so that 40 strata leave room for their spread."""
+"""Bins of the mean of several metrics' surrogates: 40 strata leave room for their spread."""
 MOST_ATOMS = 1000
 
 

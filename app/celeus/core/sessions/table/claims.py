@@ -81,12 +81,12 @@ class ClaimPredictor:
     @property
     def mean(self) -> Floats:
         """Surrogate of every cell of the claim, on the unit scale."""
-        return self._fits.mean[self._metric, self._where]
+        return np.asarray(self._fits.mean[self._metric, self._where])
 
     @property
     def residual_moments(self) -> Floats:
         """Residual second moment of every cell of the claim."""
-        return self._fits.moment[self._metric, self._where]
+        return np.asarray(self._fits.moment[self._metric, self._where])
 
     @property
     def surrogates_left(self) -> float:
@@ -156,7 +156,7 @@ class ClaimState:
 
     __slots__ = ("_predictor", "cells", "claim", "fold", "metric", "plan", "rounds")
 
-    def __init__(  # noqa: PLR0913 -- a claim, and what it shares with the others
+    def __init__(  # noqa: PLR0913, PLR0917 -- a claim, and what it shares with the others
         self,
         claim: TableClaim,
         plan: Plan,

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from celeus.core.ledger import Draw
-from celeus.core.plans.table import TablePlan
+from celeus.core.plans.table import TableClaim, TablePlan, TableWish, claims_of, table_for
 from celeus.core.pools.table import Table
 from celeus.core.sessions.recorded import LedgerDiffers, compare_draws, same
 from celeus.core.sessions.table.session import Losses, TableSession
@@ -35,10 +35,15 @@ def begin(plan: TablePlan, table: Table, seed: bytes) -> TableSession:
     same("plan.items", plan.items, table.items)
     same("plan.metrics", plan.metrics, table.metrics)
     same("plan.drawable", plan.drawable, int(table.drawable.sum()))
-    session = TableSession(plan, table, seed)
-    for at, claim in enumerate(session.claims):
-        same(f"plan.claims[{at}].known", claim.claim.items - claim.claim.known, claim.left)
-    return session
+    due = claims_of(TableWish(), table_for(plan.small_groups, table))
+    same("plan.claims", [fact(one) for one in plan.claims], [fact(one) for one in due])
+    return TableSession(plan, table, seed)
+
+
+def fact(claim: TableClaim) -> tuple[object, ...]:
+    """What a table alone says of a claim."""
+    part = claim.metric, claim.column, claim.value, claim.whole
+    return (*part, claim.items, claim.known, claim.total)
 
 
 def enter(session: TableSession, event: Event) -> None:

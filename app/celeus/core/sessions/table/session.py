@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from celeus.core.ledger import Draw
 from celeus.core.plans.stopping import StopReason
 from celeus.core.plans.table import TablePlan, table_for
-from celeus.core.pools.table import Metric, Table
+from celeus.core.pools.table import Mask, Metric, Table
 from celeus.core.sampling.proposals import StratifiedProposal
 from celeus.core.sessions.state import Coins
 from celeus.core.sessions.table.allocation import Wants, allocate
@@ -78,11 +78,12 @@ class TableSession:
 
     def _claims(self, plan: TablePlan) -> list[ClaimState]:
         names = [metric.name for metric in plan.metrics]
-        masks = {(None, None): np.ones(self.table.items, dtype=np.bool_)} | {
+        masks: dict[tuple[str | None, str | None], Mask] = {
             (column.name, value): column.code == number
             for column in self.table.columns
             for number, value in enumerate(column.values)
         }
+        masks[None, None] = np.ones(self.table.items, dtype=np.bool_)
         claims = []
         for claim in plan.claims:
             metric = names.index(claim.metric)
