@@ -36,7 +36,7 @@ def _table(
     stated[: int(known * items), -1] = losses[: int(known * items), -1]
     metrics = [Metric(f"metric {at}", UNIT) for at in range(losses.shape[1])]
     scores = [Scores(one, np.zeros(items)) for one in guesses.T]
-    of = [] if groups is None else [Column.of("group", groups)]
+    of = [] if groups is None else [Column.of("group", groups.astype(np.str_))]
     return Table.of(metrics, scores, of, stated), losses
 
 

@@ -45,10 +45,12 @@ TINY = 1e-300
 class Wants:
     """What every claim still lacks; shapes [parts, C], part 0 being all items.
 
+    ``member`` says which cells are in a part, ``atoms`` which atoms of a group, both as 0 and 1.
     ``lack`` is g, 0 for a claim that has what it wants; ``whole`` parts want every item.
     """
 
     member: Floats
+    atoms: Floats
     items: Floats
     lack: Floats
     ratio: Floats
@@ -61,10 +63,11 @@ class Wants:
         member = np.zeros((parts, cells.count))
         for at, claim in enumerate(claims):
             member[at // metrics, claim.cells] = 1.0
+        atoms = np.maximum.reduceat(member[1:], cells.start, axis=1)
         shape = parts, metrics
         items = np.array([claim.plan.items for claim in claims], dtype=np.float64).reshape(shape)
         whole = np.zeros(parts, dtype=np.bool_)
-        wants = cls(member, items, np.zeros(shape), np.ones(shape), whole)
+        wants = cls(member, atoms, items, np.zeros(shape), np.ones(shape), whole)
         for at, claim in enumerate(claims):
             wants.update(at, claim)
         return wants
@@ -123,9 +126,8 @@ def _by_atoms(cells: Cells, wants: Wants, moment: Floats, left: Floats, beta: fl
     """The atom first, by what its groups need, and then within it."""
     metrics, start, atom = moment.shape[0], cells.start, cells.atom
     open_ = cells.open.astype(np.float64)
-    member = wants.member[1:]
     rem = np.add.reduceat(left, start)
-    atoms = np.maximum.reduceat(member, start, axis=1)
+    atoms = wants.atoms
     rem_of = atoms @ rem
     chance = rem / rem.sum()
     nu = np.full((start.size, metrics), 1.0 / metrics)
@@ -136,7 +138,7 @@ def _by_atoms(cells: Cells, wants: Wants, moment: Floats, left: Floats, beta: fl
         root = np.sqrt(mixed)
         share = (1.0 - beta) / np.maximum(np.add.reduceat(left * root, start), TINY)
         inner = share[atom] * root + beta / divisor[atom]
-        q = np.maximum(chance[atom] * inner, TINY)
+        q = np.asarray(np.maximum(chance[atom] * inner, TINY))
         if turn == turns:
             break
         variance = wants.variances(left, open_, moment, q)[1:]
