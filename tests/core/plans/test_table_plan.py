@@ -99,3 +99,14 @@ def test_nothing_to_judge_is_refused() -> None:
     known = [(item, metric) for item in range(200) for metric in range(2)]
     with pytest.raises(NothingToJudge):
         planned(table_of(LOSSES, known=known))
+
+
+def test_columns_of_too_many_combinations_are_refused() -> None:
+    chance = np.random.default_rng(1)
+    losses = chance.random((1600, 1))
+    one, other = (
+        [f"{one}" for one in np.arange(1600) // 40],
+        [f"{one % 40}" for one in range(1600)],
+    )
+    with pytest.raises(InvalidValue, match="combinations"):
+        planned(table_of(losses, one, other))

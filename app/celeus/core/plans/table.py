@@ -205,7 +205,9 @@ def plan_table(wish: TableWish, table: Table, pool_digest: str, commitment: str)
             rule="an item with a loss that is not known",
             value=table.items,
         )
-    claims = _levelled(wish, claims_of(wish, table_for(wish.small_groups, table)))
+    seen = table_for(wish.small_groups, table)
+    seen.check_atoms()
+    claims = _levelled(wish, claims_of(wish, seen))
     plan = TablePlan(
         pool_digest=pool_digest,
         items=table.items,

@@ -17,10 +17,12 @@ from celeus.errors import InvalidValue
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]
+Indices = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
 MOST_METRICS = 20
 MOST_VALUES = 200
+MOST_ATOMS = 1000
 LEAST_GROUP = 30
 """Items a group needs to be worth bets: below, an interval takes most of the group anyway."""
 OTHER = "other"
@@ -135,6 +137,25 @@ class Table:
     def drawable(self) -> Mask:
         """The items of which any loss is not known, shape [N]."""
         return np.asarray(np.isnan(self.known).any(axis=1))
+
+    @property
+    def atoms(self) -> Indices:
+        """The number of every item's combination of values, shape [N]."""
+        if not self.columns:
+            return np.zeros(self.items, dtype=np.intp)
+        codes = np.stack([column.code for column in self.columns], axis=1)
+        return np.unique(codes, axis=0, return_inverse=True)[1].ravel()
+
+    def check_atoms(self) -> None:
+        """Refuse columns that occur in too many combinations."""
+        count = int(self.atoms.max()) + 1
+        if count > MOST_ATOMS:
+            raise InvalidValue(
+                f"The columns have {count} different combinations of values.",
+                field="groups",
+                rule=f"columns that occur in at most {MOST_ATOMS} combinations; name fewer of them",
+                value=count,
+            )
 
     def merged(self) -> "Table":
         """The table with small groups merged in every column."""

@@ -155,15 +155,3 @@ def test_losses_that_cannot_be_are_refused_and_change_nothing() -> None:
     assert session.folded == 1
     with pytest.raises(ValueError, match="not waiting"):
         session.judge(1, [0.0, None])
-
-
-def test_columns_of_too_many_combinations_are_refused() -> None:
-    chance = np.random.default_rng(1)
-    losses = chance.random((1600, 1))
-    one, other = (
-        [f"{one}" for one in np.arange(1600) // 40],
-        [f"{one % 40}" for one in range(1600)],
-    )
-    table = table_of(losses, one, other)
-    with pytest.raises(InvalidValue, match="combinations"):
-        TableSession(planned(table), table, SEED)

@@ -29,9 +29,9 @@ Mask = NDArray[np.bool_]
 
 UNIT = Interval(0.0, 1.0)
 STRATA_IN_GROUPS = 8
+MOST_CELLS = 10_000
 BINS_OF_SEVERAL = 10
 """Bins of the mean of several metrics' surrogates: 40 strata leave room for their spread."""
-MOST_ATOMS = 1000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,7 +53,7 @@ class Cells:
     @classmethod
     def of(cls, table: Table) -> Self:
         """The cells of a table. O(N log N)."""
-        atoms = _atoms(table)
+        atoms = table.atoms
         drawable = table.drawable
         scores = table.scores
         most = MOST_BINS if len(table.metrics) == 1 else BINS_OF_SEVERAL
@@ -70,6 +70,13 @@ class Cells:
         cells, first, code, size = np.unique(
             keys, axis=0, return_index=True, return_inverse=True, return_counts=True
         )
+        if size.size > MOST_CELLS:
+            raise InvalidValue(
+                "The items differ in too many ways in which losses are known.",
+                field="known",
+                rule=f"at most {MOST_CELLS} parts by group, stratum and losses known",
+                value=int(size.size),
+            )
         numbers = np.full(table.items, NOWHERE, dtype=np.int16)
         numbers[drawable] = code.ravel()
         open_ = ~known[np.flatnonzero(drawable)[first]].T
@@ -91,21 +98,6 @@ class Cells:
         code = self.strata.code[mask]
         found[code[code != NOWHERE]] = True
         return found
-
-
-def _atoms(table: Table) -> Indices:
-    if not table.columns:
-        return np.zeros(table.items, dtype=np.intp)
-    codes = np.stack([column.code for column in table.columns], axis=1)
-    distinct, atom = np.unique(codes, axis=0, return_inverse=True)
-    if len(distinct) > MOST_ATOMS:
-        raise InvalidValue(
-            f"The columns have {len(distinct)} different combinations of values.",
-            field="groups",
-            rule=f"columns that occur in at most {MOST_ATOMS} combinations; name fewer of them",
-            value=len(distinct),
-        )
-    return np.asarray(atom, dtype=np.intp).ravel()
 
 
 def _base(table: Table, stratum: Indices) -> Floats:
