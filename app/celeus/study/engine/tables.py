@@ -26,11 +26,11 @@ Floats = NDArray[np.float64]
 class ClaimRun:
     """One claim of a session: labels of the stream until it had what it wanted, and its own.
 
-    ``labels`` is 0 for a claim that never had it, or wanted nothing. ``missed``: its interval lost
+    ``labels`` is None for a claim that never had it, or wanted nothing. ``missed``: its interval lost
     the true risk at some round.
     """
 
-    labels: int
+    labels: int | None
     own: int
     estimate: float
     lower: float
@@ -88,7 +88,7 @@ def judge_table(  # noqa: PLR0913 -- a session, and how it is judged
     plan = plan_table(wish, table, "simulated", commitment(seed))
     began = time.process_time()
     session = TableSession(plan, table, seed)
-    out, met = deque[Draw](), np.zeros(len(session.claims), dtype=np.int64)
+    out = deque[Draw]()
     while past or session.stop_reason is None:
         while session.can_draw and len(out) < ahead:
             draw = session.propose()
@@ -98,13 +98,10 @@ def judge_table(  # noqa: PLR0913 -- a session, and how it is judged
             break
         draw = out.popleft()
         session.judge(draw.round, losses[draw.item].tolist())
-        for at in np.flatnonzero(met == 0).tolist():
-            if session.claims[at].claim.wants and session.claims[at].met:
-                met[at] = session.folded
     seconds = time.process_time() - began
     claims = tuple(
         ClaimRun(
-            labels=int(met[at]),
+            labels=session.met_at.get(at),
             own=claim.fold.rounds,
             estimate=claim.estimate,
             lower=claim.interval.lower,
@@ -153,7 +150,7 @@ class TableReport:
             zip(plan.claims, risks(plan, self.table, self.losses), strict=True)
         ):
             own = [run.claims[at] for run in self.runs]
-            reached = [one.labels for one in own if one.labels]
+            reached = [one.labels for one in own if one.labels is not None]
             rows.append(
                 {
                     "name": claim.name,

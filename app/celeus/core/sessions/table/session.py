@@ -11,7 +11,7 @@ with the probabilities and the fits that they were made with.
 """
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,11 @@ Losses = tuple[float | None, ...]
 
 
 class TableSession:
-    """The state of a session; a step changes it. ``claims`` stand in the order of the plan's."""
+    """The state of a session; a step changes it. ``claims`` stand in the order of the plan's.
+
+    ``met_at`` says after how many folded rounds a claim had what it wants, by its place among them;
+    what wants nothing is not in it.
+    """
 
     __slots__ = (
         "_beta",
@@ -51,6 +55,7 @@ class TableSession:
         "claims",
         "drawn",
         "folded",
+        "met_at",
         "proposal",
         "table",
     )
@@ -73,6 +78,8 @@ class TableSession:
         self._wants = Wants.of(self.cells, self.claims, len(plan.metrics))
         self.drawn: list[int] = []
         self.folded = 0
+        self.met_at: dict[int, int] = {}
+        self._note_met(range(len(self.claims)))
         self._out: deque[Drawn] = deque()
         self._waiting: dict[int, Losses] = {}
 
@@ -102,8 +109,8 @@ class TableSession:
     @property
     def stop_reason(self) -> StopReason | None:
         """Why the session stops, or None to go on."""
-        wanting = [claim for claim in self.claims if claim.claim.wants]
-        if wanting and all(claim.met for claim in wanting):
+        wanting = sum(claim.claim.wants for claim in self.claims)
+        if wanting and len(self.met_at) == wanting:
             return StopReason.TARGET_REACHED
         if not self._left.any():
             return StopReason.EXHAUSTED
@@ -186,6 +193,13 @@ class TableSession:
         self.folded += 1
         for at in drawn.basis:
             self._wants.update(at, self.claims[at])
+        self._note_met(drawn.basis)
+
+    def _note_met(self, places: Iterable[int]) -> None:
+        for at in places:
+            claim = self.claims[at]
+            if claim.claim.wants and at not in self.met_at and claim.met:
+                self.met_at[at] = self.folded
 
 
 def vector(metrics: Sequence[Metric], losses: Mapping[str, float | None]) -> Losses:
