@@ -27,10 +27,17 @@ def table_of(
     known: list[tuple[int, int]] = (),  # type: ignore[assignment]
     scales: tuple[LossScale, ...] | None = None,
 ) -> Table:
-    """A table of these losses, with ``known`` pairs of item and metric."""
+    """A table of these losses, with ``known`` pairs of item and metric.
+
+    Surrogates that nobody gave are wrong, and the same for some items.
+    """
     items, count = losses.shape
-    guesses = losses if guesses is None else guesses
     metrics = [Metric("abc"[at], scales[at] if scales else UNIT) for at in range(count)]
+    if guesses is None:
+        unit = np.where((np.arange(items)[:, None] + np.arange(count)) % 3 == 0, 0.7, 0.2)
+        guesses = np.array(
+            [one.scale.lower + one.scale.width * unit[:, at] for at, one in enumerate(metrics)]
+        ).T
     stated = np.full(losses.shape, np.nan)
     for item, metric in known:
         stated[item, metric] = losses[item, metric]
