@@ -26,8 +26,8 @@ Floats = NDArray[np.float64]
 class ClaimRun:
     """One claim of a session: labels of the stream until it had what it wanted, and its own.
 
-    ``labels`` is None for a claim that never had it, or wanted nothing. ``missed``: its interval lost
-    the true risk at some round.
+    ``labels`` is None for a claim that never had it, or wanted nothing. ``missed``: its interval
+    lost the true risk at some round.
     """
 
     labels: int | None
