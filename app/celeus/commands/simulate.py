@@ -15,18 +15,20 @@ if TYPE_CHECKING:
     from celeus.core.plans.stopping import Question
     from celeus.study.engine.best import BestReport
     from celeus.study.engine.report import Report
+    from celeus.study.engine.tables import TableReport
 
 PRECISION = 0.05
 
 
-def simulate(  # noqa: PLR0913 -- one parameter an option
+def simulate(  # noqa: PLR0913, PLR0915 -- one parameter an option, one part a kind of file
     file: Annotated[
         Path,
         typer.Argument(
             help="An .npz with arrays loss and surrogate, optionally proxy, group, known and"
             " weight; or, of two systems, loss_a and loss_b, optionally answer_a, answer_b,"
             " surrogate_a, surrogate_b and weight; or, with --best, loss and optionally answer and"
-            " surrogate, [N, k] each."
+            " surrogate, [N, k] each; or, of several metrics and groups, loss_NAME, surrogate_NAME"
+            " and group_NAME."
         ),
     ],
     *,
@@ -54,6 +56,19 @@ def simulate(  # noqa: PLR0913 -- one parameter an option
     best: Annotated[
         bool, typer.Option("--best", help="Seek the best of k systems, until one is left.")
     ] = False,
+    groups: Annotated[
+        bool, typer.Option("--groups", help="Report the groups of the file, too.")
+    ] = False,
+    group_precision: Annotated[
+        float | None,
+        typer.Option(help="Interval width that every group is to have; default: as it comes."),
+    ] = None,
+    together: Annotated[
+        bool, typer.Option("--together", help="All intervals hold at once with 1 - alpha.")
+    ] = False,
+    small_groups: Annotated[
+        str, typer.Option(help="Groups under 30 items: merge, or whole, to be judged whole.")
+    ] = "merge",
     budget: Annotated[
         int | None, typer.Option(help="Labels at most; default: all items that can be drawn.")
     ] = None,
@@ -78,11 +93,13 @@ def simulate(  # noqa: PLR0913 -- one parameter an option
 ) -> None:
     """Simulate sessions on a pool whose losses are known, without a server; count labels."""
     from celeus.core.plans.plan import Claim
+    from celeus.core.plans.table import TableWish
     from celeus.study.engine.best import BestReport, seek
-    from celeus.study.engine.files import read_contest, read_truth
+    from celeus.study.engine.files import is_table, read_contest, read_table, read_truth
     from celeus.study.engine.report import Report
     from celeus.study.engine.simulation import seed_of
     from celeus.study.engine.simulation import simulate as run_session
+    from celeus.study.engine.tables import TableReport, judge_table
 
     if runs < 1:
         raise InvalidValue("runs must be at least 1", field="runs", rule="at least 1", value=runs)
@@ -90,16 +107,22 @@ def simulate(  # noqa: PLR0913 -- one parameter an option
         rule = "at least 1"
         raise InvalidValue("ahead must be at least 1", field="ahead", rule=rule, value=ahead)
     plan_policy = _policy(policy, parameter or [])
+    given = {
+        "policy": policy != "sharp",
+        "target": target != "pool",
+        "at_most": at_most is not None,
+        "at_least": at_least is not None,
+        "margin": margin is not None,
+        "population_bound": population_bound is not None,
+    }
+    of_table = {
+        "groups": groups,
+        "group_precision": group_precision is not None,
+        "together": together,
+        "small_groups": small_groups != "merge",
+    }
     if best:
-        given = {
-            "policy": policy != "sharp",
-            "target": target != "pool",
-            "precision": precision is not None,
-            "at_most": at_most is not None,
-            "at_least": at_least is not None,
-            "margin": margin is not None,
-            "population_bound": population_bound is not None,
-        }
+        given |= {"precision": precision is not None} | of_table
         _refuse_beside_best([name for name, one in given.items() if one])
         contenders, losses = read_contest(file, lower, upper)
         sessions = [
@@ -120,6 +143,23 @@ def simulate(  # noqa: PLR0913 -- one parameter an option
             ),
             as_json=as_json,
         )
+        return
+    if is_table(file) or any(of_table.values()):
+        _refuse_beside_table([name for name, one in given.items() if one])
+        table, losses = read_table(file, lower, upper)
+        names = [metric.name for metric in table.metrics]
+        wish = TableWish(
+            alpha=alpha,
+            account="together" if together else "each",
+            precision=dict.fromkeys(names, PRECISION if precision is None else precision),
+            group_precision=dict.fromkeys(names, group_precision),
+            small_groups=small_groups,  # type: ignore[arg-type]  # the plan checks it
+            budget=budget,
+            beta=plan_policy.beta,
+        )
+        seeds = (seed_of(seed, run) for run in _progress(runs))
+        of_claims = [judge_table(table, losses, wish, one, ahead=ahead) for one in seeds]
+        _print(TableReport(str(file), table, losses, wish, seed, of_claims, ahead), as_json=as_json)
         return
     questions = _questions(at_most, at_least)
     if precision is None and not questions and margin is None:
@@ -142,7 +182,7 @@ def simulate(  # noqa: PLR0913 -- one parameter an option
     _print(report, as_json=as_json)
 
 
-def _print(report: "Report | BestReport", *, as_json: bool) -> None:
+def _print(report: "Report | BestReport | TableReport", *, as_json: bool) -> None:
     from rich.console import Console
 
     if as_json:
@@ -155,6 +195,13 @@ def _refuse_beside_best(options: list[str]) -> None:
     """Refuse options that mean nothing where the best of k systems is sought."""
     for name in options:
         rule = "left out with --best, which asks which system has the least mean loss of the pool"
+        raise InvalidValue(f"{name} must be {rule}", field=name, rule=rule)
+
+
+def _refuse_beside_table(options: list[str]) -> None:
+    """Refuse options that mean nothing where there are many claims."""
+    for name in options:
+        rule = "left out where there are several metrics or groups"
         raise InvalidValue(f"{name} must be {rule}", field=name, rule=rule)
 
 

@@ -188,6 +188,11 @@ class LatticeSide:
         """Number of candidates not rejected."""
         return self._standing.size
 
+    @property
+    def information(self) -> tuple[float, float]:
+        """Of the first goal: what it needs, and what was accrued."""
+        return self._goals[0].information, self._goals[0].accrued.newest
+
     def update(self, prediction: Prediction, signal: float) -> None:
         """Bet on a signal and drop the candidates that it rejects."""
         if self._standing.size and self._value[0] < prediction.floor:
@@ -300,6 +305,12 @@ class Lattice:
         if lower is None or mirrored is None or lower > 1.0 - mirrored:
             return None
         return lower, 1.0 - mirrored
+
+    @property
+    def information(self) -> tuple[float, float]:
+        """Of the first goal: what it needs, and what the less informed side has accrued."""
+        (goal, one), (_, other) = (side.information for side in self.sides)
+        return goal, min(one, other)
 
     def bets_per_round(self, steps: int, *, goals: int) -> int:
         """Bets of a round on a lattice refined to ``steps``, one a candidate and goal."""

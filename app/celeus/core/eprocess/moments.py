@@ -110,6 +110,11 @@ class TwoSidedMoments:
         both = zip(self._frames, self._sides, strict=True)
         return sum(frame.value(side.past.newest[0]) for frame, side in both) / 2.0
 
+    @property
+    def ratio(self) -> float:
+        """The larger of the two sides' ratios."""
+        return max(side.past.newest[1] for side in self._sides)
+
     def predict(self, betting_round: BettingRound) -> tuple[Prediction, Prediction]:
         """Predictions of the round's signals, which are not used themselves."""
         basis, variance = betting_round.basis, betting_round.variance

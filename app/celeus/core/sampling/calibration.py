@@ -96,12 +96,18 @@ class Calibration:
         self.squares = np.zeros(self.base.size)
         self.fit = self._fitted()
 
-    def record(self, stratum: int, loss: float, surrogate: float, weight: float) -> None:
-        """Record a judged round of weight 1 / (n q); ``surrogate`` is the one its signal used."""
+    def record(
+        self, stratum: int, loss: float, surrogate: float, weight: float, offset: float = 0.0
+    ) -> None:
+        """Record a judged round of weight 1 / (n q); ``surrogate`` is the one its signal used.
+
+        By ``offset`` the items it is one of are thought to lie above the others: line and mean take
+        the loss without it.
+        """
         square = (loss - surrogate) ** 2
-        self.line.add(float(self.base[stratum]), loss, weight)
+        self.line.add(float(self.base[stratum]), loss - offset, weight)
         self.labels[stratum] += 1.0
-        self.losses[stratum] += loss
+        self.losses[stratum] += loss - offset
         self.squares[stratum] += square
         self.all_squares += square
         self.all_spread += surrogate * (1.0 - surrogate) if self.prior is None else self.prior

@@ -220,7 +220,10 @@ class StratifiedProposal:
 
     def choose(self, coin: float, residual_moments: Floats) -> ProposedDraw:
         """The next item of the stratum that the coin falls on. Takes nothing."""
-        q = self.strata_q(residual_moments)
+        return self.pick(coin, self.strata_q(residual_moments))
+
+    def pick(self, coin: float, q: Floats) -> ProposedDraw:
+        """The same where a single item of every stratum has the probability ``q``, shape [K]."""
         reach = np.cumsum(self.left * q)
         stratum = int(np.searchsorted(reach, coin * reach[-1], side="right"))
         if stratum == q.size or not self.left[stratum]:

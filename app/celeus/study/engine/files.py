@@ -19,6 +19,14 @@ Of k systems among which the best is sought:
 loss       [N, k]         the true losses
 answer     [N, k]         optional: systems with equal answers have equal losses
 surrogate  [N, k]         optional: surrogates of the losses
+
+Of a table of several metrics and groups, each NAME a name of its own:
+
+loss_NAME       [N]            the true losses of a metric; or loss, of one
+surrogate_NAME  [N] or [N, M]  optional: surrogates of them
+known_NAME      [N]            optional: whether the loss is known before the first draw
+proxy           [N]            optional: target-loss proxy
+group_NAME      [N]            optional: names or numbers of groups; or group
 """
 
 import zipfile
@@ -34,8 +42,9 @@ from numpy.typing import NDArray
 from celeus.core.interval import Interval
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import CHAIN_START, Pool
-from celeus.core.pools.surrogates import scores
+from celeus.core.pools.surrogates import Scores, scores
 from celeus.core.pools.systems import check_count
+from celeus.core.pools.table import Column, Metric, Table
 from celeus.core.pools.weights import LARGEST_RATIO, LARGEST_WEIGHT, LEAST_WEIGHT, Weights
 from celeus.core.sessions.best.contenders import Contenders
 from celeus.errors import InvalidValue
@@ -82,13 +91,12 @@ def read_truth(path: Path, lower: float = 0.0, upper: float = 1.0) -> Truth:
         columns[f"surrogate.{at}"] = column
     if "known" in data:
         known = data["known"]
-        if known.shape != (items,) or known.dtype.kind != "b":
-            raise refused(path, "known", f"[{items}] of true and false", known.dtype)
+        _check_known(path, "known", known, items)
         columns["loss_lower"] = np.where(known, columns["loss"], lower)
         columns["loss_upper"] = np.where(known, columns["loss"], upper)
     for name in ("proxy", "group"):
-        if name in data and data[name].shape != (items,):
-            raise refused(path, name, f"[{items}] values, one an item", data[name].shape)
+        if name in data:
+            _check_shape(path, name, data[name], items)
     if "proxy" in data:
         columns["proxy"] = _numbers(path, "proxy", data["proxy"], scale)
     columns |= _weight(path, data, items)
@@ -146,8 +154,8 @@ def _pair(path: Path, data: Arrays, scale: LossScale) -> Truth:
     """The differences of two systems, those of equal answers known."""
     items = _items(path, data, "loss_a")
     for name in (*PAIR, "answer_a", "answer_b"):
-        if name in data and data[name].shape != (items,):
-            raise refused(path, name, f"[{items}] values, one an item", data[name].shape)
+        if name in data:
+            _check_shape(path, name, data[name], items)
     for one, other in (("answer_a", "answer_b"), ("surrogate_a", "surrogate_b")):
         if (one in data) != (other in data):
             missing, given = (one, other) if other in data else (other, one)
@@ -208,6 +216,84 @@ def _surrogates(
         _numbers(path, name if surrogate.ndim == 1 else f"{name}[:, {at}]", column, scale)
         for at, column in enumerate(surrogate.reshape(items, -1).T)
     ]
+
+
+def read_table(path: Path, lower: float = 0.0, upper: float = 1.0) -> tuple[Table, Floats]:
+    """The table of a file and its losses, shape [N, C]; all metrics have the same scale.
+
+    Refuses what is missing, misshapen or off the scale.
+    """
+    scale = LossScale.of("bounded", lower, upper)
+    names = members(path)
+    of_metrics = [name for name in names if name == "loss" or name.startswith("loss_")]
+    of_metrics = of_metrics or ["loss"]
+    data = arrays(path, of_metrics, names)
+    items = _items(path, data, of_metrics[0])
+    for name in of_metrics:
+        _check_shape(path, name, data[name], items)
+    proxy = None
+    if "proxy" in data:
+        _check_shape(path, "proxy", data["proxy"], items)
+        proxy = _numbers(path, "proxy", data["proxy"], scale)
+    read = [_metric(path, name, data, scale, proxy) for name in of_metrics]
+    metrics, scores_of, losses, known = zip(*read, strict=True)
+    groups = []
+    for name in names:
+        if name == "group" or name.startswith("group_"):
+            _check_shape(path, name, data[name], items)
+            if data[name].dtype.kind not in "biuU":
+                raise refused(path, name, "whole numbers or texts", data[name].dtype)
+            groups.append(Column.of(name.removeprefix("group_"), data[name]))
+    table = Table.of(metrics, scores_of, groups, np.stack(known, axis=1))
+    return table, np.stack(losses, axis=1)
+
+
+def _metric(
+    path: Path, name: str, data: Arrays, scale: LossScale, proxy: Floats | None
+) -> tuple[Metric, Scores, Floats, Floats]:
+    """A metric, its scores, its losses, and those of them that are known, the others NaN."""
+    loss = _numbers(path, name, data[name], scale)
+    items = _items(path, data, name)
+    stated = np.full(items, np.nan)
+    if (known := name.replace("loss", "known", 1)) in data:
+        _check_known(path, known, data[known], items)
+        stated = np.where(data[known], loss, np.nan)
+    guess, columns = np.full(items, scale.lower), None
+    if (surrogate := name.replace("loss", "surrogate", 1)) in data:
+        several = _surrogates(path, surrogate, data, items, scale)
+        guess = np.mean(several, axis=0)
+        columns = np.stack(several, axis=1) if len(several) > 1 else None
+    unit = (scale.lower, scale.upper) == (0.0, 1.0)
+    if unit and np.isin(loss, (0.0, 1.0)).all():
+        scale = LossScale.of("zero_one")
+    scores_of = Scores(guess, np.zeros(items), proxy, columns)
+    return Metric(name.removeprefix("loss_"), scale), scores_of, loss, stated
+
+
+def is_table(path: Path) -> bool:
+    """The file names metrics or columns of groups, and is none of two systems."""
+    names = members(path)
+    named = [name for name in names if name.startswith(("loss_", "group_"))]
+    return bool(named) and not set(named) <= set(PAIR)
+
+
+def members(path: Path) -> list[str]:
+    """The names of the arrays of a file, as it holds them; empty for one that is no archive."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return [one.filename.removesuffix(".npy") for one in archive.infolist()]
+    except _UNREADABLE:
+        return []
+
+
+def _check_shape(path: Path, name: str, values: NDArray[Any], items: int) -> None:
+    if values.shape != (items,):
+        raise refused(path, name, f"[{items}] values, one an item", values.shape)
+
+
+def _check_known(path: Path, name: str, values: NDArray[Any], items: int) -> None:
+    if values.shape != (items,) or values.dtype.kind != "b":
+        raise refused(path, name, f"[{items}] of true and false", values.dtype)
 
 
 def arrays(path: Path, required: Sequence[str], optional: Sequence[str] = ()) -> Arrays:

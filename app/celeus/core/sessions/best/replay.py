@@ -17,27 +17,29 @@ from celeus.core.ledger import Draw, JointObservation
 from celeus.core.plans.best import BestPlan
 from celeus.core.sessions.best.contenders import Contenders
 from celeus.core.sessions.best.session import BestDraw, BestSession
+from celeus.core.sessions.recorded import LedgerDiffers, compare_draws, same
 
-SLACK = 1e-9
+__all__ = [
+    "Event",
+    "LedgerDiffers",
+    "begin",
+    "can_draw",
+    "check_draw",
+    "enter",
+    "event_of",
+    "replay",
+]
 
 
 Event = Draw | JointObservation
 
 
-class LedgerDiffers(ValueError):
-    """A ledger says something else than its plan, its pool and its seed do."""
-
-    def __init__(self, where: str, claimed: object, due: object) -> None:
-        super().__init__(f"{where} is {claimed!r} and should be {due!r}")
-        self.where, self.claimed, self.due = where, claimed, due
-
-
 def begin(plan: BestPlan, contenders: Contenders, seed: bytes) -> BestSession:
     """The session of a plan before its first draw, when the pool is as the plan says."""
     session = BestSession(contenders, plan.alpha, seed, beta=plan.beta)
-    _same("plan.items", plan.items, contenders.items)
-    _same("plan.systems", len(plan.systems), contenders.count)
-    _same("plan.known", plan.known, session.known)
+    same("plan.items", plan.items, contenders.items)
+    same("plan.systems", len(plan.systems), contenders.count)
+    same("plan.known", plan.known, session.known)
     return session
 
 
@@ -86,23 +88,4 @@ def check_draw(session: BestSession, event: Draw, sequence: int, *, seeded: bool
     if not 0 <= item < drawn_in.size or drawn_in[item]:
         raise LedgerDiffers(f"{where}.item", item, "an item left")
     due = session.propose() if seeded else session.chance(item)
-    _compare(where, event, event_of(due, sequence))
-
-
-def _compare(where: str, claimed: Draw, due: Draw) -> None:
-    for name in ("round", "item", "seen"):
-        _same(f"{where}.{name}", getattr(claimed, name), getattr(due, name))
-    if not abs(claimed.q - due.q) <= SLACK * due.q:
-        raise LedgerDiffers(f"{where}.q", claimed.q, due.q)
-    one, other = claimed.strata_q, due.strata_q
-    if one is None or other is None or one.shape != other.shape:
-        raise LedgerDiffers(f"{where}.strata_q", one, other)
-    apart = np.flatnonzero(~(np.abs(one - other) <= SLACK * other))
-    if apart.size:
-        at = int(apart[0])
-        raise LedgerDiffers(f"{where}.strata_q[{at}]", float(one[at]), float(other[at]))
-
-
-def _same(where: str, claimed: object, due: object) -> None:
-    if claimed != due:
-        raise LedgerDiffers(where, claimed, due)
+    compare_draws(where, event, event_of(due, sequence))

@@ -1,0 +1,293 @@
+"""The plan of many claims on one stream of draws: what is fixed before its first draw.
+
+A claim speaks of one metric, and of all items or of those of one group. Each has a level of its
+own: under the account ``each`` every interval holds with probability 1 - alpha by itself, under
+``together`` the levels add up to alpha, and all intervals hold at once.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from celeus.core.canonical import canonical_json
+from celeus.core.plans.claim import Claim, PoolFacts, require
+from celeus.core.plans.plan import METHOD_VERSION, Plan, check_alpha, check_budget, make_plan
+from celeus.core.plans.policies import LEAST_BETA, policy_named
+from celeus.core.plans.stopping import Question
+from celeus.core.pools.bounds import KnownLosses
+from celeus.core.pools.losses import LossScale
+from celeus.core.pools.table import LEAST_GROUP, Mask, Metric, Table
+from celeus.errors import InvalidValue, NothingToJudge
+
+Account = Literal["each", "together"]
+SmallGroups = Literal["merge", "whole"]
+
+BETA = 0.5
+OVERALL_SHARE = 0.2
+"""Share of alpha of the claims about all items, where all hold together and there are groups."""
+MOST_CLAIMS = 600
+SLACK = 1e-12
+STEPS_PER_ROOT = 20.0
+"""Lattice steps of a claim without a precision, times the root of its items: finer ones cost time
+and say nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableClaim:
+    """One claim: ``metric`` over the items with this ``value`` in ``column``, or over all.
+
+    ``items`` are those it speaks of, ``known`` of them have known losses that sum to ``total``. A
+    ``whole`` group is judged to its last item, and has no level: it needs no bets.
+    """
+
+    metric: str
+    items: int
+    level: float
+    column: str | None = None
+    value: str | None = None
+    precision: float | None = None
+    questions: tuple[Question, ...] = ()
+    whole: bool = False
+    known: int = 0
+    total: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """How reports call it."""
+        part = "" if self.column is None else f", {self.column} {self.value}"
+        return self.metric + part
+
+    @property
+    def wants(self) -> bool:
+        """The session goes on until this claim has what was asked for."""
+        return self.whole or self.precision is not None or bool(self.questions)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """The claim that ``asdict`` gave ``values``."""
+        questions = tuple(Question(**one) for one in values["questions"])
+        return cls(**(dict(values) | {"questions": questions}))
+
+
+@dataclass(frozen=True, slots=True)
+class TableWish:
+    """What is asked of a table; None, or a metric left out, stands for no precision.
+
+    ``precision`` is that of a metric over all items, ``group_precision`` that within every group,
+    both on the metric's scale. ``levels`` are those of the claims in their order, by default even.
+    """
+
+    alpha: float = 0.05
+    account: Account = "each"
+    precision: Mapping[str, float | None] = field(default_factory=dict)
+    group_precision: Mapping[str, float | None] = field(default_factory=dict)
+    questions: Mapping[str, tuple[Question, ...]] = field(default_factory=dict)
+    small_groups: SmallGroups = "merge"
+    levels: Sequence[float] | None = None
+    budget: int | None = None
+    beta: float = BETA
+
+
+@dataclass(frozen=True)
+class TablePlan:
+    """The pool, its metrics, all claims with their levels, and the budget.
+
+    ``claims`` stand by part and metric: first all items, then the groups of every column.
+    ``commitment`` is the hash of the seed. Not slotted: the digest is computed once.
+    """
+
+    pool_digest: str
+    items: int
+    drawable: int
+    metrics: tuple[Metric, ...]
+    claims: tuple[TableClaim, ...]
+    alpha: float
+    account: Account
+    small_groups: SmallGroups
+    budget: int
+    commitment: str
+    beta: float = BETA
+    method_version: str = METHOD_VERSION
+
+    def __post_init__(self) -> None:
+        check_alpha(self.alpha)
+        rule = "each or together"
+        require("account", rule, self.account, holds=self.account in {"each", "together"})
+        rule = "merge or whole"
+        holds = self.small_groups in {"merge", "whole"}
+        require("small_groups", rule, self.small_groups, holds=holds)
+        rule = f"from {LEAST_BETA:g} to 1"
+        require("beta", rule, self.beta, holds=LEAST_BETA <= self.beta <= 1.0)
+        count = len(self.claims)
+        require("claims", f"at most {MOST_CLAIMS}", count, holds=1 <= count <= MOST_CLAIMS)
+        check_budget(self.budget, self.drawable)
+        self._check_levels()
+
+    def _check_levels(self) -> None:
+        levels = [claim.level for claim in self.claims if not claim.whole]
+        for level in levels:
+            check_alpha(level)
+        if self.account == "together":
+            spent, rule = sum(levels), f"levels that add up to at most alpha, {self.alpha:g}"
+        else:
+            spent, rule = max(levels, default=0.0), f"levels of at most alpha, {self.alpha:g}, each"
+        require("claims.level", rule, spent, holds=spent <= self.alpha * (1.0 + SLACK))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values; ``from_dict`` reads them back."""
+        claims = [asdict(claim) | {"questions": list(claim.questions)} for claim in self.claims]
+        for one in claims:
+            one["questions"] = [asdict(question) for question in one["questions"]]
+        metrics = [{"name": one.name} | asdict(one.scale) for one in self.metrics]
+        return asdict(self) | {"claims": claims, "metrics": metrics, "table": True}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """The plan whose ``to_dict`` gave ``values``."""
+        inner = {name: value for name, value in values.items() if name != "table"}
+        metrics = tuple(
+            Metric(one["name"], LossScale(one["kind"], float(one["lower"]), float(one["upper"])))
+            for one in inner["metrics"]
+        )
+        claims = tuple(TableClaim.from_dict(one) for one in inner["claims"])
+        return cls(**(inner | {"metrics": metrics, "claims": claims}))
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the plan's values as canonical JSON (RFC 8785), in hexadecimal."""
+        return hashlib.sha256(canonical_json(self.to_dict())).hexdigest()
+
+    def of(self, claim: TableClaim) -> Plan:
+        """The plan of an ordinary session about nothing but this claim, with its own rounds."""
+        scale = next(one.scale for one in self.metrics if one.name == claim.metric)
+        facts = PoolFacts(
+            self.pool_digest, claim.items, scale.lower, scale.upper, scale.kind == "zero_one"
+        )
+        asked = Claim(
+            alpha=self.alpha if claim.whole else claim.level,
+            precision=claim.precision,
+            questions=claim.questions,
+        )
+        policy = policy_named("sharp", beta=self.beta)
+        plan = make_plan(asked, facts, policy, self.commitment)
+        if claim.precision is None and not claim.questions:
+            steps = min(round(scale.width / plan.cell), int(STEPS_PER_ROOT * claim.items**0.5) + 1)
+            plan = replace(plan, cell=scale.width / steps)
+        if claim.known:
+            reasons = {"known": claim.known}
+            plan = replace(plan, known=KnownLosses(claim.known, claim.total, reasons))
+        return plan
+
+
+def plan_table(wish: TableWish, table: Table, pool_digest: str, commitment: str) -> TablePlan:
+    """The plan for a table's claims. Refuses values outside their ranges, by name.
+
+    With ``small_groups`` merge the table is the merged one: ``table_for`` gives it.
+    """
+    names = [metric.name for metric in table.metrics]
+    for field_, given in (
+        ("precision", wish.precision),
+        ("group_precision", wish.group_precision),
+        ("questions", wish.questions),
+    ):
+        for name in given:
+            rule = "those of metrics: " + ", ".join(names)
+            require(field_, rule, name, holds=name in names)
+    drawable = int(table.drawable.sum())
+    if not drawable:
+        raise NothingToJudge(
+            "Every loss is known, so that all answers are exact.",
+            field="known",
+            rule="an item with a loss that is not known",
+            value=table.items,
+        )
+    seen = table_for(wish.small_groups, table)
+    seen.check_atoms()
+    claims = _levelled(wish, claims_of(wish, seen))
+    plan = TablePlan(
+        pool_digest=pool_digest,
+        items=table.items,
+        drawable=drawable,
+        metrics=table.metrics,
+        claims=claims,
+        alpha=wish.alpha,
+        account=wish.account,
+        small_groups=wish.small_groups,
+        budget=drawable if wish.budget is None else wish.budget,
+        commitment=commitment,
+        beta=wish.beta,
+    )
+    for claim in plan.claims:
+        plan.of(claim)
+    return plan
+
+
+def table_for(small_groups: SmallGroups, table: Table) -> Table:
+    """The table as a plan with these small groups sees it."""
+    return table.merged() if small_groups == "merge" else table
+
+
+def claims_of(wish: TableWish, table: Table) -> list[TableClaim]:
+    """The claims about a table as ``table_for`` gives it, without their levels."""
+    parts: list[tuple[str | None, str | None, Mask]]
+    parts = [(None, None, np.ones(table.items, dtype=np.bool_))]
+    parts += [
+        (column.name, value, column.code == number)
+        for column in table.columns
+        for number, value in enumerate(column.values)
+    ]
+    count = len(parts) * len(table.metrics)
+    require("claims", f"at most {MOST_CLAIMS}", count, holds=count <= MOST_CLAIMS)
+    claims = []
+    for name, value, mask in parts:
+        items = int(mask.sum())
+        for at, metric in enumerate(table.metrics):
+            known = table.known[mask, at]
+            known = known[~np.isnan(known)]
+            overall = name is None
+            precision = wish.precision if overall else wish.group_precision
+            whole = not overall and items < LEAST_GROUP
+            claims.append(
+                TableClaim(
+                    metric.name,
+                    items,
+                    0.0,
+                    name,
+                    value,
+                    None if whole else precision.get(metric.name),
+                    wish.questions.get(metric.name, ()) if overall else (),
+                    whole,
+                    known.size,
+                    float(metric.scale.lower * known.size + metric.scale.width * known.sum()),
+                )
+            )
+    return claims
+
+
+def _levelled(wish: TableWish, claims: list[TableClaim]) -> tuple[TableClaim, ...]:
+    betting = [claim for claim in claims if not claim.whole]
+    levels = wish.levels
+    if levels is None:
+        overall = sum(claim.column is None for claim in betting)
+        groups = len(betting) - overall
+        share = OVERALL_SHARE if groups else 1.0
+        together = wish.account == "together"
+        levels = [
+            wish.alpha
+            if not together
+            else wish.alpha * (share / overall if one.column is None else (1.0 - share) / groups)
+            for one in betting
+        ]
+    if len(levels) != len(betting):
+        raise InvalidValue(
+            "There is not one level for every claim that bets.",
+            field="levels",
+            rule=f"{len(betting)} levels, in the order of the claims",
+            value=len(levels),
+        )
+    given = iter(levels)
+    return tuple(claim if claim.whole else replace(claim, level=next(given)) for claim in claims)

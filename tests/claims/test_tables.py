@@ -1,0 +1,27 @@
+"""Every claim of a table loses its risk in at most alpha of the sessions."""
+
+import numpy as np
+import pytest
+
+from tests.claims.conftest import FULL, PIECES, Runner
+from tests.claims.tables import WORLDS, lost_claims
+from tests.claims.test_coverage import credible
+
+ITEMS = 300 if FULL else 100
+SESSIONS = 1600 if FULL else 16
+
+
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize("world", WORLDS)
+def test_every_claim_is_lost_in_at_most_alpha_of_the_sessions(world: str, runner: Runner) -> None:
+    size = SESSIONS // PIECES
+    pieces = [
+        runner.pool.submit(lost_claims, world, ITEMS, at * size, size) for at in range(PIECES)
+    ]
+    counted = np.sum([piece.result() for piece in pieces], axis=0)
+    if FULL:
+        runner.further.append(
+            f"{size * PIECES} sessions, {ITEMS} items, {world}: the claims were lost"
+            f" {', '.join(map(str, counted))} times."
+        )
+    assert all(credible(int(missed), size * PIECES) for missed in counted), counted

@@ -1,0 +1,78 @@
+"""Small tables whose losses are known, and how the tests walk through them."""
+
+import copy
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from celeus.core.ledger import Draw
+from celeus.core.plans.table import TablePlan, TableWish, plan_table
+from celeus.core.pools.losses import LossScale
+from celeus.core.pools.surrogates import Scores
+from celeus.core.pools.table import Column, Metric, Table
+from celeus.core.sessions.table.session import TableSession
+
+Floats = NDArray[np.float64]
+
+SEED = b"a seed for the tests"
+UNIT = LossScale.of("bounded", 0.0, 1.0)
+WIDE = LossScale.of("bounded", -2.0, 3.0)
+
+
+def table_of(
+    losses: Floats,
+    *columns: list[str],
+    guesses: Floats | None = None,
+    known: list[tuple[int, int]] = (),  # type: ignore[assignment]
+    scales: tuple[LossScale, ...] | None = None,
+) -> Table:
+    """A table of these losses, with ``known`` pairs of item and metric.
+
+    Surrogates that nobody gave are wrong, and the same for some items.
+    """
+    items, count = losses.shape
+    metrics = [Metric("abc"[at], scales[at] if scales else UNIT) for at in range(count)]
+    if guesses is None:
+        unit = np.where((np.arange(items)[:, None] + np.arange(count)) % 3 == 0, 0.7, 0.2)
+        guesses = np.array(
+            [one.scale.lower + one.scale.width * unit[:, at] for at, one in enumerate(metrics)]
+        ).T
+    stated = np.full(losses.shape, np.nan)
+    for item, metric in known:
+        stated[item, metric] = losses[item, metric]
+    scores = [Scores(guesses[:, at], np.zeros(items)) for at in range(count)]
+    named = [Column.of("xyz"[at], values) for at, values in enumerate(columns)]
+    return Table.of(metrics, scores, named, stated)
+
+
+def planned(table: Table, wish: TableWish | None = None) -> TablePlan:
+    return plan_table(wish or TableWish(), table, "pool", "commitment")
+
+
+def coming(session: TableSession) -> Iterator[Draw]:
+    """Every draw that may come next, each with its probability."""
+    if not session.can_draw:
+        return
+    for item in np.flatnonzero(session.proposal.drawn_in == 0).tolist():
+        yield session.chance(item)
+
+
+def branched(session: TableSession) -> TableSession:
+    """An independent session from the same place."""
+    frozen = (session.table, session.cells, *(claim.plan for claim in session.claims))
+    return copy.deepcopy(session, {id(one): one for one in frozen})
+
+
+def judged(
+    session: TableSession,
+    draw: Draw,
+    losses: Floats,
+    hidden: frozenset[tuple[int, int]] = frozenset(),
+) -> None:
+    """Judge a round that is out; what is ``hidden`` can be told by nobody."""
+    told = [
+        None if (draw.item, at) in hidden else float(loss)
+        for at, loss in enumerate(losses[draw.item])
+    ]
+    session.judge(draw.round, told)
