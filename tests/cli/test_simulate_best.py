@@ -102,6 +102,8 @@ def test_graded_losses_on_another_scale(run: Run, tmp_path: Path) -> None:
         ((), {"loss": np.zeros((ITEMS, 51))}, "2 to 50"),
         ((), {"loss": np.zeros((ITEMS, 2, 2))}, "loss"),
         ((), {"loss": arrays()["loss"] * 7.0}, "loss[:, 0]"),
+        ((), {"weight": np.ones(ITEMS)}, "weight"),
+        ((), {"known": np.zeros(ITEMS, dtype=bool)}, "known"),
         ((), {"answer": arrays()["answer"][:, :3]}, "answer"),
         ((), {"answer": arrays()["loss"] + 0.5}, "answer"),
         ((), {"answer": np.zeros((ITEMS, SYSTEMS), dtype=np.int8)}, "same answer"),

@@ -19,6 +19,7 @@ from celeus.store.database import Database
 from tests.api.contract import client_with
 from tests.factories import drawn
 from tests.keys import key_in
+from tests.lineups import field as lineup
 from tests.versions import NEW, OLD, ZERO_ONE, Versions, closed, judge, judged, made
 
 
@@ -470,6 +471,18 @@ async def test_wrong_sessions_are_refused_by_name(
         assert refused.status_code == 422
         problem = refused.json()
         assert field in [problem.get("field"), *(one["field"] for one in problem.get("errors", ()))]
+
+
+async def test_a_search_for_the_best_leaves_nothing_to_one_version(client: AsyncClient) -> None:
+    several = await lineup(client, "losses")
+    asked = {"pool_id": several.id, "best": True}
+    session = (await client.post("/v1/sessions", json=asked)).json()["id"]
+    await closed(client, session)
+    for more in ({}, {"answer": "x"}, {"system": several.names[0]}):
+        body = {"name": "exam", "loss": ZERO_ONE, "based_on": based(session, **more)}
+        problem = (await client.post("/v1/pools", json=body)).json()
+        assert problem["field"] == "based_on.session"
+        assert "best of several" in problem["detail"]
 
 
 @pytest.mark.parametrize(

@@ -185,6 +185,7 @@ async def test_a_judge_sees_every_answer_once_and_no_name(client: AsyncClient) -
         ("answers", {"losses": dict.fromkeys([*NAMES, "other"], 0)}, "losses"),
         ("answers", {"losses": dict.fromkeys(NAMES, 0.5)}, "losses.qwen-72b"),
         ("losses", {"losses": {"left": 0, "right": 1}}, "losses"),
+        ("losses", {"losses": [0, 7, 0, 0]}, "losses.1"),
     ],
 )
 async def test_what_is_no_judgement_of_several_systems_is_refused_by_name(
@@ -197,6 +198,20 @@ async def test_what_is_no_judgement_of_several_systems_is_refused_by_name(
     answer = await observed(client, session, draw["round"], **said)
     assert (answer.status_code, answer.json()["field"]) == (422, field)
     assert (await status_of(client, session))["rounds"]["judged"] == 0
+
+
+async def test_a_refused_loss_does_not_tell_whose_answer_it_was_said_of(
+    client: AsyncClient,
+) -> None:
+    pool = await field(client, "answers")
+    session = await opened(client, pool)
+    draw = (await drawn(client, session))["draws"][0]
+    for place in range(len(draw["answers"])):
+        losses: list[float] = [0.0] * len(draw["answers"])
+        losses[place] = 7.0
+        answer = await observed(client, session, draw["round"], losses=losses)
+        assert (answer.status_code, answer.json()["field"]) == (422, f"losses.{place}")
+        assert not any(name in answer.text for name in NAMES)
 
 
 async def test_equal_answers_have_equal_losses(client: AsyncClient) -> None:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from celeus.core.interval import Interval
 from celeus.core.pools.losses import LossScale, zero_one_loss
 from celeus.core.pools.pool import Pool
-from celeus.core.pools.systems import Lineup, Side
+from celeus.core.pools.systems import Lineup, Side, loss_of
 from celeus.errors import InvalidValue
 
 Floats = NDArray[np.float64]
@@ -116,6 +116,12 @@ def losses_said(
                 rule=f"{len(shown)} losses, in the order of the answers",
                 value=len(losses),
             )
+        # By their places: a refusal by name would tell whose an answer is.
+        scale, whole = lineup.scale, lineup.scale.kind == "zero_one"
+        losses = [
+            loss_of(str(at), loss, scale.lower, scale.upper, whole=whole)
+            for at, loss in enumerate(losses)
+        ]
         groups = zip(shown, losses, strict=True)
         return lineup.losses({lineup.names[one]: loss for group, loss in groups for one in group})
     word = next(iter(said), "loss")

@@ -299,7 +299,7 @@ def reason_of(normalisation: Normalisation, *, classes: bool) -> str:
 
 
 def loss_of(name: str, loss: object, lower: float, upper: float, *, whole: bool) -> float:
-    """The loss of the system ``name``; refused outside its scale."""
+    """The loss of the system ``name``, or of an answer by its place; refused outside its scale."""
     number = float(loss) if type(loss) in {int, float} else math.nan  # type: ignore[arg-type]
     if number in {0.0, 1.0} if whole else lower <= number <= upper:
         return number

@@ -15,7 +15,7 @@ from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.rows.earlier import Earlier, Judged, OldItem, loss_of, version_of
 from celeus.core.pools.rows.validation import is_text
-from celeus.core.pools.systems import SIDES, Side, Systems
+from celeus.core.pools.systems import SIDES, Lineup, Side, Systems
 from celeus.errors import InvalidValue, SessionNotClosed, SessionNotFound
 from celeus.operations.pools.columns import read_chunks
 from celeus.operations.pools.record import PoolRecord
@@ -118,6 +118,13 @@ def _hex(digest: bytes | None) -> str | None:
 
 def _side_of(old: PoolRecord, system: str | None) -> Side | None:
     """Which of the two systems of a session the earlier version is; None where there are none."""
+    if isinstance(old.named, Lineup):
+        raise InvalidValue(
+            "The session sought the best of several systems, and leaves nothing to one version.",
+            field="based_on.session",
+            rule="a session on one system, or on two with names",
+            value=old.name,
+        )
     if old.systems is None:
         if old.scale.kind == "difference":
             raise InvalidValue(

@@ -57,6 +57,7 @@ REQUIRED = ("loss", "surrogate")
 USED = (*REQUIRED, "proxy", "group", "known", "weight")
 PAIR = ("loss_a", "loss_b")
 OF_CONTENDERS = ("answer", "surrogate")
+NOT_OF_CONTENDERS = ("known", "weight")
 OF_PAIRS = ("answer_a", "answer_b", "surrogate_a", "surrogate_b", "weight")
 MOST_UNPACKED = {zipfile.ZIP_STORED: 1, zipfile.ZIP_DEFLATED: 1032}
 """Bytes that one byte of an archive can hold, by how NumPy packs."""
@@ -111,7 +112,11 @@ def read_contest(path: Path, lower: float = 0.0, upper: float = 1.0) -> tuple[Co
     Refuses what is missing, misshapen or off the scale, and equal answers with other losses.
     """
     scale = LossScale.of("bounded", lower, upper)
-    data = arrays(path, ("loss",), OF_CONTENDERS)
+    data = arrays(path, ("loss",), (*OF_CONTENDERS, *NOT_OF_CONTENDERS))
+    for name in NOT_OF_CONTENDERS:
+        if name in data:
+            rule = "left out with --best: all items count the same, known are those answered alike"
+            raise refused(path, name, rule, data[name].shape)
     shape = data["loss"].shape
     if len(shape) not in {1, 2} or 0 in shape:
         raise refused(path, "loss", "[N, k] numbers, one a system, N at least 1", shape)
