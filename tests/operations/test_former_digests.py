@@ -21,10 +21,11 @@ from celeus.core.certificates.replay import Evidence
 from celeus.core.certificates.verify import verify
 from celeus.core.plans import plan
 from celeus.core.plans.plan import Claim
-from celeus.core.pools import pool, validation
-from celeus.core.pools import rows as items
+from celeus.core.pools import pool
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import CHAIN_START, chain
+from celeus.core.pools.rows import assembly as items
+from celeus.core.pools.rows import validation
 from celeus.operations.certificates import issue
 from celeus.operations.certificates.audit import audit
 from celeus.operations.certificates.signing_keys import key_of_folder, read_key

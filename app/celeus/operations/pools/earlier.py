@@ -19,6 +19,7 @@ from celeus.core.pools.systems import SIDES, Lineup, Side, Systems
 from celeus.errors import InvalidValue, SessionNotClosed, SessionNotFound
 from celeus.operations.pools.columns import read_chunks
 from celeus.operations.pools.record import PoolRecord
+from celeus.operations.sessions.ledger import with_kinds
 from celeus.store.tables import pools
 
 
@@ -281,15 +282,16 @@ _SESSION = text(
     """
 )
 # The last judgement of a round counts; an amendment without a loss leaves none.
-_SAID = text(
+_SAID = with_kinds(
     """
     WITH said AS (
         SELECT DISTINCT ON (round) round, loss, detail FROM events
-        WHERE session_id = :session_id AND kind IN (2, 3, 4) ORDER BY round, sequence DESC
+        WHERE session_id = :session_id AND kind IN (:observation, :unjudgeable, :amendment)
+        ORDER BY round, sequence DESC
     )
     SELECT said.round, draw.item, said.loss, coalesce(said.detail, '{}'), draw.detail ->> 'left'
     FROM said JOIN events draw
-        ON draw.session_id = :session_id AND draw.kind = 1 AND draw.round = said.round
+        ON draw.session_id = :session_id AND draw.kind = :draw AND draw.round = said.round
     WHERE said.loss IS NOT NULL ORDER BY said.round
     """
 )

@@ -24,6 +24,10 @@ def upgrade() -> None:
     op.execute("SET LOCAL lock_timeout = '4s'")
     op.add_column("events", sa.Column("losses", ARRAY(sa.Double)))
     _check(ANY)
+    op.execute(
+        "UPDATE sessions SET status ="
+        """ '{"best": null, "contradictions": [], "effective_items": null}'::jsonb || status"""
+    )
 
 
 def downgrade() -> None:
@@ -32,6 +36,7 @@ def downgrade() -> None:
     refuse_to_lose("pools of several systems", "pools WHERE systems ? 'names'")
     _check(ONE)
     op.drop_column("events", "losses")
+    op.execute("UPDATE sessions SET status = status - 'best' - 'effective_items'")
 
 
 def _check(condition: str) -> None:
