@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from celeus.core.pools.pool import dtype_of
 from celeus.core.pools.rows.assembly import Assembled, Row, assemble
 from celeus.core.pools.rows.pairs import OWN, side_faults, without_nulls
-from celeus.core.pools.rows.validation import PAYLOAD_RULE, Fault, Malformed, Shape, Violation
+from celeus.core.pools.rows.validation import PAYLOAD_RULE, Fault, Shape, Violation, not_an_object
 from celeus.core.pools.systems import Lineup
 
 FIELDS = frozenset({"id", "payload", "group", "answers"})
@@ -34,8 +34,7 @@ def assemble_lineup(
     own = None if shape is None else shape.of_systems
     for line, row in zip(lines, rows, strict=True):
         if not isinstance(row, dict):
-            rule, text = (row.rule, row.text) if isinstance(row, Malformed) else ("", "")
-            faults.append(Fault.of(line, "", rule or "a JSON object", text or row))
+            faults.append(Fault.of(line, *not_an_object(row)))
             continue
         present = _present(row)
         violations = list(_faults(present, lineup, own))

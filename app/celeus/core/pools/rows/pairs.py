@@ -24,11 +24,11 @@ from celeus.core.pools.rows.validation import (
     MAX_INT,
     PAYLOAD_RULE,
     Fault,
-    Malformed,
     Shape,
     Violation,
     encode_payload,
     is_number,
+    not_an_object,
     row_faults,
     stated_faults,
 )
@@ -55,8 +55,7 @@ def assemble_pairs(
     own = None if shape is None else shape.of_systems
     for line, row in zip(lines, rows, strict=True):
         if not isinstance(row, dict):
-            rule, text = (row.rule, row.text) if isinstance(row, Malformed) else ("", "")
-            faults.append(Fault.of(line, "", rule or "a JSON object", text or row))
+            faults.append(Fault.of(line, *not_an_object(row)))
             continue
         present = _present(row)
         violations = list(_faults(present, systems, own))

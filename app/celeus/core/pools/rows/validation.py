@@ -152,12 +152,17 @@ class Malformed:
     text: str
 
 
+def not_an_object(row: object) -> Violation:
+    """What is wrong with something uploaded that is no row at all."""
+    if isinstance(row, Malformed):
+        return "", row.rule, row.text
+    return "", "a JSON object", row
+
+
 def row_faults(row: object, scale: LossScale, shape: Shape | None) -> list[Violation]:
     """Everything wrong with a row (nulls taken out); empty when it can become an item."""
-    if isinstance(row, Malformed):
-        return [("", row.rule, row.text)]
     if not isinstance(row, dict):
-        return [("", "a JSON object", row)]
+        return [not_an_object(row)]
     violations: list[Violation] = [
         (name, "one of " + ", ".join(sorted(FIELDS)), row[name])
         for name in row
