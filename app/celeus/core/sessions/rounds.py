@@ -14,6 +14,17 @@ from celeus.core.plans.stopping import StoppingRule
 from celeus.core.sessions.fold import RoundOutcome
 
 
+def counts_of(drawn: int, judged: int, folded: int) -> dict[str, int]:
+    """Counts of rounds, under the names that status and certificate give them."""
+    return {
+        "drawn": drawn,
+        "judged": judged,
+        "in_interval": folded,
+        "pending": drawn - judged,
+        "waiting": judged - folded,
+    }
+
+
 class _Pending(Enum):
     PENDING = "pending"
 

@@ -35,7 +35,7 @@ from celeus.core.sampling.proposals import Proposal
 from celeus.core.sessions.engine import Engine, engine_of
 from celeus.core.sessions.fold import Fold, fold_round
 from celeus.core.sessions.points import Points
-from celeus.core.sessions.rounds import JudgedLoss, Rounds
+from celeus.core.sessions.rounds import JudgedLoss, Rounds, counts_of
 from celeus.core.sessions.sides import Sides
 
 Floats = NDArray[np.float64]
@@ -128,13 +128,7 @@ class State:
     @property
     def counts(self) -> dict[str, int]:
         """Counts of rounds, under the names that status and certificate give them."""
-        return {
-            "drawn": self.drawn,
-            "judged": self.observed,
-            "in_interval": self.folded,
-            "pending": self.pending,
-            "waiting": self.waiting,
-        }
+        return counts_of(self.drawn, self.observed, self.folded)
 
     @property
     def interval(self) -> Interval:

@@ -25,7 +25,7 @@ from celeus.core.sessions.best.replay import (
 )
 from celeus.core.sessions.best.session import BestSession
 from celeus.core.sessions.points import Points
-from celeus.core.sessions.rounds import PENDING, JudgedLosses
+from celeus.core.sessions.rounds import PENDING, JudgedLosses, counts_of
 from celeus.core.sessions.sides import Order
 
 COMPARED_IN_A_BET = 50
@@ -108,13 +108,7 @@ class BestState:
     @property
     def counts(self) -> dict[str, int]:
         """Counts of rounds, under the names that status and certificate give them."""
-        return {
-            "drawn": self.drawn,
-            "judged": self.observed,
-            "in_interval": self.folded,
-            "pending": self.pending,
-            "waiting": self.waiting,
-        }
+        return counts_of(self.drawn, self.observed, self.folded)
 
     @property
     def points(self) -> Points:
