@@ -24,6 +24,7 @@ from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import CHAIN_START, Pool, chain
 from celeus.core.pools.rows.lineups import composed_of_all
 from celeus.core.pools.rows.pairs import composed
+from celeus.core.pools.score import Score
 from celeus.core.pools.surrogates import Scores, scores
 from celeus.core.pools.systems import SAME_ANSWER, SIDES, AnySystems, Lineup
 from celeus.core.sessions.state import State, begin, enter, fold_ready, propose
@@ -45,6 +46,7 @@ class Evidence:
     reasons: tuple[str, ...] = ()
     systems: AnySystems | None = None
     based_on: Basis | None = None
+    score: Score | None = None
 
 
 def items_digest(
@@ -119,6 +121,7 @@ def pool_of(evidence: Evidence, header: Object, scale: LossScale) -> Pool:
         reasons,
         evidence.systems,
         evidence.based_on,
+        evidence.score,
     )
     same("pool", header, pool.header())
     return pool

@@ -118,8 +118,8 @@ def correct(
     """The state after a correction; folds anew only what neither ``ready`` nor a copy holds."""
     fitting = ready if ready is not None and ready.fits(state) else None
     state = enter(state, event)
-    checkpoints.forget(event.round)
     if state.stale:
+        checkpoints.forget(event.round)
         state.fold = checkpoints.before(state, event.round) if fitting is None else fitting.fold
         state.stale = False
         if fitting is not None:
@@ -132,9 +132,8 @@ def catch_up(plan: Plan, state: State, events: Sequence[Event], checkpoints: Che
     for event in events:
         state = enter(state, event)
     first = min((event.round for event in events if isinstance(event, Amendment)), default=None)
-    if first is not None:
-        checkpoints.forget(first)
     if first is not None and state.stale:
+        checkpoints.forget(first)
         state.fold = checkpoints.before(state, first)
         state.stale = False
     return _folded(plan, state, checkpoints)

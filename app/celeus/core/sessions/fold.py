@@ -16,6 +16,7 @@ bets on the two signals and keeps the interval.
 
 import math
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
@@ -27,6 +28,7 @@ from celeus.core.eprocess.signals import Range, check, signal
 from celeus.core.history import History
 from celeus.core.interval import Interval
 from celeus.core.ledger import Draw
+from celeus.core.pause import pause
 from celeus.core.plans.plan import Plan
 from celeus.core.plans.stopping import Decisions, Verdict, rounding, undecided
 from celeus.core.pools.bounds import Bounds
@@ -68,7 +70,8 @@ class Fold:
     they lose no digits, since on a scale far from 0 many small errors would move the logical
     limits. With weights every loss counts by that of its item. ``remainder`` is what the others may
     sum to. ``past`` holds how all of them were.
-    ``decisions`` and ``verdict`` are those after the last folded round.
+    ``decisions`` and ``verdict`` are those after the last folded round; in round 0 for what the
+    known losses answer alone.
     """
 
     predictor: Predictor
@@ -82,25 +85,43 @@ class Fold:
     verdict: Verdict | None = None
 
     @classmethod
-    def before(
+    def before(  # noqa: PLR0913, PLR0917 -- a fold, and what it may take over
         cls,
         plan: Plan,
         predictor: Predictor,
         sequence_of: Callable[[float], ConfidenceSequence],
         bounds: Bounds | None,
         item_weight: NDArray[np.float64] | None = None,
+        seen: Self | None = None,
     ) -> Self:
-        """The fold before its first round; ``sequence_of`` takes the plug-in part then."""
-        known = 0.0 if plan.believed is None else plan.believed.total
-        remainder = Remainder.of(plan.scale, plan.drawable, bounds, item_weight)
+        """The fold before its first round; ``sequence_of`` takes the plug-in part then.
+
+        What ``seen``, another fold of the same items, has observed is observed here from the start.
+        """
+        if seen is None:
+            known = 0.0 if plan.believed is None else plan.believed.total
+            remainder = Remainder.of(plan.scale, plan.drawable, bounds, item_weight)
+            one, other = RunningSum(known), RunningSum(known)
+        else:
+            one, other = deepcopy(seen.least), deepcopy(seen.largest)
+            remainder, known = deepcopy(seen.remainder), (one.value + other.value) / 2.0
         confidence_sequence = sequence_of((known + predictor.surrogates_left) / plan.items)
-        one, other = RunningSum(known), RunningSum(known)
         past = History(_sums(one, other, remainder))
         fold = cls(predictor, confidence_sequence, remainder, one, other, past)
         fold.verdict = None if plan.decide is None else Verdict(plan.decide)
-        if plan.believed is not None:
+        if plan.believed is not None or seen is not None:
             confidence_sequence.narrow(fold.limits(plan.items), last=False)
+        fold.answer(plan)
         return fold
+
+    def answer(self, plan: Plan) -> None:
+        """Answer what the interval decides by now: known losses alone may, before any round."""
+        if not plan.asks:
+            return
+        slack, decisions = rounding(plan.scale), self.decisions or undecided(plan.questions)
+        self.decisions = tuple(one.after(self.rounds, self.interval, slack) for one in decisions)
+        if self.verdict is not None:
+            self.verdict = self.verdict.after(self.rounds, self.interval, slack)
 
     def limits(self, items: int) -> Interval:
         """Where the risk of the pool of ``items`` must lie, given the losses seen."""
@@ -138,6 +159,7 @@ class Fold:
 
 def fold_round(plan: Plan, fold: Fold, outcome: RoundOutcome) -> Fold:
     """Fold the next round. Consumes ``fold`` and returns it."""
+    pause()
     draw = outcome.draw
     round_ = fold.rounds + 1
     betting_round = _betting_round(
@@ -163,11 +185,7 @@ def fold_round(plan: Plan, fold: Fold, outcome: RoundOutcome) -> Fold:
             betting_round.minus,
         )
     )
-    if plan.asks:
-        slack, decisions = rounding(plan.scale), fold.decisions or undecided(plan.questions)
-        fold.decisions = tuple(one.after(round_, fold.interval, slack) for one in decisions)
-        if fold.verdict is not None:
-            fold.verdict = fold.verdict.after(round_, fold.interval, slack)
+    fold.answer(plan)
     return fold
 
 

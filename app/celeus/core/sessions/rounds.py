@@ -173,6 +173,10 @@ class Rounds(Sequence[Round]):
         """Replace the loss of a round; its first judgement stays."""
         self.loss[place] = _number(loss)
 
+    def differs(self, place: int, loss: float | None) -> bool:
+        """Whether a loss is another one than that of a judged round."""
+        return self.loss[place] != _number(loss)
+
     def is_judged(self, place: int) -> bool:
         """Somebody has judged this round."""
         return not math.isnan(self.loss[place])
@@ -196,7 +200,7 @@ class Rounds(Sequence[Round]):
 
     def unjudgeable(self, stop: int) -> int:
         """How many of the first ``stop`` rounds nobody could judge."""
-        return self.loss[:stop].count(_UNJUDGEABLE)
+        return int(np.count_nonzero(np.asarray(memoryview(self.loss))[:stop] == _UNJUDGEABLE))
 
     @property
     def skipped_ahead(self) -> int | None:

@@ -1,14 +1,16 @@
-"""Bounds on how many callers do the same at once, and pauses of the collector, in this process."""
+"""Bounds on how many callers do the same at once, and what lets others go on meanwhile."""
 
 import asyncio
 import gc
 import math
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from types import TracebackType
-from typing import Self
+from typing import ParamSpec, Self, TypeVar
 
+from celeus.core.pause import PAUSE
 from celeus.errors import (
     Busy,
     DatabaseUnavailable,
@@ -18,6 +20,9 @@ from celeus.errors import (
     VerificationBusy,
 )
 from celeus.settings import Settings
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 PLANNINGS_AT_ONCE = 2
 VERIFICATIONS_AT_ONCE = 2
@@ -88,6 +93,11 @@ class Gates:
         self.idempotency_keys = GatesOfKeys(
             1,
             lambda: Busy("The same request is under way; try again."),
+            patience=settings.lock_timeout_ms / 1000,
+        )
+        self.corrections_of_keys = GatesOfKeys(
+            1,
+            lambda: Busy("Another correction of this key is being folded; try again."),
             patience=settings.lock_timeout_ms / 1000,
         )
         self.strangers = Gate(STRANGERS_AT_ONCE, settings.client_timeout_seconds, _many_strangers)
@@ -169,3 +179,37 @@ class PausedCollections:
 
 paused_collections = PausedCollections()
 """The interpreter has one collector, so there is one of these."""
+
+
+class Naps:
+    """Sleeps for half a millisecond, but not twice within two.
+
+    A thread that computes with NumPy lets go of the interpreter's lock, and takes it again, many
+    times a millisecond. Each time the event loop is woken too late, and it never waits long enough
+    to get the lock by force: without these naps it stood still for 0.2 s at 40 000 rounds.
+    """
+
+    EVERY_SECONDS = 0.002
+    SECONDS = 0.0005
+
+    def __init__(self) -> None:
+        self._woken = time.perf_counter()
+
+    def __call__(self) -> None:
+        """Sleep if it is time to."""
+        if time.perf_counter() - self._woken >= self.EVERY_SECONDS:
+            time.sleep(self.SECONDS)
+            self._woken = time.perf_counter()
+
+
+async def in_thread(function: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
+    """What ``function`` returns, computed in a thread that lets the event loop go on.
+
+    If we are cancelled the thread goes on.
+    """
+
+    def work() -> T:
+        PAUSE.set(Naps())
+        return function(*args, **options)
+
+    return await asyncio.to_thread(work)
