@@ -24,6 +24,7 @@ from tests.servers import (
     data_folder,
     older_cluster,
     older_programs,
+    put_cluster,
     started_service,
 )
 
@@ -121,7 +122,8 @@ async def test_a_backup_taken_under_load_is_whole_and_its_sessions_go_on(
 
 async def test_the_private_database_is_restored_into_a_new_folder(tally: Tally) -> None:
     with data_folder() as folder:
-        old, new, dump = folder / "old", folder / "new", folder / "celeus.dump"
+        old, new = put_cluster(folder / "old"), folder / "new"
+        dump = folder / "celeus.dump"
         async with private(old) as service, loaded([service.url], 60) as load:
             work = asyncio.create_task(load.judged(judges=4))
             await load.reached(20)

@@ -9,15 +9,20 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+import httpx
 import pytest
 
 from celeus.store.embedded import server
+from tests import lineups, pairs
 from tests.faults import loads
-from tests.faults.loads import Load, assert_nothing_lost, loaded
+from tests.faults.loads import Load, assert_nothing_lost, client_of, loaded, until
 from tests.faults.tally import Tally
-from tests.servers import Service, data_folder, started_service
+from tests.servers import Service, data_folder, put_cluster, started_service
 
 TRIES = 20 if os.environ.get("CELEUS_ATTACKS") == "full" else 2
 FIRST_START_SECONDS = 6.0
@@ -122,7 +127,7 @@ async def test_a_service_killed_under_load_takes_workers_and_database_along(
     tally: Tally, request: pytest.FixtureRequest
 ) -> None:
     with data_folder() as parent:
-        folder = parent / "data"
+        folder = put_cluster(parent / "data")
         service = await asyncio.to_thread(started, folder, request)
         try:
             async with loaded([service.url], rounds=30 * (TRIES + 1)) as load:
@@ -148,7 +153,7 @@ async def test_a_private_database_that_is_killed_is_started_again(
     tally: Tally, request: pytest.FixtureRequest
 ) -> None:
     with data_folder() as parent:
-        folder = parent / "data"
+        folder = put_cluster(parent / "data")
         service = await asyncio.to_thread(started, folder, request, workers=1)
         try:
             async with loaded([service.url], rounds=30 * (TRIES + 1)) as load:
@@ -169,6 +174,92 @@ async def test_a_private_database_that_is_killed_is_started_again(
         assert_nothing_left_over(folder)
         assert "0 differ" in audited(folder)
     tally.count("`kill -9` of the private database, under load and while it stops", TRIES + 1)
+
+
+@dataclass
+class Answers:
+    """A session in which answers of systems are judged as they are shown, and what was taken."""
+
+    session: str
+    truth: list[int]
+    taken: dict[int, tuple[int, list[float]]] = field(default_factory=dict)
+
+    async def judged(self, url: str, most: int = 200) -> None:
+        """Judge until so many judgements are taken, or the server is gone."""
+        with suppress(httpx.TransportError):
+            async with client_of(url) as client:
+                while len(self.taken) < most:
+                    asked = {"worker": "ada", "count": 2}
+                    answer = await client.post(f"/v1/sessions/{self.session}/next", json=asked)
+                    for draw in answer.json()["draws"]:
+                        await self._judge(client, draw)
+
+    async def _judge(self, client: httpx.AsyncClient, draw: dict[str, Any]) -> None:
+        right = f"option {self.truth[draw['item']['index']]}"
+        several = "answers" in draw
+        shown = draw["answers"] if several else [draw["left"], draw["right"]]
+        losses = [float(one["answer"] != right) for one in shown]
+        said = losses if several else dict(zip(("left", "right"), losses, strict=True))
+        body = {"round": draw["round"], "worker": "ada", "losses": said}
+        answer = await client.post(f"/v1/sessions/{self.session}/observe", json=body)
+        receipt = answer.json()["receipt"]
+        self.taken[receipt["round"]] = (receipt["sequence"], losses)
+
+    async def assert_there(self, url: str, losses: list[list[float]]) -> None:
+        """The ledger holds what was taken, and in its place the loss of every system."""
+        async with client_of(url) as client:
+            path = f"/v1/sessions/{self.session}/ledger"
+            events = (await client.get(path, params={"limit": 1000})).json()["data"]
+        items = {one["round"]: one["item"] for one in events if one["kind"] == "draw"}
+        kept = {one["sequence"]: one for one in events if one["kind"] == "observation"}
+        for round_, (sequence, _) in self.taken.items():
+            one, due = kept[sequence], losses[items[round_]]
+            assert one["round"] == round_
+            losses_kept = one.get("losses")
+            assert losses_kept == due if losses_kept else one["loss"] == due[0] - due[1]
+
+
+async def test_sessions_of_several_systems_go_on_where_a_kill_left_them(
+    tally: Tally, request: pytest.FixtureRequest
+) -> None:
+    with data_folder() as parent:
+        folder = parent / "data"
+        service = await asyncio.to_thread(started, folder, request)
+        try:
+            async with client_of(service.url) as client:
+                two = await pairs.pair(client, "losses", 200)
+                several = await lineups.field(client, "answers", 200)
+                both = [
+                    Answers(await _opened(client, two.id), two.truth),
+                    Answers(await _opened(client, several.id, best=True), several.truth),
+                ]
+            for number in range(TRIES):
+                work = [asyncio.create_task(one.judged(service.url)) for one in both]
+                most = 8 * (number + 1)
+                await until(partial(_reached, both, work, most))
+                service.kill()
+                await asyncio.gather(*work)
+                await asyncio.to_thread(assert_nothing_left_over, folder)
+                service = await asyncio.to_thread(started, folder, request)
+            truths = [[[*it] for it in two.losses], several.losses]
+            for one, losses in zip(both, truths, strict=True):
+                await one.judged(service.url, len(one.taken) + 8)
+                await one.assert_there(service.url, losses)
+        finally:
+            await asyncio.to_thread(ended, service)
+        assert_nothing_left_over(folder)
+    tally.count("`kill -9` of a service amid a comparison and a search for the best", TRIES)
+
+
+def _reached(both: list[Answers], work: list[asyncio.Task[None]], most: int) -> bool:
+    """So many judgements are taken in both sessions, or somebody has stopped judging."""
+    return any(one.done() for one in work) or all(len(one.taken) >= most for one in both)
+
+
+async def _opened(client: httpx.AsyncClient, pool: str, **more: object) -> str:
+    answer = await client.post("/v1/sessions", json={"pool_id": pool, "alpha": 1e-9} | more)
+    assert answer.status_code == 201, answer.text
+    return str(answer.json()["id"])
 
 
 async def assert_all_there(load: Load, folder: Path) -> None:

@@ -1,9 +1,10 @@
-"""The migrations, and nothing else, make the schema."""
+"""The migrations make the schema; an empty database gets it as declared, which is the same."""
 
 import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import psycopg
 import pytest
@@ -11,8 +12,10 @@ from alembic import command
 from alembic.script import ScriptDirectory
 from sqlalchemy import select
 
-from celeus.store import migrations
+from celeus.errors import DatabaseUnavailable
+from celeus.store import migrations, schema
 from celeus.store.database import Database
+from celeus.store.migrations import fresh
 from celeus.store.tables import DEFAULT_PROJECT, metadata, projects
 
 
@@ -59,12 +62,57 @@ def _upgrade_elsewhere(url: str) -> int:
     return subprocess.run([sys.executable, "-c", code, url], check=False).returncode
 
 
-def test_the_migrated_schema_is_the_declared_one(postgres_url: str) -> None:
-    command.check(migrations.configuration(postgres_url))
+def test_the_migrated_schema_is_the_declared_one(empty_url: str) -> None:
+    migrations.migrate(empty_url)
+    command.check(migrations.configuration(empty_url))
+
+
+CATALOGUE = {
+    "columns": "SELECT attrelid::regclass::text, attname, format_type(atttypid, atttypmod),"
+    " attnotnull, attstorage, attidentity, attgenerated, attcompression, attcollation,"
+    " (SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef"
+    "  WHERE adrelid = attrelid AND adnum = attnum)"
+    " FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid"
+    " WHERE relnamespace = 'public'::regnamespace AND attnum > 0 AND NOT attisdropped",
+    "constraints": "SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid)"
+    " FROM pg_constraint WHERE connamespace = 'public'::regnamespace",
+    "indexes": "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = 'public'",
+    "relations": "SELECT relname, relkind, reloptions::text, relpersistence FROM pg_class"
+    " WHERE relnamespace = 'public'::regnamespace",
+    "other": "SELECT proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace"
+    " UNION SELECT typname FROM pg_type WHERE typnamespace = 'public'::regnamespace",
+    "version": "SELECT version_num FROM alembic_version",
+    "projects": "SELECT project_id, name FROM projects",
+}
+
+
+def _catalogue(url: str) -> dict[str, set[tuple[Any, ...]]]:
+    with psycopg.connect(url) as db:
+        return {name: set(db.execute(query.encode())) for name, query in CATALOGUE.items()}
+
+
+def test_an_empty_database_gets_what_all_migrations_lead_to(empty_url: str) -> None:
+    assert fresh.make(empty_url)
+    made = _catalogue(empty_url)
+    assert not fresh.make(empty_url)
+    with psycopg.connect(empty_url) as db:
+        db.execute("DROP SCHEMA public CASCADE")
+        db.execute("CREATE SCHEMA public")
+    migrations.migrate(empty_url)
+    assert made == _catalogue(empty_url)
+    assert len(made["columns"]) > 50
+
+
+def test_tables_of_another_program_are_left_alone(empty_url: str) -> None:
+    with psycopg.connect(empty_url) as db:
+        db.execute("CREATE TABLE items (mine integer)")
+    with pytest.raises(DatabaseUnavailable, match="items"):
+        schema.migrate(empty_url)
+    assert _tables(empty_url) == {"items"}
 
 
 def test_the_way_back_leaves_nothing(empty_url: str) -> None:
-    migrations.upgrade(empty_url)
+    migrations.migrate(empty_url)
     command.downgrade(migrations.configuration(empty_url), "base")
     assert _tables(empty_url) == {"alembic_version"}
 

@@ -5,13 +5,22 @@ get `DRAIN_SECONDS`, and what is then not answered is refused as `stopping`.
 """
 
 import signal
+import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from multiprocessing import current_process, forkserver, get_context
 from socket import socket
+from threading import Thread
 from types import FrameType
 
+import uvicorn._subprocess
 from uvicorn import Config, Server
 from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import Multiprocess
+
+from celeus.scratch import scratch_folder
 
 DRAIN_SECONDS = 5
 """How long requests and open streams may hold up a stop."""
@@ -21,6 +30,34 @@ WORKER_SECONDS = 7.0
 """How long a worker may take to end."""
 STOP_SECONDS = 9.5
 """How long everything may take; then the process ends as it stands, and its children with it."""
+
+
+APPLICATION = "celeus.main"
+"""What a worker imports, which is nearly all of its start."""
+
+
+@contextmanager
+def preparing(workers: int) -> Iterator[Callable[[], None]]:
+    """Import what workers need while others are waited for; gives what waits until that is done.
+
+    Several are forked from one process that has it already: each would take seconds of a processor.
+    That process has the environment of this moment, and ends with this one.
+    """
+    if workers == 1:
+        # Nothing else is imported meanwhile by this process
+        thread = Thread(target=import_module, args=(APPLICATION,), daemon=True)
+        thread.start()
+        yield thread.join
+        return
+    with scratch_folder() as folder:
+        if sys.platform == "linux":
+            # Elsewhere libraries of the system do not take it well to be forked
+            current_process()._config["tempdir"] = str(folder)  # type: ignore[attr-defined]  # noqa: SLF001
+            context = get_context("forkserver")
+            context.set_forkserver_preload([APPLICATION])
+            forkserver.ensure_running()
+            uvicorn._subprocess.spawn = context  # type: ignore[assignment]  # noqa: SLF001
+        yield lambda: None
 
 
 def run(config: Config) -> None:

@@ -5,12 +5,13 @@ import os
 import shlex
 import socket
 import sys
-import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -25,6 +26,7 @@ from celeus.commands.common import (
     uncollected,
 )
 from celeus.errors import InvalidValue
+from celeus.scratch import scratch_folder
 
 if TYPE_CHECKING:
     # Not even for annotations at run time: these take most of a second.
@@ -72,22 +74,22 @@ def serve(
     settings = settings_of(host=host, port=port, workers=workers, data_dir=data_dir)
     free = _free_port(settings.host, settings.port)
     address = address_of(settings, free)
+    # Workers look for modules where this process does, and not in the working folder
+    os.environ["PYTHONSAFEPATH"] = "1"
     with (
+        _metrics_of(settings.workers),
+        processes.preparing(settings.workers) as prepared,
         database(settings, keep=True) as url,
         published_address(settings, address),
-        _metrics_of(settings.workers),
     ):
         require_head(url)
-        # A worker is a process of its own: what it needs to know travels by the environment.
-        os.environ["CELEUS_DATABASE_URL"] = url
         typer.echo(f"celeus {_place(settings)}: {address}", err=True)
-        _name_signing_key(settings)
+        told = {"CELEUS_DATABASE_URL": url} | _signing_key(settings)
+        prepared()
         _tell_keys(settings, url, address, show=show_key or sys.stderr.isatty())
-        # Workers look for modules where this process does, and not in the working folder
-        os.environ["PYTHONSAFEPATH"] = "1"
         processes.run(
             Config(
-                "celeus.commands.serve:application",
+                partial(application, told),
                 factory=True,
                 host=settings.host,
                 port=free,
@@ -101,8 +103,9 @@ def serve(
         )
 
 
-def application() -> "FastAPI":
-    """The application for the settings of the environment: what a worker starts."""
+def application(told: Mapping[str, str] = MappingProxyType({})) -> "FastAPI":
+    """The application for the settings of the environment and ``told``: what a worker starts."""
+    os.environ.update(told)
     with uncollected():
         from celeus.commands.processes import stop_on_hangup
         from celeus.main import create_app
@@ -138,8 +141,8 @@ def openapi(
         out.write_text(document, encoding="utf-8")
 
 
-def _name_signing_key(settings: "Settings") -> None:
-    """Have every worker sign with one key: the file that was named, or the data folder's own.
+def _signing_key(settings: "Settings") -> dict[str, str]:
+    """The setting by which all workers sign with one key: the file named, or the data folder's.
 
     With a named database, a data folder counts if it is named, too: else nothing keeps the key.
     """
@@ -148,18 +151,23 @@ def _name_signing_key(settings: "Settings") -> None:
     path = settings.signing_key_file
     if path is None:
         if settings.database_url is not None and "data_dir" not in settings.model_fields_set:
-            return
+            return {}
         path = key_of_folder(settings.data_dir)
     read_key(path)
-    os.environ["CELEUS_SIGNING_KEY_FILE"] = str(path)
+    return {"CELEUS_SIGNING_KEY_FILE": str(path)}
 
 
 def _tell_keys(settings: "Settings", url: str, address: str, *, show: bool) -> None:
     """Print how to sign in; on a private database also a link and, once, the first key."""
     import asyncio
 
-    with uncollected():
-        access = asyncio.run(_access(settings, url, show=show))
+    from celeus.store.schema import any_key
+
+    if settings.database_url is None and show:
+        access = asyncio.run(_made_access(settings, url))
+    else:
+        # Nobody would know what was made
+        access = _Access(some=any_key(url))
     if access.invitation is not None:
         minutes = f"{LINK_LIFE.total_seconds() / 60:g}"
         typer.echo(
@@ -191,19 +199,15 @@ class _Access:
     some: bool = True
 
 
-async def _access(settings: "Settings", url: str, *, show: bool) -> _Access:
-    """Create the link and the first key to print, only where the database is private.
-
-    Where they are not shown they are not made either: nobody would know them.
-    """
-    from celeus.operations.access.invitations import invite_operator
-    from celeus.operations.access.keys import any_key, first_key
-    from celeus.operations.runtime.context import open_context
+async def _made_access(settings: "Settings", url: str) -> _Access:
+    """Create the link and the first key to print."""
+    with uncollected():
+        from celeus.operations.access.invitations import invite_operator
+        from celeus.operations.access.keys import first_key
+        from celeus.operations.runtime.context import open_context
 
     alone = settings.model_copy(update={"database_url": url, "redis_url": None})
     async with open_context(alone) as context:
-        if settings.database_url is not None or not show:
-            return _Access(some=await any_key(context))
         key = await first_key(context)
         invitation = await invite_operator(context, LINK_LIFE)
         return _Access(invitation, None if key is None else key.token)
@@ -237,6 +241,6 @@ def _metrics_of(workers: int) -> Iterator[None]:
     if workers == 1 or "PROMETHEUS_MULTIPROC_DIR" in os.environ:
         yield
         return
-    with tempfile.TemporaryDirectory(prefix="celeus-metrics-") as folder:
-        os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
+    with scratch_folder() as folder:
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(folder)
         yield

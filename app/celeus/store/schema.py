@@ -18,6 +18,12 @@ from celeus.store.migrations import head, revisions, upgrade
 
 CONNECT_SECONDS = 10
 _CAUSE = re.compile(r"(?:failed|bad): (?:FATAL: +)?(?!connection to server)(.+)$", re.MULTILINE)
+_ANY_KEY = """
+    SELECT EXISTS (
+        SELECT FROM keys
+        WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())
+    )
+"""
 _FAULTS = (
     psycopg.OperationalError,
     # Tables of the same names belong to another program
@@ -52,6 +58,19 @@ def revision(url: str) -> str | None:
             return None
         row = db.execute("SELECT version_num FROM alembic_version").fetchone()
         return None if row is None else str(row[0])
+
+
+def any_key(url: str) -> bool:
+    """Whether any key works that somebody may know.
+
+    Blocking. Refuses with `DatabaseUnavailable` when the database cannot be read.
+    """
+    with (
+        _refusals(url),
+        closing(psycopg.connect(plain_url(url), **patience(url))) as db,
+    ):
+        row = db.execute(_ANY_KEY).fetchone()
+        return row is not None and bool(row[0])
 
 
 def require_head(url: str) -> None:

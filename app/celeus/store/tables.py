@@ -152,6 +152,8 @@ pools = Table(
     Column("systems", JSONB(none_as_null=True)),
     # The judged session of an earlier version, of whose losses some are known here.
     Column("based_on", JSONB(none_as_null=True)),
+    # What the mean of its losses is called, where somebody named it.
+    Column("score", JSONB(none_as_null=True)),
     # A hash chain over the items so far; `digest` is the sealed pool's.
     Column("items_digest", LargeBinary, nullable=False, server_default=text("''::bytea")),
     Column("digest", LargeBinary),

@@ -10,6 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from celeus.core.pools.rows.earlier import Earlier
 from celeus.errors import InvalidValue
 from celeus.operations.certificates.signing_keys import read_key
 from celeus.operations.certificates.stamps import Stamps
@@ -26,6 +27,8 @@ from celeus.store.tables import DEFAULT_PROJECT
 
 CERTIFICATE_BYTES = 64 << 20
 """Of the certificates a process keeps, but for the last one."""
+EARLIER_BYTES = 256 << 20
+"""Of what judged sessions leave to new versions' pools, but for the last one."""
 NEWS_BYTES = 16 << 20
 """Of the news a process keeps for its streams."""
 
@@ -62,7 +65,11 @@ class Context:
     certificates: Memo[Issued] = field(
         default_factory=lambda: Memo("other certificates are being made", CERTIFICATE_BYTES)
     )
+    earlier: Memo[Earlier] = field(
+        default_factory=lambda: Memo("an earlier session is being read", EARLIER_BYTES)
+    )
     news: Memo[News] = field(default_factory=lambda: Memo("other news are being read", NEWS_BYTES))
+    claims: Memo[Any] = field(default_factory=lambda: Memo("other sessions are being bet on again"))
     digests: Memo[str] = field(default_factory=lambda: Memo("other certificates are being made"))
 
     def transaction(self) -> AbstractAsyncContextManager[AsyncConnection]:

@@ -9,6 +9,7 @@ anything that could be executed. What a hostile input makes of its child is no m
 
 import asyncio
 import json
+import logging
 import math
 import os
 import resource
@@ -28,7 +29,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from celeus.children import end_with_stdin, environment
-from celeus.errors import InvalidValue, PoolTooLarge, Refusal, UploadTooLarge, VerificationTooCostly
+from celeus.errors import (
+    InvalidValue,
+    PoolTooLarge,
+    ProcessEnded,
+    Refusal,
+    UploadTooLarge,
+    VerificationTooCostly,
+)
 
 Arrays = dict[str, NDArray[Any]]
 Files = Sequence[IO[bytes]]
@@ -43,6 +51,7 @@ _NUMBERS = frozenset({"|b1", "|u1", "<i4", "<i8", "<f8"})
 _REFUSALS = {
     kind.code: kind for kind in (InvalidValue, PoolTooLarge, UploadTooLarge, VerificationTooCostly)
 }
+_logger = logging.getLogger(__name__)
 _MEMBERS = ("detail", "field", "rule", "value")
 _ONE_THREAD = {
     # Arrow's other allocators, and each thread of others, reserve more memory than they use.
@@ -89,6 +98,12 @@ class WorkerFailed(Exception):
         super().__init__(f"a child process ended by its {reason} (exit status {status})")
         self.reason = reason
         self.status = status
+
+    @property
+    def refusal(self) -> ProcessEnded:
+        """What a caller is told where no bound was met; what the child said of it is in the log."""
+        _logger.error("%s", self)
+        return ProcessEnded(f"The request's work was not done: {self}.")
 
 
 def answers(
@@ -310,6 +325,8 @@ def serve(work: Callable[[Frame, Files], Iterator[Frame]]) -> None:
         except MemoryError:
             # Nothing that needs memory, such as ending in good order
             os._exit(EXHAUSTED)
+    # All is answered: how the libraries and their threads would end is nobody's concern
+    os._exit(0)
 
 
 def _keep_to(bounds: Bounds) -> None:

@@ -15,7 +15,6 @@ import re
 import shlex
 import shutil
 import signal
-import tempfile
 import threading
 import time
 import unicodedata
@@ -28,6 +27,7 @@ from types import FrameType
 import psycopg
 
 from celeus.errors import DataFolderBusy, DataFolderUnusable
+from celeus.scratch import scratch_folder
 from celeus.store.embedded.account import Account, account
 from celeus.store.embedded.pid_file import (
     DATABASE,
@@ -83,11 +83,14 @@ def postgres(
     existing = next(step for step in (folder, *folder.parents) if step.exists())
     owner.require_passage([existing, programs / "postgres"])
     _make_folder(folder)
-    with _leaving_on_signals(), hold(folder) as lock:
-        cluster = folder / "postgres"
+    cluster = folder / "postgres"
+    with (
+        _leaving_on_signals(),
+        hold(folder) as lock,
+        _socket_folder(cluster, owner) as sockets,
+    ):
         _ensure_cluster(cluster, owner, programs, version, lock)
         _end_left_over(cluster)
-        sockets = _socket_folder(cluster, owner)
         supervisor = _supervisor(cluster, owner, programs, sockets, [] if durable else _FORGETFUL)
         starter = os.getpid()
         try:
@@ -100,9 +103,6 @@ def postgres(
             # A fork of this process must not stop what it did not start
             if os.getpid() == starter:
                 supervisor.stop()
-                if sockets != cluster:
-                    with suppress(OSError):
-                        sockets.rmdir()
 
 
 def pid(data_dir: Path) -> int | None:
@@ -313,13 +313,18 @@ def _supervisor(
     return Supervisor(cluster, log, lambda: owner.launch(command, cluster, log, signal.SIGINT))
 
 
-def _socket_folder(cluster: Path, owner: Account) -> Path:
+@contextmanager
+def _socket_folder(cluster: Path, owner: Account) -> Iterator[Path]:
     """The cluster itself, or a new private folder when its name is too long for a socket."""
     if len(os.fsencode(cluster / _SOCKET)) < _SOCKET_PATH_BYTES:
-        return cluster
-    folder = Path(tempfile.mkdtemp(prefix="celeus-"))
-    owner.give(folder)
-    return folder
+        yield cluster
+        return
+    with scratch_folder() as folder:
+        folder.chmod(0o711)
+        sockets = folder / "sockets"
+        sockets.mkdir(mode=0o700)
+        owner.give(sockets)
+        yield sockets
 
 
 def _ensure_database(server: Postmaster) -> None:

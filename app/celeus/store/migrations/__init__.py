@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from alembic.config import Config
 
 SCRIPTS = Path(__file__).parent
+MIGRATION_LOCK = 7_306_513_217
+"""Any number that nothing else in a database locks."""
 _REVISION = re.compile(r'^revision = "(\w+)"$', re.MULTILINE)
 _FOLLOWED = re.compile(r'^down_revision = "(\w+)"$', re.MULTILINE)
 
@@ -46,8 +48,16 @@ def _scripts() -> str:
 def upgrade(url: str) -> None:
     """Bring the database to head; two callers at once do it one after the other.
 
-    Blocking: call it from a thread where a loop runs.
+    An empty one gets its tables at once. Blocking: call it from a thread where a loop runs.
     """
+    from celeus.store.migrations import fresh
+
+    if not fresh.make(url):
+        migrate(url)
+
+
+def migrate(url: str) -> None:
+    """Run the migrations that the database has not seen, from the first one on if need be."""
     from alembic import command
 
     command.upgrade(configuration(url), "head")

@@ -8,11 +8,9 @@ from sqlalchemy import create_engine, pool, text
 
 from celeus.settings import Settings
 from celeus.store.database import async_url
+from celeus.store.migrations import MIGRATION_LOCK
 from celeus.store.schema import patience
 from celeus.store.tables import metadata
-
-# Any number that nothing else in this database locks
-_MIGRATION_LOCK = 7_306_513_217
 
 
 def _address() -> str:
@@ -40,7 +38,7 @@ def _migrate() -> None:
         )
         with context.begin_transaction():
             # Two that start at once: the second waits, and finds nothing left to do
-            db.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
+            db.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATION_LOCK})
             context.run_migrations()
     engine.dispose()
 
