@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from celeus.commands.claims import claims
 from celeus.commands.database import PASS_ON, database_tool, upgrade_database
 from celeus.commands.gate import GateCommand, gate
 from celeus.commands.keys import keys
@@ -36,6 +37,7 @@ cli.command("database", context_settings=PASS_ON)(database_tool)
 cli.command("upgrade-database")(upgrade_database)
 cli.command()(openapi)
 cli.command(cls=GateCommand)(gate)
+cli.command()(claims)
 cli.command()(verify)
 cli.command()(audit)
 cli.command("signing-key")(signing_key)
@@ -49,7 +51,8 @@ EXTRAS = {
     "study": "study",
     "verify": "engine",
 }
-"""What has to be installed for a command; `gate` needs nothing more, the others the server."""
+"""What has to be installed for a command; `gate` and `claims` need nothing more, the others the
+server."""
 
 
 def main() -> None:

@@ -116,6 +116,9 @@ FURTHER_WORLDS = {
     )
 }
 
+HARDEST = ("informative surrogate", "more than half drawn")
+"""Where most of alpha is used up."""
+
 
 @dataclass(frozen=True, slots=True)
 class Case:

@@ -10,12 +10,10 @@ from celeus.core.interval import Interval
 from celeus.core.plans.stopping import Answer, Question, Side
 from tests.claims.conftest import FULL, Runner
 from tests.claims.deciding import Asking, Told, told
-from tests.claims.sessions import FURTHER_WORLDS, WORLDS
+from tests.claims.sessions import FURTHER_WORLDS, HARDEST, WORLDS
 from tests.claims.test_coverage import credible
 
 SIDES: tuple[Side, ...] = ("at_most", "at_least")
-HARDEST = ("informative surrogate", "more than half drawn")
-"""Where most of alpha is used up."""
 POOLS = [
     *(("sharp", "pool", world) for world in ((*WORLDS, *FURTHER_WORLDS) if FULL else HARDEST)),
     ("uniform", "pool", "informative surrogate"),

@@ -187,6 +187,7 @@ class PlanningAnswer(BaseModel):
         errors.PoolNotFound,
         errors.PoolNotSealed,
         errors.PlanningBusy,
+        errors.ProcessEnded,
     ),
 )
 async def plan_session(

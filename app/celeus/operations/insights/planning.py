@@ -122,7 +122,7 @@ async def plan_session(context: Context, pool_id: UUID, request: PlanRequest) ->
 
         frames, failure = await gather(MODULE, job, bounds)
     if failure is not None and failure.reason in {"answer", "status"}:
-        raise failure
+        raise failure.refusal from failure
     if not frames:
         raise PlanningBusy("The machine is too busy to simulate anything in time; try again.")
     head, *results = (frame.values for frame in frames)

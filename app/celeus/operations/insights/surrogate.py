@@ -15,6 +15,7 @@ from celeus.core.insights.weights import JudgedRounds
 from celeus.core.plans.plan import Plan, plan_from
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import Pool
+from celeus.core.pools.score import Score, default_score
 from celeus.core.pools.surrogates import scores
 from celeus.core.pools.systems import AnySystems, systems_from
 from celeus.errors import InvalidValue
@@ -92,6 +93,12 @@ class Opening:
     pool: str
     scale: LossScale
     systems: AnySystems | None
+    declared: Score | None
+
+    @property
+    def score(self) -> Score:
+        """What the mean of its losses is called."""
+        return self.declared or default_score(self.scale, self.systems)
 
 
 async def get_opening(context: Context, session_id: UUID) -> Opening:
@@ -99,13 +106,10 @@ async def get_opening(context: Context, session_id: UUID) -> Opening:
     async with context.transaction() as db:
         await document_of(db, context.project_id, session_id)
         row = (await db.execute(_OPENING, {"session_id": session_id})).one()
-    return Opening(
-        plan=row.plan,
-        digest=bytes(row.plan_digest).hex(),
-        pool=row.pool,
-        scale=LossScale(row.loss_kind, row.loss_lower, row.loss_upper),
-        systems=None if row.systems is None else systems_from(row.systems),
-    )
+    scale = LossScale(row.loss_kind, row.loss_lower, row.loss_upper)
+    systems = None if row.systems is None else systems_from(row.systems)
+    score = None if row.score is None else Score(**row.score)
+    return Opening(row.plan, bytes(row.plan_digest).hex(), row.pool, scale, systems, score)
 
 
 async def _compute(context: Context, session_id: UUID) -> tuple[dict[str, Any], str]:
@@ -138,7 +142,8 @@ async def _judgements(
 ) -> JudgedRounds:
     params = {"session_id": session_id, "folded": folded}
     rows = (await db.execute(_JUDGEMENTS, params)).scalar_one_or_none()
-    rounds = np.frombuffer(rows or b"", dtype=_ROUND)
+    every = np.frombuffer(rows or b"", dtype=_ROUND)
+    rounds = every[~np.isnan(every["loss"])]
     return JudgedRounds(
         items=plan.drawable,
         folded=folded,
@@ -146,6 +151,7 @@ async def _judgements(
         item=rounds["item"].astype(np.int64),
         q=rounds["q"].astype(np.float64),
         loss=(rounds["loss"].astype(np.float64) - plan.lower) / plan.scale.width,
+        drawn=every["item"].astype(np.int64),
     )
 
 
@@ -155,7 +161,7 @@ def _version(document: dict[str, Any]) -> str:
 
 _OPENING = text(
     """
-    SELECT plan, plan_digest, pools.name AS pool, loss_kind, loss_lower, loss_upper, systems
+    SELECT plan, plan_digest, pools.name AS pool, loss_kind, loss_lower, loss_upper, systems, score
     FROM sessions JOIN pools USING (pool_id)
     WHERE session_id = :session_id
     """
@@ -177,9 +183,9 @@ _JUDGEMENTS = with_kinds(
         GROUP BY round
     )
     SELECT string_agg(
-        int4send(round) || int4send(item) || float8send(q) || float8send(loss),
+        int4send(round) || int4send(item) || float8send(q) || float8send(coalesce(loss, 'NaN')),
         ''::bytea ORDER BY round)
-    FROM judged WHERE loss IS NOT NULL
+    FROM judged
     """
 )
 # Times grow with the sequence, which has no gaps: where the hour begins is found by halving.

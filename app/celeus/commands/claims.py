@@ -1,0 +1,82 @@
+"""`celeus claims`: which sessions of a service may be shown together, and at which level."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from celeus.commands.gate import key_of
+from celeus.errors import InvalidValue
+
+REQUEST_SECONDS = 600.0
+"""The service bets on long sessions again, which takes a while the first time."""
+
+
+def claims(  # noqa: PLR0913 -- one parameter an option
+    sessions: Annotated[
+        list[str], typer.Argument(help="Ids of all sessions that were looked at, `ses_…`.")
+    ],
+    *,
+    shown: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="One picked to be shown; repeat it. Default: the most that answer all they were"
+            " asked."
+        ),
+    ] = None,
+    level: Annotated[
+        float, typer.Option(help="Share of false ones among those shown, in the mean.")
+    ] = 0.05,
+    url: Annotated[
+        str, typer.Option(envvar="CELEUS_URL", help="Address of the service.")
+    ] = "http://127.0.0.1:8000",
+    api_key_file: Annotated[
+        Path | None,
+        typer.Option(help="File with a key of scope `read`; default: the key in CELEUS_KEY."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False,
+) -> None:
+    """Say what holds of one session, of all, and of those picked after looking."""
+    from celeus.commands.gate_client import Unanswered, ask, check_service, check_session
+
+    key = key_of(api_key_file)
+    check_service(url, key)
+    for one in (*sessions, *(shown or ())):
+        check_session(one)
+    query = [f"level={level!r}", *(f"session={one}" for one in sessions)]
+    query += [f"shown={one}" for one in shown or ()]
+    try:
+        answer = ask(url, f"/v1/claims?{'&'.join(query)}", key, REQUEST_SECONDS)
+    except Unanswered as error:
+        typer.echo(f"celeus: {error}", err=True)
+        raise typer.Exit(1) from None
+    try:
+        lines = _lines(answer)
+    except (KeyError, TypeError, ValueError):
+        raise InvalidValue(f"{url} answers with something that is no claims", field="url") from None
+    typer.echo(json.dumps(answer) if as_json else "\n".join(lines))
+
+
+def _lines(answer: dict[str, Any]) -> list[str]:
+    """The answer for a reader, in the service's own words."""
+    from celeus.commands.gate_client import plain
+
+    lines = [_line(one) for one in answer["claims"]]
+    promises = answer["promises"]
+    return [plain(one) for one in (*lines, promises["one"], promises["all"], promises["picked"])]
+
+
+def _line(one: dict[str, Any]) -> str:
+    shown = one["shown"]
+    part = one["together"] if shown is None else shown
+    answers = [
+        f"{each['side'].replace('_', ' ')} {each['threshold']:g}: {each['answer']}"
+        for each in part["answers"]
+    ]
+    if part["verdict"] is not None:
+        answers.append(part["verdict"].replace("_", " "))
+    name = one["session"] if one["name"] is None else f"{one['session']} ({one['name']})"
+    what = "not shown, together with all" if shown is None else "shown"
+    ends = f"[{part['lower']:.6g}, {part['upper']:.6g}] at level {part['level']:.6g}"
+    return "; ".join([f"{name}: {what} {ends}", *answers])

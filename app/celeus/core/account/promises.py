@@ -1,0 +1,51 @@
+"""The account of alpha in plain words: of one claim, of all, and of those picked after looking."""
+
+from typing import Literal, NamedTuple
+
+Account = Literal["each", "together", "selected", "closed"]
+
+
+class Promises(NamedTuple):
+    """What holds of ``one`` claim, of ``all``, and of those ``picked`` after looking."""
+
+    one: str
+    all: str
+    picked: str
+
+
+def promises(account: Account, alpha: float, claims: int) -> Promises:
+    """The promises of a plan with so many claims under this account."""
+    one = (
+        f"Each interval, taken by itself, holds at every moment with probability at least"
+        f" {share(1.0 - alpha)}."
+    )
+    nothing = "Nothing is promised of all of them at once."
+    free = "Of claims picked because of what they say nothing is promised."
+    if account == "together":
+        return Promises(
+            one,
+            f"All {claims} intervals hold at once, at every moment, with probability at least"
+            f" {share(1.0 - alpha)}.",
+            "So do any of them, however they are picked.",
+        )
+    if account == "selected":
+        return Promises(
+            one,
+            nothing,
+            f"Who shows K of the {claims} claims, picked in any way at any time, shows each at"
+            f" level {alpha:g} K/{claims}: then at most {share(alpha)} of those shown are false, in"
+            " the mean.",
+        )
+    if account == "closed":
+        return Promises(
+            one,
+            f"With probability at least {share(1.0 - alpha)} none of the answers yes is false, at"
+            " any moment.",
+            "So is none of those picked among the answers yes.",
+        )
+    return Promises(one, nothing, free)
+
+
+def share(value: float) -> str:
+    """A share in percent."""
+    return f"{100.0 * value:.10g} %"

@@ -1,0 +1,86 @@
+"""What holds of claims picked after looking, and which tests are rejected together.
+
+Notation: C claims, K of them shown, e_i an e-value of this moment against claim i.
+
+    selected   every claim shown at level alpha K / C, read off e-values of this moment: the
+               expected share of false ones among those shown is at most alpha (e-BY), however they
+               were picked and whatever their dependence
+    step up    shows the most claims that all stand at that level (e-BH)
+    closed     test i is rejected for good when in every set with i of the tests not rejected
+               before the mean e-value is at least 1 / alpha: at most alpha that a true one ever is
+
+Proofs: docs/method.md#19-the-account-of-alpha.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from celeus.errors import InvalidValue
+
+Floats = NDArray[np.float64]
+
+LARGEST = 700.0
+"""Logarithms of e-values beyond it count as it."""
+
+
+def shown_level(alpha: float, shown: int, claims: int) -> float:
+    """The level of each of ``shown`` claims out of ``claims``; refuses numbers that are neither."""
+    if not 1 <= shown <= claims:
+        raise InvalidValue(
+            "There is no such number of claims to show.",
+            field="shown",
+            rule=f"from 1 to {claims}, each claim once",
+            value=shown,
+        )
+    return alpha * shown / claims
+
+
+def least_rank(stands: Callable[[int], bool], claims: int) -> int | None:
+    """The least K at whose level a claim stands; None where it stands at none.
+
+    ``stands`` grows with K.
+    """
+    if not stands(claims):
+        return None
+    low, high = 1, claims
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if stands(middle) else (middle + 1, high)
+    return low
+
+
+def step_up(ranks: Sequence[int | None]) -> list[int]:
+    """The places of the claims to show: the most that all stand where so many are shown."""
+    for count in range(len(ranks), 0, -1):
+        standing = [at for at, rank in enumerate(ranks) if rank is not None and rank <= count]
+        if len(standing) >= count:
+            return standing
+    return []
+
+
+class Closure:
+    """Closed testing of one-sided tests by their e-processes.
+
+    ``at`` holds after how many rounds a test was rejected, by its place.
+    """
+
+    __slots__ = ("_alpha", "at")
+
+    def __init__(self, alpha: float) -> None:
+        self._alpha = alpha
+        self.at: dict[int, int] = {}
+
+    def update(self, log_evidence: Floats, round_: int) -> None:
+        """Reject what the e-values of this moment allow; ``log_evidence`` has one a test.
+
+        The worst set with i holds, beside it, the tests whose e-value is below 1 / alpha: each of
+        them brings the sum of e - 1 / alpha down, and no other one does.
+        """
+        # alpha e - 1 of every test: the sum over a set says on which side its mean is
+        excess = np.expm1(np.minimum(log_evidence + np.log(self._alpha), LARGEST))
+        excess[list(self.at)] = 0.0
+        against = excess[excess < 0.0].sum()
+        rejected = np.flatnonzero((excess >= 0.0) & (excess + against >= 0.0)).tolist()
+        self.at |= {at: round_ for at in rejected if at not in self.at}

@@ -1,0 +1,95 @@
+"""A session's interval at levels that are chosen after its draws, among many sessions.
+
+Where the session keeps to its pool, its rounds are bet on again with evidence, which says an
+interval for every level at once; draws still out count as judged by nobody. Any other session has
+one interval here, that of its own plan at the least of the levels: it needs no evidence, since so
+little alpha is enough for all of them (docs/method.md#19-the-account-of-alpha).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from celeus.core.account.evidence import EvidenceSequence
+from celeus.core.account.selection import least_rank, shown_level
+from celeus.core.insights.forecast import resumed
+from celeus.core.interval import Interval
+from celeus.core.plans.plan import Plan
+from celeus.core.plans.stopping import Comparison, Decision, Verdict, rounding, undecided
+from celeus.core.pools.surrogates import Scores
+from celeus.core.sampling.predictors import CalibratedPredictor
+from celeus.core.sessions.engine import strata_for
+from celeus.core.sessions.fold import Fold, fold_round
+from celeus.core.sessions.rounds import Rounds
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What a session says at one level: its interval, and what is read off it."""
+
+    interval: Interval
+    decisions: tuple[Decision, ...]
+    verdict: Comparison | None
+
+    @classmethod
+    def of(cls, plan: Plan, interval: Interval, round_: int) -> "Answers":
+        """The answers to the plan's questions that ``interval`` gives after ``round_`` rounds."""
+        slack = rounding(plan.scale)
+        decisions = tuple(one.after(round_, interval, slack) for one in undecided(plan.questions))
+        verdict = None
+        if plan.decide is not None:
+            verdict = Verdict(plan.decide).after(round_, interval, slack).answer
+        return cls(interval, decisions, verdict)
+
+    @property
+    def complete(self) -> bool:
+        """All that was asked is answered; so is nothing, where nothing was asked."""
+        return self.verdict != "undecided" and all(
+            one.answer != "undecided" for one in self.decisions
+        )
+
+
+def intervals(
+    plan: Plan, scores: Scores, rounds: Rounds, alpha: float, claims: int
+) -> list[Interval]:
+    """The interval where K of ``claims`` are shown at ``alpha``, for K from 1 on."""
+    if not EvidenceSequence.serves(plan):
+        own = at_level(plan, shown_level(alpha, 1, claims))
+        state = resumed(own, scores, rounds, plan.stopping)
+        return [state.interval] * claims
+    sequence = _evidence(plan, scores, rounds)
+    return [sequence.interval_at(shown_level(alpha, k, claims)) for k in range(1, claims + 1)]
+
+
+def rank(plan: Plan, at: Sequence[Interval], round_: int) -> int | None:
+    """The least number of claims shown with which all is answered that the plan asks."""
+
+    def stands(shown: int) -> bool:
+        return Answers.of(plan, at[shown - 1], round_).complete
+
+    return least_rank(stands, len(at))
+
+
+def at_level(plan: Plan, level: float) -> Plan:
+    """The plan at another level, divided between pool and population as its own is."""
+    share = level / plan.alpha
+    bound = replace(plan.bound, alpha2=plan.bound.alpha2 * share)
+    return replace(plan, alpha=level, alpha1=plan.alpha1 * share, bound=bound)
+
+
+def _evidence(plan: Plan, scores: Scores, rounds: Rounds) -> EvidenceSequence:
+    bounds = None if plan.audit else scores.bounds
+    predictor = CalibratedPredictor(plan, strata_for(plan, scores))
+    sequences: list[EvidenceSequence] = []
+
+    def sequence_of(start: float) -> EvidenceSequence:
+        sequences.append(EvidenceSequence(plan, start))
+        return sequences[0]
+
+    fold = Fold.before(plan, predictor, sequence_of, bounds, scores.item_weight)
+    for place in range(len(rounds)):
+        outcome = rounds.outcome(place)
+        if not rounds.is_judged(place):
+            # Whoever shows the session may know more of the round than its interval does
+            outcome = outcome._replace(loss=None)
+        fold = fold_round(plan, fold, outcome)
+    return sequences[0]

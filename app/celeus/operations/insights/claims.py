@@ -1,0 +1,207 @@
+"""Which sessions of a project may be shown together, and at which level their intervals hold.
+
+The rounds are bet on again in a child process, once for every place in a session's history.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import orjson
+
+from celeus.core.account.evidence import EvidenceSequence
+from celeus.core.account.promises import Promises, share
+from celeus.core.account.selection import shown_level, step_up
+from celeus.core.plans.plan import Plan
+from celeus.core.pools.surrogates import scores
+from celeus.core.sessions.state import State
+from celeus.errors import InvalidValue
+from celeus.operations.insights.claims_worker import Part, job_of
+from celeus.operations.runtime.context import Context
+from celeus.operations.runtime.workers import Bounds, gather
+from celeus.operations.sessions.journal import unlocked
+from celeus.operations.sessions.sessions import get_session
+
+MOST_SESSIONS = 100
+MOST_ROUNDS = 50_000
+"""Rounds of the sessions that one child bets on again, unless a single one has more."""
+MODULE = "celeus.operations.insights.claims_worker"
+BOUNDS = Bounds(seconds=120.0, processor_seconds=100.0, niceness=5)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a session says by itself, and where 1, 2 and so on of the family are shown.
+
+    ``rank`` is the least number shown with which it answers all it was asked, None for no number.
+    ``evidence``: it gives an interval for every level; else one for all of them.
+    """
+
+    alone: dict[str, Any]
+    at: list[dict[str, Any]]
+    rank: int | None
+    evidence: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The sessions of a family, those ``shown`` among them by their places, and at which level."""
+
+    level: float
+    shown_level: float | None
+    shown: list[int]
+    documents: list[dict[str, Any]]
+    said: list[Said]
+    promises: Promises
+
+
+async def claims(
+    context: Context, family: Sequence[UUID], picked: Sequence[UUID], level: float
+) -> Shown:
+    """What holds of these sessions: of one, of all, and of those ``picked`` after looking.
+
+    Without any picked: the most sessions that answer all they were asked at the level of so many.
+    """
+    _check(family, picked)
+    documents = [orjson.loads((await get_session(context, one))[0]) for one in family]
+    for document in documents:
+        if document.get("best") is not None:
+            raise _no_interval(document["id"])
+    said = await _said(context, family, documents, level)
+    count = len(family)
+    places = [family.index(one) for one in picked] or step_up([one.rank for one in said])
+    own = shown_level(level, len(places), count) if places else None
+    return Shown(level, own, places, documents, said, _promises(level, count, len(places)))
+
+
+def _check(family: Sequence[UUID], picked: Sequence[UUID]) -> None:
+    rule = f"from 1 to {MOST_SESSIONS} sessions"
+    if not 1 <= len(family) <= MOST_SESSIONS:
+        message = "This many sessions are not read at once."
+        raise InvalidValue(message, field="session", rule=rule, value=len(family))
+    for name, given in (("session", family), ("shown", picked)):
+        twice = next((one for at, one in enumerate(given) if one in given[:at]), None)
+        if twice is not None:
+            message = "A session is named twice."
+            rule = "every session once"
+            raise InvalidValue(message, field=name, rule=rule, value=f"ses_{twice.hex}")
+    stranger = next((one for one in picked if one not in family), None)
+    if stranger is not None:
+        raise InvalidValue(
+            "What is shown was picked from the sessions named, and is one of them.",
+            field="shown",
+            rule="one of the sessions given as `session`",
+            value=f"ses_{stranger.hex}",
+        )
+
+
+def _no_interval(name: str) -> InvalidValue:
+    return InvalidValue(
+        "This session has no interval to show beside others.",
+        field="session",
+        rule="sessions that measure one risk or one difference",
+        value=name,
+    )
+
+
+async def _said(
+    context: Context, family: Sequence[UUID], documents: Sequence[dict[str, Any]], level: float
+) -> list[Said]:
+    """What every session says, from memory where it stands where it stood."""
+    versions = dict(zip(family, map(_version, documents), strict=True))
+    count, said = len(family), dict[UUID, Said]()
+
+    def missing() -> list[UUID]:
+        for one, version in versions.items():
+            known = context.claims.known((one, level, count), version)
+            if known is not None:
+                said[one] = known
+        return [one for one in family if one not in said]
+
+    if missing():
+        async with context.claims.gate:
+            while left := missing():
+                batch = await _batch(context, left)
+                fresh = await _bet_again(batch, level, count)
+                for (one, (version, _, _)), made in zip(batch.items(), fresh, strict=True):
+                    context.claims.keep((one, level, count), version, made)
+                    said[one] = made
+    return [said[one] for one in family]
+
+
+def _version(document: dict[str, Any]) -> str:
+    return f"{document['sequence']}.{document['revision']}"
+
+
+async def _batch(
+    context: Context, sessions: Sequence[UUID]
+) -> dict[UUID, tuple[str, dict[str, Any], Part]]:
+    """The first of the sessions, as many as one child takes, as their ledgers are now."""
+    batch: dict[UUID, tuple[str, dict[str, Any], Part]] = {}
+    rounds = 0
+    for one in sessions:
+        async with unlocked(context, one) as (session, row):
+            plan, state = session.plan, session.state
+            if not isinstance(plan, Plan) or not isinstance(state, State):
+                raise _no_interval(f"ses_{one.hex}")
+            rounds += state.drawn
+            if batch and rounds > MOST_ROUNDS:
+                break
+            alone = {
+                "level": plan.alpha,
+                "round": state.folded,
+                "sequence": row["sequence"],
+                "estimate": state.estimate,
+                "lower": state.interval.lower,
+                "upper": state.interval.upper,
+            }
+            part = Part(plan, scores(session.pool, plan.strategy), state.rounds[:])
+            batch[one] = _version(dict(row)), alone, part
+    return batch
+
+
+async def _bet_again(
+    batch: dict[UUID, tuple[str, dict[str, Any], Part]], level: float, count: int
+) -> list[Said]:
+    parts = [part for _, _, part in batch.values()]
+    frames, failure = await gather(MODULE, lambda: job_of(parts, level, count), BOUNDS)
+    if failure is not None:
+        if failure.reason in {"answer", "status"}:
+            raise failure
+        name = f"ses_{list(batch)[len(frames)].hex}"
+        raise InvalidValue(
+            f"The ledger of {name} is too long to be bet on again in time.",
+            field="session",
+            rule=f"sessions that take at most {BOUNDS.seconds:g} s together",
+            value=name,
+        )
+    return [
+        Said(
+            alone,
+            frame.values["at"],
+            frame.values["rank"],
+            EvidenceSequence.serves(part.plan),
+        )
+        for frame, (_, alone, part) in zip(frames, batch.values(), strict=True)
+    ]
+
+
+def _promises(level: float, count: int, shown: int) -> Promises:
+    """What is promised, in words."""
+    if not shown:
+        picked = "None of the sessions has its answers at a level that showing it would need."
+    else:
+        picked = (
+            f"{shown} of the {count} are shown, each at level {level:g} {shown}/{count}: whatever"
+            f" they were picked by, at most {share(level)} of those shown are false, in the mean."
+            " That holds if the sessions named are all that were looked at: to leave out one that"
+            " disappointed breaks it."
+        )
+    return Promises(
+        "By itself every session holds what it says, at every moment, with probability 1 - alpha"
+        " of its own.",
+        f"All {count} hold at once, at this moment, with probability at least"
+        f" {share(1.0 - level)}, each with the interval at level {level:g}/{count}.",
+        picked,
+    )

@@ -1,0 +1,144 @@
+"""Seeded sessions of many claims, used as badly as their account allows."""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from celeus.core.plans.stopping import Question
+from celeus.core.plans.table import Account, TableClaim, TableWish, plan_table
+from celeus.core.pools.losses import LossScale
+from celeus.core.pools.surrogates import Scores
+from celeus.core.pools.table import Metric, Table
+from celeus.core.randomness import commitment
+from celeus.core.sessions.table.claims import ClaimState
+from celeus.core.sessions.table.session import TableSession
+from celeus.study.engine.simulation import seed_of
+from celeus.study.engine.tables import ever_lost
+from tests.claims.sessions import ALPHA
+
+Floats = NDArray[np.float64]
+
+UNIT = LossScale.of("bounded", 0.0, 1.0)
+METRICS = 6
+PRECISION = 0.2
+RESERVE = 0.02
+
+
+def world(number: int, items: int) -> tuple[Table, Floats]:
+    """Six metrics that go together, and surrogates that are good, useless and backward."""
+    chance = np.random.default_rng([number, items, 31])
+    hard = chance.random(items)[:, None]
+    rate = np.linspace(0.1, 0.6, METRICS)
+    losses = (0.6 * hard + 0.4 * chance.random((items, METRICS)) < rate).astype(np.float64)
+    knows = np.array([0.6, 0.0, -0.6, 0.6, 0.3, 0.0])
+    guess = 0.5 + knows * (losses - 0.5) + 0.2 * chance.standard_normal(losses.shape)
+    scores = [Scores(one, np.zeros(items)) for one in np.clip(guess, 0.0, 1.0).T]
+    metrics = [Metric(f"metric {at}", UNIT) for at in range(METRICS)]
+    return Table.of(metrics, scores, [], np.full(losses.shape, np.nan)), losses
+
+
+def begun(
+    number: int, items: int, account: Account, asked: dict[str, float] | None = None
+) -> tuple[TableSession, Floats]:
+    """A session with a precision for every metric, and questions "at most" where they are given."""
+    table, losses = world(number, items)
+    names = [metric.name for metric in table.metrics]
+    questions = {name: (Question("at_most", at),) for name, at in (asked or {}).items()}
+    wish = TableWish(
+        ALPHA,
+        account,
+        precision=dict.fromkeys(names, PRECISION),
+        questions=questions,
+        reserve=RESERVE if account == "together" else 0.0,
+    )
+    seed = seed_of(number, 31)
+    return TableSession(plan_table(wish, table, "claims", commitment(seed)), table, seed), losses
+
+
+def judged(session: TableSession, losses: Floats) -> bool:
+    """Judge the next item; False when nothing is left."""
+    if not session.can_draw:
+        return False
+    draw = session.propose()
+    session.take(draw)
+    session.judge(draw.round, losses[draw.item].tolist())
+    return True
+
+
+def wrong(claim: ClaimState, level: float, risk: float) -> bool:
+    interval = claim.interval_at(level)
+    return not interval.lower - 1e-9 <= risk <= interval.upper + 1e-9
+
+
+def lucky(number: int, items: int) -> float:
+    """Share of false ones among the half that looks best, shown when the first looks good."""
+    session, losses = begun(number, items, "selected")
+    risk = losses.mean(axis=0)
+    start = [claim.interval.upper for claim in session.claims]
+    while judged(session, losses):
+        upper = [claim.interval.upper for claim in session.claims]
+        if min(now - before for now, before in zip(upper, start, strict=True)) < -0.5:
+            break
+    best = np.argsort([claim.interval.upper - one for claim, one in _with(session, risk)])
+    places = best[: METRICS // 2].tolist()
+    shown = zip(places, session.shown(places), strict=True)
+    false = [not one.lower - 1e-9 <= risk[at] <= one.upper + 1e-9 for at, one in shown]
+    return float(np.mean(false))
+
+
+def worst(number: int, items: int) -> float:
+    """Shows the first claim that is false at the level of a single one: somebody knew the truth."""
+    session, losses = begun(number, items, "selected")
+    risk = losses.mean(axis=0)
+    while judged(session, losses):
+        if any(wrong(claim, ALPHA / METRICS, one) for claim, one in _with(session, risk)):
+            return 1.0
+    return 0.0
+
+
+def closed(number: int, items: int) -> float:
+    """Whether an answer yes is ever false; half of them would be, by one item."""
+    table, losses = world(number, items)
+    risk = losses.mean(axis=0)
+    names = [metric.name for metric in table.metrics]
+    beside = np.where(np.arange(METRICS) % 2, risk + 0.15, risk - 1.0 / items)
+    asked = dict(zip(names, np.clip(beside, 0.01, 0.99).tolist(), strict=True))
+    session, _ = begun(number, items, "closed", asked)
+    while judged(session, losses):
+        pass
+    return float(any(risk[at] > asked[names[at]] for at, _ in session.proven))
+
+
+def added(number: int, items: int) -> float:
+    """Whether any claim is ever lost: those of the opening, or the two from the reserve."""
+    session, losses = begun(number, items, "together")
+    risk = losses.mean(axis=0)
+    for _ in range(items // 4):
+        judged(session, losses)
+    # Those that look worst, which the one who adds them has seen
+    order = np.argsort([claim.estimate for claim in session.claims[:METRICS]])
+    for at in order[:2].tolist():
+        session.add(TableClaim(f"metric {at}", 0, RESERVE / 2.0, precision=PRECISION))
+    while judged(session, losses):
+        pass
+    names = [metric.name for metric in session.table.metrics]
+    lost = (ever_lost(one, float(risk[names.index(one.claim.metric)])) for one in session.claims)
+    return float(any(lost))
+
+
+PROMISES: dict[str, Callable[[int, int], float]] = {
+    "selected, the best looking half": lucky,
+    "selected, one who knows the truth": worst,
+    "closed": closed,
+    "together, two claims from the reserve": added,
+}
+
+
+def broken(promise: str, items: int, first: int, sessions: int) -> float:
+    """Sum over the sessions of how far the promise was broken, each at most 1."""
+    return sum(PROMISES[promise](number, items) for number in range(first, first + sessions))
+
+
+def _with(session: TableSession, risk: Floats) -> list[tuple[ClaimState, float]]:
+    return list(zip(session.claims, risk.tolist(), strict=True))

@@ -1,0 +1,90 @@
+"""What one rater by chance does to the interval of a pool, and what pairs and assignments do."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from celeus.core.plans.plan import Claim, PoolFacts, make_plan
+from celeus.core.plans.policies import policy_named
+from celeus.core.pools.surrogates import Scores
+from celeus.core.randomness import commitment
+from celeus.core.sessions.raters import order_of
+from celeus.core.sessions.state import begin, rounds
+from celeus.study.engine.simulation import seed_of
+from tests.claims.conftest import FULL, PIECES, Runner
+from tests.claims.sessions import ALPHA
+from tests.claims.test_coverage import credible
+
+Floats = NDArray[np.float64]
+
+QUESTIONS, RATERS = 50, 3
+SESSIONS = 1504 if FULL else 24
+
+
+def panel(chance: np.random.Generator) -> Floats:
+    """Losses by question and rater: raters differ on hard questions."""
+    hard = chance.random(QUESTIONS)[:, None]
+    return (chance.random((QUESTIONS, RATERS)) < hard).astype(np.float64)
+
+
+def lost(loss_of: Callable[[int], float], items: int, risk: float, seed: bytes) -> bool:
+    """Whether a session that is watched to the end ever lost the risk."""
+    facts = PoolFacts("raters", items, 0.0, 1.0, whole_losses=True)
+    claim = Claim(alpha=ALPHA, precision=0.1)
+    plan = make_plan(claim, facts, policy_named("uniform"), commitment(seed))
+    state = begin(plan, Scores(np.zeros(items), np.zeros(items)), seed)
+    for _ in rounds(plan, state, loss_of, past_stop=True):
+        if not state.interval.lower - 1e-9 <= risk <= state.interval.upper + 1e-9:
+            return True
+    return False
+
+
+def by_pairs(number: int) -> bool:
+    losses = panel(np.random.default_rng([number, 41])).ravel()
+    seed = seed_of(number, 41)
+    return lost(lambda pair: float(losses[pair]), losses.size, float(losses.mean()), seed)
+
+
+def by_assignment(number: int) -> bool:
+    losses = panel(np.random.default_rng([number, 43]))
+    seed = seed_of(number, 43)
+    first = [order_of(seed, item, RATERS)[0] for item in range(QUESTIONS)]
+    own = losses[np.arange(QUESTIONS), first]
+    return lost(lambda item: float(own[item]), QUESTIONS, float(own.mean()), seed)
+
+
+def by_chance(number: int) -> bool:
+    chance = np.random.default_rng([number, 47])
+    losses = panel(chance)
+
+    def whoever_comes(item: int) -> float:
+        return float(losses[item, chance.integers(RATERS)])
+
+    return lost(whoever_comes, QUESTIONS, float(losses.mean()), seed_of(number, 47))
+
+
+WAYS = {"pairs": by_pairs, "assigned": by_assignment, "random": by_chance}
+
+
+def count_lost(way: str, first: int, sessions: int) -> int:
+    return sum(WAYS[way](number) for number in range(first, first + sessions))
+
+
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize("way", WAYS)
+def test_pairs_and_assignments_hold_and_a_rater_by_chance_does_not(
+    way: str, runner: Runner
+) -> None:
+    missed = runner.sum(count_lost, SESSIONS, way)
+    sessions = -(-SESSIONS // PIECES) * PIECES
+    if FULL:
+        runner.further.append(
+            f"{sessions} sessions with several raters, {way}: lost {missed} times."
+        )
+    if way == "random":
+        # Watched to the end it holds what these raters happened to say
+        assert missed > sessions / 2
+    else:
+        assert credible(missed, sessions)

@@ -1,0 +1,57 @@
+"""`celeus claims`: what holds of sessions picked after looking, in the service's words."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+
+import pytest
+from httpx import AsyncClient
+
+from tests.cli.calling import Run
+from tests.factories import known_pool, labelled, opened
+from tests.keys import ADMIN, bearer
+from tests.servers import Service, running_services
+
+YES = [{"side": "at_most", "threshold": 0.9}]
+
+
+@pytest.fixture
+def service(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
+    monkeypatch.setenv("CELEUS_KEY", ADMIN)
+    with running_services(1, database_url) as services:
+        yield services[0]
+
+
+async def two_sessions(service: Service) -> list[str]:
+    async with AsyncClient(base_url=service.url, headers=bearer(), timeout=30) as client:
+        pool = await known_pool(client, 120)
+        asked = {"questions": YES, "name": "first", "stop_when_decided": False}
+        sessions = [await opened(client, pool, **one) for one in (asked, {"precision": 0.2})]
+        for session in sessions:
+            await labelled(client, session, pool, 60)
+    return sessions
+
+
+def test_what_holds_is_said_in_the_words_of_the_service(service: Service, run: Run) -> None:
+    sessions = asyncio.run(two_sessions(service))
+    where = ("claims", *sessions, "--url", service.url)
+    answer = run(*where)
+    assert (answer.status, answer.err) == (0, "")
+    first, second, one, everything, picked = answer.out.splitlines()
+    assert first.startswith(f"{sessions[0]} (first): shown [")
+    assert first.endswith("at level 0.05; at most 0.9: yes")
+    assert second.startswith(f"{sessions[1]}: shown [")
+    assert one.startswith("By itself")
+    assert everything.startswith("All 2 hold at once")
+    assert "2 of the 2 are shown" in picked
+    found = json.loads(run(*where, "--shown", sessions[1], "--level", "0.1", "--json").out)
+    assert (found["shown"], found["shown_level"]) == (1, 0.05)
+    for wrong, why in (
+        ((*where, sessions[0]), "named twice"),
+        ((*where, "--level", "nan"), "level"),
+        (("claims", "ses_1", "--url", service.url), "hexadecimal"),
+        (("claims", sessions[0], "--url", "nowhere"), "address"),
+    ):
+        refused = run(*wrong)
+        assert (refused.status, refused.out) == (1, "")
+        assert why in refused.err
