@@ -24,6 +24,7 @@ from celeus.core.plans.plan import (
 from celeus.core.plans.policies import Policy, policy_named
 from celeus.core.plans.stopping import Question
 from celeus.core.pools.bounds import Basis, KnownLosses
+from celeus.core.pools.score import Score
 from celeus.core.pools.weights import Weights
 from celeus.errors import InvalidValue, UnreachablePrecision
 
@@ -98,6 +99,8 @@ OTHER: dict[str, Any] = {
     "systems": ("one", "two"),
     "based_on": Basis("ses_1", "00", None, None, "no"),
     "weights": Weights(2.0, 1.0, 9.0, 1500.0),
+    "score": Score("accuracy", "higher", "number"),
+    "raters": "pairs",
 }
 OTHER_POLICY: dict[str, Any] = {
     "name": "other",

@@ -1,12 +1,13 @@
 """The plan of many claims: its levels, its groups, its digest, and what it refuses by name."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from celeus.core.plans.stopping import Question
-from celeus.core.plans.table import TablePlan, TableWish
+from celeus.core.plans.table import TableClaim, TablePlan, TableWish
 from celeus.core.pools.table import Column, Table
 from celeus.errors import InvalidValue, NothingToJudge
 from tests.core.tables import planned, table_of
@@ -44,6 +45,26 @@ def test_levels_add_up_to_alpha_where_all_hold_together() -> None:
     assert {one.level for one in planned(table()).claims} == {0.05}
 
 
+def test_a_reserve_is_kept_from_the_levels_and_spent_by_later_claims() -> None:
+    plan = planned(table(), TableWish(account="together", reserve=0.01))
+    assert sum(one.level for one in plan.claims) == pytest.approx(0.04)
+    first = plan.later(TableClaim("a", 0, 0.006, "x", "u", precision=0.2), [])
+    assert (first.items, first.level, first.name) == (90, 0.006, "a, x u")
+    plan.later(TableClaim("a", 0, 0.004), [first])
+    with pytest.raises(InvalidValue, match=r"at most 0\.004") as refusal:
+        plan.later(TableClaim("a", 0, 0.0041), [first])
+    assert refusal.value.field == "level"
+    for stranger in (TableClaim("z", 0, 0.001), TableClaim("a", 0, 0.001, "x", "z")):
+        with pytest.raises(InvalidValue) as refusal:
+            plan.later(stranger, [])
+        assert refusal.value.field == "claim"
+    whole = planned(table(), TableWish(account="together", reserve=0.01, small_groups="whole"))
+    with pytest.raises(InvalidValue, match="whole"):
+        whole.later(TableClaim("a", 0, 0.001, "x", "w"), [])
+    with pytest.raises(InvalidValue, match="at most 0"):
+        planned(table()).later(TableClaim("a", 0, 0.001), [])
+
+
 def test_a_plan_survives_json_with_its_digest() -> None:
     wish = TableWish(
         precision={"a": 0.1}, questions={"b": (Question("at_most", 0.4),)}, account="together"
@@ -53,6 +74,9 @@ def test_a_plan_survives_json_with_its_digest() -> None:
     assert again == plan
     assert again.digest == plan.digest
     assert planned(table(), TableWish(precision={"a": 0.11})).digest != plan.digest
+    kept = planned(table(), replace(wish, reserve=0.01))
+    assert TablePlan.from_dict(json.loads(json.dumps(kept.to_dict()))) == kept
+    assert "reserve" not in plan.to_dict()
 
 
 REFUSED = {
@@ -70,6 +94,13 @@ REFUSED = {
         TableWish(small_groups="drop"),  # type: ignore[arg-type]
         "small_groups",
     ),
+    "levels that leave no reserve": (
+        TableWish(account="together", levels=[0.00625] * 8, reserve=0.01),
+        "claims.level",
+    ),
+    "a reserve of all": (TableWish(account="together", reserve=0.05), "reserve"),
+    "a reserve where none is shared": (TableWish(reserve=0.01), "reserve"),
+    "no question to close": (TableWish(account="closed"), "questions"),
     "too large a budget": (TableWish(budget=201), "budget"),
 }
 

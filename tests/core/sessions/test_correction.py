@@ -138,7 +138,7 @@ def test_a_correction_folds_what_lies_behind_the_checkpoint_before_it(
     checkpoints = noted(walk, 60)
     assert checkpoints.rounds == [10, 20, 31, 41, 51]
     first = 1 + max([0, *(rounds for rounds in checkpoints.rounds if rounds < round_)])
-    event = Amendment(round_, 1.0)
+    event = Amendment(round_, 1.0 - float(walk.state.rounds.loss[round_ - 1]))
     expected = told(walk, apply(walk.plan, copy.deepcopy(walk.state), event))
     ready = Refold(walk.state, event, checkpoints)
     folds.clear()
@@ -174,3 +174,15 @@ def test_of_many_checkpoints_every_second_is_dropped_but_for_the_last(folds: lis
         assert checkpoints.rounds[-1] == walk.state.folded
     assert len(checkpoints.rounds) <= 8
     assert folds
+
+
+def test_a_correction_that_leaves_the_loss_folds_nothing(folds: list[int]) -> None:
+    walk = open_walk(zero_one_truth(120, seed=3), policy_named("celeus"), CLAIMS[0])
+    checkpoints = noted(walk, 60)
+    event = Amendment(5, float(walk.state.rounds.loss[4]))
+    before, copies = walk.state.interval, checkpoints.rounds
+    folds.clear()
+    state = correct(walk.plan, walk.state, event, None, checkpoints)
+    state = catch_up(walk.plan, state, [event], checkpoints)
+    assert (folds, checkpoints.rounds) == ([], copies)
+    assert (state.interval, state.corrections) == (before, 3)

@@ -349,7 +349,7 @@ class TestStopping:
         claim = Claim(questions=(at_most(0.45),))
         walk = open_walk(truth, policy_named("sharp"), claim)
         walk.go(20)
-        found = continuations(walk.plan, walk.state, truth.scores.surrogate, b"seed")
+        found = continuations(walk.plan, walk.state, truth.scores, b"seed")
         labels = [left for left in (next(found) for _ in range(30)) if left is not None]
         walk_on = walk.branch()
         while walk_on.state.stop_reason is None:

@@ -214,15 +214,18 @@ def test_wealth_of_the_cell_that_holds_the_risk_falls_in_the_mean(
         math.fsum(high) / low.size,
     )
     while walk.left():
+        branches = []
+        for item in walk.left():
+            branch = walk.branch()
+            q = branch.mixture.probability(item)
+            branch.enter(Draw(branch.state.drawn + 1, item, q, 0))
+            branch.judge()
+            branches.append((q, branch))
         for risk in risks:
             before = mixed_wealth(walk, risk)
             assert before is not None
             mean = 0.0
-            for item in walk.left():
-                branch = walk.branch()
-                q = branch.mixture.probability(item)
-                branch.enter(Draw(branch.state.drawn + 1, item, q, 0))
-                branch.judge()
+            for q, branch in branches:
                 after = mixed_wealth(branch, risk)
                 assert after is not None
                 mean += q * after

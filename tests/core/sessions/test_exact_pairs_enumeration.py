@@ -18,7 +18,7 @@ from celeus.core.plans.policies import policy_named
 from celeus.core.pools.surrogates import Scores
 from celeus.study.engine.simulation import Truth
 from tests.core.sessions.test_known import after, coming
-from tests.core.worlds import Walk, open_walk
+from tests.core.worlds import Walk, alike, open_walk
 
 Floats = NDArray[np.float64]
 
@@ -73,8 +73,8 @@ def ever_excluded(walk: Walk) -> Floats:
     if not walk.left():
         return lost
     later = np.zeros((3, RISKS.size))
-    for draw in coming(walk):
-        later += draw.q * ever_excluded(after(walk, draw))
+    for share, draw in alike(walk, coming(walk)):
+        later += share * ever_excluded(after(walk, draw))
     return np.maximum(lost, later)
 
 

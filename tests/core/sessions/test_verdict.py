@@ -9,6 +9,7 @@ import pytest
 from celeus.core.eprocess.lattice import Threshold, ThresholdDesign
 from celeus.core.eprocess.pool_target import threshold_design
 from celeus.core.interval import Interval
+from celeus.core.plans.claim import Target
 from celeus.core.plans.plan import Claim, make_plan, plan_from
 from celeus.core.plans.policies import policy_named
 from celeus.core.plans.stopping import Question, Verdict
@@ -100,6 +101,30 @@ def test_the_first_answer_stops_the_session_and_stays() -> None:
     assert walk.state.verdict == given
     assert walk.plan.to_dict()["decide"] == 0.1
     assert plan_from(walk.plan.to_dict()) == walk.plan
+
+
+@pytest.mark.parametrize("target", ["pool", "population"])
+def test_known_zeros_alone_may_answer_before_the_first_label(target: Target) -> None:
+    walk = open_walk(pair([1.0, -1.0], 198), SHARP, Claim(target=target, decide=0.02))
+    verdict = walk.state.verdict
+    assert verdict is not None
+    if target == "population":
+        assert (verdict.answer, walk.state.stop_reason) == ("undecided", None)
+        return
+    assert (verdict.answer, verdict.round) == ("equivalent", 0)
+    assert walk.state.stop_reason == "decided"
+    walk.go(2)
+    assert walk.state.verdict == verdict
+
+
+def test_questions_are_answered_by_bounds_before_the_first_label() -> None:
+    loss = np.zeros(50)
+    upper = np.full(50, 0.2)
+    truth = Truth(loss, Scores(loss, loss, lower=loss, upper=upper), 0.0, 1.0)
+    asked = (Question("at_most", 0.5), Question("at_most", 0.1))
+    first, second = open_walk(truth, SHARP, Claim(questions=asked)).state.decisions
+    assert (first.answer, first.round) == ("yes", 0)
+    assert (second.answer, second.round) == ("undecided", None)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import itertools
 import numpy as np
 import pytest
 
-from celeus.core.ledger import Change, Draw
+from celeus.core.ledger import Change
 from celeus.core.plans.plan import Claim, make_plan
 from celeus.core.plans.stopping import Question
 from celeus.core.pools.surrogates import Scores
@@ -17,7 +17,7 @@ from celeus.core.sessions.state import begin, rounds
 from celeus.study.engine.simulation import Truth, ever_missed, seed_of
 from tests.core.sessions.test_known import after, coming
 from tests.core.sessions.test_verdict import SHARP, pair
-from tests.core.worlds import Walk, open_walk
+from tests.core.worlds import Walk, alike, open_walk
 
 ALPHA = 0.6
 SLACK = 1e-12
@@ -45,10 +45,10 @@ def chance_of_a_wrong_word(walk: Walk, mean: float, margin: float) -> tuple[floa
     if not walk.left():
         return 0.0, lost
     wrong = anything = 0.0
-    for draw in coming(walk):
+    for chance, draw in alike(walk, coming(walk)):
         one, other = chance_of_a_wrong_word(after(walk, draw), mean, margin)
-        wrong += draw.q * one
-        anything += draw.q * other
+        wrong += chance * one
+        anything += chance * other
     return wrong, max(lost, anything)
 
 
@@ -113,15 +113,9 @@ def chance_of_a_false_no(walk: Walk, change: float | None) -> float:
         walk = walk.branch()
         walk.enter(Change(change, walk.state.stopping.budget, None))
         change = None
-    chance: dict[float, float] = {}
-    first: dict[float, Draw] = {}
-    for draw in coming(walk):
-        loss = float(walk.truth.loss[draw.item])
-        first.setdefault(loss, draw)
-        chance[loss] = chance.get(loss, 0.0) + draw.q
     return sum(
-        share * chance_of_a_false_no(after(walk, first[loss]), change)
-        for loss, share in chance.items()
+        chance * chance_of_a_false_no(after(walk, draw), change)
+        for chance, draw in alike(walk, coming(walk))
     )
 
 

@@ -9,6 +9,7 @@ from celeus.core.plans.bounds import BoundKind, PopulationBound
 from celeus.core.plans.policies import Policy
 from celeus.core.plans.stopping import Question
 from celeus.core.pools.bounds import Basis, KnownLosses
+from celeus.core.pools.score import Score
 from celeus.core.pools.weights import LARGEST_RATIO, Weights
 from celeus.errors import InvalidValue, NothingToJudge
 
@@ -30,6 +31,7 @@ class Claim:
     ``population_bound`` (default: hoeffding). ``stop_when_decided`` is true by default where there
     are questions. ``fixed`` forbids every later change of precision, budget and stop. ``audit``
     believes nothing that the pool states of its losses: known ones are sampled like the others.
+    ``raters`` says whose judgements losses are, where several raters could judge an item.
     ``decide`` asks for a verdict on a difference, with this margin; 0 for none.
     """
 
@@ -46,13 +48,15 @@ class Claim:
     fixed: bool = False
     audit: bool = False
     decide: float | None = None
+    raters: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PoolFacts:
     """What a plan states about its pool; ``systems`` are the names of the two it compares.
 
-    ``based_on`` is the session that judged an earlier version, if there is one.
+    ``based_on`` is the session that judged an earlier version, if there is one; ``score`` what the
+    pool's makers call the mean of its losses, None where they named nothing.
     """
 
     digest: str
@@ -65,6 +69,7 @@ class PoolFacts:
     systems: tuple[str, str] | None = None
     based_on: Basis | None = None
     weights: Weights | None = None
+    score: Score | None = None
 
 
 def check_based_on(claim: Claim, pool: PoolFacts) -> None:
@@ -189,8 +194,11 @@ def check_decide(margin: float | None, pool: PoolFacts) -> None:
         return
     rule = "absent unless the loss of the pool is a difference of two systems"
     require("decide", rule, margin, holds=pool.difference)
-    weight = pool.upper / pool.items
-    least = f"at least {weight:g}, the weight of one of {pool.items} items"
+    weight, least = pool.upper / pool.items, f"one of {pool.items} items"
+    if pool.weights is not None:
+        weight = max(weight * pool.weights.least_share, 2.0 * pool.upper * LEAST_DISTANCE)
+        least = f"the lightest of {pool.items} items"
+    least = f"at least {weight:g}, the weight of {least}"
     rule = f"0, or {least}, and below {pool.upper:g}"
     holds = margin == 0.0 or weight * (1.0 - LEAST_DISTANCE) <= margin < pool.upper
     require("decide.margin", rule, margin, holds=holds)

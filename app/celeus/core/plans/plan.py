@@ -23,8 +23,10 @@ from celeus.core.plans.claim import (
 )
 from celeus.core.plans.pairs import narrowest, pair_steps
 from celeus.core.plans.policies import Policy
+from celeus.core.plans.raters import RaterSource, rater_source
 from celeus.core.plans.stopping import Question, StoppingRule
 from celeus.core.pools.bounds import Basis, KnownLosses
+from celeus.core.pools.score import Score
 from celeus.core.pools.surrogates import Strategy
 from celeus.core.pools.systems import SIDES
 from celeus.core.pools.weights import Weights
@@ -93,6 +95,8 @@ class Plan:
     systems: tuple[str, str] | None = None
     based_on: Basis | None = None
     weights: Weights | None = None
+    score: Score | None = None
+    raters: RaterSource | None = None
 
     @property
     def bets_fixed_at_draw(self) -> bool:
@@ -146,20 +150,20 @@ class Plan:
     def to_dict(self) -> dict[str, Any]:
         """Plain values; ``plan_from`` reads them back.
 
-        A plan without questions, known losses, weights or named systems, or one whose settings may
-        change, has no member that says so: its digest is what it was before plans could say more.
+        A plan without questions, known losses, weights, score or named systems, or one whose
+        settings may change, has no member that says so: its digest is what it was before plans
+        could say more.
         """
         values = asdict(self)
         for name in ("fixed", "audit", "difference"):
             if not values[name]:
                 del values[name]
-        if self.decide is None:
-            del values["decide"]
+        for name in ("decide", "raters", "based_on", "score"):
+            if values[name] is None:
+                del values[name]
         del values["systems"]
         if self.systems is not None:
             values["systems"] = self.named
-        if self.based_on is None:
-            del values["based_on"]
         del values["known"]
         if self.known is not None:
             values["known"] = self.known.to_dict()
@@ -192,6 +196,7 @@ def plan_from(values: dict[str, Any]) -> Plan:
         "weights": Weights.from_dict(values["weights"]) if "weights" in values else None,
         "systems": None if named is None else tuple(named[side] for side in SIDES),
         "based_on": Basis(**values["based_on"]) if "based_on" in values else None,
+        "score": Score(**values["score"]) if "score" in values else None,
     }
     return Plan(**(values | inner))
 
@@ -263,6 +268,8 @@ def make_plan(
         systems=pool.systems,
         based_on=pool.based_on,
         weights=pool.weights,
+        score=pool.score,
+        raters=rater_source(claim.raters, claim.target),
     )
     check_precision(plan, claim.precision)
     return plan

@@ -1,15 +1,18 @@
 """The plan of many claims on one stream of draws: what is fixed before its first draw.
 
 A claim speaks of one metric, and of all items or of those of one group. Each has a level of its
-own: under the account ``each`` every interval holds with probability 1 - alpha by itself, under
-``together`` the levels add up to alpha, and all intervals hold at once.
+own. Under the account ``each`` every interval holds with probability 1 - alpha by itself. Under
+``together`` the levels add up to alpha, and all intervals hold at once; a reserve of alpha may be
+kept for claims added later. Under ``selected`` and ``closed`` the levels are those of ``each``, and
+evidence is kept for who picks claims after looking, and for all answers yes at once
+(docs/method.md#19-the-account-of-alpha).
 """
 
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 
@@ -23,7 +26,7 @@ from celeus.core.pools.losses import LossScale
 from celeus.core.pools.table import LEAST_GROUP, Mask, Metric, Table
 from celeus.errors import InvalidValue, NothingToJudge
 
-Account = Literal["each", "together"]
+Account = Literal["each", "together", "selected", "closed"]
 SmallGroups = Literal["merge", "whole"]
 
 BETA = 0.5
@@ -78,7 +81,9 @@ class TableWish:
     """What is asked of a table; None, or a metric left out, stands for no precision.
 
     ``precision`` is that of a metric over all items, ``group_precision`` that within every group,
-    both on the metric's scale. ``levels`` are those of the claims in their order, by default even.
+    both on the metric's scale; so are ``questions`` and ``group_questions``. ``levels`` are those
+    of the claims in their order, by default even: alpha each, or where all hold together alpha less
+    the ``reserve`` for claims added later.
     """
 
     alpha: float = 0.05
@@ -86,8 +91,10 @@ class TableWish:
     precision: Mapping[str, float | None] = field(default_factory=dict)
     group_precision: Mapping[str, float | None] = field(default_factory=dict)
     questions: Mapping[str, tuple[Question, ...]] = field(default_factory=dict)
+    group_questions: Mapping[str, tuple[Question, ...]] = field(default_factory=dict)
     small_groups: SmallGroups = "merge"
     levels: Sequence[float] | None = None
+    reserve: float = 0.0
     budget: int | None = None
     beta: float = BETA
 
@@ -97,6 +104,7 @@ class TablePlan:
     """The pool, its metrics, all claims with their levels, and the budget.
 
     ``claims`` stand by part and metric: first all items, then the groups of every column.
+    ``reserve`` is the part of alpha that claims added later may take.
     ``commitment`` is the hash of the seed. Not slotted: the digest is computed once.
     """
 
@@ -111,12 +119,13 @@ class TablePlan:
     budget: int
     commitment: str
     beta: float = BETA
+    reserve: float = 0.0
     method_version: str = METHOD_VERSION
 
     def __post_init__(self) -> None:
         check_alpha(self.alpha)
-        rule = "each or together"
-        require("account", rule, self.account, holds=self.account in {"each", "together"})
+        rule = "each, together, selected or closed"
+        require("account", rule, self.account, holds=self.account in get_args(Account))
         rule = "merge or whole"
         holds = self.small_groups in {"merge", "whole"}
         require("small_groups", rule, self.small_groups, holds=holds)
@@ -129,13 +138,57 @@ class TablePlan:
 
     def _check_levels(self) -> None:
         levels = [claim.level for claim in self.claims if not claim.whole]
+        together = self.account == "together"
+        rule = "0, but where all claims hold together at least 0 and below alpha"
+        holds = self.reserve == 0.0 or (together and 0.0 < self.reserve < self.alpha)
+        require("reserve", rule, self.reserve, holds=holds)
         for level in levels:
             check_alpha(level)
-        if self.account == "together":
-            spent, rule = sum(levels), f"levels that add up to at most alpha, {self.alpha:g}"
+        if together:
+            spent = sum(levels) + self.reserve
+            rule = f"levels that add up to at most alpha, {self.alpha:g}, with the reserve"
         else:
             spent, rule = max(levels, default=0.0), f"levels of at most alpha, {self.alpha:g}, each"
         require("claims.level", rule, spent, holds=spent <= self.alpha * (1.0 + SLACK))
+        if self.account == "closed":
+            rule = "asked of at least one metric: closed speaks of answers yes"
+            holds = any(claim.questions for claim in self.claims)
+            require("questions", rule, None, holds=holds)
+
+    @property
+    def keeps_evidence(self) -> bool:
+        """More is promised than of each interval by itself, and not by dividing alpha."""
+        return self.account in {"selected", "closed"}
+
+    def place_of(self, claim: TableClaim) -> int:
+        """The place of the opening's claim about the same metric and part; refuses others."""
+        for at, one in enumerate(self.claims):
+            if (one.metric, one.column, one.value) == (claim.metric, claim.column, claim.value):
+                return at
+        raise InvalidValue(
+            f"The session has no {claim.name}.",
+            field="claim",
+            rule="a metric of the session, of all items or of one of its groups",
+            value=claim.name,
+        )
+
+    def later(self, claim: TableClaim, earlier: Sequence[TableClaim]) -> TableClaim:
+        """A claim added after ``earlier`` ones, with the facts of its part.
+
+        Refuses a level that the reserve has not, and what needs no claim.
+        """
+        part = self.claims[self.place_of(claim)]
+        rule = "a group that is not judged whole: its interval is exact in the end anyway"
+        require("claim", rule, claim.name, holds=not part.whole)
+        check_alpha(claim.level)
+        left = self.reserve - sum(one.level for one in earlier)
+        rule = f"at most {max(left, 0.0):g}, what is left of the reserve of alpha"
+        require("level", rule, claim.level, holds=claim.level <= left + SLACK * self.alpha)
+        added = replace(
+            part, level=claim.level, precision=claim.precision, questions=claim.questions
+        )
+        self.of(added)
+        return added
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; ``from_dict`` reads them back."""
@@ -143,7 +196,10 @@ class TablePlan:
         for one in claims:
             one["questions"] = [asdict(question) for question in one["questions"]]
         metrics = [{"name": one.name} | asdict(one.scale) for one in self.metrics]
-        return asdict(self) | {"claims": claims, "metrics": metrics, "table": True}
+        values = asdict(self) | {"claims": claims, "metrics": metrics, "table": True}
+        if not self.reserve:
+            del values["reserve"]
+        return values
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
@@ -193,6 +249,7 @@ def plan_table(wish: TableWish, table: Table, pool_digest: str, commitment: str)
         ("precision", wish.precision),
         ("group_precision", wish.group_precision),
         ("questions", wish.questions),
+        ("group_questions", wish.group_questions),
     ):
         for name in given:
             rule = "those of metrics: " + ", ".join(names)
@@ -220,6 +277,7 @@ def plan_table(wish: TableWish, table: Table, pool_digest: str, commitment: str)
         budget=drawable if wish.budget is None else wish.budget,
         commitment=commitment,
         beta=wish.beta,
+        reserve=wish.reserve,
     )
     for claim in plan.claims:
         plan.of(claim)
@@ -250,6 +308,7 @@ def claims_of(wish: TableWish, table: Table) -> list[TableClaim]:
             known = known[~np.isnan(known)]
             overall = name is None
             precision = wish.precision if overall else wish.group_precision
+            questions = wish.questions if overall else wish.group_questions
             whole = not overall and items < LEAST_GROUP
             claims.append(
                 TableClaim(
@@ -259,7 +318,7 @@ def claims_of(wish: TableWish, table: Table) -> list[TableClaim]:
                     name,
                     value,
                     None if whole else precision.get(metric.name),
-                    wish.questions.get(metric.name, ()) if overall else (),
+                    questions.get(metric.name, ()),
                     whole,
                     known.size,
                     float(metric.scale.lower * known.size + metric.scale.width * known.sum()),
@@ -276,10 +335,11 @@ def _levelled(wish: TableWish, claims: list[TableClaim]) -> tuple[TableClaim, ..
         groups = len(betting) - overall
         share = OVERALL_SHARE if groups else 1.0
         together = wish.account == "together"
+        spent = wish.alpha - wish.reserve
         levels = [
             wish.alpha
             if not together
-            else wish.alpha * (share / overall if one.column is None else (1.0 - share) / groups)
+            else spent * (share / overall if one.column is None else (1.0 - share) / groups)
             for one in betting
         ]
     if len(levels) != len(betting):

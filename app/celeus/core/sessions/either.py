@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from celeus.core.ledger import Draw, Event
+from celeus.core.pause import pause
 from celeus.core.plans.best import BestPlan
 from celeus.core.plans.plan import Plan, plan_from
 from celeus.core.pools.pool import Pool
@@ -14,6 +15,7 @@ from celeus.core.pools.surrogates import scores
 from celeus.core.sessions import correction, state
 from celeus.core.sessions.best.state import BestState
 from celeus.core.sessions.correction import Checkpoints
+from celeus.core.sessions.sides import order_text
 from celeus.core.sessions.state import State
 
 AnyPlan = Plan | BestPlan
@@ -42,8 +44,20 @@ def propose(plan: AnyPlan, now: AnyState) -> Draw:
     return now.propose() if isinstance(now, BestState) else state.propose(risk_plan(plan), now)
 
 
+def arrangement(now: AnyState, round_: int, item: int) -> dict[str, str]:
+    """How the answers of a round stand before its judge, as the ledger says it of its draw.
+
+    Of two systems who is on the ``left``, of several the ``order``; empty where neither is shown.
+    """
+    if isinstance(now, BestState):
+        shown = now.shown(round_, item)
+        return {} if shown is None else {"order": order_text(shown)}
+    return {} if now.sides is None else {"left": now.sides.left(round_)}
+
+
 def apply(plan: AnyPlan, now: AnyState, event: Event) -> AnyState:
     """The state after the next event of the ledger, which is no correction."""
+    pause()
     if not isinstance(now, BestState):
         return state.apply(risk_plan(plan), now, event)
     now.apply(event)

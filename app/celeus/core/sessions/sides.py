@@ -4,9 +4,12 @@ Stream `side` of the seed, word t - 1 for round t: A stands on the left where th
 one half. No loss is looked at, and no draw of an item looks at a side.
 
 Of k systems a judge sees every answer once, in an order drawn likewise: words (t - 1) k and on.
+
+Either is written down with the draw, and a verifier that has the seed draws it again.
 """
 
 from collections.abc import Sequence
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +20,9 @@ from celeus.core.sessions.rounds import Rounds
 
 STREAM = "side"
 LEAST = 256
+Place = Literal["first", "last", "other"]
+PLACES: tuple[Place, ...] = get_args(Place)
+"""Where the best of several answers stood; ``other`` as well where it was not alone."""
 
 
 class Order:
@@ -35,6 +41,22 @@ class Order:
         for system in range(self._count):
             groups.setdefault(system if codes is None else codes[system], []).append(system)
         return [tuple(one) for one in sorted(groups.values(), key=lambda one: numbers[one[0]])]
+
+
+def order_text(shown: Sequence[Sequence[int]]) -> str:
+    """An order as the ledger holds it: of every answer the first system's place among the names."""
+    return " ".join(str(systems[0]) for systems in shown)
+
+
+def best_place(shown: Sequence[Sequence[int]], losses: Sequence[float]) -> Place:
+    """Where the answer stood that alone had the least loss; ``losses`` are those of the systems."""
+    given = [losses[systems[0]] for systems in shown]
+    least = min(given)
+    if given.count(least) > 1:
+        return "other"
+    if given[0] == least:
+        return "first"
+    return "last" if given[-1] == least else "other"
 
 
 class Sides:

@@ -106,6 +106,10 @@ class State:
         """The first judgement of a round, PENDING until there is one."""
         return self.rounds[round_ - 1].answer
 
+    def refolds(self, event: Amendment) -> bool:
+        """Whether a correction changes what was folded: its round was, and had another loss."""
+        return event.round <= self.folded and self.rounds.differs(event.round - 1, event.loss)
+
     def answered_at(self, round_: int) -> int:
         """The sequence of a round's first judgement."""
         return self.rounds.answered_at[round_ - 1]
@@ -295,9 +299,9 @@ def _correct(state: State, event: Amendment) -> None:
     if not 1 <= event.round <= state.drawn or not state.rounds.is_judged(event.round - 1):
         message = f"round {event.round} has no judgement to correct"
         raise ValueError(message)
+    state.stale |= state.refolds(event)
     state.rounds.correct(event.round - 1, event.loss)
     state.corrections += 1
-    state.stale |= event.round <= state.folded
 
 
 def fold_ready(plan: Plan, state: State, most: int = sys.maxsize) -> State:

@@ -8,11 +8,12 @@ import pytest
 
 from celeus.core.eprocess.pool_target import LatticeSequence
 from celeus.core.ledger import Draw
-from celeus.core.plans.table import TablePlan, TableWish
+from celeus.core.plans.table import TableClaim, TablePlan, TableWish
 from celeus.core.pools.table import Table
 from celeus.core.sessions.recorded import LedgerDiffers
-from celeus.core.sessions.table.replay import Event, Judgement, begin, enter, replay
+from celeus.core.sessions.table.replay import Addition, Event, Judgement, begin, enter, replay
 from celeus.core.sessions.table.session import TableSession
+from celeus.errors import InvalidValue
 from tests.core.tables import SEED, planned, table_of
 
 Ledger = list[Event]
@@ -25,7 +26,12 @@ def world() -> tuple[TablePlan, Table, np.ndarray]:
     losses = (chance.random((ITEMS, 2)) < guess).astype(float)
     group = np.repeat(["u", "v", "w"], ITEMS // 3).tolist()
     table = table_of(losses, group, guesses=guess, known=[(one, 1) for one in range(0, ITEMS, 7)])
-    wish = TableWish(precision={"a": 0.1, "b": 0.1}, group_precision={"a": 0.3})
+    wish = TableWish(
+        account="together",
+        precision={"a": 0.1, "b": 0.1},
+        group_precision={"a": 0.3},
+        reserve=0.01,
+    )
     return planned(table, wish), table, losses
 
 
@@ -39,6 +45,8 @@ def run() -> tuple[TablePlan, Table, TableSession, Ledger]:
         enter(session, event)
 
     while len(session.drawn) < ROUNDS:
+        if len(session.drawn) == ROUNDS // 2:
+            write(Addition(TableClaim("b", 0, 0.01, "x", "v", precision=0.2)))
         for _ in range(AHEAD):
             write(session.propose(len(ledger)))
         for round_ in range(len(session.drawn), len(session.drawn) - AHEAD, -1):
@@ -104,6 +112,20 @@ def test_a_forged_ledger_is_noticed(name: str) -> None:
     forge, where = FORGED[name]
     with pytest.raises(LedgerDiffers, match=where):
         replay(plan, table, forge(ledger), None)
+
+
+def test_a_claim_is_added_between_draws_and_within_the_reserve() -> None:
+    plan, table, losses = world()
+    session = begin(plan, table, SEED)
+    draw = session.propose()
+    session.take(draw)
+    claim = TableClaim("a", 0, 0.01)
+    with pytest.raises(InvalidValue, match="Draws are out"):
+        session.add(claim)
+    session.judge(draw.round, losses[draw.item].tolist())
+    session.add(claim)
+    with pytest.raises(InvalidValue, match="left of the reserve"):
+        session.add(claim)
 
 
 def test_a_plan_of_another_table_is_noticed() -> None:

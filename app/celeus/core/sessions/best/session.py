@@ -19,6 +19,7 @@ import numpy as np
 
 from celeus.core.eprocess.bets import Goal, goals_for
 from celeus.core.eprocess.lattice import FINEST_GOAL
+from celeus.core.pause import pause
 from celeus.core.plans.best import BETA
 from celeus.core.plans.plan import check_alpha
 from celeus.core.pools.strata import NOWHERE
@@ -169,6 +170,7 @@ class BestSession:
             self._fold(draw, self._waiting.pop(draw.round))
 
     def _fold(self, draw: BestDraw, losses: Floats) -> None:
+        pause()
         contrasts = draw.cut.contrasts
         forecast = contrasts.forecast(self.totals, draw.strata_q)
         bets = self.race.bets(forecast, self._opponents(forecast, self.standing))

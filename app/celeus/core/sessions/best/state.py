@@ -26,7 +26,7 @@ from celeus.core.sessions.best.replay import (
 from celeus.core.sessions.best.session import BestSession
 from celeus.core.sessions.points import Points
 from celeus.core.sessions.rounds import PENDING, JudgedLosses, counts_of
-from celeus.core.sessions.sides import Order
+from celeus.core.sessions.sides import PLACES, Order, Place, best_place
 
 COMPARED_IN_A_BET = 50
 """Answers that are compared while a bet is placed."""
@@ -60,16 +60,21 @@ class BestRound:
 
 @dataclass(slots=True)
 class BestState:
-    """A session after ``sequence`` events, ``changes`` of them of its budget."""
+    """A session after ``sequence`` events, ``changes`` of them of its budget.
+
+    ``order`` is that of the answers in a round, None where a label is asked for. ``places`` counts
+    where the best answer stood, over the judgements said in that order; no claim rests on it.
+    """
 
     plan: BestPlan
     session: BestSession
     stopping: StoppingRule
-    order: Order
+    order: Order | None
     sequence: int = 0
     observed: int = 0
     changes: int = 0
     rounds: list[BestRound] = field(default_factory=list)
+    places: dict[Place, int] = field(default_factory=lambda: dict.fromkeys(PLACES, 0))
 
     corrections: ClassVar[int] = 0
     sides: ClassVar[None] = None
@@ -78,7 +83,8 @@ class BestState:
     def of(cls, plan: BestPlan, pool: Pool, seed: bytes | None) -> "BestState":
         """The state before the first draw; without the seed draws can be checked and not made."""
         session = begin(plan, contenders_of(pool), seed or b"")
-        return cls(plan, session, plan.stopping, Order(seed or b"", len(plan.systems)))
+        order = None if "predictions" in pool.columns else Order(seed or b"", len(plan.systems))
+        return cls(plan, session, plan.stopping, order)
 
     @property
     def drawable(self) -> int:
@@ -188,6 +194,13 @@ class BestState:
         unit = (np.array(losses) - self.plan.lower) / self.plan.scale.width
         self.session.contenders.check(item, unit)
 
+    def shown(self, round_: int, item: int) -> list[tuple[int, ...]] | None:
+        """Whose answers the judge of a round sees, in this order; None where a label is asked."""
+        if self.order is None:
+            return None
+        answer = self.session.contenders.answer
+        return self.order.shown(round_, None if answer is None else answer[item].tolist())
+
     def item(self, round_: int) -> int:
         """The item of a round."""
         return self.rounds[round_ - 1].item
@@ -241,6 +254,9 @@ class BestState:
                 round_ = self.rounds[event.round - 1]
                 round_.answer, round_.answered_at = event.losses, self.sequence
                 self.observed += 1
+                shown = self.shown(event.round, round_.item) if event.in_order else None
+                if shown is not None:
+                    self.places[best_place(shown, event.losses)] += 1
             case Change():
                 rule = replace(self.stopping, budget=event.budget)
                 self.changes += rule != self.stopping

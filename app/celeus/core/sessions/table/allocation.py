@@ -69,20 +69,22 @@ class Wants:
         whole = np.zeros(parts, dtype=np.bool_)
         wants = cls(member, atoms, items, np.zeros(shape), np.ones(shape), whole)
         for at, claim in enumerate(claims):
-            wants.update(at, claim)
+            wants.update(at, (claim, claim.met))
         return wants
 
-    def update(self, at: int, claim: ClaimState) -> None:
-        """What a claim lacks now."""
+    def update(self, at: int, *claims: tuple[ClaimState, bool]) -> None:
+        """What the claims about one part and metric lack now; each with whether it is met."""
         part, metric = divmod(at, self.items.shape[1])
-        outlook, wants = claim.outlook, claim.claim.wants and not claim.met
-        self.whole[part] = claim.claim.whole and claim.left > 0
-        if outlook is None or not wants:
-            self.lack[part, metric] = 0.0
-            return
-        missing = OVERSHOOT * outlook.goal - outlook.accrued
-        self.lack[part, metric] = max(missing, SOFTNESS * outlook.goal)
-        self.ratio[part, metric] = outlook.ratio
+        self.lack[part, metric] = 0.0
+        for claim, met in claims:
+            outlook = claim.outlook
+            self.whole[part] = claim.claim.whole and claim.left > 0
+            if outlook is None or not claim.claim.wants or met:
+                continue
+            missing = max(OVERSHOOT * outlook.goal - outlook.accrued, SOFTNESS * outlook.goal)
+            if missing > self.lack[part, metric]:
+                self.lack[part, metric] = missing
+                self.ratio[part, metric] = outlook.ratio
 
     def variances(self, left: Floats, open_: Floats, moment: Floats, q: Floats) -> Floats:
         """s2 of every claim at these probabilities, shape [parts, C]."""

@@ -5,19 +5,21 @@ the item among these cells, what it sees is a session on its own items. So the f
 the two completions and the logical limits are those of ``sessions.fold``.
 """
 
+import math
 from array import array
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from celeus.core.account.evidence import EvidenceSequence
 from celeus.core.eprocess.base import BettingRound, ConfidenceSequence, PoolRiskSequence
 from celeus.core.eprocess.pool_target import LatticeSequence, Outlook
 from celeus.core.eprocess.signals import Extremes, Range, exact_range
 from celeus.core.interval import Interval
 from celeus.core.ledger import Draw
 from celeus.core.plans.plan import Plan
-from celeus.core.plans.stopping import all_decided
+from celeus.core.plans.stopping import Question, all_decided, rounding
 from celeus.core.plans.table import TableClaim
 from celeus.core.sampling.predictors import LEAST_MOMENT
 from celeus.core.sessions.fold import Fold, RoundOutcome, fold_round
@@ -154,7 +156,7 @@ class WholeSequence(PoolRiskSequence):
 class ClaimState:
     """A claim after some rounds; ``rounds`` are those that fell into it, by the table's count."""
 
-    __slots__ = ("_predictor", "cells", "claim", "fold", "metric", "plan", "rounds")
+    __slots__ = ("_before", "_predictor", "cells", "claim", "fold", "metric", "plan", "rounds")
 
     def __init__(  # noqa: PLR0913, PLR0917 -- a claim, and what it shares with the others
         self,
@@ -165,6 +167,9 @@ class ClaimState:
         cells: Cells,
         left: Floats,
         fits: Fits,
+        *,
+        evidence: bool = False,
+        seen: Fold | None = None,
     ) -> None:
         self.claim = claim
         self.plan = plan
@@ -175,9 +180,12 @@ class ClaimState:
         self._predictor.start(fits)
 
         def sequence(start: float) -> ConfidenceSequence:
-            return WholeSequence(plan) if claim.whole else LatticeSequence(plan, start)
+            if claim.whole:
+                return WholeSequence(plan)
+            return EvidenceSequence(plan, start) if evidence else LatticeSequence(plan, start)
 
-        self.fold = Fold.before(plan, self._predictor, sequence, None)
+        self._before = 0 if seen is None else plan.drawable - seen.remainder.items
+        self.fold = Fold.before(plan, self._predictor, sequence, None, seen=seen)
 
     def record(self, drawn: Drawn, loss: float | None, basis: int) -> None:
         """Fold a round that falls into the claim; ``loss`` is None when nobody could tell it."""
@@ -185,6 +193,21 @@ class ClaimState:
         outcome = RoundOutcome(draw, loss, self.plan.precision, self.plan.drawable, basis)
         self.fold = fold_round(self.plan, self.fold, outcome)
         self.rounds.append(draw.round)
+
+    def interval_at(self, level: float) -> Interval:
+        """The interval of this moment at a level chosen now, where evidence is kept."""
+        sequence = self.fold.confidence_sequence
+        if isinstance(sequence, EvidenceSequence):
+            return sequence.interval_at(level)
+        return self.interval
+
+    def log_evidence(self, question: Question) -> float:
+        """Log e-value of this moment against "the answer yes is wrong"."""
+        sequence = self.fold.confidence_sequence
+        if isinstance(sequence, EvidenceSequence):
+            return sequence.log_evidence(question)
+        yes = question.answer(self.interval, rounding(self.plan.scale)) == "yes"
+        return math.inf if yes else -math.inf
 
     @property
     def interval(self) -> Interval:
@@ -199,7 +222,7 @@ class ClaimState:
     @property
     def left(self) -> int:
         """Items of the claim that are not folded."""
-        return self.plan.drawable - self.fold.rounds
+        return self.plan.drawable - self._before - self.fold.rounds
 
     @property
     def met(self) -> bool:

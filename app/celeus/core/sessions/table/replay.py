@@ -27,7 +27,14 @@ class Judgement:
     losses: Losses
 
 
-Event = Draw | Judgement
+@dataclass(frozen=True, slots=True)
+class Addition:
+    """A claim added from the reserve."""
+
+    claim: TableClaim
+
+
+Event = Draw | Judgement | Addition
 
 
 def begin(plan: TablePlan, table: Table, seed: bytes) -> TableSession:
@@ -50,6 +57,9 @@ def enter(session: TableSession, event: Event) -> None:
     """Apply the next event of the ledger."""
     if isinstance(event, Judgement):
         session.judge(event.round, event.losses)
+        return
+    if isinstance(event, Addition):
+        session.add(event.claim)
         return
     if event.strata_q is None:
         raise LedgerDiffers("strata_q", None, "the probability of an item of each cell")

@@ -12,13 +12,16 @@ with the probabilities and the fits that they were made with.
 
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
 
 import numpy as np
 from numpy.typing import NDArray
 
+from celeus.core.account.selection import Closure, shown_level
+from celeus.core.interval import Interval
 from celeus.core.ledger import Draw
 from celeus.core.plans.stopping import StopReason
-from celeus.core.plans.table import TablePlan, table_for
+from celeus.core.plans.table import TableClaim, TablePlan, table_for
 from celeus.core.pools.table import Mask, Metric, Table
 from celeus.core.sampling.proposals import StratifiedProposal
 from celeus.core.sessions.state import Coins
@@ -35,22 +38,27 @@ Losses = tuple[float | None, ...]
 class TableSession:
     """The state of a session; a step changes it. ``claims`` stand in the order of the plan's.
 
-    ``met_at`` says after how many folded rounds a claim had what it wants, by its place among them;
-    what wants nothing is not in it.
+    Behind them stand those ``added`` later. ``met_at`` says after how many folded rounds a claim
+    had what it wants, by its place among them; what wants nothing is not in it. ``proven`` says it
+    of the answers yes under the account ``closed``, by the places of claim and question.
     """
 
     __slots__ = (
         "_beta",
         "_budget",
         "_calibration",
+        "_closure",
         "_coins",
         "_left",
         "_lower",
         "_of_cell",
         "_out",
+        "_plan",
+        "_tests",
         "_waiting",
         "_wants",
         "_width",
+        "added",
         "cells",
         "claims",
         "drawn",
@@ -64,7 +72,7 @@ class TableSession:
         self.table = table_for(plan.small_groups, table)
         self.cells = Cells.of(self.table)
         self.proposal = StratifiedProposal(self.cells.strata, seed, plan.beta)
-        self._beta, self._budget = plan.beta, plan.budget
+        self._plan, self._beta, self._budget = plan, plan.beta, plan.budget
         self._coins = Coins(seed)
         self._calibration = TableCalibration(self.cells)
         self._left: Floats = self.cells.strata.size.astype(np.float64)
@@ -76,9 +84,17 @@ class TableSession:
             member[at, claim.cells] = True
         self._of_cell = [np.flatnonzero(one).tolist() for one in member.T]
         self._wants = Wants.of(self.cells, self.claims, len(plan.metrics))
+        self.added: list[TableClaim] = []
         self.drawn: list[int] = []
         self.folded = 0
         self.met_at: dict[int, int] = {}
+        closed = plan.account == "closed"
+        self._closure = Closure(plan.alpha) if closed else None
+        self._tests = [
+            (at, number)
+            for at, claim in enumerate(plan.claims)
+            for number in range(len(claim.questions))
+        ]
         self._note_met(range(len(self.claims)))
         self._out: deque[Drawn] = deque()
         self._waiting: dict[int, Losses] = {}
@@ -97,9 +113,69 @@ class TableSession:
             mask = self.cells.of_items(masks[claim.column, claim.value])
             where = np.flatnonzero(mask & self.cells.open[metric])
             fits = self._calibration.fits
-            own = plan.of(claim)
-            claims.append(ClaimState(claim, own, metric, where, self.cells, self._left, fits))
+            parts = metric, where, self.cells, self._left, fits
+            evidence = plan.keeps_evidence
+            claims.append(ClaimState(claim, plan.of(claim), *parts, evidence=evidence))
         return claims
+
+    def add(self, claim: TableClaim) -> TableClaim:
+        """Add a claim about a metric of all items or of a group, at a level from the reserve.
+
+        It knows what was judged before and bets on later rounds alone. Refused while a draw is out,
+        whose item somebody may have seen.
+        """
+        if self._out:
+            raise InvalidValue(
+                "Draws are out: a claim is added when all of them are judged.",
+                field="claim",
+                rule="no draw out",
+                value=len(self._out),
+            )
+        own = self._plan.later(claim, self.added)
+        at = self._plan.place_of(own)
+        part = self.claims[at]
+        parts = part.metric, part.cells, self.cells, self._left, self._calibration.fits
+        plan = self._plan.of(own)
+        self.claims.append(ClaimState(own, plan, *parts, seen=part.fold))
+        self.added.append(own)
+        for cell in part.cells.tolist():
+            self._of_cell[cell].append(len(self.claims) - 1)
+        self._note_met([len(self.claims) - 1])
+        self._update_wants(at)
+        return own
+
+    @property
+    def proven(self) -> dict[tuple[int, int], int]:
+        """After how many folded rounds an answer yes was given under the account ``closed``."""
+        if self._closure is None:
+            return {}
+        return {self._tests[at]: round_ for at, round_ in self._closure.at.items()}
+
+    def shown(self, places: Sequence[int]) -> list[Interval]:
+        """The intervals of claims picked after looking, under the account ``selected``.
+
+        Valid at this moment for these claims together, whatever they were picked by. Draws that are
+        out count as judged by nobody: whoever picks may know more of them than the intervals do.
+        """
+        if self._out:
+            settled = deepcopy(self)
+            for drawn in self._out:
+                if drawn.draw.round not in self._waiting:
+                    settled.judge(drawn.draw.round, [None] * len(self.table.metrics))
+            return settled.shown(places)
+        if self._plan.account != "selected":
+            raise InvalidValue(
+                "What is picked after looking has intervals of its own in other sessions only.",
+                field="account",
+                rule="selected",
+                value=self._plan.account,
+            )
+        betting = sum(not claim.whole for claim in self._plan.claims)
+        picked = [at for at in dict.fromkeys(places) if not self.claims[at].claim.whole]
+        if len(set(places)) < len(places) or not picked:
+            shown_level(self._plan.alpha, 0, betting)
+        level = shown_level(self._plan.alpha, len(picked), betting)
+        return [self.claims[at].interval_at(level) for at in places]
 
     @property
     def can_draw(self) -> bool:
@@ -191,14 +267,44 @@ class TableSession:
         self._calibration.record(cell, unit, drawn.fits, weight)
         self._left[cell] -= 1.0
         self.folded += 1
-        for at in drawn.basis:
-            self._wants.update(at, self.claims[at])
-        self._note_met(drawn.basis)
+        proven = 0 if self._closure is None else self._prove(self._closure)
+        for at in drawn.basis if not proven else range(len(self.claims)):
+            self._update_wants(self._slot(at))
+        self._note_met(drawn.basis if not proven else range(len(self.claims)))
+
+    def _prove(self, closure: Closure) -> int:
+        """Answers yes that this round has given under the account ``closed``."""
+        before = len(closure.at)
+        evidence = [
+            self.claims[at].log_evidence(self._plan.claims[at].questions[number])
+            for at, number in self._tests
+        ]
+        closure.update(np.array(evidence), self.folded)
+        return len(closure.at) - before
+
+    def _slot(self, at: int) -> int:
+        """The place of the opening's claim about the same part and metric."""
+        count = len(self._plan.claims)
+        return at if at < count else self._plan.place_of(self.claims[at].claim)
+
+    def _update_wants(self, slot: int) -> None:
+        later = range(len(self._plan.claims), len(self.claims))
+        places = [slot, *(at for at in later if self._slot(at) == slot)]
+        self._wants.update(slot, *((self.claims[at], self._is_met(at)) for at in places))
+
+    def _is_met(self, at: int) -> bool:
+        """The claim has what was asked for, and its answers yes are given as the account says."""
+        claim = self.claims[at]
+        if not claim.met or self._closure is None or not claim.left:
+            return claim.met
+        return all(
+            one.answer == "no" or (at, number) in self.proven
+            for number, one in enumerate(claim.fold.decisions)
+        )
 
     def _note_met(self, places: Iterable[int]) -> None:
         for at in places:
-            claim = self.claims[at]
-            if claim.claim.wants and at not in self.met_at and claim.met:
+            if self.claims[at].claim.wants and at not in self.met_at and self._is_met(at):
                 self.met_at[at] = self.folded
 
 
