@@ -22,6 +22,7 @@ declare global {
   type ProblemBody = Schemas["Problem"];
   type ProblemError = Schemas["ProblemError"];
   type Scale = Schemas["Scale"];
+  type Score = Schemas["ScoreOut"];
   type AnySession = Schemas["Session"];
   /** A session that measures a risk or a difference: it has an interval. */
   type Session = AnySession & {
@@ -97,6 +98,7 @@ declare global {
     };
     plan_digest: string;
     pool: string;
+    score: Score;
     contrast: Contrast | null;
   }
 
@@ -115,14 +117,13 @@ declare global {
     };
     plan_digest: string;
     pool: string;
+    score: Score;
   }
 
-  /** Two systems, and the phrases for what their difference counts (web/report/verdict.py). */
+  /** Two systems as they are called. */
   interface Contrast {
     a: string;
     b: string;
-    shift: number;
-    phrases: Record<"ahead" | "level" | "open" | "equal" | "within", string>;
   }
 
   /** An event of a session's stream. */

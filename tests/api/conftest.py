@@ -1,6 +1,7 @@
 """The whole service in this process, over a real database and a real Redis."""
 
 from collections.abc import AsyncIterator
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
@@ -32,10 +33,18 @@ def settings(database_url: str, redis_url: str, signing_key_file: Path) -> Setti
     )
 
 
+_app_of = lru_cache(maxsize=8)(create_app)
+
+
 @pytest.fixture
-async def app(settings: Settings) -> AsyncIterator[FastAPI]:
-    """The service with its context open."""
-    app = create_app(settings)
+async def app(settings: Settings, request: pytest.FixtureRequest) -> AsyncIterator[FastAPI]:
+    """The service with its context open.
+
+    Tests with the same settings share one, as to make it takes 0.1 s; those marked ``own_app`` get
+    one that nobody has used, and nobody will.
+    """
+    own = request.node.get_closest_marker("own_app") is not None
+    app = create_app(settings) if own else _app_of(settings)
     async with app.router.lifespan_context(app):
         yield app
 

@@ -1,4 +1,5 @@
 import httpx
+import pytest
 from sqlalchemy import text
 
 from celeus.main import create_app
@@ -47,6 +48,7 @@ async def test_without_its_database_the_service_is_alive_but_not_ready() -> None
             assert (answer.status_code, answer.json()["code"]) == (503, "database_unavailable")
 
 
+@pytest.mark.own_app
 async def test_requests_are_counted_by_route_and_never_by_id(client: httpx.AsyncClient) -> None:
     await client.get("/v1/pools/pool_019aa3c4d5e67f8091a2b3c4d5e6f708")
     told = (await client.get("/metrics")).text

@@ -94,6 +94,17 @@ def test_every_answer_is_judged_once_by_a_key(server: Site, signed_in: SignedIn)
         while len(said := [one["losses"] for one in ledger if one["kind"] == "observation"]) < 3:
             ledger = client.get(f"/v1/sessions/{session}/ledger").json()["data"]
     assert said == [[1.0] * len(pool.names)] * 3
+    page.goto(f"/sessions/{session}")
+    expect(page.locator("#sides")).to_contain_text("another or several 3 times. The order is drawn")
+    assert barriers(page) == []
+
+
+def test_where_no_answers_are_shown_the_page_says_so(server: Site, signed_in: SignedIn) -> None:
+    session, _ = several(server, "losses")
+    page = signed_in(viewport=WIDE)
+    page.goto(f"/label/{session}")
+    expect(page.locator("#answers")).to_contain_text("This pool shows no answers to judge")
+    expect(page.locator("#answers button")).to_have_count(0)
 
 
 def test_a_session_on_several_systems_is_opened_by_hand(server: Site, signed_in: SignedIn) -> None:

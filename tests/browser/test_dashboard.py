@@ -25,7 +25,9 @@ def test_a_card_moves_with_its_session(signed_in: SignedIn, server: Site) -> Non
         expect(card).to_contain_text("Precision reached")
         expect(card).to_contain_text(f"{told['rounds']['judged']} of 200 items judged")
         interval = card.get_by_role("img")
-        expect(interval).to_have_attribute("aria-label", re.compile(r"from 0\.\d+ to 0\.\d+, on a"))
+        expect(interval).to_have_attribute(
+            "aria-label", re.compile(r"from \d+\.\d+ to \d+\.\d+\s%, on a")
+        )
         opened = evaluation.opened(name="Opened meanwhile")
         first = page.get_by_role("article").first
         expect(first).to_contain_text("Opened meanwhile", timeout=20_000)

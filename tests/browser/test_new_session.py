@@ -458,3 +458,37 @@ def test_a_margin_that_cannot_be_is_refused_at_its_field(
     page.get_by_role("textbox", name="Margin").fill(margin)
     page.get_by_role("button", name="Open the session").click()
     expect(page.locator("#margin")).to_have_attribute("aria-invalid", "true")
+
+
+def predicted(*classes: int) -> bytes:
+    lines = [f"q-{at},{one}" for at, one in enumerate(classes)]
+    return "\n".join(["id,prediction", *lines, ""]).encode()
+
+
+def test_a_new_version_goes_on_from_what_a_session_judged(
+    signed_in: SignedIn, server: Site, complaints: Complaints
+) -> None:
+    old = made_pool(server, "first", predicted(0, 1, 2, 0, 1, 2))
+    with server.client() as client:
+        opened = client.post("/v1/sessions", json={"pool_id": old}).raise_for_status().json()
+        path = f"/v1/sessions/{opened['id']}"
+        draws = client.post(f"{path}/next", json={"worker": "ada", "count": 4}).json()["draws"]
+        for draw in draws:
+            said = {"round": draw["round"], "worker": "ada", "label": 1}
+            client.post(f"{path}/observe", json=said).raise_for_status()
+        client.patch(path, json={"state": "closed"}).raise_for_status()
+    page = signed_in("manage", "read")
+    with_file(page, "second.csv", predicted(1, 1, 1, 0, 0, 0))
+    expect(page.locator("#checked")).to_contain_text("6 rows: every row is a valid item")
+    page.get_by_text("A new version of what a session has judged").click()
+    page.get_by_label("The session, closed").fill(opened["id"])
+    complaints.expect("422")
+    wrong = page.locator("#labels_seen-wrong")
+    expect(wrong).to_contain_text("Whether the makers of the new version saw labels")
+    page.get_by_label("Its makers saw labels of these items").select_option("no")
+    expect(page.locator("#checked")).to_contain_text("6 rows: every row is a valid item")
+    assert barriers(page) == []
+    page.get_by_role("button", name="Create the pool").click()
+    expect(page.locator("#chosen-facts")).to_contain_text("4 known beforehand")
+    [made] = [one for one in kept(server) if one["name"] == "second"]
+    assert made["based_on"]["session"] == opened["id"]

@@ -51,7 +51,8 @@ def test_a_label_moves_the_chart_the_figures_and_the_table(
         expect(readout).to_contain_text("after 41 labels")
         page.wait_for_function(f"before => ({PIXELS})() !== before", arg=drawn)
         assert figure(page, "Judged").startswith("41")
-        assert float(figure(page, "Estimate")) == pytest.approx(told["estimate"], abs=0.0051)
+        estimate = float(figure(page, "Estimate").removesuffix("\u202f%"))
+        assert estimate == pytest.approx(100 * told["estimate"], abs=0.51)
         page.get_by_text("Show as a table").first.click()
         rows = page.locator("#chart-table tbody tr")
         expect(rows.last.locator("th")).to_have_text("41")
@@ -123,7 +124,7 @@ def test_a_new_precision_by_keyboard(
         page.keyboard.press("Enter")
         expect(page.locator("#precision-dialog")).not_to_be_visible()
         expect(page.get_by_role("button", name="New precision…")).to_be_focused()
-        expect(page.locator("#figures")).to_contain_text("0.1")
+        expect(page.locator("#figures")).to_contain_text("10 points")
         assert evaluation.told(session)["precision"] == 0.1
         page.keyboard.press("Enter")
         page.keyboard.press("Escape")
@@ -180,7 +181,7 @@ def test_a_key_that_may_only_look_is_told_why(signed_in: SignedIn, server: Site)
     expect(pause).to_be_disabled()
     expect(pause).to_have_accessible_description(re.compile("needs a key with the scope"))
     expect(page.get_by_role("link", name="Label by hand")).to_have_count(0)
-    expect(page.locator("#answers")).to_contain_text("Is it at most 0.9?")
+    expect(page.locator("#answers")).to_contain_text("Is it at most 90\u202f%?")
     expect(page.locator("#answers")).to_contain_text("yes")
 
 

@@ -152,7 +152,7 @@ def _report_and_certificate(page: Page, session: str, folder: Path) -> Path:
     with page.context.expect_page() as opened:
         page.get_by_role("link", name="Open the report").click()
     report = opened.value
-    expect(report.locator(".claim")).to_contain_text("on these 1\u202f737 items is between")
+    expect(report.locator(".claim")).to_contain_text("sure at every moment")
     page.get_by_role("button", name="Close for good…").click()
     dialog = page.get_by_role("dialog", name="Close this session for good?")
     dialog.get_by_role("button", name="Close for good", exact=True).click()
@@ -201,7 +201,8 @@ def _ask_for(page: Page, precision: str) -> None:
     page.get_by_role("button", name="New precision…").click()
     page.get_by_label("Width of the interval at which to stop").fill(precision)
     page.keyboard.press("Enter")
-    expect(page.locator("#figures dt:text-is('Precision') + dd")).to_have_text(precision)
+    points = re.compile(rf"{100 * float(precision):.0f}\spoints")
+    expect(page.locator("#figures dt:text-is('Precision') + dd")).to_have_text(points)
 
 
 def _verify(site: Site, started: Server, certificate: Path) -> None:

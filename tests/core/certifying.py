@@ -19,6 +19,7 @@ from celeus.core.plans.policies import policy_named
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import CHAIN_START, Pool, chain
 from celeus.core.pools.rows.pairs import assemble_pairs
+from celeus.core.pools.score import declared_score
 from celeus.core.pools.surrogates import scores
 from celeus.core.pools.systems import Systems
 from celeus.core.randomness import commitment
@@ -62,6 +63,7 @@ class World:
             pool.reasons,
             pool.systems,
             pool.based_on,
+            pool.score,
         )
 
     @property
@@ -92,6 +94,13 @@ def graded_world(items: int = 300, seed: int = 2) -> World:
     scale = LossScale.of("bounded", -2.0, 6.0)
     columns: dict[str, NDArray[Any]] = {"surrogate.0": -2.0 + 8.0 * surrogate}
     return World(_pool(items, scale, columns), -2.0 + 8.0 * unit)
+
+
+def named_world(items: int = 200) -> World:
+    """Zero-one losses told by the accuracy."""
+    world = zero_one_world(items)
+    score = declared_score("accuracy", "higher", world.pool.scale, None)
+    return World(replace(world.pool, score=score), world.losses)
 
 
 def bare_world(items: int = 150, seed: int = 3) -> World:
@@ -283,6 +292,7 @@ def opened(
         systems=None if pool.systems is None else (pool.systems.a, pool.systems.b),
         based_on=pool.based_on,
         weights=pool.weights,
+        score=pool.score,
     )
     chosen = policy_named(policy, **parameters)
     plan = make_plan(

@@ -17,6 +17,7 @@ from celeus.core.pools.rows.lineups import assemble_lineup
 from celeus.core.pools.systems import Lineup
 from celeus.core.randomness import commitment
 from celeus.core.sessions.best.state import BestState
+from celeus.core.sessions.either import arrangement
 from tests.core.certifying import ISSUED_AT, KEY, ONLY_SESSION, SEED, SESSION
 from tests.lineups import Field, body_of
 
@@ -66,7 +67,9 @@ class Best:
         for _ in range(most):
             rounds: list[int] = []
             while self.state.can_draw and len(rounds) < 2:
-                self.enter(self.state.propose(), {"worker": "ada"})
+                draw = self.state.propose()
+                placed = arrangement(self.state, draw.round, draw.item)
+                self.enter(draw, {"worker": "ada"} | placed)
                 rounds.append(self.state.drawn)
             for round_ in reversed(rounds):
                 item = self.state.item(round_)

@@ -1,8 +1,10 @@
 """Small pools whose losses are known, and how the tests walk through them."""
 
 import copy
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +14,8 @@ from celeus.core.plans.plan import Claim, Plan, make_plan
 from celeus.core.plans.policies import Policy, policy_named
 from celeus.core.pools.surrogates import Scores
 from celeus.core.randomness import commitment
-from celeus.core.sampling.proposals import MixtureProposal, draw_orders
+from celeus.core.sampling.proposals import MixtureProposal, StratifiedProposal, draw_orders
+from celeus.core.sessions.engine import PublishedEngine, StratifiedEngine
 from celeus.core.sessions.state import State, apply, begin, propose
 from celeus.study.engine.simulation import Truth, oracle_scores
 
@@ -84,8 +87,9 @@ class Walk:
             self.judge([made[0].round])
 
     def branch(self) -> "Walk":
-        """An independent walk from the same place."""
-        return copy.deepcopy(self)
+        """An independent walk from the same place; what no step changes is the same for both."""
+        kept = (self.truth, self.plan, self.hidden, *_unchanging(self.state))
+        return copy.deepcopy(self, {id(one): one for one in kept})
 
     @property
     def mixture(self) -> MixtureProposal:
@@ -103,6 +107,34 @@ class Walk:
         low[list(self.hidden)] = self.plan.lower
         high[list(self.hidden)] = self.plan.upper
         return low, high
+
+
+def _unchanging(state: State) -> Iterator[object]:
+    """What the steps of a session leave as it is."""
+    engine = state.engine
+    if isinstance(engine, StratifiedEngine):
+        yield from (engine.strata, engine.bounds, engine.item_weight)
+    elif isinstance(engine, PublishedEngine):
+        yield from (engine.surrogate, engine.bounds, engine.proposal.weight)
+
+
+def alike(walk: Walk, draws: Iterable[Draw]) -> list[tuple[float, Draw]]:
+    """One draw of every kind of items, and the probability of any of that kind.
+
+    What comes after the draws of a kind is the same but for which of them was drawn: their items
+    are in one stratum, and have the same loss and the same scores.
+    """
+    truth, proposal = walk.truth, walk.state.proposal
+    assert isinstance(proposal, StratifiedProposal)
+    scores = truth.scores
+    columns: list[NDArray[Any]] = [proposal._strata.code, truth.loss]
+    columns += [scores.surrogate, scores.weight]
+    columns += [one for one in (scores.proxy, scores.lower, scores.upper) if one is not None]
+    kinds: dict[tuple[float | bool, ...], list[Draw]] = {}
+    for draw in draws:
+        kind = (*(float(one[draw.item]) for one in columns), draw.item in walk.hidden)
+        kinds.setdefault(kind, []).append(draw)
+    return [(math.fsum(draw.q for draw in kind), kind[0]) for kind in kinds.values()]
 
 
 def open_walk(

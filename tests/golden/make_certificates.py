@@ -20,6 +20,7 @@ from tests.core.certifying import (
     bare_world,
     graded_world,
     known_world,
+    named_world,
     opened,
     paired_world,
     weighted_world,
@@ -148,6 +149,7 @@ CERTIFICATES: Mapping[str, tuple[str, Callable[[World], Case]]] = MappingProxyTy
             lambda world: _walked(opened(world, claim=Claim(precision=0.1, audit=True))),
         ),
         "weights": ("weighted", lambda world: _walked(opened(world))),
+        "accuracy": ("named", lambda world: _walked(opened(world))),
         "two-systems": (
             "pair",
             lambda world: _compared(opened(world, claim=Claim(precision=0.2, decide=0.05))),
@@ -173,6 +175,7 @@ WORLDS: Mapping[str, Callable[[], World]] = MappingProxyType(
         "small": lambda: zero_one_world(40),
         "known": lambda: known_world(120),
         "weighted": lambda: weighted_world(120),
+        "named": lambda: named_world(120),
         "pair": lambda: paired_world(120),
     }
 )

@@ -33,7 +33,7 @@ from celeus.operations.pools import pools
 from celeus.operations.pools.pools import NewPool
 from celeus.operations.runtime.context import Context, open_context
 from celeus.operations.sessions import rounds, sessions
-from celeus.operations.sessions.rounds import Judgement
+from celeus.operations.sessions.judgements import Judgement
 from celeus.operations.sessions.sessions import Opening
 from celeus.operations.sessions.sessions import Settings as Changes
 from celeus.settings import Settings

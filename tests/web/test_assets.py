@@ -14,6 +14,7 @@ from tests.wheels import built
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.own_app
 async def test_a_file_is_kept_for_ever_under_the_name_of_its_version(
     app: FastAPI, visiting: Visiting
 ) -> None:
@@ -40,6 +41,7 @@ async def test_a_file_is_kept_for_ever_under_the_name_of_its_version(
     assert 'method="GET",route="/static/{version}/{path:path}",status="200"' in told
 
 
+@pytest.mark.own_app
 async def test_a_file_is_packed_once_however_often_it_is_asked_for(
     visiting: Visiting, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -23,6 +23,7 @@ from celeus.errors import (
     Busy,
     InvalidValue,
     LedgerBroken,
+    ProcessEnded,
     SessionNotFound,
     SigningKeyMissing,
     UnsupportedFormat,
@@ -252,7 +253,12 @@ async def get_signing_key(context: OpenContext, caller: CallerOf) -> PublicKey:
     response_model=Report,
     openapi_extra=VERIFY_BODY,
     responses=responses(
-        InvalidValue, UploadTooLarge, VerificationTooCostly, UnsupportedFormat, VerificationBusy
+        InvalidValue,
+        UploadTooLarge,
+        VerificationTooCostly,
+        UnsupportedFormat,
+        VerificationBusy,
+        ProcessEnded,
     ),
 )
 async def verify_certificate(

@@ -36,10 +36,14 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class JointObservation:
-    """The losses of all of several systems in a drawn round, on the scale of the pool."""
+    """The losses of all of several systems in a drawn round, on the scale of the pool.
+
+    ``in_order``: the judge spoke of the answers in the order in which they were shown.
+    """
 
     round: int
     losses: tuple[float, ...]
+    in_order: bool = False
 
 
 @dataclass(frozen=True, slots=True)

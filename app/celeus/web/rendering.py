@@ -7,10 +7,10 @@ from types import MappingProxyType
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from celeus.core.insights.figures import count
 from celeus.operations.runtime.callers import Caller
 from celeus.quoting import printable
 from celeus.web.assets import Assets
-from celeus.web.report.wording import count
 
 TEMPLATES = Path(__file__).parent / "templates"
 REPORT_TEMPLATES = Path(__file__).parent / "report" / "templates"

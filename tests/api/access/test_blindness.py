@@ -1,5 +1,6 @@
 """A labeller tries every route, and is told nothing that could sway a judge."""
 
+import math
 import re
 from collections.abc import AsyncIterator, Iterator
 
@@ -127,3 +128,25 @@ async def test_a_labeller_sees_that_it_is_over_and_not_how(
         conflict = await labeller.post(f"/v1/sessions/{session}/observe", json=late)
     for answered in (last, refused, conflict):
         assert_blind(answered, [])
+
+
+async def test_what_is_stated_of_an_item_is_not_told_by_contradicting_it(
+    client: AsyncClient, app: FastAPI, database_url: str
+) -> None:
+    """Neither bounds nor the loss that follows from a label and hidden probabilities."""
+    probs, upper = [0.34567, 0.65433], 0.71234
+    items = [{"id": f"i{n}", "target_probs": probs, "loss_upper": upper} for n in range(3)]
+    loss = {"kind": "cross_entropy", "upper": 5.0}
+    body = {"name": "bounded", "loss": loss, "items": items, "sealed": True}
+    pool = await client.post("/v1/pools", json=body)
+    assert pool.status_code == 201, pool.text
+    session = (await client.post("/v1/sessions", json={"pool_id": pool.json()["id"]})).json()["id"]
+    async with client_with(app, key_in(database_url, "label")) as labeller:
+        [draw] = (await drawn(labeller, session))["draws"]
+        said = {"round": draw["round"], "worker": "eve"}
+        for more in ({"label": 0}, {"loss": 0.9}):
+            answer = await labeller.post(f"/v1/sessions/{session}/observe", json=said | more)
+            assert answer.json()["code"] == "bound_contradicted", answer.text
+            assert_blind(answer, [upper, -math.log(probs[0]), 0.9])
+    kept = (await client.get(f"/v1/sessions/{session}")).json()["contradictions"]
+    assert [round(one["loss"], 3) for one in kept] == [1.062, 0.9]

@@ -2,6 +2,7 @@
 
 import io
 import json
+import threading
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,14 @@ import psycopg
 import pytest
 from fastapi import FastAPI
 from httpx import AsyncClient
+from sqlalchemy import event
 
 from celeus.core.certificates.replay import Evidence
 from celeus.core.certificates.report import Report
 from celeus.core.certificates.verify import verify
 from celeus.operations.certificates.audit import audit
 from celeus.operations.certificates.npz import read_archive
+from celeus.operations.pools import earlier
 from celeus.store.database import Database
 from tests.api.contract import client_with
 from tests.factories import drawn
@@ -334,6 +337,81 @@ async def test_a_table_of_the_new_versions_answers_is_read(client: AsyncClient) 
     assert (await client.post(f"{path}/seal")).json()["digest"] == expected["digest"]
 
 
+async def test_a_file_of_a_new_version_becomes_a_pool_at_once(client: AsyncClient) -> None:
+    versions = Versions.of(20)
+    source, _ = await judged(client, versions, 10)
+    whole = {"systems": {"a": OLD, "b": NEW}, "based_on": based(source, "unknown")}
+    expected = await made(client, items=versions.pairs(), **whole)
+    table = "id,prediction_b\n" + "".join(f"q{at},{one}\n" for at, one in enumerate(versions.new))
+    params = {"name": "exam", "kind": "zero_one", "system_a": OLD, "system_b": NEW}
+    given = {"based_on": source, "labels_seen": "unknown"}
+
+    async def sent(**more: str) -> Any:  # noqa: ANN401
+        media = {"Content-Type": "text/csv"}
+        return await client.post(
+            "/v1/pool-files", params=params | more, content=table, headers=media
+        )
+
+    looked = await sent(**given, dry_run="true")
+    assert (looked.status_code, looked.json()["items"]) == (200, 20)
+    answer = await sent(**given)
+    assert answer.status_code == 201, answer.text
+    assert answer.json()["pool"]["digest"] == expected["digest"]
+    refused = await sent(based_on=source)
+    assert (refused.status_code, refused.json()["field"]) == (422, "labels_seen")
+    refused = await sent(labels_seen="no")
+    assert (refused.status_code, refused.json()["field"]) == (422, "labels_seen")
+    refused = await sent(based_on="ses_1", labels_seen="no")
+    assert (refused.status_code, refused.json()["code"]) == (404, "session_not_found")
+
+
+async def test_the_earlier_session_is_read_once(client: AsyncClient, app: FastAPI) -> None:
+    versions = Versions.of(30)
+    source, _ = await judged(client, versions, 10)
+    read: list[str] = []
+
+    def note(_conn: object, _cursor: object, statement: str, *_: object) -> None:
+        read.extend(statement.split("\n") if "WITH said AS" in statement else [])
+
+    engine = app.state.context.database._engine.sync_engine
+    event.listen(engine, "before_cursor_execute", note)
+    pool = await made(client, sealed=False, based_on=based(source))
+    assert not read
+    kind = {"Content-Type": "application/x-ndjson"}
+    for row in versions.rows(versions.new)[:5]:
+        path = f"/v1/pools/{pool['id']}/items"
+        answer = await client.post(path, content=json.dumps(row), headers=kind)
+        assert answer.status_code == 200, answer.text
+    event.remove(engine, "before_cursor_execute", note)
+    assert sum("WITH said AS" in line for line in read) == 1
+
+
+async def test_a_comparison_has_the_weights_of_the_session_it_is_based_on(
+    client: AsyncClient,
+) -> None:
+    versions = Versions.of(20)
+    rows = versions.rows(versions.old)
+    for at, row in enumerate(rows):
+        row["weight"] = 1.0 + at
+    old = await made(client, items=rows)
+    session = (await client.post("/v1/sessions", json={"pool_id": old["id"]})).json()["id"]
+    await judge(client, session, lambda at: versions.said(versions.old, at), 5)
+    await closed(client, session)
+    body: dict[str, Any] = {"systems": {"a": OLD, "b": NEW}, "based_on": based(session)}
+    pool = await made(client, items=versions.pairs(), **body)
+    columns = (await archive(client, pool["id"])).columns
+    assert columns["weight"].tolist() == [1.0 + at for at in range(20)]
+    pairs = versions.pairs()
+    pairs[0]["weight"], pairs[1]["weight"] = 1.0, 7.0
+    body |= {"name": "exam", "loss": ZERO_ONE, "items": pairs}
+    answer = await client.post("/v1/pools", json=body)
+    assert answer.json()["code"] == "bad_rows"
+    assert [(one["line"], one["field"]) for one in answer.json()["errors"]] == [(2, "weight")]
+    # Of a version alone the weights are those it comes with, or none.
+    alone = await made(client, items=versions.rows(versions.new), based_on=based(session))
+    assert "weight" not in alone["columns"]
+
+
 async def test_where_all_is_known_the_answer_is_exact(client: AsyncClient) -> None:
     versions = Versions.of(30)
     source, _ = await judged(client, versions, 30)
@@ -553,3 +631,27 @@ async def test_an_audit_compares_a_pool_with_its_sessions_ledger(
     names = {"judgement": "known loss", "based_on.labels_seen": "based_on", "question": "payload"}
     where = names.get(forged, forged)
     assert found.where.split(", ")[-1] == where
+
+
+async def test_what_a_session_leaves_is_read_beside_the_event_loop(
+    client: AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hundred thousand judgements would hold up all others, for every upload of a row."""
+    versions = Versions.of(20)
+    source, _ = await judged(client, versions, 12)
+    here, read = threading.get_ident(), list[bool]()
+
+    class Noted(earlier.Said):
+        def __init__(self, *row: Any) -> None:  # noqa: ANN401 -- as the ledger has it
+            super().__init__(*row)
+            read.append(threading.get_ident() == here)
+
+    monkeypatch.setattr(earlier, "Said", Noted)
+    body = {"name": "new", "loss": ZERO_ONE, "based_on": based(source)}
+    pool = (await client.post("/v1/pools", json=body)).json()["id"]
+    assert read == []
+    rows = "\n".join(map(json.dumps, versions.rows(versions.new)))
+    media = {"Content-Type": "application/x-ndjson"}
+    answer = await client.post(f"/v1/pools/{pool}/items", content=rows, headers=media)
+    assert answer.status_code == 200, answer.text
+    assert read == [False] * 12

@@ -13,10 +13,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from celeus.api.pools import parquet
 from celeus.api.pools.parquet import Limits
 from celeus.api.pools.rows import read_rows
 from celeus.core.pools.rows.validation import Malformed
-from celeus.errors import InvalidValue
+from celeus.errors import InvalidValue, ProcessEnded
 
 LIMITS = Limits(bytes=1 << 20, rows=1000)
 
@@ -119,3 +120,15 @@ def test_values_that_json_has_not_are_faults_of_their_row() -> None:
         [(numbers, found)] = read_rows(spooled, "parquet", LIMITS)
     assert numbers == [1, 2]
     assert ["bytes" in row.text for row in found if isinstance(row, Malformed)] == [True, True]
+
+
+def test_a_reader_that_ends_by_itself_is_no_failure_of_the_file(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(parquet, "MODULE", "celeus.api.pools.there_is_none")
+    with tempfile.TemporaryFile() as file:
+        pq.write_table(pa.table({"id": ["a"]}), file)
+        file.flush()
+        with pytest.raises(ProcessEnded, match="exit status 1"):
+            list(read_rows(file, "parquet", LIMITS))
+    assert "exit status 1" in caplog.text

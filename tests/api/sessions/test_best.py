@@ -130,7 +130,7 @@ async def test_a_state_made_again_from_the_ledger_is_the_same(
     client: AsyncClient, app: FastAPI
 ) -> None:
     pool = await field(client, "answers")
-    session = await opened(client, pool)
+    session = await opened(client, pool, alpha=1e-9)
     await judged(client, session, pool, most=9)
     before = (await drawn(client, session, 3))["draws"]
     status = await status_of(client, session)
@@ -172,6 +172,61 @@ async def test_a_judge_sees_every_answer_once_and_no_name(client: AsyncClient) -
     assert losses == [pool.losses[draw["item"]["index"]] for draw in draws[:10]]
 
 
+async def test_where_no_answers_are_shown_losses_come_by_name(client: AsyncClient) -> None:
+    pool = await field(client, "losses")
+    session = await opened(client, pool)
+    draw = (await drawn(client, session))["draws"][0]
+    assert "answers" not in draw
+    answer = await observed(client, session, draw["round"], losses=[0, 0, 0, 1])
+    assert (answer.status_code, answer.json()["field"]) == (422, "losses")
+    assert answer.json()["rule"] == "`losses` of all systems, by name"
+    said = pool.said(draw["item"]["index"])
+    answer = await observed(client, session, draw["round"], **said)
+    assert answer.status_code == 200, answer.text
+    assert (await status_of(client, session))["best"]["places"] == {
+        "first": 0,
+        "last": 0,
+        "other": 0,
+    }
+
+
+async def test_payloads_of_the_systems_are_answers_too(client: AsyncClient) -> None:
+    body, made = body_of("losses")
+    for item in body["items"]:
+        for at, answer in enumerate(item["answers"].values()):
+            answer["payload"] = {"image": f"https://example.org/{item['id']}-{at}.png"}
+    pool = replace(made, id=(await client.post("/v1/pools", json=body)).json()["id"])
+    session = await opened(client, pool)
+    draw = (await drawn(client, session))["draws"][0]
+    ledger = (await client.get(f"/v1/sessions/{session}/ledger")).json()["data"]
+    order = [int(one) for one in ledger[0]["detail"]["order"].split()]
+    images = [one["payload"]["image"] for one in draw["answers"]]
+    assert images == [f"https://example.org/{draw['item']['id']}-{at}.png" for at in order]
+    answer = await observed(client, session, draw["round"], losses=[0, 1, 1, 1])
+    assert answer.status_code == 200, answer.text
+    said = (await client.get(f"/v1/sessions/{session}/ledger")).json()["data"][1]
+    assert said["losses"].index(0) == order[0]
+
+
+async def test_it_is_counted_which_place_wins(client: AsyncClient) -> None:
+    pool = await field(client, "answers", able=(0.6, 0.6, 0.6))
+    session = await opened(client, pool, budget=30, alpha=1e-9)
+    counts = {"first": 0, "last": 0, "other": 0}
+    for _ in range(30):
+        draw = (await drawn(client, session))["draws"][0]
+        losses = pool.said_blind(draw)["losses"]
+        place = "other"
+        if losses.count(0.0) == 1:
+            place = {0: "first", len(losses) - 1: "last"}.get(losses.index(0.0), "other")
+        counts[place] += 1
+        await observed(client, session, draw["round"], losses=losses)
+    status = await status_of(client, session)
+    assert status["best"]["places"] == counts
+    assert counts["first"] > 0
+    page = (await client.get(f"/v1/sessions/{session}/report")).text
+    assert f"the best in {counts['first']} rounds, the last in {counts['last']}" in page
+
+
 @pytest.mark.parametrize(
     ("kind", "said", "field"),
     [
@@ -185,7 +240,7 @@ async def test_a_judge_sees_every_answer_once_and_no_name(client: AsyncClient) -
         ("answers", {"losses": dict.fromkeys([*NAMES, "other"], 0)}, "losses"),
         ("answers", {"losses": dict.fromkeys(NAMES, 0.5)}, "losses.qwen-72b"),
         ("losses", {"losses": {"left": 0, "right": 1}}, "losses"),
-        ("losses", {"losses": [0, 7, 0, 0]}, "losses.1"),
+        ("losses", {"losses": [0, 7, 0, 0]}, "losses"),
     ],
 )
 async def test_what_is_no_judgement_of_several_systems_is_refused_by_name(

@@ -308,3 +308,24 @@ async def test_words_that_cannot_be_said_are_refused(
     assert answer.status_code == 422
     status = (await client.get(f"/v1/sessions/{session}")).json()
     assert status["rounds"]["judged"] == 0
+
+
+async def test_equal_answers_may_decide_without_a_label(client: AsyncClient) -> None:
+    body, _ = body_of("label")
+    for at, item in enumerate(body["items"]):
+        item["b"]["prediction"] = (item["a"]["prediction"] + (at == 7)) % 4
+    pool = (await client.post("/v1/pools", json=body)).json()
+    asked = {"pool_id": pool["id"], "decide": {"margin": 0.05}}
+    status = (await client.post("/v1/sessions", json=asked)).json()
+    assert (status["state"], status["stop_reason"]) == ("decided", "decided")
+    assert status["verdict"] == {"margin": 0.05, "answer": "equivalent", "round": 0}
+    assert (await drawn(client, status["id"], 1))["draws"] == []
+    page = (await client.get(f"/v1/sessions/{status['id']}/report")).text
+    assert "The answer: equivalent, before the first label." in page
+    assert "for certain: what is known beforehand decides it" in page
+    data = await certified(client, status["id"])
+    columns = await client.get(f"/v1/pools/{pool['id']}/columns.npz")
+    report = verify(data, read_archive(io.BytesIO(columns.content)))
+    assert report.valid, report.line
+    assert report.claim is not None
+    assert report.claim["verdict"]["round"] == 0

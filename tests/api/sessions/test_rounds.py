@@ -180,6 +180,22 @@ async def test_a_label_becomes_the_loss_of_the_prediction(client: AsyncClient) -
     assert losses == {i: float(i % 3 != 1) for i in range(12)}
 
 
+@pytest.mark.parametrize("way", ["observe", "amendments"])
+async def test_losses_in_an_order_say_nothing_of_one_system(client: AsyncClient, way: str) -> None:
+    pool = await known_pool(client)
+    session = await opened(client, pool)
+    draw = (await drawn(client, session))["draws"][0]
+    said: dict[str, Any] = {"round": draw["round"], "losses": [0.0]}
+    if way == "observe":
+        said = {"worker": "ada", "observations": [said]}
+    else:
+        await judged(client, session, pool, draw)
+        said |= {"author": "ada", "reason": "misread"}
+    answer = await client.post(f"/v1/sessions/{session}/{way}", json=said)
+    assert answer.status_code == 422
+    assert "exactly one of" in answer.text
+
+
 @pytest.mark.parametrize(
     ("body", "status_code", "field"),
     [

@@ -68,6 +68,8 @@ async def test_two_sessions_have_two_seeds(client: AsyncClient) -> None:
         ({"pool_id": f"pool_{NOBODY}"}, 404, "pool_not_found", "pool_id"),
         ({"pool_id": "nonsense"}, 404, "pool_not_found", "pool_id"),
         ({"seed": "mine"}, 422, "invalid_value", "seed"),
+        ({"raters": "random"}, 422, "invalid_value", "raters"),
+        ({"raters": "pairs", "target": "population"}, 422, "invalid_value", "raters"),
     ],
 )
 async def test_a_session_that_cannot_be_certified_is_refused_by_name(

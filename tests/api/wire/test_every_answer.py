@@ -99,6 +99,7 @@ async def test_every_answer_carries_the_id_of_its_request(
     assert (nobody.headers["X-Request-ID"] == given) is kept
 
 
+@pytest.mark.own_app
 async def test_the_id_stands_in_the_lines_logged_for_a_request_errors_included(
     app: FastAPI, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -245,6 +245,7 @@ async def test_requests_go_on_when_their_count_cannot_be_kept(
         assert [answer.status_code for answer in answers] == [200] * 5 + [429] * 3
 
 
+@pytest.mark.own_app
 async def test_the_time_of_a_stream_is_no_time_of_an_answer(client: httpx.AsyncClient) -> None:
     session = await opened(client, await known_pool(client, 50))
     await client.patch(f"/v1/sessions/{session}", json={"state": "closed"})

@@ -198,6 +198,7 @@ async def test_unknown_paths_and_methods_are_problems(client: httpx.AsyncClient)
     assert "Allow" in refused.headers
 
 
+@pytest.mark.own_app
 async def test_an_error_of_ours_tells_nothing_of_the_inside(app: FastAPI) -> None:
     @app.get("/broken")
     async def broken() -> None:

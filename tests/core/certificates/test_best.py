@@ -45,6 +45,7 @@ def test_what_is_honest_verifies(judged: str, *, final: bool) -> None:
     assert report.valid, report.line
     assert {"labels", "items", "probabilities", "rounds", "claim"} <= set(report.checked)
     assert ("draws" in report.checked) == final
+    assert ("sides" in report.checked) == (final and judged != "label")
     assert report.claim is not None
     assert (report.claim["best"]["winner"] is not None) == final
     assumed = [one["code"] for one in report.claim["assumptions"]]
@@ -182,6 +183,26 @@ def test_what_is_forged_is_found(change: Callable[[Document], None], where: str)
     difference = verify(data, best.evidence).difference
     assert difference is not None
     assert where in difference.where
+
+
+def _turn(body: Document) -> None:
+    detail = _first(body, "draw")["detail"]
+    detail["order"] = " ".join(reversed(detail["order"].split()))
+
+
+def _hide(body: Document) -> None:
+    del _first(body, "draw")["detail"]["order"]
+
+
+@pytest.mark.parametrize("change", [_turn, _hide])
+@pytest.mark.parametrize("judged", ["answers", "losses"])
+def test_answers_shown_in_another_order_are_found(
+    change: Callable[[Document], None], judged: str
+) -> None:
+    best = Best(judged).go(5)
+    difference = verify(forged(best.certificate(), change), best.evidence).difference
+    assert difference is not None
+    assert difference.where == "the order of round 1"
 
 
 def _pool_with(best: Best, **columns: Any) -> Pool:  # noqa: ANN401

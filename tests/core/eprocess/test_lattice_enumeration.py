@@ -10,7 +10,7 @@ from celeus.core.plans.stopping import Question
 from celeus.core.pools.surrogates import Scores
 from celeus.study.engine.simulation import Truth
 from tests.core.sessions.test_sharp_enumeration import after, coming
-from tests.core.worlds import Walk, open_walk
+from tests.core.worlds import Walk, alike, open_walk
 
 SHARP = policy_named("sharp")
 ITEMS = 5
@@ -30,7 +30,10 @@ def chance_of_a_wrong_word(walk: Walk, risk: float) -> float:
     if not walk.left():
         return 0.0
     return float(
-        sum(draw.q * chance_of_a_wrong_word(after(walk, draw), risk) for draw in coming(walk))
+        sum(
+            chance * chance_of_a_wrong_word(after(walk, draw), risk)
+            for chance, draw in alike(walk, coming(walk))
+        )
     )
 
 

@@ -2,15 +2,18 @@
 
 from itertools import islice
 
+import numpy as np
 import pytest
 
-from celeus.core.insights.forecast import continuations, resumed
+from celeus.core.insights.forecast import Losses, continuations, resumed
 from celeus.core.ledger import Amendment, Change
 from celeus.core.plans.claim import Claim, Target
 from celeus.core.plans.plan import plan_from
 from celeus.core.plans.policies import policy_named
 from celeus.core.pools.surrogates import Scores
+from celeus.core.pools.weights import relative
 from celeus.core.sessions.rounds import Rounds
+from celeus.study.engine.simulation import Truth
 from tests.core.worlds import Walk, open_walk, zero_one_truth
 
 POLICIES = ("sharp", "uniform", "celeus", "no_surrogate", "evalue")
@@ -51,8 +54,21 @@ def test_the_state_is_resumed_to_the_last_bit_without_its_seed(policy: str, targ
 def test_a_future_leaves_the_state_as_it_was() -> None:
     walk = walked("sharp", Claim(precision=0.3))
     before = (walk.state.interval, walk.state.counts, walk.state.rounds[:])
-    futures = continuations(walk.plan, walk.state, walk.truth.scores.surrogate, b"seed")
+    futures = continuations(walk.plan, walk.state, walk.truth.scores, b"seed")
     first = list(islice((left for left in futures if left is not None), 5))
     assert (walk.state.interval, walk.state.counts, walk.state.rounds) == before
-    futures = continuations(walk.plan, walk.state, walk.truth.scores.surrogate, b"seed")
+    futures = continuations(walk.plan, walk.state, walk.truth.scores, b"seed")
     assert list(islice((left for left in futures if left is not None), 5)) == first
+
+
+def test_losses_of_heavy_items_stand_for_as_much_as_they_weigh() -> None:
+    """Heavy items are all wrong, light ones right: drawn by weight, half of the weight is each."""
+    heavy = np.arange(2000) % 5 == 0
+    weight = relative(np.where(heavy, 4.0, 1.0))
+    scores = Scores(np.full(2000, 0.5), np.ones(2000), item_weight=weight)
+    walk = open_walk(Truth(heavy.astype(np.float64), scores), policy_named("sharp"))
+    walk.go(150)
+    walk.draw(3)
+    losses = Losses(scores, walk.state, b"seed")
+    told = np.mean([losses.of_item(item) for item in range(2000)])
+    assert told == pytest.approx(0.5, abs=0.12)

@@ -23,6 +23,7 @@ from celeus.core.plans.plan import Claim, Plan, PoolFacts, make_plan
 from celeus.core.plans.policies import policy_named
 from celeus.core.pools.bounds import KnownLosses
 from celeus.core.pools.surrogates import Scores
+from celeus.core.pools.weights import Weights, relative
 from celeus.errors import InvalidValue
 from celeus.study.baselines.fixed_sample import paired_test, paired_width
 from celeus.study.engine.simulation import Truth, seed_of, simulate
@@ -289,3 +290,35 @@ def test_a_fixed_sample_is_counted_for_width_or_verdict_whichever_is_less() -> N
     assert decided == pytest.approx(paired_test(truth, 0.04, 0.05, 0.9), rel=0.05)
     assert both == min(wide, decided)  # type: ignore[type-var]
     assert fixed_sample(plan_of(precision=0.1), assumed_of(known())) is None
+
+
+@pytest.mark.parametrize("scenario", ["right", "useless"])
+def test_with_weights_the_assumed_mean_is_the_weighted_one(scenario: Scenario) -> None:
+    """Heavy items have the larger losses."""
+    guess = np.random.default_rng(4).beta(0.5, 2.0, ITEMS)
+    weight = relative(np.exp(3.0 * guess))
+    scores = Scores(guess, np.ones(ITEMS), item_weight=weight)
+    for risk in (None, 0.3):
+        assumed = assumption_of(scores, UNIT, whole=True, has_surrogate=True, risk=risk)
+        due = float(np.average(guess, weights=weight)) if risk is None else risk
+        assert assumed.risk(UNIT) == pytest.approx(due, abs=1e-3)
+        losses = Losses(assumed, UNIT, scenario, b"seed")
+        drawn = np.array([[losses.of_item(item) for item in range(ITEMS)] for _ in range(40)])
+        means = drawn @ weight / ITEMS
+        assert means.mean() == pytest.approx(due, abs=0.01)
+        if scenario == "right":
+            told = np.mean((weight * (drawn - due)) ** 2)
+            assert told == pytest.approx(assumed.variance(UNIT), rel=0.05)
+
+
+def test_the_margin_is_held_against_the_lightest_item() -> None:
+    _, same = differences()
+    weight = relative(np.where(same, 1.0, 0.1))
+    facts = PoolFacts(
+        "f" * 64, ITEMS, -1.0, 1.0, whole_losses=False, difference=True, weights=Weights.of(weight)
+    )
+    lightest = float(weight.min()) / ITEMS
+    make_plan(Claim(decide=lightest), facts, policy_named("sharp"), "0" * 64)
+    with pytest.raises(InvalidValue, match="the lightest of"):
+        make_plan(Claim(decide=0.9 * lightest), facts, policy_named("sharp"), "0" * 64)
+    assert same.any()

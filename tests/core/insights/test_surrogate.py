@@ -1,5 +1,6 @@
 """What a surrogate is worth: the same numbers by another way, enumeration, and real runs."""
 
+from dataclasses import replace
 from itertools import permutations
 from typing import Literal
 
@@ -14,6 +15,7 @@ from celeus.core.plans.plan import Claim
 from celeus.core.plans.policies import policy_named
 from celeus.core.pools.strata import strata_of
 from celeus.core.pools.surrogates import Scores
+from celeus.core.pools.weights import relative
 from celeus.core.sampling.predictors import CalibratedPredictor
 from celeus.core.sessions.state import State
 from celeus.study.engine.simulation import Truth, seed_of, simulate
@@ -33,6 +35,7 @@ def judged_of(state: State, lower: float = 0.0, width: float = 1.0) -> JudgedRou
         item=np.array([one.draw.item for one in rounds], dtype=np.int64),
         q=np.array([one.draw.q for one in rounds]),
         loss=(np.array([one.loss for one in rounds], dtype=np.float64) - lower) / width,
+        drawn=np.array(state.rounds.item[: state.folded], dtype=np.int64),
     )
 
 
@@ -65,8 +68,15 @@ def eventful(truth: Truth) -> Walk:
     return walk
 
 
-def test_hindsight_finds_the_surrogates_that_bets_use_now() -> None:
-    walk = eventful(zero_one_truth(300))
+def weighted(truth: Truth) -> Truth:
+    """The same pool with items of very different weights."""
+    weight = relative(np.random.default_rng(3).lognormal(0.0, 1.5, truth.loss.size))
+    return replace(truth, scores=replace(truth.scores, item_weight=weight))
+
+
+@pytest.mark.parametrize("truth", [zero_one_truth(300), weighted(zero_one_truth(300))])
+def test_hindsight_finds_the_surrogates_that_bets_use_now(truth: Truth) -> None:
+    walk = eventful(truth)
     state, predictor = walk.state, walk.state.fold.predictor
     assert isinstance(predictor, CalibratedPredictor)
     judged = judged_of(state)
@@ -86,7 +96,9 @@ def test_weighted_means_are_unbiased_over_every_possible_draw(drawn: int) -> Non
             chance *= q[-1]
             left.remove(item)
         items = np.array(order)
-        judged = JudgedRounds(4, drawn, np.arange(1, drawn + 1), items, np.array(q), value[items])
+        judged = JudgedRounds(
+            4, drawn, np.arange(1, drawn + 1), items, np.array(q), value[items], items
+        )
         assert (judged.weight >= 0.0).all()
         expected += chance * float(np.mean(judged.weight * judged.loss))
         total += chance

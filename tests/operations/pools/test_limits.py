@@ -15,6 +15,7 @@ from celeus.operations.pools.imports import ImportOptions, Rows
 from celeus.operations.pools.pools import NewPool
 from celeus.operations.runtime.context import Context, open_context
 from celeus.operations.sessions import rounds, sessions
+from celeus.operations.sessions.judgements import Judgement
 from celeus.operations.sessions.sessions import Opening
 from celeus.settings import Settings
 
@@ -152,7 +153,7 @@ async def test_a_worker_holds_as_many_draws_as_it_may(tight: Context) -> None:
     for _ in range(2):
         offer = await rounds.next_draws(tight, session, "ada", 200)
         assert [draw["round"] for draw in offer.draws] == [1, 2, 3]
-    judged = [rounds.Judgement(1, loss=0.0)]
+    judged = [Judgement(1, loss=0.0)]
     answer = await rounds.observe(tight, session, judged, "ada", 200)
     assert [draw["round"] for draw in answer.offer.draws] == [2, 3, 4]
     offer = await rounds.next_draws(tight, session, "bob", 200)

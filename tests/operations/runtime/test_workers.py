@@ -100,6 +100,13 @@ def test_the_reason_of_an_end_is_named(child: Child, line: str, reason: str) -> 
     assert failure_of(child(line, "yield job")).reason == reason
 
 
+@pytest.mark.parametrize("line", ["atexit.register(os.abort)", "atexit.register(os._exit, 1)"])
+def test_how_libraries_end_does_not_matter_once_all_is_answered(child: Child, line: str) -> None:
+    """Their threads may abort a process that ends while they begin."""
+    module = child("import atexit", line, "yield job")
+    assert len(list(answers(module, Frame({}), BOUNDS))) == 1
+
+
 def test_too_long_by_the_clock_keeps_what_came_before(child: Child) -> None:
     module = child("yield Frame({'at': 1})", "time.sleep(1000)")
     bounds = Bounds(seconds=8.0, processor_seconds=30.0)

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -19,12 +20,13 @@ from celeus.core.sessions.fold import Fold, RoundOutcome, fold_round
 from celeus.core.sessions.points import Points
 from celeus.core.sessions.rounds import Rounds
 from celeus.core.sessions.state import State
+from celeus.errors import Busy
 from celeus.operations.pools import pools
 from celeus.operations.pools.pools import NewPool
 from celeus.operations.runtime.context import Context, open_context
 from celeus.operations.sessions import amendments, journal, ledger, rounds, sessions
 from celeus.operations.sessions.amendments import Correction, amend
-from celeus.operations.sessions.rounds import Judgement
+from celeus.operations.sessions.judgements import Judgement
 from celeus.operations.sessions.sessions import Opening
 from celeus.settings import Settings
 from celeus.store.database import Database
@@ -134,6 +136,28 @@ async def test_labels_go_on_while_their_session_is_corrected(
     await assert_whole(database, kept(database_url, f"ses_{session.hex}"))
 
 
+async def test_a_key_has_one_long_correction_folded_at_a_time(
+    two: list[Context], database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever labels in many sessions may correct an early round in each of them."""
+    first, second, short = [await opened(two[0]) for _ in range(3)]
+    for session, count in ((first, 30), (second, 30), (short, 5)):
+        await judged(two[0], session, count)
+    settings = Settings(database_url=database_url, lock_timeout_ms=100)
+    held = Held(monkeypatch)
+    async with open_context(settings) as context:
+        mine, theirs = (replace(context, key_id=name) for name in ("mine", "theirs"))
+        amending = asyncio.create_task(amend(mine, first, correction(3, 0.0)))
+        await asyncio.to_thread(held.began.wait, 10)
+        with pytest.raises(Busy, match="this key"):
+            await amend(mine, second, correction(3, 0.0))
+        await amend(mine, short, correction(3, 0.0))
+        other = asyncio.create_task(amend(theirs, second, correction(3, 0.0)))
+        held.go_on.set()
+        assert (await amending).session["revision"] == 2
+        assert (await other).session["revision"] == 2
+
+
 async def test_a_correction_given_up_in_the_middle_changes_nothing(
     two: list[Context],
     database: Database,
@@ -225,8 +249,13 @@ async def test_a_correction_costs_what_it_changed_in_every_process(
 
     monkeypatch.setattr("celeus.core.sessions.state.fold_round", noted)
     monkeypatch.setattr("celeus.core.sessions.correction.fold_round", noted)
-    for loss in (0.0, 1.0):
+    for loss in (1.0, 0.0):
         await amend(two[1], session, correction(65, loss))
+    assert folded == [*range(61, 66)] * 2
+    # The same loss in other words: none of them is folded anew
+    for round_ in (3, 60):
+        same = Judgement(round_, loss=float(round_ % 3 == 0))
+        await amend(two[1], session, Correction(same, "ada", f"looked at {round_} again"))
     assert folded == [*range(61, 66)] * 2
     # Far behind, it folds the rounds it missed, and the corrected one with them.
     folded.clear()
@@ -254,6 +283,9 @@ async def test_a_correction_writes_the_rounds_from_the_corrected_one_on_and_no_o
         assert [round_ for round_, _ in rows] == list(range(1, 41))
         return dict(rows)
 
+    before = versions()
+    await amend(two[0], session, Correction(Judgement(3, loss=1.0), "ada", "looked again"))
+    assert versions() == before
     for round_ in (40, 39, 3):
         before = versions()
         await amend(two[0], session, correction(round_, 1.0 - (round_ % 3 == 0)))

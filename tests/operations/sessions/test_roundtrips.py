@@ -23,7 +23,8 @@ from celeus.operations.runtime.context import Context, open_context
 from celeus.operations.sessions import rounds, sessions
 from celeus.operations.sessions.append import write
 from celeus.operations.sessions.journal import locked
-from celeus.operations.sessions.rounds import Judgement, Offer
+from celeus.operations.sessions.judgements import Judgement
+from celeus.operations.sessions.rounds import Offer
 from celeus.operations.sessions.sessions import Opening
 from celeus.settings import Settings
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from celeus.web.report.best import best_sentence
+from celeus.core.insights.sentences import best_sentence
 
 NAMES = ["one", "two", "three"]
 

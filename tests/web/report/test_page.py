@@ -116,7 +116,7 @@ async def test_before_the_first_label_nothing_is_claimed(client: AsyncClient) ->
     page = await report(client, session)
     assert (
         "Nothing is judged yet: all we know is that the error rate on these 40 items lies"
-        " between 0.00 and 1.00." in page.text
+        " between 0 and 100 %." in page.text
     )
     assert "Interim" in page.text
     assert "No label is in the interval yet." in page.text
@@ -134,13 +134,13 @@ async def test_a_manager_reads_the_claim_and_an_auditor_finds_the_certificate(
     await closed(client, session)
     final = await report(client, session)
     claim = re.search(
-        r"We are 99 % sure that the error rate on these 300 items is between (0\.\d+) and"
-        r" (0\.\d+), however often anybody looked; (\d+) of 300 items were judged\.",
+        r"We are 99 % sure that the error rate on these 300 items is between (\d+(?:\.\d+)?) and"
+        r" (\d+(?:\.\d+)?) %, however often anybody looked; (\d+) of 300 items were judged\.",
         final.text,
     )
     assert claim is not None
-    low, high, count = float(claim[1]), float(claim[2]), int(claim[3])
-    noise, step = 1e-12, 10.0 ** (2 - len(claim[1]))
+    low, high, count = float(claim[1]) / 100, float(claim[2]) / 100, int(claim[3])
+    noise, step = 1e-12, 10.0 ** -(2 + len(claim[1].partition(".")[2]))
     assert low - noise <= status["lower"] < low + step, "rounded outwards"
     assert high - step < status["upper"] <= high + noise
     assert count == status["round"]
@@ -238,8 +238,8 @@ async def test_questions_are_told_with_their_answers(client: AsyncClient) -> Non
     session = await opened(client, pool, questions=asked)
     await labelled(client, session, pool, 60)
     page = await report(client, session)
-    assert re.search(r"Is the error rate at most 0\.9\?Yes, since label \d+", page.text)
-    assert re.search(r"Is the error rate at least 0\.501\?(Undecided so far|No, )", page.text)
+    assert re.search(r"Is the error rate at most 90 %\?Yes, since label \d+", page.text)
+    assert re.search(r"Is the error rate at least 50\.1 %\?(Undecided so far|No, )", page.text)
 
 
 async def test_what_could_not_be_judged_and_what_was_corrected_is_told(
@@ -261,7 +261,7 @@ async def test_what_could_not_be_judged_and_what_was_corrected_is_told(
     assert "Losses corrected since they were given: 1." in page.text
     assert "Losses were corrected: the claim holds for this version" in page.text
     assert "Changes on the way1, of precision, budget or stop" in page.text
-    assert "0.1, now 0.3" in page.text
+    assert "10 points, now 30 points" in page.text
     assert "300 draws, now 200" in page.text
 
 
@@ -284,7 +284,7 @@ async def test_a_pool_judged_to_the_end_is_known_exactly(client: AsyncClient) ->
     session = await opened(client, pool, alpha=1e-9)
     await labelled(client, session, pool, 30)
     page = await report(client, session)
-    known = f"is exactly {pool.risk:.4f}."
+    known = f"is exactly {100 * pool.risk:.2f} %."
     assert f"Every one of the 30 items was judged: the error rate on these 30 items {known}" in (
         page.text
     )
@@ -309,7 +309,7 @@ async def test_a_claim_about_a_population_names_what_it_rests_on(client: AsyncCl
     assert "on all items of the kind these 600 were taken from" in page.text
     assert "The pool is an iid sample of the population the claim speaks of" in page.text
     page = await report(client, vouched)
-    assert "vouches that the two differ by at most 0.02" in page.text
+    assert "vouches that the two differ by at most 2 points" in page.text
     assert f"The reason given: {HOSTILE}" in page.text
 
 
@@ -444,3 +444,24 @@ async def test_reports_are_for_keys_that_read_in_their_own_project(
     assert (foreign.status_code, foreign.json()["code"]) == (404, "session_not_found")
     async with client_with(app, None) as nobody:
         assert (await nobody.get(path)).status_code == 401
+
+
+async def test_the_report_speaks_the_score_that_the_pool_declares(client: AsyncClient) -> None:
+    items = [{"id": str(number), "surrogate": 0.5} for number in range(60)]
+    form = {"name": "p", "loss": {"kind": "zero_one"}, "items": items, "sealed": True}
+    score = {"name": '<b>"acc"</b> {x}', "better": "higher"}
+    made = (await client.post("/v1/pools", json=form | {"score": score})).json()
+    pool = KnownPool(made["id"], [int(number % 4 == 0) for number in range(60)])
+    asked = [{"side": "at_most", "threshold": 0.9}]
+    session = await opened(client, pool, questions=asked, stop_when_decided=False)
+    status = (await labelled(client, session, pool, 30))["session"]
+    told = status["score"]
+    page = await report(client, session)
+    assert status["sentence"] in page.text.replace(" %", "\N{NARROW NO-BREAK SPACE}%")
+    assert (told["lower"], told["upper"]) == (
+        pytest.approx(1.0 - status["upper"]),
+        pytest.approx(1.0 - status["lower"]),
+    )
+    assert re.search(r'the <b>"acc"</b> \{x\} on these 60 items is between [\d.]+ and', page.text)
+    assert 'Is the <b>"acc"</b> {x} at least 10 %?' in page.text
+    assert "(higher is better)" in page.text

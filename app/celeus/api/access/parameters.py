@@ -66,13 +66,13 @@ def pool_id_of(wire: str) -> UUID:
     return found
 
 
-def session_id_of(wire: str) -> UUID:
-    """UUID in the id of a session; a malformed id is the id of no session."""
+def session_id_of(wire: str, field: str = "session_id") -> UUID:
+    """UUID in the id of a session that ``field`` gives; a malformed id is the id of no session."""
     found = parsed("ses", wire)
     if found is None:
         raise SessionNotFound(
             "There is no session of this id.",
-            field="session_id",
+            field=field,
             rule="`ses_` and 32 hexadecimal digits",
             value=wire,
         )

@@ -8,12 +8,14 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, Field
 
 from celeus import errors
-from celeus.api.access.parameters import NAME, Manages
+from celeus.api.access.parameters import NAME, Manages, form_of
 from celeus.api.pools.losses import (
     NORMALISATION,
+    BasedOnIn,
     KindIn,
     LineupIn,
     LossIn,
+    ScoreIn,
     SystemName,
     SystemsIn,
     scale_of,
@@ -25,9 +27,12 @@ from celeus.api.pools.schema import UPLOAD_BODY
 from celeus.api.wire.idempotency import StreamedAttempt
 from celeus.api.wire.problems import ProblemError, responses
 from celeus.api.wire.uploads import format_of, spooled
+from celeus.core.pools.bounds import LabelsSeen
 from celeus.core.pools.rows.validation import Malformed
+from celeus.core.pools.score import LONGEST_NAME, Better
 from celeus.core.pools.systems import MOST, Normalisation
 from celeus.operations.pools import pools
+from celeus.operations.pools.earlier import BasedOn
 from celeus.operations.pools.imports import ImportOptions, ImportResult, fault_members
 from celeus.operations.pools.pools import NewPool
 from celeus.quoting import printable, shortened
@@ -92,15 +97,51 @@ class PoolFileQuery(BaseModel):
         description="For cross_entropy, which is clipped there, and bounded losses; of a preference"
         " the number of grades.",
     )
+    score_name: str | None = Field(
+        None,
+        min_length=1,
+        max_length=LONGEST_NAME,
+        description="What the mean loss is called, such as accuracy; with `score_better`.",
+    )
+    score_better: Better | None = Field(None, description="Which score is better.")
     system_a: SystemName | None = Field(None, description="Name of the first of two systems.")
     system_b: SystemName | None = Field(None, description="Name of the second.")
     system: list[SystemName] = Field(
         [], max_length=10 * MOST, description="Names of several systems, one after the other."
     )
     normalisation: Normalisation = Field("exact", description=NORMALISATION)
+    based_on: str | None = Field(
+        None,
+        description="A closed session that judged an earlier version's answers to the same items;"
+        " `labels_seen` goes with it.",
+        json_schema_extra=form_of("ses"),
+    )
+    labels_seen: LabelsSeen | None = Field(
+        None, description="As in `based_on` of `POST /v1/pools`."
+    )
+    earlier_answer: Annotated[str, Field(min_length=1, max_length=200, pattern=NAME)] | None = (
+        Field(None, description="The payload's member that holds an answer: `based_on.answer`.")
+    )
+    earlier_system: SystemName | None = Field(
+        None, description="Which of two systems is the earlier version: `based_on.system`."
+    )
     on_error: Literal["fail", "skip"] = Field("fail", description="`skip` keeps the good rows.")
     preview: int = Field(0, ge=0, le=50, description="Rows to be shown.")
     dry_run: bool = Field(False, description="Keep nothing, and tell bad rows without refusing.")
+
+    @property
+    def score(self) -> ScoreIn | None:
+        """Name and direction of the score; refused where only one is given."""
+        if self.score_name is None and self.score_better is None:
+            return None
+        if self.score_name is None or self.score_better is None:
+            missing = "score_name" if self.score_name is None else "score_better"
+            raise errors.InvalidValue(
+                "A score has a name and a direction.",
+                field=missing,
+                rule="given with " + ("score_better" if self.score_name is None else "score_name"),
+            )
+        return ScoreIn(name=self.score_name, better=self.score_better)
 
     @property
     def systems(self) -> SystemsIn | LineupIn | None:
@@ -125,6 +166,38 @@ class PoolFileQuery(BaseModel):
             )
         return SystemsIn(a=self.system_a, b=self.system_b, normalisation=self.normalisation)
 
+    @property
+    def basis(self) -> BasedOn | None:
+        """The session of an earlier version; refused where only a part of it is given."""
+        parts = {
+            "labels_seen": self.labels_seen,
+            "earlier_answer": self.earlier_answer,
+            "earlier_system": self.earlier_system,
+        }
+        if self.based_on is None:
+            for name, value in parts.items():
+                if value is not None:
+                    raise errors.InvalidValue(
+                        "There is no session of an earlier version.",
+                        field=name,
+                        rule="left out, or beside `based_on`",
+                        value=value,
+                    )
+            return None
+        if self.labels_seen is None:
+            raise errors.InvalidValue(
+                "Whether the makers of the new version saw labels of this pool has to be said.",
+                field="labels_seen",
+                rule="yes, no or unknown, beside `based_on`",
+                value=None,
+            )
+        return BasedOnIn(
+            session=self.based_on,
+            labels_seen=self.labels_seen,
+            answer=self.earlier_answer,
+            system=self.earlier_system,
+        ).request
+
 
 @router.post(
     "",
@@ -137,9 +210,12 @@ class PoolFileQuery(BaseModel):
         errors.InvalidValue,
         errors.BadRows,
         errors.IdempotencyKeyReused,
+        errors.SessionNotFound,
+        errors.SessionNotClosed,
         errors.EmptyPool,
         errors.Busy,
         errors.PoolTooLarge,
+        errors.ProcessEnded,
     )
     | {200: {"model": PoolFileOut, "description": "What a dry run found."}},
 )
@@ -156,7 +232,10 @@ async def create_pool_from_file(
     dry_run = params.dry_run
     loss = LossIn(kind=params.kind, lower=params.lower, upper=params.upper)
     scale, systems = scale_of(loss, params.systems)
-    wanted = NewPool(params.name, scale, sealed=True, named=systems)
+    score = None if params.score is None else params.score.of(scale, systems)
+    wanted = NewPool(
+        params.name, scale, sealed=True, named=systems, based_on=params.basis, score=score
+    )
     form = format_of(request)
     options = ImportOptions(skip_bad_rows=dry_run or params.on_error == "skip", dry_run=dry_run)
     limits = Limits(bytes=context.settings.upload_limit_bytes, rows=context.settings.max_items)

@@ -97,6 +97,7 @@ class ImportOut(BaseModel):
         errors.PoolBusy,
         errors.Busy,
         errors.PoolTooLarge,
+        errors.ProcessEnded,
     ),
     response_model=ImportOut,
 )
@@ -173,7 +174,7 @@ def item_members(item: pools.Item) -> dict[str, Any]:
     | {200: {"content": {"application/octet-stream": {}}, "description": "A NumPy archive."}},
 )
 async def get_columns(context: Reads, pool_id: PoolId) -> StreamingResponse:
-    """What a verifier needs: every column, `groups`, `systems` and the digests as text."""
+    """What a verifier needs: every column, `groups`, `systems`, `score` and the digests as text."""
     record, pool = await pools.columns(context, pool_id)
     file = await to_thread.run_sync(archive_of, pool)
     name = f"{pool_wire(record.pool_id)}.npz"
@@ -191,6 +192,8 @@ def archive_of(pool: Pool) -> IO[bytes]:
         stated["systems"] = np.array(canonical_json(pool.named.to_dict()).decode())
     if pool.based_on is not None:
         stated["based_on"] = np.array(canonical_json(pool.based_on.to_dict()).decode())
+    if pool.score is not None:
+        stated["score"] = np.array(canonical_json(pool.score.to_dict()).decode())
     np.savez(
         file,
         allow_pickle=False,

@@ -1,14 +1,13 @@
 """The loss of a pool on the wire, and the two systems of a comparison."""
 
 from typing import Annotated, Literal, Self
-from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
-from celeus.api.access.parameters import NAME, form_of
-from celeus.api.wire.ids import parsed
+from celeus.api.access.parameters import NAME, form_of, session_id_of
 from celeus.core.pools.bounds import Basis, LabelsSeen
 from celeus.core.pools.losses import LossKind, LossScale
+from celeus.core.pools.score import LONGEST_NAME, Better, Score, Unit, declared_score
 from celeus.core.pools.systems import (
     FEWEST,
     MOST,
@@ -18,7 +17,7 @@ from celeus.core.pools.systems import (
     Normalisation,
     Systems,
 )
-from celeus.errors import InvalidValue, SessionNotFound
+from celeus.errors import InvalidValue
 from celeus.operations.pools.earlier import BasedOn
 
 STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False, frozen=True)
@@ -46,6 +45,36 @@ class LossIn(BaseModel):
         None,
         description="Needed for cross_entropy, which is clipped there, and for bounded; 1 for a"
         " difference if left out, and for a preference, of which it is the number of grades.",
+    )
+
+
+class ScoreIn(BaseModel):
+    """What people call the mean of the pool's losses, and whether more of it is better."""
+
+    model_config = STRICT
+
+    name: str = Field(
+        min_length=1,
+        max_length=LONGEST_NAME,
+        description="Such as accuracy, or win rate: printable characters.",
+    )
+    better: Better = Field(
+        description="`higher`: the score is lower + upper - loss, the loss's scale turned over;"
+        " 1 - loss of a 0-1 loss. `lower`: it is the loss."
+    )
+
+    def of(self, scale: LossScale, systems: AnySystems | None) -> Score:
+        """The same in the core's words."""
+        return declared_score(self.name, self.better, scale, systems)
+
+
+class ScoreOut(BaseModel):
+    """What the mean of the pool's losses is called, by default after the kind of loss."""
+
+    name: str
+    better: Better
+    unit: Unit = Field(
+        description="A `share`, from 0 to 1, is said in percent, its differences in points."
     )
 
 
@@ -84,20 +113,8 @@ class BasedOnIn(BaseModel):
     @property
     def request(self) -> BasedOn:
         """The same in the operations' words."""
-        session = _session_of(self.session)
+        session = session_id_of(self.session, "based_on.session")
         return BasedOn(session, self.labels_seen, self.answer, self.system)
-
-
-def _session_of(wire: str) -> UUID:
-    found = parsed("ses", wire)
-    if found is None:
-        raise SessionNotFound(
-            "There is no session of this id.",
-            field="based_on.session",
-            rule="`ses_` and 32 hexadecimal digits",
-            value=wire,
-        )
-    return found
 
 
 class BasedOnOut(BaseModel):

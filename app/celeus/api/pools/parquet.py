@@ -15,7 +15,7 @@ from typing import IO
 import orjson
 
 from celeus.core.pools.rows.validation import Malformed
-from celeus.errors import InvalidValue, UploadTooLarge
+from celeus.errors import InvalidValue, Refusal, UploadTooLarge
 from celeus.operations.runtime.workers import Bounds, Frame, WorkerFailed, answers
 
 Rows = tuple[list[int], list[object]]
@@ -92,10 +92,9 @@ def _is_fault(row: object) -> bool:
     return isinstance(row, list) and len(row) == 2
 
 
-def _refused(failure: WorkerFailed) -> Exception:
+def _refused(failure: WorkerFailed) -> Refusal:
     if failure.reason == "status":
-        # An error of ours
-        return failure
+        return failure.refusal
     if failure.reason == "answer":
         return unreadable("its reader gave no answer that can be used")
     return UploadTooLarge(

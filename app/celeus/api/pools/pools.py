@@ -24,6 +24,8 @@ from celeus.api.pools.losses import (
     LineupOut,
     LossIn,
     LossOut,
+    ScoreIn,
+    ScoreOut,
     SystemsOut,
     scale_of,
     systems_out,
@@ -50,6 +52,11 @@ class PoolIn(BaseModel):
         json_schema_extra={
             "examples": [
                 {"name": "exam", "loss": {"kind": "zero_one"}},
+                {
+                    "name": "exam, by its accuracy",
+                    "loss": {"kind": "zero_one"},
+                    "score": {"name": "accuracy", "better": "higher"},
+                },
                 {
                     "name": "small",
                     "loss": {"kind": "zero_one"},
@@ -82,6 +89,11 @@ class PoolIn(BaseModel):
 
     name: str = Field(min_length=1, max_length=200, pattern=NAME)
     loss: LossIn
+    score: ScoreIn | None = Field(
+        None,
+        description="What the mean loss is called where results are told; plan and certificate"
+        " state it. Of two systems it is the score of each.",
+    )
     systems: AnySystemsIn | None = Field(
         None,
         description="Compare two systems, `a` and `b`, or seek the best of several, `names`: every"
@@ -126,6 +138,7 @@ class PoolOut(BaseModel):
     id: str = Field(examples=["pool_019aa3c4d5e67f8091a2b3c4d5e6f708"])
     name: str
     loss: LossOut
+    score: ScoreOut
     systems: SystemsOut | LineupOut | None = Field(
         description="The two systems compared, or those among which the best is sought."
     )
@@ -153,6 +166,7 @@ class PoolOut(BaseModel):
             loss=LossOut(
                 kind=record.scale.kind, lower=record.scale.lower, upper=record.scale.upper
             ),
+            score=ScoreOut.model_validate(record.score.to_dict()),
             systems=systems_out(record.named),
             based_on=BasedOnOut.of(record.based_on),
             sealed=record.sealed,
@@ -198,7 +212,15 @@ async def create_pool(context: Manages, body: PoolIn, attempt: AttemptOf) -> Res
     rows: Rows | None = None
     if body.items is not None:
         rows = list(range(1, len(body.items) + 1)), list(body.items)
-    wanted = NewPool(body.name, scale, rows, sealed=body.sealed, named=systems, based_on=basis)
+    wanted = NewPool(
+        body.name,
+        scale,
+        rows,
+        sealed=body.sealed,
+        named=systems,
+        based_on=basis,
+        score=None if body.score is None else body.score.of(scale, systems),
+    )
     return await attempt.answer(
         201,
         lambda record: PoolOut.of(record).model_dump_json().encode(),

@@ -17,7 +17,7 @@ from celeus.api.sessions.schema import (
 )
 from celeus.core.pools.systems import MOST, MOST_GRADES, PLACES, RESERVED, SIDES, TIE
 from celeus.errors import InvalidValue
-from celeus.operations.sessions.rounds import Judgement
+from celeus.operations.sessions.judgements import Judgement
 
 MOST_OBSERVATIONS = 1000
 MOST_HELD = 256

@@ -8,6 +8,7 @@ from pydantic.config import JsonDict
 from celeus.api.access.parameters import NAME, NO_NUL, form_of
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.stopping import Question
+from celeus.core.pools.score import Better, Unit
 
 STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 SessionState = Literal[
@@ -48,6 +49,16 @@ SESSION: JsonDict = {
     "lower": 0.121,
     "upper": 0.207,
     "width": 0.086,
+    "score": {
+        "name": "accuracy",
+        "better": "higher",
+        "unit": "share",
+        "estimate": 0.837,
+        "lower": 0.793,
+        "upper": 0.879,
+    },
+    "sentence": "accuracy 83.7\u202f% (79.3 to 87.9), 95\u202f% sure at every moment, from 412"
+    " labels in the interval.",
     "precision": 0.05,
     "budget": 1737,
     "items": 1737,
@@ -165,6 +176,13 @@ class ClaimIn(BaseModel):
         " like the others, and the claim does not rest on them.",
     )
 
+    raters: Literal["pairs", "assigned", "random"] | None = Field(
+        None,
+        description="Where several raters could judge an item: every item is a question with one of"
+        " them (`pairs`), or who judges it was fixed before (`assigned`). `random`, whoever comes,"
+        " is refused.",
+    )
+
     def claim(self) -> Claim:
         """The claim in the core's words."""
         return Claim(
@@ -181,6 +199,7 @@ class ClaimIn(BaseModel):
             fixed=self.fixed,
             audit=self.audit,
             decide=None if self.decide is None else self.decide.margin,
+            raters=self.raters,
         )
 
 
@@ -212,6 +231,20 @@ class SessionOpening(ClaimIn):
         description="Seek the best of the pool's several `systems`, with `alpha`, `budget`,"
         " `fixed` and `parameters.beta`; nothing else is asked then.",
     )
+
+
+class ScoreInterval(BaseModel):
+    """The claim as people name it: the interval of the mean loss on the scale of the score.
+
+    Of two systems it is the score of a less that of b.
+    """
+
+    name: str
+    better: Better
+    unit: Unit = Field(description="A `share` is said in percent, its differences in points.")
+    estimate: float
+    lower: float = Field(description="No digit of it is inside the interval of the loss.")
+    upper: float
 
 
 class Scale(BaseModel):
@@ -274,12 +307,27 @@ class RankedSystem(BaseModel):
     upper: float | None = Field(description="The difference is no more.")
 
 
+class BestPlaces(BaseModel):
+    """Where the best answer stood, over judgements said in the order shown; no claim rests on it.
+
+    The order is drawn for every round: where the first place wins far more often than the last, it
+    is the judges that lean to it.
+    """
+
+    first: int = Field(description="Rounds in which the first answer alone had the least loss.")
+    last: int = Field(description="The same of the last answer shown.")
+    other: int = Field(description="Rounds in which another one had, or several alike.")
+
+
 class Best(BaseModel):
     """Where the search for the best of several systems stands."""
 
     winner: str | None = Field(description="The one system left: it is the best.")
     standing: list[str] = Field(description="Systems that cannot be told apart so far.")
     systems: list[RankedSystem] = Field(description="All systems, as the pool names them.")
+    places: BestPlaces | None = Field(
+        None, description="How often which place won; null where a label is asked for."
+    )
 
 
 class Rounds(BaseModel):
@@ -327,6 +375,14 @@ class Session(BaseModel):
     lower: float | None = Field(description="Lower end of the interval after that round.")
     upper: float | None = Field(description="Upper end of the interval after that round.")
     width: float | None = Field(description="`upper` less `lower`.")
+    score: ScoreInterval | None = Field(
+        None,
+        description="The interval by the name and in the direction that the pool declared; null"
+        " where the best is sought, and in older sessions until their next event.",
+    )
+    sentence: str | None = Field(
+        None, description="What the session says, for people; null as `score` is in older ones."
+    )
     precision: float | None
     budget: int
     items: int

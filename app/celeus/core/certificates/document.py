@@ -21,6 +21,7 @@ from celeus.core.certificates.ed25519 import ALGORITHM, public_of, sign
 from celeus.core.certificates.stamps import to_text
 from celeus.core.ledger import Draw
 from celeus.core.plans.plan import Plan
+from celeus.core.plans.raters import SOURCES
 from celeus.core.pools.bounds import Basis, KnownLosses
 from celeus.core.sessions.best.state import BestState
 from celeus.core.sessions.either import AnyPlan, AnyState, risk_plan
@@ -45,6 +46,7 @@ ASSUMPTIONS: Mapping[str, str] = MappingProxyType(
             "Whether the makers of the new version saw labels of this pool, or those of an earlier"
             " one that it is compared with, is as stated by who made the pool."
         ),
+        "raters": "Several raters could judge an item.",
         "margin": "Pool risk and population risk differ by at most the margin stated in the plan.",
         "without_recentring": (
             "The bets ignore that items are drawn without replacement: a form for comparisons,"
@@ -238,6 +240,8 @@ def claim_of(plan: Plan, state: State, *, amended: bool) -> dict[str, Any]:
         claim["effective_items"] = plan.weights.effective_items
     if plan.systems is not None:
         claim["systems"] = plan.named
+    if plan.score is not None:
+        claim["score"] = plan.score.values(interval, state.estimate, plan.scale)
     if plan.questions:
         claim["decisions"] = [one.to_dict() for one in state.decisions]
     if state.verdict is not None:
@@ -258,6 +262,7 @@ def assumptions_of(
         "known_losses": plan.believed is not None,
         "earlier_judgements": plan.believed is not None and plan.based_on is not None,
         "labels_seen": plan.based_on is not None,
+        "raters": plan.raters is not None,
         "without_recentring": not plan.policy.recentred,
         "unforeseen_draws": changed,
         "independent_skips": skipped and not plan.bets_fixed_at_draw,
@@ -275,6 +280,8 @@ def assumptions_of(
 def _particulars(plan: Plan) -> dict[str, str]:
     """What the assumptions say of this plan only."""
     own = {"margin": f" The reason given: {plan.bound.assumption}"}
+    if plan.raters is not None:
+        own["raters"] = f" {SOURCES[plan.raters]}"
     if plan.believed is not None:
         own["known_losses"] = f" {stated(plan.believed, plan.items)}"
     if plan.based_on is not None:

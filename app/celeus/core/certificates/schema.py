@@ -36,6 +36,7 @@ from celeus.core.plans.policies import POLICIES, SIMULATION_ONLY, Policy, policy
 from celeus.core.plans.stopping import Question, Side
 from celeus.core.pools.bounds import Basis, KnownLosses
 from celeus.core.pools.losses import KINDS, LossScale
+from celeus.core.pools.score import Score, declared_score
 from celeus.core.pools.surrogates import Strategy
 from celeus.core.pools.systems import AnySystems, Lineup, systems_from
 from celeus.core.pools.weights import LEAST_WEIGHT, Weights
@@ -65,7 +66,7 @@ ROUNDING = 1e-13
 
 def header_of(value: object) -> tuple[Object, LossScale]:
     """The header of a pool as ``Pool.header`` makes it, and its scale of losses."""
-    header = members(value, "pool", HEADER, ("reasons", "systems", "based_on"))
+    header = members(value, "pool", HEADER, ("reasons", "systems", "based_on", "score"))
     whole(header["items"], "pool.items", 1)
     loss = members(header["loss"], "pool.loss", ("kind", "lower", "upper"))
     kind = text(loss["kind"], "pool.loss.kind")
@@ -93,6 +94,7 @@ def header_of(value: object) -> tuple[Object, LossScale]:
         found = systems.scale
         same("pool.loss", loss, {"kind": found.kind, "lower": found.lower, "upper": found.upper})
     basis_of(header)
+    score_of(header, scale)
     return header, scale
 
 
@@ -115,6 +117,21 @@ def basis_of(header: Object) -> Basis | None:
         return Basis(**values)
     except Refusal as refusal:
         raise Mismatch(f"pool.{refusal.field}", refusal.value, refusal.rule) from refusal
+
+
+def score_of(header: Object, scale: LossScale) -> Score | None:
+    """The score that the header of a pool names; None where it names none."""
+    if "score" not in header:
+        return None
+    values = members(header["score"], "pool.score", ("name", "better", "unit"))
+    name, better = (text(values[one], f"pool.score.{one}") for one in ("name", "better"))
+    try:
+        # Whatever else the direction is, the check refuses it by name.
+        score = declared_score(name, better, scale, systems_of(header))  # type: ignore[arg-type]
+    except Refusal as refusal:
+        raise Mismatch(f"pool.{refusal.field}", refusal.value, refusal.rule) from refusal
+    same("pool.score", values, score.to_dict())
+    return score
 
 
 def systems_of(header: Object) -> AnySystems | None:
@@ -165,6 +182,7 @@ def plan_of(value: object, header: Object, scale: LossScale) -> AnyPlan:
         systems=None if systems is None else (systems.a, systems.b),
         based_on=basis_of(header),
         weights=_weights_of(values.get("weights")),
+        score=score_of(header, scale),
     )
     commitment = text(values.get("commitment"), "plan.commitment", DIGEST)
     try:
@@ -276,6 +294,7 @@ def _claim_of(values: Object) -> Claim:
         fixed=bool(_flag_of(values, "fixed")),
         audit=bool(_flag_of(values, "audit")),
         decide=number(values["decide"], "plan.decide") if "decide" in values else None,
+        raters=text(values["raters"], "plan.raters") if "raters" in values else None,
     )
 
 

@@ -74,7 +74,8 @@ class Transcript:
     """A ledger read and found in order; ``words`` are what judges said, by record, but for losses.
 
     ``losses`` are those of several systems, by record. ``left`` is the system on the left of every
-    round, where two named ones are compared.
+    round, where two named ones are compared; ``order`` that of several answers, None where a draw
+    has none.
     """
 
     plan: Plan | BestPlan
@@ -84,6 +85,7 @@ class Transcript:
     words: dict[int, Mapping[str, Any]] = field(default_factory=dict)
     losses: dict[int, JointObservation] = field(default_factory=dict)
     left: list[Side] = field(default_factory=list)
+    order: list[str | None] = field(default_factory=list)
     draws: list[Draw] = field(default_factory=list)
     state: str = "active"
     amendments: int = 0
@@ -127,7 +129,7 @@ class Transcript:
         self.records.append(record)
 
     def _read_words(self, detail: Mapping[str, Any], event: Event, where: str) -> None:
-        """What a judge said, and of a draw which system's answer stood on the left."""
+        """What a judge said, and of a draw how the answers stood before its judge."""
         said = {name: detail[name] for name in WORDS if name in detail}
         if "label" in said:
             said["label"] = whole(said["label"], f"{where}.label")
@@ -135,7 +137,11 @@ class Transcript:
             self.words[len(self.records)] = said
         if isinstance(event, JointObservation):
             self.losses[len(self.records)] = event
-        if isinstance(self.plan, BestPlan) or self.plan.systems is None:
+        if isinstance(self.plan, BestPlan):
+            if isinstance(event, Draw):
+                self.order.append(detail.get("order"))
+            return
+        if self.plan.systems is None:
             return
         if isinstance(event, Draw):
             side = next((one for one in SIDES if one == detail.get("left")), None)

@@ -59,13 +59,15 @@ from celeus.core.certificates.stamps import (
     time_of,
 )
 from celeus.core.certificates.transcript import Transcript
+from celeus.core.interval import Interval
 from celeus.core.plans.best import BestPlan
 from celeus.core.plans.plan import Plan
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import STATED, Pool
 from celeus.core.pools.systems import Lineup
 from celeus.core.randomness import commitment
-from celeus.core.sessions.either import AnyPlan, risk_plan
+from celeus.core.sessions.best.state import BestState
+from celeus.core.sessions.either import AnyPlan, arrangement, risk_plan
 from celeus.core.sessions.sides import Sides
 from celeus.core.sessions.state import Coins, State, replay
 
@@ -206,6 +208,7 @@ class _Inspection:
             state = replay_best(plan, pool, seed, transcript)
         if seed is None:
             self.report.unchecked["draws"] = NO_SEED
+        self._order(state, seed, transcript)
         with self._checking("rounds", "surrogates"):
             # They are recorded for who has no pool, and could verify nothing here.
             for name in ("rounds", "surrogates"):
@@ -332,6 +335,18 @@ class _Inspection:
             for round_, left in enumerate(transcript.left, 1):
                 equal(f"the left of round {round_}", left, sides.left(round_))
 
+    def _order(self, state: BestState, seed: bytes | None, transcript: Transcript) -> None:
+        """The order in which several answers were shown was drawn from the seed."""
+        if state.order is None:
+            return
+        if seed is None:
+            self.report.unchecked["sides"] = NO_SEED
+            return
+        with self._checking("sides"):
+            for draw, order in zip(transcript.draws, transcript.order, strict=True):
+                due = arrangement(state, draw.round, draw.item)["order"]
+                equal(f"the order of round {draw.round}", order, due)
+
     def _pool(self, header: Object, scale: LossScale, transcript: Transcript) -> Pool | None:
         if self._evidence is None:
             self.report.unchecked |= {"pool_columns": NO_POOL, "labels": NO_POOL}
@@ -390,6 +405,10 @@ class _Inspection:
             for end, value in found[name].items():
                 close(f"{where}.{end}", ends[end], value, plan)
         close("claim.estimate", claim["estimate"], found["estimate"], plan)
+        if plan.score is not None:
+            # Of the interval and estimate that it claims: no digit of these is its own.
+            losses = Interval(claim["interval"]["lower"], claim["interval"]["upper"])
+            found["score"] = plan.score.values(losses, claim["estimate"], plan.scale)
         # Certificates were issued before the assumption had a name.
         found["assumptions"] = [
             one

@@ -43,7 +43,7 @@ that may be answered no this would leave 1/10 to most of the noes; they keep the
 import math
 import sys
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -193,6 +193,11 @@ class LatticeSide:
         """Of the first goal: what it needs, and what was accrued."""
         return self._goals[0].information, self._goals[0].accrued.newest
 
+    @property
+    def _played(self) -> Floats:
+        """The log stakes that bets are sized by."""
+        return self._stake
+
     def update(self, prediction: Prediction, signal: float) -> None:
         """Bet on a signal and drop the candidates that it rejects."""
         if self._standing.size and self._value[0] < prediction.floor:
@@ -206,7 +211,7 @@ class LatticeSide:
         ]
         bet_scale = BetScale(*np.array(bet_scales).T[:, :, None])
         gain = bet(
-            self._stake, bet_scale, cap(self._value, prediction.lower, bet_scale.largest_bet)
+            self._played, bet_scale, cap(self._value, prediction.lower, bet_scale.largest_bet)
         )
         gain *= signal - self._value
         if gain.min() <= -1.0:
@@ -237,7 +242,7 @@ class LatticeSide:
         inherits[inherits] = self._standing[at[inherits]] == above[inherits]
         self._grid = grid
         self._standing = np.flatnonzero(inherits)
-        self._stake = self._stake[:, at[inherits]]
+        self._take(at[inherits])
         self._value = grid[self._standing] / steps
         self._steps = steps
 
@@ -268,7 +273,11 @@ class LatticeSide:
     def _slice(self, start: int, stop: int) -> None:
         self._standing = self._standing[start:stop]
         self._value = self._value[start:stop]
-        self._stake = self._stake[:, start:stop]
+        self._take(slice(start, stop))
+
+    def _take(self, which: NDArray[np.intp] | slice) -> None:
+        """Keep what the candidates at these places own; a place may come twice."""
+        self._stake = self._stake[:, which]
 
 
 class Lattice:
@@ -279,6 +288,8 @@ class Lattice:
     """
 
     __slots__ = ("_design", "_half_factor", "_level", "_steps", "sides")
+
+    side: ClassVar[type[LatticeSide]] = LatticeSide
 
     def __init__(
         self,
@@ -294,7 +305,7 @@ class Lattice:
         self._half_factor = half_factor
         self._design = design
         self.sides = [
-            LatticeSide(steps, level, self._goals(half), candidates)
+            self.side(steps, level, self._goals(half), candidates)
             for candidates in self._candidates()
         ]
 

@@ -26,9 +26,12 @@ class Outlook(NamedTuple):
 
 
 class LatticeSequence(PoolRiskSequence):
-    """A lattice for the pool risk, widened to the target by the plan's bound."""
+    """A lattice for the pool risk, widened to the target by the plan's bound.
 
-    __slots__ = ("_frame", "_lattice", "_moments", "_precision")
+    ``_lattices`` are all that bet, each by itself; ``_lattice`` gives the interval.
+    """
+
+    __slots__ = ("_frame", "_lattice", "_lattices", "_moments", "_precision")
 
     def __init__(self, plan: Plan, start: float) -> None:
         super().__init__(plan)
@@ -38,6 +41,7 @@ class LatticeSequence(PoolRiskSequence):
         steps = round(plan.scale.width / plan.cell)
         half = half_width(plan, plan.precision)
         self._lattice = Lattice(steps, plan.alpha1, half, design=threshold_design(plan))
+        self._lattices = [self._lattice]
 
     @property
     def estimate(self) -> float:
@@ -60,12 +64,14 @@ class LatticeSequence(PoolRiskSequence):
         if betting_round.precision != self._precision:
             self._precision = betting_round.precision
             steps = lattice_steps(self._plan, betting_round.precision)
-            self._lattice.retarget(half_width(self._plan, betting_round.precision), steps)
+            for lattice in self._lattices:
+                lattice.retarget(half_width(self._plan, betting_round.precision), steps)
         predictions, signals = (
             self._moments.predict(betting_round),
             self._moments.signals(betting_round),
         )
-        self._lattice.update(predictions, signals)
+        for lattice in self._lattices:
+            lattice.update(predictions, signals)
         self._moments.record(predictions, signals, betting_round.variance)
 
     def narrow(self, limits: Interval, *, last: bool) -> None:

@@ -3,7 +3,9 @@
 Notation: s surrogate of an item, q its probability when drawn with n items left. The loss of an
 item yet to be judged is one of the observed losses, drawn with weight 1/(n q) among those whose
 items had a surrogate of the same fifth, or with probability 4/(4 + c) among all of them, c being
-how many the fifth holds. A forecast is a convenience: nothing that is certified rests on it.
+how many the fifth holds. Where items have weights w, it is w/(n q), n being the sum of those left:
+losses of heavy items then stand for as much as they weigh. A forecast is a convenience: nothing
+that is certified rests on it.
 """
 
 from collections import deque
@@ -51,11 +53,14 @@ class Forecast:
 class Losses:
     """Losses of items nobody has judged, drawn from those of items somebody has."""
 
-    def __init__(self, surrogate: Floats, state: State, seed: bytes) -> None:
+    def __init__(self, scores: Scores, state: State, seed: bytes) -> None:
         judged = [it for it in state.rounds if isinstance(it.loss, float)]
         items = np.array([it.draw.item for it in judged], dtype=np.int64)
-        items_left = np.array([state.drawable - it.draw.round + 1 for it in judged])
-        weight = 1.0 / (items_left * np.array([it.draw.q for it in judged]))
+        surrogate, own, left = scores.surrogate, np.ones(1), np.arange(state.drawable, 0, -1.0)
+        if scores.item_weight is not None:
+            own, left = scores.item_weight[items], _left(scores.item_weight, state)
+        before = np.array([it.draw.round - 1 for it in judged], dtype=np.int64)
+        weight = own / (left[before] * np.array([it.draw.q for it in judged]))
         self._loss = np.array([it.loss for it in judged], dtype=np.float64)
         self._surrogate = surrogate
         self._edges = np.quantile(surrogate[items], np.arange(1, FIFTHS) / FIFTHS)
@@ -92,17 +97,24 @@ def resumed(plan: Plan, scores: Scores, rounds: Rounds, stopping: StoppingRule) 
     return fold_ready(plan, state)
 
 
-def continuations(plan: Plan, state: State, surrogate: Floats, seed: bytes) -> Iterator[int | None]:
+def continuations(plan: Plan, state: State, scores: Scores, seed: bytes) -> Iterator[int | None]:
     """Labels left in one simulated future after the other, without end.
 
     None comes in between, so that a caller may stop in the middle of a long one. The ``state``,
-    which stays as it is, has at least one judged round; ``surrogate`` is one score an item.
+    which stays as it is, has at least one judged round.
     """
     number = 0
     while True:
         own = seed + number.to_bytes(4, "big")
-        yield from _continued(plan, deepcopy(state), Losses(surrogate, state, own), own)
+        yield from _continued(plan, deepcopy(state), Losses(scores, state, own), own)
         number += 1
+
+
+def _left(weight: Floats, state: State) -> Floats:
+    """The weight of the items left before every round drawn, and now."""
+    drawn = weight[np.array(state.rounds.item, dtype=np.int64)]
+    now = state.fold.remainder.weight.value - float(drawn[state.folded :].sum())
+    return np.asarray(now + np.append(np.cumsum(drawn[::-1])[::-1], 0.0))
 
 
 def forecast_of(round_: int, labels: list[int]) -> Forecast:

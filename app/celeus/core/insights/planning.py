@@ -9,6 +9,8 @@ session draws items as a real one does; the loss of item i is then
     right      m_i = x_i                       the surrogate means what it says
     useless    m_i = x_j of an item j at random      the same losses, and the surrogate knows none
 
+With weights j is any item by weight, and the pool's mean is the weighted one.
+
 Of a difference of two systems the loss is 1/2, none, but for a chance e_i where surrogates say one;
 p_i = (m_i - (1 - e_i) / 2) / e_i is then its mean where there is a difference, and the loss is
 drawn around p_i. A known loss is what it is in either scenario, and no other item's.
@@ -60,7 +62,8 @@ class Assumption:
     ``mean`` (shape [N], on the unit scale) is what each item's loss is drawn around; ``whole``
     says that losses are at the ends of the scale, or where there is a ``change``, a chance of each
     item, in its middle but for that. Where not ``informed`` all means are the same and the two
-    scenarios are one. ``known`` are the items whose mean is their loss.
+    scenarios are one. ``known`` are the items whose mean is their loss. ``item_weight`` is how much
+    every item counts, with a mean of 1; None where all count the same.
     """
 
     mean: Floats
@@ -68,20 +71,26 @@ class Assumption:
     informed: bool
     change: Floats | None = None
     known: Mask | None = None
+    item_weight: Floats | None = None
 
     def risk(self, scale: Interval) -> float:
-        """Mean loss of the pool under this assumption, on the loss scale."""
-        return scale.lower + scale.width * float(self.mean.mean())
+        """Mean loss of the pool under this assumption, by weight, on the loss scale."""
+        return scale.lower + scale.width * _mean(self.mean, self.item_weight)
 
     def variance(self, scale: Interval) -> float:
-        """Variance of the pool's losses under this assumption, on the loss scale."""
+        """Variance of the pool's losses under this assumption, on the loss scale.
+
+        With weights that of what an even draw tells of their weighted mean, w (l - R).
+        """
         change = np.ones(self.mean.size) if self.change is None else self.change
         share = _share(self.mean, change)
         spread = share * (1.0 - share) * (1.0 if self.whole else 1.0 / (1.0 + CONCENTRATION))
         square = MIDDLE**2 * (1.0 - change) + change * (share**2 + spread)
         if self.known is not None:
             square = np.where(self.known, self.mean**2, square)
-        return scale.width**2 * float(square.mean() - self.mean.mean() ** 2)
+        risk = _mean(self.mean, self.item_weight)
+        own = np.ones(1) if self.item_weight is None else self.item_weight**2
+        return scale.width**2 * float((own * (square - 2.0 * risk * self.mean + risk**2)).mean())
 
 
 def check_risk(risk: float | None, scale: Interval) -> None:
@@ -109,8 +118,12 @@ def assumption_of(
         unit = np.where(free, unit, (bounds.lower - scale.lower) / scale.width)
     if risk is not None:
         chance = np.where(free, 1.0 if change is None else change, 0.0)
-        unit = _tilted(unit, chance, (risk - scale.lower) / scale.width)
-    return Assumption(unit, whole, informed, change, known)
+        unit = _tilted(unit, chance, (risk - scale.lower) / scale.width, scores.item_weight)
+    return Assumption(unit, whole, informed, change, known, scores.item_weight)
+
+
+def _mean(values: Floats, weight: Floats | None) -> float:
+    return float(values.mean() if weight is None else np.average(values, weights=weight))
 
 
 def _share(mean: Floats, change: Floats) -> Floats:
@@ -119,14 +132,15 @@ def _share(mean: Floats, change: Floats) -> Floats:
     return np.asarray(np.clip(MIDDLE + part, 0.0, 1.0))
 
 
-def _tilted(mean: Floats, change: Floats, risk: float) -> Floats:
-    """The means with all odds multiplied by one factor, so that they average ``risk``.
+def _tilted(mean: Floats, change: Floats, risk: float, weight: Floats | None) -> Floats:
+    """The means with all odds multiplied by one factor, so that they average ``risk`` by weight.
 
     ``change`` is the chance of a difference, 0 for known losses: those, and items the surrogate is
     certain of, stay. Where they are too many the average is as near as can be.
     """
     share = _share(mean, change)
     ordered = np.argsort(mean)[:: max(1, mean.size // MOST_TILTED)]
+    own = None if weight is None else weight[ordered]
 
     def moved(at: slice | NDArray[np.int64], midpoint: float) -> Floats:
         return mean[at] + change[at] * (_with_odds(share[at], midpoint) - share[at])
@@ -134,7 +148,7 @@ def _tilted(mean: Floats, change: Floats, risk: float) -> Floats:
     low, high = -LARGEST_TILT, LARGEST_TILT
     for _ in range(TILT_BISECTIONS):
         midpoint = (low + high) / 2.0
-        if moved(ordered, midpoint).mean() < risk:
+        if _mean(moved(ordered, midpoint), own) < risk:
             low = midpoint
         else:
             high = midpoint
@@ -149,7 +163,7 @@ def _with_odds(unit: Floats, log_factor: float) -> Floats:
 class Losses:
     """Losses of the items of one simulated session, drawn when the items are."""
 
-    __slots__ = ("_assumed", "_drawable", "_numbers", "_scale", "_scenario")
+    __slots__ = ("_assumed", "_drawable", "_numbers", "_scale", "_scenario", "_shares")
 
     def __init__(
         self, assumption: Assumption, scale: Interval, scenario: Scenario, seed: bytes
@@ -160,16 +174,26 @@ class Losses:
         self._numbers = Numbers(seed, "losses")
         known = assumption.known
         self._drawable = np.arange(assumption.mean.size) if known is None else np.nonzero(~known)[0]
+        weight = assumption.item_weight
+        self._shares = None if weight is None else np.cumsum(weight[self._drawable])
 
     def of_item(self, item: int) -> float:
         """A loss the item might have, on the loss scale."""
-        assumed, others = self._assumed, self._drawable
+        assumed = self._assumed
         known = assumed.known is not None and bool(assumed.known[item])
         if self._scenario == "useless" and not known:
-            item = int(others[min(int(self._numbers.next() * others.size), others.size - 1)])
+            item = self._other()
         mean = float(assumed.mean[item])
         unit = mean if known else self._unit(mean, item)
         return min(self._scale.lower + self._scale.width * unit, self._scale.upper)
+
+    def _other(self) -> int:
+        """Any item that may be drawn, by weight: the mean loss is then the assumed one."""
+        number, others, shares = self._numbers.next(), self._drawable, self._shares
+        at = int(number * others.size)
+        if shares is not None:
+            at = int(np.searchsorted(shares, number * shares[-1], side="right"))
+        return int(others[min(at, others.size - 1)])
 
     def _unit(self, mean: float, item: int) -> float:
         if self._assumed.change is not None:

@@ -65,7 +65,8 @@ def diagnose(plan: Plan, scores: Scores, judged: JudgedRounds) -> SurrogateDiagn
     bounds = scores.bounds
     if bounds is not None and plan.drawable < plan.items:
         drawn = ~bounds.known
-        judged = replace(judged, item=(np.cumsum(drawn) - 1)[judged.item])
+        place = np.cumsum(drawn) - 1
+        judged = replace(judged, item=place[judged.item], drawn=place[judged.drawn])
         scores = scores.of(drawn)
     unit = np.clip((scores.surrogate - plan.lower) / plan.scale.width, 0.0, 1.0)
     own = np.ones(unit.size) if scores.item_weight is None else scores.item_weight

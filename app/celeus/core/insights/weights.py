@@ -27,7 +27,8 @@ class JudgedRounds:
     """The folded rounds that have a loss, in order: arrays of one length.
 
     ``loss`` is on the unit scale, 0 for the smallest loss and 1 for the largest. ``folded`` is the
-    last folded round, judged or not.
+    last folded round, judged or not. ``drawn`` are the items of all folded rounds, also of those
+    that nobody could judge.
     """
 
     items: int
@@ -36,6 +37,7 @@ class JudgedRounds:
     item: Counts
     q: Floats
     loss: Floats
+    drawn: Counts
 
     @property
     def left(self) -> Counts:
@@ -59,9 +61,9 @@ def refit(strata: Strata, judged: JudgedRounds) -> Floats:
     stratum = strata.code[judged.item].astype(np.int64)
     x, loss, weight = strata.base[stratum], judged.loss, 1.0 / (judged.left * judged.q)
     if strata.item_weight is not None:
-        own = strata.item_weight[judged.item]
-        drawable = float(strata.item_weight[strata.code != NOWHERE].sum())
-        weight = own / ((drawable - np.cumsum(own) + own) * judged.q)
+        taken = np.append(0.0, np.cumsum(strata.item_weight[judged.drawn]))
+        left = float(strata.item_weight[strata.code != NOWHERE].sum()) - taken[judged.round - 1]
+        weight = strata.item_weight[judged.item] / (left * judged.q)
     line = Line(
         RIDGE + float(weight.sum()),
         float(weight @ x),

@@ -129,6 +129,13 @@ def losses_said(
     asked += ", or of the answers in the order shown" if shown is not None else ""
     if predictions is not None:
         asked = f"`label`, the true class, or {asked}"
+    if word == "losses":
+        raise InvalidValue(
+            "No answers are shown in this round, so that there is no order to speak of them in.",
+            field=word,
+            rule=asked,
+            value=losses,
+        )
     raise InvalidValue(
         f"A judgement of this pool is no `{word}`.",
         field=word,

@@ -23,10 +23,10 @@ A pool of N items is a set of columns of length N, in the order of upload:
 
 The digest is SHA-256 over a header: canonical JSON (RFC 8785) of the number of items, the scale,
 the group names, the reasons if there are any, the systems where there are several, the session it
-is based on if there is one, name, type and SHA-256 of every column (little-endian bytes), and the
-items digest. That one is a chain over ids
-and payloads, h_0 = 32 zero bytes and h_i = SHA-256(h_{i-1} + record_i), where record_i is canonical
-JSON of [id, payload]; the payload of a pool of systems holds what all of them answered.
+is based on if there is one, the score if it has a name, name, type and SHA-256 of every column
+(little-endian bytes), and the items digest. That one is a chain over ids and payloads, h_0 = 32
+zero bytes and h_i = SHA-256(h_{i-1} + record_i), where record_i is canonical JSON of [id, payload];
+the payload of a pool of systems holds what all of them answered.
 """
 
 import hashlib
@@ -42,6 +42,7 @@ from celeus.core.canonical import canonical_json
 from celeus.core.interval import Interval
 from celeus.core.pools.bounds import Basis, Bounds, KnownLosses
 from celeus.core.pools.losses import LossScale, cross_entropy_loss, zero_one_loss
+from celeus.core.pools.score import Score, default_score
 from celeus.core.pools.systems import SIDES, AnySystems, Lineup, Systems
 from celeus.core.pools.weights import Weights, relative
 from celeus.errors import InvalidValue
@@ -73,7 +74,7 @@ class Pool:
 
     ``reasons`` are those of known losses and bounds, in the order of their numbers; ``named`` the
     systems, where there are two or several, ``based_on`` the session that judged an earlier
-    version.
+    version, ``score`` what its makers call the mean of its losses.
 
     Not slotted: the digest is computed once, when first asked for.
     """
@@ -86,6 +87,12 @@ class Pool:
     reasons: tuple[str, ...] = ()
     named: AnySystems | None = None
     based_on: Basis | None = None
+    score: Score | None = None
+
+    @property
+    def measured(self) -> Score:
+        """What the mean of its losses is called."""
+        return self.score or default_score(self.scale, self.named)
 
     @property
     def systems(self) -> Systems | None:
@@ -114,6 +121,8 @@ class Pool:
             stated["systems"] = self.named.to_dict()
         if self.based_on is not None:
             stated["based_on"] = self.based_on.to_dict()
+        if self.score is not None:
+            stated["score"] = self.score.to_dict()
         return stated | {
             "items": self.items,
             "loss": {

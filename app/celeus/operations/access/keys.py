@@ -152,12 +152,6 @@ async def first_key(context: Context) -> MadeKey | None:
         return await _insert(db, await _project(db, new), new)
 
 
-async def any_key(context: Context) -> bool:
-    """Whether any valid key exists."""
-    async with context.transaction() as db:
-        return bool((await db.execute(_ANY)).scalar_one())
-
-
 def secret_hash(secret: str) -> bytes:
     """The SHA-256 of a secret, which is all that is stored of it."""
     return hashlib.sha256(secret.encode()).digest()

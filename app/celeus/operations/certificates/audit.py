@@ -22,15 +22,17 @@ from celeus.core.certificates.chain import chain_head, chain_start, record_of
 from celeus.core.certificates.document import digest_of
 from celeus.core.certificates.report import shown
 from celeus.core.ledger import Draw
+from celeus.core.pools.bounds import Basis
 from celeus.core.pools.pool import CHAIN_START, Pool, chain
 from celeus.core.pools.rows.earlier import OldItem
 from celeus.core.randomness import commitment
 from celeus.core.sessions.correction import Checkpoints
-from celeus.core.sessions.either import AnyState, any_plan_from, begin, catch_up
+from celeus.core.sessions.either import AnyState, any_plan_from, arrangement, begin, catch_up
 from celeus.errors import Refusal
 from celeus.operations.pools.columns import read_chunks
 from celeus.operations.pools.earlier import basis_now, earlier_of, pool_record
 from celeus.operations.pools.pools import Item, load_pool, read_items
+from celeus.operations.pools.record import PoolRecord
 from celeus.operations.runtime.context import one_snapshot
 from celeus.operations.runtime.status import SessionRecord, status_document
 from celeus.operations.sessions.ledger import KINDS, event_from, moment
@@ -126,7 +128,7 @@ async def _audit_pools(database: Database, result: Audit) -> None:
             async with database.transaction() as db:
                 await one_snapshot(db)
                 result.items += await _check_items(db, pool_id)
-                await _check_carried(db, pool_id)
+                await _check_columns(db, pool_id)
         except _Differs as error:
             name = f"pool_{pool_id.hex}"
             result.findings.append(Finding(name, error.where, error.actual, error.expected))
@@ -153,22 +155,36 @@ async def _check_items(db: AsyncConnection, pool_id: UUID) -> int:
     return last + 1
 
 
-async def _check_carried(db: AsyncConnection, pool_id: UUID) -> None:
-    """What a pool has from an earlier session is what that session's ledger says."""
+async def _check_columns(db: AsyncConnection, pool_id: UUID) -> None:
+    """The digest that a sealed pool has got, and what it has from an earlier session."""
     record = await pool_record(db, pool_id)
-    if record.based_on is None or not record.items:
+    if not record.items:
         return
+    try:
+        pool = record.pool(await read_chunks(db, pool_id, record.items))
+        digest = await asyncio.to_thread(lambda: pool.digest)
+    except (Refusal, ArithmeticError, ValueError, LookupError, TypeError) as error:
+        raise _Differs("columns", repr(error), "ones that can be read") from error
+    if record.based_on is not None:
+        await _check_carried(db, record, record.based_on, pool)
+    if record.sealed:
+        _same("digest", record.digest, digest)
+
+
+async def _check_carried(
+    db: AsyncConnection, record: PoolRecord, based_on: Basis, pool: Pool
+) -> None:
+    """What a pool has from an earlier session is what that session's ledger says."""
     earlier = await earlier_of(db, record)
     basis = await basis_now(db, record)
-    for name, value in record.based_on.to_dict().items():
+    for name, value in based_on.to_dict().items():
         _same(f"based_on.{name}", value, getattr(basis, name))
-    pool = record.pool(await read_chunks(db, pool_id, record.items))
     reasons = np.array(["", *pool.reasons])
     nothing = np.zeros(pool.items, dtype=np.int32)
     reason = reasons[pool.columns.get("known", nothing)]
     rounds, labels = pool.columns["round"], pool.columns["label"]
     carried = (rounds != 0) | (labels != -1) | np.isin(reason, list(basis.reasons))
-    params = {"pool_id": pool_id, "session_id": UUID(basis.session.removeprefix("ses_"))}
+    params = {"pool_id": record.pool_id, "session_id": UUID(basis.session.removeprefix("ses_"))}
     indices = np.flatnonzero(carried).tolist()
     for first in range(0, len(indices), ITEMS_AT_ONCE):
         page = {"indices": indices[first : first + ITEMS_AT_ONCE]}
@@ -263,13 +279,12 @@ def _chain(record: _Record, plan_digest: str) -> None:
 
 
 def _sides(record: _Record, state: AnyState) -> None:
-    """Of two systems, which answer stood on the left follows from the seed."""
-    if state.sides is None:
-        return
+    """How the answers of several systems stood before a judge follows from the seed."""
     for event in record.events:
         if event["kind"] == KINDS[Draw]:
-            left = (event["detail"] or {}).get("left")
-            _same(f"the left of round {event['round']}", left, state.sides.left(event["round"]))
+            detail = event["detail"] or {}
+            for name, due in arrangement(state, event["round"], event["item"]).items():
+                _same(f"the {name} of round {event['round']}", detail.get(name), due)
 
 
 def _status(record: _Record, state: AnyState) -> None:
@@ -280,10 +295,12 @@ def _status(record: _Record, state: AnyState) -> None:
         ledger_head=None if row["ledger_head"] is None else bytes(row["ledger_head"]),
     )
     expected = orjson.loads(
-        orjson.dumps(status_document(session, any_plan_from(row["plan"]), state))
+        orjson.dumps(status_document(session, any_plan_from(row["plan"]), state, record.pool))
     )
     for name, value in document.items():
-        _same(f"status.{name}", value, expected.get(name))
+        # Its wording is a version's own, and it says nothing that the numbers do not
+        if name != "sentence":
+            _same(f"status.{name}", value, expected.get(name))
     for name in ("sequence", "state"):
         _same(name, row[name], document[name])
     _same("drawn", row["drawn"], state.drawn)

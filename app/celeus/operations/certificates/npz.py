@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 from celeus.core.certificates.replay import Evidence
 from celeus.core.pools.bounds import Basis
 from celeus.core.pools.pool import MATRICES, dtype_of
+from celeus.core.pools.score import Score
 from celeus.core.pools.systems import AnySystems, systems_from
 from celeus.errors import InvalidValue, Refusal
 
 MOST_ARRAYS = 10_000
-NAMES = ("groups", "items_digest", "digest", "reasons", "systems", "based_on")
+NAMES = ("groups", "items_digest", "digest", "reasons", "systems", "based_on", "score")
 """Arrays that are not columns."""
 ENCRYPTED = 1
 BEFORE_HEADER = 10
@@ -56,7 +57,8 @@ def read_archive(file: IO[bytes]) -> Evidence:
     names = [tuple(str(name) for name in one) for one in (groups, reasons)]
     systems = _systems(arrays["systems"]) if "systems" in arrays else None
     basis = _basis(arrays["based_on"]) if "based_on" in arrays else None
-    return Evidence(columns, names[0], items_digest, names[1], systems, basis)
+    score = _score(arrays["score"]) if "score" in arrays else None
+    return Evidence(columns, names[0], items_digest, names[1], systems, basis, score)
 
 
 def _systems(text: NDArray[Any]) -> AnySystems:
@@ -73,6 +75,14 @@ def _basis(text: NDArray[Any]) -> Basis:
         return Basis(**json.loads(str(text)))
     except (ValueError, TypeError, RecursionError, Refusal) as error:
         raise _refused("based_on is no session") from error
+
+
+def _score(text: NDArray[Any]) -> Score:
+    """What the mean of a pool's losses is called, from its JSON."""
+    try:
+        return Score(**json.loads(str(text)))
+    except (ValueError, TypeError, AttributeError, RecursionError, Refusal) as error:
+        raise _refused("score is not that of a pool") from error
 
 
 def _arrays(archive: zipfile.ZipFile) -> Mapping[str, NDArray[Any]]:

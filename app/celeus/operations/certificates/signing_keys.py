@@ -75,15 +75,15 @@ def trusted_key(text: str) -> bytes:
     key = _from_digits(text)
     if key is not None:
         return key
-    path = Path(text)
-    if not path.is_file():
+    try:
+        with Path(text).open("rb") as file:
+            return public_key_in(file.read(LARGEST_PEM), text)
+    except OSError as error:
         raise InvalidValue(
-            "the public key is neither a key nor a readable file",
+            f"{text} is no public key, and as a file it cannot be read: {error.strerror}",
             field="key",
             rule="64 hexadecimal digits, or a file that holds them or a public key in PEM",
-            value=text,
-        )
-    return public_key_in(_beginning(path), str(path))
+        ) from error
 
 
 def public_key_in(data: bytes, name: str) -> bytes:

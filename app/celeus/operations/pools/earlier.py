@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 import orjson
+from anyio import to_thread
 from sqlalchemy import Row, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -19,8 +20,13 @@ from celeus.core.pools.systems import SIDES, Lineup, Side, Systems
 from celeus.errors import InvalidValue, SessionNotClosed, SessionNotFound
 from celeus.operations.pools.columns import read_chunks
 from celeus.operations.pools.record import PoolRecord
+from celeus.operations.runtime.context import Context
+from celeus.operations.runtime.sizes import nbytes
 from celeus.operations.sessions.ledger import with_kinds
 from celeus.store.tables import pools
+
+BYTES_OF_A_ROUND = 256
+"""What a judged round takes in memory, beside the arrays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +91,7 @@ async def basis_of(
             rule="the name of the payload's member that holds what a version answered",
             value=None,
         )
-    if not await _said(db, wanted.session_id):
+    if (await db.execute(_ANY, {"session_id": wanted.session_id})).first() is None:
         raise InvalidValue(
             "Nothing was judged in the session.",
             field="based_on.session",
@@ -183,23 +189,37 @@ def _check_seen(old: PoolRecord, seen: LabelsSeen, systems: Systems | None) -> N
         )
 
 
+async def kept_earlier(context: Context, db: AsyncConnection, record: PoolRecord) -> Earlier:
+    """What ``earlier_of`` gives, made once: the session is closed, and nothing of it changes."""
+    key = record.project_id, record.based_on, record.systems
+    earlier = context.earlier.known(key, "")
+    if earlier is None:
+        earlier = await earlier_of(db, record)
+        size = nbytes(earlier) + BYTES_OF_A_ROUND * len(earlier.judged)
+        context.earlier.keep(key, "", earlier, size)
+    return earlier
+
+
 async def earlier_of(db: AsyncConnection, record: PoolRecord) -> Earlier:
     """What the session that the pool is based on leaves to it."""
     basis, session = await _based_on(db, record)
     old = await pool_record(db, session.pool_id)
     pool = old.pool(await read_chunks(db, old.pool_id, old.items))
-    said = await _said(db, session.session_id)
+    rows = (await db.execute(_SAID, {"session_id": session.session_id})).scalar_one()
+    left = Earlier(basis, pool, [], record.systems, believed=not plan_from(session.plan).audit)
+    return await to_thread.run_sync(_with_judged, left, rows)
+
+
+def _with_judged(earlier: Earlier, rows: str) -> Earlier:
+    """With the judged rounds as the ledger ends, but for those that nobody could judge."""
+    basis, pool = earlier.basis, earlier.pool
+    said = [Said(*row) for row in orjson.loads(rows)]
     side = next((one for one in SIDES if one == basis.system), None)
     if side is not None:
         pool = version_of(pool, side)
         said = [one for row in said if (one := _of_side(row, side, pool)) is not None]
-    return Earlier(
-        basis=basis,
-        pool=pool,
-        judged=[Judged(one.round, one.item, one.loss, one.detail.get("label")) for one in said],
-        systems=record.systems,
-        believed=not plan_from(session.plan).audit,
-    )
+    judged = [Judged(one.round, one.item, one.loss, one.detail.get("label")) for one in said]
+    return replace(earlier, pool=pool, judged=judged)
 
 
 async def old_items(
@@ -213,11 +233,6 @@ async def old_items(
         name: OldItem.of(index, None if payload is None else orjson.loads(payload), earlier.basis)
         for name, index, payload in found
     }
-
-
-async def _said(db: AsyncConnection, session_id: UUID) -> list[Said]:
-    """The judged rounds of a session as its ledger ends, but for those that nobody could judge."""
-    return [Said(*row) for row in await db.execute(_SAID, {"session_id": session_id})]
 
 
 def _of_side(said: Said, side: Side, pool: Pool) -> Said | None:
@@ -281,7 +296,8 @@ _SESSION = text(
     FROM sessions WHERE session_id = :session_id AND project_id = :project_id
     """
 )
-# The last judgement of a round counts; an amendment without a loss leaves none.
+# The last judgement of a round counts; an amendment without a loss leaves none. All as one text, to
+# be read in a thread: there may be a hundred thousand.
 _SAID = with_kinds(
     """
     WITH said AS (
@@ -289,10 +305,24 @@ _SAID = with_kinds(
         WHERE session_id = :session_id AND kind IN (:observation, :unjudgeable, :amendment)
         ORDER BY round, sequence DESC
     )
-    SELECT said.round, draw.item, said.loss, coalesce(said.detail, '{}'), draw.detail ->> 'left'
+    SELECT coalesce(json_agg(json_build_array(
+        said.round, draw.item, said.loss, coalesce(said.detail, '{}'), draw.detail ->> 'left'
+    ) ORDER BY said.round), '[]')::text
     FROM said JOIN events draw
         ON draw.session_id = :session_id AND draw.kind = :draw AND draw.round = said.round
-    WHERE said.loss IS NOT NULL ORDER BY said.round
+    WHERE said.loss IS NOT NULL
+    """
+)
+# One is enough: nothing was said after it of its round.
+_ANY = with_kinds(
+    """
+    SELECT 1 FROM events one
+    WHERE session_id = :session_id AND kind IN (:observation, :amendment) AND loss IS NOT NULL
+      AND NOT EXISTS (
+          SELECT FROM events later
+          WHERE later.session_id = :session_id AND later.kind = :amendment
+            AND later.round = one.round AND later.sequence > one.sequence)
+    LIMIT 1
     """
 )
 _OLD = text(

@@ -30,7 +30,7 @@ from celeus.core.pools.systems import AnySystems, Lineup
 from celeus.core.pools.weights import LARGEST_RATIO
 from celeus.errors import BadRows, InvalidValue, PoolTooLarge
 from celeus.operations.pools.columns import CHUNK_BYTES, raw_connection, write_chunks
-from celeus.operations.pools.earlier import earlier_of, old_items
+from celeus.operations.pools.earlier import kept_earlier, old_items
 from celeus.operations.pools.record import PoolRecord, Stated
 from celeus.operations.runtime.concurrency import paused_collections
 from celeus.operations.runtime.context import Context
@@ -154,7 +154,7 @@ async def import_rows(
         most_faulty=MOST_SKIPPED if options.skip_bad_rows else MOST_FAULTY,
     )
     if record.based_on is not None:
-        growth.earlier = await earlier_of(db, record)
+        growth.earlier = await kept_earlier(context, db, record)
         batches = _slices(batches)
     await grow(db, growth, batches)
     too_many = growth.faulty > growth.most_faulty

@@ -15,6 +15,7 @@ from uuid_utils.compat import uuid7
 
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import CHAIN_START, Pool
+from celeus.core.pools.score import Score
 from celeus.core.pools.systems import SIDES, AnySystems, Lineup
 from celeus.errors import (
     EmptyPool,
@@ -78,7 +79,7 @@ class NewPool:
     """A pool to create, with its items where they are few, and its systems where there are several.
 
     ``scale`` is that of the difference where two are compared. ``based_on`` is a session on an
-    earlier version.
+    earlier version, ``score`` what the mean of its losses is called.
     """
 
     name: str
@@ -87,6 +88,7 @@ class NewPool:
     sealed: bool = False
     named: AnySystems | None = None
     based_on: BasedOn | None = None
+    score: Score | None = None
 
 
 async def create_pool(
@@ -258,6 +260,7 @@ async def _create(db: AsyncConnection, context: Context, new: NewPool) -> PoolRe
             loss_upper=new.scale.upper,
             systems=None if new.named is None else new.named.to_dict(),
             based_on=None if basis is None else basis.to_dict(),
+            score=None if new.score is None else new.score.to_dict(),
             sealed=False,
             items=0,
             columns=[],

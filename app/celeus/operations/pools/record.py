@@ -11,6 +11,7 @@ from sqlalchemy import Row
 from celeus.core.pools.bounds import Basis
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import Pool
+from celeus.core.pools.score import Score, default_score
 from celeus.core.pools.systems import AnySystems, Systems, systems_from
 from celeus.operations.pools.columns import Columns
 
@@ -70,6 +71,7 @@ class PoolRecord:
     stated: Stated
     named: AnySystems | None
     based_on: Basis | None
+    declared: Score | None
     items_digest: bytes
     digest: str | None
     created_at: datetime
@@ -79,6 +81,11 @@ class PoolRecord:
     def systems(self) -> Systems | None:
         """The two systems that are compared."""
         return self.named if isinstance(self.named, Systems) else None
+
+    @property
+    def score(self) -> Score:
+        """What the mean of its losses is called."""
+        return self.declared or default_score(self.scale, self.named)
 
     @classmethod
     def of(cls, row: Row[Any]) -> Self:
@@ -96,6 +103,7 @@ class PoolRecord:
             stated=Stated.of(row.stated),
             named=None if row.systems is None else systems_from(row.systems),
             based_on=None if row.based_on is None else Basis(**row.based_on),
+            declared=None if row.score is None else Score(**row.score),
             items_digest=bytes(row.items_digest),
             digest=None if row.digest is None else bytes(row.digest).hex(),
             created_at=row.created_at,
@@ -113,4 +121,5 @@ class PoolRecord:
             reasons=tuple(self.stated.reasons),
             named=self.named,
             based_on=self.based_on,
+            score=self.declared,
         )

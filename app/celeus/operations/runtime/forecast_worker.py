@@ -42,7 +42,7 @@ def work(job: Frame, files: Files) -> Iterator[Frame]:
     state = resumed(plan, scores, rounds, StoppingRule(**job.values["stopping"]))
     deadline = time.monotonic() + LONGEST_SECONDS
     labels: list[int] = []
-    for left in continuations(plan, state, scores.surrogate, seed=plan.digest.encode()):
+    for left in continuations(plan, state, scores, seed=plan.digest.encode()):
         if left is not None:
             labels.append(left)
         if len(labels) == CONTINUATIONS or time.monotonic() > deadline:

@@ -8,8 +8,10 @@ from uuid import UUID
 
 import orjson
 
+from celeus.core.insights.sentences import Contrast, best_sentence, sentence
 from celeus.core.plans.plan import Plan, precision_warning
 from celeus.core.plans.stopping import rounding
+from celeus.core.pools.pool import Pool
 from celeus.core.sessions.best.state import BestState
 from celeus.core.sessions.either import AnyPlan, AnyState, risk_plan
 from celeus.core.sessions.state import State
@@ -40,12 +42,17 @@ def session_state(lifecycle: str, state: AnyState) -> str:
     return state.stop_reason or "active"
 
 
-def status_document(session: SessionRecord, plan: AnyPlan, state: AnyState) -> dict[str, Any]:
+def status_document(
+    session: SessionRecord, plan: AnyPlan, state: AnyState, pool: Pool
+) -> dict[str, Any]:
     """The status document as plain JSON values; never contains the seed."""
-    claim = _best(state) if isinstance(state, BestState) else _risk(session, risk_plan(plan), state)
+    if isinstance(state, BestState):
+        claim = _best(state)
+    else:
+        claim = _risk(session, risk_plan(plan), state, pool)
     reason = state.stop_reason
     stopped = reason is not None or session.lifecycle == "closed"
-    return {
+    document = {
         "id": f"ses_{session.session_id.hex}",
         "name": session.name,
         "pool_id": f"pool_{session.pool_id.hex}",
@@ -73,9 +80,19 @@ def status_document(session: SessionRecord, plan: AnyPlan, state: AnyState) -> d
         "ledger_head": None if session.ledger_head is None else session.ledger_head.hex(),
         "created_at": session.created_at.astimezone(UTC).isoformat(timespec="microseconds"),
     } | claim
+    return document | {"sentence": _sentence(document, plan, state, pool)}
 
 
-def _risk(session: SessionRecord, plan: Plan, state: State) -> dict[str, Any]:
+def _sentence(document: dict[str, Any], plan: AnyPlan, state: AnyState, pool: Pool) -> str:
+    if isinstance(state, BestState):
+        return best_sentence(document)
+    contrast = Contrast.of(pool.scale, pool.systems, pool.score)
+    labels = state.folded - state.rounds.unjudgeable(state.folded)
+    promised = risk_plan(plan).policy.recentred
+    return sentence(document, pool.measured, contrast, labels=labels, promised=promised)
+
+
+def _risk(session: SessionRecord, plan: Plan, state: State, pool: Pool) -> dict[str, Any]:
     """What a session says that measures a risk."""
     interval = state.interval
     return {
@@ -86,6 +103,7 @@ def _risk(session: SessionRecord, plan: Plan, state: State) -> dict[str, Any]:
         "lower": interval.lower,
         "upper": interval.upper,
         "width": interval.width,
+        "score": pool.measured.values(interval, state.estimate, plan.scale),
         "decisions": [one.to_dict() for one in state.decisions],
         "verdict": None if state.verdict is None else state.verdict.to_dict(),
         "systems": plan.named,
@@ -107,6 +125,7 @@ def _best(state: BestState) -> dict[str, Any]:
         "lower": None,
         "upper": None,
         "width": None,
+        "score": None,
         "decisions": [],
         "verdict": None,
         "systems": None,
@@ -114,6 +133,7 @@ def _best(state: BestState) -> dict[str, Any]:
         "best": {
             "winner": state.winner,
             "standing": state.standing,
+            "places": None if state.order is None else state.places,
             "systems": [
                 {
                     "name": one.name,

@@ -43,7 +43,9 @@ async def report_on(
     if failure is None and len(frames) != 1:
         failure = WorkerFailed("answer", 0)
     if failure is not None:
-        raise failure if failure.reason == "status" else _too_costly(failure, bounds)
+        if failure.reason == "status":
+            raise failure.refusal from failure
+        raise _too_costly(failure, bounds) from failure
     report: dict[str, Any] = frames[0].values
     return report
 

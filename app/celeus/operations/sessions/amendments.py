@@ -1,6 +1,5 @@
 """Amend a session: correct a judgement and refold its rounds."""
 
-import asyncio
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
@@ -21,6 +20,7 @@ from celeus.errors import (
     SessionStopped,
     TooManyCorrections,
 )
+from celeus.operations.runtime.concurrency import in_thread
 from celeus.operations.runtime.context import Context
 from celeus.operations.runtime.state_cache import CachedSession
 from celeus.operations.sessions.blinding import RoundNumbers
@@ -32,18 +32,9 @@ from celeus.operations.sessions.journal import (
     locked,
     rebuild,
 )
+from celeus.operations.sessions.judgements import Judgement, check_blind, detail_of, loss_of
 from celeus.operations.sessions.ledger import opening_row, with_kinds
-from celeus.operations.sessions.rounds import (
-    Answer,
-    Judgement,
-    Receipt,
-    check_blind,
-    detail_of,
-    finish,
-    loss_of,
-    must_be_open,
-    publish,
-)
+from celeus.operations.sessions.rounds import Answer, Receipt, finish, must_be_open, publish
 
 ATTEMPTS = 3
 MOST_CORRECTIONS = 20
@@ -102,7 +93,7 @@ async def amend(
             async with locked(context, session_id) as (journal, db):
                 receipt = await _earlier_receipt(db, journal, correction, own_only=own_only)
                 if receipt is None:
-                    rounds = _rounds(journal.session, correction.judgement.round, ready)
+                    rounds = _rounds(journal.session, correction.judgement, ready)
                     if rounds > ROUNDS_FOLDED_LOCKED and attempt < ATTEMPTS - 1:
                         # Corrected by another process meanwhile: fold again, with no lock held.
                         continue
@@ -150,10 +141,10 @@ async def _append(
     return Receipt(journal.shown(judgement.round), entry.sequence, replayed=False)
 
 
-def _rounds(session: CachedSession, round_: int, ready: Refold | None) -> int:
-    """Rounds still to be folded when ``round_`` is corrected with ``ready`` at hand."""
-    state = risk_state(session.state)
-    if round_ > state.folded:
+def _rounds(session: CachedSession, judgement: Judgement, ready: Refold | None) -> int:
+    """Rounds still to be folded by a correction with ``ready`` at hand."""
+    state, round_ = risk_state(session.state), judgement.round
+    if not state.refolds(_event(session, judgement)):
         return 0
     if ready is not None and ready.fits(state):
         return state.folded - ready.folded
@@ -252,17 +243,20 @@ async def _refold_ahead(
             if isinstance(slot.session.state, BestState):
                 return None
             plan, state = risk_plan(slot.session.plan), slot.session.state
-            if judgement.round > state.folded:
+            if judgement.round > state.folded or not state.refolds(
+                event := _event(slot.session, judgement)
+            ):
                 return None
             if ready is None:
-                event = _event(slot.session, judgement)
-                ready = await asyncio.to_thread(Refold, state, event, slot.session.checkpoints)
+                ready = await in_thread(Refold, state, event, slot.session.checkpoints)
             elif not ready.fits(state):
                 return None
             part = state.rounds[ready.folded : min(state.folded, ready.folded + ROUNDS_AT_ONCE)]
         if len(part) <= ROUNDS_FOLDED_INLINE:
             return ready if ready.folded else None
-        await asyncio.to_thread(ready.follow, plan, part)
+        # One part at a time of a key, in whatever sessions
+        async with context.gates.corrections_of_keys.of(context.key_id or ""):
+            await in_thread(ready.follow, plan, part)
 
 
 def _event(session: CachedSession, judgement: Judgement) -> Amendment:

@@ -29,6 +29,9 @@ async def keeping_contradictions(context: Context, session_id: UUID) -> AsyncIte
         yield
     except BoundContradicted as refusal:
         await _keep(context, session_id, refusal)
+        if context.blind:
+            # The loss of a label, and where others say that it lies, would sway a judge
+            raise refusal.untold from refusal
         raise
 
 

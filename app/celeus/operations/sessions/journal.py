@@ -7,7 +7,6 @@ look together, append, commit. These statements go past SQLAlchemy, straight to 
 send two at once, and an observation is mostly the price of sending statements.
 """
 
-import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -33,6 +32,7 @@ from celeus.core.sessions.either import (
 from celeus.core.sessions.state import State
 from celeus.errors import Busy
 from celeus.operations.pools.pools import load_pool
+from celeus.operations.runtime.concurrency import in_thread
 from celeus.operations.runtime.context import Context, one_snapshot
 from celeus.operations.runtime.state_cache import CachedSession, Slot
 from celeus.operations.runtime.status import SessionRecord, status_document
@@ -107,6 +107,8 @@ class Journal:
             detail = (detail or {}) | {"key": self.key_id}
         self.slot.ahead = True
         checkpoints, state = self.session.checkpoints, self.state
+        if isinstance(event, Amendment) and isinstance(state, State) and state.refolds(event):
+            self.folded_before = min(self.folded_before, event.round - 1)
         if isinstance(event, Amendment) and isinstance(state, State):
             plan = risk_plan(self.plan)
             self.session.state = correct(plan, state, event, ready, checkpoints)
@@ -120,7 +122,6 @@ class Journal:
             self.head = self.session.head = chain_next(self.head, entry.record)
         if isinstance(event, Amendment):
             self.revision += 1
-            self.folded_before = min(self.folded_before, event.round - 1)
         if isinstance(event, Observation | JointObservation | Unjudgeable):
             self.judged.append(event.round)
             self.leases.pop(event.round, None)
@@ -134,7 +135,7 @@ class Journal:
         if is_short(self.state, rounds):
             return append()
         self.slot.ahead = True
-        return await asyncio.to_thread(append)
+        return await in_thread(append)
 
     @property
     def key(self) -> str:
@@ -178,7 +179,7 @@ class Journal:
             name=self.name,
             contradictions=self.contradictions,
         )
-        return status_document(session, self.plan, self.state)
+        return status_document(session, self.plan, self.state, self.session.pool)
 
 
 def is_short(state: AnyState, rounds: int) -> bool:
@@ -254,7 +255,7 @@ async def rebuild(context: Context, session_id: UUID) -> CachedSession:
         state = begin(plan, whole_pool, bytes(row["seed"]))
         return catch_up(plan, state, events, checkpoints)
 
-    state = await asyncio.to_thread(fold)
+    state = await in_thread(fold)
     return CachedSession(plan, whole_pool, state, bytes(row["seed"]), checkpoints=checkpoints)
 
 
@@ -325,7 +326,7 @@ async def _news(
     if session.head is None or row["ledger_head"] is None:
         return _News(missed, None if more else row["ledger_head"], more)
     if len(news) > ROUNDS_FOLDED_INLINE:
-        head = await asyncio.to_thread(chain_head, session.head, map(record_from, news))
+        head = await in_thread(chain_head, session.head, map(record_from, news))
     else:
         head = chain_head(session.head, map(record_from, news))
     return _News(missed, head, more) if more or head == row["ledger_head"] else None
@@ -362,5 +363,5 @@ async def _catch_up(slot: Slot, news: _News) -> None:
     if is_short(session.state, len(missed)) and not correction:
         catch_up(*parts)
     else:
-        await asyncio.to_thread(catch_up, *parts)
+        await in_thread(catch_up, *parts)
     slot.ahead = False

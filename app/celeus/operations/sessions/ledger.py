@@ -228,7 +228,8 @@ def event_from(row: Mapping[Any, Any]) -> Event:
         strata_q = None if packed is None else np.frombuffer(packed, dtype="<f8")
         return Draw(row["round"], row["item"], row["q"], row["seen"], strata_q)
     if kind is Observation and row["losses"] is not None:
-        return JointObservation(row["round"], tuple(row["losses"]))
+        in_order = bool((row["detail"] or {}).get("in_order"))
+        return JointObservation(row["round"], tuple(row["losses"]), in_order)
     if kind is Observation:
         return Observation(row["round"], row["loss"])
     if kind is Unjudgeable:

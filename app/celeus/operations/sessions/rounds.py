@@ -6,36 +6,38 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from celeus.core.ledger import JointObservation, Observation, Unjudgeable
-from celeus.core.pools.comparison import WORDS, loss_said, losses_said
-from celeus.core.pools.pool import Pool
 from celeus.core.pools.systems import PLACES, SIDES
 from celeus.core.sessions.best.state import BestState
 from celeus.core.sessions.either import (
     AnyState,
+    arrangement,
     can_draw,
     propose,
-    risk_plan,
     rounds_to_fold,
 )
 from celeus.core.sessions.rounds import PENDING
-from celeus.errors import (
-    InvalidValue,
-    ObservationConflict,
-    RoundNotDrawn,
-    RoundNotHeld,
-    SessionClosed,
-)
+from celeus.errors import ObservationConflict, RoundNotHeld, SessionClosed
 from celeus.operations.pools.pools import Item
 from celeus.operations.runtime.context import Context
-from celeus.operations.runtime.state_cache import CachedSession
 from celeus.operations.runtime.status import announce, session_state
 from celeus.operations.sessions.append import write
 from celeus.operations.sessions.blinding import judged_by, predecessors
 from celeus.operations.sessions.contradictions import keeping_contradictions
 from celeus.operations.sessions.journal import Journal, locked
+from celeus.operations.sessions.judgements import (
+    Judgement,
+    Loss,
+    Said,
+    check_blind,
+    detail_of,
+    event_of,
+    in_order,
+    loss_of,
+    words_of,
+)
 from celeus.operations.sessions.ledger import Lease, moment
 from celeus.settings import Settings
 
@@ -45,30 +47,6 @@ LEFT_TO_OTHERS = 8
 """One of so many draws that may be out is left to keys that are not blind."""
 LEAST_SHARE = 2
 """Draws that any key may hold: the labelling page shows one and has the next at hand."""
-
-
-Loss = float | tuple[float, ...] | None
-"""The loss of a round, those of several systems, or None: nobody can tell."""
-Said = tuple[tuple[Any, ...], bool, Loss]
-"""A judgement in its judge's words: label and so on, whether unjudgeable, loss."""
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """A judgement of a round: a loss, a true label, or a reason why there is none.
-
-    Of two systems: the true label, ``losses`` of ``a`` and ``b`` or of ``left`` and ``right``, or a
-    ``preference`` for one of these, by how many grades. Of several: the true label, or ``losses``
-    by name or of the answers in the order shown.
-    """
-
-    round: int
-    loss: float | None = None
-    label: int | None = None
-    unjudgeable: str | None = None
-    losses: Mapping[str, float] | Sequence[float] | None = None
-    preference: str | None = None
-    grade: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +111,8 @@ async def observe(
             judgements = [replace(it, round=journal.round_of(it.round)) for it in judgements]
             check_blind(judgements)
             said = await _said_before(db, journal, {it.round for it in judgements})
-        fresh = _fresh(journal, judgements, said)
+        unshown = await _unshown(db, journal, judgements)
+        fresh = _fresh(journal, judgements, said, unshown)
         rounds = rounds_to_fold(journal.state, fresh) + count
 
         def step() -> tuple[list[Receipt], list[Lease]]:
@@ -172,22 +151,43 @@ async def _said_before(
                 value=journal.shown(round_),
             )
     return {
-        round_: _words(
+        round_: words_of(
             row["detail"], row["loss"] if row["losses"] is None else tuple(row["losses"])
         )
         for round_, row in judged.items()
     }
 
 
+async def _unshown(
+    db: AsyncConnection, journal: Journal, judgements: Sequence[Judgement]
+) -> Collection[int]:
+    """Rounds of judgements said in the order shown in which nothing of any answer is shown."""
+    state, columns = journal.state, journal.session.pool.columns
+    if not isinstance(state, BestState) or "answers" in columns or state.order is None:
+        return ()
+    said = {it.round for it in judgements if in_order(it) and 1 <= it.round <= state.drawn}
+    if not said:
+        return ()
+    items = {state.item(round_): round_ for round_ in said}
+    params = {"pool_id": journal.pool_id, "items": list(items)}
+    return [items[index] for index in (await db.execute(_BARE, params)).scalars()]
+
+
 def _fresh(
-    journal: Journal, judgements: Sequence[Judgement], said: dict[int, Said] | None
+    journal: Journal,
+    judgements: Sequence[Judgement],
+    said: dict[int, Said] | None,
+    unshown: Collection[int],
 ) -> dict[int, Loss]:
     """The losses of rounds not judged before; every judgement is checked.
 
     Those who see the session may say a judgement in another way, by the loss that follows from a
     label. With ``said`` the words are compared: what follows from a label is hidden.
     """
-    losses = [loss_of(journal.session, judgement) for judgement in judgements]
+    losses = [
+        loss_of(journal.session, judgement, shown=judgement.round not in unshown)
+        for judgement in judgements
+    ]
     fresh: dict[int, Loss] = {}
     for judgement, loss in zip(judgements, losses, strict=True):
         round_ = judgement.round
@@ -196,12 +196,12 @@ def _fresh(
             must_be_open(journal)
             fresh[round_] = loss
             if said is not None:
-                said[round_] = _words(detail_of(judgement), loss)
+                said[round_] = words_of(detail_of(judgement), loss)
             continue
         if said is None:
             same = loss == (fresh[round_] if answer is PENDING else answer)
         else:
-            same = _words(detail_of(judgement), loss) == said[round_]
+            same = words_of(detail_of(judgement), loss) == said[round_]
         if not same:
             raise ObservationConflict(
                 f"round {journal.shown(round_)} already has another judgement; correct it with an"
@@ -227,115 +227,10 @@ def _take(
         if not replayed:
             loss = remaining.pop(judgement.round)
             detail = detail_of(judgement) | {"worker": worker}
-            journal.append(_event(judgement.round, loss), detail)
+            journal.append(event_of(judgement, loss), detail)
         answered_at = journal.state.answered_at(judgement.round)
         receipts.append(Receipt(journal.shown(judgement.round), answered_at, replayed=replayed))
     return receipts
-
-
-def _words(detail: Mapping[str, Any], loss: Loss) -> Said:
-    return (tuple(detail.get(name) for name in WORDS), "unjudgeable" in detail, loss)
-
-
-def check_blind(judgements: Sequence[Judgement]) -> None:
-    """Refuse what a key that is not told which answer is whose says of systems by name."""
-    for judgement in judgements:
-        losses = judgement.losses
-        named = isinstance(losses, Mapping) and not losses.keys() <= {*PLACES}
-        if judgement.preference in SIDES or named:
-            field = "preference" if judgement.preference in SIDES else "losses"
-            raise InvalidValue(
-                "This key is not told which answer is whose.",
-                field=field,
-                rule="said of left and right, as `next` shows the two answers, or of several in"
-                " the order shown",
-                value=judgement.preference or list(losses or ()),
-            )
-
-
-def _event(round_: int, loss: Loss) -> Observation | JointObservation | Unjudgeable:
-    if isinstance(loss, tuple):
-        return JointObservation(round_, loss)
-    return Unjudgeable(round_) if loss is None else Observation(round_, loss)
-
-
-def loss_of(session: CachedSession, judgement: Judgement) -> Loss:
-    """The loss a judgement states or implies, checked against the scale; None: unjudgeable."""
-    drawn = session.state.drawn
-    if not 1 <= judgement.round <= drawn:
-        raise RoundNotDrawn(
-            f"round {judgement.round} is not drawn; {drawn} rounds are",
-            field="round",
-            rule=f"a round from 1 to {drawn}" if drawn else "a round that was drawn",
-            value=judgement.round,
-        )
-    pool, state, item = session.pool, session.state, session.state.item(judgement.round)
-    if isinstance(state, BestState):
-        return _losses_of(state, pool, judgement)
-    if judgement.unjudgeable is not None:
-        return None
-    said = detail_of(judgement)
-    if judgement.loss is not None:
-        said["loss"] = judgement.loss
-    if not said:
-        rule = "exactly one of loss, label, losses, preference and unjudgeable"
-        raise InvalidValue(f"a judgement has {rule}", field="loss", rule=rule)
-    sides = state.sides
-    loss = loss_said(pool, item, said, None if sides is None else sides.left(judgement.round))
-    if pool.bounds is not None and risk_plan(session.plan).believed is not None:
-        pool.bounds.check(item, loss)
-    return loss
-
-
-def _losses_of(state: BestState, pool: Pool, judgement: Judgement) -> tuple[float, ...]:
-    """The losses of all systems that a judgement states or implies."""
-    if pool.lineup is None:
-        message = "the best is sought in a pool of several systems"
-        raise TypeError(message)
-    if judgement.unjudgeable is not None:
-        raise InvalidValue(
-            "Where the best of several systems is sought, every round that is drawn is judged: what"
-            " a round nobody can judge means for the others is not worked out.",
-            field="unjudgeable",
-            rule="a judgement; an item that nobody can judge belongs into no such pool",
-            value=judgement.unjudgeable,
-        )
-    item = state.item(judgement.round)
-    given = {
-        name: getattr(judgement, name)
-        for name in ("label", "losses", "loss", "preference")
-        if getattr(judgement, name) is not None
-    }
-    losses = losses_said(pool, pool.lineup, item, given, _answers_shown(state, pool, judgement))
-    state.check(item, losses)
-    return losses
-
-
-def _answers_shown(
-    state: BestState, pool: Pool, judgement: Judgement | Lease
-) -> list[tuple[int, ...]] | None:
-    """Whose answers the judge of a round sees, in this order; None where only the item is shown."""
-    if "predictions" in pool.columns:
-        return None
-    codes = pool.codes
-    item = state.item(judgement.round)
-    return state.order.shown(judgement.round, None if codes is None else codes[item].tolist())
-
-
-def detail_of(judgement: Judgement) -> dict[str, Any]:
-    """The ledger's detail of a judgement, besides its loss."""
-    detail: dict[str, Any] = {}
-    if judgement.label is not None:
-        detail["label"] = judgement.label
-    if isinstance(judgement.losses, Mapping) and judgement.losses.keys() <= {*SIDES, *PLACES}:
-        detail |= {f"loss_{name}": loss for name, loss in judgement.losses.items()}
-    if judgement.preference is not None:
-        detail["preference"] = judgement.preference
-    if judgement.grade not in {None, 1}:
-        detail["grade"] = judgement.grade
-    if judgement.unjudgeable is not None:
-        detail["unjudgeable"] = judgement.unjudgeable
-    return detail
 
 
 def must_be_open(journal: Journal) -> None:
@@ -376,9 +271,8 @@ def _hand_out(journal: Journal, worker: str, count: int, settings: Settings) -> 
         and can_draw(journal.plan, journal.state)
     ):
         draw = propose(journal.plan, journal.state)
-        sides = journal.state.sides
-        shown = {} if sides is None else {"left": sides.left(draw.round)}
-        journal.append(draw, {"worker": worker} | shown)
+        placed = arrangement(journal.state, draw.round, draw.item)
+        journal.append(draw, {"worker": worker} | placed)
         leases.append(journal.lease(draw.round, worker))
     leases.sort(key=lambda lease: lease.round)
     journal.item_indices = [journal.state.item(it.round) for it in leases]
@@ -420,11 +314,11 @@ def _shown(journal: Journal, item: Item, lease: Lease) -> dict[str, Any]:
         return {"item": item}
     item = item.split(pool.named)
     if isinstance(state, BestState):
-        shown = _answers_shown(state, pool, lease)
-        if shown is None:
+        order, parts = state.shown(lease.round, item.index), item.sides or {}
+        if order is None or all(it is None for one in parts.values() for it in one.values()):
             return {"item": item}
         names = state.plan.systems
-        return {"item": item, "answers": [(item.sides or {})[names[one[0]]] for one in shown]}
+        return {"item": item, "answers": [parts[names[one[0]]] for one in order]}
     sides = state.sides
     if sides is None:
         return {"item": item}
@@ -453,3 +347,11 @@ def _offer(
         return Offer("all_leased", [], min(BLIND_WAIT_SECONDS, float(journal.lease_seconds)))
     waits = [(it.expires_at - journal.now).total_seconds() for it in journal.leases.values()]
     return Offer("all_leased", [], max(1.0, math.ceil(min(waits, default=1.0))))
+
+
+_BARE = text(
+    """
+    SELECT index FROM items
+    WHERE pool_id = :pool_id AND index = ANY(:items) AND payload -> 'answers' IS NULL
+    """
+)

@@ -125,7 +125,7 @@ async def open_session(
                 ledger_head=chain_start(session_id.bytes, bytes.fromhex(plan.digest)),
                 name=opening.name,
             )
-            document = status_document(record, plan, state)
+            document = status_document(record, plan, state, pool)
             await _insert(db, record, plan, seed, document)
             if isinstance(plan, Plan) and plan.precision is None and not plan.asks:
                 document = document | {"warnings": [*document["warnings"], ENDLESS]}
@@ -318,6 +318,7 @@ def facts_of(pool: Pool) -> PoolFacts:
         systems=None if pool.systems is None else (pool.systems.a, pool.systems.b),
         based_on=pool.based_on,
         weights=pool.weights,
+        score=pool.score,
     )
 
 

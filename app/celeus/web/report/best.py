@@ -1,14 +1,13 @@
-"""What a session says that seeks the best of several systems.
+"""The report of a session that seeks the best of several systems."""
 
-The session's page writes the same sentence (static/js/session/ladder.js).
-"""
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from celeus.core.pools.losses import LossScale
+from celeus.core.insights.figures import Scaled, count
+from celeus.core.insights.sentences import best_sentence
 from celeus.operations.insights.report import Account
-from celeus.web.report.wording import Scaled, Words, count, sure
+from celeus.operations.pools.record import PoolRecord
+from celeus.web.report.wording import Words
 
 MIDDLE: Final = 100.0
 """Where a row has no difference, of a picture twice as wide."""
@@ -27,42 +26,30 @@ class Rung(NamedTuple):
     at: float | None
 
 
-def best_sentence(status: Mapping[str, Any]) -> str:
-    """What a session says of its systems, as its status stands."""
-    best = status["best"]
-    systems, standing = len(best["systems"]), best["standing"]
-    if best["winner"] is not None:
-        return f"{best['winner']} is the best of {systems} systems, {_sure(status)}."
-    if status["rounds"]["in_interval"] == 0:
-        return f"Nothing is judged yet: any of the {systems} systems may be the best."
-    if status["stop_reason"] == "exhausted":
-        return (
-            f"{_listed(standing, 'and')} are the best of {systems} systems, {_sure(status)}, and"
-            " equally good: every item that could tell them apart is judged."
-        )
-    return f"The best of {systems} systems is {_listed(standing, 'or')}, {_sure(status)}."
-
-
-def _sure(status: Mapping[str, Any]) -> str:
-    return f"{sure(status['alpha'])} sure at every moment"
-
-
-def _listed(names: Sequence[str], word: str) -> str:
-    return f"{', '.join(names[:-1])} {word} {names[-1]}"
-
-
 class BestWording(Words):
     """The wording of one session's report."""
 
-    def __init__(self, account: Account, scale: LossScale) -> None:
+    def __init__(self, account: Account, pool: PoolRecord) -> None:
         super().__init__(account)
-        self._scale = scale
-        self.figures = Scaled(scale, 0.0)
+        self._scale, self._score = pool.scale, pool.score
+        self.figures = Scaled(pool.scale, 0.0)
 
     @property
     def quantity(self) -> str:
         """The name of the measured quantity."""
-        return "error rate" if self._scale.kind == "zero_one" else "mean loss"
+        return self._score.name
+
+    @property
+    def most(self) -> str:
+        """Which quantity is the best, as an adjective."""
+        return "least" if self._score.better == "lower" else "highest"
+
+    @property
+    def behind(self) -> str:
+        """What the difference from the leader is."""
+        if self._score.better == "lower":
+            return f"its {self.quantity} less that of the leader"
+        return f"the leader's {self.quantity} less its own"
 
     @property
     def claim(self) -> str:
@@ -105,9 +92,16 @@ class BestWording(Words):
         return f"{low:.10g} to {high:.10g} of every system, lower is better"
 
     @property
-    def sides(self) -> None:
-        """No sides: answers stand in an order drawn for every round, and nobody counts."""
-        return
+    def sides(self) -> str | None:
+        """How often which place won; None where nothing was said of answers in an order."""
+        places = self._status["best"].get("places") or {}
+        if not any(places.values()):
+            return None
+        first, last, other = (count(places[name]) for name in ("first", "last", "other"))
+        return (
+            f"the first answer shown was the best in {first} rounds, the last in {last}, another"
+            f" or several in {other}"
+        )
 
     @property
     def _ranked(self) -> list[dict[str, Any]]:

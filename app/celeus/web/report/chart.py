@@ -55,7 +55,10 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class ChartData:
-    """What is to be seen: losses, marks as (place, kind), and a band of ``margin`` around 0."""
+    """What is to be seen: scores, marks as (place, kind), and a band of ``margin`` around 0.
+
+    Numbers on the axis have their point moved by ``shift`` places.
+    """
 
     points: Sequence[Point]
     lower: float
@@ -63,6 +66,7 @@ class ChartData:
     levels: Sequence[tuple[float, str]] = ()
     moments: Sequence[tuple[int, str]] = ()
     margin: float = 0.0
+    shift: int = 0
 
 
 def chart(data: ChartData) -> Chart:
@@ -86,7 +90,7 @@ def chart(data: ChartData) -> Chart:
         band="M" + "L".join(ends) + "Z",
         middle="M" + "L".join(middle) if middle else "",
         across=[Tick(across(at), f"{at:g}") for at in nice(0, last, whole=True)],
-        up=[Tick(up(at), _label(at)) for at in nice(low, high)],
+        up=[Tick(up(at), _label(at * 10**data.shift)) for at in nice(low, high)],
         levels=[Mark(up(at), kind) for at, kind in data.levels if low <= at <= high],
         around=(up(data.margin), up(-data.margin)) if data.margin else None,
         moments=[Mark(across(at), kind) for at, kind in data.moments],

@@ -19,6 +19,7 @@ from markupsafe import Markup
 from celeus.api.access.parameters import Reads, SessionId
 from celeus.api.system import service_version
 from celeus.api.wire.problems import responses
+from celeus.core.insights.sentences import Contrast, sentence
 from celeus.core.plans.best import BestPlan
 from celeus.core.plans.plan import Plan
 from celeus.errors import LedgerBroken, SessionNotFound
@@ -29,7 +30,6 @@ from celeus.web.pages import templates_of
 from celeus.web.rendering import REPORT_TEMPLATES, Templates
 from celeus.web.report.best import BestWording
 from celeus.web.report.chart import Chart, ChartData, chart, thin
-from celeus.web.report.verdict import Contrast
 from celeus.web.report.wording import Wording, Words
 
 router = APIRouter(prefix="/v1/sessions", tags=["history"])
@@ -67,16 +67,23 @@ def rendered(templates: Templates, account: Account, pool: PoolRecord) -> str:
     """The page."""
     if isinstance(account.plan, BestPlan):
         return templates.text(
-            "best.html", chart=None, **_shared(account, pool, BestWording(account, pool.scale))
+            "best.html", chart=None, **_shared(account, pool, BestWording(account, pool))
         )
-    words = Wording(account, pool.scale, pool.systems)
-    contrast = Contrast.of(pool.scale, pool.systems)
+    words = Wording(account, pool)
+    contrast = Contrast.of(pool.scale, pool.systems, pool.declared)
     return templates.text(
         "report.html",
         **_shared(account, pool, words),
-        sentence=None if contrast is None else contrast.sentence(account.document),
-        chart=_chart(account, account.plan, compared=contrast is not None),
-        rows=thin(account.points, ROWS),
+        sentence=sentence(
+            account.document,
+            pool.score,
+            contrast,
+            labels=words.labels_in_interval,
+            promised=account.plan.policy.recentred,
+        ),
+        compared=contrast is not None,
+        chart=_chart(account, account.plan, words, compared=contrast is not None),
+        rows=thin(words.points, ROWS),
         parameters=_parameters(account.plan.policy.parameters()),
     )
 
@@ -102,24 +109,25 @@ def _shared(account: Account, pool: PoolRecord, words: Words) -> dict[str, Any]:
     }
 
 
-def _chart(account: Account, plan: Plan, *, compared: bool) -> Chart:
-    levels = [(one["threshold"], "asked") for one in account.document["decisions"]]
+def _chart(account: Account, plan: Plan, words: Wording, *, compared: bool) -> Chart:
+    levels = [(words.at(one["threshold"]), "asked") for one in account.document["decisions"]]
     margin = (account.document["verdict"] or {"margin": 0.0})["margin"]
     if compared:
         levels.append((0.0, "zero"))
     precision = account.document["precision"]
     if precision is not None and account.points:
-        low = account.document["estimate"] - precision / 2.0
+        low = words.at(account.document["estimate"]) - precision / 2.0
         levels += [(low, "target"), (low + precision, "target")]
     moments = [] if account.reached is None else [(account.reached, "stop")]
     return chart(
         ChartData(
-            points=account.points,
+            points=words.points,
             lower=plan.lower,
             upper=plan.upper,
             levels=levels,
             moments=moments,
             margin=margin,
+            shift=words.shift,
         )
     )
 

@@ -1,29 +1,18 @@
-"""Wording of claims for people who did not choose alpha.
+"""Wording of claims for people who did not choose alpha."""
 
-Figures are rounded outwards where they bound something: what is said stays as true as what was
-certified.
-"""
-
-from decimal import Decimal
-from fractions import Fraction
-from math import ceil, floor, log10
+from functools import cached_property
 from typing import Any
 
 from celeus.core.certificates.document import stated
 from celeus.core.certificates.report import pool_sessions_line
-from celeus.core.pools.losses import LossScale
-from celeus.core.pools.systems import Systems
+from celeus.core.insights.figures import PERCENT, PERCENT_SIGN, Scaled, count, sure
+from celeus.core.insights.sentences import is_settled
+from celeus.core.interval import Interval
+from celeus.core.pools.score import Score
 from celeus.core.sessions.either import risk_plan
-from celeus.operations.insights.report import Account
+from celeus.operations.insights.report import Account, Point
+from celeus.operations.pools.record import PoolRecord
 
-SMALLEST_ALPHA_SAID = 1e-6
-NOTHING_LEFT = 1e-9
-"""Fraction of the scale below which an interval is shown as a single number."""
-RESOLUTION_OF_A_NUMBER = 10**-2.7
-"""Fraction of the scale that a single number resolves: four decimals on a scale from 0 to 1."""
-_GROUPS = "\N{NARROW NO-BREAK SPACE}"
-_PERCENT = "\N{NARROW NO-BREAK SPACE}%"
-_MINUS = "\N{MINUS SIGN}"
 _STATES = {
     "active": "open, labels are being collected",
     "target_reached": "open; the precision asked for is reached",
@@ -33,64 +22,6 @@ _STATES = {
     "paused": "open, paused",
     "closed": "closed for good",
 }
-
-
-def count(number: int) -> str:
-    """A whole number with its thousands apart."""
-    return f"{number:,}".replace(",", _GROUPS)
-
-
-def sure(alpha: float) -> str:
-    """1 - alpha in percent, never rounded up to certainty."""
-    if alpha < SMALLEST_ALPHA_SAID:
-        return f"more than 99.9999{_PERCENT}"
-    share = 100 * (1 - Decimal(repr(alpha)))
-    return f"{share.normalize():f}{_PERCENT}"
-
-
-class Scaled:
-    """Losses in figures with the decimals a width deserves, by the rules of the pages' format.js.
-
-    They are on the scale of the losses, as in certificates, answers and forms: an error rate is
-    0.28 everywhere, and nowhere 28 %.
-    """
-
-    def __init__(self, scale: LossScale, width: float, shift: int = 0) -> None:
-        """``shift`` moves the point to the right: by 2, shares are told in points."""
-        whole = scale.upper - scale.lower
-        resolution = width if width > NOTHING_LEFT * whole else RESOLUTION_OF_A_NUMBER * whole
-        # Two digits of the width, three where the first is a 1
-        self._decimals = max(0, ceil(1.3 - log10(resolution) - shift))
-        self._shift = shift
-
-    def below(self, value: float) -> str:
-        """A figure the value is not under."""
-        return self._figure(floor(self._steps(value)))
-
-    def above(self, value: float) -> str:
-        """A figure the value is not over."""
-        return self._figure(ceil(self._steps(value)))
-
-    def nearest(self, value: float) -> str:
-        """The nearest figure."""
-        return self._figure(floor(self._steps(value) + Fraction(1, 2)))
-
-    def given(self, value: float | None) -> str:
-        """A number somebody chose, as they wrote it."""
-        return "none" if value is None else f"{value:.10g}".replace("-", _MINUS)
-
-    def _steps(self, value: float) -> Fraction:
-        """The value in units of the last decimal, exactly.
-
-        A float means the shortest decimal that reads back as it: 0.28 is 28 hundredths.
-        """
-        return Fraction(repr(value)) * int(10 ** (self._decimals + self._shift))
-
-    def _figure(self, steps: int) -> str:
-        digits = f"{abs(steps):0{self._decimals + 1}d}"
-        point = len(digits) - self._decimals
-        figure = f"{digits[:point]}.{digits[point:]}" if self._decimals else digits
-        return _MINUS + figure if steps < 0 else figure
 
 
 class Words:
@@ -128,7 +59,7 @@ class Words:
         remaining = self._told.plan.items - self._status["rounds"]["judged"]
         if remaining == 0:
             return "none: every item was drawn"
-        share = f"{100 * remaining / self._told.plan.items:.1f}{_PERCENT}"
+        share = f"{100 * remaining / self._told.plan.items:.1f}{PERCENT_SIGN}"
         verb = "were never" if self._told.closed else "are not"
         return f"{count(remaining)} of {self.items} items ({share}) {verb} judged"
 
@@ -136,12 +67,51 @@ class Words:
 class Wording(Words):
     """The wording of one session's report."""
 
-    def __init__(self, account: Account, scale: LossScale, systems: Systems | None = None) -> None:
+    def __init__(self, account: Account, pool: PoolRecord) -> None:
         super().__init__(account)
         self._plan = risk_plan(account.plan)
-        self._systems = systems
-        self._scale = scale
-        self.figures = Scaled(scale, self._status["upper"] - self._status["lower"])
+        self._systems = pool.systems
+        self._scale = pool.scale
+        # A difference is told as the losses have it, and in words by the sentence
+        compared = pool.scale.kind == "difference"
+        self.score = Score("difference", "lower", "number") if compared else pool.score
+        status = self._status
+        self._now = self._image(status["lower"], status["upper"])
+        self.shift = PERCENT if self.score.unit == "share" else 0
+        self.figures = Scaled(pool.scale, status["upper"] - status["lower"], self.shift)
+        self.sign = PERCENT_SIGN if self.shift else ""
+
+    def _image(self, lower: float, upper: float) -> Interval:
+        return self.score.image(Interval(lower, upper), self._plan.scale)
+
+    def at(self, loss: float) -> float:
+        """The score of a loss."""
+        return self.score.at(loss, self._plan.scale)
+
+    @cached_property
+    def points(self) -> list[Point]:
+        """The course of the score."""
+        points = []
+        for one in self._told.points:
+            image = self._image(one.lower, one.upper)
+            points.append(Point(one.round, self.at(one.estimate), image.lower, image.upper))
+        return points
+
+    @property
+    def estimate(self) -> str:
+        """The best estimate."""
+        if not self.in_interval:
+            return "none yet"
+        return self.figures.nearest(self.at(self._status["estimate"])) + self.sign
+
+    def width(self, width: float, *, given: bool = False) -> str:
+        """A width, of a share in points; as somebody chose it where it was ``given``."""
+        figure = self.figures.given(width) if given else self.figures.nearest(width)
+        return f"{figure} points" if self.shift else figure
+
+    def asked(self, precision: float | None) -> str:
+        """The precision somebody chose."""
+        return "none" if precision is None else self.width(precision, given=True)
 
     @property
     def quantity(self) -> str:
@@ -155,19 +125,18 @@ class Wording(Words):
             return f"mean preference (below 0 for {systems.a}, above 0 for {systems.b})"
         if systems is not None:
             return f"mean difference of loss ({systems.a} minus {systems.b})"
-        return {
-            "zero_one": "error rate",
-            "cross_entropy": "mean cross-entropy loss",
-            "bounded": "mean loss",
-            "difference": "mean loss of A less that of B",
-        }[self._scale.kind]
+        return "mean loss of A less that of B" if self._compared else self.score.name
+
+    @property
+    def _compared(self) -> bool:
+        return self._scale.kind == "difference"
 
     @property
     def unit(self) -> str:
         """The label of the axis; names of systems may be too long for it."""
-        if self._scale.kind == "difference":
+        if self._compared:
             return "difference of the two systems"
-        return f"{self.quantity} (lower is better)"
+        return f"{self.quantity}{', %' if self.shift else ''} ({self.score.better} is better)"
 
     @property
     def where(self) -> str:
@@ -179,19 +148,15 @@ class Wording(Words):
     @property
     def interval(self) -> str:
         """The ends of the interval."""
-        low, high = self._status["lower"], self._status["upper"]
+        low, high = self._now.lower, self._now.upper
         if self.settled:
-            return f"exactly {self.figures.nearest(low)}"
-        return f"between {self.figures.below(low)} and {self.figures.above(high)}"
+            return f"exactly {self.figures.nearest(low)}{self.sign}"
+        return f"between {self.figures.below(low)} and {self.figures.above(high)}{self.sign}"
 
     @property
     def settled(self) -> bool:
         """Whether the whole pool is judged, so that its mean is known exactly."""
-        width = self._status["upper"] - self._status["lower"]
-        return bool(
-            width <= NOTHING_LEFT * (self._scale.upper - self._scale.lower)
-            and self.in_interval == self._plan.drawable
-        )
+        return is_settled(self._status)
 
     @property
     def claim(self) -> str:
@@ -234,8 +199,8 @@ class Wording(Words):
         if self._told.unjudgeable:
             lines.append(
                 f"Items in the interval that could not be judged: {count(self._told.unjudgeable)}."
-                " Each counts as the best possible for the lower end, and as the worst possible"
-                " for the upper one."
+                " Each counts as the best possible for one end, and as the worst possible for the"
+                " other."
             )
         if self._told.amendments:
             lines.append(
@@ -251,7 +216,7 @@ class Wording(Words):
                 f" {effective} items of one weight would."
             )
         if self._plan.target == "population" and self._plan.bound.kind == "margin":
-            half = self.figures.given(self._plan.bound.half_width)
+            half = self.width(self._plan.bound.half_width, given=True)
             lines.append(
                 "It is said of more than these items because whoever opened the session vouches"
                 f" that the two differ by at most {half}."
@@ -277,7 +242,8 @@ class Wording(Words):
         if self._scale.kind == "zero_one":
             return "0 (right) or 1 (wrong)"
         better = "lower" if self._systems is None else f"below 0 {self._systems.a}"
-        return f"{self.quantity}, {low:.10g} to {high:.10g}, {better} is better"
+        of = self.quantity if self.score.better == "lower" else "loss"
+        return f"{of}, {low:.10g} to {high:.10g}, {better} is better"
 
     @property
     def sides(self) -> str | None:
@@ -303,23 +269,28 @@ class Wording(Words):
             margin = self.figures.given(verdict["margin"])
             asked += f", or the two are equivalent to within {margin}"
         answer = {
-            "a_at_least_as_good": f"{a} is at least as good, since label",
-            "b_at_least_as_good": f"{b} is at least as good, since label",
-            "equivalent": "equivalent, since label",
+            "a_at_least_as_good": f"{a} is at least as good, ",
+            "b_at_least_as_good": f"{b} is at least as good, ",
+            "equivalent": "equivalent, ",
             "undecided": "undecided, for good" if self._told.closed else "undecided so far",
         }[verdict["answer"]]
-        when = "" if verdict["round"] is None else f" {count(verdict['round'])}"
+        when = "" if verdict["round"] is None else _since(verdict["round"])
         return f"To be decided was {asked}. The answer: {answer}{when}."
 
     def question(self, asked_question: dict[str, Any]) -> str:
         """A question as a question."""
-        side = "at most" if asked_question["side"] == "at_most" else "at least"
-        return f"Is the {self.quantity} {side} {self.figures.given(asked_question['threshold'])}?"
+        most = (asked_question["side"] == "at_most") == (self.score.better == "lower")
+        side = "at most" if most else "at least"
+        threshold = self.figures.given(self.at(asked_question["threshold"]))
+        return f"Is the {self.quantity} {side} {threshold}{self.sign}?"
 
     def answer(self, asked_question: dict[str, Any]) -> str:
         """Its answer, and when it was given."""
         if asked_question["answer"] == "undecided":
             return "Undecided, for good" if self._told.closed else "Undecided so far"
-        return (
-            f"{asked_question['answer'].capitalize()}, since label {count(asked_question['round'])}"
-        )
+        return f"{asked_question['answer'].capitalize()}, {_since(asked_question['round'])}"
+
+
+def _since(round_: int) -> str:
+    """When an answer was given."""
+    return f"since label {count(round_)}" if round_ else "before the first label"

@@ -4,11 +4,11 @@ import orjson
 from fastapi import Response
 
 from celeus.api.access.parameters import SessionId
+from celeus.core.insights.sentences import Contrast, sentence
 from celeus.core.pools.systems import Systems
 from celeus.operations.insights.surrogate import get_opening
 from celeus.operations.sessions.sessions import get_session
 from celeus.web.pages import ReadsPage, page_router
-from celeus.web.report.verdict import Contrast
 
 router = page_router()
 
@@ -19,15 +19,20 @@ async def session(view: ReadsPage, session_id: SessionId) -> Response:
     body, _ = await get_session(view.context, session_id)
     opening = await get_opening(view.context, session_id)
     systems = opening.systems if isinstance(opening.systems, Systems) else None
-    contrast = Contrast.of(opening.scale, systems)
+    contrast = Contrast.of(opening.scale, systems, opening.declared)
+    status = orjson.loads(body)
+    if status.get("sentence") is None:
+        # Written before states had one: the labels in its interval were not counted
+        status["sentence"] = sentence(status, opening.score, contrast, labels=None)
     return view.page(
         "session.html",
-        session=orjson.loads(body),
+        session=status,
         opened={
             "plan": opening.plan,
             "plan_digest": opening.digest,
             "pool": opening.pool,
-            "contrast": None if contrast is None else contrast.to_dict(),
+            "score": opening.score.to_dict(),
+            "contrast": None if contrast is None else {"a": contrast.a, "b": contrast.b},
         },
         scopes=sorted(view.caller.scopes),
     )

@@ -252,6 +252,7 @@ class Earlier:
             raise _Unfit("payload", f"left out, or as in {where}", row["payload"])
         if old.question is not None:
             row["payload"] = old.question
+        self._weigh(row, old, where)
         row["a"], b = self._answer(old), row.get("b")
         at, new = old.index, b if isinstance(b, dict) else {}
         if self.round[at]:
@@ -266,6 +267,14 @@ class Earlier:
             else:
                 self._state(line, row, {"label": label, "reason": self.basis.true_label}, carried)
         return row
+
+    def _weigh(self, row: Row, old: OldItem, where: str) -> None:
+        """What is compared counts as much as it did for the old version alone."""
+        if "weight" not in self.pool.columns:
+            return
+        weight = float(self.pool.columns["weight"][old.index])
+        if row.setdefault("weight", weight) != weight:
+            raise _Unfit("weight", f"left out, or as in {where}: {weight:.17g}", row["weight"])
 
     def _guess_pair(self, row: Row, new: Row, at: int) -> None:
         """Of both losses where the new version comes with a guess, else of the difference."""
@@ -324,7 +333,7 @@ def version_of(pool: Pool, side: Side) -> Pool:
     if systems is None:
         message = "the pool names no two systems"
         raise ValueError(message)
-    names = {"prediction": f"prediction_{side}", "label": "label"}
+    names = {"prediction": f"prediction_{side}", "label": "label", "weight": "weight"}
     columns = {name: pool.columns[one] for name, one in names.items() if one in pool.columns}
     # A preference, which is no loss, was refused.
     scale = LossScale(systems.kind, systems.lower, systems.upper)  # type: ignore[arg-type]

@@ -4,7 +4,7 @@ import { byId, fill, given } from "./dom.js";
 import { count, percent, sure } from "./format.js";
 import { Actions } from "./session/actions.js";
 import { head, keepLooking, live, lookAtWorkers, say } from "./session/frame.js";
-import { bestFigures, bestSentence, ladder } from "./session/ladder.js";
+import { bestFigures, ladder, placesOf } from "./session/ladder.js";
 import { planTable } from "./session/plan.js";
 
 /** @type {OpenedBest} */
@@ -22,17 +22,19 @@ function show(latest) {
   session = latest;
   seenAt = new Date();
   head(session, opened.pool, `best of ${session.best.systems.length} systems on the pool`);
-  say("sentence", bestSentence(session));
+  say("sentence", session.sentence ?? null);
+  say("sides", placesOf(session));
   fill(byId("figures"), bestFigures(session));
   fill(byId("ladder"), ladder(session));
   actions.show(session);
 }
 
-const { plan } = opened;
+const { plan, score } = opened;
+const most = score.better === "lower" ? "least" : "highest";
 fill(
   byId("plan"),
   planTable([
-    ["Asks", `which of ${plan.systems.length} systems has the least mean loss on the pool`],
+    ["Asks", `which of ${plan.systems.length} systems has the ${most} ${score.name} on the pool`],
     ["Systems", plan.systems.join(", ")],
     ["Pool", opened.pool],
     ["Items", count(plan.items)],

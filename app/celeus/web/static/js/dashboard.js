@@ -5,15 +5,17 @@ import { announce, byId, el, fill, given, only } from "./dom.js";
 import {
   count,
   counted,
+  current,
   lowerEnd,
   nameOf,
   number,
   progressOf,
   resolutionOf,
   stateOf,
+  telling,
   upperEnd,
+  widthOf,
 } from "./format.js";
-import { bestSentence } from "./session/ladder.js";
 import { span } from "./span.js";
 
 const CARDS_AT_ONCE = 48;
@@ -69,7 +71,7 @@ function contest(session) {
       { class: "quiet-text" },
       `best of ${session.best.systems.length} systems on ${counted(session.items, "item")}`,
     ),
-    el("p", {}, bestSentence(session)),
+    el("p", {}, session.sentence),
     el("div", { class: "towards" }, el("p", {}, el("span", {}, judged(session)))),
   ];
 }
@@ -82,20 +84,24 @@ function judged(session) {
 /** @param {Session} session */
 function interval(session) {
   const progress = progressOf(session);
+  const { name, shift, sign } = telling(session);
+  const { estimate, lower, upper } = current(session);
+  const resolution = resolutionOf(session);
   return [
     el(
       "p",
       { class: "quiet-text" },
+      name === null ? null : [el("bdi", {}, name), " · "],
       `${session.policy} · ${session.target} of ${counted(session.items, "item")}`,
     ),
     el(
       "p",
       { class: "claim" },
-      el("span", { class: "figure" }, number(session.estimate, resolutionOf(session))),
+      el("span", { class: "figure" }, number(estimate, resolution, shift), sign),
       el(
         "span",
         { class: "ends" },
-        `${lowerEnd(session.lower, resolutionOf(session))} – ${upperEnd(session.upper, resolutionOf(session))}`,
+        `${lowerEnd(lower, resolution, shift)} – ${upperEnd(upper, resolution, shift)}${sign}`,
       ),
     ),
     span(session),
@@ -118,7 +124,8 @@ function interval(session) {
 /** @param {Session} session */
 function towards(session) {
   if (session.precision === null) return "no precision set";
-  return `width ${number(session.width, resolutionOf(session))} → ${session.precision}`;
+  const { shift } = telling(session);
+  return `width ${number(session.width, resolutionOf(session), shift)} → ${widthOf(session.precision, shift)}`;
 }
 
 /**

@@ -10,10 +10,10 @@ const STATES = {
   paused: ["Paused", ""],
   closed: ["Closed", ""],
 };
-const TARGETS = { pool: "mean loss of the pool", population: "mean loss of the population" };
 const MINUTE = 60_000;
 const NOTHING_LEFT = 1e-9;
 const RESOLUTION_OF_A_NUMBER = 10 ** -2.7;
+const PERCENT = 2;
 
 /**
  * The word for a state, and the class of its badge.
@@ -37,13 +37,61 @@ export function nameOf(session) {
 /**
  * What the interval speaks of.
  *
- * @param {Pick<Session, "target" | "systems" | "effective_items">} session
+ * @param {Pick<Session, "target" | "systems" | "effective_items" | "score">} session
  */
 export function targetOf(session) {
   if (session.systems)
     return `${session.systems.a} against ${session.systems.b} on the ${session.target}`;
   const weighted = session.effective_items ? "weighted " : "";
-  return weighted + (TARGETS[session.target] ?? session.target);
+  return `${weighted}${session.score?.name ?? "mean loss"} of the ${session.target}`;
+}
+
+/**
+ * How what a session measures is told: the score of one system, a share of it in percent; of two
+ * systems the difference as the losses have it.
+ *
+ * `at` gives the score of a loss and `ends` those of an interval's ends; figures have their point
+ * moved by `shift`, and `sign` behind them.
+ *
+ * @param {Session} session
+ */
+export function telling(session) {
+  const score = session.systems ? null : session.score;
+  const { lower, upper } = scaleOf(session);
+  const turned = score?.better === "higher";
+  // A sum of decimals, and not of the floats beside them
+  const at = (/** @type {number} */ loss) =>
+    turned ? Number((lower + upper - loss).toPrecision(15)) : loss;
+  const share = score?.unit === "share";
+  return {
+    at,
+    /** @type {(low: number, high: number) => [number, number]} */
+    ends: (low, high) => (turned ? [at(high), at(low)] : [low, high]),
+    shift: share ? PERCENT : 0,
+    sign: share ? "\u202f%" : "",
+    name: score?.name ?? null,
+    better: score?.better ?? "lower",
+  };
+}
+
+/**
+ * Estimate and interval of a session now, as `telling` has them.
+ *
+ * @param {Session} session
+ */
+export function current(session) {
+  const { estimate, lower, upper } = (session.systems ? null : session.score) ?? session;
+  return { estimate, lower, upper };
+}
+
+/**
+ * A width that somebody chose, of a share in points.
+ *
+ * @param {number} width
+ * @param {number} shift
+ */
+export function widthOf(width, shift) {
+  return `${Number((width * 10 ** shift).toPrecision(10))}${shift ? " points" : ""}`;
 }
 
 /**
@@ -77,17 +125,6 @@ export function resolutionOf(session) {
   return session.width > NOTHING_LEFT * (upper - lower)
     ? session.width
     : RESOLUTION_OF_A_NUMBER * (upper - lower);
-}
-
-/**
- * Whether all items that may be drawn are judged, so that their mean is known exactly.
- *
- * @param {Session} session
- */
-export function settled(session) {
-  const { lower, upper } = scaleOf(session);
-  const exact = session.upper - session.lower <= NOTHING_LEFT * (upper - lower);
-  return exact && session.rounds.in_interval === session.items - session.known;
 }
 
 /**

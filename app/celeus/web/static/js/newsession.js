@@ -111,7 +111,7 @@ function askFor(pool) {
     `${a} at least as good as ${b}, ${b} at least as good as ${a}, or the two equivalent: whichever is certain first. This does not weaken the guarantee.`;
   byId("target-name").textContent = compared
     ? `The difference, ${a} less ${b}, on`
-    : "The mean loss of";
+    : `The ${pool.score.name} of`;
   const known = pool.known?.items ?? 0;
   byId("audit-choice").hidden = known === 0 || several !== null;
   byId("audit", HTMLInputElement).checked = false;

@@ -10,7 +10,6 @@ import { head, keepLooking, live, lookAtWorkers, say } from "./session/frame.js"
 import { health } from "./session/health.js";
 import { plan } from "./session/plan.js";
 import { Track } from "./session/track.js";
-import { sentenceOf } from "./session/verdict.js";
 
 const LEAST_WAIT_MS = 5_000;
 const NEWS_SHARE = 0.02;
@@ -36,7 +35,7 @@ function show(latest) {
   session = latest;
   seenAt = new Date();
   head(session, opened.pool, `${session.policy} · ${targetOf(session)}`);
-  if (opened.contrast !== null) say("sentence", sentenceOf(session, opened.contrast));
+  say("sentence", session.sentence ?? null);
   say("sides", sidesOf(session));
   fill(byId("figures"), figures(session, opened));
   byId("questions").hidden = session.decisions.length === 0 && !session.verdict;
@@ -51,7 +50,7 @@ function show(latest) {
 
 function showTable() {
   const place = byId("chart-table", HTMLDetailsElement);
-  if (place.open) fill(only(place, ".table-scroll"), chartTable(track));
+  if (place.open) fill(only(place, ".table-scroll"), chartTable(track, session));
 }
 
 function showHealth() {

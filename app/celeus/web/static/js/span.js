@@ -1,7 +1,7 @@
 /* An interval on its scale, as a small bar. */
 
 import { el } from "./dom.js";
-import { lowerEnd, resolutionOf, scaleOf, upperEnd } from "./format.js";
+import { current, lowerEnd, resolutionOf, scaleOf, telling, upperEnd } from "./format.js";
 
 const LEAST_PERCENT = 0.8;
 
@@ -14,13 +14,16 @@ export function span(session) {
   const scale = scaleOf(session);
   const at = (/** @type {number} */ value) =>
     (100 * (value - scale.lower)) / (scale.upper - scale.lower);
-  const lower = at(session.lower);
-  const width = Math.max(at(session.upper) - lower, LEAST_PERCENT);
-  const middle = `${at(session.estimate)}%`;
+  const told = current(session);
+  const lower = at(told.lower);
+  const width = Math.max(at(told.upper) - lower, LEAST_PERCENT);
+  const middle = `${at(told.estimate)}%`;
+  const { shift, sign } = telling(session);
+  const [least, most] = [scale.lower, scale.upper].map((end) => trimmed(end * 10 ** shift) + sign);
   return [
     el(
       "svg",
-      { class: "span", role: "img", "aria-label": told(session, scale) },
+      { class: "span", role: "img", "aria-label": inWords(session, least, most) },
       el("line", { class: "scale", x1: "0%", x2: "100%", y1: "50%", y2: "50%" }),
       el("line", { class: "scale", x1: "0%", x2: "0%", y1: "25%", y2: "75%" }),
       el("line", { class: "scale", x1: "100%", x2: "100%", y1: "25%", y2: "75%" }),
@@ -37,20 +40,22 @@ export function span(session) {
     el(
       "span",
       { class: "span-ends", "aria-hidden": "true" },
-      el("span", {}, trimmed(scale.lower)),
-      el("span", {}, trimmed(scale.upper)),
+      el("span", {}, least),
+      el("span", {}, most),
     ),
   ];
 }
 
 /**
  * @param {Session} session
- * @param {Scale} scale
+ * @param {string} least
+ * @param {string} most
  */
-function told(session, scale) {
-  const { lower, upper } = session;
+function inWords(session, least, most) {
+  const { lower, upper } = current(session);
+  const { shift, sign } = telling(session);
   const width = resolutionOf(session);
-  return `Interval from ${lowerEnd(lower, width)} to ${upperEnd(upper, width)}, on a scale from ${trimmed(scale.lower)} to ${trimmed(scale.upper)}`;
+  return `Interval from ${lowerEnd(lower, width, shift)} to ${upperEnd(upper, width, shift)}${sign}, on a scale from ${least} to ${most}`;
 }
 
 /** @param {number} value */

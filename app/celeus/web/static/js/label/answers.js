@@ -16,7 +16,7 @@ const STEPS = 100;
  * @returns {Form}
  */
 export function answersFor(task, { item: { payload }, answers }) {
-  if (answers) return shownFor(task.loss, answers.length);
+  if (areShown(task)) return shownFor(task.loss, answers);
   const told = /** @type {Payload} */ (
     typeof payload === "object" && payload !== null ? payload : {}
   );
@@ -53,6 +53,15 @@ export function answersFor(task, { item: { payload }, answers }) {
     takes: "loss",
     asked: false,
   };
+}
+
+/**
+ * Of several systems every answer gets a loss of its own, but where a label gives all of them.
+ *
+ * @param {Task} task
+ */
+function areShown(task) {
+  return Boolean(task.best) && !task.takes_labels;
 }
 
 /**

@@ -4,15 +4,17 @@ const MOST_KEYED = 3;
 const STEPS = 100;
 
 /**
- * The form of a judgement that gives a loss for every answer shown.
+ * The form of a judgement that gives a loss for every answer shown; where there are none, nothing
+ * can be said.
  *
  * @param {Task["loss"]} loss
- * @param {number} answers
+ * @param {unknown[] | null | undefined} answers
  * @returns {Form}
  */
 export function shownFor({ kind, scale: [best, worst] }, answers) {
-  const places = Array.from({ length: answers }, (_, at) => at);
-  if (kind === "zero_one" && answers <= MOST_KEYED) return verdicts(places);
+  const places = [...(answers ?? []).keys()];
+  if (places.length === 0) return { kind: "buttons", options: [], asked: false };
+  if (kind === "zero_one" && places.length <= MOST_KEYED) return verdicts(places);
   return {
     kind: "scale",
     lines: places.map((at) => `Loss of answer ${at + 1}`),

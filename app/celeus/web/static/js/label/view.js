@@ -116,6 +116,12 @@ function elementsOf(form, judge) {
  * @param {(said: Judgement) => void} judge
  */
 function buttonsOf(form, judge) {
+  if (form.options.length === 0)
+    return el(
+      "p",
+      {},
+      "This pool shows no answers to judge: its losses are sent by the systems’ names, through the interface.",
+    );
   return form.options.map((option) =>
     el(
       "button",

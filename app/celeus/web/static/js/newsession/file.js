@@ -31,10 +31,27 @@ const SHOWN_ROWS = 8;
 const SHOWN_FAULTS = 12;
 const LINE_BREAK = 10;
 const SETTLED_MS = 500;
+const TYPED = [
+  "loss-lower",
+  "loss-upper",
+  "system_a",
+  "system_b",
+  "normalisation",
+  "score_name",
+  "score_better",
+];
 const PEEKED_BYTES = 1 << 16;
 /** A member, or a column, that only rows of two systems have. */
-const TWO_SYSTEMS = /"a"\s*:\s*\{|\b(answer|prediction|payload|surrogate)_a\b/;
-const PLACES = { name: "pool-name" };
+const TWO_SYSTEMS = /"[ab]"\s*:\s*\{|\b(answer|prediction|payload|surrogate)_[ab]\b/;
+const PLACES = {
+  name: "pool-name",
+  session: "based_on",
+  answer: "earlier_answer",
+  system: "earlier_system",
+};
+/** What is said of an earlier version, by the names of the query. */
+const EARLIER = ["based_on", "labels_seen", "earlier_answer", "earlier_system"];
+const SCORE_PLACES = { name: "score_name", better: "score_better" };
 
 /** The part of the form for a file; `made` is called with the pool it has become. */
 export class PoolFile {
@@ -77,7 +94,7 @@ export class PoolFile {
         begunLimits();
         this.checkAgain();
       });
-    for (const id of ["loss-lower", "loss-upper", "system_a", "system_b", "normalisation"])
+    for (const id of [...TYPED, ...EARLIER])
       byId(id).addEventListener("input", () => this.checkSoon());
     byId("cancel").addEventListener("click", () =>
       this.under?.abort(new DOMException("cancelled", "AbortError")),
@@ -219,6 +236,12 @@ export class PoolFile {
     if (hasNames()) {
       for (const id of ["system_a", "system_b", "normalisation"]) query.set(id, text(id));
     }
+    for (const id of text("based_on") === "" ? [] : EARLIER) {
+      if (text(id) !== "") query.set(id, text(id));
+    }
+    if (hasScore() && text("score_name") !== "") {
+      for (const id of ["score_name", "score_better"]) query.set(id, text(id));
+    }
     return query;
   }
 
@@ -266,7 +289,8 @@ export class PoolFile {
       return this.refuse("Cancelled.");
     }
     if (!(error instanceof Problem)) throw error;
-    const place = placeOf(error.field, PLACES);
+    const own = error.field?.startsWith("score.") ? SCORE_PLACES : PLACES;
+    const place = placeOf(error.field, own);
     if (place !== null && byId("file-details").contains(byId(place))) {
       blame(place, said(error));
       return goToWrong(byId("file-details"));
@@ -365,6 +389,11 @@ function hasNames() {
   return picked("subject") === "two" && picked("kind") !== "difference";
 }
 
+/** Of preferences and of differences without names there is none. */
+function hasScore() {
+  return !["preference", "difference"].includes(picked("kind"));
+}
+
 /** Another kind of loss begins with limits of its own. */
 function begunLimits() {
   const small = ["preference", "difference"].includes(picked("kind"));
@@ -378,6 +407,9 @@ function showLimits() {
     { preference: "Grades by which one may be better", difference: "Largest difference" }[kind] ??
     "Largest loss";
   byId("limits").hidden = kind === "zero_one";
+  byId("score").hidden = !hasScore();
+  byId("score_name", HTMLInputElement).placeholder =
+    kind === "zero_one" ? "error rate" : "mean loss";
   byId("lower-field").hidden = kind !== "bounded";
   byId("upper-help").textContent =
     kind === "cross_entropy"

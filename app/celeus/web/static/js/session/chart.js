@@ -2,7 +2,16 @@
 
 import uPlot from "../../vendor/uplot/uPlot.esm.js";
 import { el, fill } from "../dom.js";
-import { count, lowerEnd, number, resolutionOf, scaleOf, upperEnd } from "../format.js";
+import {
+  count,
+  current,
+  lowerEnd,
+  number,
+  resolutionOf,
+  scaleOf,
+  telling,
+  upperEnd,
+} from "../format.js";
 
 const CLOSE_FROM_SHARE = 0.12;
 const ROOM = 0.08;
@@ -20,6 +29,7 @@ export class IntervalChart {
   #session;
   #whole = false;
   #due = false;
+  #course = { rounds: [0], lower: [0], upper: [0], estimate: [0] };
 
   /**
    * @param {HTMLElement} element
@@ -69,7 +79,8 @@ export class IntervalChart {
       fill(this.#element, el("p", { class: "nothing" }, "The chart begins with the first label."));
       return;
     }
-    const { rounds, upper, lower, estimate } = this.#track;
+    this.#course = courseOf(this.#track, this.#session);
+    const { rounds, upper, lower, estimate } = this.#course;
     this.#plot ??= this.#make();
     this.#plot.setData([rounds, upper, lower, estimate]);
     this.#plot.root.setAttribute("aria-label", this.#told());
@@ -110,7 +121,10 @@ export class IntervalChart {
           {
             ...axis,
             size: 58,
-            values: (_, ticks, _axis, _space, step) => ticks.map((tick) => number(tick, 10 * step)),
+            values: (_, ticks, _axis, _space, step) => {
+              const { shift, sign } = telling(this.#session);
+              return ticks.map((tick) => number(tick, 10 * step, shift) + sign);
+            },
           },
         ],
         series: [
@@ -160,7 +174,7 @@ export class IntervalChart {
   #along() {
     const scale = scaleOf(this.#session);
     if (this.#whole) return [scale.lower, scale.upper];
-    const { rounds, lower, upper } = this.#track;
+    const { rounds, lower, upper } = this.#course;
     const from = rounds.findIndex((round) => round >= CLOSE_FROM_SHARE * this.#track.last);
     let [least, most] = [lower[lower.length - 1], upper[upper.length - 1]];
     // The first labels leave the whole scale open; a close up begins where they have told something
@@ -181,7 +195,8 @@ export class IntervalChart {
    * @param {Colours} colour
    */
   #behind(plot, colour) {
-    const { estimate, precision, forecast, stopped } = this.#session;
+    const { precision, forecast, stopped } = this.#session;
+    const { estimate } = current(this.#session);
     const { ctx } = plot;
     const box = plot.bbox;
     ctx.save();
@@ -236,15 +251,17 @@ export class IntervalChart {
       this.#readout.textContent = this.#told();
       return;
     }
-    const { rounds, lower, upper, estimate } = this.#track;
+    const { rounds, lower, upper, estimate } = this.#course;
     const width = upper[index] - lower[index];
-    const claim = said(estimate[index], lower[index], upper[index], width);
-    this.#readout.textContent = `After ${count(rounds[index])} labels: ${claim} (width ${number(width, width)})`;
+    const how = telling(this.#session);
+    const claim = said(estimate[index], lower[index], upper[index], width, how);
+    this.#readout.textContent = `After ${count(rounds[index])} labels: ${claim} (width ${number(width, width, how.shift)}${how.shift ? " points" : ""})`;
   }
 
   #told() {
-    const { round, lower, upper, estimate } = this.#session;
-    return `Now, after ${count(round)} labels: ${said(estimate, lower, upper, resolutionOf(this.#session))}`;
+    const { estimate, lower, upper } = current(this.#session);
+    const claim = said(estimate, lower, upper, resolutionOf(this.#session), telling(this.#session));
+    return `Now, after ${count(this.#session.round)} labels: ${claim}`;
   }
 }
 
@@ -325,19 +342,38 @@ function levelsOf({ systems, verdict }) {
 }
 
 /**
+ * The track on the scale of the score.
+ *
+ * @param {Track} track
+ * @param {Session} session
+ */
+function courseOf({ rounds, lower, upper, estimate }, session) {
+  const { at, ends } = telling(session);
+  const both = rounds.map((_, index) => ends(lower[index], upper[index]));
+  return {
+    rounds,
+    lower: both.map(([low]) => low),
+    upper: both.map(([, high]) => high),
+    estimate: estimate.map(at),
+  };
+}
+
+/**
  * The track as a table.
  *
  * @param {Track} track
+ * @param {Session} session
  */
-export function chartTable(track) {
+export function chartTable(track, session) {
+  const { at, ends, shift, sign } = telling(session);
   const rows = track.some(40).map((index) => {
-    const [lower, upper] = [track.lower[index], track.upper[index]];
+    const [lower, upper] = ends(track.lower[index], track.upper[index]);
     const width = upper - lower;
     const values = [
-      number(track.estimate[index], width),
-      lowerEnd(lower, width),
-      upperEnd(upper, width),
-      number(width, width),
+      number(at(track.estimate[index]), width, shift),
+      lowerEnd(lower, width, shift),
+      upperEnd(upper, width, shift),
+      number(width, width, shift),
     ];
     return el(
       "tr",
@@ -346,7 +382,11 @@ export function chartTable(track) {
       values.map((value) => el("td", { class: "number" }, value)),
     );
   });
-  const heads = ["Labels", "Estimate", "Lower end", "Upper end", "Width"];
+  const unit = sign && `,${sign}`;
+  const heads = [
+    "Labels",
+    ...["Estimate", "Lower end", "Upper end", "Width"].map((it) => it + unit),
+  ];
   return el(
     "table",
     { class: "table" },
@@ -396,9 +436,10 @@ function colours() {
  * @param {number} lower
  * @param {number} upper
  * @param {number} width
+ * @param {ReturnType<typeof telling>} how
  */
-function said(estimate, lower, upper, width) {
-  return `${number(estimate, width)}, between ${lowerEnd(lower, width)} and ${upperEnd(upper, width)}`;
+function said(estimate, lower, upper, width, { shift, sign }) {
+  return `${number(estimate, width, shift)}${sign}, between ${lowerEnd(lower, width, shift)} and ${upperEnd(upper, width, shift)}${sign}`;
 }
 
 /**

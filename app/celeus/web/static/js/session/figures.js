@@ -4,13 +4,16 @@ import { el } from "../dom.js";
 import {
   count,
   counted,
+  current,
   lowerEnd,
   number,
   percent,
   progressOf,
   resolutionOf,
   sure,
+  telling,
   upperEnd,
+  widthOf,
 } from "../format.js";
 
 /** @type {Record<Decision["answer"], [word: string, kind: string]>} */
@@ -24,16 +27,19 @@ const ANSWERS = { yes: ["yes", "active"], no: ["no", "reached"], undecided: ["un
  */
 export function figures(session, { contrast, plan }) {
   const resolution = resolutionOf(session);
+  const { better, name, shift, sign } = telling(session);
+  const { estimate, lower, upper } = current(session);
   const of =
     contrast === null
-      ? `of the ${plan.weights ? "weighted " : ""}mean loss`
+      ? `of the ${plan.weights ? "weighted " : ""}${name ?? "mean loss"}; ${better} is better`
       : `${contrast.a} less ${contrast.b}: above 0 the latter is better`;
+  const points = shift ? " points" : "";
   return [
-    figure("Estimate", number(session.estimate, resolution), of, true),
+    figure("Estimate", number(estimate, resolution, shift) + sign, of, true),
     figure(
       "Interval",
-      [lowerEnd(session.lower, resolution), " – ", upperEnd(session.upper, resolution)],
-      `width ${number(session.width, resolution)}; ${sure(session.alpha)} confidence, at all times at once`,
+      [lowerEnd(lower, resolution, shift), " – ", upperEnd(upper, resolution, shift), sign],
+      `width ${number(session.width, resolution, shift)}${points}; ${sure(session.alpha)} confidence, at all times at once`,
       true,
     ),
     precision(session),
@@ -74,7 +80,7 @@ function precision(session) {
     "div",
     {},
     el("dt", {}, "Precision"),
-    el("dd", { class: "figure" }, String(session.precision)),
+    el("dd", { class: "figure" }, widthOf(session.precision ?? 0, telling(session).shift)),
     el(
       "dd",
       { class: "note" },
@@ -201,7 +207,11 @@ function answered(question, round, word, kind) {
   const after =
     round === null
       ? null
-      : el("span", { class: "quiet-text" }, ` after ${counted(round, "label")}`);
+      : el(
+          "span",
+          { class: "quiet-text" },
+          round === 0 ? " before the first label" : ` after ${counted(round, "label")}`,
+        );
   return el(
     "li",
     {},
@@ -212,9 +222,11 @@ function answered(question, round, word, kind) {
 
 /** @param {Session} session */
 function decisions(session) {
+  const { at, better, shift, sign } = telling(session);
   return session.decisions.map((one) => {
     const [word, kind] = ANSWERS[one.answer];
-    const side = one.side === "at_most" ? "at most" : "at least";
-    return answered(`Is it ${side} ${one.threshold}?`, one.round, word, kind);
+    const side = (one.side === "at_most") === (better === "lower") ? "at most" : "at least";
+    const threshold = Number((at(one.threshold) * 10 ** shift).toPrecision(10));
+    return answered(`Is it ${side} ${threshold}${sign}?`, one.round, word, kind);
   });
 }

@@ -1,35 +1,19 @@
-/* Which of several systems is the best: a sentence, and a ladder on which systems drop out.
-
-   The report says the same (web/report/best.py). */
+/* Which of several systems is the best: a ladder on which systems drop out. */
 
 import { el } from "../dom.js";
-import { count, counted, lowerEnd, number, sure, upperEnd } from "../format.js";
+import { count, counted, lowerEnd, number, upperEnd } from "../format.js";
 
 const RESOLUTION = 10 ** -2.7;
 const LEAST_PERCENT = 0.8;
 
 /**
- * What a session says of its systems.
+ * How often which place won, where answers were judged in the order shown.
  *
  * @param {BestSession} session
  */
-export function bestSentence({ alpha, best, rounds, stop_reason: reason }) {
-  const { standing, systems, winner } = best;
-  const certain = `${sure(alpha)} sure at every moment`;
-  const all = `${systems.length} systems`;
-  if (winner !== null) return `${winner} is the best of ${all}, ${certain}.`;
-  if (rounds.in_interval === 0) return `Nothing is judged yet: any of the ${all} may be the best.`;
-  if (reason === "exhausted")
-    return `${listed(standing, "and")} are the best of ${all}, ${certain}, and equally good: every item that could tell them apart is judged.`;
-  return `The best of ${all} is ${listed(standing, "or")}, ${certain}.`;
-}
-
-/**
- * @param {string[]} names
- * @param {string} word
- */
-function listed(names, word) {
-  return `${names.slice(0, -1).join(", ")} ${word} ${names.at(-1)}`;
+export function placesOf({ best: { places } }) {
+  if (!places || places.first + places.last + places.other === 0) return null;
+  return `The first answer shown was the best ${counted(places.first, "time")}, the last ${counted(places.last, "time")}, another or several ${counted(places.other, "time")}. The order is drawn for every item; no claim rests on how often one wins.`;
 }
 
 /**

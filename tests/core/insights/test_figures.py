@@ -6,8 +6,8 @@ from math import ulp
 from hypothesis import given
 from hypothesis import strategies as st
 
+from celeus.core.insights.figures import Scaled
 from celeus.core.pools.losses import LossScale
-from celeus.web.report.wording import Scaled
 
 SCALES = st.sampled_from(
     [(0.0, 1.0), (1e6, 1e6 + 1), (1e9 - 2, 1e9), (-1e9, -1e9 + 2), (0.0, 1e-15), (-0.25, 0.5)]

@@ -1,0 +1,260 @@
+"""What a session says, in one sentence: page, report, gate and status show the same.
+
+It is written once, with the status, and kept there. Of one system it is the score with its
+interval, of two which one is better and by how much, of several which may be the best.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+from celeus.core.insights.figures import (
+    NOTHING_LEFT,
+    PERCENT,
+    PERCENT_SIGN,
+    Scaled,
+    count,
+    sure,
+)
+from celeus.core.interval import Interval
+from celeus.core.pools.losses import LossScale
+from celeus.core.pools.score import Score
+from celeus.core.pools.systems import Systems
+
+BY_WEIGHT: Final = ", counted by weight"
+NOTHING: Final = "Nothing is judged yet: "
+NO_LABEL: Final = "No label is in the interval yet: "
+KNOWN: Final = ", for certain: what is known beforehand decides it"
+UNDECIDED: Final = "Undecided so far. "
+UNDECIDED_FOR_GOOD: Final = "Undecided. "
+
+PHRASES: Final[dict[str, dict[str, str]]] = {
+    "errors": {
+        "ahead": "{better} makes {at} points fewer errors than {worse}",
+        "level": "{better} makes at most as many errors as {worse}: {low} to {high} points fewer",
+        "open": "{better} makes between {low} points more and {high} points fewer errors than"
+        " {worse}",
+        "equal": "{better} and {worse} make equally many errors",
+        "within": "their error rates differ by at most {margin} points",
+    },
+    "losses": {
+        "ahead": "{better} has a mean loss {at} lower than {worse}",
+        "level": "{better} has a mean loss no higher than {worse}: {low} to {high} lower",
+        "open": "{better} has a mean loss between {low} higher and {high} lower than {worse}",
+        "equal": "{better} and {worse} have the same mean loss",
+        "within": "their mean losses differ by at most {margin}",
+    },
+    "preferences": {
+        "ahead": "{better} is preferred on {at} points more of the items than {worse}",
+        "level": "{better} is preferred on at least as many of the items as {worse}: {low} to"
+        " {high} points more",
+        "open": "{better} is preferred on between {low} points fewer and {high} points more of the"
+        " items than {worse}",
+        "equal": "{better} and {worse} are preferred on equally many items",
+        "within": "the shares of items on which each is preferred differ by at most {margin}"
+        " points",
+    },
+    "grades": {
+        "ahead": "{better} is {at} grades better than {worse} on average",
+        "level": "{better} is at least as good as {worse} on average: {low} to {high} grades"
+        " better",
+        "open": "{better} is between {low} grades worse and {high} grades better than {worse} on"
+        " average",
+        "equal": "{better} and {worse} are equally good on average",
+        "within": "on average neither is better than the other by more than {margin} grades",
+    },
+}
+"""By what is counted: below 0 of the difference A is better, above 0 B is."""
+
+NAMED: Final[dict[str, str]] = {
+    "ahead": "{better}'s {name} is {at}{points} {more} than {worse}'s",
+    "level": "{better}'s {name} is no {less} than {worse}'s: {low} to {high}{points} {more}",
+    "open": "{better}'s {name} is between {low}{points} {less} and {high}{points} {more} than"
+    " {worse}'s",
+    "equal": "{better}'s {name} and {worse}'s are the same",
+    "within": "their {name} differs by at most {margin}{points}",
+}
+"""The same where the score of each has a name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """The two systems as they are called, and the phrases for what their difference counts.
+
+    ``words`` are further words that the phrases hold, by name.
+    """
+
+    a: str
+    b: str
+    shift: int
+    phrases: Mapping[str, str]
+    words: Mapping[str, str]
+
+    @classmethod
+    def of(cls, scale: LossScale, systems: Systems | None, declared: Score | None) -> Self | None:
+        """Of a pool of differences; None for the losses of one system."""
+        if scale.kind != "difference":
+            return None
+        a, b = ("A", "B") if systems is None else (systems.a, systems.b)
+        if declared is not None:
+            higher, share = declared.better == "higher", declared.unit == "share"
+            words = {
+                "name": declared.name,
+                "more": "higher" if higher else "lower",
+                "less": "lower" if higher else "higher",
+                "points": " points" if share else "",
+            }
+            return cls(a, b, PERCENT if share else 0, NAMED, words)
+        unit = "losses"
+        if systems is not None and systems.kind == "preference":
+            unit = "preferences" if systems.upper == 1.0 else "grades"
+        elif systems is not None and systems.kind == "zero_one":
+            unit = "errors"
+        shift = PERCENT if unit in {"errors", "preferences"} else 0
+        return cls(a, b, shift, PHRASES[unit], {})
+
+    def sentence(self, status: Mapping[str, Any]) -> str:
+        """What a session says of the two, as its status stands."""
+        lower, upper, scale = status["lower"], status["upper"], status["scale"]
+        nothing = NOTHING_LEFT * (scale["upper"] - scale["lower"])
+        inside, settled = status["rounds"]["in_interval"], is_settled(status)
+        figures = Scaled(Interval(**scale), upper - lower, self.shift)
+        # What lies beside 0 by less than can be computed lies at 0
+        lower, upper = (0.0 if abs(end) <= nothing else end for end in (lower, upper))
+        body = self._said(lower, upper, status["estimate"], figures, told=not settled)
+        if status.get("effective_items") is not None:
+            body += BY_WEIGHT
+        if settled:
+            return f"{self._prefix(status)}{body}; every item is judged or known."
+        if inside == 0:
+            decided = (status["verdict"] or {}).get("round") == 0
+            return f"{self._prefix(status)}{body}{KNOWN}." if decided else f"{NOTHING}{body}."
+        return f"{self._prefix(status)}{body}, {sure(status['alpha'])} sure at every moment."
+
+    def _said(
+        self, lower: float, upper: float, estimate: float, figures: Scaled, *, told: bool
+    ) -> str:
+        """The interval in words; ``told`` names its ends beside the estimate."""
+        names = {"better": self.b, "worse": self.a, **self.words}
+        if upper <= 0.0 and lower < 0.0:
+            names |= {"better": self.a, "worse": self.b}
+            lower, upper, estimate = -upper, -lower, -estimate
+        if lower == 0.0 == upper:
+            return self.phrases["equal"].format(better=self.a, worse=self.b, **self.words)
+        if lower > 0.0:
+            ahead = self.phrases["ahead"].format(at=figures.nearest(estimate), **names)
+            ends = f" ({figures.below(lower)} to {figures.above(upper)})"
+            return ahead + ends if told else ahead
+        phrase = "level" if lower == 0.0 else "open"
+        # Of nothing, no minus
+        low = figures.above(-lower) if lower < 0.0 else figures.below(0.0)
+        return self.phrases[phrase].format(low=low, high=figures.above(upper), **names)
+
+    def _prefix(self, status: Mapping[str, Any]) -> str:
+        verdict = status["verdict"]
+        if verdict is None:
+            return ""
+        if verdict["answer"] == "undecided":
+            return UNDECIDED_FOR_GOOD if status["state"] == "closed" else UNDECIDED
+        if verdict["answer"] != "equivalent":
+            return ""
+        margin = f"{verdict['margin'] * 10**self.shift:.10g}"
+        within = self.phrases["within"].format(margin=margin, **self.words)
+        return f"{self.a} and {self.b} are equivalent: {within}. "
+
+
+def sentence(
+    status: Mapping[str, Any],
+    score: Score,
+    contrast: Contrast | None,
+    *,
+    labels: int | None,
+    promised: bool = True,
+) -> str:
+    """What a session says, as its status stands; ``score`` is what its pool measures.
+
+    ``labels`` are those in the interval, None where they were not counted. Not ``promised`` is what
+    a form for comparisons says.
+    """
+    if status["best"] is not None:
+        return best_sentence(status)
+    if contrast is not None:
+        return contrast.sentence(status)
+    scale = Interval(status["scale"]["lower"], status["scale"]["upper"])
+    losses = Interval(status["lower"], status["upper"])
+    values = score.values(losses, status["estimate"], scale)
+    if is_settled(status):
+        said = _said(values, scale, settled=True)
+        return f"{_name(status, score.name)} {said}; every item is judged or known."
+    if status["rounds"]["in_interval"] == 0:
+        said = _said(values, scale, estimated=False)
+        begun = NO_LABEL if status["rounds"]["judged"] else NOTHING
+        return f"{begun}{_name(status, score.name)} {said}."
+    return score_sentence(status, values, scale, labels=labels, promised=promised)
+
+
+def score_sentence(
+    claim: Mapping[str, Any],
+    values: Mapping[str, Any],
+    scale: Interval,
+    *,
+    labels: int | None,
+    promised: bool = True,
+) -> str:
+    """What the claim of a status or a certificate says of the score of one system.
+
+    ``values`` are those of ``Score.values``.
+    """
+    certain = f"{sure(claim['alpha'])} sure at every moment" if promised else "no promise"
+    since = ""
+    if labels is not None:
+        since = f", from {count(labels)} label{'' if labels == 1 else 's'} in the interval"
+    return f"{_name(claim, values['name'])} {_said(values, scale)}, {certain}{since}."
+
+
+def _name(claim: Mapping[str, Any], name: str) -> str:
+    weighted = "" if claim.get("effective_items") is None else "weighted "
+    return f"{weighted}{name}{' of the population' if claim['target'] == 'population' else ''}"
+
+
+def is_settled(status: Mapping[str, Any]) -> bool:
+    """Whether all that may be drawn is judged, so that the mean is known exactly."""
+    whole = status["scale"]["upper"] - status["scale"]["lower"]
+    exact = status["upper"] - status["lower"] <= NOTHING_LEFT * whole
+    drawable = status["items"] - status.get("known", 0)
+    return bool(exact and status["rounds"]["in_interval"] == drawable)
+
+
+def _said(
+    values: Mapping[str, Any], scale: Interval, *, settled: bool = False, estimated: bool = True
+) -> str:
+    """Estimate and interval in figures; of what is ``settled`` the one figure, which is exact."""
+    lower, upper = values["lower"], values["upper"]
+    share = values["unit"] == "share"
+    figures = Scaled(scale, upper - lower, PERCENT if share else 0)
+    sign = PERCENT_SIGN if share else ""
+    if settled:
+        return f"exactly {figures.nearest(values['estimate'])}{sign}"
+    ends = f"{figures.below(lower)} to {figures.above(upper)}"
+    return f"{figures.nearest(values['estimate'])}{sign} ({ends})" if estimated else f"{ends}{sign}"
+
+
+def best_sentence(status: Mapping[str, Any]) -> str:
+    """What a session says of its systems, as its status stands."""
+    best = status["best"]
+    systems, standing = len(best["systems"]), best["standing"]
+    certain = f"{sure(status['alpha'])} sure at every moment"
+    if best["winner"] is not None:
+        return f"{best['winner']} is the best of {systems} systems, {certain}."
+    if status["rounds"]["in_interval"] == 0:
+        return f"{NOTHING}any of the {systems} systems may be the best."
+    if status["stop_reason"] == "exhausted":
+        return (
+            f"{_listed(standing, 'and')} are the best of {systems} systems, {certain}, and"
+            " equally good: every item that could tell them apart is judged."
+        )
+    return f"The best of {systems} systems is {_listed(standing, 'or')}, {certain}."
+
+
+def _listed(names: Sequence[str], word: str) -> str:
+    return f"{', '.join(names[:-1])} {word} {names[-1]}"

@@ -1,0 +1,127 @@
+"""What people call the mean of a pool's losses, and whether more of it is better.
+
+The mathematics keeps to losses, of which less is better. Notation: l a loss or a mean of losses in
+[L, U], s the score.
+
+    lower is better     s = l
+    higher is better    s = L + U - l
+
+The scale stays and is turned over: of a share in [0, 1] the score is 1 - l, of a difference in
+[-U, U] it is -l, the score of A less that of B either way. A float stands for the shortest decimal
+that reads back as it, as in JSON: 0.28 gives exactly 0.72. Where the result is no float, the ends
+of an interval move outwards.
+"""
+
+import math
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from typing import Any, Literal, get_args
+
+from celeus.core.interval import Interval
+from celeus.core.pools.losses import LossScale
+from celeus.core.pools.systems import AnySystems, Systems
+from celeus.errors import InvalidValue
+
+Better = Literal["higher", "lower"]
+Unit = Literal["share", "number"]
+LONGEST_NAME = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A name, a direction, and the unit: a ``share`` is said in percent, a ``number`` as it is."""
+
+    name: str
+    better: Better
+    unit: Unit
+
+    def __post_init__(self) -> None:
+        name = self.name
+        if not (0 < len(name) <= LONGEST_NAME and name.isprintable() and name == name.strip()):
+            raise InvalidValue(
+                "The name of a score stands in sentences.",
+                field="score.name",
+                rule=f"1 to {LONGEST_NAME} printable characters, with no space at the ends",
+                value=name,
+            )
+        if self.better not in get_args(Better):
+            raise InvalidValue(
+                "A score has a direction.",
+                field="score.better",
+                rule="higher or lower",
+                value=self.better,
+            )
+
+    def at(self, loss: float, scale: Interval) -> float:
+        """The score nearest to that of a loss on ``scale``."""
+        return float(self._exact(loss, scale))
+
+    def image(self, losses: Interval, scale: Interval) -> Interval:
+        """The scores of an interval of losses on ``scale``, never narrower than they are."""
+        ends = [self._exact(loss, scale) for loss in (losses.lower, losses.upper)]
+        return Interval(_outward(min(ends), -math.inf), _outward(max(ends), math.inf))
+
+    def values(self, losses: Interval, estimate: float, scale: Interval) -> dict[str, Any]:
+        """Name, direction and unit with the score's estimate and interval, as plain values."""
+        image = self.image(losses, scale)
+        ends = {"lower": image.lower, "upper": image.upper}
+        return {**self.to_dict(), "estimate": self.at(estimate, scale), **ends}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+    def _exact(self, loss: float, scale: Interval) -> Fraction:
+        exact = _decimal(loss)
+        if self.better == "lower":
+            return exact
+        return _decimal(scale.lower) + _decimal(scale.upper) - exact
+
+
+def _decimal(number: float) -> Fraction:
+    """The shortest decimal that reads back as the float."""
+    return Fraction(repr(float(number)))
+
+
+def _outward(exact: Fraction, towards: float) -> float:
+    """The float for ``exact``, or its neighbour ``towards`` an infinity where it lies inside."""
+    nearest = float(exact)
+    inside = _decimal(nearest) > exact if towards < 0.0 else _decimal(nearest) < exact
+    return math.nextafter(nearest, towards) if inside else nearest
+
+
+def declared_score(name: str, better: Better, scale: LossScale, named: AnySystems | None) -> Score:
+    """The score somebody named for losses on ``scale``; refused where losses have no such mean."""
+    if isinstance(named, Systems) and named.kind == "preference":
+        raise InvalidValue(
+            "A preference has no score: it says on how many items which system is preferred.",
+            field="score",
+            rule="left out where the loss is a preference",
+            value=name,
+        )
+    if scale.kind == "difference" and named is None:
+        raise InvalidValue(
+            "A difference of two systems without names says nothing of the score of each.",
+            field="score",
+            rule="left out, or beside the names of both, `systems`",
+            value=name,
+        )
+    whole = (-1.0, 1.0) if scale.kind == "difference" else (0.0, 1.0)
+    share = (scale.lower, scale.upper) == whole and scale.kind != "cross_entropy"
+    return Score(name, better, "share" if share else "number")
+
+
+def default_score(scale: LossScale, named: AnySystems | None) -> Score:
+    """What losses on ``scale`` are called where nobody named them."""
+    if scale.kind == "zero_one":
+        return Score("error rate", "lower", "share")
+    if scale.kind == "cross_entropy":
+        return Score("mean cross-entropy loss", "lower", "number")
+    if scale.kind == "bounded":
+        return Score("mean loss", "lower", "number")
+    kind = named.kind if isinstance(named, Systems) else "bounded"
+    if kind == "preference":
+        return Score("mean preference", "lower", "share" if scale.upper == 1.0 else "number")
+    if kind == "zero_one":
+        return Score("difference of errors", "lower", "share")
+    return Score("difference of mean losses", "lower", "number")

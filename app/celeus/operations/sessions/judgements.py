@@ -1,0 +1,149 @@
+"""What judges say of a round: a judgement, checked, and the loss and the event it makes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from celeus.core.ledger import JointObservation, Observation, Unjudgeable
+from celeus.core.pools.comparison import WORDS, loss_said, losses_said
+from celeus.core.pools.pool import Pool
+from celeus.core.pools.systems import PLACES, SIDES
+from celeus.core.sessions.best.state import BestState
+from celeus.core.sessions.either import risk_plan
+from celeus.errors import InvalidValue, RoundNotDrawn
+from celeus.operations.runtime.state_cache import CachedSession
+
+Loss = float | tuple[float, ...] | None
+"""The loss of a round, those of several systems, or None: nobody can tell."""
+Said = tuple[tuple[Any, ...], bool, Loss]
+"""A judgement in its judge's words: label and so on, whether unjudgeable, loss."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A judgement of a round: a loss, a true label, or a reason why there is none.
+
+    Of two systems: the true label, ``losses`` of ``a`` and ``b`` or of ``left`` and ``right``, or a
+    ``preference`` for one of these, by how many grades. Of several: the true label, or ``losses``
+    by name or of the answers in the order shown.
+    """
+
+    round: int
+    loss: float | None = None
+    label: int | None = None
+    unjudgeable: str | None = None
+    losses: Mapping[str, float] | Sequence[float] | None = None
+    preference: str | None = None
+    grade: int | None = None
+
+
+def in_order(judgement: Judgement) -> bool:
+    """The losses of several answers are said in the order in which these are shown."""
+    return judgement.losses is not None and not isinstance(judgement.losses, Mapping)
+
+
+def words_of(detail: Mapping[str, Any], loss: Loss) -> Said:
+    """The judgement that a detail of the ledger and its loss keep."""
+    return (tuple(detail.get(name) for name in WORDS), "unjudgeable" in detail, loss)
+
+
+def check_blind(judgements: Sequence[Judgement]) -> None:
+    """Refuse what a key that is not told which answer is whose says of systems by name."""
+    for judgement in judgements:
+        losses = judgement.losses
+        named = isinstance(losses, Mapping) and not losses.keys() <= {*PLACES}
+        if judgement.preference in SIDES or named:
+            field = "preference" if judgement.preference in SIDES else "losses"
+            raise InvalidValue(
+                "This key is not told which answer is whose.",
+                field=field,
+                rule="said of left and right, as `next` shows the two answers, or of several in"
+                " the order shown",
+                value=judgement.preference or list(losses or ()),
+            )
+
+
+def event_of(judgement: Judgement, loss: Loss) -> Observation | JointObservation | Unjudgeable:
+    """The event that a judgement with this loss is."""
+    round_ = judgement.round
+    if isinstance(loss, tuple):
+        return JointObservation(round_, loss, in_order(judgement))
+    return Unjudgeable(round_) if loss is None else Observation(round_, loss)
+
+
+def loss_of(session: CachedSession, judgement: Judgement, *, shown: bool = True) -> Loss:
+    """The loss a judgement states or implies, checked against the scale; None: unjudgeable.
+
+    Where nothing is ``shown`` of several answers, nothing can be said of them in that order.
+    """
+    drawn = session.state.drawn
+    if not 1 <= judgement.round <= drawn:
+        raise RoundNotDrawn(
+            f"round {judgement.round} is not drawn; {drawn} rounds are",
+            field="round",
+            rule=f"a round from 1 to {drawn}" if drawn else "a round that was drawn",
+            value=judgement.round,
+        )
+    pool, state, item = session.pool, session.state, session.state.item(judgement.round)
+    if isinstance(state, BestState):
+        return _losses_of(state, pool, judgement, shown=shown)
+    if judgement.unjudgeable is not None:
+        return None
+    said = detail_of(judgement)
+    # An order is said of several answers alone
+    said.pop("in_order", None)
+    if judgement.loss is not None:
+        said["loss"] = judgement.loss
+    if not said:
+        rule = "exactly one of loss, label, losses, preference and unjudgeable"
+        raise InvalidValue(f"a judgement has {rule}", field="loss", rule=rule)
+    sides = state.sides
+    loss = loss_said(pool, item, said, None if sides is None else sides.left(judgement.round))
+    if pool.bounds is not None and risk_plan(session.plan).believed is not None:
+        pool.bounds.check(item, loss)
+    return loss
+
+
+def _losses_of(
+    state: BestState, pool: Pool, judgement: Judgement, *, shown: bool
+) -> tuple[float, ...]:
+    """The losses of all systems that a judgement states or implies."""
+    if pool.lineup is None:
+        message = "the best is sought in a pool of several systems"
+        raise TypeError(message)
+    if judgement.unjudgeable is not None:
+        raise InvalidValue(
+            "Where the best of several systems is sought, every round that is drawn is judged: what"
+            " a round nobody can judge means for the others is not worked out.",
+            field="unjudgeable",
+            rule="a judgement; an item that nobody can judge belongs into no such pool",
+            value=judgement.unjudgeable,
+        )
+    item = state.item(judgement.round)
+    given = {
+        name: getattr(judgement, name)
+        for name in ("label", "losses", "loss", "preference")
+        if getattr(judgement, name) is not None
+    }
+    order = state.shown(judgement.round, item) if shown else None
+    losses = losses_said(pool, pool.lineup, item, given, order)
+    state.check(item, losses)
+    return losses
+
+
+def detail_of(judgement: Judgement) -> dict[str, Any]:
+    """The ledger's detail of a judgement, besides its loss."""
+    detail: dict[str, Any] = {}
+    if judgement.label is not None:
+        detail["label"] = judgement.label
+    if isinstance(judgement.losses, Mapping) and judgement.losses.keys() <= {*SIDES, *PLACES}:
+        detail |= {f"loss_{name}": loss for name, loss in judgement.losses.items()}
+    if in_order(judgement):
+        detail["in_order"] = True
+    if judgement.preference is not None:
+        detail["preference"] = judgement.preference
+    if judgement.grade not in {None, 1}:
+        detail["grade"] = judgement.grade
+    if judgement.unjudgeable is not None:
+        detail["unjudgeable"] = judgement.unjudgeable
+    return detail

@@ -1,0 +1,118 @@
+"""Pools name their score: on the wire, in sessions, and where it is refused."""
+
+import io
+from typing import Any
+
+import pytest
+from httpx import AsyncClient
+
+from celeus.core.certificates.verify import verify
+from celeus.operations.certificates.npz import read_archive
+from tests.factories import KnownPool, labelled, opened
+
+ACCURACY = {"name": "accuracy", "better": "higher"}
+ITEMS = [{"id": str(number), "surrogate": 0.3} for number in range(40)]
+
+
+def form(**members: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+    return {"name": "exam", "loss": {"kind": "zero_one"}, "items": ITEMS, "sealed": True} | members
+
+
+async def test_status_certificate_and_list_speak_the_declared_score(client: AsyncClient) -> None:
+    made = (await client.post("/v1/pools", json=form(score=ACCURACY))).json()
+    assert made["score"] == ACCURACY | {"unit": "share"}
+    pool = KnownPool(made["id"], [int(number % 4 == 0) for number in range(40)])
+    session = await opened(client, pool)
+    status = (await labelled(client, session, pool, 25))["session"]
+    score = status["score"]
+    assert score["estimate"] == pytest.approx(1.0 - status["estimate"], abs=1e-15)
+    assert score["lower"] == pytest.approx(1.0 - status["upper"], abs=1e-15)
+    assert score["upper"] == pytest.approx(1.0 - status["lower"], abs=1e-15)
+    assert status["sentence"].startswith("accuracy ")
+    assert status["sentence"].endswith(" sure at every moment, from 25 labels in the interval.")
+    listed = (await client.get("/v1/sessions")).json()["data"]
+    assert [one["score"] for one in listed] == [score]
+    await client.patch(f"/v1/sessions/{session}", json={"state": "closed"})
+    answer = await client.get(f"/v1/sessions/{session}/certificate")
+    assert answer.json()["claim"]["score"] == score
+    columns = (await client.get(f"/v1/pools/{made['id']}/columns.npz")).content
+    report = verify(answer.content, read_archive(io.BytesIO(columns)))
+    assert report.valid, report.line
+
+
+async def test_without_a_name_the_loss_gives_one_and_certificates_none(client: AsyncClient) -> None:
+    made = (await client.post("/v1/pools", json=form())).json()
+    assert made["score"] == {"name": "error rate", "better": "lower", "unit": "share"}
+    session = await opened(client, KnownPool(made["id"], []))
+    status = (await client.get(f"/v1/sessions/{session}")).json()
+    assert status["sentence"].startswith("Nothing is judged yet: error rate 0 to 100")
+    score = status["score"]
+    assert [score[end] for end in ("lower", "upper")] == [status["lower"], status["upper"]]
+    document = (await client.get(f"/v1/sessions/{session}/certificate")).json()
+    assert "score" not in document["claim"]
+    assert "score" not in document["pool"]
+
+
+async def test_two_systems_are_told_apart_by_the_score_of_each(client: AsyncClient) -> None:
+    items = [{"id": str(at), "a": {"answer": "x"}, "b": {"answer": "y"}} for at in range(20)]
+    pool = form(items=items, systems={"a": "old", "b": "new"}, score=ACCURACY)
+    made = (await client.post("/v1/pools", json=pool)).json()
+    session = await opened(client, KnownPool(made["id"], []))
+    status = (await client.get(f"/v1/sessions/{session}")).json()
+    assert (
+        "new's accuracy is between 100 points lower and 100 points higher than old's"
+        in (status["sentence"])
+    )
+    assert (status["score"]["lower"], status["score"]["upper"]) == (-1.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("members", "field"),
+    [
+        ({"score": {"name": "", "better": "higher"}}, "score.name"),
+        ({"score": {"name": "a" * 61, "better": "higher"}}, "score.name"),
+        ({"score": {"name": "a\u0000b", "better": "higher"}}, "score.name"),
+        ({"score": {"name": "a\u202eb", "better": "higher"}}, "score.name"),
+        ({"score": {"name": "a\nb", "better": "higher"}}, "score.name"),
+        ({"score": {"name": "a", "better": "up"}}, "score.better"),
+        ({"score": {"name": "a"}}, "score.better"),
+        ({"score": {"name": "a", "better": "higher", "unit": "share"}}, "score.unit"),
+        ({"score": ACCURACY, "loss": {"kind": "difference"}}, "score"),
+        (
+            {
+                "score": ACCURACY,
+                "loss": {"kind": "preference"},
+                "systems": {"a": "x", "b": "y"},
+                "items": [],
+                "sealed": False,
+            },
+            "score",
+        ),
+    ],
+)
+async def test_a_score_that_cannot_be_is_refused_by_name(
+    client: AsyncClient, members: dict[str, Any], field: str
+) -> None:
+    answer = await client.post("/v1/pools", json=form(**members))
+    assert (answer.status_code, answer.json()["field"]) == (422, field), answer.text
+
+
+async def test_a_file_declares_its_score(client: AsyncClient) -> None:
+    rows = b"id,surrogate\na,0.2\nb,0.7\n"
+    asked = {"name": "file", "kind": "bounded", "lower": "0", "upper": "5"}
+    headers = {"Content-Type": "text/csv"}
+    for score, status, field in (
+        ({"score_name": "quality", "score_better": "higher"}, 201, None),
+        ({"score_name": "quality"}, 422, "score_better"),
+        ({"score_better": "higher"}, 422, "score_name"),
+        ({"score_name": "qu\tality", "score_better": "higher"}, 422, "score.name"),
+    ):
+        answer = await client.post(
+            "/v1/pool-files", params=asked | score, content=rows, headers=headers
+        )
+        assert answer.status_code == status, answer.text
+        if field is None:
+            expected = {"name": "quality", "better": "higher", "unit": "number"}
+            assert answer.json()["pool"]["score"] == expected
+        else:
+            assert answer.json()["field"] == field

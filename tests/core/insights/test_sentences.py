@@ -1,0 +1,232 @@
+"""What a session says is true to the word, and to the figures it rounds outwards."""
+
+from typing import Any
+
+import pytest
+
+from celeus.core.insights.sentences import Contrast, sentence
+from celeus.core.pools.losses import LossScale
+from celeus.core.pools.score import Better, Score, declared_score, default_score
+from celeus.core.pools.systems import Systems
+
+
+def contrast(
+    kind: str = "zero_one", upper: float | None = None, score: tuple[str, Better] | None = None
+) -> Contrast:
+    lower = 0.0 if kind == "bounded" else None
+    systems = Systems.of(("old", "new"), (kind, lower, upper), "exact")
+    declared = None if score is None else declared_score(*score, systems.scale, systems)
+    found = Contrast.of(systems.scale, systems, declared)
+    assert found is not None
+    return found
+
+
+def status(lower: float, upper: float, estimate: float, **others: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+    told: dict[str, Any] = {"lower": lower, "upper": upper, "estimate": estimate, "alpha": 0.05}
+    told |= {"scale": {"lower": -1.0, "upper": 1.0}, "items": 100, "known": 40, "state": "active"}
+    told |= {"rounds": {"in_interval": 30}, "verdict": None, "best": None}
+    told |= {"effective_items": None, "target": "pool"}
+    return told | others
+
+
+def asked(answer: str, margin: float = 0.02) -> dict[str, Any]:
+    return {"verdict": {"margin": margin, "answer": answer, "round": 30}}
+
+
+SURE = ", 95\N{NARROW NO-BREAK SPACE}% sure at every moment."
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        (
+            status(0.0081, 0.0538, 0.0311, **asked("b_at_least_as_good")),
+            f"new makes 3.1 points fewer errors than old (0.8 to 5.4){SURE}",
+        ),
+        (
+            status(-0.0538, -0.0081, -0.0311, **asked("a_at_least_as_good")),
+            f"old makes 3.1 points fewer errors than new (0.8 to 5.4){SURE}",
+        ),
+        (
+            status(0.0, 0.0538, 0.0311, **asked("b_at_least_as_good")),
+            f"new makes at most as many errors as old: 0.0 to 5.4 points fewer{SURE}",
+        ),
+        (
+            status(-1e-13, 0.0538, 0.0311, **asked("b_at_least_as_good")),
+            f"new makes at most as many errors as old: 0.0 to 5.4 points fewer{SURE}",
+        ),
+        (
+            status(-0.012, 0.0171, 0.0, **asked("equivalent")),
+            (
+                "old and new are equivalent: their error rates differ by at most 2 points. new"
+                f" makes between 1.2 points more and 1.8 points fewer errors than old{SURE}"
+            ),
+        ),
+        (
+            status(-0.0121, 0.0538, 0.02, **asked("undecided")),
+            (
+                "Undecided so far. new makes between 1.3 points more and 5.4 points fewer errors"
+                f" than old{SURE}"
+            ),
+        ),
+        (
+            status(-0.0121, 0.0538, 0.02, state="closed", **asked("undecided")),
+            (
+                "Undecided. new makes between 1.3 points more and 5.4 points fewer errors"
+                f" than old{SURE}"
+            ),
+        ),
+        (
+            status(-0.6, 0.6, 0.0, rounds={"in_interval": 0}, **asked("undecided")),
+            (
+                "Nothing is judged yet: new makes between 60 points more and 60 points fewer errors"
+                " than old."
+            ),
+        ),
+        (
+            status(0.05, 0.05, 0.05, rounds={"in_interval": 60}, **asked("b_at_least_as_good")),
+            "new makes 5.00 points fewer errors than old; every item is judged or known.",
+        ),
+        (
+            status(0.0081, 0.0538, 0.0311, effective_items=12.5),
+            f"new makes 3.1 points fewer errors than old (0.8 to 5.4), counted by weight{SURE}",
+        ),
+        (
+            status(0.0, 0.0, 0.0, rounds={"in_interval": 60}),
+            "old and new make equally many errors; every item is judged or known.",
+        ),
+    ],
+)
+def test_errors_are_told_in_points(told: dict[str, Any], said: str) -> None:
+    assert contrast().sentence(told) == said
+
+
+@pytest.mark.parametrize(
+    ("kind", "upper", "words"),
+    [
+        (
+            "preference",
+            None,
+            "new is preferred on 12.4 points more of the items than old (3.0 to 21.4)",
+        ),
+        ("preference", 2.0, "new is 0.124 grades better than old on average (0.030 to 0.214)"),
+        ("bounded", 2.0, "new has a mean loss 0.124 lower than old (0.030 to 0.214)"),
+    ],
+)
+def test_other_judgements_are_told_in_their_own_words(
+    kind: str, upper: float | None, words: str
+) -> None:
+    said = contrast(kind, upper).sentence(status(0.03, 0.2137, 0.1243))
+    assert said == f"{words}{SURE}"
+
+
+def test_systems_without_names_are_a_and_b() -> None:
+    assert Contrast.of(LossScale.of("zero_one"), None, None) is None
+    unnamed = Contrast.of(LossScale.of("difference"), None, None)
+    assert unnamed is not None
+    assert unnamed.sentence(status(0.03, 0.2137, 0.1243)).startswith("B has a mean loss")
+
+
+HIGHER: tuple[str, Better] = ("accuracy", "higher")
+LOWER: tuple[str, Better] = ("{name} of harm", "lower")
+
+
+@pytest.mark.parametrize(
+    ("score", "told", "said"),
+    [
+        (
+            HIGHER,
+            status(0.0081, 0.0538, 0.0311),
+            "new's accuracy is 3.1 points higher than old's (0.8 to 5.4)",
+        ),
+        (
+            HIGHER,
+            status(-0.0538, -0.0081, -0.0311),
+            "old's accuracy is 3.1 points higher than new's (0.8 to 5.4)",
+        ),
+        (
+            LOWER,
+            status(0.0081, 0.0538, 0.0311),
+            "new's {name} of harm is 3.1 points lower than old's (0.8 to 5.4)",
+        ),
+        (
+            HIGHER,
+            status(0.0, 0.0538, 0.0311),
+            "new's accuracy is no lower than old's: 0.0 to 5.4 points higher",
+        ),
+        (
+            HIGHER,
+            status(-0.012, 0.0171, 0.0, **asked("equivalent")),
+            (
+                "old and new are equivalent: their accuracy differs by at most 2 points. new's"
+                " accuracy is between 1.2 points lower and 1.8 points higher than old's"
+            ),
+        ),
+    ],
+)
+def test_two_systems_are_told_apart_by_the_score_of_each(
+    score: tuple[str, Better], told: dict[str, Any], said: str
+) -> None:
+    assert contrast(score=score).sentence(told) == f"{said}{SURE}"
+
+
+def one(lower: float, upper: float, estimate: float, **others: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+    return status(lower, upper, estimate, scale={"lower": 0.0, "upper": 1.0}, known=0) | others
+
+
+ACCURACY = Score("accuracy", "higher", "share")
+ERRORS = default_score(LossScale.of("zero_one"), None)
+
+
+@pytest.mark.parametrize(
+    ("score", "told", "words"),
+    [
+        (
+            ACCURACY,
+            one(0.2442, 0.3187, 0.28),
+            (
+                "accuracy 72.0 % (68.1 to 75.6), 95 % sure at every moment,"
+                " from 101 labels in the interval."
+            ),
+        ),
+        (
+            ERRORS,
+            one(0.2442, 0.3187, 0.28, effective_items=40.0, target="population"),
+            (
+                "weighted error rate of the population 28.0 % (24.4 to 31.9), 95 % sure at every"
+                " moment, from 101 labels in the interval."
+            ),
+        ),
+        (
+            Score("quality", "higher", "number"),
+            one(1.0, 2.0, 1.5, scale={"lower": 0.0, "upper": 5.0}),
+            (
+                "quality 3.50 (3.00 to 4.00), 95 % sure at every moment, from 101 labels in the"
+                " interval."
+            ),
+        ),
+        (
+            ACCURACY,
+            one(0.0, 1.0, 0.5, rounds={"in_interval": 0, "judged": 0}),
+            "Nothing is judged yet: accuracy 0 to 100 %.",
+        ),
+        (
+            ACCURACY,
+            one(0.0, 1.0, 0.5, rounds={"in_interval": 0, "judged": 2}),
+            "No label is in the interval yet: accuracy 0 to 100 %.",
+        ),
+        (
+            ACCURACY,
+            one(0.28, 0.28, 0.28, rounds={"in_interval": 100}),
+            "accuracy exactly 72.00 %; every item is judged or known.",
+        ),
+    ],
+)
+def test_one_system_is_told_by_its_score(score: Score, told: dict[str, Any], words: str) -> None:
+    said = sentence(told, score, None, labels=101)
+    assert said.replace("\N{NARROW NO-BREAK SPACE}", " ") == words
+
+
+def test_without_a_promise_or_a_count_none_is_told() -> None:
+    said = sentence(one(0.2442, 0.3187, 0.28), ACCURACY, None, labels=None, promised=False)
+    assert said == "accuracy 72.0\N{NARROW NO-BREAK SPACE}% (68.1 to 75.6), no promise."
