@@ -9,7 +9,7 @@ EVALDATA ?= ../shared/evaldata
 OUT ?= study
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo serve style lint lint-js check test claims attack bench bench-labels study imports packaging image lock
+.PHONY: help env demo serve ruff style lint lint-js check test claims attack bench bench-labels study imports packaging image lock
 
 help: ## Say what there is to type
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,9 +40,11 @@ demo: $(RUNNABLE) ## Certify a real classifier's score from few labels, on this 
 serve: $(RUNNABLE) ## Serve on 127.0.0.1:8000 with a private PostgreSQL (options: ARGS="--port 9000")
 	$(BIN)/celeus serve $(ARGS)
 
-style: env ## Check style and import directions, which takes seconds
+ruff: env
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+style: ruff ## Check style and import directions, which takes seconds
 	$(BIN)/lint-imports --no-logo
 
 lint: style ## Check style, import directions and types
@@ -68,26 +70,26 @@ endif
 # Tests start many processes, and each would compile anew whatever it imports
 unexport PYTHONDONTWRITEBYTECODE
 
-# $(call tested,options of pytest): types are checked beside the tests and shown after them, as
-# without a cache they take half a minute
+# $(call tested,targets,options of pytest): the targets are made beside the tests and shown after
+# them, as types alone take half a minute without a cache
 define tested
-@types=$$(mktemp); $(BIN)/mypy >$$types 2>&1 & mypy=$$!; \
-	trap "kill $$mypy 2>/dev/null; rm -f $$types" EXIT; \
-	echo "$(BIN)/pytest -n $(WORKERS) --dist worksteal $(1)"; \
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal $(1); tests=$$?; \
-	echo "$(BIN)/mypy"; wait $$mypy; typed=$$?; cat $$types; \
-	test $$tests -eq 0 || exit $$tests; exit $$typed
+@shown=$$(mktemp); $(MAKE) --no-print-directory $(1) >$$shown 2>&1 & beside=$$!; \
+	trap "kill $$beside 2>/dev/null; rm -f $$shown" EXIT; \
+	echo "$(BIN)/pytest -n $(WORKERS) --dist worksteal $(2)"; \
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal $(2); tests=$$?; \
+	wait $$beside; others=$$?; cat $$shown; \
+	test $$tests -eq 0 || exit $$tests; exit $$others
 endef
 
 # Where the fast tests and the smoke test are (tests/kinds.py chooses among them): to look for them
 # everywhere takes longer than to run them
 QUICK := tests/core tests/golden tests/api/test_certificates.py
 
-check: style lint-js ## What to run before a commit: style, types, and the tests that take no time
-	$(call tested,$(QUICK) -m "fast or smoke" $(ARGS))
+check: ruff ## What to run before a commit: style, types, and the tests that take no time
+	$(call tested,lint lint-js,$(QUICK) -m "fast or smoke" $(ARGS))
 
-test: style ## All checks and all tests (options: ARGS="-k cache", WORKERS=0 for one process)
-	$(call tested,$(ARGS))
+test: ruff ## All checks and all tests (options: ARGS="-k cache", WORKERS=0 for one process)
+	$(call tested,lint,$(ARGS))
 
 claims: env ## The statistical claims with their full counts; takes long
 	CELEUS_CLAIMS=full $(BIN)/pytest tests/claims --timeout=0 $(ARGS)

@@ -13,7 +13,6 @@ import pytest
 import redis
 from hypothesis import settings
 
-from celeus.store import migrations
 from celeus.store.cache import Cache
 from celeus.store.database import Database
 from celeus.store.tables import metadata
@@ -99,7 +98,6 @@ def signals_as_at_a_terminal() -> None:
 def postgres_url() -> Iterator[str]:
     """A PostgreSQL whose database has the schema of the migrations; shared by the whole run."""
     with running_postgres() as url:
-        migrations.upgrade(url)
         yield url
 
 

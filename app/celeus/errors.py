@@ -30,7 +30,7 @@
     └── Unavailable     not the caller's fault; try again              503
         ├── DatabaseUnavailable, SchemaBehind, DataFolderUnusable
         ├── SigningKeyMissing, VerificationBusy, PlanningBusy
-        └── DiskFull, Stopping
+        └── DiskFull, Stopping, ProcessEnded
 
 The status beside each subtree is a reminder only; `app/celeus/api/wire/problems.py` decides it.
 """
@@ -137,6 +137,11 @@ class BoundContradicted(Invalid):
         """The same refusal, which knows item and bounds."""
         self.item, self.lower, self.upper = item, lower, upper
         return self
+
+    @property
+    def untold(self) -> "BoundContradicted":
+        """The same without a number: what a judge is told who is not to know of any."""
+        return BoundContradicted(self.detail, field=self.field, rule="a loss that is not ruled out")
 
 
 class NothingToJudge(Invalid):
@@ -305,6 +310,10 @@ class DiskFull(Unavailable):
 
 class Stopping(Unavailable):
     """The server is being stopped; send the request again, to another one or in a while."""
+
+
+class ProcessEnded(Unavailable):
+    """A process that worked for this request has ended by itself; try again."""
 
 
 class DataFolderUnusable(Unavailable):

@@ -7,8 +7,12 @@ from collections.abc import AsyncIterator, Iterator
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
+from numpy.typing import NDArray
 
 from celeus.core.plans.plan import Claim
+from celeus.core.pools.systems import MOST
+from celeus.core.sessions.best.contenders import Contenders
+from celeus.core.sessions.best.session import BestSession
 from celeus.operations.runtime.sizes import nbytes
 from celeus.study.engine.simulation import Truth
 from celeus.study.pools.systems import Systems
@@ -21,6 +25,9 @@ from tests.bench.worlds import World
 CLASSES, DIFFERENT = 4, 0.4
 """Classes, and on how many of the items B guesses anew: where it says something else it differs."""
 NAMES = {"a": "old", "b": "new"}
+ALPHA = 0.05
+SYSTEMS = 10
+"""Among which the best is sought; beside it the core alone seeks among the most a pool may have."""
 WIDTH, MARGIN = 0.04, 0.02
 """Of the difference; half of it for one system, whose scale is half as wide."""
 
@@ -72,25 +79,87 @@ async def comparison_lines(world: World, *, quick: bool) -> AsyncIterator[Line]:
     cold: list[float] = []
     warm: list[float] = []
     async with world.services() as urls, Connection.to(urls[0]) as connection:
-        pools = [await _uploaded(connection, items) for _ in range(repeats)]
+        pools = [await _uploaded(connection, *two(items)) for _ in range(repeats)]
+        many = await _uploaded(connection, *several(items))
+    asked: dict[str, object] = {"precision": WIDTH, "decide": {"margin": MARGIN}}
     for pool in pools:
         async with world.services() as urls, Connection.to(urls[0]) as connection:
             for times in (cold, warm, warm):
-                times.append(await _opened_in(connection, pool))
+                times.append(await _opened_in(connection, pool, asked))
     for told, times in (("not loaded", cold), ("loaded", warm)):
         what = f"opening a comparison of {items:,} items, pool {told}"
         yield Line(what, times, "s", Goal.most(3, "s"))
+    async with world.services() as urls, Connection.to(urls[0]) as connection:
+        for told in ("not loaded", "loaded"):
+            what = f"opening the best of {SYSTEMS} on {items:,} items, pool {told}"
+            yield Line(what, [await _opened_in(connection, many, {"best": True})], "s")
+    for line in best_lines(quick=quick):
+        yield line
 
 
-async def _uploaded(connection: Connection, items: int) -> str:
-    """Id of a sealed pool of two systems."""
+def best_lines(*, quick: bool) -> Iterator[Line]:
+    """Opening a search for the best of several on a pool that is loaded, its rounds and memory."""
+    items = 100_000 if quick else 1_000_000
+    for count in (SYSTEMS,) if quick else (SYSTEMS, MOST):
+        opening: list[float] = []
+        rounds: list[float] = []
+        answer = answered(items, count)
+        contenders = Contenders(items, count, answer)
+        for run in range(1 if quick else 3):
+            began = time.perf_counter()
+            session = BestSession(contenders, ALPHA, f"best {run}".encode())
+            opening.append(time.perf_counter() - began)
+            truth = np.random.default_rng(run)
+            began = time.perf_counter()
+            for _ in range(ROUNDS_A_TURN):
+                draw = session.propose()
+                session.take(draw)
+                losses = (answer[draw.item] != truth.integers(CLASSES)).astype(float)
+                session.judge(draw.round, losses)
+            rounds.append(1e3 * (time.perf_counter() - began) / ROUNDS_A_TURN)
+        what = f"best of {count}, {items:,} items"
+        yield Line(f"{what}: opening, pool loaded", opening, "s", Goal.most(10, "s"))
+        yield Line(f"{what}: a round", rounds, "ms")
+        yield Line(f"{what}: its state", [nbytes(session, contenders) / 2**20], "MiB")
+
+
+def answered(items: int, count: int) -> NDArray[np.int32]:
+    """Answers of systems of which each says of seven in ten items what the first one does."""
+    rng = np.random.default_rng(SEED)
+    answer = np.empty((items, count), dtype=np.int32, order="F")
+    answer[:, 0] = rng.integers(0, CLASSES, items)
+    for one in range(1, count):
+        anew = rng.integers(0, CLASSES, items)
+        answer[:, one] = np.where(rng.random(items) < DIFFERENT, anew, answer[:, 0])
+    return answer
+
+
+def two(items: int) -> tuple[dict[str, object], dict[str, object]]:
+    """Names and columns of a pool of two systems."""
     systems = pair(items)
-    columns: dict[str, object] = {"id": [f"item-{index:07d}" for index in range(items)]}
+    columns: dict[str, object] = {}
     for side, answer, surrogate in zip("ab", systems.answers, systems.surrogates, strict=True):
         columns |= {f"prediction_{side}": answer, f"surrogate_{side}": surrogate}
+    return {**NAMES}, columns
+
+
+def several(items: int) -> tuple[dict[str, object], dict[str, object]]:
+    """The same of SYSTEMS."""
+    answers = answered(items, SYSTEMS).T
+    names = [f"system-{at}" for at in range(SYSTEMS)]
+    columns = {f"answers.{one}.prediction": it for one, it in zip(names, answers, strict=True)}
+    return {"names": names}, columns
+
+
+async def _uploaded(
+    connection: Connection, systems: dict[str, object], columns: dict[str, object]
+) -> str:
+    """Id of a sealed pool of these systems."""
+    items = len(next(iter(columns.values())))  # type: ignore[arg-type]  # columns are arrays
+    ids = [f"item-{index:07d}" for index in range(items)]
     file = io.BytesIO()
-    pyarrow.parquet.write_table(pa.table(columns), file)
-    body = {"name": "bench", "loss": {"kind": "zero_one"}, "systems": NAMES}
+    pyarrow.parquet.write_table(pa.table({"id": ids} | columns), file)
+    body = {"name": "bench", "loss": {"kind": "zero_one"}, "systems": systems}
     pool = str((await connection.send("/v1/pools", body))["id"])
     media = "application/vnd.apache.parquet"
     (await connection.post(f"/v1/pools/{pool}/items", file.getvalue(), media)).json()
@@ -98,8 +167,7 @@ async def _uploaded(connection: Connection, items: int) -> str:
     return pool
 
 
-async def _opened_in(connection: Connection, pool: str) -> float:
-    asked = {"pool_id": pool, "precision": WIDTH, "decide": {"margin": MARGIN}}
+async def _opened_in(connection: Connection, pool: str, asked: dict[str, object]) -> float:
     began = time.perf_counter()
-    await connection.send("/v1/sessions", asked)
+    await connection.send("/v1/sessions", {"pool_id": pool} | asked)
     return time.perf_counter() - began

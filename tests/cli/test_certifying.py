@@ -300,6 +300,29 @@ def test_what_cannot_be_read_is_one_line_too(
     assert answer.err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("there-is-none.pub", "No such file or directory"),
+        ("", "Is a directory"),
+        ("file/key.pub", "Not a directory"),
+        ("n" * 300, "File name too long"),
+        ("/proc/self/mem", "Input/output error"),
+    ],
+)
+def test_a_public_key_that_cannot_be_read_is_named_with_the_reason(
+    run: Run, certificate: Path, tmp_path: Path, name: str, why: str
+) -> None:
+    (tmp_path / "file").touch()
+    path = tmp_path / name
+    answer = run("verify", certificate, "--public-key", path)
+    assert answer.status == 1
+    assert f"{path} is no public key, and as a file it cannot be read: {why}" in answer.err
+    assert "signing key" not in answer.err
+    assert "CELEUS_" not in answer.err
+    assert answer.err.count("\n") == 1
+
+
 @pytest.mark.parametrize("seconds", ["0", "-1", "86401", "1e300", "inf", "nan"])
 def test_a_verification_takes_at_most_a_day(run: Run, certificate: Path, seconds: str) -> None:
     answer = run("verify", certificate, "--seconds", seconds)

@@ -7,7 +7,7 @@ import pytest
 
 from celeus.store.embedded import server
 from tests.cli.calling import Answer
-from tests.servers import data_folder
+from tests.servers import data_folder, put_cluster
 
 Run = Callable[..., Answer]
 
@@ -51,7 +51,7 @@ def test_a_tool_that_does_not_exist_is_refused(
 
 def test_the_private_database_is_joined_or_started(run: Run, tmp_path: Path) -> None:
     with data_folder() as folder:
-        data = folder / "data"
+        data = put_cluster(folder / "data")
         with server.postgres(data, durable=False):
             first = folder / "first"
             tool = ("database", "--data-dir", data, "pg_dump", "-f")
@@ -79,8 +79,7 @@ def test_an_upgrade_of_a_named_database_or_of_none_is_refused(
 
 def test_an_upgrade_of_this_versions_database_changes_nothing(run: Run) -> None:
     with data_folder() as folder:
-        with server.postgres(folder, durable=False):
-            pass
+        put_cluster(folder)
         answer = run("upgrade-database", "--data-dir", folder)
         assert (answer.status, answer.out) == (
             0,

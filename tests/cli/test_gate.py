@@ -112,8 +112,9 @@ def test_the_exit_status_is_the_answer(run: Run, service: Service) -> None:
         answer = run("gate", "--session", session, "--url", service.url)
         assert (answer.status, answer.err) == (status, ""), answer
         assert answer.out.count("\n") == 1
-        assert answer.out.startswith(f"{session}: pool risk in [")
-        assert "with probability 0.95 at every moment" in answer.out
+        start = "error rate" if labels else "Nothing is judged yet: error rate"
+        assert answer.out.startswith(f"{session}: {start} ")
+        assert not labels or "95 % sure at every moment, from " in answer.out
         assert said in answer.out
 
 
@@ -183,7 +184,8 @@ def test_of_two_systems_one_may_replace_the_other(run: Run, service: Service) ->
         answer = run("gate", *where, "--compare", system)
         assert (answer.status, answer.err) == (status, ""), answer
         assert words in answer.out
-        assert answer.out.startswith(f"{session}: pool risk of {A} less that of {B} in [0")
+        assert answer.out.startswith(f"{session}: {B} ")
+        assert A in answer.out
     answer = run("gate", *where, "--compare", A, "--margin", 1, "--json")
     found = json.loads(answer.out)
     assert (answer.status, found["answer"]) == (0, "yes"), "nothing is worse by more than 1"
@@ -605,3 +607,40 @@ def test_a_session_that_seeks_the_best_of_several_has_no_interval_to_ask(
     answer = run("gate", "--session", NOBODY, "--url", odd, "--at-most", 0.3)
     assert answer.status == 1
     assert "seeks the best of several systems" in answer.err
+
+
+def test_a_score_is_asked_in_its_own_direction(run: Run, service: Service) -> None:
+    async def made() -> str:
+        async with AsyncClient(base_url=service.url, headers=bearer(), timeout=30) as client:
+            items = [{"id": str(number), "surrogate": 0.5} for number in range(60)]
+            form = {"name": "p", "loss": {"kind": "zero_one"}, "items": items, "sealed": True}
+            score = {"score": {"name": "accuracy", "better": "higher"}}
+            pool = (await client.post("/v1/pools", json=form | score)).json()
+            session = await opened(client, KnownPool(pool["id"], []))
+            await labelled(client, session, KnownPool(pool["id"], [0] * 60), 40)
+            return session
+
+    session = asyncio.run(made())
+    where = ("--session", session, "--url", service.url)
+    for question, status, said in (
+        (("--score-at-least", 0.5), 0, "accuracy at least 0.5: yes"),
+        (("--score-at-most", 0.1), 2, "accuracy at most 0.1: no"),
+        (("--score-at-least", 0.999), 3, "accuracy at least 0.999: undecided"),
+        (("--at-most", 0.5), 0, "; at most 0.5: yes"),
+    ):
+        answer = run("gate", *where, *question)
+        assert (answer.status, answer.err) == (status, ""), answer
+        assert answer.out.startswith(f"{session}: accuracy ")
+        assert said in answer.out
+    found = json.loads(run("gate", *where, "--score-at-least", 0.5, "--json").out)
+    assert found["score"]["name"] == "accuracy"
+    assert found["sentence"].startswith("accuracy ")
+    both = run("gate", *where, "--score-at-least", 0.5, "--at-most", 0.5)
+    assert both.status == 1
+
+
+def test_two_systems_are_asked_by_name_and_not_by_score(run: Run, service: Service) -> None:
+    session = asyncio.run(compared(service, 1))
+    answer = run("gate", "--session", session, "--url", service.url, "--score-at-least", 0.5)
+    assert answer.status == 1
+    assert "has no score of one system" in answer.err

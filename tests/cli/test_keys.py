@@ -19,7 +19,7 @@ from celeus.store.embedded import server as embedded
 from tests.cli.calling import Answer
 from tests.cli.test_serve import Serving, environment, serving
 from tests.keys import bearer
-from tests.servers import data_folder, free_port
+from tests.servers import data_folder, free_port, put_cluster
 
 Run = Callable[..., Answer]
 TOKEN = re.compile(r"ce_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")
@@ -199,6 +199,7 @@ def test_a_private_database_shows_its_first_key_once_and_takes_commands_at_any_t
         refused = run("keys", "list", *where)
         assert (refused.status, "there is no database" in refused.err) == (1, True)
         assert not data.exists(), "an errand makes no database"
+        put_cluster(data)
 
         with serving(
             serve(*where, "--show-key", "--port", "0", "--workers", "2"), folder
@@ -231,7 +232,7 @@ def test_a_private_database_shows_its_first_key_once_and_takes_commands_at_any_t
 @pytest.mark.timeout(240)
 def test_a_log_gets_no_key_and_no_link_unless_they_are_asked_for(run: Run) -> None:
     with data_folder() as folder:
-        where = ("--data-dir", str(folder / "our data"))
+        where = ("--data-dir", str(put_cluster(folder / "our data")))
         with serving(serve(*where, "--port", "0"), folder) as server:
             log = server.log.read_text()
             assert not TOKEN.search(log)
@@ -244,7 +245,7 @@ def test_a_log_gets_no_key_and_no_link_unless_they_are_asked_for(run: Run) -> No
 @pytest.mark.timeout(240)
 def test_a_link_has_the_address_at_which_the_service_runs(run: Run) -> None:
     with data_folder() as folder:
-        where = ("--data-dir", str(folder / "data"))
+        where = ("--data-dir", str(put_cluster(folder / "data")))
         invite = ("keys", "invite", "--name", "Anna", "--scope", "read", *where)
         with serving(serve(*where, "--port", "0"), folder) as server:
             [(address, token)] = LINK.findall(run(*invite).out)
@@ -259,7 +260,7 @@ def test_a_link_has_the_address_at_which_the_service_runs(run: Run) -> None:
 def test_a_terminal_is_shown_the_first_key_and_a_link() -> None:
     ours, its = pty.openpty()
     with data_folder() as folder:
-        command = serve("--data-dir", str(folder / "data"), "--port", "0")
+        command = serve("--data-dir", str(put_cluster(folder / "data")), "--port", "0")
         process = subprocess.Popen(command, cwd=folder, env=environment(), stdout=its, stderr=its)
         os.close(its)
         try:
@@ -291,6 +292,7 @@ def signs_in_once(server: Serving) -> bool:
 @pytest.mark.timeout(240)
 def test_of_two_servers_at_once_on_one_folder_one_shows_one_key() -> None:
     with data_folder() as folder:
+        put_cluster(folder / "data")
         logs = [folder / f"{number}.log" for number in range(2)]
         processes = [started(folder, log) for log in logs]
         try:

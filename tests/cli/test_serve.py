@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from urllib.parse import urlsplit
 
 import httpx
@@ -20,10 +21,10 @@ import pytest
 
 from celeus.store.embedded import server as embedded
 from tests.keys import bearer
-from tests.servers import data_folder, running_services
+from tests.servers import data_folder, put_cluster, running_services, started_service
 from tests.wheels import built
 
-START_SECONDS = 60
+START_SECONDS = 120
 
 
 @dataclass(frozen=True)
@@ -165,7 +166,7 @@ def test_an_installed_wheel_migrates_serves_and_ends_on_sigterm(installed: Insta
 
 def test_several_workers_share_sessions_and_metrics_and_end_together() -> None:
     with data_folder() as folder:
-        data = folder / "data"
+        data = put_cluster(folder / "data")
         for name in ("multiprocessing", "celeus", "uvicorn", "socket"):
             trap = f"open({str(folder / 'sprung')!r}, 'w')\n"
             (folder / f"{name}.py").write_text(trap, encoding="utf-8")
@@ -203,3 +204,20 @@ def test_on_a_named_database_a_named_data_folder_keeps_the_key(
             keys.add(answer.text)
     assert len(keys) == 1, "the first start makes it, the next one finds it"
     assert stat.S_IMODE((folder / "signing.pem").stat().st_mode) == 0o600
+
+
+def test_what_a_killed_service_leaves_among_temporary_files_is_cleared_by_the_next(
+    database_url: str,
+) -> None:
+    # Not pytest's folder: a socket's path has to be short
+    with TemporaryDirectory(prefix="celeus-left-") as name:
+        folder = Path(name)
+        environment = {"CELEUS_WORKERS": "2", "TMPDIR": name}
+        started_service(database_url, None, environment).kill()
+        left = set(folder.iterdir())
+        assert left
+        service = started_service(database_url, None, environment)
+        assert left.isdisjoint(folder.iterdir())
+        service.process.terminate()
+        service.process.wait(60)
+        assert list(folder.iterdir()) == []

@@ -117,8 +117,9 @@ def test_a_service_whose_log_nobody_reads_goes_on_and_stops(database_url: str) -
         service = Service(f"http://127.0.0.1:{port}", process)
         try:
             await_ready(service)
-            for _ in range(PIPE_BYTES // 40):
-                assert httpx.get(f"{service.url}/healthz").status_code == 200
+            with httpx.Client(base_url=service.url) as client:
+                for _ in range(PIPE_BYTES // 40):
+                    assert client.get("/healthz").status_code == 200
             process.terminate()
             assert process.wait(60) == -signal.SIGTERM
         finally:

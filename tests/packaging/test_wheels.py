@@ -57,14 +57,14 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built(tmp_path_factory.mktemp("wheel"))
 
 
-def installed(folder: Path, requirement: str) -> Environment:
+def installed(folder: Path, requirement: str, *options: str) -> Environment:
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
     versions = folder / "versions.txt"
     lock = (CHECKOUT / "requirements.lock").read_text()
     versions.write_text("\n".join(re.findall(r"^[\w.-]+==[\w.]+", lock, re.MULTILINE)))
     pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python"), "install"]
     quiet = ["--quiet", "--disable-pip-version-check", "--constraint", str(versions)]
-    subprocess.run([*pip, *quiet, requirement], check=True)
+    subprocess.run([*pip, *quiet, *options, requirement], check=True)
     foreign = folder / "home" / "app"
     foreign.mkdir(parents=True)
     (foreign / "__init__.py").write_text("raise RuntimeError('this is somebody else\\'s')\n")
@@ -78,7 +78,8 @@ def bare(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
 
 @pytest.fixture(scope="module")
 def engine(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
-    return installed(tmp_path_factory.mktemp("engine"), f"{wheel}[engine]")
+    # To compile all of scipy takes longer than all else here
+    return installed(tmp_path_factory.mktemp("engine"), f"{wheel}[engine]", "--no-compile")
 
 
 def test_the_bare_wheel_is_light(

@@ -19,7 +19,7 @@ from celeus.errors import InvalidValue
 if TYPE_CHECKING:
     # Not even for annotations at run time: it takes a fifth of a second.
     from celeus.commands.gate_client import Server
-    from celeus.core.plans.stopping import Question
+    from celeus.core.plans.stopping import Question, Side
 
 STATUS = {"yes": 0, "no": 2, "undecided": 3}
 """Exit status by answer; 1 is for errors."""
@@ -67,14 +67,7 @@ class Outcome:
         known = self.session
         answers = ", ".join(_line(one) for one in self.answers)
         settings = settings_line(fixed=known["fixed"], changes=known["changes"])
-        weighted = "" if known.get("effective_items") is None else "weighted "
-        of = "" if known["systems"] is None else " of {a} less that of {b}".format(**named(known))
-        ends = f"[{known['lower']}, {known['upper']}]"
-        return (
-            f"{known['id']}: {known['target']} {weighted}risk{of} in {ends}"
-            f" with probability {1.0 - known['alpha']:g} at every moment, after {known['round']}"
-            f" rounds in the interval ({known['state']}, settings {settings}); {answers}"
-        )
+        return f"{known['id']}: {_said(known)} ({known['state']}, settings {settings}); {answers}"
 
     def to_dict(self) -> dict[str, Any]:
         """The same for a program."""
@@ -85,8 +78,19 @@ class Outcome:
             "answer": self.answer,
             "answers": self.answers,
             **{name: self.session[name] for name in (*names, *more)},
+            **{name: self.session[name] for name in ("score", "sentence")},
             **({} if self.session["systems"] is None else {"systems": named(self.session)}),
         }
+
+
+def _said(session: dict[str, Any]) -> str:
+    """The session's own sentence, or its interval where it was written before sentences."""
+    from celeus.commands.gate_client import plain
+
+    if session["sentence"] is not None:
+        return plain(session["sentence"]).removesuffix(".")
+    ends = f"[{session['lower']}, {session['upper']}]"
+    return f"{session['target']} risk in {ends} with probability {1.0 - session['alpha']:g}"
 
 
 def _line(one: dict[str, Any]) -> str:
@@ -95,7 +99,8 @@ def _line(one: dict[str, Any]) -> str:
         verdict = "" if one["verdict"] in (None, "undecided") else f", {one['verdict']}"
         within = f" within {one['margin']:g}" if one["margin"] else ""
         return f"{one['system']} at least as good{within}: {one['answer']}{verdict}{where}"
-    return f"{one['side'].replace('_', ' ')} {one['threshold']:g}: {one['answer']}{where}"
+    name = f"{one['score']} " if "score" in one else ""
+    return f"{name}{one['side'].replace('_', ' ')} {one['threshold']:g}: {one['answer']}{where}"
 
 
 def named(session: dict[str, Any]) -> dict[str, str]:
@@ -136,6 +141,14 @@ def gate(  # noqa: PLR0913 -- one parameter an option
         float | None,
         typer.Option(help="Ask whether the risk is at least this, not what the session asks."),
     ] = None,
+    score_at_most: Annotated[
+        float | None,
+        typer.Option(help="Ask whether the score is at most this, such as 0.05 for 5 %."),
+    ] = None,
+    score_at_least: Annotated[
+        float | None,
+        typer.Option(help="Ask whether the score is at least this, such as 0.8 for 80 %."),
+    ] = None,
     compare: Annotated[
         str | None,
         typer.Option(
@@ -155,17 +168,25 @@ def gate(  # noqa: PLR0913 -- one parameter an option
 ) -> None:
     """Exit 0 when a session answers yes to its questions, 2 for no, 3 while undecided, 1 on errors.
 
-    --at-most, --at-least and --margin are valid although the session did not ask for them when it
-    was opened: its interval holds the mean, so it is right about every threshold at once.
+    --at-most, --at-least, the same with --score and --margin are valid although the session did not
+    ask for them when it was opened: its interval holds the mean, so it is right about every
+    threshold at once. The risk is the mean loss; the score is what its pool calls it, turned over
+    where higher is better.
     """
     from celeus.commands.gate_client import Server, Unanswered
 
-    question = _question(at_most, at_least, compare, margin)
+    thresholds = {
+        "--at-most": at_most,
+        "--at-least": at_least,
+        "--score-at-most": score_at_most,
+        "--score-at-least": score_at_least,
+    }
+    question = _question(thresholds, compare, margin)
     if math.isnan(wait):
         # Neither above nor below any limit, so the option lets it pass
         raise InvalidValue("--wait must be a number of seconds", field="--wait", rule="a number")
     try:
-        outcome = _wait(Server(url, session, _key(api_key_file)), question, wait)
+        outcome = _wait(Server(url, session, key_of(api_key_file)), question, wait)
     except Unanswered as error:
         typer.echo(f"celeus: {error}", err=True)
         raise typer.Exit(1) from None
@@ -173,7 +194,7 @@ def gate(  # noqa: PLR0913 -- one parameter an option
     raise typer.Exit(STATUS[outcome.answer])
 
 
-def _key(file: Path | None) -> str | None:
+def key_of(file: Path | None) -> str | None:
     """The key of the file or the environment; an argument would show it to every user here."""
     if file is None:
         return os.environ.get("CELEUS_KEY") or None
@@ -245,29 +266,67 @@ class Replacement:
         return {"margin": margin, "verdict": None, "answer": answer, "round": None}
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question the session need not have asked; ``score``: of the score in place of the risk."""
+
+    question: "Question"
+    score: bool
+
+    def answered(self, session: dict[str, Any]) -> dict[str, Any]:
+        """What the interval says.
+
+        Raises InvalidValue where the session has no score of one system.
+        """
+        from celeus.commands.gate_client import plain
+        from celeus.core.interval import Interval
+        from celeus.core.plans.stopping import rounding
+
+        found, question = session, self.question
+        name: dict[str, Any] = {}
+        if self.score:
+            compared = session["systems"] is not None or session["verdict"] is not None
+            if compared or session["score"] is None:
+                message = f"{session['id']} has no score of one system"
+                raise InvalidValue(message, field="session")
+            found = session["score"]
+            name = {"score": plain(found["name"])}
+        interval = Interval(found["lower"], found["upper"])
+        slack = rounding(Interval(interval.lower, max(interval.upper, abs(question.threshold))))
+        return {
+            **name,
+            "side": question.side,
+            "threshold": question.threshold,
+            "answer": question.answer(interval, slack),
+            "round": None,
+        }
+
+
 def _question(
-    at_most: float | None, at_least: float | None, compare: str | None, margin: float | None
-) -> "Question | Replacement | None":
+    thresholds: dict[str, float | None], compare: str | None, margin: float | None
+) -> Asked | Replacement | None:
     from celeus.core.plans.stopping import Question
 
-    if sum(one is not None for one in (at_most, at_least, compare)) > 1:
-        rule = "one of --at-most, --at-least and --compare"
+    given = {name: one for name, one in thresholds.items() if one is not None}
+    if len(given) + (compare is not None) > 1:
+        rule = f"one of {', '.join(thresholds)} and --compare"
         raise InvalidValue(f"give only {rule}", field="at_most", rule=rule)
     if margin is not None and compare is None:
         raise InvalidValue("--margin needs --compare", field="--margin", rule="with --compare")
-    for threshold in (at_most, at_least, margin):
+    for threshold in (*given.values(), margin):
         if threshold is not None and not math.isfinite(threshold):
             raise InvalidValue(
                 "the threshold must be a finite number", field="threshold", value=threshold
             )
     if compare is not None:
         return Replacement(compare, margin)
-    if at_most is not None:
-        return Question("at_most", at_most)
-    return None if at_least is None else Question("at_least", at_least)
+    for name, threshold in given.items():
+        side: Side = "at_most" if name.endswith("at-most") else "at_least"
+        return Asked(Question(side, threshold), name.startswith("--score"))
+    return None
 
 
-def _wait(server: "Server", question: "Question | Replacement | None", wait: float) -> Outcome:
+def _wait(server: "Server", question: Asked | Replacement | None, wait: float) -> Outcome:
     """The session when it is decided or closed, else when the wait is over."""
     from celeus.commands.gate_client import Unanswered
 
@@ -291,21 +350,10 @@ def _wait(server: "Server", question: "Question | Replacement | None", wait: flo
         time.sleep(min(pause, remaining))
 
 
-def _outcome(session: dict[str, Any], question: "Question | Replacement | None") -> Outcome:
-    from celeus.core.interval import Interval
-    from celeus.core.plans.stopping import rounding
-
-    if isinstance(question, Replacement):
+def _outcome(session: dict[str, Any], question: Asked | Replacement | None) -> Outcome:
+    if question is not None:
         return Outcome(session, [question.answered(session)])
-    if question is None:
-        if not session["decisions"]:
-            how = "--at-most or --at-least" if session["verdict"] is None else "--compare"
-            raise InvalidValue(
-                f"{session['id']} has no questions; ask one with {how}", field="session"
-            )
-        return Outcome(session, session["decisions"])
-    interval = Interval(session["lower"], session["upper"])
-    slack = rounding(Interval(interval.lower, max(interval.upper, abs(question.threshold))))
-    answer = question.answer(interval, slack)
-    one = {"side": question.side, "threshold": question.threshold, "answer": answer, "round": None}
-    return Outcome(session, [one])
+    if not session["decisions"]:
+        how = "--at-most or --at-least" if session["verdict"] is None else "--compare"
+        raise InvalidValue(f"{session['id']} has no questions; ask one with {how}", field="session")
+    return Outcome(session, session["decisions"])

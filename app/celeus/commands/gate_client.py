@@ -22,7 +22,15 @@ MOST_WHOLE = 2**53
 TEXTS = ("id", "target", "state", "policy", "method_version")
 NUMBERS = ("alpha", "lower", "upper", "estimate")
 WHOLE_NUMBERS = ("round", "revision", "changes")
-DEFAULTS = {"decisions": [], "fixed": False, "changes": 0, "verdict": None, "systems": None}
+DEFAULTS = {
+    "decisions": [],
+    "fixed": False,
+    "changes": 0,
+    "verdict": None,
+    "systems": None,
+    "score": None,
+    "sentence": None,
+}
 """What a session means that was last written to by an older service and says nothing of them."""
 ANSWERS = ("yes", "no", "undecided")
 VERDICTS = ("a_at_least_as_good", "b_at_least_as_good", "equivalent", "undecided")
@@ -58,53 +66,14 @@ class Server:
     key: str | None
 
     def __post_init__(self) -> None:
-        if not _is_address(self.url):
-            rule = "an address such as http://127.0.0.1:8000"
-            raise InvalidValue(f"url must be {rule}", field="url", rule=rule, value=self.url)
-        if _SESSION.fullmatch(self.session) is None:
-            rule = "`ses_` and 32 hexadecimal digits"
-            raise InvalidValue(
-                f"session must be {rule}", field="session", rule=rule, value=self.session
-            )
-        if self.key is not None and _KEY.fullmatch(self.key) is None:
-            raise InvalidValue("the key holds characters that no key has", field="CELEUS_KEY")
+        check_service(self.url, self.key)
+        check_session(self.session)
 
     def document(self, seconds: float) -> dict[str, Any]:
         """Where the session stands, within ``seconds``; raises Unanswered."""
-        try:
-            # Of all requests: a timeout of the socket starts anew with every byte
-            answer, body = asyncio.run(asyncio.wait_for(self._request(), seconds))
-        except TimeoutError:
-            message = f"{self.url} does not answer within {seconds:.3g} seconds"
-            raise Unanswered(message) from None
-        except httpx2.HTTPError as error:
-            raise Unanswered(f"{self.url} cannot be reached: {_reason(error)}") from None
-        if answer.status_code != httpx2.codes.OK:
-            raise _refusal(answer, body)
-        return self._session(body)
+        return self._session(ask(self.url, f"/v1/sessions/{self.session}", self.key, seconds))
 
-    async def _request(self) -> tuple[httpx2.Response, bytes]:
-        """The answer and the beginning of its body; redirections are not followed.
-
-        A key is for the server it was given for, and for no other one it points to.
-        """
-        address = f"{self.url.rstrip('/')}/v1/sessions/{self.session}"
-        headers = {"Cache-Control": "no-cache", "Accept-Encoding": "identity"}
-        if self.key is not None:
-            headers["Authorization"] = f"Bearer {self.key}"
-        body = b""
-        async with (
-            httpx2.AsyncClient(timeout=None) as client,
-            client.stream("GET", address, headers=headers) as answer,
-        ):
-            async for part in answer.aiter_raw():
-                body += part
-                if len(body) > MOST_BYTES:
-                    break
-        return answer, body
-
-    def _session(self, body: bytes) -> dict[str, Any]:
-        document = _json(body)
+    def _session(self, document: object) -> dict[str, Any]:
         session = DEFAULTS | document if isinstance(document, dict) else {}
         if isinstance(session.get("best"), dict) and session.get("id") == self.session:
             message = (
@@ -115,6 +84,60 @@ class Server:
             message = f"{self.url} answers with something that is not {self.session}"
             raise Unanswered(message, status=200)
         return session
+
+
+def check_service(url: str, key: str | None) -> None:
+    """Refuse what is no address, and no key."""
+    if not _is_address(url):
+        rule = "an address such as http://127.0.0.1:8000"
+        raise InvalidValue(f"url must be {rule}", field="url", rule=rule, value=url)
+    if key is not None and _KEY.fullmatch(key) is None:
+        raise InvalidValue("the key holds characters that no key has", field="CELEUS_KEY")
+
+
+def check_session(session: str) -> None:
+    """Refuse what is no id of a session."""
+    if _SESSION.fullmatch(session) is None:
+        rule = "`ses_` and 32 hexadecimal digits"
+        raise InvalidValue(f"session must be {rule}", field="session", rule=rule, value=session)
+
+
+def ask(url: str, path: str, key: str | None, seconds: float) -> Any:  # noqa: ANN401 -- JSON
+    """The JSON that a service answers within ``seconds``, None for what is none.
+
+    Raises Unanswered.
+    """
+    try:
+        # Of all requests: a timeout of the socket starts anew with every byte
+        answer, body = asyncio.run(asyncio.wait_for(_request(url, path, key), seconds))
+    except TimeoutError:
+        message = f"{url} does not answer within {seconds:.3g} seconds"
+        raise Unanswered(message) from None
+    except httpx2.HTTPError as error:
+        raise Unanswered(f"{url} cannot be reached: {_reason(error)}") from None
+    if answer.status_code != httpx2.codes.OK:
+        raise _refusal(answer, body)
+    return _json(body)
+
+
+async def _request(url: str, path: str, key: str | None) -> tuple[httpx2.Response, bytes]:
+    """The answer and the beginning of its body; redirections are not followed.
+
+    A key is for the server it was given for, and for no other one it points to.
+    """
+    headers = {"Cache-Control": "no-cache", "Accept-Encoding": "identity"}
+    if key is not None:
+        headers["Authorization"] = f"Bearer {key}"
+    body = b""
+    async with (
+        httpx2.AsyncClient(timeout=None) as client,
+        client.stream("GET", url.rstrip("/") + path, headers=headers) as answer,
+    ):
+        async for part in answer.aiter_raw():
+            body += part
+            if len(body) > MOST_BYTES:
+                break
+    return answer, body
 
 
 def _is_address(url: str) -> bool:
@@ -145,6 +168,8 @@ def _is_session(document: dict[str, Any]) -> bool:
         and all(map(_is_decision, document["decisions"]))
         and _is_verdict(document["verdict"])
         and _are_systems(document["systems"])
+        and _is_score(document["score"])
+        and isinstance(document["sentence"], str | None)
     )
 
 
@@ -184,6 +209,15 @@ def _is_verdict(one: object) -> bool:
 def _are_systems(names: object) -> bool:
     return names is None or (
         isinstance(names, dict) and all(isinstance(names.get(side), str) for side in ("a", "b"))
+    )
+
+
+def _is_score(one: object) -> bool:
+    return one is None or (
+        isinstance(one, dict)
+        and isinstance(one.get("name"), str)
+        and all(_is_number(one.get(name)) for name in ("estimate", "lower", "upper"))
+        and one["lower"] <= one["upper"]
     )
 
 
