@@ -4,6 +4,7 @@ PostgreSQL refuses to run as root. As root it therefore runs under a system user
 made on the first start; otherwise it runs as whoever started the service.
 """
 
+import fcntl
 import os
 import pwd
 import signal
@@ -18,6 +19,7 @@ from celeus.children import SYSTEM, ChildProcess
 from celeus.errors import DataFolderUnusable
 
 SYSTEM_USER = "celeus-postgres"
+_ACCOUNTS = "/etc"
 
 _FIRST_IMPASSABLE = 'for place in "$@"; do test -x "$place" || { echo "$place"; exit 1; }; done'
 
@@ -98,7 +100,7 @@ def account() -> Account:
     uid = os.geteuid()
     if uid != 0:
         return Account(name=_name(uid), uid=uid, gid=os.getegid(), switch=False)
-    entry = _find() or _make()
+    entry = _find() or _make_alone()
     return Account(name=entry.pw_name, uid=entry.pw_uid, gid=entry.pw_gid, switch=True)
 
 
@@ -121,8 +123,21 @@ def _find() -> pwd.struct_passwd | None:
         return None
 
 
+def _make_alone() -> pwd.struct_passwd:
+    """Make the system user, one process of this machine at a time.
+
+    Two `useradd` at once may both succeed, and the second then gives the user another number.
+    """
+    folder = os.open(_ACCOUNTS, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        return _find() or _make()
+    finally:
+        os.close(folder)
+
+
 def _make() -> pwd.struct_passwd:
-    """Make the system user; another process may be making it at this moment."""
+    """Make the system user; somebody else may be changing the users at this moment."""
     command = [
         "useradd",
         "--system",
