@@ -33,6 +33,11 @@ class Table:
 
     __hash__ = None  # type: ignore[assignment]  # it grows
 
+    @property
+    def columns(self) -> list[list[float]]:
+        """The numbers of every column, in the order of the rows."""
+        return [self.numbers[at :: self.width].tolist() for at in range(self.width)]
+
     def append(self, row: Iterable[float]) -> None:
         """Add a row of ``width`` numbers."""
         self.numbers.extend(row)

@@ -1,13 +1,15 @@
 """The certificate: everything a claim rests on, as one canonical, signed document.
 
 The document is canonical JSON (RFC 8785); a certificate's digest is SHA-256 of its bytes. Its
-signature is Ed25519 over the canonical JSON of all members but ``signature``. Only the *final* one,
-of a closed session, holds the seed: whoever knows the seed of an open session knows the draws to
-come. docs/certificates.md describes every member.
+signature is Ed25519 over the SHA-256 digest of the canonical JSON of all members but ``signature``.
+Only the *final* one, of a closed session, holds the seed: whoever knows the seed of an open session
+knows the draws to come. docs/certificates.md describes every member.
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+import io
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -17,15 +19,14 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from celeus.core.canonical import canonical_json
 from celeus.core.certificates.best.claim import best_claim
 from celeus.core.certificates.chain import chain_on, chain_start
-from celeus.core.certificates.ed25519 import ALGORITHM, public_of, sign
+from celeus.core.certificates.ed25519 import OF_DIGEST, public_of, sign, signed_by
 from celeus.core.certificates.stamps import to_text
-from celeus.core.ledger import Draw
 from celeus.core.plans.plan import Plan
 from celeus.core.plans.raters import SOURCES
 from celeus.core.pools.bounds import Basis, KnownLosses
 from celeus.core.sessions.best.state import BestState
 from celeus.core.sessions.either import AnyPlan, AnyState, risk_plan
-from celeus.core.sessions.points import Point, Points
+from celeus.core.sessions.points import Points
 from celeus.core.sessions.rounds import Rounds
 from celeus.core.sessions.state import State
 
@@ -78,6 +79,13 @@ SEEN: Mapping[str, str] = MappingProxyType(
         "unknown": "That is not known: the claim is about these items and no others.",
     }
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Spelled:
+    """Canonical JSON in pieces: to copy the megabytes of a long session keeps everybody waiting."""
+
+    pieces: Sequence[bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,24 +146,38 @@ def certificate(account: Account, key: Ed25519PrivateKey) -> bytes:
 
 
 def signed(body: Mapping[str, Any], key: Ed25519PrivateKey) -> bytes:
-    """A document with its signature, as canonical JSON; a member of bytes is so already."""
+    """A document with its signature, as canonical JSON."""
     members = {name: _member(name, body[name]) for name in body}
+    message = hashlib.sha256()
+    for piece in _object(members):
+        message.update(piece)
     signature = {
-        "algorithm": ALGORITHM,
+        "algorithm": OF_DIGEST,
         "public_key": public_of(key).hex(),
-        "value": sign(_joined(members), key).hex(),
+        "value": sign(message.digest(), key).hex(),
     }
-    return _joined(members | {"signature": _member("signature", signature)})
+    whole = io.BytesIO()
+    for piece in _object(members | {"signature": _member("signature", signature)}):
+        whole.write(piece)
+    return whole.getvalue()
 
 
-def _joined(members: Mapping[str, bytes]) -> bytes:
-    return b"{" + b",".join(members[name] for name in sorted(members)) + b"}"
+def signs(document: Mapping[str, Any], data: bytes) -> bool:
+    """Whether the signature of a document is that of the holder of its key.
+
+    ``data`` is its canonical JSON. Earlier certificates are signed themselves, and not by digest.
+    """
+    signature, message = document["signature"], _message_of(data, document)
+    if signature["algorithm"] == OF_DIGEST:
+        message = hashlib.sha256(message).digest()
+    value, public = (bytes.fromhex(signature[name]) for name in ("value", "public_key"))
+    return signed_by(message, value, public)
 
 
-def message_of(data: bytes, document: Mapping[str, Any]) -> bytes:
-    """What a certificate's signature is over, ``data`` being the canonical JSON of ``document``."""
+def _message_of(data: bytes, document: Mapping[str, Any]) -> bytes:
+    """The canonical JSON of all members but the signature."""
     after = _after(document)
-    signature = b"," + _member("signature", document["signature"])
+    signature = b"," + b"".join(_member("signature", document["signature"]))
     return data.removesuffix(after).removesuffix(signature) + after
 
 
@@ -166,13 +188,34 @@ def _after(document: Mapping[str, Any]) -> bytes:
     before them; writing megabytes of ledger anew for it would take most of a second.
     """
     names = sorted(name for name in document if name > "signature")
-    return b"".join(b"," + _member(name, document[name]) for name in names) + b"}"
+    return b"".join(b"," + b"".join(_member(name, document[name])) for name in names) + b"}"
 
 
-def _member(name: str, value: Any) -> bytes:  # noqa: ANN401 -- JSON
-    """A member as canonical JSON has it."""
-    encoded = value if isinstance(value, bytes) else canonical_json(value)
-    return canonical_json(name) + b":" + encoded
+def _member(name: str, value: Any) -> Iterable[bytes]:  # noqa: ANN401 -- JSON
+    """A member as canonical JSON has it, in pieces."""
+    pieces = value.pieces if isinstance(value, Spelled) else (canonical_json(value),)
+    return (canonical_json(name) + b":", *pieces)
+
+
+def _object(members: Mapping[str, Iterable[bytes]]) -> Iterator[bytes]:
+    """An object with these members, in pieces."""
+    before = b"{"
+    for name in sorted(members):
+        yield before
+        yield from members[name]
+        before = b","
+    yield b"}"
+
+
+def _ledger(records: Iterable[bytes]) -> Spelled:
+    pieces = [piece for record in records for piece in (b",", record)]
+    return Spelled((b"[", *pieces[1:], b"]"))
+
+
+def _columns(columns: dict[str, Any]) -> Spelled:
+    """An object with these members, which are let go of one by one."""
+    names = list(columns)
+    return Spelled(tuple(_object({name: _member(name, columns.pop(name)) for name in names})))
 
 
 def digest_of(data: bytes) -> str:
@@ -181,7 +224,7 @@ def digest_of(data: bytes) -> str:
 
 
 def document(account: Account) -> dict[str, Any]:
-    """All members of the certificate but its signature; the ledger is canonical JSON already."""
+    """All members of the certificate but its signature."""
     position = account.position
     plan = position.plan
     start = chain_start(account.session, bytes.fromhex(plan.digest))
@@ -202,12 +245,12 @@ def document(account: Account) -> dict[str, Any]:
         "pool_digest": plan.pool_digest,
         "commitment": plan.commitment,
         "seed": None if account.seed is None else account.seed.hex(),
-        "ledger": b"[" + b",".join(account.records) + b"]",
+        "ledger": _ledger(account.records),
         "chain": {"start": start.hex(), "head": chain_on(start, account.records).hex()},
         "surrogates": position.surrogates,
         "rounds": None
         if position.surrogates is None
-        else rounds_of(position.points, (one.draw for one in position.rounds)),
+        else _columns(rounds_of(position.points, position.rounds.q, position.rounds.seen)),
         **({} if account.stamp is None else {"timestamp": to_text(account.stamp)}),
     }
 
@@ -317,31 +360,39 @@ def stated(known: KnownLosses, items: int) -> str:
     return " ".join(parts)
 
 
-def rounds_of(points: Iterable[Point], draws: Iterable[Draw]) -> dict[str, Any]:
-    """The folded rounds as columns, one value a round; ``draws`` may hold more than were folded.
+def rounds_of(points: Points, q: Sequence[float], seen: Sequence[int]) -> dict[str, Any]:
+    """The folded rounds as columns, one value a round; ``q`` and ``seen`` are those of the draws.
 
-    ``other`` holds the second completion where its plug-in part is another one.
+    There may be more draws than were folded. ``other`` holds the second completion where its
+    plug-in part is another one. Columns are taken whole: an object a round is let go of all at
+    once, for which everybody waits.
     """
-    folded = list(points)
-    folded_draws = [draw for draw, _ in zip(draws, folded, strict=False)]
-    apart = [point for point in folded if point.minus.plug_in != point.plus.plug_in]
-    predicted = bool(folded) and folded[0].variance is not None
+    count = len(points)
+    estimate, lower, upper, left, variance = points.results.columns
+    plug_in, range_lower, range_upper, surrogate, _, _ = points.plus.columns
+    minus = points.minus.columns
+    apart = [
+        (points.minus_start + at, at)
+        for at, other in enumerate(minus[0])
+        if other != plug_in[points.minus_start + at]
+    ]
+    predicted = count > 0 and not math.isnan(variance[0])
     return {
-        "q": [draw.q for draw in folded_draws],
-        "seen": [draw.seen for draw in folded_draws],
-        "guess": [point.plus.surrogate for point in folded],
-        "left": [point.surrogates_left for point in folded],
-        "plug_in": [point.plus.plug_in for point in folded],
-        "range_lower": [point.plus.signal_range.lower for point in folded],
-        "range_upper": [point.plus.signal_range.upper for point in folded],
-        "variance": [point.variance for point in folded] if predicted else None,
-        "estimate": [point.estimate for point in folded],
-        "lower": [point.interval.lower for point in folded],
-        "upper": [point.interval.upper for point in folded],
+        "q": list(q[:count]),
+        "seen": list(seen[:count]),
+        "guess": surrogate,
+        "left": left,
+        "plug_in": plug_in,
+        "range_lower": range_lower,
+        "range_upper": range_upper,
+        "variance": variance if predicted else None,
+        "estimate": estimate,
+        "lower": lower,
+        "upper": upper,
         "other": {
-            "round": [point.round for point in apart],
-            "plug_in": [point.minus.plug_in for point in apart],
-            "range_lower": [point.minus.signal_range.lower for point in apart],
-            "range_upper": [point.minus.signal_range.upper for point in apart],
+            "round": [points.first + place for place, _ in apart],
+            "plug_in": [minus[0][at] for _, at in apart],
+            "range_lower": [minus[1][at] for _, at in apart],
+            "range_upper": [minus[2][at] for _, at in apart],
         },
     }

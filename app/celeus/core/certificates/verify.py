@@ -23,8 +23,7 @@ from celeus.core.certificates.best.checks import (
 )
 from celeus.core.certificates.best.claim import best_claim
 from celeus.core.certificates.chain import chain_heads, chain_start
-from celeus.core.certificates.document import claim_of, digest_of, message_of, rounds_of
-from celeus.core.certificates.ed25519 import signed_by
+from celeus.core.certificates.document import claim_of, digest_of, rounds_of, signs
 from celeus.core.certificates.form import form_of
 from celeus.core.certificates.parsing import Mismatch, Object, equal, listed, members, same
 from celeus.core.certificates.recording import Recorded, RecordedEngine
@@ -250,8 +249,7 @@ class _Inspection:
             report.unchecked["supersedes"] = NO_OLDER
         signature = document["signature"]
         public = bytes.fromhex(signature["public_key"])
-        message = message_of(self._data, document)
-        valid = signed_by(message, bytes.fromhex(signature["value"]), public)
+        valid = signs(document, self._data)
         trusted = None if self._trusted is None else public == self._trusted
         report.signature = Signature(signature["public_key"], valid, trusted)
 
@@ -391,7 +389,8 @@ class _Inspection:
 
     def _rounds(self, plan: Plan, state: State, transcript: Transcript) -> None:
         document, points = self._document, state.points
-        compare_rounds(document["rounds"], rounds_of(points, transcript.draws), plan)
+        q, seen = ([getattr(one, name) for one in transcript.draws] for name in ("q", "seen"))
+        compare_rounds(document["rounds"], rounds_of(points, q, seen), plan)
         start = points[0].surrogates_left if points else state.fold.predictor.surrogates_left
         close("surrogates", document["surrogates"], start, plan, column="left")
 
