@@ -15,6 +15,7 @@ def test_collections_go_on_when_the_last_of_those_who_paused_them_has_left() -> 
         assert not gc.isenabled()
     assert gc.isenabled()
 
+
 async def test_a_flow_of_callers_leaves_others_their_turns() -> None:
     turns, order = Turns(2), list[str]()
 
