@@ -53,7 +53,7 @@ LEFT_TO_OTHERS = 8
 LEAST_SHARE = 2
 """Draws that any key may hold: the labelling page shows one and has the next at hand."""
 
-REPLAY_SECONDS = 0.8
+REPLAY_SECONDS = 0.5
 """How long a judgement waits until all rounds so far are bet on again."""
 REPLAY_RETRY_SECONDS = 2
 
