@@ -1,5 +1,6 @@
 """Folders of running processes: gone with them, however they end."""
 
+import socket
 import subprocess
 import sys
 import tempfile
@@ -71,3 +72,19 @@ def test_the_next_one_clears_what_a_killed_process_has_left_and_nothing_else(
 def test_a_fork_leaves_the_folder_to_its_maker() -> None:
     done = subprocess.run([sys.executable, "-c", _FORK], capture_output=True, text=True, check=True)
     assert done.stdout == "True\n"
+
+
+def test_a_folder_for_sockets_is_where_their_paths_are_short_enough(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = tmp_path / ("x" * 100)
+    long.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(long))
+    with scratch_folder() as folder, scratch_folder(sockets=True) as short:
+        assert folder.parent == long
+        assert folder.stat().st_mode & 0o777 == short.stat().st_mode & 0o777 == 0o700
+        sockets = short / "sockets"
+        sockets.mkdir()
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(sockets / ".s.PGSQL.5432"))
+    assert not short.exists()

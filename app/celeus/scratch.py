@@ -8,17 +8,39 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from celeus.errors import InvalidValue
+
 _PREFIX = "celeus-run-"
 
 
+SOCKET_PATH_BYTES = 104
+"""What the path of a socket has to be shorter than: the least of all systems, its zero included."""
+_SHORT = Path("/tmp")  # noqa: S108 -- where nobody else may enter what is made in it
+_BELOW = len(f"/{_PREFIX}12345678/sockets/.s.PGSQL.5432")
+"""Bytes of the longest path of a socket below the place of a folder."""
+
+
 @contextmanager
-def scratch_folder() -> Iterator[Path]:
+def scratch_folder(*, sockets: bool = False) -> Iterator[Path]:
     """A new folder among the system's temporary files that only its user may enter.
 
     It is removed on leaving. Those of this user whose processes were killed are removed first.
+    One for ``sockets`` is in /tmp where the name of the system's own place is too long for them;
+    refused where that cannot be written to either.
     """
-    _clear()
-    folder, lock = _held()
+    place = Path(tempfile.gettempdir())
+    if sockets and len(os.fsencode(place)) + _BELOW >= SOCKET_PATH_BYTES:
+        if not os.access(_SHORT, os.W_OK | os.X_OK):
+            raise InvalidValue(
+                f"the name of the folder for temporary files is too long for sockets, and {_SHORT}"
+                " cannot be written to",
+                field="TMPDIR",
+                rule="a folder with a shorter name",
+                value=str(place),
+            )
+        place = _SHORT
+    _clear(place)
+    folder, lock = _held(place)
     maker = os.getpid()
     try:
         yield folder
@@ -29,9 +51,9 @@ def scratch_folder() -> Iterator[Path]:
         os.close(lock)
 
 
-def _clear() -> None:
+def _clear(place: Path) -> None:
     """Remove the folders that no process holds."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+    for folder in place.glob(f"{_PREFIX}*"):
         with suppress(OSError):
             lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             try:
@@ -42,10 +64,10 @@ def _clear() -> None:
                 os.close(lock)
 
 
-def _held() -> tuple[Path, int]:
+def _held(place: Path) -> tuple[Path, int]:
     """A folder and its lock, which the kernel opens when this process ends, however it does."""
     while True:
-        folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place))
         try:
             lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         except FileNotFoundError:

@@ -221,3 +221,14 @@ def test_what_a_killed_service_leaves_among_temporary_files_is_cleared_by_the_ne
         service.process.terminate()
         service.process.wait(60)
         assert list(folder.iterdir()) == []
+
+
+def test_workers_start_where_the_name_of_the_temporary_folder_is_long(
+    database_url: str, tmp_path: Path
+) -> None:
+    """The socket of the process that they are forked from had to lie in it."""
+    folder = tmp_path / ("x" * 100)
+    folder.mkdir()
+    environment = {"CELEUS_WORKERS": "2", "TMPDIR": str(folder)}
+    with running_services(1, database_url, environment=environment) as (service,):
+        assert is_ready(service.url)

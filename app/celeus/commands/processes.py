@@ -49,7 +49,7 @@ def preparing(workers: int) -> Iterator[Callable[[], None]]:
         thread.start()
         yield thread.join
         return
-    with scratch_folder() as folder:
+    with scratch_folder(sockets=True) as folder:
         if sys.platform == "linux":
             # Elsewhere libraries of the system do not take it well to be forked
             current_process()._config["tempdir"] = str(folder)  # type: ignore[attr-defined]  # noqa: SLF001

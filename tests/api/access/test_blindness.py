@@ -141,7 +141,8 @@ async def test_what_is_stated_of_an_item_is_not_told_by_contradicting_it(
     pool = await client.post("/v1/pools", json=body)
     assert pool.status_code == 201, pool.text
     session = (await client.post("/v1/sessions", json={"pool_id": pool.json()["id"]})).json()["id"]
-    async with client_with(app, key_in(database_url, "label")) as labeller:
+    token = key_in(database_url, "label")
+    async with client_with(app, token) as labeller:
         [draw] = (await drawn(labeller, session))["draws"]
         said = {"round": draw["round"], "worker": "eve"}
         for more in ({"label": 0}, {"loss": 0.9}):
@@ -150,3 +151,4 @@ async def test_what_is_stated_of_an_item_is_not_told_by_contradicting_it(
             assert_blind(answer, [upper, -math.log(probs[0]), 0.9])
     kept = (await client.get(f"/v1/sessions/{session}")).json()["contradictions"]
     assert [round(one["loss"], 3) for one in kept] == [1.062, 0.9]
+    assert {(one["key"], one["author"]) for one in kept} == {(token.split("_")[1], "of a test")}

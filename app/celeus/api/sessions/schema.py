@@ -280,6 +280,10 @@ class Contradiction(BaseModel):
     loss: float
     lower: float
     upper: float
+    key: str | None = Field(
+        None, description="Id of the key that sent it first; null where none was kept."
+    )
+    author: str | None = Field(None, description="The name of that key then.")
     at: Time
 
 

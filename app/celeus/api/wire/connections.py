@@ -9,6 +9,7 @@ why.
 import asyncio
 import resource
 import socket
+from collections.abc import Container
 from contextlib import suppress
 from dataclasses import dataclass, field
 from math import inf
@@ -20,6 +21,7 @@ from uvicorn import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
+from celeus.operations.runtime.concurrency import Turns
 from celeus.settings import Settings
 
 MOST_BYTES = 64 << 10
@@ -39,6 +41,9 @@ IDLE_SECONDS = 65.0
 MOST_CONNECTIONS = 4096
 SPARE_FILES = 256
 """Files a process needs beside its connections: those to the database, uploads, the log."""
+
+BEGIN_AT_ONCE = 2
+"""Requests that begin in one turn of the event loop: a page takes up to 10 ms of it."""
 
 _STATE = "celeus.connection"
 
@@ -351,13 +356,21 @@ class Unread:
 
 
 class Answers:
-    """Tell a connection when its answers begin and end."""
+    """Tell a connection when its answers begin and end, and have requests begin a few at a time.
 
-    def __init__(self, app: ASGIApp) -> None:
+    Those of one client with one key go by turns with those of others, however many connections it
+    has and however many requests wait in each. So do those for the paths ``apart`` with its others.
+    """
+
+    def __init__(self, app: ASGIApp, apart: Container[str] = ()) -> None:
         self.app = app
+        self._apart = apart
+        self._turns = Turns(BEGIN_AT_ONCE)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on."""
+        if scope["type"] == "http":
+            await self._turns.mine(self._flow(scope))
         connection: Connection | None = scope.get("state", {}).get(_STATE)
         if connection is None:
             await self.app(scope, receive, send)
@@ -389,6 +402,11 @@ class Answers:
         finally:
             if not complete:
                 connection.answered()
+
+    def _flow(self, scope: Scope) -> tuple[object, ...]:
+        client = scope.get("client")
+        shown = (value for name, value in scope["headers"] if name in {b"authorization", b"cookie"})
+        return client and client[0], scope["path"] in self._apart, *shown
 
 
 def admit(scope: Scope) -> None:

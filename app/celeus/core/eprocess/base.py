@@ -71,6 +71,9 @@ class ConfidenceSequence(Protocol):
     def rounds_to_replay(self) -> int:
         """Past rounds that the coming one may have to bet on again."""
 
+    def replays_soon(self, precision: float | None, *, last: bool) -> bool:
+        """Whether a round drawn at ``precision`` is likely to have all past ones bet on again."""
+
     def bets_per_round(self, precision: float | None) -> int:
         """Bets of a round drawn at ``precision``, one a candidate and goal; the time it takes."""
 
@@ -100,6 +103,11 @@ class PoolRiskSequence:
     def rounds_to_replay(self) -> int:
         """None: every round is bet on once."""
         return 0
+
+    def replays_soon(self, precision: float | None, *, last: bool) -> bool:
+        """Never."""
+        del precision, last
+        return False
 
     @property
     def emptied(self) -> bool:

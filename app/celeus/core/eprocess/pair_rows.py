@@ -24,6 +24,7 @@ from celeus.core.eprocess.moments import Prediction
 from celeus.core.eprocess.pair_cells import PairCells, PairRound
 from celeus.core.growing_array import Table
 from celeus.core.history import History
+from celeus.core.pause import pause
 from celeus.core.plans.pairs import PairPlan
 
 Floats = NDArray[np.float64]
@@ -85,6 +86,14 @@ class PairSide:
     def rounds(self) -> int:
         """Rounds kept for replay by rows that have no cells yet."""
         return len(self._records)
+
+    @property
+    def nearly_out(self) -> bool:
+        """Few rows that have cells are left; those after them will bet on all rounds so far."""
+        if self._next >= self._covered:
+            return False
+        standing = None if self.cells is None else self.cells.lowest_row
+        return standing is None or standing >= self._next - WINDOW // 4
 
     def update(self, prediction: Prediction, signal: float, half: float) -> None:
         """Bet on a signal with the present cells, and keep it for rows set up later."""
@@ -150,6 +159,7 @@ class PairSide:
         """Set up the rows before ``stop`` and have them bet on all rounds so far."""
         cells = self._cells_of(lower, upper, np.arange(self._next, stop))
         for at in range(len(self._records)):
+            pause()
             round_ = PairRound(*self._records[at])
             cells.update(round_, self._goals_of(round_.half))
         if self.cells is None:

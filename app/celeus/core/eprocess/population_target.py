@@ -19,6 +19,8 @@ from celeus.core.plans.plan import Plan
 LOOSE = 4.0
 """Half-width that the loose pool sequence has as its goal, in those of the precision."""
 PRECISIONS_TO_START = 5.0
+NEARLY = 1.25
+"""How much wider than that the loose interval is when pairs may start soon."""
 
 
 class PairSequence:
@@ -76,6 +78,13 @@ class PairSequence:
         """All rounds so far: whenever a window of rows is set up, and nobody knows when."""
         return self._sides[0].rounds
 
+    def replays_soon(self, precision: float | None, *, last: bool) -> bool:
+        """Whether pairs may start, or the rows set up be out, with a round or a few."""
+        if self._started:
+            return any(side.nearly_out for side in self._sides)
+        half = self._half if precision is None else precision / self._scale.width / 2.0
+        return last or self._pool.interval.width <= NEARLY * self._width_to_start(half)
+
     def bets_per_round(self, precision: float | None) -> int:
         """Bets of a round, one a candidate or pair; no precision refines either."""
         del precision
@@ -105,10 +114,13 @@ class PairSequence:
         changed = self._pool.narrow(lattice_interval(self._loose, self._frame), limits)
         if changed:
             restrict(self._loose, self._frame, self.pool_interval)
-        wide = 2.0 * PRECISIONS_TO_START * self._half * self._scale.width
+        wide = self._width_to_start(self._half)
         self._started |= last or self._pool.interval.width <= wide
         if changed or self._started:
             self._advance()
+
+    def _width_to_start(self, half: float) -> float:
+        return 2.0 * PRECISIONS_TO_START * half * self._scale.width
 
     def _retarget(self, precision: float | None) -> None:
         """A new precision binds later bets; without one the old goals stay."""

@@ -1,18 +1,19 @@
 """Correction: the fold of a session anew, most of it while the session goes on.
 
 The fold depends on the draws and their losses in order, and on nothing else of the state. What is
-folded beside the state may therefore take its fold's place later, if nothing was corrected
-meanwhile; rounds that were judged since are folded on top. For the same reason a correction leaves
-the rounds before it as they were: it begins at the last copy of the fold that does not hold it.
+folded beside the state, after a correction or with judgements to come, may therefore take its
+fold's place later, if nothing was corrected meanwhile; rounds that were judged since are folded on
+top. For the same reason a correction leaves the rounds before it as they were: it begins at the
+last copy of the fold that does not hold it.
 """
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from celeus.core.ledger import Amendment, Event
 from celeus.core.plans.plan import Plan
 from celeus.core.sessions.engine import Engine
-from celeus.core.sessions.fold import Fold, fold_round
+from celeus.core.sessions.fold import Fold, RoundOutcome, fold_round
 from celeus.core.sessions.points import Points
 from celeus.core.sessions.rounds import Rounds
 from celeus.core.sessions.state import State, enter, fold_ready
@@ -110,6 +111,59 @@ class Refold:
         from another that was rebuilt.
         """
         return state.engine is self._engine and state.corrections == self._corrections
+
+
+class Ahead:
+    """A fold beside a state, as it will be with the losses of rounds still out.
+
+    Making one copies the fold: a thread's work, like folding.
+    """
+
+    __slots__ = ("_corrections", "_engine", "_outcomes", "_start", "fold")
+
+    def __init__(self, state: State, losses: Mapping[int, float | None]) -> None:
+        self._engine = state.engine
+        self._corrections = state.corrections
+        self._start = state.folded
+        self._outcomes = _coming(state, losses)
+        self.fold = _copied(state.engine, state.fold, state.points[:])
+
+    def follow(self, plan: Plan) -> None:
+        """Fold the rounds that are ready with these losses. Touches no state."""
+        for outcome in self._outcomes:
+            self.fold = fold_round(plan, self.fold, outcome)
+
+    def fits(self, state: State, losses: Mapping[int, float | None]) -> bool:
+        """The rounds folded here are the next ones of ``state``, and these are their losses."""
+        if (state.engine, state.corrections, state.folded) != (
+            self._engine,
+            self._corrections,
+            self._start,
+        ):
+            return False
+        known = [one.loss for one in self._outcomes]
+        return known == [one.loss for one in _coming(state, losses)[: len(known)]]
+
+    def enter(self, plan: Plan, state: State, event: Event) -> State:
+        """The state after a judgement, folded once all that were folded here are entered."""
+        state = enter(state, event)
+        if state.rounds.ready < self.fold.rounds:
+            return state
+        state.fold = self.fold
+        return fold_ready(plan, state)
+
+
+def _coming(state: State, losses: Mapping[int, float | None]) -> list[RoundOutcome]:
+    """The rounds after the folded ones, up to the first without a loss."""
+    found: list[RoundOutcome] = []
+    for place in range(state.folded, len(state.rounds)):
+        outcome = state.rounds.outcome(place)
+        if not state.rounds.is_judged(place):
+            if place + 1 not in losses:
+                break
+            outcome = outcome._replace(loss=losses[place + 1])
+        found.append(outcome)
+    return found
 
 
 def correct(

@@ -82,6 +82,11 @@ def rounds_to_fold(now: AnyState, judged: Collection[int]) -> int:
     return state.rounds_to_fold(now, judged)
 
 
+def replays_soon(now: AnyState, judged: Collection[int]) -> bool:
+    """Whether judging these rounds is likely to have all rounds so far bet on again."""
+    return not isinstance(now, BestState) and state.replays_soon(now, judged)
+
+
 def bets_per_round(now: AnyState) -> int:
     """Bets that folding the next round may place: about 50 ns each."""
     return now.bets_per_round if isinstance(now, BestState) else state.bets_per_round(now)

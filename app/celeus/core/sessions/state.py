@@ -252,6 +252,19 @@ def rounds_to_fold(state: State, judged: Container[int]) -> int:
     return ready + state.fold.confidence_sequence.rounds_to_replay if ready else 0
 
 
+def replays_soon(state: State, judged: Container[int]) -> bool:
+    """Whether folding the rounds ``judged`` is likely to have all rounds so far bet on again.
+
+    A guess that costs nothing: it may be wrong either way.
+    """
+    rounds, place = state.rounds, state.folded
+    if place >= len(rounds) or not (rounds.is_judged(place) or place + 1 in judged):
+        return False
+    coming = rounds.rules[rounds.rule[place]]
+    last = place + 1 >= min(state.drawable, coming.budget)
+    return state.fold.confidence_sequence.replays_soon(coming.precision, last=last)
+
+
 def bets_per_round(state: State) -> int:
     """Bets that folding the next round may place, one a candidate and goal: about 50 ns each."""
     return state.fold.confidence_sequence.bets_per_round(state.stopping.precision)

@@ -14,10 +14,13 @@ from celeus.core.account.evidence import EvidenceSequence
 from celeus.core.account.promises import Promises, share
 from celeus.core.account.selection import shown_level, step_up
 from celeus.core.plans.plan import Plan
+from celeus.core.pools.pool import Pool
 from celeus.core.pools.surrogates import scores
+from celeus.core.sessions.rounds import Rounds
 from celeus.core.sessions.state import State
 from celeus.errors import InvalidValue
 from celeus.operations.insights.claims_worker import Part, job_of
+from celeus.operations.runtime.concurrency import in_thread
 from celeus.operations.runtime.context import Context
 from celeus.operations.runtime.workers import Bounds, gather
 from celeus.operations.sessions.journal import unlocked
@@ -26,6 +29,8 @@ from celeus.operations.sessions.sessions import get_session
 MOST_SESSIONS = 100
 MOST_ROUNDS = 50_000
 """Rounds of the sessions that one child bets on again, unless a single one has more."""
+MOST_BYTES = 64 << 20
+"""Of what is known of their items and rounds, likewise: a session of a million items has 16 MB."""
 MODULE = "celeus.operations.insights.claims_worker"
 BOUNDS = Bounds(seconds=120.0, processor_seconds=100.0, niceness=5)
 
@@ -139,7 +144,7 @@ async def _batch(
 ) -> dict[UUID, tuple[str, dict[str, Any], Part]]:
     """The first of the sessions, as many as one child takes, as their ledgers are now."""
     batch: dict[UUID, tuple[str, dict[str, Any], Part]] = {}
-    rounds = 0
+    rounds = size = 0
     for one in sessions:
         async with unlocked(context, one) as (session, row):
             plan, state = session.plan, session.state
@@ -147,6 +152,12 @@ async def _batch(
                 raise _no_interval(f"ses_{one.hex}")
             rounds += state.drawn
             if batch and rounds > MOST_ROUNDS:
+                break
+            # Nobody else has the state meanwhile
+            part = await in_thread(_part, plan, session.pool, state.rounds)
+            size += sum(one.nbytes for one in part.scores.arrays.values())
+            size += sum(one.nbytes for one in part.rounds.columns.values())
+            if batch and size > MOST_BYTES:
                 break
             alone = {
                 "level": plan.alpha,
@@ -156,9 +167,12 @@ async def _batch(
                 "lower": state.interval.lower,
                 "upper": state.interval.upper,
             }
-            part = Part(plan, scores(session.pool, plan.strategy), state.rounds[:])
             batch[one] = _version(dict(row)), alone, part
     return batch
+
+
+def _part(plan: Plan, pool: Pool, rounds: Rounds) -> Part:
+    return Part(plan, scores(pool, plan.strategy), rounds[:])
 
 
 async def _bet_again(

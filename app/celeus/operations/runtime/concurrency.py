@@ -4,8 +4,8 @@ import asyncio
 import gc
 import math
 import time
-from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections import Counter, OrderedDict, deque
+from collections.abc import AsyncIterator, Callable, Hashable
 from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import ParamSpec, Self, TypeVar
@@ -154,6 +154,44 @@ def _too_many_streams() -> RateLimited:
         rule=f"at most {STREAMS_OF_A_KEY} at once",
         retry_after=STREAM_RETRY_SECONDS,
     )
+
+
+class Turns:
+    """At most ``limit`` callers go on in a turn of the event loop, one of every flow by turns.
+
+    The loop takes everything that is ready before it looks for what is new: a thousand requests of
+    one client, each of which takes a millisecond, would hold up everybody else for a second.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._gone = 0
+        self._flows: OrderedDict[Hashable, deque[asyncio.Future[None]]] = OrderedDict()
+
+    async def mine(self, flow: Hashable) -> None:
+        """Return when it is the caller's turn; callers of one flow go on in their order."""
+        loop = asyncio.get_running_loop()
+        if not self._gone:
+            loop.call_soon(self._next)
+        if self._gone < self._limit and not self._flows:
+            self._gone += 1
+            return
+        turn = loop.create_future()
+        self._flows.setdefault(flow, deque()).append(turn)
+        await turn
+
+    def _next(self) -> None:
+        self._gone = 0
+        while self._flows and self._gone < self._limit:
+            flow, waiting = self._flows.popitem(last=False)
+            turn = waiting.popleft()
+            if waiting:
+                self._flows[flow] = waiting
+            if not turn.done():
+                turn.set_result(None)
+                self._gone += 1
+        if self._gone:
+            asyncio.get_running_loop().call_soon(self._next)
 
 
 class PausedCollections:

@@ -15,7 +15,7 @@ from uuid import UUID
 from weakref import WeakValueDictionary
 
 from celeus.core.pools.pool import Pool
-from celeus.core.sessions.correction import Checkpoints
+from celeus.core.sessions.correction import Ahead, Checkpoints
 from celeus.core.sessions.either import AnyPlan, AnyState, bets_per_round
 from celeus.core.sessions.state import State
 from celeus.errors import Busy
@@ -31,7 +31,8 @@ class CachedSession:
     """A session as of ``state.sequence``: plan, pool, state, seed, and the head of its hash chain.
 
     ``head`` is that of the ledger's chain then; None until the ledger has been seen under its lock.
-    ``checkpoints`` are those of the state's fold.
+    ``checkpoints`` are those of the state's fold; ``beside`` is a fold that may take its place, and
+    who makes it.
     """
 
     plan: AnyPlan
@@ -40,6 +41,7 @@ class CachedSession:
     seed: bytes = field(repr=False)
     head: bytes | None = None
     checkpoints: Checkpoints = field(default_factory=Checkpoints)
+    beside: tuple[Ahead, asyncio.Task[None]] | None = field(default=None, repr=False)
     _bytes: int = 0
     _copies: dict[int, int] = field(default_factory=dict, repr=False)
     _counted_at: int = -EVENTS_BETWEEN_COUNTS

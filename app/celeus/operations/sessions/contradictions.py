@@ -1,7 +1,7 @@
 """Judgements that contradict what a pool states of its losses: refused, and kept for all to see.
 
 Bounds of single losses are an assumption. A judgement outside them says that it is false, and
-the session cannot draw on it; whoever runs the session has to know.
+the session cannot draw on it; whoever runs the session has to know, and whom to ask.
 """
 
 import json
@@ -45,7 +45,9 @@ async def _keep(context: Context, session_id: UUID, refusal: BoundContradicted) 
         again = any(said.items() <= one.items() for one in kept)
         if again or len(kept) >= MOST_KEPT or journal.lifecycle == "closed":
             return
-        journal.contradictions = [*kept, said | {"at": moment(journal.now)}]
+        name = (await db.execute(_NAME, {"key_id": context.key_id})).scalar_one_or_none()
+        said |= {"key": context.key_id, "author": name, "at": moment(journal.now)}
+        journal.contradictions = [*kept, said]
         document = journal.status()
         values = {"kept": json.dumps(journal.contradictions), "status": json.dumps(document)}
         await db.execute(_KEEP, values | {"session_id": session_id})
@@ -53,6 +55,7 @@ async def _keep(context: Context, session_id: UUID, refusal: BoundContradicted) 
 
 
 _ITEM = text("SELECT id FROM items WHERE pool_id = :pool_id AND index = :index")
+_NAME = text("SELECT name FROM keys WHERE key_id = :key_id")
 _KEEP = text(
     """
     UPDATE sessions SET contradictions = CAST(:kept AS jsonb), status = CAST(:status AS jsonb)

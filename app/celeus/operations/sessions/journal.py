@@ -7,7 +7,7 @@ look together, append, commit. These statements go past SQLAlchemy, straight to 
 send two at once, and an observation is mostly the price of sending statements.
 """
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -18,7 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.certificates.chain import chain_head, chain_next
 from celeus.core.ledger import Amendment, Event, JointObservation, Observation, Unjudgeable
-from celeus.core.sessions.correction import Checkpoints, Refold, correct
+from celeus.core.sessions.correction import Ahead, Checkpoints, Refold, correct
 from celeus.core.sessions.either import (
     AnyPlan,
     AnyState,
@@ -27,7 +27,10 @@ from celeus.core.sessions.either import (
     begin,
     bets_per_round,
     catch_up,
+    replays_soon,
     risk_plan,
+    risk_state,
+    rounds_to_fold,
 )
 from celeus.core.sessions.state import State
 from celeus.errors import Busy
@@ -97,11 +100,14 @@ class Journal:
         return self.session.state
 
     def append(
-        self, event: Event, detail: dict[str, Any] | None = None, ready: Refold | None = None
+        self,
+        event: Event,
+        detail: dict[str, Any] | None = None,
+        ready: Refold | Ahead | None = None,
     ) -> Entry:
         """Apply an event to the state and queue it for writing, with the caller's key.
 
-        ``ready`` spares a correction its fold.
+        ``ready`` spares a correction its fold, or judgements theirs.
         """
         if self.key_id is not None:
             detail = (detail or {}) | {"key": self.key_id}
@@ -111,11 +117,15 @@ class Journal:
             self.folded_before = min(self.folded_before, event.round - 1)
         if isinstance(event, Amendment) and isinstance(state, State):
             plan = risk_plan(self.plan)
-            self.session.state = correct(plan, state, event, ready, checkpoints)
+            refold = ready if isinstance(ready, Refold) else None
+            self.session.state = correct(plan, state, event, refold, checkpoints)
         else:
-            state = self.session.state = apply(self.plan, state, event)
-            if isinstance(state, State):
-                checkpoints.note(state.engine, state.fold)
+            if isinstance(ready, Ahead):
+                self.session.state = ready.enter(risk_plan(self.plan), risk_state(state), event)
+            else:
+                self.session.state = apply(self.plan, state, event)
+            if isinstance(self.state, State):
+                checkpoints.note(self.state.engine, self.state.fold)
         entry = Entry(self.state.sequence, event, self.now, detail)
         self.entries.append(entry)
         if self.head is not None:
@@ -187,6 +197,11 @@ def is_short(state: AnyState, rounds: int) -> bool:
     return rounds <= ROUNDS_FOLDED_INLINE and rounds * bets_per_round(state) <= BETS_INLINE
 
 
+def is_replay(state: AnyState, judged: Collection[int]) -> bool:
+    """Whether judging these rounds is likely to have more rounds bet on than a lock may wait."""
+    return rounds_to_fold(state, judged) > ROUNDS_FOLDED_LOCKED and replays_soon(state, judged)
+
+
 @asynccontextmanager
 async def locked(
     context: Context, session_id: UUID
@@ -202,7 +217,7 @@ async def locked(
                     db, context.project_id, session_id, after, ROUNDS_FOLDED_LOCKED
                 )
                 news = await _news(slot.session, row, rows)
-                if news is not None and not news.more:
+                if news is not None and not news.more and not _replays(slot.session, news):
                     await _catch_up(slot, news)
                     yield _journal(context, session_id, slot, row, rows), db
                     return
@@ -330,6 +345,11 @@ async def _news(
     else:
         head = chain_head(session.head, map(record_from, news))
     return _News(missed, head, more) if more or head == row["ledger_head"] else None
+
+
+def _replays(session: CachedSession, news: _News) -> bool:
+    judged = {it.round for it in news.missed if isinstance(it, Observation | Unjudgeable)}
+    return is_replay(session.state, judged)
 
 
 async def _advance(slot: Slot, news: _News | None) -> int:

@@ -1,5 +1,6 @@
 """Draw the next items of a session, and observe their judgements."""
 
+import asyncio
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,22 +12,26 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.pools.systems import PLACES, SIDES
 from celeus.core.sessions.best.state import BestState
+from celeus.core.sessions.correction import Ahead
 from celeus.core.sessions.either import (
     AnyState,
     arrangement,
     can_draw,
     propose,
+    risk_plan,
+    risk_state,
     rounds_to_fold,
 )
 from celeus.core.sessions.rounds import PENDING
-from celeus.errors import ObservationConflict, RoundNotHeld, SessionClosed
+from celeus.errors import Busy, ObservationConflict, RoundNotHeld, SessionClosed
 from celeus.operations.pools.pools import Item
+from celeus.operations.runtime.concurrency import in_thread
 from celeus.operations.runtime.context import Context
 from celeus.operations.runtime.status import announce, session_state
 from celeus.operations.sessions.append import write
 from celeus.operations.sessions.blinding import judged_by, predecessors
 from celeus.operations.sessions.contradictions import keeping_contradictions
-from celeus.operations.sessions.journal import Journal, locked
+from celeus.operations.sessions.journal import Journal, is_replay, locked
 from celeus.operations.sessions.judgements import (
     Judgement,
     Loss,
@@ -47,6 +52,10 @@ LEFT_TO_OTHERS = 8
 """One of so many draws that may be out is left to keys that are not blind."""
 LEAST_SHARE = 2
 """Draws that any key may hold: the labelling page shows one and has the next at hand."""
+
+REPLAY_SECONDS = 0.5
+"""How long a judgement waits until all rounds so far are bet on again."""
+REPLAY_RETRY_SECONDS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +109,29 @@ async def observe(
 
     The same judgement again gets the receipt of the first. Refuses rounds never drawn, another
     judgement than the first, losses outside scale or bounds, a closed session, and to a blind key
-    rounds that it was not handed, in one way.
+    rounds that it was not handed, in one way. Where all rounds so far are bet on again, which takes
+    long, it refuses until that is done, and others go on meanwhile.
     """
-    async with (
-        keeping_contradictions(context, session_id),
-        locked(context, session_id) as (journal, db),
-    ):
+    async with keeping_contradictions(context, session_id):
+        asked = judgements, worker, count
+        answer = await _observed(context, session_id, *asked)
+        if isinstance(answer, asyncio.Task):
+            await asyncio.wait({answer}, timeout=REPLAY_SECONDS)
+            if answer.done():
+                answer = await _observed(context, session_id, *asked)
+    if isinstance(answer, asyncio.Task):
+        raise Busy(
+            "All rounds so far are being bet on again; send the judgement again.",
+            retry_after=REPLAY_RETRY_SECONDS,
+        )
+    return answer
+
+
+async def _observed(
+    context: Context, session_id: UUID, judgements: Sequence[Judgement], worker: str, count: int
+) -> Answer | asyncio.Task[None]:
+    """The answer; or who folds beside the session what takes long, and nothing is appended."""
+    async with locked(context, session_id) as (journal, db):
         said: dict[int, Said] | None = None
         if journal.blind:
             judgements = [replace(it, round=journal.round_of(it.round)) for it in judgements]
@@ -113,10 +139,17 @@ async def observe(
             said = await _said_before(db, journal, {it.round for it in judgements})
         unshown = await _unshown(db, journal, judgements)
         fresh = _fresh(journal, judgements, said, unshown)
+        ready = None
+        if is_replay(journal.state, fresh):
+            ready, folding = await _beside(journal, fresh)
+            if not folding.done():
+                return folding
+            folding.result()
+            journal.session.beside = None
         rounds = rounds_to_fold(journal.state, fresh) + count
 
         def step() -> tuple[list[Receipt], list[Lease]]:
-            receipts = _take(journal, judgements, fresh, worker)
+            receipts = _take(journal, judgements, fresh, worker, ready)
             return receipts, _hand_out(journal, worker, count, context.settings) if count else []
 
         receipts, leases = await journal.step(rounds, step)
@@ -125,6 +158,20 @@ async def observe(
     context.forecasts.consider(session_id, journal.session, journal.forecast)
     await publish(context, journal, document)
     return Answer(receipts, document, offer)
+
+
+async def _beside(journal: Journal, fresh: Mapping[int, Loss]) -> tuple[Ahead, asyncio.Task[None]]:
+    """A fold with these losses beside the session, and who makes it; one of a session at a time."""
+    session, state = journal.session, risk_state(journal.state)
+    losses = {round_: loss for round_, loss in fresh.items() if not isinstance(loss, tuple)}
+    if session.beside is not None:
+        ahead, folding = session.beside
+        if not folding.done() or ahead.fits(state, losses):
+            return session.beside
+    ahead = await in_thread(Ahead, state, losses)
+    folding = asyncio.create_task(in_thread(ahead.follow, risk_plan(session.plan)))
+    session.beside = ahead, folding
+    return session.beside
 
 
 async def _said_before(
@@ -218,6 +265,7 @@ def _take(
     judgements: Sequence[Judgement],
     fresh: Mapping[int, Loss],
     worker: str,
+    ready: Ahead | None = None,
 ) -> list[Receipt]:
     """Append the judgements of rounds in ``fresh``, each once."""
     receipts = []
@@ -227,7 +275,7 @@ def _take(
         if not replayed:
             loss = remaining.pop(judgement.round)
             detail = detail_of(judgement) | {"worker": worker}
-            journal.append(event_of(judgement, loss), detail)
+            journal.append(event_of(judgement, loss), detail, ready)
         answered_at = journal.state.answered_at(judgement.round)
         receipts.append(Receipt(journal.shown(judgement.round), answered_at, replayed=replayed))
     return receipts

@@ -27,7 +27,7 @@ from types import FrameType
 import psycopg
 
 from celeus.errors import DataFolderBusy, DataFolderUnusable
-from celeus.scratch import scratch_folder
+from celeus.scratch import SOCKET_PATH_BYTES, scratch_folder
 from celeus.store.embedded.account import Account, account
 from celeus.store.embedded.pid_file import (
     DATABASE,
@@ -43,8 +43,6 @@ MAJOR = "18"
 UPGRADED = "postgres.upgraded"
 """Name of a cluster beside the one whose place it is about to take."""
 _SOCKET = ".s.PGSQL.5432"
-# The shortest limit among the systems the wheel is built for, its final zero byte included
-_SOCKET_PATH_BYTES = 104
 _END_SECONDS = 10.0
 _LOOK_SECONDS = 0.02
 
@@ -316,10 +314,10 @@ def _supervisor(
 @contextmanager
 def _socket_folder(cluster: Path, owner: Account) -> Iterator[Path]:
     """The cluster itself, or a new private folder when its name is too long for a socket."""
-    if len(os.fsencode(cluster / _SOCKET)) < _SOCKET_PATH_BYTES:
+    if len(os.fsencode(cluster / _SOCKET)) < SOCKET_PATH_BYTES:
         yield cluster
         return
-    with scratch_folder() as folder:
+    with scratch_folder(sockets=True) as folder:
         folder.chmod(0o711)
         sockets = folder / "sockets"
         sockets.mkdir(mode=0o700)

@@ -1,0 +1,148 @@
+"""Judgements after which all rounds so far are bet on again: others of the session go on."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from uuid import UUID
+
+import pytest
+
+from celeus.core.plans.plan import Claim, Plan
+from celeus.core.pools.losses import LossScale
+from celeus.core.sessions.correction import Ahead
+from celeus.errors import Busy
+from celeus.operations.pools import pools
+from celeus.operations.pools.pools import NewPool
+from celeus.operations.runtime.context import Context, open_context
+from celeus.operations.sessions import amendments, journal, rounds, sessions
+from celeus.operations.sessions.amendments import Correction
+from celeus.operations.sessions.judgements import Judgement
+from celeus.operations.sessions.sessions import Opening
+from celeus.settings import Settings
+from celeus.store.database import Database
+from tests.operations.replays import assert_whole, kept
+
+SCALE = LossScale("zero_one", 0.0, 1.0)
+ITEMS, FINE, COARSE = 1_000, 0.1, 0.3
+
+
+class Long:
+    """Folds beside a session that wait until they may go on; eleven rounds count as many."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.began, self.go_on, self.folds = threading.Event(), threading.Event(), 0
+        follow = Ahead.follow
+
+        def waiting(one: Ahead, plan: Plan) -> None:
+            self.folds += 1
+            self.began.set()
+            assert self.go_on.wait(30)
+            follow(one, plan)
+
+        monkeypatch.setattr(journal, "ROUNDS_FOLDED_LOCKED", 10)
+        monkeypatch.setattr(rounds, "REPLAY_SECONDS", 0.05)
+        monkeypatch.setattr(Ahead, "follow", waiting)
+
+
+@pytest.fixture
+async def two(database_url: str) -> AsyncIterator[list[Context]]:
+    """Two processes, as far as sessions go."""
+    settings = Settings(database_url=database_url, database_pool_size=4)
+    async with AsyncExitStack() as stack:
+        yield [await stack.enter_async_context(open_context(settings)) for _ in range(2)]
+
+
+async def given_up(context: Context) -> UUID:
+    """A session whose fine precision was given up before its pairs started."""
+    rows = [{"id": f"i{number}", "surrogate": number % 10 / 10} for number in range(ITEMS)]
+    wanted = NewPool("p", SCALE, (list(range(1, ITEMS + 1)), list(rows)), sealed=True)
+    pool = await pools.create_pool(context, wanted)
+    claim = Claim("population", precision=FINE)
+    document = await sessions.open_session(context, Opening(pool.pool_id, claim))
+    session = UUID(document["id"].removeprefix("ses_"))
+    for round_ in range(1, 16):
+        await rounds.next_draws(context, session, "ada", 1)
+        await rounds.observe(context, session, [judgement(round_)], "ada", 0)
+    await sessions.change_session(context, session, sessions.Settings(precision=COARSE))
+    return session
+
+
+def judgement(round_: int, loss: float | None = None) -> Judgement:
+    return Judgement(round_, loss=float(round_ % 3 == 0) if loss is None else loss)
+
+
+async def test_others_go_on_while_all_rounds_are_bet_on_again(
+    two: list[Context],
+    database: Database,
+    database_url: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One judgement after the change held its session for 19 s."""
+    session = await given_up(two[0])
+    long = Long(monkeypatch)
+    for worker in ("ada", "bob"):
+        await rounds.next_draws(two[0], session, worker, 1)
+    with pytest.raises(Busy, match="bet on again"):
+        await rounds.observe(two[0], session, [judgement(16)], "ada", 1)
+    async with asyncio.timeout(5):
+        bobs = await rounds.observe(two[0], session, [judgement(17)], "bob", 1)
+        with pytest.raises(Busy):
+            await rounds.observe(two[0], session, [judgement(16, 1.0)], "ada", 1)
+    assert bobs.session["rounds"]["in_interval"] == 15
+    assert [draw["round"] for draw in bobs.offer.draws] == [18]
+    long.go_on.set()
+    told = await again(two[0], session, 16)
+    assert told.receipts[0].replayed is False
+    assert told.session["rounds"]["in_interval"] == 17
+    await assert_whole(database, kept(database_url, f"ses_{session.hex}"))
+
+
+async def again(context: Context, session: UUID, round_: int) -> rounds.Answer:
+    """Send a judgement until it is taken."""
+    async with asyncio.timeout(20):
+        while True:
+            try:
+                return await rounds.observe(context, session, [judgement(round_)], "ada", 0)
+            except Busy:
+                await asyncio.sleep(0.02)
+
+
+@pytest.mark.parametrize("corrected", [False, True])
+async def test_what_was_folded_beside_counts_for_the_same_rounds_only(
+    two: list[Context],
+    database: Database,
+    database_url: str,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    corrected: bool,
+) -> None:
+    session = await given_up(two[0])
+    long = Long(monkeypatch)
+    await rounds.next_draws(two[0], session, "ada", 1)
+    with pytest.raises(Busy):
+        await rounds.observe(two[0], session, [judgement(16, 1.0)], "ada", 0)
+    if corrected:
+        correction = Correction(judgement(3, 0.0), "ada", "misread")
+        await amendments.amend(two[0], session, correction)
+    long.go_on.set()
+    await again(two[0], session, 16)
+    assert long.folds == 2
+    await assert_whole(database, kept(database_url, f"ses_{session.hex}"))
+
+
+async def test_another_process_folds_them_without_the_sessions_lock(
+    two: list[Context],
+    database: Database,
+    database_url: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session = await given_up(two[0])
+    await rounds.next_draws(two[1], session, "ada", 1)
+    long = Long(monkeypatch)
+    long.go_on.set()
+    await again(two[0], session, 16)
+    await rounds.next_draws(two[1], session, "bob", 1)
+    await rounds.observe(two[1], session, [judgement(17)], "bob", 0)
+    state = await assert_whole(database, kept(database_url, f"ses_{session.hex}"))
+    assert state.folded == 17
