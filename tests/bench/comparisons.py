@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from celeus.core.plans.plan import Claim
 from celeus.core.pools.systems import MOST
-from celeus.core.sessions.best.contenders import Contenders
+from celeus.core.sessions.best.contenders import Contenders, narrow
 from celeus.core.sessions.best.session import BestSession
 from celeus.operations.runtime.sizes import nbytes
 from celeus.study.engine.simulation import Truth
@@ -104,7 +104,7 @@ def best_lines(*, quick: bool) -> Iterator[Line]:
         opening: list[float] = []
         rounds: list[float] = []
         answer = answered(items, count)
-        contenders = Contenders(items, count, answer)
+        contenders = Contenders(items, count, narrow(answer))
         for run in range(1 if quick else 3):
             began = time.perf_counter()
             session = BestSession(contenders, ALPHA, f"best {run}".encode())

@@ -1,7 +1,7 @@
 """How many sessions are run, by how many processes, and where the figures go.
 
 ``make test`` runs enough to notice an engine that is broken; ``make claims`` (CELEUS_CLAIMS=full)
-runs the full counts and writes docs/coverage.md.
+runs the full counts and writes them into docs/coverage.md.
 """
 
 import multiprocessing
@@ -9,14 +9,14 @@ import os
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import reduce
 from operator import add
-from pathlib import Path
 from typing import TypeVar
 
 import pytest
 
+from tests.claims.counted import FURTHER, POOLS, keep, row_of
 from tests.claims.sessions import Case, Tally, tally
 from tests.workers import number
 
@@ -41,12 +41,22 @@ class Runner:
     pool: ProcessPoolExecutor
     sessions: int
     items: int
-    results: dict[Case, Tally] = field(default_factory=dict)
-    further: list[str] = field(default_factory=list)
 
     def run(self, case: Case, sessions: int | None = None) -> Tally:
-        """The tally of this case, kept for the report."""
+        """The tally of this case."""
         return self.sum(tally, sessions or self.sessions, case)
+
+    def keep(self, case: Case, sessions: int | None = None) -> Tally:
+        """The tally of this case, which full counts write into the page."""
+        counted = self.run(case, sessions)
+        if FULL:
+            keep(POOLS, row_of(case, counted))
+        return counted
+
+    def note(self, claim: str, pools: str, items: int, sessions: int, counted: str) -> None:
+        """Write what full counts found of a claim on these pools into the page."""
+        if FULL:
+            keep(FURTHER, (claim, pools, items, sessions, counted))
 
     def sum(self, count: Callable[..., Counted], sessions: int, *case: object) -> Counted:
         """What ``count`` finds, which is told a case, the first session and how many, in pieces."""
@@ -64,34 +74,4 @@ def runner() -> Iterator[Runner]:
     """Sessions by the hundred."""
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(PROCESSES, context, initializer=_be_strict) as pool:
-        found = Runner(pool, *((1200, 200) if FULL else (QUICK, 100)))
-        yield found
-    if FULL and found.results:
-        report(found)
-
-
-def report(found: Runner) -> None:
-    """Write what was counted to docs/coverage.md."""
-    lines = [
-        "# Coverage, counted",
-        "",
-        "`make claims` writes this page. Every row counts seeded sessions on fresh pools of",
-        f"{found.items} items at alpha 0.05, run beyond the stop until the pool is exhausted. A",
-        "session misses when its interval excludes the true risk after any round. The claim is at",
-        "most 5 %; a row fails when an exact binomial test rejects that at 1e-3. The last column",
-        "is the median share of the pool drawn at the stop.",
-        "",
-        "| policy | target | pools | sessions | missed to stop | missed ever | drawn at stop |",
-        "|---|---|---|--:|--:|--:|--:|",
-    ]
-    for case, counted in found.results.items():
-        drawn = sorted(counted.drawn)[counted.sessions // 2]
-        stop, ever = (n / counted.sessions for n in (counted.missed_by_stop, counted.missed_ever))
-        lines.append(
-            f"| {case.policy} | {case.target} | {case.world} | {counted.sessions} "
-            f"| {stop:.3f} | {ever:.3f} | {drawn:.0%} |"
-        )
-    lines += ["", *found.further]
-    path = Path(__file__).parents[2] / "docs" / "coverage.md"
-    path.parent.mkdir(exist_ok=True)
-    path.write_text("\n".join(lines).rstrip() + "\n")
+        yield Runner(pool, *((1200, 200) if FULL else (QUICK, 100)))

@@ -18,7 +18,7 @@ FURTHER = [(-MARGIN - 1, MARGIN), (1, 0), (-1, 0)]
 @pytest.mark.parametrize("world", WORLDS)
 def test_the_interval_holds_the_mean_difference(world: str, runner: Runner) -> None:
     counted = runner.sum(lost, SESSIONS, world, ITEMS)
-    _report(runner, f"difference of two systems, {world}", counted)
+    _note(runner, "mean difference", world, counted)
     assert credible(counted.missed, counted.sessions), counted
 
 
@@ -27,14 +27,11 @@ def test_the_interval_holds_the_mean_difference(world: str, runner: Runner) -> N
 def test_first_verdicts_at_the_border_are_right(beside: tuple[int, int], runner: Runner) -> None:
     counted = runner.sum(at_border, SESSIONS, beside, ITEMS)
     mean, margin = beside
-    _report(runner, f"verdict, mean {mean}/{ITEMS}, margin {margin}/{ITEMS}", counted)
+    _note(runner, "verdict", f"mean {mean}/{ITEMS}, margin {margin}/{ITEMS}", counted)
     assert counted.wrong <= counted.missed
     assert credible(counted.missed, counted.sessions), counted
 
 
-def _report(runner: Runner, name: str, counted: Lost) -> None:
-    if FULL:
-        runner.further.append(
-            f"{counted.sessions} sessions to exhaustion, {ITEMS} items, {name}: missed"
-            f" {counted.missed}, wrong first verdicts {counted.wrong}."
-        )
+def _note(runner: Runner, claim: str, pools: str, counted: Lost) -> None:
+    found = f"missed {counted.missed}, wrong first verdicts {counted.wrong}"
+    runner.note(claim, pools, ITEMS, counted.sessions, found)

@@ -31,7 +31,7 @@ def test_at_most_alpha_of_the_sessions_ever_lose_the_risk(
     policy: str, target: str, world: str, runner: Runner
 ) -> None:
     case = Case(policy, target, world, runner.items)
-    counted = runner.results[case] = runner.run(case)
+    counted = runner.keep(case)
     assert counted.missed_by_stop <= counted.missed_ever
     assert credible(counted.missed_ever, counted.sessions), counted
 
@@ -49,7 +49,7 @@ def test_at_most_alpha_of_the_sessions_with_a_goal_ever_lose_the_risk(
     policy: str, target: str, world: str, runner: Runner
 ) -> None:
     case = Case(policy, target, world, runner.items)
-    counted = runner.results[case] = runner.run(case, goal_sessions(runner, target))
+    counted = runner.keep(case, goal_sessions(runner, target))
     assert credible(counted.missed_ever, counted.sessions), counted
 
 
@@ -60,7 +60,7 @@ def test_at_most_alpha_lose_it_when_the_precision_is_changed_twice_by_looking(
     target: str, world: str, runner: Runner
 ) -> None:
     case = Case("sharp", target, world, runner.items, changing=True)
-    counted = runner.run(case, goal_sessions(runner, target))
+    counted = runner.keep(case, goal_sessions(runner, target))
     assert credible(counted.missed_ever, counted.sessions), counted
 
 

@@ -10,7 +10,8 @@ from celeus.core.plans.plan import Claim
 from celeus.core.plans.policies import Policy, policy_named
 from celeus.core.pools.surrogates import Scores
 from celeus.study.engine.simulation import Truth, seed_of, simulate
-from tests.claims.conftest import FULL, Runner
+from tests.claims.conftest import FULL
+from tests.claims.counted import LABELS, keep
 
 EVALDATA = os.environ.get("CELEUS_EVALDATA")
 
@@ -66,19 +67,13 @@ MEASURED = {
 @pytest.mark.timeout(900)
 @pytest.mark.skipif(not (FULL and EVALDATA), reason="make claims with CELEUS_EVALDATA=FOLDER")
 @pytest.mark.parametrize("target", MEASURED)
-def test_the_ordering_holds_on_real_pools(target: str, runner: Runner) -> None:
+def test_the_ordering_holds_on_real_pools(target: str) -> None:
     truth, claim = mmlu(target), Claim(precision=0.05)
     policies = {name: policy_named(name) for name in ("oracle", "celeus", "no_surrogate")}
     policies["evalue"] = policy_named("evalue")
     policies["evalue, raw"] = policy_named("evalue", recentred=False)
     medians = {name: median_labels(truth, policy, claim, 20) for name, policy in policies.items()}
-    if not runner.further:
-        runner.further.append("## Labels to width 0.05 on mmlu\n")
-        runner.further.append("Medians of 20 seeds, target pool, strategy A with Llama-2-7b.\n")
-        runner.further.append(f"| target model | {' | '.join(medians)} |")
-        runner.further.append("|---|" + "--:|" * len(medians))
-    cells = " | ".join(f"{median:.0f}" for median in medians.values())
-    runner.further.append(f"| {target} | {cells} |")
+    keep(LABELS, (target, *(f"{median:.0f}" for median in medians.values())))
     assert medians["oracle"] < medians["celeus"] < medians["no_surrogate"]
     for name, measured in MEASURED[target].items():
         assert medians[name] == pytest.approx(measured, rel=0.1)

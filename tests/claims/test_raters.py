@@ -79,10 +79,7 @@ def test_pairs_and_assignments_hold_and_a_rater_by_chance_does_not(
 ) -> None:
     missed = runner.sum(count_lost, SESSIONS, way)
     sessions = -(-SESSIONS // PIECES) * PIECES
-    if FULL:
-        runner.further.append(
-            f"{sessions} sessions with several raters, {way}: lost {missed} times."
-        )
+    runner.note("several raters", way, QUESTIONS, sessions, f"lost {missed} times")
     if way == "random":
         # Watched to the end it holds what these raters happened to say
         assert missed > sessions / 2

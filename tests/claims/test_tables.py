@@ -19,9 +19,6 @@ def test_every_claim_is_lost_in_at_most_alpha_of_the_sessions(world: str, runner
         runner.pool.submit(lost_claims, world, ITEMS, at * size, size) for at in range(PIECES)
     ]
     counted = np.sum([piece.result() for piece in pieces], axis=0)
-    if FULL:
-        runner.further.append(
-            f"{size * PIECES} sessions, {ITEMS} items, {world}: the claims were lost"
-            f" {', '.join(map(str, counted))} times."
-        )
+    found = f"lost {', '.join(map(str, counted))} times"
+    runner.note("each claim of a table", world, ITEMS, size * PIECES, found)
     assert all(credible(int(missed), size * PIECES) for missed in counted), counted

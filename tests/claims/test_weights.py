@@ -19,9 +19,5 @@ def test_the_interval_holds_the_weighted_mean(world: str, runner: Runner) -> Non
     size = SESSIONS // PIECES
     pieces = [runner.pool.submit(lost, world, ITEMS, at * size, size) for at in range(PIECES)]
     counted = reduce(add, (piece.result() for piece in pieces))
-    if FULL:
-        runner.further.append(
-            f"{counted.sessions} sessions to exhaustion, {ITEMS} items, {world}: missed"
-            f" {counted.missed}."
-        )
+    runner.note("weighted mean", world, ITEMS, counted.sessions, f"missed {counted.missed}")
     assert credible(counted.missed, counted.sessions), counted

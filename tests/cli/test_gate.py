@@ -177,9 +177,9 @@ def test_of_two_systems_one_may_replace_the_other(run: Run, service: Service) ->
     session = asyncio.run(compared(service, 60, **margin))
     where = ("--session", session, "--url", service.url)
     for system, status, words in (
-        ("b", 0, f"{B} at least as good within 0.05: yes, b_at_least_as_good (round "),
-        (B, 0, f"{B} at least as good within 0.05: yes"),
-        (A, 2, f"{A} at least as good within 0.05: no, b_at_least_as_good (round "),
+        ("b", 0, f"{B} at least as good within 5 points: yes, b_at_least_as_good (round "),
+        (B, 0, f"{B} at least as good within 5 points: yes"),
+        (A, 2, f"{A} at least as good within 5 points: no, b_at_least_as_good (round "),
     ):
         answer = run("gate", *where, "--compare", system)
         assert (answer.status, answer.err) == (status, ""), answer
@@ -202,7 +202,7 @@ def test_equivalent_systems_may_replace_each_other(run: Run, service: Service) -
         for system in "a", "b":
             answer = run("gate", *where, "--compare", system, "--margin", margin)
             assert answer.status == status, answer
-    assert "within 1: yes\n" in run("gate", *where, "--compare", "a", "--margin", 1).out
+    assert "within 100 points: yes\n" in run("gate", *where, "--compare", "a", "--margin", 1).out
 
 
 async def release(service: Service, better: float, labels: int) -> str:
@@ -233,7 +233,7 @@ def test_a_new_version_on_a_judged_pool_passes_the_gate_or_does_not(
     session = asyncio.run(release(service, better, labels))
     answer = run("gate", "--session", session, "--url", service.url, "--compare", NEW)
     assert (answer.status, answer.err) == (status, ""), answer
-    assert f"{NEW} at least as good within 0.02: {word}" in answer.out
+    assert f"{NEW} at least as good within 2 points: {word}" in answer.out
 
 
 def test_a_comparison_nobody_can_make_is_status_one(run: Run, service: Service) -> None:

@@ -49,6 +49,8 @@ REPORT: JsonDict = {
     "issued_at": "2026-11-21T14:00:00.000000+00:00",
     "digest": "60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752",
     "claim": {"target": "pool", "alpha": 0.05, "interval": {"lower": 0.12, "upper": 0.17}},
+    "sentence": "error rate 14.3 % (12.0 to 17.0), 95 % sure at every moment, from 402 labels in"
+    " the interval.",
     "pool_sessions": {
         "number": 1,
         "total": 1,
@@ -131,6 +133,9 @@ class Report(BaseModel):
     issued_at: str | None
     digest: str
     claim: dict[str, Any] | None = Field(description="As the certificate says it.")
+    sentence: str | None = Field(
+        description="What it says, for people; null where it does not hold."
+    )
     pool_sessions: dict[str, int] | None = Field(
         description="Sessions of the pool, as the certificate says; only the service knows them."
     )

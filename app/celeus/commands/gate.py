@@ -97,10 +97,17 @@ def _line(one: dict[str, Any]) -> str:
     where = "" if one["round"] is None else f" (round {one['round']})"
     if "verdict" in one:
         verdict = "" if one["verdict"] in (None, "undecided") else f", {one['verdict']}"
-        within = f" within {one['margin']:g}" if one["margin"] else ""
+        within = f" within {_margin(one)}" if one["margin"] else ""
         return f"{one['system']} at least as good{within}: {one['answer']}{verdict}{where}"
     name = f"{one['score']} " if "score" in one else ""
     return f"{name}{one['side'].replace('_', ' ')} {one['threshold']:g}: {one['answer']}{where}"
+
+
+def _margin(one: dict[str, Any]) -> str:
+    """The margin as the session's sentence has it: of a share in points."""
+    if one["unit"] == "share":
+        return f"{100 * one['margin']:.10g} points"
+    return f"{one['margin']:.10g}"
 
 
 def named(session: dict[str, Any]) -> dict[str, str]:
@@ -226,9 +233,12 @@ class Replacement:
             rule = f"{names['a']} or {names['b']}"
             message = f"--compare must be {rule}, the systems of {session['id']}"
             raise InvalidValue(message, field="--compare", rule=rule, value=self.system)
+        # Sessions older than scores have none
+        unit = (session["score"] or {"unit": "number"})["unit"]
+        system = {"system": names[side], "unit": unit}
         if self.margin is None:
-            return {"system": names[side]} | self._decided(session, side)
-        return {"system": names[side]} | self._seen(session, side, self.margin)
+            return system | self._decided(session, side)
+        return system | self._seen(session, side, self.margin)
 
     def _side(self, *names: dict[str, str]) -> str | None:
         """The side so called, by the first kind of name that one is: a system may be named "b"."""

@@ -215,7 +215,7 @@ def _are_systems(names: object) -> bool:
 def _is_score(one: object) -> bool:
     return one is None or (
         isinstance(one, dict)
-        and isinstance(one.get("name"), str)
+        and all(isinstance(one.get(name), str) for name in ("name", "unit"))
         and all(_is_number(one.get(name)) for name in ("estimate", "lower", "upper"))
         and one["lower"] <= one["upper"]
     )

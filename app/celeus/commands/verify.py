@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any
+from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
@@ -164,8 +164,8 @@ def _print(report: "Report") -> None:
 
     if report.claim is not None:
         _echo(_claim(report.claim))
-        if report.valid and "score" in report.claim and "systems" not in report.claim:
-            _echo(f"  {_scored(report.claim)}")
+        if report.sentence is not None:
+            _echo(f"  {report.sentence}")
         for line in _reservations(report.claim):
             _echo(f"  {line}")
     if report.pool_sessions is not None:
@@ -202,22 +202,6 @@ def _claim(claim: dict[str, object]) -> str:
     if isinstance(effective, int | float):
         compared, weights = f"weighted {compared}", f", weights as of {effective:.0f} equal items"
     return f"claim: {claim.get('target')} {compared} {ends}{weights}, {more}"
-
-
-def _scored(claim: dict[str, Any]) -> str:
-    """What a claim that holds says of the score its pool names."""
-    from celeus.core.insights.sentences import score_sentence
-    from celeus.core.interval import Interval
-
-    score = claim["score"]
-    codes = [one["code"] for one in claim["assumptions"]]
-    return score_sentence(
-        claim,
-        score,
-        Interval(min(0.0, score["lower"]), max(1.0, score["upper"])),
-        labels=claim["labels"],
-        promised="without_recentring" not in codes,
-    )
 
 
 def _best(best: dict[str, object]) -> str:

@@ -67,6 +67,7 @@ def pool_sessions_line(counts: Mapping[str, int]) -> str:
 class Report:
     """What was found. ``claim`` is what the certificate says, whether it holds or not.
 
+    ``sentence`` is what it says for people, None where it does not hold.
     ``pool_sessions`` counts the sessions opened on the pool, by the signer's word only.
     ``stamped_at`` is the time in the stamp of its opening, where the roots vouch for it.
     ``unchecked`` gives for every check that was not made the reason why.
@@ -78,6 +79,7 @@ class Report:
     session_id: str | None = None
     issued_at: str | None = None
     claim: dict[str, Any] | None = None
+    sentence: str | None = None
     pool_sessions: dict[str, int] | None = None
     signature: Signature = field(default_factory=Signature)
     stamped_at: str | None = None
@@ -91,6 +93,8 @@ class Report:
             if name not in self.checked:
                 self.unchecked.setdefault(name, NOT_REACHED)
         self.valid = self.difference is None
+        if not self.valid:
+            self.sentence = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""

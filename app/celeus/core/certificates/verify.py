@@ -58,6 +58,7 @@ from celeus.core.certificates.stamps import (
     time_of,
 )
 from celeus.core.certificates.transcript import Transcript
+from celeus.core.insights.sentences import best_sentence, certified_sentence
 from celeus.core.interval import Interval
 from celeus.core.plans.best import BestPlan
 from celeus.core.plans.plan import Plan
@@ -169,8 +170,14 @@ class _Inspection:
         seed = self._seed(plan)
         if isinstance(plan, BestPlan):
             self._best(plan, seed, self._best_pool(plan, header, scale, transcript), transcript)
+            if self.report.claim is not None:
+                self.report.sentence = best_sentence(self.report.claim)
         else:
             self._risk(plan, seed, self._pool(header, scale, transcript), transcript)
+            if self.report.claim is not None:
+                self.report.sentence = certified_sentence(
+                    self.report.claim, plan, scale, systems_of(header), closed=transcript.closed
+                )
         with self._checking("signature"):
             equal("signature", self.report.signature.valid, found=True)
         self._issuer()

@@ -1,4 +1,4 @@
-"""What a session says, in one sentence: page, report, gate and status show the same.
+"""What a session says, in one sentence: page, report, gate, status and `verify` show the same.
 
 It is written once, with the status, and kept there. Of one system it is the score with its
 interval, of two which one is better and by how much, of several which may be the best.
@@ -17,9 +17,10 @@ from celeus.core.insights.figures import (
     sure,
 )
 from celeus.core.interval import Interval
+from celeus.core.plans.plan import Plan
 from celeus.core.pools.losses import LossScale
-from celeus.core.pools.score import Score
-from celeus.core.pools.systems import Systems
+from celeus.core.pools.score import Score, default_score
+from celeus.core.pools.systems import AnySystems, Systems
 
 BY_WEIGHT: Final = ", counted by weight"
 NOTHING: Final = "Nothing is judged yet: "
@@ -191,6 +192,39 @@ def sentence(
         begun = NO_LABEL if status["rounds"]["judged"] else NOTHING
         return f"{begun}{_name(status, score.name)} {said}."
     return score_sentence(status, values, scale, labels=labels, promised=promised)
+
+
+def certified_sentence(
+    claim: Mapping[str, Any],
+    plan: Plan,
+    scale: LossScale,
+    named: AnySystems | None,
+    *,
+    closed: bool,
+) -> str:
+    """What the claim of a certificate says: the words its session had for it, ``closed`` or not.
+
+    ``scale`` is that of its pool, whose systems are ``named``.
+    """
+    status = {
+        "best": None,
+        "effective_items": None,
+        "verdict": None,
+        **claim,
+        **claim["interval"],
+        "scale": {"lower": plan.lower, "upper": plan.upper},
+        "state": "closed" if closed else "active",
+        "items": plan.items,
+        "known": plan.items - plan.drawable,
+    }
+    systems = named if isinstance(named, Systems) else None
+    return sentence(
+        status,
+        plan.score or default_score(scale, named),
+        Contrast.of(scale, systems, plan.score),
+        labels=claim["labels"],
+        promised=plan.policy.recentred,
+    )
 
 
 def score_sentence(

@@ -46,7 +46,7 @@ from celeus.core.pools.surrogates import Scores, scores
 from celeus.core.pools.systems import check_count
 from celeus.core.pools.table import Column, Metric, Table
 from celeus.core.pools.weights import LARGEST_RATIO, LARGEST_WEIGHT, LEAST_WEIGHT, Weights
-from celeus.core.sessions.best.contenders import Contenders
+from celeus.core.sessions.best.contenders import Contenders, narrow
 from celeus.errors import InvalidValue
 from celeus.study.engine.simulation import Truth, difference
 
@@ -135,7 +135,7 @@ def read_contest(path: Path, lower: float = 0.0, upper: float = 1.0) -> tuple[Co
         if data["answer"].dtype.kind not in "biuU":
             raise refused(path, "answer", "whole numbers or texts", data["answer"].dtype)
         codes = np.unique(data["answer"], return_inverse=True)[1]
-        answer = np.asfortranarray(codes.reshape(shape), dtype=np.int32)
+        answer = narrow(codes.reshape(shape))
         for system, own in enumerate(unit["loss"].T):
             first = (answer == answer[:, [system]]).argmax(axis=1)
             apart = np.flatnonzero(np.take_along_axis(unit["loss"], first[:, None], 1)[:, 0] != own)

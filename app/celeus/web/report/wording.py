@@ -72,14 +72,16 @@ class Wording(Words):
         self._plan = risk_plan(account.plan)
         self._systems = pool.systems
         self._scale = pool.scale
-        # A difference is told as the losses have it, and in words by the sentence
+        # A difference is told as the losses have it, of shares in points
         compared = pool.scale.kind == "difference"
-        self.score = Score("difference", "lower", "number") if compared else pool.score
+        unit = pool.score.unit
+        self.score = Score("difference", "lower", unit) if compared else pool.score
         status = self._status
         self._now = self._image(status["lower"], status["upper"])
         self.shift = PERCENT if self.score.unit == "share" else 0
         self.figures = Scaled(pool.scale, status["upper"] - status["lower"], self.shift)
-        self.sign = PERCENT_SIGN if self.shift else ""
+        sign = " points" if compared else PERCENT_SIGN
+        self.sign = sign if self.shift else ""
 
     def _image(self, lower: float, upper: float) -> Interval:
         return self.score.image(Interval(lower, upper), self._plan.scale)
@@ -135,7 +137,7 @@ class Wording(Words):
     def unit(self) -> str:
         """The label of the axis; names of systems may be too long for it."""
         if self._compared:
-            return "difference of the two systems"
+            return f"difference of the two systems{', points' if self.shift else ''}"
         return f"{self.quantity}{', %' if self.shift else ''} ({self.score.better} is better)"
 
     @property
@@ -266,7 +268,7 @@ class Wording(Words):
         a, b = ("A", "B") if self._systems is None else (self._systems.a, self._systems.b)
         asked = f"whether {a} or {b} is at least as good"
         if verdict["margin"]:
-            margin = self.figures.given(verdict["margin"])
+            margin = self.width(verdict["margin"], given=True)
             asked += f", or the two are equivalent to within {margin}"
         answer = {
             "a_at_least_as_good": f"{a} is at least as good, ",

@@ -9,7 +9,7 @@ from scipy.special import ndtri
 from scipy.stats import norm
 
 from celeus.core.pools.systems import MOST
-from celeus.core.sessions.best.contenders import Contenders, Floats, Pairs
+from celeus.core.sessions.best.contenders import Contenders, Floats, Pairs, narrow
 from celeus.core.sessions.best.contrasts import Contrasts, Totals
 from celeus.core.sessions.best.cut import focus_of
 from celeus.core.sessions.best.race import strongest
@@ -255,3 +255,20 @@ def test_systems_with_the_same_answers_are_never_told_apart() -> None:
     assert session.standing.tolist() == [1, 2]
     assert session.winner is None
     assert session.race.rounds == rounds < ITEMS - session.known
+
+
+@pytest.mark.parametrize(
+    ("codes", "kind"),
+    [
+        ([[0, 255]], np.uint8),
+        ([[0, 256]], np.uint16),
+        ([[-1, 2]], np.int8),
+        ([[-1, 200]], np.int16),
+    ],
+)
+def test_codes_are_kept_in_as_few_bytes_as_hold_them(codes: list[list[int]], kind: type) -> None:
+    told = np.array(codes, dtype=np.int32)
+    kept = narrow(told)
+    assert kept.dtype == kind
+    assert kept.flags.f_contiguous
+    assert (kept == told).all()

@@ -18,6 +18,7 @@ from celeus.errors import InvalidValue, LossOutsideScale
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Mask = NDArray[np.bool_]
+Codes = NDArray[np.integer]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,12 +53,13 @@ class Contenders:
     """Answers of k systems to N items as codes, and surrogates of their losses, both [N, k].
 
     Either may be missing: then any two losses may differ, and nothing is expected of them.
-    Surrogates are on the unit scale. Both are read by systems: best in Fortran's order.
+    Surrogates are on the unit scale. Both are read by systems: best in Fortran's order, and codes
+    by no more than whether two are equal: best ``narrow``.
     """
 
     items: int
     count: int
-    answer: NDArray[np.int32] | None = None
+    answer: Codes | None = None
     surrogate: Floats | None = None
 
     def __post_init__(self) -> None:
@@ -124,6 +126,14 @@ class Contenders:
         return counts
 
 
+def narrow(codes: Codes) -> Codes:
+    """The same codes in as few bytes as hold them, in Fortran's order: they are read much."""
+    least, most = codes.min(initial=0), codes.max(initial=0)
+    kinds = (np.iinfo(kind) for kind in (np.uint8, np.int8, np.uint16, np.int16))
+    fits = (one.dtype for one in kinds if one.min <= least and most <= one.max)
+    return codes.astype(next(fits, codes.dtype), order="F")
+
+
 def contenders_of(pool: Pool) -> Contenders:
     """The systems of a pool that names several."""
     lineup, codes = pool.lineup, pool.codes
@@ -133,5 +143,5 @@ def contenders_of(pool: Pool) -> Contenders:
     surrogate = pool.columns.get("surrogates")
     if surrogate is not None:
         surrogate = np.asfortranarray((surrogate - pool.scale.lower) / pool.scale.width)
-    answer = None if codes is None else np.asfortranarray(codes)
+    answer = None if codes is None else narrow(codes)
     return Contenders(pool.items, len(lineup.names), answer, surrogate)

@@ -48,10 +48,10 @@ export function targetOf(session) {
 
 /**
  * How what a session measures is told: the score of one system, a share of it in percent; of two
- * systems the difference as the losses have it.
+ * systems the difference as the losses have it, of shares in points.
  *
  * `at` gives the score of a loss and `ends` those of an interval's ends; figures have their point
- * moved by `shift`, and `sign` behind them.
+ * moved by `shift`, and `sign` behind them; on an axis `tick`, as there is little room.
  *
  * @param {Session} session
  */
@@ -62,13 +62,15 @@ export function telling(session) {
   // A sum of decimals, and not of the floats beside them
   const at = (/** @type {number} */ loss) =>
     turned ? Number((lower + upper - loss).toPrecision(15)) : loss;
-  const share = score?.unit === "share";
+  const share = session.score?.unit === "share";
+  const tick = share && score !== null ? "\u202f%" : "";
   return {
     at,
     /** @type {(low: number, high: number) => [number, number]} */
     ends: (low, high) => (turned ? [at(high), at(low)] : [low, high]),
     shift: share ? PERCENT : 0,
-    sign: share ? "\u202f%" : "",
+    sign: share && score === null ? " points" : tick,
+    tick,
     name: score?.name ?? null,
     better: score?.better ?? "lower",
   };

@@ -11,6 +11,7 @@ import {
   scaleOf,
   telling,
   upperEnd,
+  widthOf,
 } from "../format.js";
 
 const CLOSE_FROM_SHARE = 0.12;
@@ -122,7 +123,7 @@ export class IntervalChart {
             ...axis,
             size: 58,
             values: (_, ticks, _axis, _space, step) => {
-              const { shift, sign } = telling(this.#session);
+              const { shift, tick: sign } = telling(this.#session);
               return ticks.map((tick) => number(tick, 10 * step, shift) + sign);
             },
           },
@@ -326,8 +327,9 @@ export function chartKey(session) {
 }
 
 /** @param {Session} session */
-function margin({ verdict }) {
-  return verdict?.margin ? `, and the margin of ${verdict.margin} around it` : "";
+function margin(session) {
+  const within = session.verdict?.margin;
+  return within ? `, and the margin of ${widthOf(within, telling(session).shift)} around it` : "";
 }
 
 /**

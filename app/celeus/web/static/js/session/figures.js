@@ -33,13 +33,12 @@ export function figures(session, { contrast, plan }) {
     contrast === null
       ? `of the ${plan.weights ? "weighted " : ""}${name ?? "mean loss"}; ${better} is better`
       : `${contrast.a} less ${contrast.b}: above 0 the latter is better`;
-  const points = shift ? " points" : "";
   return [
     figure("Estimate", number(estimate, resolution, shift) + sign, of, true),
     figure(
       "Interval",
       [lowerEnd(lower, resolution, shift), " – ", upperEnd(upper, resolution, shift), sign],
-      `width ${number(session.width, resolution, shift)}${points}; ${sure(session.alpha)} confidence, at all times at once`,
+      `width ${number(session.width, resolution, shift)}${shift ? " points" : ""}; ${sure(session.alpha)} confidence, at all times at once`,
       true,
     ),
     precision(session),
@@ -127,8 +126,8 @@ function weightsNote({ weights }) {
  */
 function knownNote({ known }, { known: stated }) {
   if (!known || !stated) return null;
-  const reasons = Object.entries(stated.reasons).map(
-    ([reason, items]) => `${reason} (${count(items)})`,
+  const reasons = Object.entries(stated.reasons).map(([reason, items]) =>
+    items === known ? reason : `${reason} (${count(items)})`,
   );
   return el(
     "span",
@@ -181,9 +180,11 @@ export function answers(session) {
  * @param {Session} session
  * @returns {Child}
  */
-function verdict({ verdict: asked, systems }) {
+function verdict(session) {
+  const { verdict: asked, systems } = session;
   if (!asked) return null;
   const { a, b } = systems ?? { a: "A", b: "B" };
+  const within = widthOf(asked.margin, telling(session).shift);
   const [word, kind] = {
     a_at_least_as_good: [`${a} at least as good`, "reached"],
     b_at_least_as_good: [`${b} at least as good`, "reached"],
@@ -193,7 +194,7 @@ function verdict({ verdict: asked, systems }) {
   const question =
     asked.margin === 0
       ? `Which is at least as good, ${a} or ${b}?`
-      : `Which is at least as good, ${a} or ${b}, or do they differ by at most ${asked.margin}?`;
+      : `Which is at least as good, ${a} or ${b}, or do they differ by at most ${within}?`;
   return answered(question, asked.round, word, kind);
 }
 

@@ -15,7 +15,9 @@ const WEAK = 0.2;
 /**
  * What scores and losses are called: of two systems both are differences.
  *
- * @typedef {{ score: string, loss: string, losses: string, over: string }} Words
+ * `plain` is the loss without names, which an axis has no room for.
+ *
+ * @typedef {{ score: string, loss: string, plain: string, losses: string, over: string }} Words
  */
 
 /**
@@ -24,10 +26,17 @@ const WEAK = 0.2;
  */
 function wordsOf(contrast) {
   if (contrast === null)
-    return { score: "score", loss: "loss", losses: "losses", over: "of the pool" };
+    return {
+      score: "score",
+      loss: "loss",
+      plain: "loss",
+      losses: "losses",
+      over: "of the pool",
+    };
   return {
     score: "guessed difference",
     loss: `difference (${contrast.a} less ${contrast.b})`,
+    plain: "difference",
     losses: "differences",
     over: "over the items that are asked for",
   };
@@ -53,7 +62,7 @@ export function health(surrogate, session, by, contrast) {
     el("p", { class: "verdict" }, verdict(surrogate, words)),
     both === null ? null : el("p", { class: "quiet-text" }, both),
     told.length > 1 ? picture(told, surrogate, session, words) : null,
-    told.length > 1 ? legend(surrogate) : null,
+    told.length > 1 ? legend(surrogate, words) : null,
     el(
       "details",
       {},
@@ -95,7 +104,9 @@ function verdict({ labels, correlation, surrogate, loss, used }, words) {
       ? `${words.score}s and ${words.losses} agree well`
       : correlation >= WEAK
         ? `${words.score}s and ${words.losses} agree somewhat`
-        : `${words.score}s say little about ${words.losses}`;
+        : correlation > -WEAK
+          ? `${words.score}s say little about ${words.losses}`
+          : `${words.score}s are high where ${words.losses} are low`;
   const off =
     loss === null
       ? ""
@@ -168,7 +179,7 @@ function picture(parts, surrogate, session, words) {
         transform: `translate(11 ${(TOP + SIZE - BOTTOM) / 2}) rotate(-90)`,
         "text-anchor": "middle",
       },
-      `${words.loss}, estimated from labels`,
+      `${words.plain}, estimated from labels`,
     ),
     parts.map((part) => {
       const x = across(part.surrogate);
@@ -196,8 +207,11 @@ function picture(parts, surrogate, session, words) {
   );
 }
 
-/** @param {Surrogate} surrogate */
-function legend(surrogate) {
+/**
+ * @param {Surrogate} surrogate
+ * @param {Words} words
+ */
+function legend(surrogate, words) {
   const sample = (/** @type {Child[]} */ ...shapes) =>
     el("svg", { class: "health-figure", viewBox: "0 0 24 14", "aria-hidden": "true" }, ...shapes);
   const found = [
@@ -206,7 +220,7 @@ function legend(surrogate) {
         el("line", { class: "limit", x1: 12, x2: 12, y1: 0, y2: 14 }),
         el("circle", { class: "dot", cx: 12, cy: 7, r: 4 }),
       ),
-      "mean loss with rough 95 % limits",
+      `mean ${words.plain} with rough 95 % limits`,
     ],
     [
       sample(el("line", { class: "ideal", x1: 0, x2: 24, y1: 7, y2: 7 })),

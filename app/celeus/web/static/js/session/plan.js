@@ -26,7 +26,7 @@ export function plan({ plan: chosen, plan_digest: digest, pool }, session) {
     ["Speaks of", targetOf(session)],
     ["Pool", el("bdi", {}, pool)],
     ["Items", count(chosen.items)],
-    ["Losses from", `${chosen.lower} to ${chosen.upper}`],
+    [session.systems ? "Differences from" : "Losses from", scaleText(chosen)],
     ["Confidence", `${sure(chosen.alpha)} (alpha ${chosen.alpha})`],
     ["Precision at opening", chosen.precision ?? "none"],
     ["Budget at opening", `${count(chosen.budget)} draws`],
@@ -62,6 +62,11 @@ export function planTable(rows) {
       ),
     ),
   );
+}
+
+/** @param {Opened["plan"]} chosen */
+function scaleText({ lower, upper }) {
+  return `${lower} to ${upper}`.replace(/^-/, "\u2212");
 }
 
 /** @type {Record<string, string>} */
