@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from celeus.core.canonical import canonical_json
 from celeus.core.certificates.parsing import EXCERPT, Mismatch, Object, equal, same
+from celeus.core.certificates.schema import group_columns_of, metrics_of
 from celeus.core.certificates.transcript import Transcript
 from celeus.core.ledger import Amendment, Draw, Observation
 from celeus.core.plans.plan import Plan
@@ -109,7 +110,8 @@ def pool_of(evidence: Evidence, header: Object, scale: LossScale) -> Pool:
     for name, column in evidence.columns.items():
         if len(column) != items:
             raise Mismatch("pool.items", items, f"a column {name} of {len(column)} items")
-        if column.dtype.kind == "f" and not np.isfinite(column).all():
+        # Where a metric's loss is not known stands NaN.
+        if column.dtype.kind == "f" and not _numbers(column, known=name.startswith("known_")).all():
             raise Mismatch("pool.columns", name, "finite numbers")
     digest, reasons = evidence.items_digest, evidence.reasons
     pool = Pool(
@@ -122,9 +124,15 @@ def pool_of(evidence: Evidence, header: Object, scale: LossScale) -> Pool:
         evidence.systems,
         evidence.based_on,
         evidence.score,
+        metrics_of(header),
+        group_columns_of(header),
     )
     same("pool", header, pool.header())
     return pool
+
+
+def _numbers(column: NDArray[Any], *, known: bool) -> NDArray[np.bool_]:
+    return np.asarray(np.isfinite(column) | (np.isnan(column) if known else False))
 
 
 def check_same(pool: Pool, texts: Sequence[bool | None] | None) -> None:

@@ -13,6 +13,7 @@ with the probabilities and the fits that they were made with.
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 from celeus.core.account.selection import Closure, shown_level
 from celeus.core.interval import Interval
 from celeus.core.ledger import Draw
-from celeus.core.plans.stopping import StopReason
+from celeus.core.plans.stopping import Decision, Decisions, StopReason
 from celeus.core.plans.table import TableClaim, TablePlan, table_for
 from celeus.core.pools.table import Mask, Metric, Table
 from celeus.core.sampling.proposals import StratifiedProposal
@@ -33,6 +34,15 @@ from celeus.errors import InvalidValue
 
 Floats = NDArray[np.float64]
 Losses = tuple[float | None, ...]
+
+
+class Picking(NamedTuple):
+    """The interval of a claim where so many ``claims`` are picked after looking, each at ``level``.
+    """
+
+    claims: int
+    level: float
+    interval: Interval
 
 
 class TableSession:
@@ -157,12 +167,30 @@ class TableSession:
         Valid at this moment for these claims together, whatever they were picked by. Draws that are
         out count as judged by nobody: whoever picks may know more of them than the intervals do.
         """
-        if self._out:
-            settled = deepcopy(self)
-            for drawn in self._out:
-                if drawn.draw.round not in self._waiting:
-                    settled.judge(drawn.draw.round, [None] * len(self.table.metrics))
-            return settled.shown(places)
+        self._check_selected()
+        betting = self._plan.betting
+        picked = [at for at in dict.fromkeys(places) if not self.claims[at].claim.whole]
+        if len(set(places)) < len(places) or not picked:
+            shown_level(self._plan.alpha, 0, betting)
+        level = shown_level(self._plan.alpha, len(picked), betting)
+        settled = self._settled()
+        return [settled.claims[at].interval_at(level) for at in places]
+
+    def pickings(self) -> list[list[Picking]]:
+        """Of every claim the intervals to show it with where 1, 2, 4 and so on, or all are picked.
+
+        For any number of claims the interval of the next smaller one holds: it is no narrower.
+        """
+        self._check_selected()
+        betting, settled = self._plan.betting, self._settled()
+        counts = sorted({*(2**power for power in range(betting.bit_length())), betting} - {0})
+        levels = [(one, shown_level(self._plan.alpha, one, betting)) for one in counts]
+        return [
+            [Picking(one, level, claim.interval_at(level)) for one, level in levels]
+            for claim in settled.claims
+        ]
+
+    def _check_selected(self) -> None:
         if self._plan.account != "selected":
             raise InvalidValue(
                 "What is picked after looking has intervals of its own in other sessions only.",
@@ -170,12 +198,34 @@ class TableSession:
                 rule="selected",
                 value=self._plan.account,
             )
-        betting = sum(not claim.whole for claim in self._plan.claims)
-        picked = [at for at in dict.fromkeys(places) if not self.claims[at].claim.whole]
-        if len(set(places)) < len(places) or not picked:
-            shown_level(self._plan.alpha, 0, betting)
-        level = shown_level(self._plan.alpha, len(picked), betting)
-        return [self.claims[at].interval_at(level) for at in places]
+
+    def _settled(self) -> "TableSession":
+        """The session as it is if nobody judges the draws that are out."""
+        if not self._out:
+            return self
+        settled = deepcopy(self)
+        for drawn in self._out:
+            if drawn.draw.round not in self._waiting:
+                settled.judge(drawn.draw.round, [None] * len(self.table.metrics))
+        return settled
+
+    def decisions(self, at: int) -> Decisions:
+        """The answers of a claim that its account speaks for.
+
+        Under ``closed`` a yes is given when all answers yes so far hold at once.
+        """
+        claim = self.claims[at]
+        if self._closure is None:
+            return claim.fold.decisions
+        proven = self.proven
+        return tuple(
+            Decision(one.question, "yes", proven[at, number])
+            if (at, number) in proven
+            else one
+            if one.answer == "no"
+            else Decision(one.question)
+            for number, one in enumerate(claim.fold.decisions)
+        )
 
     @property
     def can_draw(self) -> bool:
