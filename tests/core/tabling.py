@@ -41,6 +41,12 @@ WISHES = {
 }
 
 
+def evidence_of(pool: Pool) -> Evidence:
+    """A pool as it is downloaded."""
+    named = {"metrics": pool.metrics, "group_columns": pool.group_columns}
+    return Evidence(pool.columns, pool.groups, pool.items_digest, **named)  # type: ignore[arg-type]
+
+
 class Tabled:
     """A session judged truly, with its records; some losses are known, some nobody can tell."""
 
@@ -61,9 +67,7 @@ class Tabled:
         }
         digest = bytes.fromhex(items_digest(self.lines_of(items)))
         named = {"subject": SUBJECTS, "level": LEVELS}
-        self.pool = Pool(
-            items, ZERO_ONE, columns, (), digest, metrics=METRICS, group_columns=named
-        )
+        self.pool = Pool(items, ZERO_ONE, columns, (), digest, metrics=METRICS, group_columns=named)
         table = table_of(self.pool, ("subject", "level"))
         self.plan = plan_table(wish, table, self.pool.digest, commitment(SEED))
         self.state = TableState.of(self.plan, self.pool, SEED)
@@ -82,7 +86,7 @@ class Tabled:
     @property
     def evidence(self) -> Evidence:
         """The columns as they are downloaded."""
-        return Evidence(self.pool.columns, (), self.pool.items_digest)
+        return evidence_of(self.pool)
 
     def enter(self, event: Event, detail: dict[str, Any] | None = None) -> None:
         """Apply an event, and write it down."""

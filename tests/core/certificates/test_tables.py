@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,10 @@ import pytest
 from celeus.core.canonical import canonical_json
 from celeus.core.certificates.chain import chain_head, chain_start
 from celeus.core.certificates.document import signed
-from celeus.core.certificates.replay import Evidence
 from celeus.core.certificates.schema import header_digest
 from celeus.core.certificates.verify import verify
-from celeus.core.plans.table import TablePlan
 from tests.core.certifying import KEY, SESSION
-from tests.core.tabling import WISHES, Tabled
+from tests.core.tabling import WISHES, Tabled, evidence_of
 
 Document = dict[str, Any]
 
@@ -38,8 +37,7 @@ def forged(data: bytes, change: Callable[[Document], None]) -> bytes:
     del body["signature"]
     change(body)
     body["pool_digest"] = body["plan"]["pool_digest"] = header_digest(body["pool"])
-    plan_digest = TablePlan.from_dict(body["plan"]).digest
-    body["plan_digest"] = plan_digest
+    body["plan_digest"] = plan_digest = sha256(canonical_json(body["plan"])).hexdigest()
     start = chain_start(SESSION, bytes.fromhex(plan_digest))
     body["chain"] = {"start": start.hex(), "head": chain_head(start, body["ledger"]).hex()}
     return signed(body, KEY)
@@ -78,7 +76,7 @@ def test_the_intervals_to_show_widen_as_fewer_are_picked() -> None:
     for one in claims:
         stages = one["picked"]
         assert [its["claims"] for its in stages] == [1, 2, 4, 8, betting]
-        assert stages[-1]["level"] == tabled.plan.alpha
+        assert stages[-1]["level"] == pytest.approx(tabled.plan.alpha)
         widths = [its["upper"] - its["lower"] for its in stages]
         assert widths == sorted(widths, reverse=True)
 
@@ -120,7 +118,7 @@ def _level(body: Document) -> None:
 
 
 def _level_everywhere(body: Document) -> None:
-    _claims(body)[2]["level"] = body["plan"]["claims"][2]["level"] = 0.01
+    _claims(body)[0]["level"] = body["plan"]["claims"][0]["level"] = 0.01
 
 
 def _left_out(body: Document) -> None:
@@ -153,7 +151,8 @@ def _order_everywhere(body: Document) -> None:
 
 
 def _values_exchanged(body: Document) -> None:
-    """Two groups exchange their names, all through plan and claim."""
+    """Two groups exchange their names, all through pool, plan and claim."""
+    body["pool"]["group_columns"]["level"].reverse()
     for claims in (_claims(body), body["plan"]["claims"]):
         for one in claims:
             if one["column"] == "level":
@@ -253,7 +252,8 @@ def _recorded(body: Document) -> None:
 
 def _metric(body: Document) -> None:
     """The loss is called a score of another direction, all through the document."""
-    for one in (body["plan"]["metrics"][0], body["pool"]["metrics"][0]):
+    same = [one for one in _claims(body) if one["metric"] == "correct"]
+    for one in (body["plan"]["metrics"][0], body["pool"]["metrics"][0], *same):
         one["score"]["better"] = "lower"
 
 
@@ -265,21 +265,21 @@ def _precision(body: Document) -> None:
     ("change", "where"),
     [
         (_level, "claim.claims[2].level"),
-        (_level_everywhere, ""),
+        (_level_everywhere, "claim.claims[0]"),
         (_left_out, "the length of claim.claims"),
         (_left_out_everywhere, "plan.claims"),
         (_added, "the length of claim.claims"),
         (_added_everywhere, "plan.claims"),
         (_order, "claim.claims[2]"),
         (_order_everywhere, "plan.claims"),
-        (_values_exchanged, "plan.claims"),
+        (_values_exchanged, "pool.group_columns"),
         (_narrower, "claim.claims[1].upper"),
         (_wider, "claim.claims[1].lower"),
         (_narrower_score, "claim.claims[0].score.upper"),
         (_estimate, "claim.claims[0].estimate"),
         (_account, "claim.account"),
         (_account_everywhere, "plan.claims.level"),
-        (_account_selected, "claim.promises"),
+        (_account_selected, "picked"),
         (_promise, "claim.promises.all"),
         (_loss, ""),
         (_told, ""),
@@ -294,8 +294,8 @@ def _precision(body: Document) -> None:
         (_met, "met"),
         (_assume_nothing, "claim.assumptions"),
         (_recorded, "surrogates"),
-        (_metric, "pool"),
-        (_precision, "ledger["),
+        (_metric, "pool.metrics"),
+        (_precision, "claim.claims[0]"),
     ],
 )
 def test_what_is_forged_is_found(change: Callable[[Document], None], where: str) -> None:
@@ -307,12 +307,7 @@ def test_what_is_forged_is_found(change: Callable[[Document], None], where: str)
 
 def _unproven(body: Document) -> None:
     """A yes that holds by itself is called one of those that hold at once."""
-    its = next(
-        its
-        for one in _claims(body)
-        for its in one["answers"]
-        if its["answer"] == "undecided"
-    )
+    its = next(its for one in _claims(body) for its in one["answers"] if its["answer"] != "yes")
     its |= {"answer": "yes", "round": 3}
 
 
@@ -348,8 +343,8 @@ def test_another_column_is_found(column: str, item: int, value: float) -> None:
     tabled, data = issued()
     other = tabled.pool.columns[column].copy()
     other[item] = value
-    evidence = Evidence({**tabled.pool.columns, column: other}, (), tabled.pool.items_digest)
-    difference = verify(data, evidence).difference
+    pool = replace(tabled.pool, columns={**tabled.pool.columns, column: other})
+    difference = verify(data, evidence_of(pool)).difference
     assert difference is not None
     assert "pool" in difference.where
 
@@ -365,7 +360,7 @@ def test_another_group_of_an_item_is_found_however_the_pool_is_sealed() -> None:
     def reseal(body: Document) -> None:
         body["pool"] = json.loads(canonical_json(replace(other.pool, columns=columns).header()))
 
-    evidence = Evidence(columns, (), tabled.pool.items_digest)
+    evidence = evidence_of(replace(tabled.pool, columns=columns))
     assert verify(forged(data, reseal), evidence).difference is not None
 
 

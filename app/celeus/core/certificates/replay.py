@@ -7,7 +7,7 @@ corrections costs one fold.
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from celeus.core.canonical import canonical_json
 from celeus.core.certificates.parsing import EXCERPT, Mismatch, Object, equal, same
-from celeus.core.certificates.schema import group_columns_of, metrics_of
 from celeus.core.certificates.transcript import Transcript
 from celeus.core.ledger import Amendment, Draw, Observation
 from celeus.core.plans.plan import Plan
 from celeus.core.pools.bounds import Basis, foreign
 from celeus.core.pools.comparison import loss_said
 from celeus.core.pools.losses import LossScale
+from celeus.core.pools.metrics import Metric
 from celeus.core.pools.pool import CHAIN_START, Pool, chain
 from celeus.core.pools.rows.lineups import composed_of_all
 from celeus.core.pools.rows.pairs import composed
@@ -48,6 +48,8 @@ class Evidence:
     systems: AnySystems | None = None
     based_on: Basis | None = None
     score: Score | None = None
+    metrics: tuple[Metric, ...] = ()
+    group_columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def items_digest(
@@ -124,8 +126,8 @@ def pool_of(evidence: Evidence, header: Object, scale: LossScale) -> Pool:
         evidence.systems,
         evidence.based_on,
         evidence.score,
-        metrics_of(header),
-        group_columns_of(header),
+        evidence.metrics,
+        evidence.group_columns,
     )
     same("pool", header, pool.header())
     return pool

@@ -59,7 +59,7 @@ from celeus.core.certificates.stamps import (
     time_of,
 )
 from celeus.core.certificates.table.checks import check_table_pool, replay_table
-from celeus.core.certificates.table.claim import compare_table_claim
+from celeus.core.certificates.table.comparison import compare_table_claim
 from celeus.core.certificates.transcript import Transcript
 from celeus.core.interval import Interval
 from celeus.core.plans.best import BestPlan

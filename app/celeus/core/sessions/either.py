@@ -1,4 +1,4 @@
-"""Sessions of any kind: those that measure a risk, and those that seek the best of k systems.
+"""Sessions of any kind: of one risk, of the best of k systems, and of a table of many claims.
 
 What all can be asked is asked here; a state of another kind than the first answers for itself.
 """
@@ -10,19 +10,23 @@ from celeus.core.ledger import Draw, Event
 from celeus.core.pause import pause
 from celeus.core.plans.best import BestPlan
 from celeus.core.plans.plan import Plan, plan_from
+from celeus.core.plans.table import TablePlan
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.surrogates import scores
 from celeus.core.sessions import correction, state
 from celeus.core.sessions.best.state import BestState
 from celeus.core.sessions.correction import Checkpoints
 from celeus.core.sessions.state import State
+from celeus.core.sessions.table.state import TableState
 
-AnyPlan = Plan | BestPlan
-AnyState = State | BestState
+AnyPlan = Plan | BestPlan | TablePlan
+AnyState = State | BestState | TableState
 
 
 def any_plan_from(values: Mapping[str, Any]) -> AnyPlan:
     """The plan whose ``to_dict`` gave ``values``."""
+    if "table" in values:
+        return TablePlan.from_dict(values)
     return BestPlan.from_dict(dict(values)) if "best" in values else plan_from(dict(values))
 
 
@@ -30,6 +34,8 @@ def begin(plan: AnyPlan, pool: Pool, seed: bytes) -> AnyState:
     """The state of a session before its first draw."""
     if isinstance(plan, BestPlan):
         return BestState.of(plan, pool, seed)
+    if isinstance(plan, TablePlan):
+        return TableState.of(plan, pool, seed)
     return state.begin(plan, scores(pool, plan.strategy), seed)
 
 

@@ -8,8 +8,9 @@ from celeus.core.plans.policies import policy_named
 from celeus.core.plans.stopping import Question, StopReason
 from celeus.core.plans.table import TableWish
 from celeus.core.pools.losses import LossScale
+from celeus.core.pools.metrics import Metric
 from celeus.core.pools.surrogates import Scores
-from celeus.core.pools.table import Metric, Table
+from celeus.core.pools.table import Table
 from celeus.core.sessions.state import begin, rounds
 from celeus.core.sessions.table.session import TableSession, vector
 from celeus.errors import InvalidValue, LossOutsideScale

@@ -113,9 +113,14 @@ def replay_table(
     plan: TablePlan, pool: Pool, seed: bytes | None, transcript: Transcript
 ) -> TableState:
     """The state after the ledger, every draw being the one that was due, or one that could be."""
-    at = 0
     try:
         state = TableState.of(plan, pool, seed)
+    except LedgerDiffers as differs:
+        raise Mismatch(differs.where, differs.claimed, differs.due) from differs
+    except Refusal as refusal:
+        raise Mismatch(f"plan.{refusal.field}", refusal.value, refusal.rule) from refusal
+    at = 0
+    try:
         for at, event in enumerate(transcript.events):
             state.verify(event, seeded=seed is not None)
             state.apply(event)

@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 
 from celeus.core.account.promises import promises
-from celeus.core.certificates.parsing import listed, members, same
-from celeus.core.certificates.schema import close
 from celeus.core.interval import Interval
 from celeus.core.plans.table import TablePlan
 from celeus.core.pools.metrics import Metric
@@ -35,10 +33,6 @@ ASSUMPTIONS: Mapping[str, str] = MappingProxyType(
     }
 )
 """What the claims may rest on beside the draws."""
-
-
-COMPUTED = ("lower", "upper", "estimate")
-"""Numbers of a claim that may differ by the slack of logarithms and exponentials."""
 
 
 def table_claim(state: TableState) -> dict[str, Any]:
@@ -87,7 +81,7 @@ def _claims(state: TableState) -> list[dict[str, Any]]:
             "labels": one.fold.rounds,
             "met": session.met_at.get(at),
             "answers": [decision.to_dict() for decision in session.decisions(at)],
-            "score": _score(one, state, one.interval, one.estimate),
+            "score": score_values(one, state, one.interval, one.estimate),
         }
         if picked:
             document["picked"] = [
@@ -98,7 +92,7 @@ def _claims(state: TableState) -> list[dict[str, Any]]:
     return documents
 
 
-def _score(
+def score_values(
     claim: ClaimState, state: TableState, interval: Interval, estimate: float
 ) -> dict[str, Any]:
     """What a claim says of the score that its metric is called by."""
@@ -128,32 +122,3 @@ def stated(metrics: tuple[Metric, ...], table: Table) -> str:
     count = (~np.isnan(table.known)).sum(axis=0).tolist()
     parts = [f"{metric.name} ({one})" for metric, one in zip(metrics, count, strict=True) if one]
     return f"Losses of {', '.join(parts)} of {table.items} items were known before the first draw."
-
-
-def compare_table_claim(claimed: object, state: TableState) -> None:
-    """Raise Mismatch unless the claims are those after the events of ``state``.
-
-    Numbers that were computed may differ a little, all others not at all.
-    """
-    found = table_claim(state)
-    claim = members(claimed, "claim", found)
-    claims = listed(claim["claims"], "claim.claims", len(found["claims"]))
-    for at, (one, due, own) in enumerate(
-        zip(claims, found["claims"], state.session.claims, strict=True)
-    ):
-        where = f"claim.claims[{at}]"
-        values = members(one, where, due)
-        for name in COMPUTED:
-            close(f"{where}.{name}", values[name], due[name], own.plan)
-            due[name] = values[name]
-        # Of the interval and estimate that it claims: no digit of these is its own.
-        interval = Interval(values["lower"], values["upper"])
-        due["score"] = _score(own, state, interval, values["estimate"])
-        for number, (stage, its) in enumerate(
-            zip(listed(values.get("picked", []), where), due.get("picked", []), strict=False)
-        ):
-            inner = f"{where}.picked[{number}]"
-            for name in ("lower", "upper"):
-                close(f"{inner}.{name}", members(stage, inner, its)[name], its[name], own.plan)
-                its[name] = stage[name]
-    same("claim", claim, found)

@@ -21,9 +21,11 @@ from numpy.typing import NDArray
 from celeus.core.account.selection import Closure, shown_level
 from celeus.core.interval import Interval
 from celeus.core.ledger import Draw
-from celeus.core.plans.stopping import Decision, Decisions, StopReason
+from celeus.core.pause import pause
+from celeus.core.plans.stopping import Decision, Decisions, StopReason, rounding
 from celeus.core.plans.table import TableClaim, TablePlan, table_for
-from celeus.core.pools.table import Mask, Metric, Table
+from celeus.core.pools.metrics import Metric
+from celeus.core.pools.table import Mask, Table
 from celeus.core.sampling.proposals import StratifiedProposal
 from celeus.core.sessions.state import Coins
 from celeus.core.sessions.table.allocation import Wants, allocate
@@ -37,8 +39,7 @@ Losses = tuple[float | None, ...]
 
 
 class Picking(NamedTuple):
-    """The interval of a claim where so many ``claims`` are picked after looking, each at ``level``.
-    """
+    """The interval of a claim where so many ``claims`` are picked after looking, each at ``level``."""
 
     claims: int
     level: float
@@ -50,12 +51,12 @@ class TableSession:
 
     Behind them stand those ``added`` later. ``met_at`` says after how many folded rounds a claim
     had what it wants, by its place among them; what wants nothing is not in it. ``proven`` says it
-    of the answers yes under the account ``closed``, by the places of claim and question.
+    of the answers yes under the account ``closed``, by the places of claim and question. ``budget``
+    is the plan's until somebody sets another.
     """
 
     __slots__ = (
         "_beta",
-        "_budget",
         "_calibration",
         "_closure",
         "_coins",
@@ -69,6 +70,7 @@ class TableSession:
         "_wants",
         "_width",
         "added",
+        "budget",
         "cells",
         "claims",
         "drawn",
@@ -82,7 +84,7 @@ class TableSession:
         self.table = table_for(plan.small_groups, table)
         self.cells = Cells.of(self.table)
         self.proposal = StratifiedProposal(self.cells.strata, seed, plan.beta)
-        self._plan, self._beta, self._budget = plan, plan.beta, plan.budget
+        self._plan, self._beta, self.budget = plan, plan.beta, plan.budget
         self._coins = Coins(seed)
         self._calibration = TableCalibration(self.cells)
         self._left: Floats = self.cells.strata.size.astype(np.float64)
@@ -230,7 +232,7 @@ class TableSession:
     @property
     def can_draw(self) -> bool:
         """Pool and budget leave something to draw."""
-        return len(self.drawn) < self._budget
+        return len(self.drawn) < self.budget
 
     @property
     def stop_reason(self) -> StopReason | None:
@@ -240,7 +242,7 @@ class TableSession:
             return StopReason.TARGET_REACHED
         if not self._left.any():
             return StopReason.EXHAUSTED
-        return StopReason.BUDGET_SPENT if self.folded >= self._budget else None
+        return StopReason.BUDGET_SPENT if self.folded >= self.budget else None
 
     @property
     def _q(self) -> Floats:
@@ -291,20 +293,22 @@ class TableSession:
                 value=len(losses),
             )
         for at, (metric, loss) in enumerate(zip(metrics, losses, strict=True)):
-            known = float(self.table.known[item, at])
+            known = float(self._lower[at] + self._width[at] * self.table.known[item, at])
             if loss is None:
                 continue
             metric.scale.check(loss)
-            if not np.isnan(known) and loss != self._lower[at] + self._width[at] * known:
+            scale = Interval(metric.scale.lower, metric.scale.upper)
+            if abs(loss - known) > rounding(scale):
                 raise InvalidValue(
                     f"The loss {metric.name} of this item is known, and is another.",
                     field=f"losses.{metric.name}",
-                    rule=f"{self._lower[at] + self._width[at] * known:g}, or left out",
+                    rule=f"{known:g}, or left out",
                     value=loss,
                 )
         return tuple(losses)
 
     def _fold(self, drawn: Drawn, losses: Losses) -> None:
+        pause()
         draw = drawn.draw
         cell = int(self.cells.strata.code[draw.item])
         weight = 1.0 / (float(self._left.sum()) * draw.q)
