@@ -31,7 +31,7 @@ from celeus.core.sessions.table.allocation import Wants, allocate
 from celeus.core.sessions.table.calibration import TableCalibration
 from celeus.core.sessions.table.cells import Cells
 from celeus.core.sessions.table.claims import ClaimState, Drawn
-from celeus.errors import InvalidValue
+from celeus.errors import BoundContradicted, InvalidValue
 
 Floats = NDArray[np.float64]
 Losses = tuple[float | None, ...]
@@ -247,14 +247,17 @@ class TableSession:
             known = float(self.table.known[item, at])
             if loss is None:
                 continue
-            metric.scale.check(loss)
-            if not np.isnan(known) and loss != self._lower[at] + self._width[at] * known:
-                raise InvalidValue(
-                    f"The loss {metric.name} of this item is known, and is another.",
+            metric.scale.check(loss, f"losses.{metric.name}")
+            stated = float(self._lower[at] + self._width[at] * known)
+            if not np.isnan(known) and loss != stated:
+                raise BoundContradicted(
+                    f"The pool states that the loss {metric.name} of this item is known, and is"
+                    " another. If the judgement is right, what the pool states is false, and the"
+                    " session can claim nothing.",
                     field=f"losses.{metric.name}",
-                    rule=f"{self._lower[at] + self._width[at] * known:g}, or left out",
+                    rule=f"{stated:g}, or null",
                     value=loss,
-                )
+                ).of(item, stated, stated)
         return tuple(losses)
 
     def _fold(self, drawn: Drawn, losses: Losses) -> None:
