@@ -178,6 +178,8 @@ def sentence(
     """
     if status["best"] is not None:
         return best_sentence(status)
+    if status.get("table") is not None:
+        return table_sentence(status)
     if contrast is not None:
         return contrast.sentence(status)
     scale = Interval(status["scale"]["lower"], status["scale"]["upper"])
@@ -254,6 +256,27 @@ def best_sentence(status: Mapping[str, Any]) -> str:
             " equally good: every item that could tell them apart is judged."
         )
     return f"The best of {systems} systems is {_listed(standing, 'or')}, {certain}."
+
+
+def table_sentence(status: Mapping[str, Any]) -> str:
+    """How many claims of a table have what was asked for, and what holds of their intervals."""
+    table, certain = status["table"], sure(status["alpha"])
+    holds = {
+        "together": f"all intervals hold at once, {certain} sure at every moment",
+        "closed": f"no answer yes is false, {certain} sure at every moment",
+    }
+    promise = holds.get(table["account"], f"each interval holds by itself, {certain} sure")
+    wanted, claims = table["wanted"], table["claims"]
+    begun = "" if status["rounds"]["in_interval"] else NOTHING
+    many = f"{count(claims)} claim{'' if claims == 1 else 's'}"
+    if not wanted:
+        return f"{begun}{many}, each as precise as it comes; {promise}."
+    of_those = f"{count(table['met'])} of {count(wanted)}"
+    if wanted < claims:
+        asked = f"of {many} {of_those} with a wish have what was asked for"
+    else:
+        asked = f"{of_those} claim{'' if claims == 1 else 's'} have what was asked for"
+    return f"{begun}{asked}; {promise}."
 
 
 def _listed(names: Sequence[str], word: str) -> str:

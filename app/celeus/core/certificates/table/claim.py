@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from celeus.core.account.promises import promises
 from celeus.core.interval import Interval
 from celeus.core.plans.table import TablePlan
 from celeus.core.pools.metrics import Metric
@@ -38,14 +37,11 @@ ASSUMPTIONS: Mapping[str, str] = MappingProxyType(
 def table_claim(state: TableState) -> dict[str, Any]:
     """What is claimed after the events of ``state``."""
     plan, session = state.plan, state.session
-    # Picked are claims that bet; those of a group judged whole need no level.
-    count = plan.betting if plan.account == "selected" else len(session.claims)
-    said = promises(plan.account, plan.alpha, count)
     claim: dict[str, Any] = {
         "target": "pool",
         "alpha": plan.alpha,
         "account": plan.account,
-        "promises": {"one": said.one, "all": said.all, "picked": said.picked},
+        "promises": session.promises._asdict(),
         "budget": state.stopping.budget,
         "changes": state.changes,
         "claims": _claims(state),
@@ -79,6 +75,7 @@ def _claims(state: TableState) -> list[dict[str, Any]]:
             "upper": one.interval.upper,
             "estimate": one.estimate,
             "labels": one.fold.rounds,
+            "emptied": one.fold.emptied,
             "met": session.met_at.get(at),
             "answers": [decision.to_dict() for decision in session.decisions(at)],
             "score": score_values(one, state, one.interval, one.estimate),

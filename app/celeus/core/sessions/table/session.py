@@ -18,11 +18,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from celeus.core.account.promises import Promises, promises
 from celeus.core.account.selection import Closure, shown_level
 from celeus.core.interval import Interval
 from celeus.core.ledger import Draw
 from celeus.core.pause import pause
-from celeus.core.plans.stopping import Decision, Decisions, StopReason, rounding
+from celeus.core.plans.stopping import Answer, Decision, Decisions, StopReason, rounding
 from celeus.core.plans.table import TableClaim, TablePlan, table_for
 from celeus.core.pools.metrics import Metric
 from celeus.core.pools.table import Mask, Table
@@ -32,7 +33,7 @@ from celeus.core.sessions.table.allocation import Wants, allocate
 from celeus.core.sessions.table.calibration import TableCalibration
 from celeus.core.sessions.table.cells import Cells
 from celeus.core.sessions.table.claims import ClaimState, Drawn
-from celeus.errors import InvalidValue
+from celeus.errors import BoundContradicted, InvalidValue
 
 Floats = NDArray[np.float64]
 Losses = tuple[float | None, ...]
@@ -212,22 +213,29 @@ class TableSession:
         return settled
 
     def decisions(self, at: int) -> Decisions:
-        """The answers of a claim that its account speaks for.
+        """The answers of a claim that its account speaks for, each with the session's round.
 
         Under ``closed`` a yes is given when all answers yes so far hold at once.
         """
-        claim = self.claims[at]
-        if self._closure is None:
-            return claim.fold.decisions
-        proven = self.proven
-        return tuple(
-            Decision(one.question, "yes", proven[at, number])
-            if (at, number) in proven
-            else one
-            if one.answer == "no"
-            else Decision(one.question)
-            for number, one in enumerate(claim.fold.decisions)
-        )
+        claim, proven = self.claims[at], self.proven
+        decisions = []
+        for number, one in enumerate(claim.fold.decisions):
+            # Round 0 is before the first: what is known answers.
+            round_ = claim.rounds[one.round - 1] if one.round else one.round
+            answer: Answer = one.answer
+            if self._closure is not None and answer != "no":
+                round_ = proven.get((at, number))
+                answer = "undecided" if round_ is None else "yes"
+            decisions.append(Decision(one.question, answer, round_))
+        return tuple(decisions)
+
+    @property
+    def promises(self) -> Promises:
+        """What the account promises, in words."""
+        plan = self._plan
+        # Picked are claims that bet; those of a group judged whole need no level.
+        count = plan.betting if plan.account == "selected" else len(self.claims)
+        return promises(plan.account, plan.alpha, count)
 
     @property
     def can_draw(self) -> bool:
@@ -296,15 +304,16 @@ class TableSession:
             known = float(self._lower[at] + self._width[at] * self.table.known[item, at])
             if loss is None:
                 continue
-            metric.scale.check(loss)
-            scale = Interval(metric.scale.lower, metric.scale.upper)
-            if abs(loss - known) > rounding(scale):
-                raise InvalidValue(
-                    f"The loss {metric.name} of this item is known, and is another.",
+            metric.scale.check(loss, f"losses.{metric.name}")
+            if abs(loss - known) > rounding(Interval(metric.scale.lower, metric.scale.upper)):
+                raise BoundContradicted(
+                    f"The pool states that the loss {metric.name} of this item is known, and is"
+                    " another. If the judgement is right, what the pool states is false, and the"
+                    " session can claim nothing.",
                     field=f"losses.{metric.name}",
-                    rule=f"{known:g}, or left out",
+                    rule=f"{known:g}, or null",
                     value=loss,
-                )
+                ).of(item, known, known)
         return tuple(losses)
 
     def _fold(self, drawn: Drawn, losses: Losses) -> None:
