@@ -325,7 +325,9 @@ class SessionOpening(ClaimIn):
 def _by_metric(
     given: float | dict[str, float | None] | None,
 ) -> dict[str | None, float | None]:
-    return dict(given) if isinstance(given, dict) else {None: given}
+    by_metric: dict[str | None, float | None] = {}
+    by_metric |= given if isinstance(given, dict) else {None: given}
+    return by_metric
 
 
 class ScoreInterval(BaseModel):

@@ -20,7 +20,7 @@ ALL = ""
 
 _KEYS: dict[Order, Callable[[dict[str, Any]], Any]] = {
     # The best first, and what is least certain first
-    "score": lambda row: row["estimate"],
+    "score": lambda row: (row["estimate"] - row["scale"]["lower"]) / _width(row),
     "width": lambda row: (row["lower"] - row["upper"]) / _width(row),
     "name": lambda row: (row["metric"], row["column"] or "", row["value"] or ""),
 }

@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 import orjson
@@ -22,27 +21,25 @@ from celeus.core.sessions.table.claims import ClaimState
 from celeus.core.sessions.table.state import TableState
 from celeus.store.cache import Cache
 
-NO_INTERVAL: Mapping[str, Any] = MappingProxyType(
-    {
-        "target": "pool",
-        "policy": None,
-        "strategy": None,
-        "scale": None,
-        "estimate": None,
-        "lower": None,
-        "upper": None,
-        "width": None,
-        "score": None,
-        "decisions": [],
-        "verdict": None,
-        "systems": None,
-        "sides": None,
-        "best": None,
-        "table": None,
-        "effective_items": None,
-        "warnings": [],
-    }
-)
+NO_INTERVAL: Final[dict[str, Any]] = {
+    "target": "pool",
+    "policy": None,
+    "strategy": None,
+    "scale": None,
+    "estimate": None,
+    "lower": None,
+    "upper": None,
+    "width": None,
+    "score": None,
+    "decisions": [],
+    "verdict": None,
+    "systems": None,
+    "sides": None,
+    "best": None,
+    "table": None,
+    "effective_items": None,
+    "warnings": [],
+}
 """The members of a status document that speak of one interval, where a session has none."""
 
 
