@@ -6,13 +6,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fastapi import FastAPI
 from httpx import AsyncClient
 
 from celeus.operations.certificates.audit import audit
 from celeus.settings import Settings
 from celeus.store.database import Database
+from tests.api.contract import client_with
 from tests.clients import serving
 from tests.factories import drawn
+from tests.keys import key_in
 from tests.tabled import Sheet, sheet
 
 ASKED: dict[str, Any] = {
@@ -161,7 +164,7 @@ async def test_a_judgement_is_a_vector_and_what_it_lacks_is_told_by_name(
     session = await opened(client, pool)
     draws = (await drawn(client, session, 40))["draws"]
     free = next(one for one in draws if "known" not in pool.items[one["item"]["index"]])
-    refused = {
+    refused: dict[str, dict[str, Any]] = {
         "losses.stars": {"losses": {"faithful": 1}},
         "losses.length": {"losses": {"faithful": 1, "stars": 1, "length": 2}},
         "losses.faithful": {"losses": {"faithful": 0.5, "stars": 1}},
@@ -247,3 +250,35 @@ async def test_bad_openings_are_refused_by_name(
     pool = await sheet(client)
     answer = await client.post("/v1/sessions", json={"pool_id": pool.id, **ASKED, **asked})
     assert (answer.status_code, answer.json()["field"]) == (422, field), answer.text
+
+
+async def test_a_blind_labeller_judges_and_learns_nothing_of_the_claims(
+    client: AsyncClient, app: FastAPI, database_url: str
+) -> None:
+    pool = await sheet(client)
+    session = await opened(client, pool)
+    async with client_with(app, key_in(database_url, "label")) as bob:
+        draw = (await drawn(bob, session))["draws"][0]
+        said = pool.losses[draw["item"]["index"]]
+        answer = await observed(bob, session, draw["round"], losses=said)
+        assert answer.status_code == 200, answer.text
+        assert answer.json()["session"] == {"id": session, "state": "active"}
+        again = await observed(bob, session, draw["round"], losses=said)
+        assert again.json()["receipt"]["replayed"]
+        other = await observed(bob, session, draw["round"], losses=said | {"stars": None})
+        assert other.status_code in {200, 409}
+        assert (await bob.get(f"/v1/sessions/{session}/claims")).status_code == 403
+        task = (await bob.get(f"/v1/sessions/{session}/task")).json()
+        assert [one["name"] for one in task["metrics"]] == ["faithful", "stars"]
+
+
+async def test_groups_too_small_for_bets_are_judged_whole_on_request(client: AsyncClient) -> None:
+    pool = await sheet(client, size=60)
+    session = await opened(
+        client, pool, small_groups="whole", group_precision=None, questions=[], precision=None
+    )
+    rows = await claims_of(client, session, column="topic")
+    assert [(row["whole"], row["level"], row["met"]) for row in rows] == [(True, None, False)] * 6
+    await judged(client, session, pool)
+    for row in await claims_of(client, session):
+        assert row["lower"] == pytest.approx(truth(pool, row)) == pytest.approx(row["upper"])
