@@ -158,6 +158,11 @@ class TablePlan:
             require("questions", rule, None, holds=holds)
 
     @property
+    def betting(self) -> int:
+        """How many claims of the opening bet: all but the groups judged whole."""
+        return sum(not claim.whole for claim in self.claims)
+
+    @property
     def keeps_evidence(self) -> bool:
         """More is promised than of each interval by itself, and not by dividing alpha."""
         return self.account in {"selected", "closed"}

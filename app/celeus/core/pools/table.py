@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from celeus.core.interval import Interval
+from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
 from celeus.core.pools.pool import Pool
+from celeus.core.pools.score import Score
 from celeus.core.pools.strata import MOST_PROXIES, UNKNOWN
 from celeus.core.pools.surrogates import Scores, scores
 from celeus.errors import InvalidValue
@@ -161,9 +163,13 @@ class Table:
 
 
 def metrics_of(pool: Pool) -> tuple[Metric, ...]:
-    """The metrics of a pool: of an ordinary one its loss, by the name of its score."""
-    name = LOSS if pool.score is None else pool.score.name
-    return pool.metrics or (Metric(name, pool.scale, pool.score),)
+    """The metrics of a pool: of an ordinary one its loss."""
+    return pool.metrics or (sole_metric(pool.scale, pool.score),)
+
+
+def sole_metric(scale: LossScale, score: Score | None) -> Metric:
+    """The loss of a pool without metrics, by the name of its score."""
+    return Metric(LOSS if score is None else score.name, scale, score)
 
 
 def table_of(pool: Pool, columns: Sequence[str] = ()) -> Table:
