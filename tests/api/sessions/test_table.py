@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,10 @@ import pytest
 from fastapi import FastAPI
 from httpx import AsyncClient
 
+from celeus.core.canonical import canonical_json
+from celeus.core.certificates.verify import verify
 from celeus.operations.certificates.audit import audit
+from celeus.operations.certificates.npz import read_archive
 from celeus.settings import Settings
 from celeus.store.database import Database
 from tests.api.contract import client_with
@@ -103,6 +107,30 @@ async def test_a_session_goes_on_until_every_claim_has_what_it_wants(
     result = await audit(database)
     await database.close()
     assert not [one.line for one in result.findings if session in one.line or pool.id in one.line]
+
+
+@pytest.mark.parametrize("account", ["each", "together", "selected", "closed"])
+async def test_the_certificate_of_a_table_is_verified_with_its_pool(
+    client: AsyncClient, account: str
+) -> None:
+    pool = await sheet(client, seed=2)
+    session = await opened(client, pool, account=account)
+    await judged(client, session, pool, most=8)
+    columns = await client.get(f"/v1/pools/{pool.id}/columns.npz")
+    items = [json.dumps(one).encode() for one in pool.items]
+    for final in (False, True):
+        if final:
+            await client.patch(f"/v1/sessions/{session}", json={"state": "closed"})
+        answer = await client.get(f"/v1/sessions/{session}/certificate")
+        assert answer.status_code == 200, answer.text
+        report = verify(answer.content, read_archive(io.BytesIO(columns.content)), items=items)
+        assert report.valid, report.line
+        drawn_again = {"draws"} if final else {*()}
+        assert {"probabilities", "items", "claim", *drawn_again} <= set(report.checked)
+    document = answer.json()
+    document["claim"]["claims"][0]["lower"] -= 0.01
+    forged = verify(canonical_json(document), read_archive(io.BytesIO(columns.content)))
+    assert not forged.valid
 
 
 async def test_another_process_says_the_same_to_the_last_digit(

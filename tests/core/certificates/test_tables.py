@@ -1,7 +1,6 @@
 """Certificates of many claims about a table: what is forged about them is found out."""
 
 import json
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache

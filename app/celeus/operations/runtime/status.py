@@ -8,7 +8,6 @@ from uuid import UUID
 
 import orjson
 
-from celeus.core.account.promises import promises
 from celeus.core.insights.sentences import Contrast, best_sentence, sentence, table_sentence
 from celeus.core.plans.plan import Plan, precision_warning
 from celeus.core.plans.stopping import rounding
@@ -185,7 +184,7 @@ def _table(session: SessionRecord, state: TableState) -> dict[str, Any]:
             "wanted": state.wanted,
             "met": state.met,
             "metrics": metrics,
-            "promises": promises(plan.account, plan.alpha, len(claims))._asdict(),
+            "promises": state.session.promises._asdict(),
         },
         "warnings": _contradicted(session.contradictions),
     }

@@ -27,8 +27,8 @@ from celeus.core.certificates.transcript import Transcript
 from celeus.core.plans.plan import METHOD_VERSION
 from celeus.core.plans.stopping import Question, Side
 from celeus.core.plans.table import MOST_CLAIMS, TableClaim, TablePlan
-from celeus.core.pools.pool import Pool
 from celeus.core.pools.metrics import Metric
+from celeus.core.pools.pool import Pool
 from celeus.core.sessions.recorded import LedgerDiffers
 from celeus.core.sessions.table.state import TableState
 from celeus.errors import Refusal
