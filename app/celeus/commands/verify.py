@@ -164,12 +164,7 @@ def _print(report: "Report") -> None:
 
     if report.claim is not None:
         _echo(_claim(report.claim))
-        if report.valid and "score" in report.claim and "systems" not in report.claim:
-            _echo(f"  {_scored(report.claim)}")
-        if report.valid and "claims" in report.claim:
-            for line in _tabled(report.claim):
-                _echo(f"  {line}")
-        for line in _reservations(report.claim):
+        for line in (*(_said(report.claim) if report.valid else ()), *_reservations(report.claim)):
             _echo(f"  {line}")
     if report.pool_sessions is not None:
         _echo(pool_sessions_line(report.pool_sessions))
@@ -208,6 +203,14 @@ def _claim(claim: dict[str, object]) -> str:
     if isinstance(effective, int | float):
         compared, weights = f"weighted {compared}", f", weights as of {effective:.0f} equal items"
     return f"claim: {claim.get('target')} {compared} {ends}{weights}, {more}"
+
+
+def _said(claim: dict[str, Any]) -> Iterator[str]:
+    """What a claim that holds says in the words of its scores."""
+    if "claims" in claim:
+        yield from _tabled(claim)
+    elif "score" in claim and "systems" not in claim:
+        yield _scored(claim)
 
 
 def _scored(claim: dict[str, Any]) -> str:

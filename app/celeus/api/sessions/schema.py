@@ -325,7 +325,9 @@ class SessionOpening(ClaimIn):
 def _by_metric(
     given: float | dict[str, float | None] | None,
 ) -> dict[str | None, float | None]:
-    return dict(given) if isinstance(given, dict) else {None: given}
+    if isinstance(given, dict):
+        return {name: width for name, width in given.items()}  # noqa: C416 -- keys of another type
+    return {None: given}
 
 
 class ScoreInterval(BaseModel):

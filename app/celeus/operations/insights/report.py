@@ -17,7 +17,7 @@ from celeus.core.certificates.document import assumptions_of
 from celeus.core.certificates.ed25519 import public_of
 from celeus.core.plans.best import BestPlan
 from celeus.core.plans.table import TablePlan
-from celeus.core.sessions.either import AnyPlan, any_plan_from
+from celeus.core.sessions.either import AnyPlan, any_plan_from, risk_plan
 from celeus.errors import Busy, InvalidValue
 from celeus.operations.certificates.issue import current, pool_sessions
 from celeus.operations.pools.pools import get_pool
@@ -93,7 +93,7 @@ class Account:
             return [one["text"] for one in best_assumptions(self.plan, answered=self.answered)]
         amended, changed = self.amendments > 0, self.document["changes"] > 0
         assumptions = assumptions_of(
-            self.plan, amended=amended, changed=changed, skipped=self.skipped_ahead
+            risk_plan(self.plan), amended=amended, changed=changed, skipped=self.skipped_ahead
         )
         return [one["text"] for one in assumptions]
 

@@ -20,7 +20,7 @@ ALL = ""
 
 _KEYS: dict[Order, Callable[[dict[str, Any]], Any]] = {
     # The best first, and what is least certain first
-    "score": lambda row: row["estimate"],
+    "score": lambda row: (row["estimate"] - row["scale"]["lower"]) / _width(row),
     "width": lambda row: (row["lower"] - row["upper"]) / _width(row),
     "name": lambda row: (row["metric"], row["column"] or "", row["value"] or ""),
 }
@@ -108,26 +108,7 @@ def _rows(state: TableState) -> list[dict[str, Any]]:
                     "judged": int(judged[claim.cells].sum()),
                     "in_interval": len(claim.rounds),
                 },
-                "answers": _answers(state, at),
+                "answers": [one.to_dict() for one in state.session.decisions(at)],
             }
         )
     return rows
-
-
-def _answers(state: TableState, at: int) -> list[dict[str, Any]]:
-    """What the claim at a place answers, and the session's round that did.
-
-    Where no answer yes may be false, one is given when the account allows it.
-    """
-    claim, closed = state.claims[at], state.plan.account == "closed"
-    answers = []
-    for number, one in enumerate(claim.fold.decisions):
-        answer, round_ = one.answer, one.round
-        if round_:
-            round_ = claim.rounds[round_ - 1]
-        if closed and answer != "no":
-            round_ = state.session.proven.get((at, number))
-            answer = "undecided" if round_ is None else "yes"
-        asked = {"side": one.question.side, "threshold": one.question.threshold}
-        answers.append(asked | {"answer": answer, "round": round_})
-    return answers

@@ -376,6 +376,14 @@ def _coded(pool: Growth, values: Mapping[str, list[str]]) -> dict[str, NDArray[A
         pool.group_columns[name] = codes_of
         column = f"group_{name}"
         columns[column] = np.array([codes_of[one] for one in texts], dtype=dtype_of(column))
+    names = [[name, list(it)] for name, it in pool.group_columns.items()]
+    if values and (size := len(orjson.dumps(names))) > MAX_GROUP_BYTES:
+        raise InvalidValue(
+            "The group columns have too many and too long values.",
+            field="groups",
+            rule=f"together at most {MAX_GROUP_BYTES} bytes of JSON",
+            value=size,
+        )
     return columns
 
 

@@ -190,7 +190,9 @@ async def list_pools(
     if after is not None:
         query = query.where(pools.c.pool_id < after)
     newest = query.order_by(pools.c.pool_id.desc()).limit(limit).subquery()
-    size = func.octet_length(cast(newest.c.groups, Text))
+    size = func.octet_length(cast(newest.c.groups, Text)) + func.coalesce(
+        func.octet_length(cast(newest.c.group_columns, Text)), 0
+    )
     upto = func.sum(size).over(order_by=newest.c.pool_id.desc())
     first, selected = (upto == size).label("first"), func.count().over().label("selected")
     sized = select(newest, upto.label("upto"), first, selected).subquery()

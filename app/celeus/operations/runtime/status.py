@@ -3,13 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 import orjson
 
-from celeus.core.account.promises import promises
 from celeus.core.insights.sentences import Contrast, best_sentence, sentence, table_sentence
 from celeus.core.plans.plan import Plan, precision_warning
 from celeus.core.plans.stopping import rounding
@@ -22,27 +20,25 @@ from celeus.core.sessions.table.claims import ClaimState
 from celeus.core.sessions.table.state import TableState
 from celeus.store.cache import Cache
 
-NO_INTERVAL: Mapping[str, Any] = MappingProxyType(
-    {
-        "target": "pool",
-        "policy": None,
-        "strategy": None,
-        "scale": None,
-        "estimate": None,
-        "lower": None,
-        "upper": None,
-        "width": None,
-        "score": None,
-        "decisions": [],
-        "verdict": None,
-        "systems": None,
-        "sides": None,
-        "best": None,
-        "table": None,
-        "effective_items": None,
-        "warnings": [],
-    }
-)
+NO_INTERVAL: Final[dict[str, Any]] = {
+    "target": "pool",
+    "policy": None,
+    "strategy": None,
+    "scale": None,
+    "estimate": None,
+    "lower": None,
+    "upper": None,
+    "width": None,
+    "score": None,
+    "decisions": [],
+    "verdict": None,
+    "systems": None,
+    "sides": None,
+    "best": None,
+    "table": None,
+    "effective_items": None,
+    "warnings": [],
+}
 """The members of a status document that speak of one interval, where a session has none."""
 
 
@@ -188,7 +184,7 @@ def _table(session: SessionRecord, state: TableState) -> dict[str, Any]:
             "wanted": state.wanted,
             "met": state.met,
             "metrics": metrics,
-            "promises": promises(plan.account, plan.alpha, len(claims))._asdict(),
+            "promises": state.session.promises._asdict(),
         },
         "warnings": _contradicted(session.contradictions),
     }

@@ -1,7 +1,11 @@
 """The state that the service keeps is the core's session, to the last digit."""
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from celeus.core.ledger import Change, Draw, Event, JointObservation
 from celeus.core.plans.stopping import Question, StopReason
@@ -103,15 +107,22 @@ def test_a_budget_binds_from_the_change_on_and_a_forged_draw_is_refused() -> Non
 def test_an_ordinary_pool_has_one_metric_by_the_name_of_its_score() -> None:
     values = {"part": ("x", "y")}
     code = np.repeat(np.arange(2, dtype=np.int32), 20)
-    columns = {"surrogate.0": np.linspace(0.0, 1.0, 40), "group_part": code, "group": code}
-    parts = 40, METRICS[0].scale, columns, ("u", "v"), CHAIN_START
-    plain = table_of(Pool(*parts, group_columns=values), ["part", "group"])
+    columns: dict[str, NDArray[Any]] = {
+        "surrogate.0": np.linspace(0.0, 1.0, 40),
+        "group_part": code,
+        "group": code,
+    }
+    scale = METRICS[0].scale
+    pool = Pool(40, scale, columns, ("u", "v"), CHAIN_START, group_columns=values)
+    plain = table_of(pool, ["part", "group"])
     assert [one.name for one in plain.metrics] == ["loss"]
     assert [column.values for column in plain.columns] == [("x", "y"), ("u", "v")]
-    named = Pool(*parts, score=Score("win rate", "higher", "share"))
+    named = Pool(
+        40, scale, columns, ("u", "v"), CHAIN_START, score=Score("win rate", "higher", "share")
+    )
     assert [one.name for one in table_of(named).metrics] == ["win rate"]
     with pytest.raises(InvalidValue, match="no group column part"):
         table_of(named, ["part"])
-    weighted = Pool(40, METRICS[0].scale, columns | {"weight": np.ones(40)}, (), CHAIN_START)
+    weighted = replace(pool, columns=columns | {"weight": np.ones(40)})
     with pytest.raises(InvalidValue, match="without weights"):
         table_of(weighted)

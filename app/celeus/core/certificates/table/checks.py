@@ -120,15 +120,15 @@ def replay_table(
         raise Mismatch(differs.where, differs.claimed, differs.due) from differs
     except Refusal as refusal:
         raise Mismatch(f"plan.{refusal.field}", refusal.value, refusal.rule) from refusal
-    at = 0
     try:
-        for at, event in enumerate(transcript.events):
+        for event in transcript.events:
             state.verify(event, seeded=seed is not None)
             state.apply(event)
     except LedgerDiffers as differs:
         raise Mismatch(differs.where, differs.claimed, differs.due) from differs
     except Refusal as refusal:
-        raise Mismatch(f"ledger[{at}].{refusal.field}", refusal.value, refusal.rule) from refusal
+        where = f"ledger[{state.sequence - 1}].{refusal.field}"
+        raise Mismatch(where, refusal.value, refusal.rule) from refusal
     return state
 
 
