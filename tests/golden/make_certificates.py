@@ -211,12 +211,18 @@ def main() -> None:
         case = build(worlds[pool])
         for kind in KINDS:
             _write(f"{name}.{pool}.{kind}.json", case.certificate(final=kind == "final"))
-    for name, (pool, build_one) in (BEST | TABLES).items():
-        one = build_one()
-        with archive_of(one.pool) as archive:
-            _write(f"{pool}.npz", archive.read())
-        for kind in KINDS:
-            _write(f"{name}.{pool}.{kind}.json", one.certificate(final=kind == "final"))
+    for name, (pool, seek) in BEST.items():
+        _keep(name, pool, seek())
+    for name, (pool, claim) in TABLES.items():
+        _keep(name, pool, claim())
+
+
+def _keep(name: str, pool: str, session: Best | Tabled) -> None:
+    """The pool and both certificates of a session that has a pool of its own."""
+    with archive_of(session.pool) as archive:
+        _write(f"{pool}.npz", archive.read())
+    for kind in KINDS:
+        _write(f"{name}.{pool}.{kind}.json", session.certificate(final=kind == "final"))
 
 
 def _write(name: str, data: bytes) -> None:
