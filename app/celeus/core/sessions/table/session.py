@@ -53,7 +53,7 @@ class TableSession:
     Behind them stand those ``added`` later. ``met_at`` says after how many folded rounds a claim
     had what it wants, by its place among them; what wants nothing is not in it. ``proven`` says it
     of the answers yes under the account ``closed``, by the places of claim and question. ``budget``
-    is the plan's until somebody sets another.
+    is the plan's until somebody sets another; ``bets`` are those of every claim's next round.
     """
 
     __slots__ = (
@@ -71,6 +71,7 @@ class TableSession:
         "_wants",
         "_width",
         "added",
+        "bets",
         "budget",
         "cells",
         "claims",
@@ -92,6 +93,7 @@ class TableSession:
         self._lower = np.array([metric.scale.lower for metric in plan.metrics])
         self._width = np.array([metric.scale.width for metric in plan.metrics])
         self.claims = self._claims(plan)
+        self.bets = [claim.bets for claim in self.claims]
         member = np.zeros((len(self.claims), self.cells.count), dtype=np.bool_)
         for at, claim in enumerate(self.claims):
             member[at, claim.cells] = True
@@ -150,6 +152,7 @@ class TableSession:
         parts = part.metric, part.cells, self.cells, self._left, self._calibration.fits
         plan = self._plan.of(own)
         self.claims.append(ClaimState(own, plan, *parts, seen=part.fold))
+        self.bets.append(self.claims[-1].bets)
         self.added.append(own)
         for cell in part.cells.tolist():
             self._of_cell[cell].append(len(self.claims) - 1)
@@ -324,6 +327,7 @@ class TableSession:
         for at, basis in drawn.basis.items():
             claim = self.claims[at]
             claim.record(drawn, losses[claim.metric], basis)
+            self.bets[at] = claim.bets
         told = np.array([np.nan if loss is None else loss for loss in losses], dtype=np.float64)
         told[~self.cells.open[:, cell]] = np.nan
         unit = (told - self._lower) / self._width

@@ -6,6 +6,7 @@ interval of all, points of one, and rounds that are corrected.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from heapq import nlargest
 
 from celeus.core.ledger import Change, Draw, Event, JointObservation
 from celeus.core.plans.stopping import StopReason
@@ -71,12 +72,8 @@ class TableState(JointState[TablePlan, TableSession]):
     @property
     def bets_per_round(self) -> int:
         """Bets that folding the next round may place, were it to fall into the largest claims."""
-        of_claim = (
-            claim.fold.confidence_sequence.bets_per_round(claim.plan.precision)
-            for claim in self.claims
-        )
         parts = (1 + len(self.plan.columns)) * len(self.plan.metrics)
-        return sum(sorted(of_claim)[-parts:])
+        return sum(nlargest(parts, self.session.bets))
 
     def propose(self) -> Draw:
         """The next draw. Changes nothing."""
