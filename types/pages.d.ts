@@ -16,7 +16,12 @@ declare global {
   type LossKind = Pool["loss"]["kind"];
   type ObserveAnswer = Schemas["ObserveAnswer"];
   type Plan = Omit<Schemas["PlanningAnswer"], "policies"> & { policies: PolicyPlan[] };
-  type Pool = Schemas["PoolOut"];
+  type AnyPool = Schemas["PoolOut"];
+  /** A pool of one loss. */
+  type Pool = AnyPool & {
+    loss: NonNullable<AnyPool["loss"]>;
+    score: NonNullable<AnyPool["score"]>;
+  };
   type PoolFileAnswer = Schemas["PoolFileOut"];
   type PoolPage = Schemas["PoolPage"];
   type ProblemBody = Schemas["Problem"];

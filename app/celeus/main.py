@@ -14,7 +14,7 @@ from starlette.types import ASGIApp
 from celeus.api import certificates, system
 from celeus.api.access.auth import OPEN, Door
 from celeus.api.access.parameters import only_known
-from celeus.api.insights import claims, planning, surrogate
+from celeus.api.insights import claims, planning, surrogate, table
 from celeus.api.pools import files, items, pools
 from celeus.api.sessions import history, rounds, sessions, stream, task
 from celeus.api.wire import links, problems
@@ -46,6 +46,7 @@ ROUTES: tuple[APIRouter, ...] = (
     stream.router,
     surrogate.router,
     claims.router,
+    table.router,
     certificates.router,
     report.router,
 )

@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 from celeus.core.plans.stopping import Question
 from celeus.core.plans.table import Account, TableClaim, TableWish, plan_table
 from celeus.core.pools.losses import LossScale
+from celeus.core.pools.metrics import Metric
 from celeus.core.pools.surrogates import Scores
-from celeus.core.pools.table import Metric, Table
+from celeus.core.pools.table import Table
 from celeus.core.randomness import commitment
 from celeus.core.sessions.table.claims import ClaimState
 from celeus.core.sessions.table.session import TableSession

@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 
 from celeus.core.plans.table import TableWish
 from celeus.core.pools.losses import LossScale
+from celeus.core.pools.metrics import Metric
 from celeus.core.pools.surrogates import Scores
-from celeus.core.pools.table import Column, Metric, Table
+from celeus.core.pools.table import Column, Table
 from celeus.study.engine.simulation import seed_of
 from celeus.study.engine.tables import judge_table
 from tests.claims.sessions import ALPHA

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from celeus.core.ledger import Draw
 from celeus.core.plans.table import TablePlan, TableWish, plan_table
 from celeus.core.pools.losses import LossScale
+from celeus.core.pools.metrics import Metric
 from celeus.core.pools.surrogates import Scores
-from celeus.core.pools.table import Column, Metric, Table
+from celeus.core.pools.table import Column, Table
 from celeus.core.sessions.table.session import TableSession
 
 Floats = NDArray[np.float64]

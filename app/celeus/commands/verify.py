@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated
+from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -166,7 +166,8 @@ def _print(report: "Report") -> None:
         _echo(_claim(report.claim))
         if report.sentence is not None:
             _echo(f"  {report.sentence}")
-        for line in _reservations(report.claim):
+        table = _tabled(report.claim) if "claims" in report.claim and report.valid else ()
+        for line in (*table, *_reservations(report.claim)):
             _echo(f"  {line}")
     if report.pool_sessions is not None:
         _echo(pool_sessions_line(report.pool_sessions))
@@ -188,6 +189,9 @@ def _claim(claim: dict[str, object]) -> str:
     best = claim.get("best")
     if isinstance(best, dict):
         return f"claim: {_best(best)}, {more}"
+    claims = claim.get("claims")
+    if isinstance(claims, list):
+        return f"claim: {len(claims)} claims, account {claim.get('account')}, {more}"
     interval = claim.get("interval")
     ends = (
         f"{interval.get('lower')} to {interval.get('upper')}" if isinstance(interval, dict) else "?"
@@ -202,6 +206,38 @@ def _claim(claim: dict[str, object]) -> str:
     if isinstance(effective, int | float):
         compared, weights = f"weighted {compared}", f", weights as of {effective:.0f} equal items"
     return f"claim: {claim.get('target')} {compared} {ends}{weights}, {more}"
+
+
+def _tabled(claim: dict[str, Any]) -> Iterator[str]:
+    """What claims about a table that hold say: of all items, of groups, and of one another."""
+    from celeus.core.insights.sentences import score_figures
+    from celeus.core.interval import Interval
+
+    def said(one: dict[str, Any]) -> str:
+        score = one["score"]
+        scale = Interval(min(0.0, score["lower"]), max(1.0, score["upper"]))
+        return f"{score['name']} {score_figures(score, scale)}"
+
+    promises = claim["promises"]
+    yield f"{promises['one']} {promises['all']} {promises['picked']}"
+    parts: dict[tuple[str, str | None], list[dict[str, Any]]] = {}
+    for one in claim["claims"]:
+        parts.setdefault((one["metric"], one["column"]), []).append(one)
+    for (metric, column), claims in parts.items():
+        if column is None:
+            yield from (f"{metric}: {said(one)}" for one in claims)
+            continue
+        least, most = (
+            pick(claims, key=lambda one: float(one["score"]["estimate"])) for pick in (min, max)
+        )
+        yield (
+            f"{metric} in {len(claims)} groups by {column}: {said(least)} in {least['value']},"
+            f" {said(most)} in {most['value']}"
+        )
+    answers = [its["answer"] for one in claim["claims"] for its in one["answers"]]
+    if answers:
+        counts = ", ".join(f"{answers.count(one)} {one}" for one in ("yes", "no", "undecided"))
+        yield f"answers: {counts}"
 
 
 def _best(best: dict[str, object]) -> str:

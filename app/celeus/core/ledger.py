@@ -36,13 +36,14 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class JointObservation:
-    """The losses of all of several systems in a drawn round, on the scale of the pool.
+    """Several losses in a drawn round: of all systems, or one a metric; each on its scale.
 
-    ``in_order``: the judge spoke of the answers in the order in which they were shown.
+    A metric's is None where nobody can tell it. ``in_order``: the judge spoke of the answers in the
+    order in which they were shown.
     """
 
     round: int
-    losses: tuple[float, ...]
+    losses: tuple[float | None, ...]
     in_order: bool = False
 
 

@@ -154,6 +154,10 @@ pools = Table(
     Column("based_on", JSONB(none_as_null=True)),
     # What the mean of its losses is called, where somebody named it.
     Column("score", JSONB(none_as_null=True)),
+    # The losses of a judgement that gives several: name, scale, score.
+    Column("metrics", JSONB(none_as_null=True)),
+    # The group columns, each with its values in the order of their codes.
+    Column("group_columns", JSONB(none_as_null=True)),
     # A hash chain over the items so far; `digest` is the sealed pool's.
     Column("items_digest", LargeBinary, nullable=False, server_default=text("''::bytea")),
     Column("digest", LargeBinary),

@@ -1,12 +1,13 @@
 """What the columns of a CSV or Parquet table mean for a row.
 
 Lists are spread over columns, `target_probs.0`, `target_probs.1`, and so is a payload,
-`payload.question`, and what several systems answered, `answers.NAME.prediction`. Parquet may hold
-them in one column of lists or structs as well.
+`payload.question`, and what several systems answered, `answers.NAME.prediction`. Of metrics and
+group columns there are `surrogate_NAME`, `known_NAME` and `group_COLUMN`. Parquet may hold them in
+one column of lists or structs as well.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 from celeus.core.pools.rows.pairs import OWN
@@ -24,7 +25,9 @@ PAIRED = {f"{name}_{side}": (side, name) for side in SIDES for name in sorted(OW
 """Columns that together are the fields `a` and `b` of a comparison."""
 TEXTS = tuple(f"answer_{side}" for side in SIDES)
 ANSWERS = "answers"
-PLAIN = frozenset({*FIELDS, *FLAT, *PAIRED, *SIDES, ANSWERS})
+PLAIN = frozenset({*FIELDS, *FLAT, *PAIRED, *SIDES, ANSWERS, "groups"})
+TABLED = {"surrogate_": "surrogates", "known_": "known", "group_": "groups"}
+"""Columns that together are fields by metric or group column, by what their names begin with."""
 PAYLOADS = ("payload", *(f"payload_{side}" for side in SIDES))
 
 
@@ -37,11 +40,12 @@ class Layout:
     lists: dict[str, list[int]]
     payloads: dict[str, dict[str, int]]
     answers: dict[tuple[str, str], int]
+    tabled: dict[tuple[str, str], int] = field(default_factory=dict)
     texts: frozenset[int] = frozenset()
     """Where answers that are texts stand: an empty one is an answer too."""
 
     @classmethod
-    def of(cls, header: list[str]) -> Self:
+    def of(cls, header: list[str]) -> Self:  # noqa: C901, PLR0915 -- a branch a form
         """Layout of a header; refuses columns that are unknown, doubled or missing."""
         if len(header) > MOST_COLUMNS:
             raise _refused(f"at most {MOST_COLUMNS} columns", len(header))
@@ -49,6 +53,7 @@ class Layout:
         spread: dict[str, dict[int, int]] = {}
         payloads: dict[str, dict[str, int]] = {}
         answers: dict[tuple[str, str], int] = {}
+        tabled: dict[tuple[str, str], int] = {}
         seen: set[str] = set()
         for position, name in enumerate(header):
             stem, dot, rest = name.partition(".")
@@ -64,15 +69,20 @@ class Layout:
                 answers[system, member] = position
             elif dot and stem in LISTS and _NUMBER.fullmatch(rest):
                 spread.setdefault(stem, {})[int(rest)] = position
+            elif (part := _tabled(name)) is not None:
+                tabled[part] = position
             else:
                 raise _refused(_known(), name)
         lists = {stem: _in_order(stem, places) for stem, places in spread.items()}
-        _check_once(plain, lists, payloads)
+        _check_once(plain, lists, payloads, {whole for whole, _ in tabled})
         if ANSWERS in plain and answers:
             raise _refused(f"either `{ANSWERS}` or its parts", ANSWERS)
         texts = {plain[name] for name in TEXTS if name in plain}
         texts |= {position for (_, member), position in answers.items() if member == "answer"}
-        return cls(len(header), plain, lists, payloads, answers, frozenset(texts))
+        for whole, _ in tabled:
+            if whole in {*plain, *lists} or (whole == "known" and {*FLAT} & {*plain}):
+                raise _refused(f"either `{whole}` or its parts", whole)
+        return cls(len(header), plain, lists, payloads, answers, tabled, frozenset(texts))
 
     def row(self, cells: list[Any]) -> dict[str, Any]:
         """The row in a line of cells; a cell that is None is left out."""
@@ -99,6 +109,9 @@ class Layout:
             row.setdefault(side, {})[member] = row.pop(name)
         for (system, member), position in self.answers.items():
             row.setdefault(ANSWERS, {}).setdefault(system, {})[member] = cells[position]
+        for (whole, name), position in self.tabled.items():
+            if cells[position] is not None:
+                row.setdefault(whole, {})[name] = cells[position]
         return row
 
 
@@ -118,6 +131,14 @@ def cell_whole(cell: str) -> object:
     return int(cell) if digits.isascii() and digits.isdigit() and len(digits) < 16 else cell
 
 
+def _tabled(name: str) -> tuple[str, str] | None:
+    """The field, and the metric or group column, that a column is a part of."""
+    for begin, whole in TABLED.items():
+        if name.startswith(begin) and name != begin:
+            return whole, name.removeprefix(begin)
+    return None
+
+
 def _in_order(stem: str, places: dict[int, int]) -> list[int]:
     for position in range(len(places)):
         if position not in places:
@@ -126,7 +147,10 @@ def _in_order(stem: str, places: dict[int, int]) -> list[int]:
 
 
 def _check_once(
-    plain: dict[str, int], lists: dict[str, list[int]], payloads: dict[str, dict[str, int]]
+    plain: dict[str, int],
+    lists: dict[str, list[int]],
+    payloads: dict[str, dict[str, int]],
+    tabled: set[str],
 ) -> None:
     if "id" not in plain:
         raise _refused("a column `id`", list(plain))
@@ -136,6 +160,10 @@ def _check_once(
         parts = {name for name in PAIRED if PAIRED[name][0] == side}
         if side in plain and not parts.isdisjoint((*plain, *payloads)):
             raise _refused(f"either `{side}` or its parts", side)
+    if "known" in tabled and any(name in plain for name in FLAT):
+        raise _refused("losses known by metric, or of a pool of one loss", "known")
+    for name in tabled & {*plain, *lists}:
+        raise _refused(f"either `{name}` or its parts", name)
     for name in (*lists, *payloads):
         if name in plain:
             raise _refused(f"either `{name}` or its parts", name)
@@ -144,7 +172,10 @@ def _check_once(
 def _known() -> str:
     spread = ", ".join(f"{name}.0" for name in LISTS)
     known = ", ".join(sorted(FIELDS | {*FLAT, *PAIRED}))
-    return f"one of {known}, {spread}, payload.<name>, answers.<system>.<member>"
+    return (
+        f"one of {known}, {spread}, payload.<name>,"
+        " answers.<system>.<member>, surrogate_<metric>, known_<metric>, group_<column>"
+    )
 
 
 def _refused(rule: str, value: object) -> InvalidValue:

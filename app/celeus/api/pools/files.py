@@ -5,7 +5,7 @@ from contextlib import closing
 from typing import Annotated, Any, Literal, Self
 
 from fastapi import APIRouter, Query, Request, Response
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from celeus import errors
 from celeus.api.access.parameters import NAME, Manages, form_of
@@ -15,9 +15,13 @@ from celeus.api.pools.losses import (
     KindIn,
     LineupIn,
     LossIn,
+    MetricIn,
+    MetricsIn,
     ScoreIn,
     SystemName,
     SystemsIn,
+    check_alone,
+    metrics_of,
     scale_of,
 )
 from celeus.api.pools.parquet import Limits
@@ -28,9 +32,11 @@ from celeus.api.wire.idempotency import StreamedAttempt
 from celeus.api.wire.problems import ProblemError, responses
 from celeus.api.wire.uploads import format_of, spooled
 from celeus.core.pools.bounds import LabelsSeen
+from celeus.core.pools.losses import LossScale
+from celeus.core.pools.metrics import Metric
 from celeus.core.pools.rows.validation import Malformed
 from celeus.core.pools.score import LONGEST_NAME, Better
-from celeus.core.pools.systems import MOST, Normalisation
+from celeus.core.pools.systems import MOST, AnySystems, Normalisation
 from celeus.operations.pools import pools
 from celeus.operations.pools.earlier import BasedOn
 from celeus.operations.pools.imports import ImportOptions, ImportResult, fault_members
@@ -38,6 +44,7 @@ from celeus.operations.pools.pools import NewPool
 from celeus.quoting import printable, shortened
 
 CELL_CHARACTERS = 200
+_METRICS: TypeAdapter[dict[str, MetricIn]] = TypeAdapter(MetricsIn)
 MOST_SPREAD = 8
 
 router = APIRouter(prefix="/v1/pool-files", tags=["pools"])
@@ -89,7 +96,14 @@ class PoolFileQuery(BaseModel):
     """What the file is to become."""
 
     name: str = Field(min_length=1, max_length=200, pattern=NAME)
-    kind: KindIn = Field(description="Kind of loss, of one system where two are compared.")
+    kind: KindIn | None = Field(
+        None, description="Kind of loss, of one system where two are compared."
+    )
+    metrics: str | None = Field(
+        None,
+        max_length=20_000,
+        description="In place of `kind` the metrics, as the JSON of `metrics` of `POST /v1/pools`.",
+    )
     lower: float | None = Field(None, allow_inf_nan=False, description="For bounded losses.")
     upper: float | None = Field(
         None,
@@ -128,6 +142,30 @@ class PoolFileQuery(BaseModel):
     on_error: Literal["fail", "skip"] = Field("fail", description="`skip` keeps the good rows.")
     preview: int = Field(0, ge=0, le=50, description="Rows to be shown.")
     dry_run: bool = Field(False, description="Keep nothing, and tell bad rows without refusing.")
+
+    @property
+    def losses(self) -> tuple[LossScale, AnySystems | None, tuple[Metric, ...]]:
+        """The scale of the loss and the systems, or the metrics and the scale of their first."""
+        check_alone(
+            self.metrics,
+            loss=self.kind,
+            score=self.score,
+            systems=self.systems,
+            based_on=self.based_on,
+        )
+        if self.metrics is None and self.kind is not None:
+            loss = LossIn(kind=self.kind, lower=self.lower, upper=self.upper)
+            return *scale_of(loss, self.systems), ()
+        try:
+            metrics = metrics_of(_METRICS.validate_json(self.metrics or ""))
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            raise errors.InvalidValue(
+                "The metrics cannot be read.",
+                field=".".join(("metrics", *map(str, first["loc"]))),
+                rule=first["msg"],
+            ) from error
+        return metrics[0].scale, None, metrics
 
     @property
     def score(self) -> ScoreIn | None:
@@ -230,11 +268,16 @@ async def create_pool_from_file(
     A dry run reads and checks the same, tells bad rows by line, and answers 200.
     """
     dry_run = params.dry_run
-    loss = LossIn(kind=params.kind, lower=params.lower, upper=params.upper)
-    scale, systems = scale_of(loss, params.systems)
+    scale, systems, metrics = params.losses
     score = None if params.score is None else params.score.of(scale, systems)
     wanted = NewPool(
-        params.name, scale, sealed=True, named=systems, based_on=params.basis, score=score
+        params.name,
+        scale,
+        sealed=True,
+        named=systems,
+        based_on=params.basis,
+        score=score,
+        metrics=metrics,
     )
     form = format_of(request)
     options = ImportOptions(skip_bad_rows=dry_run or params.on_error == "skip", dry_run=dry_run)

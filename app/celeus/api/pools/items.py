@@ -174,7 +174,7 @@ def item_members(item: pools.Item) -> dict[str, Any]:
     | {200: {"content": {"application/octet-stream": {}}, "description": "A NumPy archive."}},
 )
 async def get_columns(context: Reads, pool_id: PoolId) -> StreamingResponse:
-    """What a verifier needs: every column, `groups`, `systems`, `score` and the digests as text."""
+    """What a verifier needs: every column, names and digests, what the pool states as JSON."""
     record, pool = await pools.columns(context, pool_id)
     file = await to_thread.run_sync(archive_of, pool)
     name = f"{pool_wire(record.pool_id)}.npz"
@@ -194,6 +194,12 @@ def archive_of(pool: Pool) -> IO[bytes]:
         stated["based_on"] = np.array(canonical_json(pool.based_on.to_dict()).decode())
     if pool.score is not None:
         stated["score"] = np.array(canonical_json(pool.score.to_dict()).decode())
+    if pool.metrics:
+        metrics = canonical_json([one.to_dict() for one in pool.metrics])
+        stated["metrics"] = np.array(metrics.decode())
+    if pool.group_columns:
+        columns = {name: list(values) for name, values in pool.group_columns.items()}
+        stated["group_columns"] = np.array(canonical_json(columns).decode())
     np.savez(
         file,
         allow_pickle=False,

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 from celeus.api.access.parameters import NAME, form_of, session_id_of
 from celeus.core.pools.bounds import Basis, LabelsSeen
 from celeus.core.pools.losses import LossKind, LossScale
+from celeus.core.pools.metrics import Metric
 from celeus.core.pools.score import LONGEST_NAME, Better, Score, Unit, declared_score
 from celeus.core.pools.systems import (
     FEWEST,
@@ -17,9 +18,15 @@ from celeus.core.pools.systems import (
     Normalisation,
     Systems,
 )
+from celeus.core.pools.table import MOST_METRICS
 from celeus.errors import InvalidValue
 from celeus.operations.pools.earlier import BasedOn
 
+NO_METRIC = frozenset({"loss", "label", "reason", "probs", "a", "b", "left", "right"})
+METRICS = (
+    "Several losses that one judgement gives, by name, in place of `loss`. Sessions on such a pool"
+    " make a claim of each."
+)
 STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False, frozen=True)
 
 KindIn = Literal["zero_one", "cross_entropy", "bounded", "difference", "preference"]
@@ -68,6 +75,65 @@ class ScoreIn(BaseModel):
         return declared_score(self.name, self.better, scale, systems)
 
 
+MetricName = Annotated[
+    str,
+    Field(min_length=1, max_length=LONGEST_NAME, pattern=NAME),
+]
+
+
+class MetricIn(BaseModel):
+    """One of several losses that a judgement gives; its scale is fixed before any is seen."""
+
+    model_config = STRICT
+
+    kind: Literal["zero_one", "bounded", "cross_entropy"]
+    lower: float | None = Field(None, description="Of a bounded loss.")
+    upper: float | None = Field(None, description="Of a bounded loss or a cross-entropy.")
+    score: ScoreIn | None = Field(None, description="What its mean is called.")
+
+
+MetricsIn = Annotated[
+    dict[MetricName, MetricIn],
+    Field(min_length=1, max_length=MOST_METRICS, description=METRICS),
+]
+
+
+def metrics_of(metrics: dict[str, MetricIn] | None) -> tuple[Metric, ...]:
+    """The metrics in the core's words; refuses names that mean something else in a file."""
+    made = []
+    for name, one in (metrics or {}).items():
+        if name in NO_METRIC:
+            raise InvalidValue(
+                f"A metric is not called {name}: columns of that name mean something else.",
+                field=f"metrics.{name}",
+                rule="another name",
+                value=name,
+            )
+        scale = LossScale.of(one.kind, one.lower, one.upper)
+        score = None if one.score is None else one.score.of(scale, None)
+        made.append(Metric(name, scale, score))
+    return tuple(made)
+
+
+def check_alone(metrics: object, **others: object) -> None:
+    """Refuse what a pool of metrics has not, and a pool without loss and metrics."""
+    if metrics is None:
+        if others.get("loss") is None:
+            raise InvalidValue(
+                "A pool has a loss, or metrics.",
+                field="loss",
+                rule="the kind of loss; or `metrics`, where a judgement gives several",
+            )
+        return
+    for name, value in others.items():
+        if value is not None:
+            raise InvalidValue(
+                "A pool of metrics says of each its kind, scale and score.",
+                field=name,
+                rule="left out beside `metrics`",
+            )
+
+
 class ScoreOut(BaseModel):
     """What the mean of the pool's losses is called, by default after the kind of loss."""
 
@@ -76,6 +142,15 @@ class ScoreOut(BaseModel):
     unit: Unit = Field(
         description="A `share`, from 0 to 1, is said in percent, its differences in points."
     )
+
+
+class MetricOut(BaseModel):
+    """One of several losses that a judgement gives."""
+
+    kind: LossKind
+    lower: float
+    upper: float
+    score: ScoreOut
 
 
 class SystemsIn(BaseModel):

@@ -1,5 +1,6 @@
 """Routes of pools and their schemas."""
 
+from dataclasses import asdict
 from typing import Annotated, Any, Self
 
 from fastapi import APIRouter, Response
@@ -24,13 +25,23 @@ from celeus.api.pools.losses import (
     LineupOut,
     LossIn,
     LossOut,
+    MetricOut,
+    MetricsIn,
     ScoreIn,
     ScoreOut,
     SystemsOut,
+    check_alone,
+    metrics_of,
     scale_of,
     systems_out,
 )
-from celeus.api.pools.schema import ITEM_EXAMPLE, ITEM_SCHEMA, LINEUP_EXAMPLE, PAIR_EXAMPLE
+from celeus.api.pools.schema import (
+    ITEM_EXAMPLE,
+    ITEM_SCHEMA,
+    LINEUP_EXAMPLE,
+    PAIR_EXAMPLE,
+    TABLE_EXAMPLE,
+)
 from celeus.api.sessions.schema import Time
 from celeus.api.wire.idempotency import AttemptOf
 from celeus.api.wire.ids import pool_wire
@@ -46,7 +57,7 @@ router = APIRouter(prefix="/v1/pools", tags=["pools"], route_class=JsonRoute)
 
 
 class PoolIn(BaseModel):
-    """A new pool; many items are better sent to its `items` afterwards."""
+    """A new pool, with a `loss` or `metrics`; many items are better sent to its `items` later."""
 
     model_config = STRICT | ConfigDict(
         json_schema_extra={
@@ -62,6 +73,17 @@ class PoolIn(BaseModel):
                     "loss": {"kind": "zero_one"},
                     "items": [ITEM_EXAMPLE],
                     "sealed": True,
+                },
+                {
+                    "name": "summaries",
+                    "metrics": {
+                        "faithful": {
+                            "kind": "zero_one",
+                            "score": {"name": "faithfulness", "better": "higher"},
+                        },
+                        "stars": {"kind": "bounded", "lower": 0, "upper": 4},
+                    },
+                    "items": [TABLE_EXAMPLE],
                 },
                 {
                     "name": "two models",
@@ -88,7 +110,8 @@ class PoolIn(BaseModel):
     )
 
     name: str = Field(min_length=1, max_length=200, pattern=NAME)
-    loss: LossIn
+    loss: LossIn | None = None
+    metrics: MetricsIn | None = None
     score: ScoreIn | None = Field(
         None,
         description="What the mean loss is called where results are told; plan and certificate"
@@ -137,8 +160,14 @@ class PoolOut(BaseModel):
 
     id: str = Field(examples=["pool_019aa3c4d5e67f8091a2b3c4d5e6f708"])
     name: str
-    loss: LossOut
-    score: ScoreOut
+    loss: LossOut | None = Field(description="Null where the pool has `metrics`.")
+    score: ScoreOut | None
+    metrics: dict[str, MetricOut] | None = Field(
+        description="The losses that a judgement gives, by name; null where it gives one."
+    )
+    group_columns: dict[str, list[str]] = Field(
+        description="The group columns, each with its values in the order of their codes."
+    )
     systems: SystemsOut | LineupOut | None = Field(
         description="The two systems compared, or those among which the best is sought."
     )
@@ -160,13 +189,19 @@ class PoolOut(BaseModel):
     @classmethod
     def of(cls, record: PoolRecord) -> Self:
         """The record as it travels."""
+        several = {
+            one.name: MetricOut(
+                **asdict(one.scale), score=ScoreOut.model_validate(one.measured.to_dict())
+            )
+            for one in record.metrics
+        }
         return cls(
             id=pool_wire(record.pool_id),
             name=record.name,
-            loss=LossOut(
-                kind=record.scale.kind, lower=record.scale.lower, upper=record.scale.upper
-            ),
-            score=ScoreOut.model_validate(record.score.to_dict()),
+            loss=None if several else LossOut.model_validate(asdict(record.scale)),
+            score=None if several else ScoreOut.model_validate(record.score.to_dict()),
+            metrics=several or None,
+            group_columns={name: list(it) for name, it in record.group_columns.items()},
             systems=systems_out(record.named),
             based_on=BasedOnOut.of(record.based_on),
             sealed=record.sealed,
@@ -207,7 +242,18 @@ class PoolPage(BaseModel):
 )
 async def create_pool(context: Manages, body: PoolIn, attempt: AttemptOf) -> Response:
     """Nothing is kept when one of the items is bad."""
-    scale, systems = scale_of(body.loss, body.systems)
+    check_alone(
+        body.metrics,
+        loss=body.loss,
+        score=body.score,
+        systems=body.systems,
+        based_on=body.based_on,
+    )
+    metrics = metrics_of(body.metrics)
+    if body.loss is None:
+        scale, systems = metrics[0].scale, None
+    else:
+        scale, systems = scale_of(body.loss, body.systems)
     basis = None if body.based_on is None else body.based_on.request
     rows: Rows | None = None
     if body.items is not None:
@@ -220,6 +266,7 @@ async def create_pool(context: Manages, body: PoolIn, attempt: AttemptOf) -> Res
         named=systems,
         based_on=basis,
         score=None if body.score is None else body.score.of(scale, systems),
+        metrics=metrics,
     )
     return await attempt.answer(
         201,

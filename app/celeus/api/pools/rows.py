@@ -212,10 +212,18 @@ def _cell_numbers(cells: list[str | None]) -> list[object]:
     return [cell_number(cell) for cell in cells]
 
 
+def _several_numbers(cells: list[str | None] | dict[str, str]) -> object:
+    """Surrogates in a list, or by the names of metrics."""
+    if isinstance(cells, dict):
+        return {name: cell_number(cell) for name, cell in cells.items()}
+    return _cell_numbers(cells)
+
+
 _NUMBERS = ("surrogate", "proxy", "weight", "loss_lower", "loss_upper")
 _READERS: dict[str, Callable[[Any], object]] = {
     **dict.fromkeys(_NUMBERS, cell_number),
-    **dict.fromkeys(("surrogates", "target_probs", "surrogate_probs"), _cell_numbers),
+    **dict.fromkeys(("target_probs", "surrogate_probs"), _cell_numbers),
+    "surrogates": _several_numbers,
     "prediction": cell_whole,
 }
 _SIDE_READERS = {"surrogate": cell_number, "prediction": cell_whole}
@@ -253,9 +261,9 @@ def _csv_row(layout: Layout, cells: list[str]) -> object:
 
 
 def _known_cells(known: dict[str, str]) -> dict[str, object]:
-    """Loss and label of a known item as numbers."""
-    reads = {"loss": cell_number, "label": cell_whole}
-    return {name: reads[name](known[name]) for name in reads if name in known}
+    """Loss and label of a known item as numbers, or the losses known by metric."""
+    reads: dict[str, Callable[[str], object]] = {"label": cell_whole, "reason": str}
+    return {name: reads.get(name, cell_number)(cell) for name, cell in known.items()}
 
 
 def _start(line: bytes) -> str:

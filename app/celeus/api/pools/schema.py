@@ -9,6 +9,7 @@ from celeus.core.pools.rows.validation import (
     MAX_TEXT,
     SUM_TOLERANCE,
 )
+from celeus.core.pools.table import MOST_VALUES
 from celeus.core.pools.weights import LARGEST_RATIO, LARGEST_WEIGHT, LEAST_WEIGHT
 
 ITEM_EXAMPLE: dict[str, Any] = {
@@ -33,6 +34,13 @@ LINEUP_EXAMPLE: dict[str, Any] = {
         "llama-70b": {"prediction": 0},
         "yi-34b": {"prediction": 2},
     },
+}
+
+TABLE_EXAMPLE: dict[str, Any] = {
+    "id": "text-17",
+    "payload": {"text": "...", "summary": "..."},
+    "surrogates": {"faithful": 0.1, "stars": 1.5},
+    "groups": {"language": "en", "topic": "law"},
 }
 
 _SCORE = "on the scale of the loss"
@@ -110,11 +118,13 @@ ITEM_SCHEMA: dict[str, Any] = {
         },
         "surrogate": {"type": ["number", "null"], "description": f"A guess of the loss, {_SCORE}."},
         "surrogates": {
-            "type": ["array", "null"],
+            "type": ["array", "object", "null"],
             "items": {"type": "number"},
             "minItems": 1,
             "maxItems": MAX_SURROGATES,
-            "description": f"Several guesses in place of one, {_SCORE}.",
+            "additionalProperties": {"type": ["number", "null"]},
+            "description": f"Several guesses in place of one, {_SCORE}. In a pool of `metrics` an"
+            " object: a guess of the loss of each, or of some, the same in all items.",
         },
         "proxy": {
             "type": ["number", "null"],
@@ -134,6 +144,12 @@ ITEM_SCHEMA: dict[str, Any] = {
             "description": "The target's class, for zero_one losses from labels.",
         },
         "group": {"type": ["string", "null"], "minLength": 1, "maxLength": MAX_TEXT},
+        "groups": {
+            "type": ["object", "null"],
+            "additionalProperties": {"type": ["string", "integer", "null"]},
+            "description": "The item's value in every group column, the same columns in all items:"
+            f" a session may make a claim of every value. At most {MOST_VALUES} values a column.",
+        },
         "weight": {
             "type": ["number", "null"],
             "minimum": LEAST_WEIGHT,
@@ -154,9 +170,9 @@ ITEM_SCHEMA: dict[str, Any] = {
             "type": ["object", "null"],
             "description": "The loss of this item, or the true label it follows from, where it is"
             " known beforehand; the item is never drawn. That it is true is an assumption, which"
-            " every certificate names with its reasons. Items without it stand beside such.",
-            "required": ["reason"],
-            "additionalProperties": False,
+            " every certificate names with its reasons. Items without it stand beside such. In a"
+            " pool of `metrics` the losses that are known, by metric.",
+            "additionalProperties": {"type": ["number", "null"]},
             "properties": {
                 "loss": {"type": "number", "description": f"The loss, {_SCORE}."},
                 "label": {"type": "integer", "minimum": 0},
@@ -178,7 +194,7 @@ ITEM_SCHEMA: dict[str, Any] = {
             "description": "Why its loss has these bounds: an assumption, as with `known`.",
         },
     },
-    "examples": [ITEM_EXAMPLE, PAIR_EXAMPLE, LINEUP_EXAMPLE],
+    "examples": [ITEM_EXAMPLE, PAIR_EXAMPLE, LINEUP_EXAMPLE, TABLE_EXAMPLE],
 }
 
 

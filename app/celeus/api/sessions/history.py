@@ -53,7 +53,9 @@ class LedgerEntry(BaseModel):
     )
     seen: int | None
     loss: float | None
-    losses: list[float] | None = Field(None, description="Of several systems, in their order.")
+    losses: list[float | None] | None = Field(
+        None, description="Of several systems or metrics, in their order."
+    )
     detail: dict[str, Any] | None
     at: Time
 

@@ -16,6 +16,7 @@ from celeus.api.sessions.schema import (
     Time,
 )
 from celeus.core.pools.systems import MOST, MOST_GRADES, PLACES, RESERVED, SIDES, TIE
+from celeus.core.pools.table import MOST_METRICS
 from celeus.errors import InvalidValue
 from celeus.operations.sessions.judgements import Judgement
 
@@ -108,7 +109,8 @@ class Losses(BaseModel):
 
 
 SystemLosses = Annotated[
-    dict[Annotated[str, Field(max_length=200)], float], Field(min_length=1, max_length=MOST)
+    dict[Annotated[str, Field(max_length=200)], float | None],
+    Field(min_length=1, max_length=max(MOST, MOST_METRICS)),
 ]
 ShownLosses = Annotated[list[float], Field(min_length=1, max_length=MOST)]
 
@@ -137,7 +139,8 @@ class _Judged(BaseModel):
     losses: AnyLosses | None = Field(
         None,
         description="Of two systems the loss of each; of several the loss of each by its name, or"
-        " of the `answers` that `next` shows, in their order.",
+        " of the `answers` that `next` shows, in their order. Of metrics the loss of each by its"
+        " name, null where nobody can tell it.",
     )
     preference: Literal["left", "tie", "right", "a", "b"] | None = Field(
         None,
@@ -191,6 +194,7 @@ class OneObservation(_Judged):
             "examples": [
                 {"round": 412, "loss": 1, "worker": "judge-1", "next": 1},
                 {"round": 62, "preference": "right", "worker": "judge-1", "next": 1},
+                {"round": 3, "losses": {"faithful": 0, "stars": None}, "worker": "judge-1"},
             ]
         },
     )

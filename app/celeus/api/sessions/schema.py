@@ -8,7 +8,10 @@ from pydantic.config import JsonDict
 from celeus.api.access.parameters import NAME, NO_NUL, form_of
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.stopping import Question
+from celeus.core.plans.table import MOST_CLAIMS
 from celeus.core.pools.score import Better, Unit
+from celeus.core.pools.table import MOST_METRICS
+from celeus.operations.sessions.sessions import TableRequest
 
 STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 SessionState = Literal[
@@ -108,6 +111,21 @@ class AskedQuestion(BaseModel):
 
     side: QuestionSide
     threshold: float = Field(description="Strictly inside the scale of the pool's losses.")
+
+
+class TableQuestion(AskedQuestion):
+    """A question, and where there are several metrics the one that it is asked of."""
+
+    model_config = ConfigDict(
+        **STRICT, json_schema_extra={"examples": [{"metric": "faithful", **QUESTION}]}
+    )
+
+    metric: str | None = Field(None, description="Left out where a judgement gives one loss.")
+
+    @property
+    def asked(self) -> tuple[str | None, Question]:
+        """The metric and its question in the core's words."""
+        return self.metric, Question(self.side, self.threshold)
 
 
 class Decision(BaseModel):
@@ -226,11 +244,90 @@ class SessionOpening(ClaimIn):
         None, description="How long a worker may hold a draw unheard."
     )
     parameters: Parameters = Field(default_factory=Parameters)
+    precision: float | dict[str, float | None] | None = Field(  # type: ignore[assignment]
+        None,
+        description="Interval width at which to stop; of several metrics the same for all, or one"
+        " for each by name. Metrics without one come as precise as they come.",
+    )
+    questions: list[TableQuestion] = Field(  # type: ignore[assignment]
+        [],
+        description="One-sided questions, at most 20, answered at the same alpha as the interval.",
+    )
+    groups: list[str] | None = Field(
+        None,
+        max_length=MOST_METRICS,
+        description="Group columns of the pool: claims are made of every value beside those of all"
+        " items, from the same labels.",
+    )
+    group_precision: float | dict[str, float | None] | None = Field(
+        None, description="Interval width within every group; without it, as it comes."
+    )
+    group_questions: list[TableQuestion] = Field(
+        [], description="Questions that are asked of every group."
+    )
+    account: Literal["each", "together", "selected", "closed"] | None = Field(
+        None,
+        description="What holds of several claims: each by itself (`each`, the default), all at"
+        " once, those picked after looking, or all answers yes at once.",
+    )
+    small_groups: Literal["merge", "whole"] | None = Field(
+        None,
+        description="Groups of fewer than 30 items are merged into one, the default, or judged to"
+        " the last item.",
+    )
+    reserve: float | None = Field(
+        None, description="With `together`: the part of alpha kept for claims added later."
+    )
+    levels: list[float] | None = Field(
+        None,
+        max_length=MOST_CLAIMS,
+        description="The level of every claim, but for groups judged whole, in the order of"
+        " `GET /v1/sessions/{id}/claims`; by default they are even.",
+    )
     best: bool = Field(
         False,
         description="Seek the best of the pool's several `systems`, with `alpha`, `budget`,"
         " `fixed` and `parameters.beta`; nothing else is asked then.",
     )
+
+    def claim(self) -> Claim:
+        """The claim in the core's words; of a table ``table`` says precision and questions."""
+        one = not self.makes_table and not isinstance(self.precision, dict)
+        plain = self if one else self.model_copy(update={"precision": None, "questions": []})
+        return ClaimIn.claim(plain)
+
+    @property
+    def makes_table(self) -> bool:
+        """Something is asked that only a session with a table of claims has."""
+        parts = (self.groups, self.group_precision, self.account, self.small_groups)
+        named = isinstance(self.precision, dict) or any(it.metric for it in self.questions)
+        levels = self.reserve, self.levels
+        return named or bool(self.group_questions) or any(it is not None for it in parts + levels)
+
+    @property
+    def table(self) -> TableRequest | None:
+        """What is asked of a table; None where nothing is."""
+        if not self.makes_table:
+            return None
+        return TableRequest(
+            groups=self.groups or (),
+            precision=_by_metric(self.precision),
+            group_precision=_by_metric(self.group_precision),
+            questions=[one.asked for one in self.questions],
+            group_questions=[one.asked for one in self.group_questions],
+            account=self.account or "each",
+            small_groups=self.small_groups or "merge",
+            reserve=self.reserve or 0.0,
+            levels=self.levels,
+        )
+
+
+def _by_metric(
+    given: float | dict[str, float | None] | None,
+) -> dict[str | None, float | None]:
+    if isinstance(given, dict):
+        return {name: width for name, width in given.items()}  # noqa: C416 -- keys of another type
+    return {None: given}
 
 
 class ScoreInterval(BaseModel):
@@ -334,6 +431,41 @@ class Best(BaseModel):
     )
 
 
+class MetricClaim(BaseModel):
+    """The claim about a metric over all items of a table."""
+
+    metric: str
+    met: bool | None = Field(description="It has what was asked for; null where nothing was.")
+    level: float | None
+    precision: float | None
+    estimate: float
+    lower: float
+    upper: float
+    score: ScoreInterval
+    scale: Scale
+
+
+class PromisesOut(BaseModel):
+    """What holds, in words: of one claim, of all, and of those picked after looking."""
+
+    one: str
+    all: str
+    picked: str
+
+
+class TableOut(BaseModel):
+    """Where a table of claims stands; `GET /v1/sessions/{id}/claims` gives all of them."""
+
+    account: Literal["each", "together", "selected", "closed"]
+    reserve: float = Field(description="What is left of alpha for claims added later.")
+    groups: list[str] = Field(description="The group columns.")
+    claims: int
+    wanted: int = Field(description="Claims of which something was asked.")
+    met: int = Field(description="How many of those have it.")
+    metrics: list[MetricClaim] = Field(description="The claims about all items.")
+    promises: PromisesOut
+
+
 class Rounds(BaseModel):
     """Counts of rounds: drawn = judged + pending, and judged = in_interval + waiting."""
 
@@ -368,13 +500,13 @@ class Session(BaseModel):
     state: SessionState
     target: Literal["pool", "population"]
     alpha: float
-    policy: str | None = Field(description="Null where the best of several systems is sought.")
+    policy: str | None = Field(description="Null where there is no single interval.")
     strategy: str | None
     method_version: str
     round: int = Field(description="The last round in the interval; equals `rounds.in_interval`.")
     estimate: float | None = Field(
         description="Of the mean loss, after that round; null, as the interval is, where the best"
-        " of several systems is sought."
+        " of several systems is sought, or a table of claims is made."
     )
     lower: float | None = Field(description="Lower end of the interval after that round.")
     upper: float | None = Field(description="Upper end of the interval after that round.")
@@ -396,7 +528,7 @@ class Session(BaseModel):
         description="Where items have weights and the mean loss is weighted: how many items of one"
         " weight would say as much, W^2 / sum of w^2. Null where all count the same.",
     )
-    scale: Scale | None = Field(None, description="Of the losses; null for older sessions.")
+    scale: Scale | None = Field(None, description="Of the losses; null with a `table`.")
     stopped: bool
     stop_reason: Literal["target_reached", "decided", "exhausted", "budget_spent"] | None
     stop_when_decided: bool = False
@@ -414,6 +546,9 @@ class Session(BaseModel):
     )
     best: Best | None = Field(
         None, description="Which of several systems is the best; null in other sessions."
+    )
+    table: TableOut | None = Field(
+        None, description="Where a table of claims stands; null in other sessions."
     )
     rounds: Rounds
     forecast: Forecast | None

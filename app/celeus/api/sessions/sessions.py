@@ -69,6 +69,7 @@ async def open_session(context: Manages, body: SessionOpening, attempt: AttemptO
         parameters=body.parameters.model_dump(exclude_none=True),
         name=body.name,
         best=body.best,
+        table=body.table,
     )
     return await attempt.answer(
         201,

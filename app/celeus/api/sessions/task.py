@@ -9,7 +9,7 @@ from celeus.api.access.parameters import Labels, SessionId
 from celeus.api.sessions.schema import BlindSession
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
-from celeus.core.pools.losses import LossKind
+from celeus.core.pools.losses import LossKind, LossScale
 from celeus.core.pools.systems import Kind, Lineup
 from celeus.errors import SessionNotFound
 from celeus.operations.sessions import task as tasks
@@ -48,6 +48,12 @@ class TaskBest(BaseModel):
     judged_by: Literal["label", "losses"]
 
 
+class TaskMetric(TaskLoss):
+    """One of several losses that a judgement gives; null says that nobody can tell it."""
+
+    name: str
+
+
 class TaskAnswer(BaseModel):
     """What is judged and how. Nothing in it tells where the session stands but its state."""
 
@@ -69,7 +75,10 @@ class TaskAnswer(BaseModel):
 
     session: BlindSession
     name: str = Field(description="Name of the session, or of its pool.")
-    loss: TaskLoss
+    loss: TaskLoss | None = Field(description="Null where a judgement gives several.")
+    metrics: list[TaskMetric] | None = Field(
+        None, description="What a judgement gives a loss for, where there are several."
+    )
     takes_labels: bool = Field(description="A judgement may be a `label`, the true class.")
     classes: int | None = Field(description="How many classes there are, where that is known.")
     comparison: TaskComparison | None = Field(
@@ -88,10 +97,8 @@ class TaskAnswer(BaseModel):
             {
                 "session": {"id": f"ses_{task.session_id.hex}", "state": task.state},
                 "name": task.name,
-                "loss": {
-                    "kind": task.scale.kind,
-                    "scale": (task.scale.lower, task.scale.upper),
-                },
+                "loss": None if task.metrics else _loss(task.scale),
+                "metrics": [{"name": it.name} | _loss(it.scale) for it in task.metrics] or None,
                 "takes_labels": task.takes_labels,
                 "classes": task.classes,
                 "comparison": _comparison(task),
@@ -100,6 +107,10 @@ class TaskAnswer(BaseModel):
                 "labeller": {"name": task.labeller, "labels": task.labels},
             }
         )
+
+
+def _loss(scale: LossScale) -> dict[str, Any]:
+    return {"kind": scale.kind, "scale": (scale.lower, scale.upper)}
 
 
 def _best(task: Task) -> dict[str, Any] | None:

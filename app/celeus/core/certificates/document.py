@@ -21,6 +21,7 @@ from celeus.core.certificates.best.claim import best_claim
 from celeus.core.certificates.chain import chain_on, chain_start
 from celeus.core.certificates.ed25519 import OF_DIGEST, public_of, sign, signed_by
 from celeus.core.certificates.stamps import to_text
+from celeus.core.certificates.table.claim import table_claim
 from celeus.core.plans.plan import Plan
 from celeus.core.plans.raters import SOURCES
 from celeus.core.pools.bounds import Basis, KnownLosses
@@ -29,6 +30,7 @@ from celeus.core.sessions.either import AnyPlan, AnyState, risk_plan
 from celeus.core.sessions.points import Points
 from celeus.core.sessions.rounds import Rounds
 from celeus.core.sessions.state import State
+from celeus.core.sessions.table.state import TableState
 
 FORMAT = "celeus-certificate-2"
 
@@ -93,8 +95,8 @@ class Position:
     """What a certificate takes from a session's state, which later events change.
 
     ``points`` are the folded rounds, ``rounds`` all of them, ``surrogates`` is the sum over the
-    pool before the first round. Where the best of several systems is sought there are none, and
-    ``surrogates`` is None.
+    pool before the first round. Where the best of several systems is sought, or many claims are
+    made about a table, there are none, and ``surrogates`` is None.
     """
 
     plan: AnyPlan
@@ -130,6 +132,8 @@ def position_of(plan: AnyPlan, state: AnyState, *, amended: bool) -> Position:
     """The position of ``state`` now; ``amended`` when one of its events is a correction."""
     if isinstance(state, BestState):
         return Position(plan, best_claim(state), Points(), Rounds(), None)
+    if isinstance(state, TableState):
+        return Position(plan, table_claim(state), Points(), Rounds(), None)
     points = state.points[:]
     return Position(
         plan=plan,

@@ -7,7 +7,7 @@ corrections costs one fold.
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from celeus.core.plans.plan import Plan
 from celeus.core.pools.bounds import Basis, foreign
 from celeus.core.pools.comparison import loss_said
 from celeus.core.pools.losses import LossScale
+from celeus.core.pools.metrics import Metric
 from celeus.core.pools.pool import CHAIN_START, Pool, chain
 from celeus.core.pools.rows.lineups import composed_of_all
 from celeus.core.pools.rows.pairs import composed
@@ -47,6 +48,8 @@ class Evidence:
     systems: AnySystems | None = None
     based_on: Basis | None = None
     score: Score | None = None
+    metrics: tuple[Metric, ...] = ()
+    group_columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def items_digest(
@@ -109,7 +112,8 @@ def pool_of(evidence: Evidence, header: Object, scale: LossScale) -> Pool:
     for name, column in evidence.columns.items():
         if len(column) != items:
             raise Mismatch("pool.items", items, f"a column {name} of {len(column)} items")
-        if column.dtype.kind == "f" and not np.isfinite(column).all():
+        # Where a metric's loss is not known stands NaN.
+        if column.dtype.kind == "f" and not _numbers(column, known=name.startswith("known_")).all():
             raise Mismatch("pool.columns", name, "finite numbers")
     digest, reasons = evidence.items_digest, evidence.reasons
     pool = Pool(
@@ -122,9 +126,15 @@ def pool_of(evidence: Evidence, header: Object, scale: LossScale) -> Pool:
         evidence.systems,
         evidence.based_on,
         evidence.score,
+        evidence.metrics,
+        evidence.group_columns,
     )
     same("pool", header, pool.header())
     return pool
+
+
+def _numbers(column: NDArray[Any], *, known: bool) -> NDArray[np.bool_]:
+    return np.asarray(np.isfinite(column) | (np.isnan(column) if known else False))
 
 
 def check_same(pool: Pool, texts: Sequence[bool | None] | None) -> None:

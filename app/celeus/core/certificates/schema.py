@@ -6,7 +6,7 @@ have led to. ``verify`` asks the rest.
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, get_args
 
 import numpy as np
@@ -30,15 +30,18 @@ from celeus.core.certificates.parsing import (
     whole,
 )
 from celeus.core.certificates.recording import Recorded
+from celeus.core.certificates.table.checks import table_plan_of
 from celeus.core.eprocess.signals import Range
 from celeus.core.plans.plan import METHOD_VERSIONS, Claim, Plan, PoolFacts, make_plan
 from celeus.core.plans.policies import POLICIES, SIMULATION_ONLY, Policy, policy_named
 from celeus.core.plans.stopping import Question, Side
 from celeus.core.pools.bounds import Basis, KnownLosses
 from celeus.core.pools.losses import KINDS, LossScale
+from celeus.core.pools.metrics import Metric
 from celeus.core.pools.score import Score, declared_score
 from celeus.core.pools.surrogates import Strategy
 from celeus.core.pools.systems import AnySystems, Lineup, systems_from
+from celeus.core.pools.table import sole_metric
 from celeus.core.pools.weights import LEAST_WEIGHT, Weights
 from celeus.core.sessions.either import AnyPlan
 from celeus.errors import Refusal
@@ -46,6 +49,7 @@ from celeus.errors import Refusal
 Floats = NDArray[np.float64]
 
 HEADER = ("items", "loss", "groups", "columns", "items_digest")
+STATED = ("reasons", "systems", "based_on", "score", "metrics", "group_columns")
 COLUMNS = (
     "q",
     "seen",
@@ -66,19 +70,10 @@ ROUNDING = 1e-13
 
 def header_of(value: object) -> tuple[Object, LossScale]:
     """The header of a pool as ``Pool.header`` makes it, and its scale of losses."""
-    header = members(value, "pool", HEADER, ("reasons", "systems", "based_on", "score"))
+    header = members(value, "pool", HEADER, STATED)
     whole(header["items"], "pool.items", 1)
     loss = members(header["loss"], "pool.loss", ("kind", "lower", "upper"))
-    kind = text(loss["kind"], "pool.loss.kind")
-    lower = number(loss["lower"], "pool.loss.lower")
-    upper = number(loss["upper"], "pool.loss.upper")
-    loss_kind = next((choice for choice in KINDS if choice == kind), None)
-    if loss_kind is None:
-        raise Mismatch("pool.loss.kind", kind, "one of " + ", ".join(KINDS))
-    try:
-        scale = LossScale(loss_kind, lower, upper)
-    except Refusal as refusal:
-        raise Mismatch(f"pool.{refusal.field}", refusal.value, refusal.rule) from refusal
+    scale = _scale_of(loss, "pool.loss")
     for names in ("groups", "reasons"):
         for at, name in enumerate(listed(header.get(names, []), f"pool.{names}")):
             text(name, f"pool.{names}[{at}]")
@@ -95,7 +90,52 @@ def header_of(value: object) -> tuple[Object, LossScale]:
         same("pool.loss", loss, {"kind": found.kind, "lower": found.lower, "upper": found.upper})
     basis_of(header)
     score_of(header, scale)
+    metrics = metrics_of(header)
+    if metrics:
+        same("pool.loss", loss, asdict(metrics[0].scale))
+    group_columns_of(header)
     return header, scale
+
+
+def _scale_of(values: Object, where: str) -> LossScale:
+    kind = text(values["kind"], f"{where}.kind")
+    lower, upper = (number(values[end], f"{where}.{end}") for end in ("lower", "upper"))
+    loss_kind = next((choice for choice in KINDS if choice == kind), None)
+    if loss_kind is None:
+        raise Mismatch(f"{where}.kind", kind, "one of " + ", ".join(KINDS))
+    try:
+        return LossScale(loss_kind, lower, upper)
+    except Refusal as refusal:
+        raise Mismatch(f"pool.{refusal.field}", refusal.value, refusal.rule) from refusal
+
+
+def metrics_of(header: Object) -> tuple[Metric, ...]:
+    """The metrics in the header of a pool; none where its judgements are one loss."""
+    if "metrics" not in header:
+        return ()
+    metrics = []
+    for at, one in enumerate(listed(header["metrics"], "pool.metrics")):
+        where = f"pool.metrics[{at}]"
+        values = members(one, where, ("name", "kind", "lower", "upper"), ("score",))
+        scale = _scale_of(values, where)
+        name = text(values["name"], f"{where}.name")
+        metrics.append(Metric(name, scale, score_of(values, scale, where)))
+    return tuple(metrics)
+
+
+def group_columns_of(header: Object) -> dict[str, tuple[str, ...]]:
+    """The group columns in the header of a pool, each with its values."""
+    if "group_columns" not in header:
+        return {}
+    given = header["group_columns"]
+    columns = members(given, "pool.group_columns", given if isinstance(given, dict) else ())
+    return {
+        name: tuple(
+            text(one, f"pool.group_columns.{name}")
+            for one in listed(values, f"pool.group_columns.{name}")
+        )
+        for name, values in columns.items()
+    }
 
 
 def basis_of(header: Object) -> Basis | None:
@@ -119,18 +159,19 @@ def basis_of(header: Object) -> Basis | None:
         raise Mismatch(f"pool.{refusal.field}", refusal.value, refusal.rule) from refusal
 
 
-def score_of(header: Object, scale: LossScale) -> Score | None:
-    """The score that the header of a pool names; None where it names none."""
+def score_of(header: Object, scale: LossScale, where: str = "pool") -> Score | None:
+    """The score that the header of a pool, or a metric of it, names; None where it names none."""
     if "score" not in header:
         return None
-    values = members(header["score"], "pool.score", ("name", "better", "unit"))
-    name, better = (text(values[one], f"pool.score.{one}") for one in ("name", "better"))
+    where += ".score"
+    values = members(header["score"], where, ("name", "better", "unit"))
+    name, better = (text(values[one], f"{where}.{one}") for one in ("name", "better"))
     try:
         # Whatever else the direction is, the check refuses it by name.
         score = declared_score(name, better, scale, systems_of(header))  # type: ignore[arg-type]
     except Refusal as refusal:
         raise Mismatch(f"pool.{refusal.field}", refusal.value, refusal.rule) from refusal
-    same("pool.score", values, score.to_dict())
+    same(where, values, score.to_dict())
     return score
 
 
@@ -168,6 +209,9 @@ def plan_of(value: object, header: Object, scale: LossScale) -> AnyPlan:
         known = "one of " + ", ".join(sorted(METHOD_VERSIONS))
         raise Mismatch("plan.method_version", version, known)
     items = whole(header["items"], "pool.items", 1)
+    if "table" in values:
+        score = score_of(header, scale)
+        return table_plan_of(values, metrics_of(header) or (sole_metric(scale, score),), items)
     systems = systems_of(header)
     if isinstance(systems, Lineup):
         return best_plan_of(values, systems, items, scale)

@@ -38,10 +38,14 @@ from celeus.core.ledger import (
 from celeus.core.plans.best import BestPlan
 from celeus.core.plans.plan import Plan, check_budget, check_precision
 from celeus.core.plans.stopping import StoppingRule
+from celeus.core.plans.table import TablePlan
 from celeus.core.pools.comparison import WORDS
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.strata import MOST_STRATA
 from celeus.core.pools.systems import SIDES, Side
+from celeus.core.sessions.either import AnyPlan
+from celeus.core.sessions.table.allocation import NEEDED_SHARE
+from celeus.core.sessions.table.cells import MOST_CELLS
 from celeus.errors import Refusal
 
 STATES = ("active", "paused", "closed")
@@ -57,12 +61,12 @@ FORMS: Mapping[str, tuple[str, ...]] = {
     "change": ("detail",),
 }
 """Members a record of each kind has beside ``EVERY``."""
-BEST_FORMS: Mapping[str, tuple[str, ...]] = {
+JOINT_FORMS: Mapping[str, tuple[str, ...]] = {
     "draw": (*FORMS["draw"], "strata_q"),
     "observation": ("round", "losses"),
     "change": FORMS["change"],
 }
-"""The same where the best of several systems is sought."""
+"""The same where the best of several systems is sought, or claims are made about a table."""
 OPTIONAL: Mapping[str, tuple[str, ...]] = {
     "draw": ("strata_q", "detail"),
     "amendment": ("loss", "detail"),
@@ -78,7 +82,7 @@ class Transcript:
     has none.
     """
 
-    plan: Plan | BestPlan
+    plan: AnyPlan
     scale: LossScale
     records: list[Record] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
@@ -112,7 +116,7 @@ class Transcript:
         """Read the next record; Mismatch when it cannot be the next one."""
         where = f"ledger[{len(self.records)}]"
         kind = text(value.get("kind") if isinstance(value, dict) else None, f"{where}.kind")
-        forms = BEST_FORMS if isinstance(self.plan, BestPlan) else FORMS
+        forms = FORMS if isinstance(self.plan, Plan) else JOINT_FORMS
         if kind not in forms:
             raise Mismatch(f"{where}.kind", kind, "one of " + ", ".join(forms))
         record = members(value, where, EVERY + forms[kind], OPTIONAL.get(kind, ("detail",)))
@@ -141,7 +145,7 @@ class Transcript:
             if isinstance(event, Draw):
                 self.order.append(detail.get("order"))
             return
-        if self.plan.systems is None:
+        if isinstance(self.plan, TablePlan) or self.plan.systems is None:
             return
         if isinstance(event, Draw):
             side = next((one for one in SIDES if one == detail.get("left")), None)
@@ -175,6 +179,8 @@ class Transcript:
         least = plan.beta / (plan.drawable - round_ + 1) * (1.0 - SLACK)
         if isinstance(plan, Plan) and plan.weights is not None:
             least = plan.beta * plan.weights.least_share / plan.items * (1.0 - SLACK)
+        elif isinstance(plan, TablePlan):
+            least *= 1.0 - NEEDED_SHARE
         q = number(record["q"], f"{where}.q", least, 1.0 + SLACK)
         # A draw is made and written down under one lock.
         equal(f"{where}.seen", whole(record["seen"], f"{where}.seen"), len(self.records))
@@ -186,13 +192,14 @@ class Transcript:
 
     def _strata(self, value: object, q: float, where: str) -> NDArray[np.float64] | None:
         moving = isinstance(self.plan, BestPlan)
+        most = MOST_CELLS if isinstance(self.plan, TablePlan) else MOST_RECORDED
         if isinstance(self.plan, Plan) and not self.plan.policy.has_goal:
             if value is not None:
                 raise Mismatch(where, value, "nothing: the policy has no strata")
             return None
         packed = text(value, where, HEX)
-        if len(packed) % 16 or len(packed) > 16 * MOST_RECORDED:
-            raise Mismatch(where, value, f"the bytes of 1 to {MOST_RECORDED} numbers")
+        if len(packed) % 16 or len(packed) > 16 * most:
+            raise Mismatch(where, value, f"the bytes of 1 to {most} numbers")
         strata_q = strata_of_hex(packed)
         if not (np.isfinite(strata_q) & (strata_q > 0.0)).all():
             raise Mismatch(where, value, "probabilities above 0")
@@ -211,6 +218,8 @@ class Transcript:
             losses = listed(record["losses"], where, len(self.plan.systems))
             given = [self._loss(loss, f"{where}[{at}]") for at, loss in enumerate(losses)]
             return JointObservation(round_, tuple(given))
+        if isinstance(self.plan, TablePlan):
+            return JointObservation(round_, self._vector(record["losses"], f"{where}.losses"))
         return Observation(round_, self._loss(record["loss"], f"{where}.loss"))
 
     def _unjudgeable(self, record: Object, where: str) -> Unjudgeable:
@@ -236,7 +245,7 @@ class Transcript:
             raise Mismatch(f"{where}.budget", budget, f"at least the {len(self.draws)} draws made")
         try:
             # An unchanged precision was checked before.
-            if isinstance(self.plan, BestPlan):
+            if not isinstance(self.plan, Plan):
                 equal(f"{where}.precision", precision, None)
             elif precision != self.rule.precision:
                 check_precision(self.plan, precision)
@@ -271,10 +280,19 @@ class Transcript:
         self._judged[round_ - 1] = True
         return round_
 
-    def _loss(self, value: object, where: str) -> float:
+    def _vector(self, value: object, where: str) -> tuple[float | None, ...]:
+        """A loss for every metric, None where nobody could tell it."""
+        metrics = self.plan.metrics if isinstance(self.plan, TablePlan) else ()
+        losses = listed(value, where, len(metrics))
+        return tuple(
+            None if loss is None else self._loss(loss, f"{where}[{at}]", metric.scale)
+            for at, (loss, metric) in enumerate(zip(losses, metrics, strict=True))
+        )
+
+    def _loss(self, value: object, where: str, scale: LossScale | None = None) -> float:
         loss = number(value, where)
         try:
-            return self.scale.check(loss)
+            return (scale or self.scale).check(loss)
         except Refusal as refusal:
             raise Mismatch(where, loss, refusal.rule) from refusal
 

@@ -57,11 +57,18 @@ from celeus.core.certificates.stamps import (
     stamp_of,
     time_of,
 )
+from celeus.core.certificates.table.checks import (
+    check_table_labels,
+    check_table_pool,
+    replay_table,
+)
+from celeus.core.certificates.table.comparison import compare_table_claim
 from celeus.core.certificates.transcript import Transcript
 from celeus.core.insights.sentences import best_sentence, certified_sentence
 from celeus.core.interval import Interval
 from celeus.core.plans.best import BestPlan
 from celeus.core.plans.plan import Plan
+from celeus.core.plans.table import TablePlan
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import STATED, Pool
 from celeus.core.pools.systems import Lineup
@@ -71,12 +78,14 @@ from celeus.core.sessions.either import AnyPlan, arrangement, risk_plan
 from celeus.core.sessions.sides import Sides
 from celeus.core.sessions.state import Coins, State, replay
 
-LARGEST_CLAIM = 1 << 16
+LARGEST_CLAIM = 1 << 20
+"""Bytes: that of 600 claims has half of it."""
 
 NOTHING_NOTED: Final[Mapping[int, bytes]] = MappingProxyType({})
 NO_POOL = "it takes the pool's columns"
 NO_BOUNDS = "its columns, as the claim rests on bounds of single losses that only they hold"
 NO_ANSWERS = "its columns, as the claim rests on what every system answered, which only they hold"
+NO_GROUPS = "its columns, as the claims rest on what is known of every item, which only they hold"
 NO_WEIGHTS = "its columns, as the claim is of a weighted mean and only they hold the weights"
 NO_ITEMS = "it takes the pool's items"
 NO_SEED = "the seed is revealed by the final certificate only"
@@ -170,17 +179,26 @@ class _Inspection:
         seed = self._seed(plan)
         if isinstance(plan, BestPlan):
             self._best(plan, seed, self._best_pool(plan, header, scale, transcript), transcript)
-            if self.report.claim is not None:
-                self.report.sentence = best_sentence(self.report.claim)
+        elif isinstance(plan, TablePlan):
+            self._table(plan, seed, self._table_pool(header, scale), transcript)
         else:
             self._risk(plan, seed, self._pool(header, scale, transcript), transcript)
-            if self.report.claim is not None:
-                self.report.sentence = certified_sentence(
-                    self.report.claim, plan, scale, systems_of(header), closed=transcript.closed
-                )
+        self.report.sentence = self._sentence(plan, header, scale, transcript)
         with self._checking("signature"):
             equal("signature", self.report.signature.valid, found=True)
         self._issuer()
+
+    def _sentence(
+        self, plan: AnyPlan, header: Object, scale: LossScale, transcript: Transcript
+    ) -> str | None:
+        """What the claim says, as pages say it; of a table there is no one sentence."""
+        claim = self.report.claim
+        if claim is None or isinstance(plan, TablePlan):
+            return None
+        if isinstance(plan, BestPlan):
+            return best_sentence(claim)
+        systems = systems_of(header)
+        return certified_sentence(claim, plan, scale, systems, closed=transcript.closed)
 
     def _risk(
         self, plan: Plan, seed: bytes | None, pool: Pool | None, transcript: Transcript
@@ -210,17 +228,45 @@ class _Inspection:
 
     def _best(self, plan: BestPlan, seed: bytes | None, pool: Pool, transcript: Transcript) -> None:
         """The claim of a session that seeks the best of several systems."""
-        with self._checking("probabilities", *(["draws"] if seed is not None else [])):
+        with self._replaying(seed):
             state = replay_best(plan, pool, seed, transcript)
-        if seed is None:
-            self.report.unchecked["draws"] = NO_SEED
         self._order(state, seed, transcript)
-        with self._checking("rounds", "surrogates"):
-            # They are recorded for who has no pool, and could verify nothing here.
-            for name in ("rounds", "surrogates"):
-                equal(name, self._document[name], None)
+        self._nothing_recorded()
         with self._checking("claim"):
             same("claim", self._document["claim"], best_claim(state))
+
+    def _table_pool(self, header: Object, scale: LossScale) -> Pool:
+        if self._evidence is None:
+            raise Mismatch("the pool", None, NO_GROUPS)
+        with self._checking("pool_columns"):
+            pool = pool_of(self._evidence, header, scale)
+            check_table_pool(pool)
+        return pool
+
+    def _table(
+        self, plan: TablePlan, seed: bytes | None, pool: Pool, transcript: Transcript
+    ) -> None:
+        """The claims of a session about a table."""
+        with self._replaying(seed, "labels"):
+            check_table_labels(pool, plan, transcript)
+            state = replay_table(plan, pool, seed, transcript)
+        self._nothing_recorded()
+        with self._checking("claim"):
+            compare_table_claim(self._document["claim"], state)
+
+    @contextmanager
+    def _replaying(self, seed: bytes | None, *names: str) -> Iterator[None]:
+        """A replay of the ledger on its pool, that makes every draw again where there is a seed."""
+        with self._checking(*names, "probabilities", *(["draws"] if seed is not None else [])):
+            yield
+        if seed is None:
+            self.report.unchecked["draws"] = NO_SEED
+
+    def _nothing_recorded(self) -> None:
+        """What is recorded for who has no pool could verify nothing here."""
+        with self._checking("rounds", "surrogates"):
+            for name in ("rounds", "surrogates"):
+                equal(name, self._document[name], None)
 
     @staticmethod
     def _check_stated(plan: Plan, header: Object) -> None:

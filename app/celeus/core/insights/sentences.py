@@ -122,7 +122,7 @@ class Contrast:
         figures = Scaled(Interval(**scale), upper - lower, self.shift)
         # What lies beside 0 by less than can be computed lies at 0
         lower, upper = (0.0 if abs(end) <= nothing else end for end in (lower, upper))
-        body = self._said(lower, upper, status["estimate"], figures, told=not settled)
+        body = self.score_figures(lower, upper, status["estimate"], figures, told=not settled)
         if status.get("effective_items") is not None:
             body += BY_WEIGHT
         if settled:
@@ -132,7 +132,7 @@ class Contrast:
             return f"{self._prefix(status)}{body}{KNOWN}." if decided else f"{NOTHING}{body}."
         return f"{self._prefix(status)}{body}, {sure(status['alpha'])} sure at every moment."
 
-    def _said(
+    def score_figures(
         self, lower: float, upper: float, estimate: float, figures: Scaled, *, told: bool
     ) -> str:
         """The interval in words; ``told`` names its ends beside the estimate."""
@@ -179,16 +179,18 @@ def sentence(
     """
     if status["best"] is not None:
         return best_sentence(status)
+    if status.get("table") is not None:
+        return table_sentence(status)
     if contrast is not None:
         return contrast.sentence(status)
     scale = Interval(status["scale"]["lower"], status["scale"]["upper"])
     losses = Interval(status["lower"], status["upper"])
     values = score.values(losses, status["estimate"], scale)
     if is_settled(status):
-        said = _said(values, scale, settled=True)
+        said = score_figures(values, scale, settled=True)
         return f"{_name(status, score.name)} {said}; every item is judged or known."
     if status["rounds"]["in_interval"] == 0:
-        said = _said(values, scale, estimated=False)
+        said = score_figures(values, scale, estimated=False)
         begun = NO_LABEL if status["rounds"]["judged"] else NOTHING
         return f"{begun}{_name(status, score.name)} {said}."
     return score_sentence(status, values, scale, labels=labels, promised=promised)
@@ -243,7 +245,7 @@ def score_sentence(
     since = ""
     if labels is not None:
         since = f", from {count(labels)} label{'' if labels == 1 else 's'} in the interval"
-    return f"{_name(claim, values['name'])} {_said(values, scale)}, {certain}{since}."
+    return f"{_name(claim, values['name'])} {score_figures(values, scale)}, {certain}{since}."
 
 
 def _name(claim: Mapping[str, Any], name: str) -> str:
@@ -259,7 +261,7 @@ def is_settled(status: Mapping[str, Any]) -> bool:
     return bool(exact and status["rounds"]["in_interval"] == drawable)
 
 
-def _said(
+def score_figures(
     values: Mapping[str, Any], scale: Interval, *, settled: bool = False, estimated: bool = True
 ) -> str:
     """Estimate and interval in figures; of what is ``settled`` the one figure, which is exact."""
@@ -288,6 +290,27 @@ def best_sentence(status: Mapping[str, Any]) -> str:
             " equally good: every item that could tell them apart is judged."
         )
     return f"The best of {systems} systems is {_listed(standing, 'or')}, {certain}."
+
+
+def table_sentence(status: Mapping[str, Any]) -> str:
+    """How many claims of a table have what was asked for, and what holds of their intervals."""
+    table, certain = status["table"], sure(status["alpha"])
+    holds = {
+        "together": f"all intervals hold at once, {certain} sure at every moment",
+        "closed": f"no answer yes is false, {certain} sure at every moment",
+    }
+    promise = holds.get(table["account"], f"each interval holds by itself, {certain} sure")
+    wanted, claims = table["wanted"], table["claims"]
+    begun = "" if status["rounds"]["in_interval"] else NOTHING
+    many = f"{count(claims)} claim{'' if claims == 1 else 's'}"
+    if not wanted:
+        return f"{begun}{many}, each as precise as it comes; {promise}."
+    of_those = f"{count(table['met'])} of {count(wanted)}"
+    if wanted < claims:
+        asked = f"of {many} {of_those} with a wish have what was asked for"
+    else:
+        asked = f"{of_those} claim{'' if claims == 1 else 's'} have what was asked for"
+    return f"{begun}{asked}; {promise}."
 
 
 def _listed(names: Sequence[str], word: str) -> str:

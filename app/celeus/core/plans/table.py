@@ -20,10 +20,10 @@ from celeus.core.canonical import canonical_json
 from celeus.core.plans.claim import Claim, PoolFacts, require
 from celeus.core.plans.plan import METHOD_VERSION, Plan, check_alpha, check_budget, make_plan
 from celeus.core.plans.policies import LEAST_BETA, policy_named
-from celeus.core.plans.stopping import Question
+from celeus.core.plans.stopping import Question, StoppingRule
 from celeus.core.pools.bounds import KnownLosses
-from celeus.core.pools.losses import LossScale
-from celeus.core.pools.table import LEAST_GROUP, Mask, Metric, Table
+from celeus.core.pools.metrics import Metric
+from celeus.core.pools.table import LEAST_GROUP, Mask, Table
 from celeus.errors import InvalidValue, NothingToJudge
 
 Account = Literal["each", "together", "selected", "closed"]
@@ -97,6 +97,7 @@ class TableWish:
     reserve: float = 0.0
     budget: int | None = None
     beta: float = BETA
+    fixed: bool = False
 
 
 @dataclass(frozen=True)
@@ -121,6 +122,7 @@ class TablePlan:
     beta: float = BETA
     reserve: float = 0.0
     method_version: str = METHOD_VERSION
+    fixed: bool = False
 
     def __post_init__(self) -> None:
         check_alpha(self.alpha)
@@ -156,9 +158,25 @@ class TablePlan:
             require("questions", rule, None, holds=holds)
 
     @property
+    def betting(self) -> int:
+        """How many claims of the opening bet: all but the groups judged whole."""
+        return sum(not claim.whole for claim in self.claims)
+
+    @property
     def keeps_evidence(self) -> bool:
         """More is promised than of each interval by itself, and not by dividing alpha."""
         return self.account in {"selected", "closed"}
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The group columns, in their order."""
+        named = (claim.column for claim in self.claims)
+        return tuple(dict.fromkeys(name for name in named if name is not None))
+
+    @property
+    def stopping(self) -> StoppingRule:
+        """The rule in force until a change: the session stops when all claims are met."""
+        return StoppingRule(None, self.budget)
 
     def place_of(self, claim: TableClaim) -> int:
         """The place of the opening's claim about the same metric and part; refuses others."""
@@ -195,20 +213,18 @@ class TablePlan:
         claims = [asdict(claim) | {"questions": list(claim.questions)} for claim in self.claims]
         for one in claims:
             one["questions"] = [asdict(question) for question in one["questions"]]
-        metrics = [{"name": one.name} | asdict(one.scale) for one in self.metrics]
+        metrics = [one.to_dict() for one in self.metrics]
         values = asdict(self) | {"claims": claims, "metrics": metrics, "table": True}
-        if not self.reserve:
-            del values["reserve"]
+        for name in ("reserve", "fixed"):
+            if not values[name]:
+                del values[name]
         return values
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """The plan whose ``to_dict`` gave ``values``."""
         inner = {name: value for name, value in values.items() if name != "table"}
-        metrics = tuple(
-            Metric(one["name"], LossScale(one["kind"], float(one["lower"]), float(one["upper"])))
-            for one in inner["metrics"]
-        )
+        metrics = tuple(map(Metric.from_dict, inner["metrics"]))
         claims = tuple(TableClaim.from_dict(one) for one in inner["claims"])
         return cls(**(inner | {"metrics": metrics, "claims": claims}))
 
@@ -278,6 +294,7 @@ def plan_table(wish: TableWish, table: Table, pool_digest: str, commitment: str)
         commitment=commitment,
         beta=wish.beta,
         reserve=wish.reserve,
+        fixed=wish.fixed,
     )
     for claim in plan.claims:
         plan.of(claim)

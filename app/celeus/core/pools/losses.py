@@ -108,8 +108,8 @@ class LossScale:
         """U - L."""
         return self.upper - self.lower
 
-    def check(self, loss: float) -> float:
-        """The loss itself, when it lies on the scale; refused by name otherwise."""
+    def check(self, loss: float, field: str = "loss") -> float:
+        """The loss itself, when it lies on the scale; refused by its name, ``field``, otherwise."""
         if self.kind == "zero_one":
             allowed, rule = loss in {0.0, 1.0}, "exactly 0 or 1"
         else:
@@ -117,7 +117,7 @@ class LossScale:
             rule = f"a number from {self.lower:g} to {self.upper:g}"
         if not allowed:
             raise LossOutsideScale(
-                "The loss is not on the scale of its pool.", field="loss", rule=rule, value=loss
+                "The loss is not on the scale of its pool.", field=field, rule=rule, value=loss
             )
         return loss
 

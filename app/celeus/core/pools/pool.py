@@ -20,18 +20,22 @@ A pool of N items is a set of columns of length N, in the order of upload:
     predictions                     int32     [N, k], classes that several systems predict
     answers                         int32     [N, k], the first of them with the same text
     surrogates                      float64   [N, k], surrogates of the losses of several systems
+    surrogate_NAME                  float64   surrogate of the metric NAME, on its scale
+    known_NAME                      float64   its loss where that is known, NaN elsewhere
+    group_COLUMN                    int32     code of the value in the group column COLUMN
 
 The digest is SHA-256 over a header: canonical JSON (RFC 8785) of the number of items, the scale,
 the group names, the reasons if there are any, the systems where there are several, the session it
-is based on if there is one, the score if it has a name, name, type and SHA-256 of every column
-(little-endian bytes), and the items digest. That one is a chain over ids and payloads, h_0 = 32
+is based on if there is one, the score if it has a name, the metrics and the group columns with
+their values where there are any, name, type and SHA-256 of every column (little-endian bytes), and
+the items digest. That one is a chain over ids and payloads, h_0 = 32
 zero bytes and h_i = SHA-256(h_{i-1} + record_i), where record_i is canonical JSON of [id, payload];
 the payload of a pool of systems holds what all of them answered.
 """
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -42,6 +46,7 @@ from celeus.core.canonical import canonical_json
 from celeus.core.interval import Interval
 from celeus.core.pools.bounds import Basis, Bounds, KnownLosses
 from celeus.core.pools.losses import LossScale, cross_entropy_loss, zero_one_loss
+from celeus.core.pools.metrics import Metric
 from celeus.core.pools.score import Score, default_score
 from celeus.core.pools.systems import SIDES, AnySystems, Lineup, Systems
 from celeus.core.pools.weights import Weights, relative
@@ -74,7 +79,8 @@ class Pool:
 
     ``reasons`` are those of known losses and bounds, in the order of their numbers; ``named`` the
     systems, where there are two or several, ``based_on`` the session that judged an earlier
-    version, ``score`` what its makers call the mean of its losses.
+    version, ``score`` what its makers call the mean of its losses. A pool of ``metrics`` has the
+    scale of the first of them; ``group_columns`` are its group columns, their values by code.
 
     Not slotted: the digest is computed once, when first asked for.
     """
@@ -88,6 +94,8 @@ class Pool:
     named: AnySystems | None = None
     based_on: Basis | None = None
     score: Score | None = None
+    metrics: tuple[Metric, ...] = ()
+    group_columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def measured(self) -> Score:
@@ -123,6 +131,10 @@ class Pool:
             stated["based_on"] = self.based_on.to_dict()
         if self.score is not None:
             stated["score"] = self.score.to_dict()
+        if self.metrics:
+            stated["metrics"] = [one.to_dict() for one in self.metrics]
+        if self.group_columns:
+            stated["group_columns"] = {name: list(it) for name, it in self.group_columns.items()}
         return stated | {
             "items": self.items,
             "loss": {
@@ -217,7 +229,7 @@ class Pool:
 
 def dtype_of(column: str) -> np.dtype[Any]:
     """Type the column is kept and hashed in, little-endian everywhere."""
-    return np.dtype(DTYPES.get(column, "<f8"))
+    return np.dtype(DTYPES.get(column, "<i4" if column.startswith("group_") else "<f8"))
 
 
 def chain(digest: bytes, records: Iterable[bytes]) -> bytes:

@@ -10,9 +10,13 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from celeus.core.interval import Interval
 from celeus.core.pools.losses import LossScale
+from celeus.core.pools.metrics import Metric
+from celeus.core.pools.pool import Pool
+from celeus.core.pools.score import Score
 from celeus.core.pools.strata import MOST_PROXIES, UNKNOWN
-from celeus.core.pools.surrogates import Scores
+from celeus.core.pools.surrogates import Scores, scores
 from celeus.errors import InvalidValue
 
 Floats = NDArray[np.float64]
@@ -26,14 +30,10 @@ MOST_ATOMS = 1000
 LEAST_GROUP = 30
 """Items a group needs to be worth bets: below, an interval takes most of the group anyway."""
 OTHER = "other"
-
-
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """A loss by its name, and its scale."""
-
-    name: str
-    scale: LossScale
+GROUP = "group"
+"""The group column of items that carry `group` alone."""
+LOSS = "loss"
+"""The one metric of a pool whose loss has no name."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -160,6 +160,73 @@ class Table:
     def merged(self) -> "Table":
         """The table with small groups merged in every column."""
         return replace(self, columns=tuple(column.merged() for column in self.columns))
+
+
+def metrics_of(pool: Pool) -> tuple[Metric, ...]:
+    """The metrics of a pool: of an ordinary one its loss."""
+    return pool.metrics or (sole_metric(pool.scale, pool.score),)
+
+
+def sole_metric(scale: LossScale, score: Score | None) -> Metric:
+    """The loss of a pool without metrics, by the name of its score."""
+    return Metric(LOSS if score is None else score.name, scale, score)
+
+
+def table_of(pool: Pool, columns: Sequence[str] = ()) -> Table:
+    """The table of a pool with some of its group columns. Refuses others, and pools without one."""
+    _check_pool(pool)
+    groups = [_column(pool, name) for name in columns]
+    metrics = metrics_of(pool)
+    if not pool.metrics:
+        known = np.full((pool.items, 1), np.nan)
+        if pool.bounds is not None:
+            known[:, 0] = np.where(pool.bounds.known, pool.bounds.lower, np.nan)
+        return Table.of(metrics, [scores(pool)], groups, known)
+    given, none = [], np.zeros(pool.items)
+    nothing = np.full(pool.items, np.nan)
+    for metric in metrics:
+        lowest = np.full(pool.items, metric.scale.lower)
+        given.append(Scores(pool.columns.get(f"surrogate_{metric.name}", lowest), none))
+    known = np.stack([pool.columns.get(f"known_{one.name}", nothing) for one in metrics], axis=1)
+    return Table.of(metrics, given, groups, known)
+
+
+def _check_pool(pool: Pool) -> None:
+    """Refuse what claims about groups and metrics have no mathematics for."""
+    bounds = pool.bounds
+    loose = (
+        bounds is not None
+        and not (bounds.known | bounds.of_scale(Interval(pool.scale.lower, pool.scale.upper))).all()
+    )
+    reasons = {
+        "several systems": pool.named is not None,
+        "weights": pool.weights is not None,
+        "a session it is based on": pool.based_on is not None,
+        "bounds of losses that are not known": loose,
+    }
+    for what, holds in reasons.items():
+        if holds:
+            raise InvalidValue(
+                f"Claims about groups and metrics are made on pools without {what}.",
+                field="pool_id",
+                rule=f"a pool without {what}, or a session without `groups`",
+                value=what,
+            )
+
+
+def _column(pool: Pool, name: str) -> Column:
+    values, code = pool.group_columns.get(name), pool.columns.get(f"group_{name}")
+    if values is None and name == GROUP and "group" in pool.columns:
+        values, code = pool.groups, pool.columns["group"]
+    if values is None or code is None:
+        there = [*pool.group_columns, *([GROUP] if "group" in pool.columns else [])]
+        raise InvalidValue(
+            f"The items have no group column {name}.",
+            field="groups",
+            rule="of " + ", ".join(there) if there else "left out: the items have no groups",
+            value=name,
+        )
+    return Column.of(name, np.array(values)[code])
 
 
 def _check_names(field: str, names: list[str], most: int, least: int = 1) -> None:

@@ -1,6 +1,6 @@
-"""Sessions of either kind: those that measure a risk, and those that seek the best of k systems.
+"""Sessions of any kind: of one risk, of the best of k systems, and of a table of many claims.
 
-What both can be asked is asked here; a state of the second kind answers for itself.
+What all can be asked is asked here; a state of another kind than the first answers for itself.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -10,20 +10,23 @@ from celeus.core.ledger import Draw, Event
 from celeus.core.pause import pause
 from celeus.core.plans.best import BestPlan
 from celeus.core.plans.plan import Plan, plan_from
+from celeus.core.plans.table import TablePlan
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.surrogates import scores
 from celeus.core.sessions import correction, state
 from celeus.core.sessions.best.state import BestState
 from celeus.core.sessions.correction import Checkpoints
-from celeus.core.sessions.sides import order_text
 from celeus.core.sessions.state import State
+from celeus.core.sessions.table.state import TableState
 
-AnyPlan = Plan | BestPlan
-AnyState = State | BestState
+AnyPlan = Plan | BestPlan | TablePlan
+AnyState = State | BestState | TableState
 
 
 def any_plan_from(values: Mapping[str, Any]) -> AnyPlan:
     """The plan whose ``to_dict`` gave ``values``."""
+    if "table" in values:
+        return TablePlan.from_dict(values)
     return BestPlan.from_dict(dict(values)) if "best" in values else plan_from(dict(values))
 
 
@@ -31,17 +34,19 @@ def begin(plan: AnyPlan, pool: Pool, seed: bytes) -> AnyState:
     """The state of a session before its first draw."""
     if isinstance(plan, BestPlan):
         return BestState.of(plan, pool, seed)
+    if isinstance(plan, TablePlan):
+        return TableState.of(plan, pool, seed)
     return state.begin(plan, scores(pool, plan.strategy), seed)
 
 
 def can_draw(plan: AnyPlan, now: AnyState) -> bool:
     """Pool and budget leave something to draw."""
-    return now.can_draw if isinstance(now, BestState) else state.can_draw(risk_plan(plan), now)
+    return state.can_draw(risk_plan(plan), now) if isinstance(now, State) else now.can_draw
 
 
 def propose(plan: AnyPlan, now: AnyState) -> Draw:
     """The next draw. Changes nothing; asking again gives the same."""
-    return now.propose() if isinstance(now, BestState) else state.propose(risk_plan(plan), now)
+    return state.propose(risk_plan(plan), now) if isinstance(now, State) else now.propose()
 
 
 def arrangement(now: AnyState, round_: int, item: int) -> dict[str, str]:
@@ -49,16 +54,15 @@ def arrangement(now: AnyState, round_: int, item: int) -> dict[str, str]:
 
     Of two systems who is on the ``left``, of several the ``order``; empty where neither is shown.
     """
-    if isinstance(now, BestState):
-        shown = now.shown(round_, item)
-        return {} if shown is None else {"order": order_text(shown)}
+    if not isinstance(now, State):
+        return now.arrangement(round_, item)
     return {} if now.sides is None else {"left": now.sides.left(round_)}
 
 
 def apply(plan: AnyPlan, now: AnyState, event: Event) -> AnyState:
     """The state after the next event of the ledger, which is no correction."""
     pause()
-    if not isinstance(now, BestState):
+    if isinstance(now, State):
         return state.apply(risk_plan(plan), now, event)
     now.apply(event)
     return now
@@ -68,7 +72,7 @@ def catch_up(
     plan: AnyPlan, now: AnyState, events: Sequence[Event], checkpoints: Checkpoints
 ) -> AnyState:
     """The state after events that others wrote; the same as replaying them."""
-    if not isinstance(now, BestState):
+    if isinstance(now, State):
         return correction.catch_up(risk_plan(plan), now, events, checkpoints)
     for event in events:
         now.apply(event)
@@ -77,19 +81,19 @@ def catch_up(
 
 def rounds_to_fold(now: AnyState, judged: Collection[int]) -> int:
     """Rounds to fold once the rounds ``judged`` are judged."""
-    if isinstance(now, BestState):
-        return now.rounds_to_fold(judged)
-    return state.rounds_to_fold(now, judged)
+    if isinstance(now, State):
+        return state.rounds_to_fold(now, judged)
+    return now.rounds_to_fold(judged)
 
 
 def replays_soon(now: AnyState, judged: Collection[int]) -> bool:
     """Whether judging these rounds is likely to have all rounds so far bet on again."""
-    return not isinstance(now, BestState) and state.replays_soon(now, judged)
+    return isinstance(now, State) and state.replays_soon(now, judged)
 
 
 def bets_per_round(now: AnyState) -> int:
     """Bets that folding the next round may place: about 50 ns each."""
-    return now.bets_per_round if isinstance(now, BestState) else state.bets_per_round(now)
+    return state.bets_per_round(now) if isinstance(now, State) else now.bets_per_round
 
 
 def risk_plan(plan: AnyPlan) -> Plan:

@@ -31,7 +31,7 @@ class _Pending(Enum):
 
 PENDING: Final = _Pending.PENDING
 JudgedLoss = float | _Pending | None
-JudgedLosses = tuple[float, ...] | _Pending
+JudgedLosses = tuple[float | None, ...] | _Pending
 
 # A loss is finite, so two other floats are free to stand for no loss.
 _UNJUDGED = math.nan

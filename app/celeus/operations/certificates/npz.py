@@ -16,13 +16,24 @@ from numpy.typing import NDArray
 
 from celeus.core.certificates.replay import Evidence
 from celeus.core.pools.bounds import Basis
+from celeus.core.pools.metrics import Metric
 from celeus.core.pools.pool import MATRICES, dtype_of
 from celeus.core.pools.score import Score
 from celeus.core.pools.systems import AnySystems, systems_from
 from celeus.errors import InvalidValue, Refusal
 
 MOST_ARRAYS = 10_000
-NAMES = ("groups", "items_digest", "digest", "reasons", "systems", "based_on", "score")
+NAMES = (
+    "groups",
+    "items_digest",
+    "digest",
+    "reasons",
+    "systems",
+    "based_on",
+    "score",
+    "metrics",
+    "group_columns",
+)
 """Arrays that are not columns."""
 ENCRYPTED = 1
 BEFORE_HEADER = 10
@@ -58,7 +69,10 @@ def read_archive(file: IO[bytes]) -> Evidence:
     systems = _systems(arrays["systems"]) if "systems" in arrays else None
     basis = _basis(arrays["based_on"]) if "based_on" in arrays else None
     score = _score(arrays["score"]) if "score" in arrays else None
-    return Evidence(columns, names[0], items_digest, names[1], systems, basis, score)
+    metrics = _metrics(arrays["metrics"]) if "metrics" in arrays else ()
+    grouped = _group_columns(arrays["group_columns"]) if "group_columns" in arrays else {}
+    stated = systems, basis, score, metrics, grouped
+    return Evidence(columns, names[0], items_digest, names[1], *stated)
 
 
 def _systems(text: NDArray[Any]) -> AnySystems:
@@ -83,6 +97,23 @@ def _score(text: NDArray[Any]) -> Score:
         return Score(**json.loads(str(text)))
     except (ValueError, TypeError, AttributeError, RecursionError, Refusal) as error:
         raise _refused("score is not that of a pool") from error
+
+
+def _metrics(text: NDArray[Any]) -> tuple[Metric, ...]:
+    """The metrics of a pool, from their JSON."""
+    try:
+        return tuple(map(Metric.from_dict, json.loads(str(text))))
+    except (ArithmeticError, ValueError, TypeError, LookupError, RecursionError, Refusal) as error:
+        raise _refused("metrics are not those of a pool") from error
+
+
+def _group_columns(text: NDArray[Any]) -> dict[str, tuple[str, ...]]:
+    """The group columns of a pool with their values, from their JSON."""
+    try:
+        columns = json.loads(str(text))
+        return {name: tuple(map(str, values)) for name, values in columns.items()}
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise _refused("group_columns are not those of a pool") from error
 
 
 def _arrays(archive: zipfile.ZipFile) -> Mapping[str, NDArray[Any]]:

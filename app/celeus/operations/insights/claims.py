@@ -71,7 +71,7 @@ async def claims(
     _check(family, picked)
     documents = [orjson.loads((await get_session(context, one))[0]) for one in family]
     for document in documents:
-        if document.get("best") is not None:
+        if document["estimate"] is None:
             raise _no_interval(document["id"])
     said = await _said(context, family, documents, level)
     count = len(family)

@@ -103,6 +103,13 @@ async def plan_session(context: Context, pool_id: UUID, request: PlanRequest) ->
                 rule="a pool of one system or of two; `celeus simulate --best` simulates several",
                 value=f"pool_{pool_id.hex}",
             )
+        if pool.metrics:
+            raise InvalidValue(
+                "How many labels a table of claims takes is not planned here.",
+                field="pool_id",
+                rule="a pool of one loss; `celeus simulate` simulates tables",
+                value=f"pool_{pool_id.hex}",
+            )
         prepared = await asyncio.to_thread(_prepare, pool, request)
         plans = prepared.plans
         deadline = time.monotonic() + seconds

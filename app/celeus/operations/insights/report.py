@@ -16,8 +16,9 @@ from celeus.core.certificates.best.claim import best_assumptions
 from celeus.core.certificates.document import assumptions_of
 from celeus.core.certificates.ed25519 import public_of
 from celeus.core.plans.best import BestPlan
-from celeus.core.sessions.either import AnyPlan, any_plan_from
-from celeus.errors import Busy
+from celeus.core.plans.table import TablePlan
+from celeus.core.sessions.either import AnyPlan, any_plan_from, risk_plan
+from celeus.errors import Busy, InvalidValue
 from celeus.operations.certificates.issue import current, pool_sessions
 from celeus.operations.pools.pools import get_pool
 from celeus.operations.pools.record import PoolRecord
@@ -92,7 +93,7 @@ class Account:
             return [one["text"] for one in best_assumptions(self.plan, answered=self.answered)]
         amended, changed = self.amendments > 0, self.document["changes"] > 0
         assumptions = assumptions_of(
-            self.plan, amended=amended, changed=changed, skipped=self.skipped_ahead
+            risk_plan(self.plan), amended=amended, changed=changed, skipped=self.skipped_ahead
         )
         return [one["text"] for one in assumptions]
 
@@ -104,6 +105,13 @@ async def report(context: Context, session_id: UUID, points: int) -> tuple[Accou
     one unless the ledger is long.
     """
     account = await _read(context, session_id, points)
+    if isinstance(account.plan, TablePlan):
+        raise InvalidValue(
+            "A session that makes a table of claims has no report page.",
+            field="session_id",
+            rule="a session that makes one claim; `GET /v1/sessions/{id}/claims` gives a table's",
+            value=f"ses_{session_id.hex}",
+        )
     for _ in range(ATTEMPTS):
         if account.certified is not None or not _worth_making(context, account):
             break

@@ -38,9 +38,10 @@ async def surrogate(context: Context, session_id: UUID) -> tuple[dict[str, Any],
     """
     body, _ = await get_session(context, session_id)
     document = orjson.loads(body)
-    if document.get("best") is not None:
+    if document["estimate"] is None:
         raise InvalidValue(
-            "A session that seeks the best of several systems has no surrogate of one loss.",
+            "A session that seeks the best of several systems, or makes a table of claims, has no"
+            " surrogate of one loss.",
             field="session_id",
             rule="a session that measures a risk or a difference",
             value=document["id"],

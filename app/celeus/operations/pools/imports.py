@@ -20,13 +20,16 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from celeus.core.interval import Interval
 from celeus.core.pools.bounds import Bounds
 from celeus.core.pools.losses import LossScale
+from celeus.core.pools.metrics import Metric
 from celeus.core.pools.pool import chain, dtype_of
-from celeus.core.pools.rows.assembly import Assembled, Batch, assemble, encode_groups
+from celeus.core.pools.rows.assembly import Assembled, Batch, encode_groups
 from celeus.core.pools.rows.earlier import Earlier, OldItem
 from celeus.core.pools.rows.lineups import assemble_lineup
 from celeus.core.pools.rows.pairs import assemble_pairs
+from celeus.core.pools.rows.tables import assemble_table
 from celeus.core.pools.rows.validation import MAX_INT, Fault, Shape
 from celeus.core.pools.systems import AnySystems, Lineup
+from celeus.core.pools.table import MOST_VALUES
 from celeus.core.pools.weights import LARGEST_RATIO
 from celeus.errors import BadRows, InvalidValue, PoolTooLarge
 from celeus.operations.pools.columns import CHUNK_BYTES, raw_connection, write_chunks
@@ -96,6 +99,8 @@ class Growth:
     items_digest: bytes
     shape: Shape | None
     groups: dict[str, int]
+    metrics: tuple[Metric, ...] = ()
+    group_columns: dict[str, dict[str, int]] = field(default_factory=dict)
     stated: Stated = field(default_factory=Stated)
     columns: list[str] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
@@ -113,7 +118,7 @@ class Growth:
             return assemble_lineup(lines, rows, self.named, self.shape)
         if self.named is not None:
             return assemble_pairs(lines, rows, self.named, self.shape)
-        return assemble(lines, rows, self.scale, self.shape)
+        return assemble_table(lines, rows, self.scale, self.metrics, self.shape)
 
     def compare(
         self, earlier: Earlier, lines: list[int], rows: list[object], old: Mapping[str, OldItem]
@@ -148,6 +153,11 @@ async def import_rows(
         items_digest=record.items_digest,
         shape=Shape.of_columns(record.columns, record.classes) if record.items else None,
         groups={name: code for code, name in enumerate(record.groups)},
+        metrics=record.metrics,
+        group_columns={
+            name: {value: code for code, value in enumerate(values)}
+            for name, values in record.group_columns.items()
+        },
         stated=record.stated,
         columns=list(record.columns),
         most_items=context.settings.max_items,
@@ -175,6 +185,7 @@ async def import_rows(
             items_digest=growth.items_digest,
             columns=growth.columns,
             groups=list(growth.groups),
+            group_columns=[[name, list(it)] for name, it in growth.group_columns.items()] or None,
             stated=growth.stated.to_dict(),
             classes=growth.shape.classes if growth.shape and growth.items else None,
         )
@@ -329,6 +340,7 @@ def _append(pool: Growth, batch: Batch) -> None:
         _check_groups(pool.groups)
         codes = [pool.groups[name] for name in batch.groups]
         columns["group"] = np.array(codes, dtype=dtype_of("group"))
+    columns |= _coded(pool, batch.values)
     if batch.reasons:
         columns["known"] = _reasons(pool, batch)
     if "loss_lower" in columns:
@@ -346,6 +358,33 @@ def _append(pool: Growth, batch: Batch) -> None:
         pool.waiting.setdefault(name, []).append(column)
     pool.items_digest = chain(pool.items_digest, batch.records())
     pool.items += len(batch.ids)
+
+
+def _coded(pool: Growth, values: Mapping[str, list[str]]) -> dict[str, NDArray[Any]]:
+    """The columns of codes of the values in the group columns; notes values that are new."""
+    columns = {}
+    for name, texts in values.items():
+        codes_of = encode_groups(texts, pool.group_columns.get(name, {}))
+        if len(codes_of) > MOST_VALUES:
+            raise InvalidValue(
+                f"The group column {name} has too many different values; what tells items apart"
+                " belongs into their payload.",
+                field=f"groups.{name}",
+                rule=f"at most {MOST_VALUES} different values",
+                value=len(codes_of),
+            )
+        pool.group_columns[name] = codes_of
+        column = f"group_{name}"
+        columns[column] = np.array([codes_of[one] for one in texts], dtype=dtype_of(column))
+    names = [[name, list(it)] for name, it in pool.group_columns.items()]
+    if values and (size := len(orjson.dumps(names))) > MAX_GROUP_BYTES:
+        raise InvalidValue(
+            "The group columns have too many and too long values.",
+            field="groups",
+            rule=f"together at most {MAX_GROUP_BYTES} bytes of JSON",
+            value=size,
+        )
+    return columns
 
 
 def _check_weights(pool: Growth, weight: NDArray[np.float64]) -> None:

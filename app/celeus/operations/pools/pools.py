@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from uuid_utils.compat import uuid7
 
 from celeus.core.pools.losses import LossScale
+from celeus.core.pools.metrics import Metric
 from celeus.core.pools.pool import CHAIN_START, Pool
 from celeus.core.pools.score import Score
 from celeus.core.pools.systems import SIDES, AnySystems, Lineup
@@ -79,7 +80,8 @@ class NewPool:
     """A pool to create, with its items where they are few, and its systems where there are several.
 
     ``scale`` is that of the difference where two are compared. ``based_on`` is a session on an
-    earlier version, ``score`` what the mean of its losses is called.
+    earlier version, ``score`` what the mean of its losses is called. A pool of ``metrics`` has the
+    scale of the first of them.
     """
 
     name: str
@@ -89,6 +91,7 @@ class NewPool:
     named: AnySystems | None = None
     based_on: BasedOn | None = None
     score: Score | None = None
+    metrics: tuple[Metric, ...] = ()
 
 
 async def create_pool(
@@ -187,7 +190,9 @@ async def list_pools(
     if after is not None:
         query = query.where(pools.c.pool_id < after)
     newest = query.order_by(pools.c.pool_id.desc()).limit(limit).subquery()
-    size = func.octet_length(cast(newest.c.groups, Text))
+    size = func.octet_length(cast(newest.c.groups, Text)) + func.coalesce(
+        func.octet_length(cast(newest.c.group_columns, Text)), 0
+    )
     upto = func.sum(size).over(order_by=newest.c.pool_id.desc())
     first, selected = (upto == size).label("first"), func.count().over().label("selected")
     sized = select(newest, upto.label("upto"), first, selected).subquery()
@@ -261,6 +266,7 @@ async def _create(db: AsyncConnection, context: Context, new: NewPool) -> PoolRe
             systems=None if new.named is None else new.named.to_dict(),
             based_on=None if basis is None else basis.to_dict(),
             score=None if new.score is None else new.score.to_dict(),
+            metrics=[one.to_dict() for one in new.metrics] or None,
             sealed=False,
             items=0,
             columns=[],

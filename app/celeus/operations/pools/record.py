@@ -10,6 +10,7 @@ from sqlalchemy import Row
 
 from celeus.core.pools.bounds import Basis
 from celeus.core.pools.losses import LossScale
+from celeus.core.pools.metrics import Metric
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.score import Score, default_score
 from celeus.core.pools.systems import AnySystems, Systems, systems_from
@@ -72,6 +73,8 @@ class PoolRecord:
     named: AnySystems | None
     based_on: Basis | None
     declared: Score | None
+    metrics: tuple[Metric, ...]
+    group_columns: Mapping[str, tuple[str, ...]]
     items_digest: bytes
     digest: str | None
     created_at: datetime
@@ -104,6 +107,8 @@ class PoolRecord:
             named=None if row.systems is None else systems_from(row.systems),
             based_on=None if row.based_on is None else Basis(**row.based_on),
             declared=None if row.score is None else Score(**row.score),
+            metrics=tuple(map(Metric.from_dict, row.metrics or ())),
+            group_columns={name: tuple(values) for name, values in row.group_columns or ()},
             items_digest=bytes(row.items_digest),
             digest=None if row.digest is None else bytes(row.digest).hex(),
             created_at=row.created_at,
@@ -122,4 +127,6 @@ class PoolRecord:
             named=self.named,
             based_on=self.based_on,
             score=self.declared,
+            metrics=self.metrics,
+            group_columns=self.group_columns,
         )

@@ -15,9 +15,9 @@ from sqlalchemy import text
 from celeus.core.insights.forecast import forecast_of
 from celeus.core.plans.stopping import StoppingRule
 from celeus.core.pools.surrogates import scores
-from celeus.core.sessions.best.state import BestState
 from celeus.core.sessions.either import risk_plan
 from celeus.core.sessions.rounds import Rounds
+from celeus.core.sessions.state import State
 from celeus.errors import Refusal
 from celeus.operations.runtime.forecast_worker import job_of
 from celeus.operations.runtime.state_cache import CachedSession
@@ -56,7 +56,7 @@ class Forecasts:
         The caller holds the session: its rounds are copied before this returns.
         """
         state = session.state
-        if isinstance(state, BestState):
+        if not isinstance(state, State):
             return
         if self._every == 0 or not state.stopping.can_stop_early or state.stop_reason is not None:
             return

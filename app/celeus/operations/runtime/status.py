@@ -3,19 +3,43 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 import orjson
 
-from celeus.core.insights.sentences import Contrast, best_sentence, sentence
+from celeus.core.insights.sentences import Contrast, best_sentence, sentence, table_sentence
 from celeus.core.plans.plan import Plan, precision_warning
 from celeus.core.plans.stopping import rounding
+from celeus.core.plans.table import TablePlan
 from celeus.core.pools.pool import Pool
 from celeus.core.sessions.best.state import BestState
 from celeus.core.sessions.either import AnyPlan, AnyState, risk_plan
 from celeus.core.sessions.state import State
+from celeus.core.sessions.table.claims import ClaimState
+from celeus.core.sessions.table.state import TableState
 from celeus.store.cache import Cache
+
+NO_INTERVAL: Final[dict[str, Any]] = {
+    "target": "pool",
+    "policy": None,
+    "strategy": None,
+    "scale": None,
+    "estimate": None,
+    "lower": None,
+    "upper": None,
+    "width": None,
+    "score": None,
+    "decisions": [],
+    "verdict": None,
+    "systems": None,
+    "sides": None,
+    "best": None,
+    "table": None,
+    "effective_items": None,
+    "warnings": [],
+}
+"""The members of a status document that speak of one interval, where a session has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +71,9 @@ def status_document(
 ) -> dict[str, Any]:
     """The status document as plain JSON values; never contains the seed."""
     if isinstance(state, BestState):
-        claim = _best(state)
+        claim = NO_INTERVAL | _best(state)
+    elif isinstance(state, TableState):
+        claim = NO_INTERVAL | _table(session, state)
     else:
         claim = _risk(session, risk_plan(plan), state, pool)
     reason = state.stop_reason
@@ -64,7 +90,6 @@ def status_document(
         "budget": state.stopping.budget,
         "items": plan.items,
         "known": plan.items - plan.drawable,
-        "scale": {"lower": plan.lower, "upper": plan.upper},
         "stopped": stopped,
         "stop_reason": reason,
         "stop_when_decided": state.stopping.stop_when_decided,
@@ -86,6 +111,8 @@ def status_document(
 def _sentence(document: dict[str, Any], plan: AnyPlan, state: AnyState, pool: Pool) -> str:
     if isinstance(state, BestState):
         return best_sentence(document)
+    if isinstance(state, TableState):
+        return table_sentence(document)
     contrast = Contrast.of(pool.scale, pool.systems, pool.score)
     labels = state.folded - state.rounds.unjudgeable(state.folded)
     promised = risk_plan(plan).policy.recentred
@@ -96,6 +123,7 @@ def _risk(session: SessionRecord, plan: Plan, state: State, pool: Pool) -> dict[
     """What a session says that measures a risk."""
     interval = state.interval
     return {
+        "scale": {"lower": plan.lower, "upper": plan.upper},
         "target": plan.target,
         "policy": plan.policy.name,
         "strategy": plan.strategy,
@@ -109,27 +137,16 @@ def _risk(session: SessionRecord, plan: Plan, state: State, pool: Pool) -> dict[
         "systems": plan.named,
         "sides": None if state.sides is None else state.sides.preferred(state.rounds),
         "best": None,
+        "table": None,
         "effective_items": None if plan.weights is None else plan.weights.effective_items,
         "warnings": _contradicted(session.contradictions) + _warnings(plan, state),
     }
 
 
 def _best(state: BestState) -> dict[str, Any]:
-    """What a session says that seeks the best of several systems: it has no interval."""
+    """What a session says that seeks the best of several systems."""
     return {
-        "target": "pool",
-        "policy": None,
-        "effective_items": None,
-        "strategy": None,
-        "estimate": None,
-        "lower": None,
-        "upper": None,
-        "width": None,
-        "score": None,
-        "decisions": [],
-        "verdict": None,
-        "systems": None,
-        "sides": None,
+        "scale": {"lower": state.plan.lower, "upper": state.plan.upper},
         "best": {
             "winner": state.winner,
             "standing": state.standing,
@@ -147,7 +164,51 @@ def _best(state: BestState) -> dict[str, Any]:
                 for one in state.systems
             ],
         },
-        "warnings": [],
+    }
+
+
+def _table(session: SessionRecord, state: TableState) -> dict[str, Any]:
+    """What a session says that makes a table of claims: all of it is in ``claims``."""
+    plan, claims = state.plan, state.claims
+    metrics = [
+        {"metric": claim.claim.metric, "met": _met(state, at)} | claim_values(plan, claim)
+        for at, claim in enumerate(claims[: len(plan.metrics)])
+    ]
+    left = plan.reserve - sum(one.level for one in state.session.added)
+    return {
+        "table": {
+            "account": plan.account,
+            "reserve": max(left, 0.0),
+            "groups": list(plan.columns),
+            "claims": len(claims),
+            "wanted": state.wanted,
+            "met": state.met,
+            "metrics": metrics,
+            "promises": state.session.promises._asdict(),
+        },
+        "warnings": _contradicted(session.contradictions),
+    }
+
+
+def _met(state: TableState, place: int) -> bool | None:
+    """Whether a claim has what was asked for; None where nothing was."""
+    wants = state.claims[place].claim.wants
+    return state.met_at(place) is not None if wants else None
+
+
+def claim_values(plan: TablePlan, claim: ClaimState) -> dict[str, Any]:
+    """Level, precision, estimate and interval of one claim of a table, and the same as a score."""
+    stated, interval = claim.claim, claim.interval
+    metric = plan.metrics[claim.metric]
+    scale = claim.plan.scale
+    return {
+        "level": None if stated.whole else stated.level,
+        "precision": stated.precision,
+        "estimate": claim.estimate,
+        "lower": interval.lower,
+        "upper": interval.upper,
+        "score": metric.measured.values(interval, claim.estimate, scale),
+        "scale": {"lower": scale.lower, "upper": scale.upper},
     }
 
 

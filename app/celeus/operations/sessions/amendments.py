@@ -8,10 +8,12 @@ from sqlalchemy import RowMapping, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.ledger import Amendment
-from celeus.core.sessions.best.state import BestState
+from celeus.core.plans.plan import Plan
 from celeus.core.sessions.correction import Refold
-from celeus.core.sessions.either import risk_plan, risk_state
+from celeus.core.sessions.either import risk_state
 from celeus.core.sessions.rounds import PENDING
+from celeus.core.sessions.state import State
+from celeus.core.sessions.table.state import TableState
 from celeus.errors import (
     Busy,
     InvalidValue,
@@ -240,9 +242,9 @@ async def _refold_ahead(
         async with context.states.hold(session_id) as slot:
             if slot.session is None:
                 slot.session = await rebuild(context, session_id)
-            if isinstance(slot.session.state, BestState):
+            plan, state = slot.session.plan, slot.session.state
+            if not isinstance(plan, Plan) or not isinstance(state, State):
                 return None
-            plan, state = risk_plan(slot.session.plan), slot.session.state
             if judgement.round > state.folded or not state.refolds(
                 event := _event(slot.session, judgement)
             ):
@@ -267,15 +269,17 @@ def _event(session: CachedSession, judgement: Judgement) -> Amendment:
 
 
 def _must_take_corrections(session: CachedSession) -> None:
-    if isinstance(session.state, BestState):
-        raise InvalidValue(
-            "A session that seeks the best of several systems takes no corrections: which strata"
-            " later items were drawn from followed from what the judges had said. Open another"
-            " session on the pool.",
-            field="session_id",
-            rule="a session that measures a risk or a difference",
-            value="best",
-        )
+    if isinstance(session.state, State):
+        return
+    table = isinstance(session.state, TableState)
+    kind = "makes a table of claims" if table else "seeks the best of several systems"
+    raise InvalidValue(
+        f"A session that {kind} takes no corrections: from which strata later items were drawn"
+        " followed from what the judges had said. Open another session on the pool.",
+        field="session_id",
+        rule="a session that measures a risk or a difference",
+        value="table" if table else "best",
+    )
 
 
 def _must_be_judged(journal: Journal, round_: int) -> None:

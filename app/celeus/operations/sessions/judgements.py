@@ -4,17 +4,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from celeus.core.ledger import JointObservation, Observation, Unjudgeable
 from celeus.core.pools.comparison import WORDS, loss_said, losses_said
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.systems import PLACES, SIDES
 from celeus.core.sessions.best.state import BestState
 from celeus.core.sessions.either import risk_plan
+from celeus.core.sessions.table.session import vector
+from celeus.core.sessions.table.state import TableState
 from celeus.errors import InvalidValue, RoundNotDrawn
 from celeus.operations.runtime.state_cache import CachedSession
 
-Loss = float | tuple[float, ...] | None
-"""The loss of a round, those of several systems, or None: nobody can tell."""
+Loss = float | tuple[float | None, ...] | None
+"""The loss of a round, those of several systems or metrics, or None: nobody can tell."""
 Said = tuple[tuple[Any, ...], bool, Loss]
 """A judgement in its judge's words: label and so on, whether unjudgeable, loss."""
 
@@ -25,14 +29,15 @@ class Judgement:
 
     Of two systems: the true label, ``losses`` of ``a`` and ``b`` or of ``left`` and ``right``, or a
     ``preference`` for one of these, by how many grades. Of several: the true label, or ``losses``
-    by name or of the answers in the order shown.
+    by name or of the answers in the order shown. Of metrics: ``losses`` by name, None where nobody
+    can tell one.
     """
 
     round: int
     loss: float | None = None
     label: int | None = None
     unjudgeable: str | None = None
-    losses: Mapping[str, float] | Sequence[float] | None = None
+    losses: Mapping[str, float | None] | Sequence[float] | None = None
     preference: str | None = None
     grade: int | None = None
 
@@ -85,6 +90,9 @@ def loss_of(session: CachedSession, judgement: Judgement, *, shown: bool = True)
             value=judgement.round,
         )
     pool, state, item = session.pool, session.state, session.state.item(judgement.round)
+    if isinstance(state, TableState):
+        return _vector_of(state, pool, judgement)
+    _check_all_told(judgement)
     if isinstance(state, BestState):
         return _losses_of(state, pool, judgement, shown=shown)
     if judgement.unjudgeable is not None:
@@ -102,6 +110,54 @@ def loss_of(session: CachedSession, judgement: Judgement, *, shown: bool = True)
     if pool.bounds is not None and risk_plan(session.plan).believed is not None:
         pool.bounds.check(item, loss)
     return loss
+
+
+def _vector_of(state: TableState, pool: Pool, judgement: Judgement) -> tuple[float | None, ...]:
+    """The losses of all metrics that a judgement states, None where nobody can tell one.
+
+    One that is known may be left out. Of a single metric it may be the loss, or its label.
+    """
+    metrics, item = state.plan.metrics, state.item(judgement.round)
+    names = ", ".join(metric.name for metric in metrics)
+    if judgement.unjudgeable is not None:
+        raise InvalidValue(
+            "A judgement of a session with metrics or groups says what nobody can tell.",
+            field="unjudgeable",
+            rule=f"left out; `losses` with null for what nobody can tell of {names}",
+            value=judgement.unjudgeable,
+        )
+    losses = judgement.losses
+    single = {
+        name: getattr(judgement, name)
+        for name in ("loss", "label")
+        if getattr(judgement, name) is not None
+    }
+    if single and len(metrics) == 1:
+        losses = {metrics[0].name: loss_said(pool, item, single, None)}
+    if not isinstance(losses, Mapping):
+        said = detail_of(judgement) | single
+        field = "losses" if losses is not None else next(iter(said), "losses")
+        raise InvalidValue(
+            "A judgement of this session gives a loss for every metric, by name.",
+            field=field,
+            rule=f"`losses` of {names}, with null for what nobody can tell",
+        )
+    known = np.flatnonzero(~np.isnan(state.session.table.known[item])).tolist()
+    left_out = {metrics[at].name: None for at in known}
+    told = vector(metrics, left_out | dict(losses))
+    state.check(item, told)
+    return told
+
+
+def _check_all_told(judgement: Judgement) -> None:
+    """Refuse losses of systems of which one is null."""
+    losses = judgement.losses
+    if isinstance(losses, Mapping) and None in losses.values():
+        raise InvalidValue(
+            "A judgement of several systems gives the loss of each.",
+            field="losses",
+            rule="numbers; null is said of metrics alone",
+        )
 
 
 def _losses_of(

@@ -135,7 +135,8 @@ async def _observed(
         said: dict[int, Said] | None = None
         if journal.blind:
             judgements = [replace(it, round=journal.round_of(it.round)) for it in judgements]
-            check_blind(judgements)
+            if journal.session.pool.named is not None:
+                check_blind(judgements)
             said = await _said_before(db, journal, {it.round for it in judgements})
         unshown = await _unshown(db, journal, judgements)
         fresh = _fresh(journal, judgements, said, unshown)

@@ -3,8 +3,8 @@
 import asyncio
 import json
 import secrets
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
@@ -27,8 +27,18 @@ from celeus.core.plans.plan import (
     make_plan,
 )
 from celeus.core.plans.policies import DEFAULT_POLICY, SIMULATION_ONLY, Policy, policy_named
+from celeus.core.plans.stopping import Question
+from celeus.core.plans.table import (
+    BETA,
+    Account,
+    SmallGroups,
+    TablePlan,
+    TableWish,
+    plan_table,
+)
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.surrogates import Strategy, strategies
+from celeus.core.pools.table import table_of
 from celeus.core.randomness import commitment
 from celeus.core.sessions.either import AnyPlan, begin
 from celeus.errors import InvalidValue, Refusal, SessionFixed
@@ -57,10 +67,29 @@ ENDLESS = (
 
 
 @dataclass(frozen=True, slots=True)
+class TableRequest:
+    """What is asked of a table; what is said of no metric, by the name None, is said of all.
+
+    ``groups`` are group columns, each of whose values gets claims; the rest is as in ``TableWish``.
+    """
+
+    groups: Sequence[str] = ()
+    precision: Mapping[str | None, float | None] = field(default_factory=dict)
+    group_precision: Mapping[str | None, float | None] = field(default_factory=dict)
+    questions: Sequence[tuple[str | None, Question]] = ()
+    group_questions: Sequence[tuple[str | None, Question]] = ()
+    account: Account = "each"
+    small_groups: SmallGroups = "merge"
+    reserve: float = 0.0
+    levels: Sequence[float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Opening:
     """The request to open a session; None selects the default.
 
-    ``best``: seek the best of the pool's systems.
+    ``best``: seek the best of the pool's systems. ``table``: make claims of groups or metrics; on a
+    pool of metrics a session always does.
     """
 
     pool_id: UUID
@@ -71,6 +100,7 @@ class Opening:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     name: str | None = None
     best: bool = False
+    table: TableRequest | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +132,11 @@ async def open_session(
     nothing, values outside their ranges, a precision no pool risk could reach.
     """
     await peek(context, once)
-    if not opening.best:
+    if not opening.best and opening.table is None:
         _policy_of(opening)
     pool = await sealed_pool(context, opening.pool_id)
     seed = secrets.token_bytes(SEED_BYTES)
-    plan = _plan(opening, pool, commitment(seed))
+    plan = await asyncio.to_thread(_plan, opening, pool, commitment(seed))
     state = await asyncio.to_thread(begin, plan, pool, seed)
     session_id = UUID(bytes=uuid_utils.uuid7().bytes)
     lease_seconds = opening.lease_seconds or context.settings.lease_seconds_default
@@ -127,7 +157,7 @@ async def open_session(
             )
             document = status_document(record, plan, state, pool)
             await _insert(db, record, plan, seed, document)
-            if isinstance(plan, Plan) and plan.precision is None and not plan.asks:
+            if is_endless(plan):
                 document = document | {"warnings": [*document["warnings"], ENDLESS]}
             await keep(db, context, once, document)
         slot.session = CachedSession(plan, pool, state, seed)
@@ -135,10 +165,19 @@ async def open_session(
     return document
 
 
+def is_endless(plan: AnyPlan) -> bool:
+    """Nothing was asked for whose answer would end the session."""
+    if isinstance(plan, TablePlan):
+        return not any(claim.wants for claim in plan.claims)
+    return isinstance(plan, Plan) and plan.precision is None and not plan.asks
+
+
 def _plan(opening: Opening, pool: Pool, commitment: str) -> AnyPlan:
     """The plan of a session on the pool."""
     if opening.best:
         return _best_plan(opening, pool, commitment)
+    if opening.table is not None or pool.metrics:
+        return _table_plan(opening, opening.table or TableRequest(), pool, commitment)
     if pool.lineup is not None:
         raise InvalidValue(
             "The pool has several systems, each with a loss of its own.",
@@ -169,6 +208,73 @@ def _best_plan(opening: Opening, pool: Pool, commitment: str) -> BestPlan:
             rule="a pool without weights",
         )
     return make_best(pool, opening.claim, commitment, asked.get("beta"))
+
+
+def _table_plan(opening: Opening, request: TableRequest, pool: Pool, commitment: str) -> TablePlan:
+    """The plan of a session that makes a table of claims; its only parameter is beta."""
+    claim = opening.claim
+    asked: dict[str, Any] = {
+        one.name: getattr(claim, one.name)
+        for one in fields(Claim)
+        if one.name not in {"alpha", "budget", "fixed", "precision", "questions"}
+        and getattr(claim, one.name) != one.default
+    }
+    asked |= {"policy": opening.policy, "strategy": opening.strategy, **opening.parameters}
+    for name, value in asked.items():
+        if name != "beta" and value is not None:
+            raise InvalidValue(
+                "A session that makes a table of claims has one way to draw and bet, and is about"
+                " its pool.",
+                field=name,
+                rule="left out in a session with `groups` or on a pool of `metrics`",
+                value=value,
+            )
+    table = table_of(pool, request.groups)
+    names = [metric.name for metric in table.metrics]
+    precision = {None: claim.precision} | dict(request.precision)
+    questions = [*request.questions, *((None, one) for one in claim.questions)]
+    beta = asked.get("beta")
+    wish = TableWish(
+        alpha=claim.alpha,
+        account=request.account,
+        precision=_by_metric(precision, names),
+        group_precision=_by_metric(request.group_precision, names),
+        questions=_questions("questions", questions, names),
+        group_questions=_questions("group_questions", request.group_questions, names),
+        small_groups=request.small_groups,
+        levels=request.levels,
+        reserve=request.reserve,
+        budget=claim.budget,
+        beta=BETA if beta is None else beta,
+        fixed=claim.fixed,
+    )
+    return plan_table(wish, table, pool.digest, commitment)
+
+
+def _by_metric(
+    given: Mapping[str | None, float | None], names: Sequence[str]
+) -> dict[str, float | None]:
+    of_all = given.get(None)
+    every = {} if of_all is None else dict.fromkeys(names, of_all)
+    return every | {name: value for name, value in given.items() if name is not None}
+
+
+def _questions(
+    field: str, given: Sequence[tuple[str | None, Question]], names: Sequence[str]
+) -> dict[str, tuple[Question, ...]]:
+    """The questions by metric; one asked of no metric is refused where there are several."""
+    by_metric: dict[str, tuple[Question, ...]] = {}
+    for metric, question in given:
+        if metric is None and len(names) > 1:
+            raise InvalidValue(
+                "A question is asked of one metric.",
+                field=f"{field}.metric",
+                rule="one of " + ", ".join(names),
+                value=None,
+            )
+        name = metric or names[0]
+        by_metric[name] = (*by_metric.get(name, ()), question)
+    return by_metric
 
 
 def _policy_of(opening: Opening) -> Policy:
@@ -264,9 +370,10 @@ def _change(journal: Journal, changes: Settings) -> None:
     asks = isinstance(journal.plan, Plan) and journal.plan.asks
     precision, budget, stop = now.precision, now.budget, now.stop_when_decided
     if not isinstance(changes.precision, str) and changes.precision != precision:
-        if isinstance(journal.plan, BestPlan):
+        if not isinstance(journal.plan, Plan):
             raise InvalidValue(
-                "A session that seeks the best of several systems has no interval.",
+                "What precision a session asks for can be changed where it has one interval. Open"
+                " another session on the pool.",
                 field="precision",
                 rule="left out",
                 value=changes.precision,

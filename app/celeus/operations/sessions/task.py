@@ -7,6 +7,7 @@ from uuid import UUID
 from sqlalchemy import text
 
 from celeus.core.pools.losses import LossScale
+from celeus.core.pools.metrics import Metric
 from celeus.core.pools.systems import AnySystems, Lineup, systems_from
 from celeus.errors import SessionNotFound
 from celeus.operations.runtime.context import Context
@@ -23,7 +24,8 @@ class Task:
 
     ``takes_labels``: a loss follows from a label, the true class, of which there are ``classes``
     (None where their number is not known). ``systems`` are the two compared, or those among which
-    the best is sought, None elsewhere: a judge is told neither their names nor that of the session,
+    the best is sought, None elsewhere; ``metrics`` the losses that a judgement gives, none where it
+    gives one: a judge is told neither their names nor that of the session,
     which may resemble them.
     """
 
@@ -34,6 +36,7 @@ class Task:
     takes_labels: bool
     classes: int | None
     systems: AnySystems | None
+    metrics: tuple[Metric, ...]
     lease_seconds: int
     labeller: str
     labels: int
@@ -67,6 +70,7 @@ async def get_task(context: Context, session_id: UUID) -> Task:
         takes_labels=bool(columns & implied_by.get(scale.kind, set())),
         classes=row.classes,
         systems=systems,
+        metrics=tuple(map(Metric.from_dict, row.metrics or ())),
         lease_seconds=row.lease_seconds,
         labeller=row.labeller or "",
         labels=row.labels,
@@ -84,7 +88,7 @@ _TASK = text(
     """
     SELECT sessions.state, sessions.lease_seconds, coalesce(sessions.name, pools.name) AS name,
            pools.loss_kind, pools.loss_lower, pools.loss_upper, pools.columns, pools.classes,
-           pools.systems,
+           pools.systems, pools.metrics,
            (SELECT name FROM keys WHERE key_id = :key_id) AS labeller,
            coalesce((SELECT labels FROM labellers
                      WHERE session_id = :session_id AND key_id = :key_id), 0) AS labels

@@ -41,10 +41,11 @@ from numpy.typing import NDArray
 
 from celeus.core.interval import Interval
 from celeus.core.pools.losses import LossScale
+from celeus.core.pools.metrics import Metric
 from celeus.core.pools.pool import CHAIN_START, Pool
 from celeus.core.pools.surrogates import Scores, scores
 from celeus.core.pools.systems import check_count
-from celeus.core.pools.table import Column, Metric, Table
+from celeus.core.pools.table import Column, Table
 from celeus.core.pools.weights import LARGEST_RATIO, LARGEST_WEIGHT, LEAST_WEIGHT, Weights
 from celeus.core.sessions.best.contenders import Contenders, narrow
 from celeus.errors import InvalidValue

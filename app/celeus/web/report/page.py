@@ -22,6 +22,7 @@ from celeus.api.wire.problems import responses
 from celeus.core.insights.sentences import Contrast, sentence
 from celeus.core.plans.best import BestPlan
 from celeus.core.plans.plan import Plan
+from celeus.core.sessions.either import risk_plan
 from celeus.errors import LedgerBroken, SessionNotFound
 from celeus.operations.insights.report import Account, report
 from celeus.operations.pools.record import PoolRecord
@@ -69,6 +70,7 @@ def rendered(templates: Templates, account: Account, pool: PoolRecord) -> str:
         return templates.text(
             "best.html", chart=None, **_shared(account, pool, BestWording(account, pool))
         )
+    plan = risk_plan(account.plan)
     words = Wording(account, pool)
     contrast = Contrast.of(pool.scale, pool.systems, pool.declared)
     return templates.text(
@@ -79,12 +81,12 @@ def rendered(templates: Templates, account: Account, pool: PoolRecord) -> str:
             pool.score,
             contrast,
             labels=words.labels_in_interval,
-            promised=account.plan.policy.recentred,
+            promised=plan.policy.recentred,
         ),
         compared=contrast is not None,
-        chart=_chart(account, account.plan, words, compared=contrast is not None),
+        chart=_chart(account, plan, words, compared=contrast is not None),
         rows=thin(words.points, ROWS),
-        parameters=_parameters(account.plan.policy.parameters()),
+        parameters=_parameters(plan.policy.parameters()),
     )
 
 

@@ -101,7 +101,7 @@ def other_losses(ledger: Ledger) -> Ledger:
     at = next(at for at, one in enumerate(ledger) if isinstance(one, JointObservation))
     event = ledger[at]
     assert isinstance(event, JointObservation)
-    turned = tuple(LOWER + UPPER - one for one in event.losses)
+    turned = tuple(LOWER + UPPER - one for one in event.losses if one is not None)
     return [*ledger[:at], JointObservation(event.round, turned), *ledger[at + 1 :]]
 
 

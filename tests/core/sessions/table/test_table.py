@@ -8,11 +8,12 @@ from celeus.core.plans.policies import policy_named
 from celeus.core.plans.stopping import Question, StopReason
 from celeus.core.plans.table import TableWish
 from celeus.core.pools.losses import LossScale
+from celeus.core.pools.metrics import Metric
 from celeus.core.pools.surrogates import Scores
-from celeus.core.pools.table import Metric, Table
+from celeus.core.pools.table import Table
 from celeus.core.sessions.state import begin, rounds
 from celeus.core.sessions.table.session import TableSession, vector
-from celeus.errors import InvalidValue, LossOutsideScale
+from celeus.errors import BoundContradicted, InvalidValue, LossOutsideScale
 from celeus.study.engine.simulation import Truth
 from tests.core.tables import SEED, UNIT, planned, table_of
 from tests.core.worlds import zero_one_truth
@@ -146,7 +147,7 @@ def test_losses_that_cannot_be_are_refused_and_change_nothing() -> None:
         session.judge(1, [1.5, None])
     with pytest.raises(LossOutsideScale):
         session.judge(1, [float("nan"), None])
-    with pytest.raises(InvalidValue, match="known"):
+    with pytest.raises(BoundContradicted, match="known"):
         session.judge(1, [0.0, 1.0 - losses[3, 1]])
     with pytest.raises(InvalidValue, match="every metric"):
         session.judge(1, [0.0])

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from celeus.core.eprocess.pool_target import LatticeSequence
-from celeus.core.ledger import Draw
+from celeus.core.ledger import Draw, JointObservation
 from celeus.core.plans.table import TableClaim, TablePlan, TableWish
 from celeus.core.pools.table import Table
 from celeus.core.sessions.recorded import LedgerDiffers
-from celeus.core.sessions.table.replay import Addition, Event, Judgement, begin, enter, replay
+from celeus.core.sessions.table.replay import Addition, Event, begin, enter, replay
 from celeus.core.sessions.table.session import TableSession
 from celeus.errors import InvalidValue
 from tests.core.tables import SEED, planned, table_of
@@ -51,7 +51,7 @@ def run() -> tuple[TablePlan, Table, TableSession, Ledger]:
             write(session.propose(len(ledger)))
         for round_ in range(len(session.drawn), len(session.drawn) - AHEAD, -1):
             own = losses[session.drawn[round_ - 1]]
-            write(Judgement(round_, (float(own[0]), None if round_ == 5 else float(own[1]))))
+            write(JointObservation(round_, (float(own[0]), None if round_ == 5 else float(own[1]))))
     return plan, table, session, ledger
 
 

@@ -52,7 +52,8 @@ class Batch:
     """Good rows of one batch: parallel lists and columns, in upload order.
 
     ``reasons`` are why losses are known or have bounds, empty texts where nothing is said; the list
-    is empty, and there are no columns of bounds, where nothing is stated of any loss.
+    is empty, and there are no columns of bounds, where nothing is stated of any loss. ``values``
+    has the values in every group column.
     """
 
     lines: list[int]
@@ -61,6 +62,7 @@ class Batch:
     columns: dict[str, NDArray[Any]]
     groups: list[str] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
+    values: dict[str, list[str]] = field(default_factory=dict)
 
     def records(self) -> Iterable[bytes]:
         """The records the items digest is chained over."""
@@ -77,6 +79,7 @@ class Batch:
             columns={name: column[keep] for name, column in self.columns.items()},
             groups=list(compress(self.groups, keep)),
             reasons=list(compress(self.reasons, keep)),
+            values={name: list(compress(it, keep)) for name, it in self.values.items()},
         )
 
 

@@ -88,7 +88,10 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Which optional fields every item of a pool carries, and each of two systems in it."""
+    """Which optional fields every item of a pool carries, and each of two systems in it.
+
+    ``of_table`` are the columns that its group columns and surrogates of metrics become.
+    """
 
     surrogates: int = 0
     proxy: bool = False
@@ -99,6 +102,7 @@ class Shape:
     weight: bool = False
     classes: int | None = None
     of_systems: frozenset[str] = frozenset()
+    of_table: frozenset[str] = frozenset()
 
     @classmethod
     def of_columns(cls, columns: Sequence[str], classes: int | None) -> Self:
@@ -120,6 +124,7 @@ class Shape:
             weight="weight" in columns,
             classes=classes,
             of_systems=frozenset(name for name in own if own[name]),
+            of_table=frozenset(it for it in columns if it.startswith(("surrogate_", "group_"))),
         )
 
     @classmethod

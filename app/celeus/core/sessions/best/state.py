@@ -4,16 +4,15 @@ It says the same of itself as the state of a session that measures a risk; what 
 interval, points of one, and rounds that are corrected or that nobody can judge.
 """
 
-from collections.abc import Collection
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from celeus.core.interval import Interval
 from celeus.core.ledger import Change, Draw, Event, JointObservation
 from celeus.core.plans.best import BestPlan
-from celeus.core.plans.stopping import StoppingRule, StopReason
+from celeus.core.plans.stopping import StopReason
 from celeus.core.pools.pool import Pool
 from celeus.core.sessions.best.contenders import contenders_of
 from celeus.core.sessions.best.replay import (
@@ -24,9 +23,8 @@ from celeus.core.sessions.best.replay import (
     event_of,
 )
 from celeus.core.sessions.best.session import BestSession
-from celeus.core.sessions.points import Points
-from celeus.core.sessions.rounds import PENDING, JudgedLosses, counts_of
-from celeus.core.sessions.sides import PLACES, Order, Place, best_place
+from celeus.core.sessions.joint import JointState
+from celeus.core.sessions.sides import PLACES, Order, Place, best_place, order_text
 
 COMPARED_IN_A_BET = 50
 """Answers that are compared while a bet is placed."""
@@ -50,34 +48,15 @@ class SystemState(NamedTuple):
 
 
 @dataclass(slots=True)
-class BestRound:
-    """A drawn item, what a judge said of it, and the sequence of that."""
-
-    item: int
-    answer: JudgedLosses = PENDING
-    answered_at: int = 0
-
-
-@dataclass(slots=True)
-class BestState:
+class BestState(JointState[BestPlan, BestSession]):
     """A session after ``sequence`` events, ``changes`` of them of its budget.
 
     ``order`` is that of the answers in a round, None where a label is asked for. ``places`` counts
     where the best answer stood, over the judgements said in that order; no claim rests on it.
     """
 
-    plan: BestPlan
-    session: BestSession
-    stopping: StoppingRule
     order: Order | None
-    sequence: int = 0
-    observed: int = 0
-    changes: int = 0
-    rounds: list[BestRound] = field(default_factory=list)
     places: dict[Place, int] = field(default_factory=lambda: dict.fromkeys(PLACES, 0))
-
-    corrections: ClassVar[int] = 0
-    sides: ClassVar[None] = None
 
     @classmethod
     def of(cls, plan: BestPlan, pool: Pool, seed: bytes | None) -> "BestState":
@@ -92,34 +71,9 @@ class BestState:
         return self.plan.drawable
 
     @property
-    def drawn(self) -> int:
-        """Rounds drawn, judged or not."""
-        return len(self.rounds)
-
-    @property
     def folded(self) -> int:
         """Rounds that the systems' states speak for: all before the first unjudged one."""
         return self.session.race.rounds
-
-    @property
-    def pending(self) -> int:
-        """Draws whose judgement is still out."""
-        return self.drawn - self.observed
-
-    @property
-    def waiting(self) -> int:
-        """Judgements that wait for an earlier round."""
-        return self.observed - self.folded
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """Counts of rounds, under the names that status and certificate give them."""
-        return counts_of(self.drawn, self.observed, self.folded)
-
-    @property
-    def points(self) -> Points:
-        """No points: there is no interval."""
-        return Points()
 
     @property
     def standing(self) -> list[str]:
@@ -201,17 +155,10 @@ class BestState:
         answer = self.session.contenders.answer
         return self.order.shown(round_, None if answer is None else answer[item].tolist())
 
-    def item(self, round_: int) -> int:
-        """The item of a round."""
-        return self.rounds[round_ - 1].item
-
-    def answer(self, round_: int) -> JudgedLosses:
-        """What a judge said of a round, PENDING until one does."""
-        return self.rounds[round_ - 1].answer
-
-    def answered_at(self, round_: int) -> int:
-        """The sequence of a round's judgement."""
-        return self.rounds[round_ - 1].answered_at
+    def arrangement(self, round_: int, item: int) -> dict[str, str]:
+        """The ``order`` of the answers shown; empty where none is."""
+        shown = self.shown(round_, item)
+        return {} if shown is None else {"order": order_text(shown)}
 
     @property
     def can_draw(self) -> bool:
@@ -221,15 +168,6 @@ class BestState:
     def propose(self) -> Draw:
         """The next draw. Changes nothing."""
         return event_of(self.session.propose(), self.sequence)
-
-    def rounds_to_fold(self, judged: Collection[int]) -> int:
-        """Rounds to fold once the rounds ``judged`` are judged."""
-        place = self.folded
-        while place < self.drawn and (
-            self.rounds[place].answer is not PENDING or place + 1 in judged
-        ):
-            place += 1
-        return place - self.folded
 
     def verify(self, event: Event, *, seeded: bool) -> None:
         """Refuse a draw that is not the one due, or without the seed not one that could be."""
@@ -244,19 +182,15 @@ class BestState:
         self.sequence += 1
         match event:
             case Draw():
-                if event.round != self.drawn + 1:
-                    message = f"draw of round {event.round} after {self.drawn} draws"
-                    raise ValueError(message)
+                self._enter(event)
                 enter(self.plan, self.session, event)
-                self.rounds.append(BestRound(event.item))
             case JointObservation():
                 enter(self.plan, self.session, event)
-                round_ = self.rounds[event.round - 1]
-                round_.answer, round_.answered_at = event.losses, self.sequence
-                self.observed += 1
-                shown = self.shown(event.round, round_.item) if event.in_order else None
+                item = self._note(event.round, event.losses).item
+                shown = self.shown(event.round, item) if event.in_order else None
+                losses = [loss for loss in event.losses if loss is not None]
                 if shown is not None:
-                    self.places[best_place(shown, event.losses)] += 1
+                    self.places[best_place(shown, losses)] += 1
             case Change():
                 rule = replace(self.stopping, budget=event.budget)
                 self.changes += rule != self.stopping

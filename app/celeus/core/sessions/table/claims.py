@@ -220,6 +220,11 @@ class ClaimState:
         return self.fold.estimate
 
     @property
+    def bets(self) -> int:
+        """Bets that folding the claim's next round may place."""
+        return self.fold.confidence_sequence.bets_per_round(self.plan.precision)
+
+    @property
     def left(self) -> int:
         """Items of the claim that are not folded."""
         return self.plan.drawable - self._before - self.fold.rounds

@@ -12,19 +12,11 @@ probabilities are computed again.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from celeus.core.ledger import Draw
+from celeus.core.ledger import Draw, JointObservation
 from celeus.core.plans.table import TableClaim, TablePlan, TableWish, claims_of, table_for
 from celeus.core.pools.table import Table
 from celeus.core.sessions.recorded import LedgerDiffers, compare_draws, same
-from celeus.core.sessions.table.session import Losses, TableSession
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """The losses of a drawn round, one a metric, each on its scale; None where nobody can tell."""
-
-    round: int
-    losses: Losses
+from celeus.core.sessions.table.session import TableSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +26,7 @@ class Addition:
     claim: TableClaim
 
 
-Event = Draw | Judgement | Addition
+Event = Draw | JointObservation | Addition
 
 
 def begin(plan: TablePlan, table: Table, seed: bytes) -> TableSession:
@@ -55,7 +47,7 @@ def fact(claim: TableClaim) -> tuple[object, ...]:
 
 def enter(session: TableSession, event: Event) -> None:
     """Apply the next event of the ledger."""
-    if isinstance(event, Judgement):
+    if isinstance(event, JointObservation):
         session.judge(event.round, event.losses)
         return
     if isinstance(event, Addition):
@@ -73,13 +65,17 @@ def replay(
     session = begin(plan, table, seed or b"")
     for at, event in enumerate(events):
         if isinstance(event, Draw):
-            where = f"ledger[{at}]"
-            if not session.can_draw:
-                raise LedgerDiffers(where, "a draw", "none: nothing is left to draw")
-            left = 0 <= event.item < plan.items and not session.proposal.drawn_in[event.item]
-            if not left:
-                raise LedgerDiffers(f"{where}.item", event.item, "an item left")
-            due = session.propose(at) if seed is not None else session.chance(event.item, at)
-            compare_draws(where, event, due)
+            check_draw(session, event, at, seeded=seed is not None)
         enter(session, event)
     return session
+
+
+def check_draw(session: TableSession, event: Draw, sequence: int, *, seeded: bool) -> None:
+    """Refuse a draw after ``sequence`` events that is not the one due, or not one that could be."""
+    where, drawn_in = f"ledger[{sequence}]", session.proposal.drawn_in
+    if not session.can_draw:
+        raise LedgerDiffers(where, "a draw", "none: nothing is left to draw")
+    if not 0 <= event.item < drawn_in.size or drawn_in[event.item]:
+        raise LedgerDiffers(f"{where}.item", event.item, "an item left")
+    due = session.propose(sequence) if seeded else session.chance(event.item, sequence)
+    compare_draws(where, event, due)

@@ -13,26 +13,38 @@ with the probabilities and the fits that they were made with.
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from celeus.core.account.promises import Promises, promises
 from celeus.core.account.selection import Closure, shown_level
 from celeus.core.interval import Interval
 from celeus.core.ledger import Draw
-from celeus.core.plans.stopping import StopReason
+from celeus.core.pause import pause
+from celeus.core.plans.stopping import Answer, Decision, Decisions, StopReason, rounding
 from celeus.core.plans.table import TableClaim, TablePlan, table_for
-from celeus.core.pools.table import Mask, Metric, Table
+from celeus.core.pools.metrics import Metric
+from celeus.core.pools.table import Mask, Table
 from celeus.core.sampling.proposals import StratifiedProposal
 from celeus.core.sessions.state import Coins
 from celeus.core.sessions.table.allocation import Wants, allocate
 from celeus.core.sessions.table.calibration import TableCalibration
 from celeus.core.sessions.table.cells import Cells
 from celeus.core.sessions.table.claims import ClaimState, Drawn
-from celeus.errors import InvalidValue
+from celeus.errors import BoundContradicted, InvalidValue
 
 Floats = NDArray[np.float64]
 Losses = tuple[float | None, ...]
+
+
+class Picking(NamedTuple):
+    """The interval of a claim where so many ``claims`` are picked, each shown at ``level``."""
+
+    claims: int
+    level: float
+    interval: Interval
 
 
 class TableSession:
@@ -40,12 +52,12 @@ class TableSession:
 
     Behind them stand those ``added`` later. ``met_at`` says after how many folded rounds a claim
     had what it wants, by its place among them; what wants nothing is not in it. ``proven`` says it
-    of the answers yes under the account ``closed``, by the places of claim and question.
+    of the answers yes under the account ``closed``, by the places of claim and question. ``budget``
+    is the plan's until somebody sets another; ``bets`` are those of every claim's next round.
     """
 
     __slots__ = (
         "_beta",
-        "_budget",
         "_calibration",
         "_closure",
         "_coins",
@@ -59,6 +71,8 @@ class TableSession:
         "_wants",
         "_width",
         "added",
+        "bets",
+        "budget",
         "cells",
         "claims",
         "drawn",
@@ -72,13 +86,14 @@ class TableSession:
         self.table = table_for(plan.small_groups, table)
         self.cells = Cells.of(self.table)
         self.proposal = StratifiedProposal(self.cells.strata, seed, plan.beta)
-        self._plan, self._beta, self._budget = plan, plan.beta, plan.budget
+        self._plan, self._beta, self.budget = plan, plan.beta, plan.budget
         self._coins = Coins(seed)
         self._calibration = TableCalibration(self.cells)
         self._left: Floats = self.cells.strata.size.astype(np.float64)
         self._lower = np.array([metric.scale.lower for metric in plan.metrics])
         self._width = np.array([metric.scale.width for metric in plan.metrics])
         self.claims = self._claims(plan)
+        self.bets = [claim.bets for claim in self.claims]
         member = np.zeros((len(self.claims), self.cells.count), dtype=np.bool_)
         for at, claim in enumerate(self.claims):
             member[at, claim.cells] = True
@@ -137,6 +152,7 @@ class TableSession:
         parts = part.metric, part.cells, self.cells, self._left, self._calibration.fits
         plan = self._plan.of(own)
         self.claims.append(ClaimState(own, plan, *parts, seen=part.fold))
+        self.bets.append(self.claims[-1].bets)
         self.added.append(own)
         for cell in part.cells.tolist():
             self._of_cell[cell].append(len(self.claims) - 1)
@@ -157,12 +173,30 @@ class TableSession:
         Valid at this moment for these claims together, whatever they were picked by. Draws that are
         out count as judged by nobody: whoever picks may know more of them than the intervals do.
         """
-        if self._out:
-            settled = deepcopy(self)
-            for drawn in self._out:
-                if drawn.draw.round not in self._waiting:
-                    settled.judge(drawn.draw.round, [None] * len(self.table.metrics))
-            return settled.shown(places)
+        self._check_selected()
+        betting = self._plan.betting
+        picked = [at for at in dict.fromkeys(places) if not self.claims[at].claim.whole]
+        if len(set(places)) < len(places) or not picked:
+            shown_level(self._plan.alpha, 0, betting)
+        level = shown_level(self._plan.alpha, len(picked), betting)
+        settled = self._settled()
+        return [settled.claims[at].interval_at(level) for at in places]
+
+    def pickings(self) -> list[list[Picking]]:
+        """Of every claim the intervals to show it with where 1, 2, 4 and so on, or all are picked.
+
+        For any number of claims the interval of the next smaller one holds: it is no narrower.
+        """
+        self._check_selected()
+        betting, settled = self._plan.betting, self._settled()
+        counts = sorted({*(2**power for power in range(betting.bit_length())), betting} - {0})
+        levels = [(one, shown_level(self._plan.alpha, one, betting)) for one in counts]
+        return [
+            [Picking(one, level, claim.interval_at(level)) for one, level in levels]
+            for claim in settled.claims
+        ]
+
+    def _check_selected(self) -> None:
         if self._plan.account != "selected":
             raise InvalidValue(
                 "What is picked after looking has intervals of its own in other sessions only.",
@@ -170,17 +204,46 @@ class TableSession:
                 rule="selected",
                 value=self._plan.account,
             )
-        betting = sum(not claim.whole for claim in self._plan.claims)
-        picked = [at for at in dict.fromkeys(places) if not self.claims[at].claim.whole]
-        if len(set(places)) < len(places) or not picked:
-            shown_level(self._plan.alpha, 0, betting)
-        level = shown_level(self._plan.alpha, len(picked), betting)
-        return [self.claims[at].interval_at(level) for at in places]
+
+    def _settled(self) -> "TableSession":
+        """The session as it is if nobody judges the draws that are out."""
+        if not self._out:
+            return self
+        settled = deepcopy(self)
+        for drawn in self._out:
+            if drawn.draw.round not in self._waiting:
+                settled.judge(drawn.draw.round, [None] * len(self.table.metrics))
+        return settled
+
+    def decisions(self, at: int) -> Decisions:
+        """The answers of a claim that its account speaks for, each with the session's round.
+
+        Under ``closed`` a yes is given when all answers yes so far hold at once.
+        """
+        claim, proven = self.claims[at], self.proven
+        decisions = []
+        for number, one in enumerate(claim.fold.decisions):
+            # Round 0 is before the first: what is known answers.
+            round_ = claim.rounds[one.round - 1] if one.round else one.round
+            answer: Answer = one.answer
+            if self._closure is not None and answer != "no":
+                round_ = proven.get((at, number))
+                answer = "undecided" if round_ is None else "yes"
+            decisions.append(Decision(one.question, answer, round_))
+        return tuple(decisions)
+
+    @property
+    def promises(self) -> Promises:
+        """What the account promises, in words."""
+        plan = self._plan
+        # Picked are claims that bet; those of a group judged whole need no level.
+        count = plan.betting if plan.account == "selected" else len(self.claims)
+        return promises(plan.account, plan.alpha, count)
 
     @property
     def can_draw(self) -> bool:
         """Pool and budget leave something to draw."""
-        return len(self.drawn) < self._budget
+        return len(self.drawn) < self.budget
 
     @property
     def stop_reason(self) -> StopReason | None:
@@ -190,7 +253,7 @@ class TableSession:
             return StopReason.TARGET_REACHED
         if not self._left.any():
             return StopReason.EXHAUSTED
-        return StopReason.BUDGET_SPENT if self.folded >= self._budget else None
+        return StopReason.BUDGET_SPENT if self.folded >= self.budget else None
 
     @property
     def _q(self) -> Floats:
@@ -241,26 +304,30 @@ class TableSession:
                 value=len(losses),
             )
         for at, (metric, loss) in enumerate(zip(metrics, losses, strict=True)):
-            known = float(self.table.known[item, at])
+            known = float(self._lower[at] + self._width[at] * self.table.known[item, at])
             if loss is None:
                 continue
-            metric.scale.check(loss)
-            if not np.isnan(known) and loss != self._lower[at] + self._width[at] * known:
-                raise InvalidValue(
-                    f"The loss {metric.name} of this item is known, and is another.",
+            metric.scale.check(loss, f"losses.{metric.name}")
+            if abs(loss - known) > rounding(Interval(metric.scale.lower, metric.scale.upper)):
+                raise BoundContradicted(
+                    f"The pool states that the loss {metric.name} of this item is known, and is"
+                    " another. If the judgement is right, what the pool states is false, and the"
+                    " session can claim nothing.",
                     field=f"losses.{metric.name}",
-                    rule=f"{self._lower[at] + self._width[at] * known:g}, or left out",
+                    rule=f"{known:g}, or null",
                     value=loss,
-                )
+                ).of(item, known, known)
         return tuple(losses)
 
     def _fold(self, drawn: Drawn, losses: Losses) -> None:
+        pause()
         draw = drawn.draw
         cell = int(self.cells.strata.code[draw.item])
         weight = 1.0 / (float(self._left.sum()) * draw.q)
         for at, basis in drawn.basis.items():
             claim = self.claims[at]
             claim.record(drawn, losses[claim.metric], basis)
+            self.bets[at] = claim.bets
         told = np.array([np.nan if loss is None else loss for loss in losses], dtype=np.float64)
         told[~self.cells.open[:, cell]] = np.nan
         unit = (told - self._lower) / self._width

@@ -57,20 +57,23 @@ function card(session) {
       ),
       el("span", { class: `badge ${kind}` }, word),
     ),
-    session.best === null
-      ? interval(/** @type {Session} */ (session))
-      : contest(/** @type {BestSession} */ (session)),
+    session.best || session.table
+      ? sentenceOf(session)
+      : interval(/** @type {Session} */ (session)),
   );
 }
 
-/** @param {BestSession} session */
-function contest(session) {
+/**
+ * What a session without a single interval says.
+ *
+ * @param {AnySession} session
+ */
+function sentenceOf(session) {
+  const asked = session.best
+    ? `best of ${session.best.systems.length} systems`
+    : counted(session.table?.claims ?? 0, "claim");
   return [
-    el(
-      "p",
-      { class: "quiet-text" },
-      `best of ${session.best.systems.length} systems on ${counted(session.items, "item")}`,
-    ),
+    el("p", { class: "quiet-text" }, `${asked} on ${counted(session.items, "item")}`),
     el("p", {}, session.sentence),
     el("div", { class: "towards" }, el("p", {}, el("span", {}, judged(session)))),
   ];

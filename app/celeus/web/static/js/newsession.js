@@ -22,6 +22,7 @@ import {
   drawable,
   factsOf,
   hasSurrogate,
+  isOfOneLoss,
   PoolList,
   severalOf,
   strategiesOf,
@@ -350,7 +351,7 @@ async function begin() {
   if (wanted !== null) {
     try {
       const pool = await api("GET", `/v1/pools/${encodeURIComponent(wanted)}`);
-      if (pool.sealed) choose(pool);
+      if (pool.sealed && isOfOneLoss(pool)) choose(pool);
     } catch {
       announce("The pool in this address does not exist");
     }

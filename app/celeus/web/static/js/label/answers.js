@@ -16,7 +16,10 @@ const STEPS = 100;
  * @returns {Form}
  */
 export function answersFor(task, { item: { payload }, answers }) {
-  if (areShown(task)) return shownFor(task.loss, answers);
+  const { loss } = task;
+  // Several losses of a judgement are said over the API
+  if (loss === null) return shownFor(null, null);
+  if (areShown(task)) return shownFor(loss, answers);
   const told = /** @type {Payload} */ (
     typeof payload === "object" && payload !== null ? payload : {}
   );
@@ -34,8 +37,18 @@ export function answersFor(task, { item: { payload }, answers }) {
     );
   }
   if (comparison) return sidesFor(comparison);
-  const [best, worst] = task.loss.scale;
-  if (task.loss.kind === "zero_one") {
+  return ofLoss(loss);
+}
+
+/**
+ * The form of a judgement that is a loss.
+ *
+ * @param {NonNullable<Task["loss"]>} loss
+ * @returns {Form}
+ */
+function ofLoss(loss) {
+  const [best, worst] = loss.scale;
+  if (loss.kind === "zero_one") {
     return buttons(
       [
         ["Correct", { loss: 0 }],

@@ -11,9 +11,13 @@ const STEPS = 100;
  * @param {unknown[] | null | undefined} answers
  * @returns {Form}
  */
-export function shownFor({ kind, scale: [best, worst] }, answers) {
+export function shownFor(loss, answers) {
   const places = [...(answers ?? []).keys()];
-  if (places.length === 0) return { kind: "buttons", options: [], asked: false };
+  if (loss === null || places.length === 0) return { kind: "buttons", options: [], asked: false };
+  const {
+    kind,
+    scale: [best, worst],
+  } = loss;
   if (kind === "zero_one" && places.length <= MOST_KEYED) return verdicts(places);
   return {
     kind: "scale",

@@ -96,6 +96,16 @@ export function severalOf({ systems }) {
   return systems && "names" in systems ? systems.names : null;
 }
 
+/**
+ * Pools of metrics are opened over the API: their claims are more than this page asks for.
+ *
+ * @param {AnyPool} pool
+ * @returns {pool is Pool}
+ */
+export function isOfOneLoss(pool) {
+  return pool.loss !== null;
+}
+
 /** The list of pools; `choose` is called with the one somebody picks. */
 export class PoolList {
   /** @param {(pool: Pool) => void} choose */
@@ -126,7 +136,7 @@ export class PoolList {
     try {
       /** @type {PoolPage} */
       const page = await api("GET", `/v1/pools?${query}`);
-      this.pools.push(...page.data);
+      this.pools.push(...page.data.filter(isOfOneLoss));
       this.next = page.next;
       this.show();
       return true;

@@ -1,0 +1,159 @@
+"""The claims of a session that makes a table of them, on the wire: as JSON, or as CSV."""
+
+import csv
+import io
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Header, Query, Response
+from pydantic import BaseModel, Field
+
+from celeus.api.access.parameters import Reads, SessionId
+from celeus.api.sessions.schema import Decision, Scale, ScoreInterval
+from celeus.api.wire.problems import responses
+from celeus.errors import Busy, InvalidValue, SessionNotFound
+from celeus.operations.insights import table as insights
+
+router = APIRouter(prefix="/v1/sessions", tags=["insights"])
+
+CSV = "text/csv"
+HEADER = (
+    "metric",
+    "column",
+    "value",
+    "items",
+    "known",
+    "level",
+    "estimate",
+    "lower",
+    "upper",
+    "score",
+    "better",
+    "unit",
+    "score_estimate",
+    "score_lower",
+    "score_upper",
+    "precision",
+    "met",
+    "met_at",
+    "whole",
+    "drawn",
+    "judged",
+    "in_interval",
+    "answers",
+)
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""What a spreadsheet takes a text for a formula by."""
+
+
+class ClaimRounds(BaseModel):
+    """Counts of the session's rounds that fell into the claim."""
+
+    drawn: int
+    judged: int
+    in_interval: int
+
+
+class TableClaimOut(BaseModel):
+    """One claim: a metric over all items, or over those of one group.
+
+    Intervals are those of the account: see `promises` of the session's status.
+    """
+
+    metric: str
+    column: str | None = Field(description="The group column; null for all items.")
+    value: str | None = Field(description="The value of the group in it.")
+    items: int
+    known: int = Field(description="Items whose loss was known before the first draw.")
+    level: float | None = Field(
+        description="The interval misses the truth with at most this probability; null of a group"
+        " that is judged whole, whose interval is certain."
+    )
+    precision: float | None
+    estimate: float = Field(description="Of the mean loss.")
+    lower: float
+    upper: float
+    score: ScoreInterval
+    scale: Scale
+    whole: bool = Field(description="The group is judged to its last item.")
+    met: bool | None = Field(description="It has what was asked for; null where nothing was.")
+    met_at: int | None = Field(description="The session's round that it has it since.")
+    rounds: ClaimRounds
+    answers: list[Decision] = Field(description="To its questions; `round` is the session's.")
+
+
+class TableClaims(BaseModel):
+    """All claims of a session, or those asked for."""
+
+    session_id: str
+    sequence: int
+    round: int
+    account: Literal["each", "together", "selected", "closed"]
+    alpha: float
+    data: list[TableClaimOut]
+
+
+@router.get(
+    "/{session_id}/claims",
+    operation_id="get_session_claims",
+    summary="The claims of a session with metrics or groups",
+    response_model=TableClaims,
+    responses=responses(SessionNotFound, InvalidValue, Busy)
+    | {200: {"content": {CSV: {"schema": {"type": "string"}}}}},
+)
+async def get_session_claims(  # noqa: PLR0913, PLR0917 -- one parameter each of the request
+    context: Reads,
+    session_id: SessionId,
+    sort: Annotated[
+        insights.Order,
+        Query(
+            description="`plan`: all items first, then by group column; `score`: the least loss"
+            " first; `width`: the widest interval on its scale first."
+        ),
+    ] = "plan",
+    metric: Annotated[str | None, Query(description="Claims about this metric.")] = None,
+    column: Annotated[
+        str | None, Query(description="Claims about this group column; empty: about all items.")
+    ] = None,
+    format_: Annotated[Literal["json", "csv"] | None, Query(alias="format")] = None,
+    accept: Annotated[str, Header(include_in_schema=False)] = "",
+) -> Any:  # noqa: ANN401 -- plain values, or a file
+    """As they stand. `format=csv`, or `Accept: text/csv`, downloads them as a table."""
+    found = await insights.table_claims(context, session_id, sort, metric, column)
+    wants_csv = format_ == "csv" or (format_ is None and accept.startswith(CSV))
+    if not wants_csv:
+        return found
+    name = f'attachment; filename="{found["session_id"]}.claims.csv"'
+    return Response(
+        _csv(found["data"]),
+        media_type=f"{CSV}; charset=utf-8",
+        headers={"Content-Disposition": name, "Vary": "Accept"},
+    )
+
+
+def _csv(rows: list[dict[str, Any]]) -> str:
+    """The claims as CSV (RFC 4180), one a line."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, HEADER, extrasaction="ignore")
+    writer.writeheader()
+    for row in rows:
+        score = row["score"]
+        writer.writerow(
+            {name: _cell(value) for name, value in row.items()}
+            | {f"score_{end}": score[end] for end in ("estimate", "lower", "upper")}
+            | {"score": _cell(score["name"]), "better": score["better"], "unit": score["unit"]}
+            | row["rounds"]
+            | {"answers": "; ".join(map(_answer, row["answers"]))}
+        )
+    return text.getvalue()
+
+
+def _answer(one: Mapping[str, Any]) -> str:
+    return f"{one['side']} {one['threshold']:g}: {one['answer']}"
+
+
+def _cell(value: object) -> object:
+    """A cell that no spreadsheet runs: a name that looks like a formula gets an apostrophe."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value

@@ -1,0 +1,1 @@
+"""Certificates of sessions that make many claims about a table."""

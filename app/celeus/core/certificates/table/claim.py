@@ -1,0 +1,121 @@
+"""The claims of a session about a table, and what its account of alpha promises of them.
+
+Every claim has an interval at its own level. What holds of all of them, and of those somebody picks
+after looking, follows from the account alone (docs/method.md#19-the-account-of-alpha): it is said
+in words, and under ``selected`` in the intervals to show where several are picked.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from celeus.core.interval import Interval
+from celeus.core.plans.table import TablePlan
+from celeus.core.pools.metrics import Metric
+from celeus.core.pools.table import Table
+from celeus.core.sessions.table.claims import ClaimState
+from celeus.core.sessions.table.state import TableState
+
+ASSUMPTIONS: Mapping[str, str] = MappingProxyType(
+    {
+        "known_losses": "What is stated of losses that nobody judges is true.",
+        "unforeseen_draws": (
+            "The budget was changed while the session ran: whoever changed it could not foresee its"
+            " draws."
+        ),
+        "later_claims": (
+            "Claims were added while the session ran: whoever added them could not foresee its"
+            " draws."
+        ),
+    }
+)
+"""What the claims may rest on beside the draws."""
+
+
+def table_claim(state: TableState) -> dict[str, Any]:
+    """What is claimed after the events of ``state``."""
+    plan, session = state.plan, state.session
+    claim: dict[str, Any] = {
+        "target": "pool",
+        "alpha": plan.alpha,
+        "account": plan.account,
+        "promises": session.promises._asdict(),
+        "budget": state.stopping.budget,
+        "changes": state.changes,
+        "claims": _claims(state),
+        "labels": state.folded,
+        "rounds": state.counts,
+        "stop_reason": state.stop_reason,
+        "assumptions": table_assumptions(
+            plan, session.table, changed=state.changes > 0, added=len(session.added)
+        ),
+    }
+    if plan.reserve:
+        claim["reserve"] = plan.reserve - sum(one.level for one in session.added)
+    return claim
+
+
+def _claims(state: TableState) -> list[dict[str, Any]]:
+    """Every claim in the order of the plan's, behind them those added later."""
+    session = state.session
+    picked = session.pickings() if state.plan.account == "selected" else []
+    documents = []
+    for at, one in enumerate(session.claims):
+        document: dict[str, Any] = {
+            "metric": one.claim.metric,
+            "column": one.claim.column,
+            "value": one.claim.value,
+            "items": one.claim.items,
+            "whole": one.claim.whole,
+            "level": one.claim.level,
+            "precision": one.claim.precision,
+            "lower": one.interval.lower,
+            "upper": one.interval.upper,
+            "estimate": one.estimate,
+            "labels": one.fold.rounds,
+            "emptied": one.fold.emptied,
+            "met": session.met_at.get(at),
+            "answers": [decision.to_dict() for decision in session.decisions(at)],
+            "score": score_values(one, state, one.interval, one.estimate),
+        }
+        if picked:
+            document["picked"] = [
+                {"claims": count, "level": level, "lower": its.lower, "upper": its.upper}
+                for count, level, its in picked[at]
+            ]
+        documents.append(document)
+    return documents
+
+
+def score_values(
+    claim: ClaimState, state: TableState, interval: Interval, estimate: float
+) -> dict[str, Any]:
+    """What a claim says of the score that its metric is called by."""
+    metric = state.plan.metrics[claim.metric]
+    return metric.measured.values(interval, estimate, claim.plan.scale)
+
+
+def table_assumptions(
+    plan: TablePlan, table: Table, *, changed: bool, added: int
+) -> list[dict[str, str]]:
+    """What the claims rest on, as ``{code, text}``; empty when on nothing but the draws."""
+    codes = {
+        "known_losses": bool((~np.isnan(table.known)).any()),
+        "unforeseen_draws": changed,
+        "later_claims": added > 0,
+    }
+    own = {"known_losses": f" {stated(plan.metrics, table)}"}
+    return [
+        {"code": code, "text": ASSUMPTIONS[code] + own.get(code, "")}
+        for code, rests in codes.items()
+        if rests
+    ]
+
+
+def stated(metrics: tuple[Metric, ...], table: Table) -> str:
+    """Of how many items each metric's loss is stated."""
+    count = (~np.isnan(table.known)).sum(axis=0).tolist()
+    parts = [f"{metric.name} ({one})" for metric, one in zip(metrics, count, strict=True) if one]
+    return f"Losses of {', '.join(parts)} of {table.items} items were known before the first draw."

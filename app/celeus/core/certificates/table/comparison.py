@@ -1,0 +1,39 @@
+"""The claims that a certificate makes about a table, compared with those its ledger leads to."""
+
+from celeus.core.certificates.parsing import listed, members, same
+from celeus.core.certificates.schema import close
+from celeus.core.certificates.table.claim import score_values, table_claim
+from celeus.core.interval import Interval
+from celeus.core.sessions.table.state import TableState
+
+COMPUTED = ("lower", "upper", "estimate")
+"""Numbers of a claim that may differ by the slack of logarithms and exponentials."""
+
+
+def compare_table_claim(claimed: object, state: TableState) -> None:
+    """Raise Mismatch unless the claims are those after the events of ``state``.
+
+    Numbers that were computed may differ a little, all others not at all.
+    """
+    found = table_claim(state)
+    claim = members(claimed, "claim", found)
+    claims = listed(claim["claims"], "claim.claims", len(found["claims"]))
+    for at, (one, due, own) in enumerate(
+        zip(claims, found["claims"], state.session.claims, strict=True)
+    ):
+        where = f"claim.claims[{at}]"
+        values = members(one, where, due)
+        for name in COMPUTED:
+            close(f"{where}.{name}", values[name], due[name], own.plan)
+            due[name] = values[name]
+        # Of the interval and estimate that it claims: no digit of these is its own.
+        interval = Interval(values["lower"], values["upper"])
+        due["score"] = score_values(own, state, interval, values["estimate"])
+        for number, (stage, its) in enumerate(
+            zip(listed(values.get("picked", []), where), due.get("picked", []), strict=False)
+        ):
+            inner = f"{where}.picked[{number}]"
+            for name in ("lower", "upper"):
+                close(f"{inner}.{name}", members(stage, inner, its)[name], its[name], own.plan)
+                its[name] = stage[name]
+    same("claim", claim, found)

@@ -1,0 +1,34 @@
+"""A metric: one of several losses that a judgement gives, by its name."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+from celeus.core.pools.losses import LossScale
+from celeus.core.pools.score import Score, default_score
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A loss by its name, its scale, and what its mean is called where somebody said so."""
+
+    name: str
+    scale: LossScale
+    score: Score | None = None
+
+    @property
+    def measured(self) -> Score:
+        """What the mean of its losses is called."""
+        return self.score or default_score(self.scale, None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        stated = {} if self.score is None else {"score": self.score.to_dict()}
+        return {"name": self.name} | asdict(self.scale) | stated
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """The metric whose ``to_dict`` gave ``values``; a database makes 1.0 a whole number."""
+        scale = LossScale(values["kind"], float(values["lower"]), float(values["upper"]))
+        score = Score(**values["score"]) if "score" in values else None
+        return cls(values["name"], scale, score)

@@ -1,0 +1,312 @@
+"""Sessions that make a table of claims, from the pool to the audit."""
+
+import csv
+import io
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from fastapi import FastAPI
+from httpx import AsyncClient
+
+from celeus.core.canonical import canonical_json
+from celeus.core.certificates.verify import verify
+from celeus.operations.certificates.audit import audit
+from celeus.operations.certificates.npz import read_archive
+from celeus.settings import Settings
+from celeus.store.database import Database
+from tests.api.contract import client_with
+from tests.clients import serving
+from tests.factories import drawn
+from tests.keys import key_in
+from tests.tabled import Sheet, sheet
+
+ASKED: dict[str, Any] = {
+    "groups": ["topic"],
+    "precision": {"faithful": 0.2, "stars": 0.8},
+    "group_precision": {"faithful": 0.5},
+    "questions": [{"metric": "faithful", "side": "at_most", "threshold": 0.9}],
+}
+
+
+async def opened(client: AsyncClient, pool: Sheet, **settings: object) -> str:
+    answer = await client.post("/v1/sessions", json={"pool_id": pool.id, **ASKED, **settings})
+    assert answer.status_code == 201, answer.text
+    return str(answer.json()["id"])
+
+
+async def observed(client: AsyncClient, session: str, round_: int, **said: object) -> Any:  # noqa: ANN401
+    body = {"round": round_, "worker": "ada"} | said
+    return await client.post(f"/v1/sessions/{session}/observe", json=body)
+
+
+async def judged(
+    client: AsyncClient, session: str, pool: Sheet, *, ahead: int = 3, most: int = 10_000
+) -> None:
+    """Judge until the session has nothing more to draw, the last of several draws first."""
+    for _ in range(most):
+        draws = (await drawn(client, session, ahead))["draws"]
+        if not draws:
+            return
+        for draw in reversed(draws):
+            losses = pool.losses[draw["item"]["index"]]
+            answer = await observed(client, session, draw["round"], losses=losses)
+            assert answer.status_code == 200, answer.text
+
+
+async def claims_of(client: AsyncClient, session: str, **params: str) -> list[dict[str, Any]]:
+    answer = await client.get(f"/v1/sessions/{session}/claims", params=params)
+    assert answer.status_code == 200, answer.text
+    rows: list[dict[str, Any]] = answer.json()["data"]
+    return rows
+
+
+def truth(pool: Sheet, row: dict[str, Any]) -> float:
+    column, metric = row["column"], row["metric"]
+    own = [
+        loss[metric]
+        for item, loss in zip(pool.items, pool.losses, strict=True)
+        if column is None or str(item["groups"][column]) == row["value"]
+    ]
+    assert len(own) == row["items"]
+    return float(np.mean(own))
+
+
+@pytest.mark.parametrize("account", ["each", "together", "selected", "closed"])
+async def test_a_session_goes_on_until_every_claim_has_what_it_wants(
+    client: AsyncClient, settings: Settings, account: str
+) -> None:
+    pool = await sheet(client)
+    session = await opened(client, pool, account=account, alpha=0.02)
+    status = (await client.get(f"/v1/sessions/{session}")).json()
+    assert (status["lower"], status["scale"], status["known"]) == (None, None, 0)
+    assert status["table"]["claims"] == 8
+    assert (status["table"]["wanted"], status["table"]["met"]) == (5, 0)
+    assert status["sentence"].startswith("Nothing is judged yet: of 8 claims 0 of 5 with a wish")
+    await judged(client, session, pool)
+    status = (await client.get(f"/v1/sessions/{session}")).json()
+    assert (status["state"], status["table"]["met"]) == ("target_reached", 5)
+    rows = await claims_of(client, session)
+    assert len(rows) == 8
+    for row in rows:
+        assert row["lower"] <= truth(pool, row) <= row["upper"]
+        assert row["rounds"]["drawn"] >= row["rounds"]["judged"] >= row["rounds"]["in_interval"]
+        assert row["met"] is (None if row["precision"] is None and not row["answers"] else True)
+        assert row["level"] == pytest.approx(0.02) or account == "together"
+    assert sum(row["level"] for row in rows) == pytest.approx(
+        0.02 if account == "together" else 0.16
+    )
+    first = rows[0]
+    assert first["score"]["name"] == "faithfulness"
+    assert first["score"]["lower"] == pytest.approx(1.0 - first["upper"])
+    assert first["answers"][0]["answer"] == "yes"
+    assert 0 <= first["answers"][0]["round"] <= status["round"]
+    assert first["rounds"]["in_interval"] == status["round"]
+    database = Database.connect(str(settings.database_url), pool_size=1)
+    result = await audit(database)
+    await database.close()
+    assert not [one.line for one in result.findings if session in one.line or pool.id in one.line]
+
+
+@pytest.mark.parametrize("account", ["each", "together", "selected", "closed"])
+async def test_the_certificate_of_a_table_is_verified_with_its_pool(
+    client: AsyncClient, account: str
+) -> None:
+    pool = await sheet(client, seed=2)
+    session = await opened(client, pool, account=account)
+    await judged(client, session, pool, most=8)
+    columns = await client.get(f"/v1/pools/{pool.id}/columns.npz")
+    items = [json.dumps(one).encode() for one in pool.items]
+    for final in (False, True):
+        if final:
+            await client.patch(f"/v1/sessions/{session}", json={"state": "closed"})
+        answer = await client.get(f"/v1/sessions/{session}/certificate")
+        assert answer.status_code == 200, answer.text
+        report = verify(answer.content, read_archive(io.BytesIO(columns.content)), items=items)
+        assert report.valid, report.line
+        drawn_again = {"draws"} if final else {*()}
+        assert {"probabilities", "items", "claim", *drawn_again} <= set(report.checked)
+    document = answer.json()
+    document["claim"]["claims"][0]["lower"] -= 0.01
+    forged = verify(canonical_json(document), read_archive(io.BytesIO(columns.content)))
+    assert not forged.valid
+
+
+async def test_another_process_says_the_same_to_the_last_digit(
+    client: AsyncClient, settings: Settings
+) -> None:
+    pool = await sheet(client, seed=1)
+    session = await opened(client, pool)
+    await judged(client, session, pool, most=10)
+    async with serving(settings) as other:
+        assert await claims_of(other, session) == await claims_of(client, session)
+        await judged(other, session, pool, most=2)
+        assert await claims_of(other, session) == await claims_of(client, session)
+
+
+async def test_claims_are_sorted_filtered_and_downloaded(client: AsyncClient) -> None:
+    pool = await sheet(client)
+    session = await opened(client, pool)
+    await judged(client, session, pool, most=10)
+    widths = [
+        (row["upper"] - row["lower"]) / (row["scale"]["upper"] - row["scale"]["lower"])
+        for row in await claims_of(client, session, sort="width")
+    ]
+    assert widths == sorted(widths, reverse=True)
+    estimates = [
+        row["estimate"] / row["scale"]["upper"]
+        for row in await claims_of(client, session, sort="score")
+    ]
+    assert estimates == sorted(estimates)
+    whole = await claims_of(client, session, column="")
+    assert [(row["metric"], row["column"]) for row in whole] == [
+        ("faithful", None),
+        ("stars", None),
+    ]
+    own = await claims_of(client, session, metric="stars", column="topic")
+    assert [row["value"] for row in own] == ["art", "law", "sport"]
+    for params, headers in (({"format": "csv"}, {}), ({}, {"Accept": "text/csv"})):
+        answer = await client.get(f"/v1/sessions/{session}/claims", params=params, headers=headers)
+        assert answer.headers["content-type"] == "text/csv; charset=utf-8"
+        rows = list(csv.DictReader(io.StringIO(answer.text)))
+        assert [row["value"] for row in rows] == [
+            "",
+            "",
+            "art",
+            "art",
+            "law",
+            "law",
+            *["sport"] * 2,
+        ]
+        assert float(rows[0]["lower"]) == whole[0]["lower"]
+    for name in ("metric", "column"):
+        answer = await client.get(f"/v1/sessions/{session}/claims", params={name: "nobody"})
+        assert (answer.status_code, answer.json()["field"]) == (422, name)
+
+
+async def test_a_judgement_is_a_vector_and_what_it_lacks_is_told_by_name(
+    client: AsyncClient,
+) -> None:
+    pool = await sheet(client)
+    session = await opened(client, pool)
+    draws = (await drawn(client, session, 40))["draws"]
+    free = next(one for one in draws if "known" not in pool.items[one["item"]["index"]])
+    refused: dict[str, dict[str, Any]] = {
+        "losses.stars": {"losses": {"faithful": 1}},
+        "losses.length": {"losses": {"faithful": 1, "stars": 1, "length": 2}},
+        "losses.faithful": {"losses": {"faithful": 0.5, "stars": 1}},
+        "unjudgeable": {"unjudgeable": "blurred"},
+        "loss": {"loss": 1},
+        "label": {"label": 1},
+        "losses": {"losses": [1, 2]},
+    }
+    for field, said in refused.items():
+        answer = await observed(client, session, free["round"], **said)
+        assert (answer.status_code, answer.json()["field"]) == (422, field), said
+    said = {"faithful": None, "stars": 2.5}
+    first = await observed(client, session, free["round"], losses=said)
+    assert first.json()["receipt"]["replayed"] is False
+    again = await observed(client, session, free["round"], losses=said)
+    assert again.json()["receipt"]["replayed"] is True
+    other = await observed(client, session, free["round"], losses=said | {"faithful": 1})
+    assert (other.status_code, other.json()["code"]) == (409, "observation_conflict")
+    ledger = (await client.get(f"/v1/sessions/{session}/ledger")).json()["data"]
+    assert ledger[-1]["losses"] == [None, 2.5]
+
+
+async def test_a_known_loss_may_be_left_out_and_not_be_contradicted(client: AsyncClient) -> None:
+    pool = await sheet(client)
+    session = await opened(client, pool)
+    draws = (await drawn(client, session, 60))["draws"]
+    known, other = [one for one in draws if "known" in pool.items[one["item"]["index"]]][:2]
+    answer = await observed(client, session, known["round"], losses={"faithful": 1})
+    assert answer.status_code == 200
+    stars = pool.losses[other["item"]["index"]]["stars"]
+    said = {"faithful": 1, "stars": 4 - stars if stars != 2 else 0}
+    answer = await observed(client, session, other["round"], losses=said)
+    assert answer.json()["code"] == "bound_contradicted"
+    status = (await client.get(f"/v1/sessions/{session}")).json()
+    assert [one["item"] for one in status["contradictions"]] == [other["item"]["id"]]
+
+
+async def test_what_such_a_session_has_not_is_refused_by_name(client: AsyncClient) -> None:
+    pool = await sheet(client)
+    session = await opened(client, pool)
+    await judged(client, session, pool, most=2)
+    where = f"/v1/sessions/{session}"
+    change = await client.patch(where, json={"precision": 0.01})
+    assert (change.status_code, change.json()["field"]) == (422, "precision")
+    change = await client.patch(where, json={"stop_when_decided": True})
+    assert change.status_code == 422
+    body = {"round": 1, "losses": {"faithful": 1, "stars": 1}, "reason": "typo"}
+    answer = await client.post(f"{where}/amendments", json=body)
+    assert (answer.status_code, answer.json()["field"]) == (422, "session_id")
+    for path in ("surrogate", "report"):
+        answer = await client.get(f"{where}/{path}")
+        assert (answer.status_code, answer.json()["field"]) == (422, "session_id")
+    answer = await client.get("/v1/claims", params={"session": session})
+    assert (answer.status_code, answer.json()["field"]) == (422, "session")
+    planning = {"pool_id": pool.id, "precision": 0.1}
+    answer = await client.post(f"/v1/pools/{pool.id}/plan", json=planning)
+    assert answer.status_code in {404, 422}
+    assert (await client.get(f"{where}/trajectory")).json()["data"] == []
+    assert (await client.get(f"{where}/workers")).status_code == 200
+    budget = await client.patch(where, json={"budget": 6})
+    assert (budget.status_code, budget.json()["budget"], budget.json()["changes"]) == (200, 6, 1)
+    task = (await client.get(f"{where}/task")).json()
+    assert task["loss"] is None
+    assert [one["name"] for one in task["metrics"]] == ["faithful", "stars"]
+
+
+@pytest.mark.parametrize(
+    ("field", "asked"),
+    [
+        ("groups", {"groups": ["weather"]}),
+        ("precision", {"precision": {"length": 0.1}}),
+        ("questions.metric", {"questions": [{"side": "at_most", "threshold": 0.5}]}),
+        ("claims.level", {"account": "together", "levels": [0.02] * 8}),
+        ("reserve", {"reserve": 0.01}),
+        ("target", {"target": "population"}),
+        ("policy", {"policy": "sharp"}),
+        ("audit", {"audit": True}),
+    ],
+)
+async def test_bad_openings_are_refused_by_name(
+    client: AsyncClient, field: str, asked: dict[str, Any]
+) -> None:
+    pool = await sheet(client)
+    answer = await client.post("/v1/sessions", json={"pool_id": pool.id, **ASKED, **asked})
+    assert (answer.status_code, answer.json()["field"]) == (422, field), answer.text
+
+
+async def test_a_blind_labeller_judges_and_learns_nothing_of_the_claims(
+    client: AsyncClient, app: FastAPI, database_url: str
+) -> None:
+    pool = await sheet(client)
+    session = await opened(client, pool)
+    async with client_with(app, key_in(database_url, "label")) as bob:
+        draw = (await drawn(bob, session))["draws"][0]
+        said = pool.losses[draw["item"]["index"]]
+        answer = await observed(bob, session, draw["round"], losses=said)
+        assert answer.status_code == 200, answer.text
+        assert answer.json()["session"] == {"id": session, "state": "active"}
+        again = await observed(bob, session, draw["round"], losses=said)
+        assert again.json()["receipt"]["replayed"]
+        other = await observed(bob, session, draw["round"], losses=said | {"stars": None})
+        assert other.status_code in {200, 409}
+        assert (await bob.get(f"/v1/sessions/{session}/claims")).status_code == 403
+        task = (await bob.get(f"/v1/sessions/{session}/task")).json()
+        assert [one["name"] for one in task["metrics"]] == ["faithful", "stars"]
+
+
+async def test_groups_too_small_for_bets_are_judged_whole_on_request(client: AsyncClient) -> None:
+    pool = await sheet(client, size=60)
+    session = await opened(
+        client, pool, small_groups="whole", group_precision=None, questions=[], precision=None
+    )
+    rows = await claims_of(client, session, column="topic")
+    assert [(row["whole"], row["level"], row["met"]) for row in rows] == [(True, None, False)] * 6
+    await judged(client, session, pool)
+    for row in await claims_of(client, session):
+        assert row["lower"] == pytest.approx(truth(pool, row)) == pytest.approx(row["upper"])

@@ -1,0 +1,374 @@
+"""Certificates of many claims about a table: what is forged about them is found out."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+import pytest
+
+from celeus.core.canonical import canonical_json
+from celeus.core.certificates.chain import chain_head, chain_start
+from celeus.core.certificates.document import signed
+from celeus.core.certificates.schema import header_digest
+from celeus.core.certificates.verify import verify
+from tests.core.certifying import KEY, SESSION
+from tests.core.tabling import WISHES, Tabled, evidence_of
+
+Document = dict[str, Any]
+
+
+@cache
+def issued(account: str = "each", *, final: bool = True) -> tuple[Tabled, bytes]:
+    """A session of this account, and its certificate; one and the same for all tests."""
+    tabled = Tabled(WISHES[account]).go(1000 if final else 20)
+    if not final:
+        tabled.enter(tabled.state.propose())
+    return tabled, tabled.certificate(final=final)
+
+
+def forged(data: bytes, change: Callable[[Document], None]) -> bytes:
+    """Signed anew by the issuer, digests and chain made anew as well."""
+    body: Document = json.loads(data)
+    del body["signature"]
+    change(body)
+    body["pool_digest"] = body["plan"]["pool_digest"] = header_digest(body["pool"])
+    body["plan_digest"] = plan_digest = sha256(canonical_json(body["plan"])).hexdigest()
+    start = chain_start(SESSION, bytes.fromhex(plan_digest))
+    body["chain"] = {"start": start.hex(), "head": chain_head(start, body["ledger"]).hex()}
+    return signed(body, KEY)
+
+
+@pytest.mark.parametrize("final", [False, True])
+@pytest.mark.parametrize("account", WISHES)
+def test_what_is_honest_verifies(account: str, *, final: bool) -> None:
+    tabled, data = issued(account, final=final)
+    report = verify(data, tabled.evidence, items=tabled.lines)
+    assert report.valid, report.line
+    checked = {"labels", "items", "pool_columns", "probabilities", "rounds", "claim"}
+    assert checked <= set(report.checked)
+    assert ("draws" in report.checked) == final
+    claim = report.claim
+    assert claim is not None
+    assert len(claim["claims"]) == len(tabled.plan.claims)
+    for one, state in zip(claim["claims"], tabled.state.claims, strict=True):
+        assert (one["lower"], one["upper"]) == (state.interval.lower, state.interval.upper)
+        assert one["score"]["lower"] <= one["score"]["estimate"] <= one["score"]["upper"]
+    assert [one["code"] for one in claim["assumptions"]] == ["known_losses"]
+
+
+def test_the_score_is_the_image_of_the_interval() -> None:
+    _, data = issued()
+    one = json.loads(data)["claim"]["claims"][0]
+    assert one["score"]["name"] == "accuracy"
+    assert one["score"]["lower"] == pytest.approx(1.0 - one["upper"], abs=1e-12)
+
+
+def test_the_intervals_to_show_widen_as_fewer_are_picked() -> None:
+    """The one for all is at the plan's own level; the truth of the pool lies in every one."""
+    tabled, data = issued("selected")
+    claims = json.loads(data)["claim"]["claims"]
+    betting = tabled.plan.betting
+    for one in claims:
+        stages = one["picked"]
+        assert [its["claims"] for its in stages] == [1, 2, 4, 8, betting]
+        assert stages[-1]["level"] == pytest.approx(tabled.plan.alpha)
+        widths = [its["upper"] - its["lower"] for its in stages]
+        assert widths == sorted(widths, reverse=True)
+
+
+def test_answers_yes_are_those_that_hold_at_once() -> None:
+    tabled, data = issued("closed", final=True)
+    claims = json.loads(data)["claim"]["claims"]
+    proven = tabled.state.session.proven
+    said = {
+        (at, number): its["round"]
+        for at, one in enumerate(claims)
+        for number, its in enumerate(one["answers"])
+        if its["answer"] == "yes"
+    }
+    assert said == proven
+    assert said
+
+
+def test_without_the_pool_nothing_is_said_to_hold() -> None:
+    _, data = issued()
+    report = verify(data)
+    assert report.difference is not None
+    assert report.difference.where == "the pool"
+    assert {"form", "plan", "ledger", "chain"} <= set(report.checked)
+    assert {"pool_columns", "labels", "draws", "claim"} <= set(report.unchecked)
+
+
+def _claims(body: Document) -> list[Document]:
+    claims: list[Document] = body["claim"]["claims"]
+    return claims
+
+
+def _first(body: Document, kind: str) -> Document:
+    return next(one for one in body["ledger"] if one["kind"] == kind)
+
+
+def _level(body: Document) -> None:
+    _claims(body)[2]["level"] = 0.01
+
+
+def _level_everywhere(body: Document) -> None:
+    _claims(body)[0]["level"] = body["plan"]["claims"][0]["level"] = 0.01
+
+
+def _left_out(body: Document) -> None:
+    del _claims(body)[3]
+
+
+def _left_out_everywhere(body: Document) -> None:
+    del _claims(body)[3]
+    del body["plan"]["claims"][3]
+
+
+def _added(body: Document) -> None:
+    _claims(body).append(dict(_claims(body)[1]))
+
+
+def _added_everywhere(body: Document) -> None:
+    _added(body)
+    body["plan"]["claims"].append(dict(body["plan"]["claims"][1]))
+
+
+def _order(body: Document) -> None:
+    claims = _claims(body)
+    claims[2], claims[3] = claims[3], claims[2]
+
+
+def _order_everywhere(body: Document) -> None:
+    _order(body)
+    claims = body["plan"]["claims"]
+    claims[2], claims[3] = claims[3], claims[2]
+
+
+def _values_exchanged(body: Document) -> None:
+    """Two groups exchange their names, all through pool, plan and claim."""
+    body["pool"]["group_columns"]["level"].reverse()
+    for claims in (_claims(body), body["plan"]["claims"]):
+        for one in claims:
+            if one["column"] == "level":
+                one["value"] = {"easy": "hard", "hard": "easy"}[one["value"]]
+
+
+def _narrower(body: Document) -> None:
+    _claims(body)[1]["upper"] -= 0.001
+
+
+def _wider(body: Document) -> None:
+    _claims(body)[1]["lower"] -= 0.001
+
+
+def _narrower_score(body: Document) -> None:
+    _claims(body)[0]["score"]["upper"] -= 1e-9
+
+
+def _estimate(body: Document) -> None:
+    _claims(body)[0]["estimate"] += 0.001
+
+
+def _account(body: Document) -> None:
+    body["claim"]["account"] = "together"
+
+
+def _account_everywhere(body: Document) -> None:
+    """More is promised than was opened with: levels of alpha each do not hold at once."""
+    body["claim"]["account"] = body["plan"]["account"] = "together"
+
+
+def _account_selected(body: Document) -> None:
+    body["claim"]["account"] = body["plan"]["account"] = "selected"
+
+
+def _promise(body: Document) -> None:
+    body["claim"]["promises"]["all"] = body["claim"]["promises"]["one"]
+
+
+def _loss(body: Document) -> None:
+    one = _first(body, "observation")
+    one["losses"][0] = 1 - one["losses"][0]
+
+
+def _told(body: Document) -> None:
+    """What nobody could tell is told."""
+    one = next(one for one in body["ledger"] if None in one.get("losses", []))
+    one["losses"][1] = 0
+
+
+def _untold(body: Document) -> None:
+    _first(body, "observation")["losses"] = [None, None]
+
+
+def _short(body: Document) -> None:
+    _first(body, "observation")["losses"].pop()
+
+
+def _off_scale(body: Document) -> None:
+    _first(body, "observation")["losses"][1] = 5.5
+
+
+def _one_loss(body: Document) -> None:
+    one = _first(body, "observation")
+    one["loss"] = one.pop("losses")[0]
+
+
+def _item(body: Document) -> None:
+    drawn = {one["item"] for one in body["ledger"] if one["kind"] == "draw"}
+    _first(body, "draw")["item"] = next(at for at in range(220) if at not in drawn)
+
+
+def _likelier(body: Document) -> None:
+    _first(body, "draw")["q"] *= 1.01
+
+
+def _items(body: Document) -> None:
+    _claims(body)[4]["items"] += 1
+
+
+def _known(body: Document) -> None:
+    body["plan"]["claims"][1]["known"] += 1
+
+
+def _met(body: Document) -> None:
+    one = next(one for one in _claims(body) if one["met"] is not None)
+    one["met"] -= 1
+
+
+def _assume_nothing(body: Document) -> None:
+    body["claim"]["assumptions"] = []
+
+
+def _recorded(body: Document) -> None:
+    body["surrogates"] = 0
+
+
+def _metric(body: Document) -> None:
+    """The loss is called a score of another direction, all through the document."""
+    same = [one for one in _claims(body) if one["metric"] == "correct"]
+    for one in (body["plan"]["metrics"][0], body["pool"]["metrics"][0], *same):
+        one["score"]["better"] = "lower"
+
+
+def _precision(body: Document) -> None:
+    body["plan"]["claims"][0]["precision"] = _claims(body)[0]["precision"] = 0.1
+
+
+@pytest.mark.parametrize(
+    ("change", "where"),
+    [
+        (_level, "claim.claims[2].level"),
+        (_level_everywhere, "claim.claims[0]"),
+        (_left_out, "the length of claim.claims"),
+        (_left_out_everywhere, "plan.claims"),
+        (_added, "the length of claim.claims"),
+        (_added_everywhere, "plan.claims"),
+        (_order, "claim.claims[2]"),
+        (_order_everywhere, "plan.claims"),
+        (_values_exchanged, "pool.group_columns"),
+        (_narrower, "claim.claims[1].upper"),
+        (_wider, "claim.claims[1].lower"),
+        (_narrower_score, "claim.claims[0].score.upper"),
+        (_estimate, "claim.claims[0].estimate"),
+        (_account, "claim.account"),
+        (_account_everywhere, "plan.claims.level"),
+        (_account_selected, "picked"),
+        (_promise, "claim.promises.all"),
+        (_loss, ""),
+        (_told, ""),
+        (_untold, ""),
+        (_short, "the length of ledger["),
+        (_off_scale, "ledger["),
+        (_one_loss, "ledger["),
+        (_item, "ledger["),
+        (_likelier, "ledger["),
+        (_items, "claim.claims[4].items"),
+        (_known, "plan.claims"),
+        (_met, "met"),
+        (_assume_nothing, "claim.assumptions"),
+        (_recorded, "surrogates"),
+        (_metric, "pool.metrics"),
+        (_precision, "claim.claims[0]"),
+    ],
+)
+def test_what_is_forged_is_found(change: Callable[[Document], None], where: str) -> None:
+    tabled, data = issued()
+    difference = verify(forged(data, change), tabled.evidence).difference
+    assert difference is not None
+    assert where in difference.where
+
+
+def _unproven(body: Document) -> None:
+    """A yes that holds by itself is called one of those that hold at once."""
+    its = next(its for one in _claims(body) for its in one["answers"] if its["answer"] != "yes")
+    its |= {"answer": "yes", "round": 3}
+
+
+def _shown(body: Document) -> None:
+    _claims(body)[0]["picked"][0] = _claims(body)[0]["picked"][-1]
+
+
+@pytest.mark.parametrize(
+    ("account", "change", "where"),
+    [("closed", _unproven, "answers"), ("selected", _shown, "picked")],
+)
+def test_what_the_account_alone_promises_is_checked(
+    account: str, change: Callable[[Document], None], where: str
+) -> None:
+    tabled, data = issued(account)
+    difference = verify(forged(data, change), tabled.evidence).difference
+    assert difference is not None
+    assert where in difference.where
+
+
+@pytest.mark.parametrize(
+    ("column", "item", "value"),
+    [
+        ("group_subject", 40, 2),
+        ("group_level", 0, 7),
+        ("surrogate_correct", 3, 0.987),
+        ("surrogate_grade", 3, -1.0),
+        ("known_grade", 9, 0.05),
+        ("known_grade", 10, np.inf),
+    ],
+)
+def test_another_column_is_found(column: str, item: int, value: float) -> None:
+    tabled, data = issued()
+    other = tabled.pool.columns[column].copy()
+    other[item] = value
+    pool = replace(tabled.pool, columns={**tabled.pool.columns, column: other})
+    difference = verify(data, evidence_of(pool)).difference
+    assert difference is not None
+    assert "pool" in difference.where
+
+
+def test_another_group_of_an_item_is_found_however_the_pool_is_sealed() -> None:
+    """The digests are made anew: then draws, facts or intervals are others."""
+    tabled, data = issued()
+    other = Tabled(WISHES["each"])
+    code = other.pool.columns["group_subject"].copy()
+    code[40], code[41] = code[41], code[40]
+    columns = {**other.pool.columns, "group_subject": code}
+
+    def reseal(body: Document) -> None:
+        body["pool"] = json.loads(canonical_json(replace(other.pool, columns=columns).header()))
+
+    evidence = evidence_of(replace(tabled.pool, columns=columns))
+    assert verify(forged(data, reseal), evidence).difference is not None
+
+
+def test_a_budget_changed_on_the_way_is_an_assumption() -> None:
+    tabled = Tabled(WISHES["together"]).go(5)
+    tabled.budget(60)
+    report = verify(tabled.go().certificate(), tabled.evidence)
+    assert report.valid, report.line
+    assert report.claim is not None
+    codes = [one["code"] for one in report.claim["assumptions"]]
+    assert codes == ["known_losses", "unforeseen_draws"]
+    assert report.claim["changes"] == 1
