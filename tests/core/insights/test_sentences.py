@@ -108,8 +108,8 @@ def test_errors_are_told_in_points(told: dict[str, Any], said: str) -> None:
             "preference",
             None,
             (
-                "new is preferred on 12.4 points more of the items than old (3.0 to 21.4); with ties as"
-                " half new wins 56.2\u202f% (51.5 to 60.7)"
+                "new is preferred on 12.4 points more of the items than old (3.0 to 21.4); with"
+                " ties as half new wins 56.2\u202f% (51.5 to 60.7)"
             ),
         ),
         ("preference", 2.0, "new is 0.124 grades better than old on average (0.030 to 0.214)"),
