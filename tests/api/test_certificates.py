@@ -29,6 +29,7 @@ from tests.api.serving import served
 from tests.clients import serving
 from tests.factories import KnownPool, drawn, known_pool, labelled, opened
 from tests.keys import bearer, key_in
+from tests.pairs import pair
 
 JSON = {"Content-Type": "application/json"}
 
@@ -406,6 +407,27 @@ async def test_a_certificate_is_verified_alone_and_with_its_pool(
     stranger = {"key": "ab" * 32}
     foreign = (await _verified(client, content=body, headers=JSON, params=stranger)).json()
     assert (foreign["valid"], foreign["difference"]["where"]) == (False, "signature.public_key")
+
+
+@pytest.mark.parametrize("judged", ["preference", "losses"])
+async def test_a_verification_says_the_sentence_of_the_session(
+    judged: str, client: AsyncClient
+) -> None:
+    two = await pair(client, judged, 60)
+    opening = {"pool_id": two.id, "decide": {"margin": 0.2}}
+    session = (await client.post("/v1/sessions", json=opening)).json()["id"]
+    draws = await client.post(f"/v1/sessions/{session}/next", json={"worker": "ada", "count": 20})
+    for draw in draws.json()["draws"]:
+        told = {"round": draw["round"], "worker": "ada"} | two.said(draw["item"]["index"])
+        answer = await client.post(f"/v1/sessions/{session}/observe", json=told)
+        assert answer.is_success, answer.text
+    for state in "active", "closed":
+        if state == "closed":
+            await _close(client, session)
+        said = (await client.get(f"/v1/sessions/{session}")).json()["sentence"]
+        body = await _certificate(client, session)
+        report = (await _verified(client, content=body, headers=JSON)).json()
+        assert (report["valid"], report["sentence"]) == (True, said)
 
 
 async def test_a_forged_certificate_gets_a_report_that_says_where(

@@ -15,7 +15,10 @@ from celeus.core.certificates.document import signed
 from celeus.core.certificates.replay import items_digest
 from celeus.core.certificates.schema import header_digest
 from celeus.core.certificates.verify import verify
+from celeus.core.insights.figures import Scaled
+from celeus.core.interval import Interval
 from celeus.core.plans.plan import Claim, plan_from
+from celeus.core.pools.score import win_rate
 from celeus.core.pools.systems import Systems
 from celeus.errors import InvalidValue
 from celeus.operations.certificates.npz import read_archive
@@ -61,6 +64,10 @@ def test_the_certificate_names_both_and_verifies() -> None:
     bare = verify(data)
     assert bare.valid, bare.line
     assert "sides" in bare.checked
+    won = win_rate(Interval(**document["claim"]["interval"]))
+    figures = Scaled(Interval(0.0, 1.0), won.width, 2)
+    assert bare.sentence is not None
+    assert f"{figures.below(won.lower)} to {figures.above(won.upper)}" in bare.sentence
     report = verify(data, world.evidence, items=world.lines)
     assert report.valid, report.line
     assert {"sides", "labels", "items", "draws", "claim"} <= set(report.checked)

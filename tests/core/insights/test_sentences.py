@@ -107,7 +107,10 @@ def test_errors_are_told_in_points(told: dict[str, Any], said: str) -> None:
         (
             "preference",
             None,
-            "new is preferred on 12.4 points more of the items than old (3.0 to 21.4)",
+            (
+                "new is preferred on 12.4 points more of the items than old (3.0 to 21.4); with"
+                " ties as half new wins 56.2\u202f% (51.5 to 60.7)"
+            ),
         ),
         ("preference", 2.0, "new is 0.124 grades better than old on average (0.030 to 0.214)"),
         ("bounded", 2.0, "new has a mean loss 0.124 lower than old (0.030 to 0.214)"),
@@ -118,6 +121,22 @@ def test_other_judgements_are_told_in_their_own_words(
 ) -> None:
     said = contrast(kind, upper).sentence(status(0.03, 0.2137, 0.1243))
     assert said == f"{words}{SURE}"
+
+
+@pytest.mark.parametrize(
+    ("told", "won"),
+    [
+        (status(-0.2137, -0.03, -0.1243), "old wins 56.2\u202f% (51.5 to 60.7)" + SURE),
+        (status(-0.1, 0.3, 0.1), "new wins 45 to 65\u202f%" + SURE),
+        (status(0.0, 0.3, 0.1), "new wins 50.0 to 65.0\u202f%" + SURE),
+        (
+            status(0.05, 0.05, 0.05, rounds={"in_interval": 60}),
+            "new wins 52.50\u202f%; every item is judged or known.",
+        ),
+    ],
+)
+def test_of_preferences_it_is_told_how_many_are_won(told: dict[str, Any], won: str) -> None:
+    assert contrast("preference").sentence(told).endswith(f"; with ties as half {won}")
 
 
 def test_systems_without_names_are_a_and_b() -> None:

@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 
 from celeus.core.interval import Interval
 from celeus.core.pools.losses import LossScale
-from celeus.core.pools.score import LONGEST_NAME, Better, Score, declared_score, default_score
+from celeus.core.pools.score import (
+    LONGEST_NAME,
+    Better,
+    Score,
+    declared_score,
+    default_score,
+    win_rate,
+)
 from celeus.core.pools.systems import Lineup, Systems
 from celeus.errors import InvalidValue
 
@@ -121,3 +128,18 @@ def test_what_nobody_named_is_called_after_its_loss() -> None:
         (preferred.scale, preferred, "mean preference", "number"),
     ):
         assert default_score(scale, named) == Score(name, "lower", unit)  # type: ignore[arg-type]
+
+
+@given(st.floats(-1.0, 1.0), st.floats(0.0, 1.0))
+def test_a_win_rate_is_never_narrower_than_the_preferences(lower: float, share: float) -> None:
+    preference = Interval(lower, max(lower, min(1.0, lower + share * (1.0 - lower))))
+    image = win_rate(preference)
+    exact = [(1 + Fraction(repr(end))) / 2 for end in (preference.lower, preference.upper)]
+    told = [Fraction(repr(end)) for end in (image.lower, image.upper)]
+    assert told[0] <= exact[0] <= exact[1] <= told[1]
+    assert max(abs(one - other) for one, other in zip(told, exact, strict=True)) < 1e-15
+
+
+def test_a_win_rate_counts_a_tie_as_half() -> None:
+    assert win_rate(Interval(-0.04, 0.16)) == Interval(0.48, 0.58)
+    assert win_rate(Interval(-1.0, 1.0)) == Interval(0.0, 1.0)

@@ -19,7 +19,7 @@ from celeus.core.insights.figures import (
 from celeus.core.interval import Interval
 from celeus.core.plans.plan import Plan
 from celeus.core.pools.losses import LossScale
-from celeus.core.pools.score import Score, default_score
+from celeus.core.pools.score import Score, default_score, win_rate
 from celeus.core.pools.systems import AnySystems, Systems
 
 BY_WEIGHT: Final = ", counted by weight"
@@ -29,6 +29,7 @@ KNOWN: Final = ", for certain: what is known beforehand decides it"
 UNDECIDED: Final = "Undecided so far. "
 UNDECIDED_FOR_GOOD: Final = "Undecided. "
 
+UNIT: Final = Interval(0.0, 1.0)
 PHRASES: Final[dict[str, dict[str, str]]] = {
     "errors": {
         "ahead": "{better} makes {at} points fewer errors than {worse}",
@@ -82,7 +83,8 @@ NAMED: Final[dict[str, str]] = {
 class Contrast:
     """The two systems as they are called, and the phrases for what their difference counts.
 
-    ``words`` are further words that the phrases hold, by name.
+    ``words`` are further words that the phrases hold, by name. Where each item is won or tied, by
+    no grades, ``wins`` says how many are won, too.
     """
 
     a: str
@@ -90,6 +92,7 @@ class Contrast:
     shift: int
     phrases: Mapping[str, str]
     words: Mapping[str, str]
+    wins: bool = False
 
     @classmethod
     def of(cls, scale: LossScale, systems: Systems | None, declared: Score | None) -> Self | None:
@@ -112,7 +115,7 @@ class Contrast:
         elif systems is not None and systems.kind == "zero_one":
             unit = "errors"
         shift = PERCENT if unit in {"errors", "preferences"} else 0
-        return cls(a, b, shift, PHRASES[unit], {})
+        return cls(a, b, shift, PHRASES[unit], {}, unit == "preferences")
 
     def sentence(self, status: Mapping[str, Any]) -> str:
         """What a session says of the two, as its status stands."""
@@ -144,12 +147,29 @@ class Contrast:
             return self.phrases["equal"].format(better=self.a, worse=self.b, **self.words)
         if lower > 0.0:
             ahead = self.phrases["ahead"].format(at=figures.nearest(estimate), **names)
-            ends = f" ({figures.below(lower)} to {figures.above(upper)})"
-            return ahead + ends if told else ahead
+            ends = f" ({figures.below(lower)} to {figures.above(upper)})" if told else ""
+            won = self._won(names["better"], Interval(lower, upper), estimate, told=told)
+            return f"{ahead}{ends}{won}"
         phrase = "level" if lower == 0.0 else "open"
         # Of nothing, no minus
         low = figures.above(-lower) if lower < 0.0 else figures.below(0.0)
-        return self.phrases[phrase].format(low=low, high=figures.above(upper), **names)
+        said = self.phrases[phrase].format(low=low, high=figures.above(upper), **names)
+        return said + self._won(names["better"], Interval(lower, upper))
+
+    def _won(
+        self, name: str, more: Interval, estimate: float | None = None, *, told: bool = True
+    ) -> str:
+        """How many of the items the system of this name wins that is preferred on so many more."""
+        if not self.wins:
+            return ""
+        won = win_rate(more)
+        figures = Scaled(UNIT, won.width, PERCENT)
+        ends = f"{figures.below(won.lower)} to {figures.above(won.upper)}"
+        figure = f"{ends}{PERCENT_SIGN}"
+        if estimate is not None:
+            middle = figures.nearest(win_rate(Interval(estimate, estimate)).lower)
+            figure = f"{middle}{PERCENT_SIGN} ({ends})" if told else f"{middle}{PERCENT_SIGN}"
+        return f"; with ties as half {name} wins {figure}"
 
     def _prefix(self, status: Mapping[str, Any]) -> str:
         verdict = status["verdict"]

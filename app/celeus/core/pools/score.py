@@ -78,6 +78,15 @@ class Score:
         return _decimal(scale.lower) + _decimal(scale.upper) - exact
 
 
+def win_rate(preference: Interval) -> Interval:
+    """The share of items that B wins, a tie counted as half: (1 + d) / 2, never narrower.
+
+    ``preference`` holds the mean d of -1 where A is preferred, 0 at a tie and 1 where B is.
+    """
+    lower, upper = ((1 + _decimal(end)) / 2 for end in (preference.lower, preference.upper))
+    return Interval(_outward(lower, -math.inf), _outward(upper, math.inf))
+
+
 def _decimal(number: float) -> Fraction:
     """The shortest decimal that reads back as the float."""
     return Fraction(repr(float(number)))
