@@ -65,16 +65,19 @@ def bounded(service: Service) -> Iterator[None]:
     assert processor_seconds(pid) - began < MOST_SECONDS
 
 
-ZEROS = b" " * (64 * MEGABYTE)
-PACKED = {
-    "gzip": gzip.compress(ZEROS, 1),
-    "deflate": zlib.compress(ZEROS, 1),
-    "x-gzip": gzip.compress(gzip.compress(ZEROS, 1)),
-    "bzip2": bz2.compress(ZEROS[:MEGABYTE]),
-    "br": b"\x5b\xff\xff\xff\xff" * 9,
-    "zstd": b"\x28\xb5\x2f\xfd" + b"\xff" * 99,
-    "identity, gzip": gzip.compress(ZEROS, 1),
-}
+# What is sent is made by the test that sends it: each worker imports this module
+def packed() -> dict[str, bytes]:
+    """Bodies that are small only as long as they are packed, by their encoding."""
+    zeros = b" " * (64 * MEGABYTE)
+    return {
+        "gzip": gzip.compress(zeros, 1),
+        "deflate": zlib.compress(zeros, 1),
+        "x-gzip": gzip.compress(gzip.compress(zeros, 1)),
+        "bzip2": bz2.compress(zeros[:MEGABYTE]),
+        "br": b"\x5b\xff\xff\xff\xff" * 9,
+        "zstd": b"\x28\xb5\x2f\xfd" + b"\xff" * 99,
+        "identity, gzip": gzip.compress(zeros, 1),
+    }
 
 
 def test_a_packed_body_is_not_unpacked(
@@ -87,37 +90,39 @@ def test_a_packed_body_is_not_unpacked(
         f"/v1/sessions/{session}/observe": "application/json",
         "/v1/certificates/verify": "application/json",
     }
-    for encoding, (path, media) in itertools.product(PACKED, paths.items()):
+    for (encoding, content), (path, media) in itertools.product(packed().items(), paths.items()):
         with bounded(service):
             headers = {"Content-Type": media, "Content-Encoding": encoding}
-            answer = client.post(path, content=PACKED[encoding], headers=headers)
+            answer = client.post(path, content=content, headers=headers)
         assert answer.status_code == 415, (encoding, path)
 
 
-JSON_BODIES = {
-    "lists within lists": b"[" * DEEP,
-    "closed lists": b"[" * DEEP + b"]" * DEEP,
-    "objects within objects": b'{"a":' * DEEP + b"1" + b"}" * DEEP,
-    "deep payload": b'{"name":"p","loss":{"kind":"zero_one"},"items":[{"id":"a","payload":{"a":'
-    + b"[" * 900
-    + b"]" * 900
-    + b"}}]}",
-    "a million members": json.dumps({f"k{i}": 0 for i in range(MANY // 4)}).encode(),
-    "the same member": b"{" + b'"a":1,' * MANY + b'"a":1}',
-    "a million digits": b'{"round": ' + b"9" * MANY + b', "loss": 1, "worker": "w"}',
-    "a million decimals": b'{"round": 1, "loss": 0.' + b"3" * MANY + b', "worker": "w"}',
-    "a great exponent": b'{"round": 1, "loss": 1e' + b"9" * 1000 + b', "worker": "w"}',
-    "a small exponent": b'{"round": 1, "loss": 1e-' + b"9" * 1000 + b', "worker": "w"}',
-    "long worker": b'{"worker": "' + b"w" * (MEGABYTE - 100) + b'"}',
-    "escapes": b'{"worker": "' + b"\\ud800" * 150_000 + b'"}',
-    "bytes that are no text": b'{"worker": "\xff\xfe\xfd"}',
-    "text in UTF-16": '{"worker": "w"}'.encode("utf-16"),
-    "text in UTF-32": '{"worker": "w"}'.encode("utf-32"),
-    "NaN": b'{"round": NaN, "loss": -Infinity, "worker": "w"}',
-    "nothing": b"",
-    "spaces": b" " * (MEGABYTE - 1),
-    "commas": b"[" + b"," * MANY + b"]",
-}
+def json_bodies() -> dict[str, bytes]:
+    """Bodies that are hard to read, by what makes them so."""
+    return {
+        "lists within lists": b"[" * DEEP,
+        "closed lists": b"[" * DEEP + b"]" * DEEP,
+        "objects within objects": b'{"a":' * DEEP + b"1" + b"}" * DEEP,
+        "deep payload": b'{"name":"p","loss":{"kind":"zero_one"},"items":[{"id":"a","payload":{"a":'
+        + b"[" * 900
+        + b"]" * 900
+        + b"}}]}",
+        "a million members": json.dumps({f"k{i}": 0 for i in range(MANY // 4)}).encode(),
+        "the same member": b"{" + b'"a":1,' * MANY + b'"a":1}',
+        "a million digits": b'{"round": ' + b"9" * MANY + b', "loss": 1, "worker": "w"}',
+        "a million decimals": b'{"round": 1, "loss": 0.' + b"3" * MANY + b', "worker": "w"}',
+        "a great exponent": b'{"round": 1, "loss": 1e' + b"9" * 1000 + b', "worker": "w"}',
+        "a small exponent": b'{"round": 1, "loss": 1e-' + b"9" * 1000 + b', "worker": "w"}',
+        "long worker": b'{"worker": "' + b"w" * (MEGABYTE - 100) + b'"}',
+        "escapes": b'{"worker": "' + b"\\ud800" * 150_000 + b'"}',
+        "bytes that are no text": b'{"worker": "\xff\xfe\xfd"}',
+        "text in UTF-16": '{"worker": "w"}'.encode("utf-16"),
+        "text in UTF-32": '{"worker": "w"}'.encode("utf-32"),
+        "NaN": b'{"round": NaN, "loss": -Infinity, "worker": "w"}',
+        "nothing": b"",
+        "spaces": b" " * (MEGABYTE - 1),
+        "commas": b"[" + b"," * MANY + b"]",
+    }
 
 
 def test_hostile_json_is_refused_within_bounds(
@@ -127,7 +132,7 @@ def test_hostile_json_is_refused_within_bounds(
     paths = [f"/v1/sessions/{session}/{verb}" for verb in ("next", "observe", "amendments")]
     paths += ["/v1/pools", "/v1/sessions"]
     headers = {"Content-Type": "application/json"}
-    for (name, content), path in itertools.product(JSON_BODIES.items(), paths):
+    for (name, content), path in itertools.product(json_bodies().items(), paths):
         with bounded(service):
             answer = client.post(path, content=content, headers=headers)
         accepted = {200} if name == "a million decimals" and "observe" in path else set()
@@ -135,26 +140,28 @@ def test_hostile_json_is_refused_within_bounds(
         assert len(answer.content) < 100_000, name
 
 
-LINES = {
-    "deep payload": b'{"id":"a","payload":{"a":' + b"[" * DEEP + b"]" * DEEP + b"}}",
-    "deep row": b'{"a":' * DEEP + b"1" + b"}" * DEEP,
-    "a million keys": b"{" + b",".join(b'"%d":0' % i for i in range(300_000)) + b"}",
-    "a million digits": b'{"id":"a","surrogate":' + b"9" * MANY + b"}",
-    "digits in payload": b'{"id":"a","payload":{"a":' + b"9" * MANY + b"}}",
-    "a great exponent": b'{"id":"a","payload":{"a":1e400}}',
-    "nearly too great": b'{"id":"a","payload":{"a":[' + b"1e308," * 3000 + b"1]}}",
-    "a megabyte of id": b'{"id":"' + b"x" * MEGABYTE + b'"}',
-    "many probabilities": b'{"id":"a","target_probs":[' + b"0," * MANY + b"1]}",
-    "many surrogates": b'{"id":"a","surrogates":[' + b"0," * MANY + b"1]}",
-    "many bad rows": b"{}\n" * MANY,
-    "many empty lines": b"\n" * (4 * MEGABYTE),
-    "many groups": b"\n".join(b'{"id":"%d","group":"g%d"}' % (i, i) for i in range(20_000)),
-    "an endless line": b'{"id":"' + b"x" * (9 * MEGABYTE),
-}
+def hard_lines() -> dict[str, bytes]:
+    """Rows that are hard to read, by what makes them so."""
+    return {
+        "deep payload": b'{"id":"a","payload":{"a":' + b"[" * DEEP + b"]" * DEEP + b"}}",
+        "deep row": b'{"a":' * DEEP + b"1" + b"}" * DEEP,
+        "a million keys": b"{" + b",".join(b'"%d":0' % i for i in range(300_000)) + b"}",
+        "a million digits": b'{"id":"a","surrogate":' + b"9" * MANY + b"}",
+        "digits in payload": b'{"id":"a","payload":{"a":' + b"9" * MANY + b"}}",
+        "a great exponent": b'{"id":"a","payload":{"a":1e400}}',
+        "nearly too great": b'{"id":"a","payload":{"a":[' + b"1e308," * 3000 + b"1]}}",
+        "a megabyte of id": b'{"id":"' + b"x" * MEGABYTE + b'"}',
+        "many probabilities": b'{"id":"a","target_probs":[' + b"0," * MANY + b"1]}",
+        "many surrogates": b'{"id":"a","surrogates":[' + b"0," * MANY + b"1]}",
+        "many bad rows": b"{}\n" * MANY,
+        "many empty lines": b"\n" * (4 * MEGABYTE),
+        "many groups": b"\n".join(b'{"id":"%d","group":"g%d"}' % (i, i) for i in range(20_000)),
+        "an endless line": b'{"id":"' + b"x" * (9 * MEGABYTE),
+    }
 
 
 def test_a_hostile_line_is_refused_within_bounds(service: Service, client: httpx.Client) -> None:
-    for name, content in LINES.items():
+    for name, content in hard_lines().items():
         answer, pool = uploaded(service, client, content, NDJSON)
         taken = {200} if name in {"many empty lines", "nearly too great"} else set()
         taken |= {200} if name == "many probabilities" else set()

@@ -11,10 +11,14 @@ import schemathesis
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from schemathesis import Case, CheckContext, CheckFunction, GenerationMode, Response
+from schemathesis.checks import load_all_checks
 from schemathesis.config import SchemathesisConfig
 from schemathesis.core.parameters import ParameterLocation
+from schemathesis.generation.feedback import FeedbackSources
+from schemathesis.pytest._test_builder import build_operation_test
 from schemathesis.specs.openapi.checks import negative_data_rejection
 
+from tests.api.contract import ROUTES, Route, every
 from tests.attacks.conftest import FULL
 from tests.attacks.hostile import ENCODERS, SCALES, uploads
 from tests.attacks.tally import TRIES
@@ -98,8 +102,8 @@ def world(service: Service) -> World:
         return build(client)
 
 
-@schema.parametrize()
-def test_an_operation_keeps_the_contract(case: Case[Any], service: Service, world: World) -> None:
+def keep_the_contract(case: Case[Any], service: Service, world: World) -> None:
+    """Ask once, and hold the answer to every check."""
     TRIES["requests by Schemathesis"] += 1
     with_real_ids(case, world)
     case.call_and_validate(
@@ -108,6 +112,21 @@ def test_an_operation_keeps_the_contract(case: Case[Any], service: Service, worl
         timeout=30,
         additional_checks=[refused_by_meaning, nothing_leaks],
     )
+
+
+@every(ROUTES)
+def test_an_operation_keeps_the_contract(route: Route, service: Service, world: World) -> None:
+    # Made when it runs: `schema.parametrize` draws all requests of all operations as it collects
+    # them, in every worker, which takes as long as to collect all other tests.
+    load_all_checks()
+    asked = build_operation_test(
+        config=schema.config,
+        operation=schema[route.path][route.method],
+        test_func=keep_the_contract,
+        given_kwargs={},
+        feedback=FeedbackSources(),
+    )
+    asked(service=service, world=world)
 
 
 WALKED = [

@@ -105,6 +105,11 @@ def round_on(page: Page) -> int:
     return int(shown)
 
 
+def await_round(page: Page, number: int) -> None:
+    """Return once the item of a round is shown."""
+    expect(page.locator(ITEM)).to_have_attribute("data-round", str(number))
+
+
 def press(page: Page, key: str) -> int:
     """Judge the item by a key; returns its round, when another item is shown or none is left."""
     judged = round_on(page)

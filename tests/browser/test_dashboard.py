@@ -65,6 +65,9 @@ def test_names_written_the_other_way_round_turn_nothing_beside_them(
         ):
             page.goto(path)
             page.locator(ready).first.wait_for()
+            # Parts of a page come with answers of their own
+            there = f"([name, count]) => ({IN_THE_OPEN})(name).length >= count"
+            page.wait_for_function(there, arg=[TURNING, count])
             found = page.evaluate(IN_THE_OPEN, TURNING)
             assert (path, len(found), any(found)) == (path, count, False)
 

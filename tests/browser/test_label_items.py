@@ -113,11 +113,10 @@ def test_pictures_are_shown_from_data_and_by_link(server: Site, signed_in: Signe
     images = {"image": [picture(), {"src": linked, "alt": "the mark of the house"}]}
     page = signed_in("label")
     visit(page, session_of(server, [images]))
-    for number, name in enumerate(("Picture of item item-0", "the mark of the house")):
+    for name in ("Picture of item item-0", "the mark of the house"):
         image = page.get_by_role("img", name=name)
         expect(image).to_be_visible()
-        page.wait_for_timeout(100)
-        assert image.evaluate("(one) => one.naturalWidth") > 0, number
+        page.wait_for_function("one => one.naturalWidth > 0", arg=image.element_handle())
     small = page.get_by_role("img", name="Picture of item item-0").bounding_box()
     assert small is not None
     assert small["width"] > 100, "eight pixels are shown large enough to be told apart"

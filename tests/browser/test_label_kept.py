@@ -15,6 +15,7 @@ from playwright.sync_api import BrowserContext, Page, Route, expect
 from tests.browser.labelling import (
     ITEM,
     all_sent,
+    await_round,
     change,
     events,
     press,
@@ -306,7 +307,7 @@ def test_a_session_that_is_done_thanks_and_the_last_label_can_be_taken_back(
     expect(page.locator("#rest")).to_contain_text("All done")
     all_sent(page)
     page.keyboard.press("z")
-    assert round_on(page) == last
+    await_round(page, last)
     press(page, "2")
     all_sent(page)
     assert [event["round"] for event in events(server, session, "amendment")] == [last]

@@ -10,6 +10,7 @@ from tests.browser.labelling import (
     ITEM,
     NEXT_ITEM_MS,
     all_sent,
+    await_round,
     events,
     press,
     round_on,
@@ -117,13 +118,13 @@ def test_the_last_label_is_taken_back_and_given_anew(server: Site, signed_in: Si
     all_sent(page)
     onward = round_on(page)
     page.keyboard.press("z")
-    assert round_on(page) == judged
+    await_round(page, judged)
     expect(page.locator("#notices")).to_contain_text("You judged this “Wrong”")
     page.keyboard.press("Escape")
-    assert round_on(page) == onward
+    await_round(page, onward)
     page.get_by_role("button", name="Undo").click()
     press(page, "1")
-    assert round_on(page) == onward
+    await_round(page, onward)
     all_sent(page)
     [amended] = events(server, session, "amendment")
     assert (amended["round"], amended["loss"]) == (judged, 0)
@@ -139,8 +140,9 @@ def test_a_label_is_taken_back_after_a_reload_too(server: Site, signed_in: Signe
     all_sent(page)
     page.reload()
     page.locator(ITEM).wait_for()
+    expect(page.get_by_role("button", name="Undo")).to_be_enabled()
     page.keyboard.press("Control+z")
-    assert round_on(page) == judged
+    await_round(page, judged)
     page.keyboard.press("u")
     press(page, "3")
     all_sent(page)

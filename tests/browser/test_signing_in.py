@@ -48,7 +48,7 @@ def test_a_key_signs_in_and_out_by_keyboard_alone(page: Page, server: Site) -> N
     expect(page.get_by_label("Key")).to_be_focused()
     page.keyboard.type(server.key("read"))
     page.keyboard.press("Enter")
-    expect(page).to_have_url(f"{server.url}/")
+    page.wait_for_url(f"{server.url}/")
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
     for _ in range(8):
