@@ -8,11 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from celeus.errors import InvalidValue
-
 _PREFIX = "celeus-run-"
-
-
 SOCKET_PATH_BYTES = 104
 """What the path of a socket has to be shorter than: the least of all systems, its zero included."""
 _SHORT = Path("/tmp")  # noqa: S108 -- where nobody else may enter what is made in it
@@ -25,19 +21,10 @@ def scratch_folder(*, sockets: bool = False) -> Iterator[Path]:
     """A new folder among the system's temporary files that only its user may enter.
 
     It is removed on leaving. Those of this user whose processes were killed are removed first.
-    One for ``sockets`` is in /tmp where the name of the system's own place is too long for them;
-    refused where that cannot be written to either.
+    One for ``sockets`` is in /tmp where the name of the system's own place is too long for them.
     """
     place = Path(tempfile.gettempdir())
     if sockets and len(os.fsencode(place)) + _BELOW >= SOCKET_PATH_BYTES:
-        if not os.access(_SHORT, os.W_OK | os.X_OK):
-            raise InvalidValue(
-                f"the name of the folder for temporary files is too long for sockets, and {_SHORT}"
-                " cannot be written to",
-                field="TMPDIR",
-                rule="a folder with a shorter name",
-                value=str(place),
-            )
         place = _SHORT
     _clear(place)
     folder, lock = _held(place)

@@ -79,6 +79,31 @@ async def unread(target: Target) -> None:
     )
 
 
+async def at_once(target: Target) -> None:
+    """Pages over four hundred connections, sixteen asked for in each before the first comes."""
+    place = urlsplit(target.url)
+
+    async def ask() -> None:
+        reader, writer = await asyncio.open_connection(place.hostname, place.port)
+        writer.write(f"GET /docs HTTP/1.1\r\n{_OPEN}\r\n".encode() * 16)
+        with suppress(OSError, TimeoutError):
+            async with asyncio.timeout(SECONDS):
+                while await reader.read(PART):
+                    pass
+        writer.transport.abort()
+
+    await asyncio.gather(*(ask() for _ in range(400)))
+
+
+async def guesses(target: Target) -> None:
+    """Two hundred wrong keys, each from another address that a header makes up."""
+    for number in range(200):
+        made_up = f"X-Forwarded-For: 9.9.9.{number}\r\n"
+        wrong = f"ce_{number:016x}_{'wrong'.ljust(43, '-')}"
+        async with Connection.to(target.url) as connection:
+            await connection.get("/v1/pools", made_up, key=wrong)
+
+
 async def wide_payloads(target: Target) -> None:
     """A page of items whose payloads have a hundred thousand values each, where they are taken."""
     async with Connection.to(target.url) as connection:
@@ -126,6 +151,8 @@ ATTACKS: dict[str, Callable[[Target], Awaitable[None]]] = {
     "trailers without end, no key": trailers,
     "160 connections that never close, no key": open_ends,
     "six readers that do not read": unread,
+    "6 400 pages asked for at once": at_once,
+    "200 wrong keys with made-up addresses, no key": guesses,
     "payloads of 100 000 values": wide_payloads,
     "4 uploads of 300 MB, held open by a label key": large_uploads,
     "40 uploads of 30 MB, held open by a label key": uploads,

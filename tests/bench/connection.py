@@ -16,7 +16,12 @@ import orjson
 
 from tests.keys import ADMIN
 
-_HEAD = f"Host: bench\r\nAuthorization: Bearer {ADMIN}\r\n"
+
+def _head(key: str) -> str:
+    return f"Host: bench\r\nAuthorization: Bearer {key}\r\n"
+
+
+_HEAD = _head(ADMIN)
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 _ETAG = re.compile(rb"\r\netag: *([^\r]+)", re.IGNORECASE)
 
@@ -59,9 +64,9 @@ class Connection:
             writer.close()
             await writer.wait_closed()
 
-    async def get(self, path: str, headers: str = "") -> Answer:
+    async def get(self, path: str, headers: str = "", *, key: str = ADMIN) -> Answer:
         """Ask; ``headers`` are whole lines, each with its line break."""
-        self._writer.write(f"GET {path} HTTP/1.1\r\n{_HEAD}{headers}\r\n".encode())
+        self._writer.write(f"GET {path} HTTP/1.1\r\n{_head(key)}{headers}\r\n".encode())
         return await self._answer()
 
     async def post(self, path: str, body: bytes, media: str = "application/json") -> Answer:
