@@ -3,7 +3,7 @@
 import pytest
 
 from celeus.study.pools.differences import WORLDS
-from tests.claims.comparing import Lost, at_border, lost
+from tests.claims.comparing import at_border, lost
 from tests.claims.conftest import FULL, Runner
 from tests.claims.test_coverage import credible
 
@@ -18,7 +18,7 @@ FURTHER = [(-MARGIN - 1, MARGIN), (1, 0), (-1, 0)]
 @pytest.mark.parametrize("world", WORLDS)
 def test_the_interval_holds_the_mean_difference(world: str, runner: Runner) -> None:
     counted = runner.sum(lost, SESSIONS, world, ITEMS)
-    _note(runner, "mean difference", world, counted)
+    runner.note("mean difference", world, ITEMS, counted.sessions, f"missed {counted.missed}")
     assert credible(counted.missed, counted.sessions), counted
 
 
@@ -27,11 +27,8 @@ def test_the_interval_holds_the_mean_difference(world: str, runner: Runner) -> N
 def test_first_verdicts_at_the_border_are_right(beside: tuple[int, int], runner: Runner) -> None:
     counted = runner.sum(at_border, SESSIONS, beside, ITEMS)
     mean, margin = beside
-    _note(runner, "verdict", f"mean {mean}/{ITEMS}, margin {margin}/{ITEMS}", counted)
+    pools = f"mean {mean}/{ITEMS}, margin {margin}/{ITEMS}"
+    found = f"missed {counted.missed}, wrong first verdicts {counted.wrong}"
+    runner.note("verdict", pools, ITEMS, counted.sessions, found)
     assert counted.wrong <= counted.missed
     assert credible(counted.missed, counted.sessions), counted
-
-
-def _note(runner: Runner, claim: str, pools: str, counted: Lost) -> None:
-    found = f"missed {counted.missed}, wrong first verdicts {counted.wrong}"
-    runner.note(claim, pools, ITEMS, counted.sessions, found)

@@ -205,6 +205,15 @@ def test_equivalent_systems_may_replace_each_other(run: Run, service: Service) -
     assert "within 100 points: yes\n" in run("gate", *where, "--compare", "a", "--margin", 1).out
 
 
+def test_a_verdict_of_equivalence_lets_either_replace_the_other(run: Run, service: Service) -> None:
+    session = asyncio.run(compared(service, 1, decide={"margin": 0.9}))
+    for system in A, B:
+        answer = run("gate", "--session", session, "--url", service.url, "--compare", system)
+        assert answer.status == 0, answer
+        assert f"{A} and {B} are equivalent: their error rates differ by at most 90 " in answer.out
+        assert f"{system} at least as good within 90 points: yes, equivalent (" in answer.out
+
+
 async def release(service: Service, better: float, labels: int) -> str:
     """A session on a new version and the old one, some of whose items were judged before."""
     versions = Versions.of(80, better=better)
