@@ -40,6 +40,9 @@ declare global {
   type RankedSystem = Schemas["RankedSystem"];
   /** A session that seeks the best of several systems. */
   type BestSession = AnySession & { best: Schemas["Best"] };
+  /** A session that makes a table of claims. */
+  type TableSession = AnySession & { table: Schemas["TableOut"] };
+  type TableClaim = Schemas["TableClaimOut"];
   type SessionOpening = Schemas["SessionOpening"];
   type SessionChange = Schemas["SessionChange"];
   type SessionPage = Schemas["SessionPage"];
@@ -129,6 +132,20 @@ declare global {
   interface Contrast {
     a: string;
     b: string;
+  }
+
+  /** The same of a session that makes a table of claims. */
+  interface OpenedTable {
+    plan: {
+      items: number;
+      alpha: number;
+      budget: number;
+      beta: number;
+      method_version: string;
+      commitment: string;
+    };
+    plan_digest: string;
+    pool: string;
   }
 
   /** An event of a session's stream. */
