@@ -158,7 +158,7 @@ declare global {
   /** What a judge says of an item: one of these. */
   interface Judgement {
     loss?: number;
-    losses?: { left: number; right: number } | number[];
+    losses?: { left: number; right: number } | number[] | Record<string, number | null>;
     preference?: "left" | "tie" | "right";
     grade?: number;
     label?: number;
@@ -189,7 +189,9 @@ declare global {
     kind: "scale";
     /** A slider for each: a loss, those of left and right or of every answer, or the grades. */
     lines: string[];
-    takes: "loss" | "losses" | "shown" | "preference";
+    takes: "loss" | "losses" | "shown" | "metrics" | "preference";
+    /** Of every slider its own scale, where they differ. */
+    scales?: { low: number; high: number; step: number }[];
     low: number;
     high: number;
     step: number;

@@ -97,3 +97,32 @@ def test_claims_are_followed_sorted_and_read_on_a_phone(
     assert len(lines) == 1 + 3 * (1 + SUBJECTS)
     expect(page.locator("#promises li")).to_have_count(3)
     expect(page.get_by_role("button", name="New precision")).to_be_hidden()
+
+
+@pytest.mark.parametrize("viewport", [PHONE, WIDE], ids=["phone", "desktop"])
+def test_every_metric_of_a_judgement_is_asked_for(
+    server: Site, signed_in: SignedIn, viewport: dict[str, int]
+) -> None:
+    """By keys alone: two ends of a zero-one loss, a share of a scale, and what nobody can tell."""
+    tables = Tables(server, subjects=2)
+    page = signed_in("label", viewport=viewport)
+    page.goto(f"/label/{tables.session}")
+    expect(page.locator("#answers input[type=range]")).to_have_count(3)
+    expect(page.locator("#undo")).to_be_hidden()
+    assert barriers(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    give = page.locator("#give")
+    for count, keys in enumerate(("215", "1u9"), 1):
+        expect(give).to_be_disabled()
+        for key in keys:
+            page.keyboard.press(key)
+        expect(give).to_be_enabled()
+        page.screenshot(path=f"/tmp/label_{viewport['width']}.png")
+        page.keyboard.press("Enter")
+        expect(page.locator("#count")).to_have_text(str(count))
+    with server.client() as client:
+        said: list[list[float | None]] = []
+        while len(said) < 2:
+            ledger = client.get(f"/v1/sessions/{tables.session}/ledger").json()["data"]
+            said = [one["losses"] for one in ledger if one["kind"] == "observation"]
+    assert said == [[1.0, 0.0, 2.5], [0.0, None, 4.5]]
