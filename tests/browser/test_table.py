@@ -117,7 +117,6 @@ def test_every_metric_of_a_judgement_is_asked_for(
         for key in keys:
             page.keyboard.press(key)
         expect(give).to_be_enabled()
-        page.screenshot(path=f"/tmp/label_{viewport['width']}.png")
         page.keyboard.press("Enter")
         expect(page.locator("#count")).to_have_text(str(count))
     with server.client() as client:
