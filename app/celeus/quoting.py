@@ -53,11 +53,11 @@ def one_line(text: str) -> str:
     """Text for one line of a terminal: what is no visible letter or space is written as its escape.
 
     Line breaks, control characters, and characters that turn the direction of writing can make a
-    line look like others than it is.
+    line look like others than it is. The narrow space of our own figures is written as a space.
     """
     return "".join(
         letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii")
-        for letter in text
+        for letter in text.replace("\N{NARROW NO-BREAK SPACE}", " ")
     )
 
 

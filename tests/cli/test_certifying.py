@@ -32,6 +32,7 @@ from tests.core.certifying import (
     zero_one_world,
 )
 from tests.core.contending import Best
+from tests.core.tabling import WISHES, Tabled
 from tests.timestamps import Authority
 
 Run = Callable[..., Answer]
@@ -165,6 +166,26 @@ def test_the_best_of_several_is_named_and_takes_the_pool(
     answer = run("verify", path, "--pool", pool)
     assert answer.status == 0
     assert words in answer.out
+    alone = run("verify", path)
+    assert alone.status == 1
+    assert "the pool is missing" in alone.out + alone.err
+
+
+def test_claims_about_a_table_are_said_in_a_few_lines(run: Run, tmp_path: Path) -> None:
+    tabled = Tabled(WISHES["closed"]).go()
+    path, pool = tmp_path / "table.json", tmp_path / "table.npz"
+    path.write_bytes(tabled.certificate())
+    with archive_of(tabled.pool) as archive:
+        pool.write_bytes(archive.read())
+    answer = run("verify", path, "--pool", pool)
+    assert answer.status == 0
+    lines = answer.out.splitlines()
+    assert lines[0].startswith("claim: 14 claims, account closed, alpha 0.05, ")
+    assert "none of the answers yes is false" in lines[1]
+    assert lines[2].startswith("  correct: accuracy ")
+    assert any(line.startswith("  grade in 4 groups by subject: mean loss ") for line in lines)
+    assert any(line.startswith("  answers: ") for line in lines)
+    assert any(line.startswith("  assumes: What is stated of losses") for line in lines)
     alone = run("verify", path)
     assert alone.status == 1
     assert "the pool is missing" in alone.out + alone.err

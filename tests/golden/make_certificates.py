@@ -27,6 +27,7 @@ from tests.core.certifying import (
     zero_one_world,
 )
 from tests.core.contending import Best
+from tests.core.tabling import WISHES, Tabled
 
 FOLDER = Path(__file__).parent / "certificates"
 KINDS = ("interim", "final")
@@ -88,6 +89,19 @@ def _compared(case: Case) -> Case:
     case.amend(2, 0.0)
     case.go(20)
     return case
+
+
+def _tabled(account: str) -> Callable[[], Tabled]:
+    """Draws ahead, judgements out of order, some losses that nobody can tell, another budget."""
+
+    def build() -> Tabled:
+        tabled = Tabled(WISHES[account]).go(15)
+        tabled.budget(90)
+        tabled.go(25)
+        tabled.enter(tabled.state.propose())
+        return tabled
+
+    return build
 
 
 def _paired(precision: float) -> Claim:
@@ -167,6 +181,11 @@ BEST: Mapping[str, tuple[str, Callable[[], Best]]] = MappingProxyType(
 )
 """The same of sessions that seek the best of several systems, each on a pool of its own."""
 
+TABLES: Mapping[str, tuple[str, Callable[[], Tabled]]] = MappingProxyType(
+    {f"table-{account}": ("tabled", _tabled(account)) for account in WISHES}
+)
+"""The same of sessions that make many claims, one under every account."""
+
 WORLDS: Mapping[str, Callable[[], World]] = MappingProxyType(
     {
         "zero_one": lambda: zero_one_world(150),
@@ -193,11 +212,17 @@ def main() -> None:
         for kind in KINDS:
             _write(f"{name}.{pool}.{kind}.json", case.certificate(final=kind == "final"))
     for name, (pool, seek) in BEST.items():
-        best = seek()
-        with archive_of(best.pool) as archive:
-            _write(f"{pool}.npz", archive.read())
-        for kind in KINDS:
-            _write(f"{name}.{pool}.{kind}.json", best.certificate(final=kind == "final"))
+        _keep(name, pool, seek())
+    for name, (pool, claim) in TABLES.items():
+        _keep(name, pool, claim())
+
+
+def _keep(name: str, pool: str, session: Best | Tabled) -> None:
+    """The pool and both certificates of a session that has a pool of its own."""
+    with archive_of(session.pool) as archive:
+        _write(f"{pool}.npz", archive.read())
+    for kind in KINDS:
+        _write(f"{name}.{pool}.{kind}.json", session.certificate(final=kind == "final"))
 
 
 def _write(name: str, data: bytes) -> None:

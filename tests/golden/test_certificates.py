@@ -12,12 +12,12 @@ from celeus.core.certificates.report import Report
 from celeus.core.certificates.verify import verify
 from celeus.operations.certificates.npz import read_archive
 from tests.core.certifying import KEY
-from tests.golden.make_certificates import BEST, CERTIFICATES, FOLDER, KINDS
+from tests.golden.make_certificates import BEST, CERTIFICATES, FOLDER, KINDS, TABLES
 
 ISSUED = sorted(path.name for path in FOLDER.glob("*.json"))
 WITHOUT_SCORES = {"uniform", "no-surrogate", "evalue", "evalue-ahead"}
 """Of these nothing but the columns themselves takes the pool."""
-NEEDS_POOL = {"weights", "best-by-labels", "best-by-losses"}
+NEEDS_POOL = {"weights", *BEST, *TABLES}
 """These are nothing without it."""
 
 
@@ -46,7 +46,7 @@ def test_every_digest_is_taken_over_rfc_8785(name: str) -> None:
 def test_every_certificate_that_was_made_is_kept() -> None:
     made = {
         f"{name}.{pool}.{kind}.json"
-        for name, (pool, _) in (*CERTIFICATES.items(), *BEST.items())
+        for name, (pool, _) in (*CERTIFICATES.items(), *BEST.items(), *TABLES.items())
         for kind in KINDS
     }
     assert made == set(ISSUED)

@@ -164,9 +164,7 @@ def _print(report: "Report") -> None:
 
     if report.claim is not None:
         _echo(_claim(report.claim))
-        if report.valid and "score" in report.claim and "systems" not in report.claim:
-            _echo(f"  {_scored(report.claim)}")
-        for line in _reservations(report.claim):
+        for line in (*(_said(report.claim) if report.valid else ()), *_reservations(report.claim)):
             _echo(f"  {line}")
     if report.pool_sessions is not None:
         _echo(pool_sessions_line(report.pool_sessions))
@@ -188,6 +186,9 @@ def _claim(claim: dict[str, object]) -> str:
     best = claim.get("best")
     if isinstance(best, dict):
         return f"claim: {_best(best)}, {more}"
+    claims = claim.get("claims")
+    if isinstance(claims, list):
+        return f"claim: {len(claims)} claims, account {claim.get('account')}, {more}"
     interval = claim.get("interval")
     ends = (
         f"{interval.get('lower')} to {interval.get('upper')}" if isinstance(interval, dict) else "?"
@@ -204,6 +205,14 @@ def _claim(claim: dict[str, object]) -> str:
     return f"claim: {claim.get('target')} {compared} {ends}{weights}, {more}"
 
 
+def _said(claim: dict[str, Any]) -> Iterator[str]:
+    """What a claim that holds says in the words of its scores."""
+    if "claims" in claim:
+        yield from _tabled(claim)
+    elif "score" in claim and "systems" not in claim:
+        yield _scored(claim)
+
+
 def _scored(claim: dict[str, Any]) -> str:
     """What a claim that holds says of the score its pool names."""
     from celeus.core.insights.sentences import score_sentence
@@ -218,6 +227,38 @@ def _scored(claim: dict[str, Any]) -> str:
         labels=claim["labels"],
         promised="without_recentring" not in codes,
     )
+
+
+def _tabled(claim: dict[str, Any]) -> Iterator[str]:
+    """What claims about a table that hold say: of all items, of groups, and of one another."""
+    from celeus.core.insights.sentences import score_figures
+    from celeus.core.interval import Interval
+
+    def said(one: dict[str, Any]) -> str:
+        score = one["score"]
+        scale = Interval(min(0.0, score["lower"]), max(1.0, score["upper"]))
+        return f"{score['name']} {score_figures(score, scale)}"
+
+    promises = claim["promises"]
+    yield f"{promises['one']} {promises['all']} {promises['picked']}"
+    parts: dict[tuple[str, str | None], list[dict[str, Any]]] = {}
+    for one in claim["claims"]:
+        parts.setdefault((one["metric"], one["column"]), []).append(one)
+    for (metric, column), claims in parts.items():
+        if column is None:
+            yield from (f"{metric}: {said(one)}" for one in claims)
+            continue
+        least, most = (
+            pick(claims, key=lambda one: float(one["score"]["estimate"])) for pick in (min, max)
+        )
+        yield (
+            f"{metric} in {len(claims)} groups by {column}: {said(least)} in {least['value']},"
+            f" {said(most)} in {most['value']}"
+        )
+    answers = [its["answer"] for one in claim["claims"] for its in one["answers"]]
+    if answers:
+        counts = ", ".join(f"{answers.count(one)} {one}" for one in ("yes", "no", "undecided"))
+        yield f"answers: {counts}"
 
 
 def _best(best: dict[str, object]) -> str:

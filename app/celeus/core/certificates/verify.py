@@ -58,7 +58,11 @@ from celeus.core.certificates.stamps import (
     stamp_of,
     time_of,
 )
-from celeus.core.certificates.table.checks import check_table_pool, replay_table
+from celeus.core.certificates.table.checks import (
+    check_table_labels,
+    check_table_pool,
+    replay_table,
+)
 from celeus.core.certificates.table.comparison import compare_table_claim
 from celeus.core.certificates.transcript import Transcript
 from celeus.core.interval import Interval
@@ -74,7 +78,8 @@ from celeus.core.sessions.either import AnyPlan, arrangement, risk_plan
 from celeus.core.sessions.sides import Sides
 from celeus.core.sessions.state import Coins, State, replay
 
-LARGEST_CLAIM = 1 << 16
+LARGEST_CLAIM = 1 << 20
+"""Bytes: that of 600 claims has half of it."""
 
 NOTHING_NOTED: Final[Mapping[int, bytes]] = MappingProxyType({})
 NO_POOL = "it takes the pool's columns"
@@ -230,6 +235,7 @@ class _Inspection:
     ) -> None:
         """The claims of a session about a table."""
         with self._replaying(seed, "labels"):
+            check_table_labels(pool, plan, transcript)
             state = replay_table(plan, pool, seed, transcript)
         self._nothing_recorded()
         with self._checking("claim"):

@@ -121,7 +121,7 @@ class Contrast:
         figures = Scaled(Interval(**scale), upper - lower, self.shift)
         # What lies beside 0 by less than can be computed lies at 0
         lower, upper = (0.0 if abs(end) <= nothing else end for end in (lower, upper))
-        body = self._said(lower, upper, status["estimate"], figures, told=not settled)
+        body = self.score_figures(lower, upper, status["estimate"], figures, told=not settled)
         if status.get("effective_items") is not None:
             body += BY_WEIGHT
         if settled:
@@ -131,7 +131,7 @@ class Contrast:
             return f"{self._prefix(status)}{body}{KNOWN}." if decided else f"{NOTHING}{body}."
         return f"{self._prefix(status)}{body}, {sure(status['alpha'])} sure at every moment."
 
-    def _said(
+    def score_figures(
         self, lower: float, upper: float, estimate: float, figures: Scaled, *, told: bool
     ) -> str:
         """The interval in words; ``told`` names its ends beside the estimate."""
@@ -186,10 +186,10 @@ def sentence(
     losses = Interval(status["lower"], status["upper"])
     values = score.values(losses, status["estimate"], scale)
     if is_settled(status):
-        said = _said(values, scale, settled=True)
+        said = score_figures(values, scale, settled=True)
         return f"{_name(status, score.name)} {said}; every item is judged or known."
     if status["rounds"]["in_interval"] == 0:
-        said = _said(values, scale, estimated=False)
+        said = score_figures(values, scale, estimated=False)
         begun = NO_LABEL if status["rounds"]["judged"] else NOTHING
         return f"{begun}{_name(status, score.name)} {said}."
     return score_sentence(status, values, scale, labels=labels, promised=promised)
@@ -211,7 +211,7 @@ def score_sentence(
     since = ""
     if labels is not None:
         since = f", from {count(labels)} label{'' if labels == 1 else 's'} in the interval"
-    return f"{_name(claim, values['name'])} {_said(values, scale)}, {certain}{since}."
+    return f"{_name(claim, values['name'])} {score_figures(values, scale)}, {certain}{since}."
 
 
 def _name(claim: Mapping[str, Any], name: str) -> str:
@@ -227,7 +227,7 @@ def is_settled(status: Mapping[str, Any]) -> bool:
     return bool(exact and status["rounds"]["in_interval"] == drawable)
 
 
-def _said(
+def score_figures(
     values: Mapping[str, Any], scale: Interval, *, settled: bool = False, estimated: bool = True
 ) -> str:
     """Estimate and interval in figures; of what is ``settled`` the one figure, which is exact."""

@@ -13,7 +13,7 @@ from celeus.core.pools.surrogates import Scores
 from celeus.core.pools.table import Table
 from celeus.core.sessions.state import begin, rounds
 from celeus.core.sessions.table.session import TableSession, vector
-from celeus.errors import InvalidValue, LossOutsideScale
+from celeus.errors import BoundContradicted, InvalidValue, LossOutsideScale
 from celeus.study.engine.simulation import Truth
 from tests.core.tables import SEED, UNIT, planned, table_of
 from tests.core.worlds import zero_one_truth
@@ -147,7 +147,7 @@ def test_losses_that_cannot_be_are_refused_and_change_nothing() -> None:
         session.judge(1, [1.5, None])
     with pytest.raises(LossOutsideScale):
         session.judge(1, [float("nan"), None])
-    with pytest.raises(InvalidValue, match="known"):
+    with pytest.raises(BoundContradicted, match="known"):
         session.judge(1, [0.0, 1.0 - losses[3, 1]])
     with pytest.raises(InvalidValue, match="every metric"):
         session.judge(1, [0.0])

@@ -27,9 +27,10 @@ from celeus.core.certificates.transcript import Transcript
 from celeus.core.plans.plan import METHOD_VERSION
 from celeus.core.plans.stopping import Question, Side
 from celeus.core.plans.table import MOST_CLAIMS, TableClaim, TablePlan
+from celeus.core.pools.comparison import loss_said
 from celeus.core.pools.metrics import Metric
 from celeus.core.pools.pool import Pool
-from celeus.core.sessions.recorded import LedgerDiffers
+from celeus.core.sessions.recorded import SLACK, LedgerDiffers
 from celeus.core.sessions.table.state import TableState
 from celeus.errors import Refusal
 
@@ -119,16 +120,34 @@ def replay_table(
         raise Mismatch(differs.where, differs.claimed, differs.due) from differs
     except Refusal as refusal:
         raise Mismatch(f"plan.{refusal.field}", refusal.value, refusal.rule) from refusal
-    at = 0
     try:
-        for at, event in enumerate(transcript.events):
+        for event in transcript.events:
             state.verify(event, seeded=seed is not None)
             state.apply(event)
     except LedgerDiffers as differs:
         raise Mismatch(differs.where, differs.claimed, differs.due) from differs
     except Refusal as refusal:
-        raise Mismatch(f"ledger[{at}].{refusal.field}", refusal.value, refusal.rule) from refusal
+        where = f"ledger[{state.sequence - 1}].{refusal.field}"
+        raise Mismatch(where, refusal.value, refusal.rule) from refusal
     return state
+
+
+def check_table_labels(pool: Pool, plan: TablePlan, transcript: Transcript) -> None:
+    """Where a judge did not give the loss itself, it is the one that follows from what was said."""
+    for at, said in transcript.words.items():
+        joint = transcript.losses.get(at)
+        where = f"ledger[{at}].losses"
+        if joint is None or len(plan.metrics) > 1:
+            raise Mismatch(f"ledger[{at}].detail", sorted(said), "nothing beside several losses")
+        item = transcript.draws[joint.round - 1].item
+        try:
+            expected = loss_said(pool, item, said, None)
+        except Refusal as refusal:
+            raise Mismatch(where, refusal.value, refusal.rule) from refusal
+        if joint.losses[0] is None or abs(joint.losses[0] - expected) > SLACK * max(
+            1.0, abs(expected)
+        ):
+            raise Mismatch(where, joint.losses[0], expected)
 
 
 def check_table_pool(pool: Pool) -> None:

@@ -40,7 +40,7 @@ Losses = tuple[float | None, ...]
 
 
 class Picking(NamedTuple):
-    """The interval of a claim where so many ``claims`` are picked after looking, each at ``level``."""
+    """The interval of a claim where so many ``claims`` are picked, each shown at ``level``."""
 
     claims: int
     level: float
