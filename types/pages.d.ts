@@ -40,6 +40,9 @@ declare global {
   type RankedSystem = Schemas["RankedSystem"];
   /** A session that seeks the best of several systems. */
   type BestSession = AnySession & { best: Schemas["Best"] };
+  /** A session that makes a table of claims. */
+  type TableSession = AnySession & { table: Schemas["TableOut"] };
+  type TableClaim = Schemas["TableClaimOut"];
   type SessionOpening = Schemas["SessionOpening"];
   type SessionChange = Schemas["SessionChange"];
   type SessionPage = Schemas["SessionPage"];
@@ -131,6 +134,20 @@ declare global {
     b: string;
   }
 
+  /** The same of a session that makes a table of claims. */
+  interface OpenedTable {
+    plan: {
+      items: number;
+      alpha: number;
+      budget: number;
+      beta: number;
+      method_version: string;
+      commitment: string;
+    };
+    plan_digest: string;
+    pool: string;
+  }
+
   /** An event of a session's stream. */
   interface News {
     session: AnySession;
@@ -141,7 +158,7 @@ declare global {
   /** What a judge says of an item: one of these. */
   interface Judgement {
     loss?: number;
-    losses?: { left: number; right: number } | number[];
+    losses?: { left: number; right: number } | number[] | Record<string, number | null>;
     preference?: "left" | "tie" | "right";
     grade?: number;
     label?: number;
@@ -172,7 +189,9 @@ declare global {
     kind: "scale";
     /** A slider for each: a loss, those of left and right or of every answer, or the grades. */
     lines: string[];
-    takes: "loss" | "losses" | "shown" | "preference";
+    takes: "loss" | "losses" | "shown" | "metrics" | "preference";
+    /** Of every slider its own scale, where they differ. */
+    scales?: { low: number; high: number; step: number }[];
     low: number;
     high: number;
     step: number;

@@ -608,14 +608,20 @@ def test_a_name_is_that_of_its_system_whatever_else_it_resembles(
     assert answer.status == status, answer
 
 
-def test_a_session_that_seeks_the_best_of_several_has_no_interval_to_ask(
-    run: Run, odd: str
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ({"best": {"winner": None, "standing": ["x", "y"]}}, "seeks the best of several systems"),
+        ({"table": {"claims": 8, "wanted": 5, "met": 0}}, "makes a table of claims"),
+    ],
+)
+def test_a_session_without_a_single_interval_has_none_to_ask(
+    run: Run, odd: str, kind: dict[str, Any], words: str
 ) -> None:
-    best = {"winner": None, "standing": ["x", "y"], "systems": []}
-    Odd.replies = [(200, {}, document(best=best, lower=None, upper=None, estimate=None))]
+    Odd.replies = [(200, {}, document(**kind, lower=None, upper=None, estimate=None))]
     answer = run("gate", "--session", NOBODY, "--url", odd, "--at-most", 0.3)
     assert answer.status == 1
-    assert "seeks the best of several systems" in answer.err
+    assert words in answer.err
 
 
 def test_a_score_is_asked_in_its_own_direction(run: Run, service: Service) -> None:

@@ -75,10 +75,10 @@ class Server:
 
     def _session(self, document: object) -> dict[str, Any]:
         session = DEFAULTS | document if isinstance(document, dict) else {}
-        if isinstance(session.get("best"), dict) and session.get("id") == self.session:
-            message = (
-                f"{self.session} seeks the best of several systems: there is no interval to ask"
-            )
+        several = {"best": "seeks the best of several systems", "table": "makes a table of claims"}
+        kind = next((it for it in several if isinstance(session.get(it), dict)), None)
+        if kind is not None and session.get("id") == self.session:
+            message = f"{self.session} {several[kind]}: there is no single interval to ask"
             raise InvalidValue(message, field="session", rule="a session on one system, or on two")
         if not _is_session(session) or session["id"] != self.session:
             message = f"{self.url} answers with something that is not {self.session}"

@@ -9,7 +9,8 @@ import psycopg
 import pytest
 from httpx import AsyncClient
 
-from celeus.core.pools.rows.assembly import Assembled, assemble
+from celeus.core.pools.rows.assembly import Assembled
+from celeus.core.pools.rows.tables import assemble_table
 from celeus.operations.pools import imports
 from tests.factories import drawn
 
@@ -111,11 +112,11 @@ async def test_batches_are_read_few_at_once_and_without_collections(
         inside.add(threading.get_ident())
         most = max(most, len(inside))
         assert not gc.isenabled()
-        result = assemble(*args)
+        result = assemble_table(*args)
         inside.remove(threading.get_ident())
         return result
 
-    monkeypatch.setattr(imports, "assemble", watched)
+    monkeypatch.setattr(imports, "assemble_table", watched)
     deep: object = 1
     for _ in range(90):
         deep = [deep]

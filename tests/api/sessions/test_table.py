@@ -259,6 +259,19 @@ async def test_what_such_a_session_has_not_is_refused_by_name(client: AsyncClien
     assert [one["name"] for one in task["metrics"]] == ["faithful", "stars"]
 
 
+async def test_list_and_stream_tell_of_the_table(client: AsyncClient) -> None:
+    pool = await sheet(client)
+    session = await opened(client, pool)
+    await judged(client, session, pool, most=2)
+    listed = (await client.get("/v1/sessions", params={"pool_id": pool.id})).json()["data"]
+    assert [one["table"]["claims"] for one in listed] == [8]
+    await client.patch(f"/v1/sessions/{session}", json={"state": "closed"})
+    told = (await client.get(f"/v1/sessions/{session}/stream")).text
+    [news] = [json.loads(one[6:]) for one in told.splitlines() if one.startswith("data: ")]
+    assert news["session"]["table"]["claims"] == 8
+    assert news["points"] == []
+
+
 @pytest.mark.parametrize(
     ("field", "asked"),
     [

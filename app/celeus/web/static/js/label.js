@@ -8,8 +8,10 @@ import { noticesOf } from "./label/notices.js";
 import { Outbox } from "./label/outbox.js";
 import { excerptOf, prepare } from "./label/payload.js";
 import {
+  cannotTell,
   flash,
   giveScale,
+  keyMetric,
   moveScale,
   otherScale,
   showAnswers,
@@ -21,6 +23,8 @@ import { askWhy, whyKey } from "./label/why.js";
 import { workerOf } from "./label/window.js";
 
 const COUNT_MS = 30_000;
+/** What is given by several sliders. */
+const SEVERAL = new Set(["losses", "shown", "metrics"]);
 
 /** @type {Task} */
 const task = given("task");
@@ -29,8 +33,8 @@ const { name } = task.labeller;
 const worker = workerOf(name);
 const outbox = new Outbox(session, name, worker);
 const link = new Link(session, worker, outbox, task.lease_seconds, heard);
-/** What is said of several systems stands, and is said of every item. */
-const stands = Boolean(task.best);
+/** What is said of several systems, or of several metrics, stands. */
+const stands = Boolean(task.best) || Boolean(task.metrics);
 const memory = `celeus.last:${session}:${worker}`;
 
 /** @typedef {{ draw: Draw, said: Judgement }} Last */
@@ -156,7 +160,8 @@ function render() {
   if (form !== null && again) showAnswers(form, judge);
   byId("item").classList.toggle("revising", revising);
   byId("undo", HTMLButtonElement).disabled = last === null || revising || link.state === "closed";
-  if (stands) byId("undo").hidden = byId("unjudgeable").hidden = true;
+  if (stands) byId("undo").hidden = true;
+  if (task.best) byId("unjudgeable").hidden = true;
   byId("count").textContent = String(counted + outbox.labels);
   const seen = { link, outbox, refusal, judging: draw !== null };
   const revised = revising && last !== null ? wordsOf(last.said, formOf(last.draw)) : null;
@@ -283,12 +288,13 @@ function choose(event, key, form) {
 function slide(event, key, { takes }) {
   const steps = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 }[key];
   const upright = key === "ArrowDown" || key === "ArrowUp";
-  if (upright && (takes === "losses" || takes === "shown"))
-    act(event, () => otherScale(key === "ArrowDown" ? 1 : -1));
+  if (upright && SEVERAL.has(takes)) act(event, () => otherScale(key === "ArrowDown" ? 1 : -1));
   else if (key === "ArrowDown" && takes === "preference")
     act(event, () => moveScale({ share: 0.5 }));
   else if (/^[0-9]$/.test(key) && takes !== "preference")
-    act(event, () => moveScale({ share: Number(key) / 10 }));
+    act(event, () =>
+      takes === "metrics" ? keyMetric(Number(key)) : moveScale({ share: Number(key) / 10 }),
+    );
   else if (key === "Home" || key === "End")
     act(event, () => moveScale({ share: key === "End" ? 1 : 0 }));
   else if (steps !== undefined) act(event, () => moveScale({ steps }));
@@ -305,7 +311,9 @@ function act(event, what) {
 }
 
 function why() {
-  if (!stands && shown() !== null) askWhy((reason) => judge({ unjudgeable: reason }));
+  if (task.best || shown() === null) return;
+  if (task.metrics) cannotTell();
+  else askWhy((reason) => judge({ unjudgeable: reason }));
 }
 
 /* The beginning */

@@ -1,5 +1,6 @@
 /* What can be said of an item: buttons with their keys, a number, or a point on a scale. */
 
+import { metricsFor, vectorWords } from "./metrics.js";
 import { shownFor } from "./shown.js";
 import { preferenceWords, sidesFor } from "./sides.js";
 
@@ -17,16 +18,17 @@ const STEPS = 100;
  */
 export function answersFor(task, { item: { payload }, answers }) {
   const { loss } = task;
-  // Several losses of a judgement are said over the API
+  const several = severalFor(task, answers);
+  if (several !== null) return several;
+  // Of several metrics alone there is no single loss
   if (loss === null) return shownFor(null, null);
-  if (areShown(task)) return shownFor(loss, answers);
   const told = /** @type {Payload} */ (
     typeof payload === "object" && payload !== null ? payload : {}
   );
   const named = namesOf(told, task);
   if (task.takes_labels && named !== null) return labels(named);
-  const { comparison, best: several } = task;
-  const none = comparison || several || told.answer === undefined || told.answer === null;
+  const { comparison, best: sought } = task;
+  const none = comparison || sought || told.answer === undefined || told.answer === null;
   if (task.takes_labels && none) {
     if (task.classes === null) return { kind: "field", names: null, classes: null, asked: false };
     if (task.classes > MOST_BUTTONS)
@@ -69,12 +71,15 @@ function ofLoss(loss) {
 }
 
 /**
- * Of several systems every answer gets a loss of its own, but where a label gives all of them.
+ * Several losses: one of every metric, or of several systems one of every answer, but where a
+ * label gives all of them. Null where a judgement is one loss.
  *
  * @param {Task} task
+ * @param {Draw["answers"]} answers
  */
-function areShown(task) {
-  return Boolean(task.best) && !task.takes_labels;
+function severalFor(task, answers) {
+  if (task.metrics) return metricsFor(task.metrics);
+  return task.best && !task.takes_labels ? shownFor(task.loss, answers) : null;
 }
 
 /**
@@ -91,9 +96,20 @@ export function wordsOf(said, form) {
   if (said.label !== undefined) return namesIn(form)?.[said.label] ?? `class ${said.label}`;
   if (said.preference !== undefined) return preferenceWords(said, MOST_BUTTONS);
   if (Array.isArray(said.losses)) return `losses ${said.losses.join(", ")}`;
-  if (said.losses !== undefined)
+  if (isSided(said.losses))
     return `losses ${said.losses.left} (left) and ${said.losses.right} (right)`;
+  if (said.losses !== undefined) return vectorWords(said.losses);
   return `loss ${said.loss}`;
+}
+
+/**
+ * Whether they are those of two answers; a metric may be called left, and then has no right.
+ *
+ * @param {Judgement["losses"]} losses
+ * @returns {losses is { left: number, right: number }}
+ */
+function isSided(losses) {
+  return losses !== undefined && "left" in losses && "right" in losses;
 }
 
 /** @param {Form} form */
@@ -113,7 +129,7 @@ export function same(one, other) {
 
 /** @param {Judgement} said */
 function sayingOf({ loss, label, unjudgeable, preference, grade, losses }) {
-  const both = losses && !Array.isArray(losses) ? [losses.left, losses.right] : losses;
+  const both = losses && !Array.isArray(losses) ? Object.entries(losses) : losses;
   return JSON.stringify([loss, label, unjudgeable, preference, grade, both]);
 }
 

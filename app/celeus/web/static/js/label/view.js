@@ -1,6 +1,7 @@
 /* What the labelling page shows: the item, what can be said of it, and how it goes on. */
 
 import { byId, el, fill, only } from "../dom.js";
+import { vectorOf } from "./metrics.js";
 import { drawView } from "./payload.js";
 import { preferenceOf, preferenceWords } from "./sides.js";
 
@@ -209,7 +210,7 @@ function scaleOf(form, judge) {
   const give = el(
     "button",
     { type: "submit", class: "button primary", id: "give" },
-    `Submit ${{ loss: "this loss", losses: "these losses", shown: "these losses", preference: "this preference" }[form.takes]} `,
+    `Submit ${{ loss: "this loss", losses: "these losses", shown: "these losses", metrics: "these losses", preference: "this preference" }[form.takes]} `,
     el("kbd", {}, "Enter"),
   );
   const submit = (/** @type {SubmitEvent} */ event) => {
@@ -220,12 +221,20 @@ function scaleOf(form, judge) {
     "form",
     { class: "answer-scale", on: { submit } },
     form.lines.map((line, at) => lineOf(form, line, at)),
-    el(
-      "div",
-      { class: "scale-ends", id: "loss-ends" },
-      ends.map((one) => el("span", {}, one)),
-    ),
+    form.scales === undefined ? endsOf("loss-ends", ends) : null,
     give,
+  );
+}
+
+/**
+ * @param {string} id
+ * @param {string[]} ends
+ */
+function endsOf(id, ends) {
+  return el(
+    "div",
+    { class: "scale-ends", id },
+    ends.map((one) => el("span", {}, one)),
   );
 }
 
@@ -236,13 +245,15 @@ function scaleOf(form, judge) {
  */
 function lineOf(form, line, at) {
   const id = at === 0 ? "loss" : `loss-${at}`;
+  const own = form.scales?.[at];
+  const { low, high, step } = own ?? form;
   const range = el("input", {
     type: "range",
     id,
-    min: form.low,
-    max: form.high,
-    step: form.step,
-    "aria-describedby": "loss-ends",
+    min: low,
+    max: high,
+    step,
+    "aria-describedby": own === undefined ? "loss-ends" : `${id}-ends`,
   });
   const output = el("output", { for: id, class: "figure" });
   range.addEventListener("input", () => {
@@ -255,6 +266,7 @@ function lineOf(form, line, at) {
     if (form.takes === "preference") range.setAttribute("aria-valuetext", words);
     output.classList.add("chosen");
     range.dataset.touched = "yes";
+    range.dataset.untold = "no";
     byId("give", HTMLButtonElement).disabled = open() !== undefined;
   });
   return el(
@@ -262,6 +274,9 @@ function lineOf(form, line, at) {
     { class: "scale-line" },
     el("div", { class: "scale-head" }, el("label", { for: id }, line), output),
     range,
+    own === undefined
+      ? null
+      : endsOf(`${id}-ends`, [`${shortest(low)} best`, `${shortest(high)} worst`]),
   );
 }
 
@@ -285,7 +300,15 @@ function moving() {
  * @param {Slider} form
  * @returns {Judgement}
  */
-function saidBy({ takes, low, high }) {
+function saidBy(form) {
+  const { takes, low, high } = form;
+  if (takes === "metrics") {
+    const told = ranges().map((one) => {
+      const [best, worst] = [one.min, one.max].map(Number);
+      return one.dataset.untold === "yes" ? null : clamped(one.valueAsNumber, best, worst);
+    });
+    return vectorOf(form, told);
+  }
   const [first, second] = ranges().map((one) => clamped(one.valueAsNumber, low, high));
   if (takes === "loss") return { loss: first };
   if (takes === "shown")
@@ -296,6 +319,8 @@ function saidBy({ takes, low, high }) {
 /** @param {Slider} form */
 function legendOf({ takes }) {
   if (takes === "preference") return "← → move, ↓ as good, Enter submits it";
+  if (takes === "metrics")
+    return "1 best, 2 worst, or 0–9 on a scale; U cannot tell, Tab or ↑ ↓ another, Enter submits";
   const others = takes !== "loss" ? "↑ ↓ another answer, " : "";
   return `← → move, 0–9 jump, ${others}Enter submits it`;
 }
@@ -304,7 +329,7 @@ function untouched() {
   for (const range of ranges()) {
     const { min, max } = range;
     range.value = String((Number(min) + Number(max)) / 2);
-    range.dataset.touched = "no";
+    range.dataset.touched = range.dataset.untold = "no";
     const output = only(document, `output[for="${range.id}"]`);
     output.textContent = "not chosen yet";
     output.classList.remove("chosen");
@@ -325,6 +350,31 @@ export function moveScale({ share, steps = 0 }) {
     share === undefined ? range.valueAsNumber + steps * step : best + share * (worst - best);
   range.value = String(clamped(to, best, worst));
   range.dispatchEvent(new Event("input"));
+}
+
+/**
+ * A digit on the slider of a metric: 1 and 2 are the ends of one with two places, as of two
+ * buttons, and go on to the next; on others it is a share of the scale.
+ *
+ * @param {number} digit
+ */
+export function keyMetric(digit) {
+  const { min, max, step } = moving();
+  const two = Number(max) - Number(min) === Number(step);
+  if (!two) moveScale({ share: digit / 10 });
+  else if (digit === 1 || digit === 2) {
+    moveScale({ share: digit - 1 });
+    open()?.focus({ preventScroll: true });
+  }
+}
+
+/** Nobody can tell the loss of the slider that keys move; go on to the next. */
+export function cannotTell() {
+  const range = moving();
+  range.dispatchEvent(new Event("input"));
+  range.dataset.untold = "yes";
+  only(document, `output[for="${range.id}"]`).textContent = "cannot be told";
+  open()?.focus({ preventScroll: true });
 }
 
 /**

@@ -39,7 +39,7 @@ export class Actions {
     const { pause, precision, close, label } = this.#buttons;
     pause.textContent = session.state === "paused" ? "Resume" : "Pause";
     for (const button of [pause, precision, close]) button.disabled = !this.#mayManage || closed;
-    precision.hidden = session.fixed || session.best !== null;
+    precision.hidden = session.fixed || session.best !== null || Boolean(session.table);
     label.hidden = !this.#mayLabel || closed || session.stopped;
     byId("actions-why").textContent = this.#why(closed);
   }

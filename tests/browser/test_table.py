@@ -1,0 +1,127 @@
+"""Sessions with a table of claims in a browser: followed, sorted, downloaded, labelled."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.evaluations import barriers
+from tests.browser.site import WIDE, Site
+
+SignedIn = Callable[..., Page]
+SMALL = {"width": 360, "height": 800}
+PHONE = {"width": 390, "height": 844}
+METRICS: dict[str, Any] = {
+    "correct": {"kind": "zero_one", "score": {"name": "accuracy", "better": "higher"}},
+    "harmful": {"kind": "zero_one"},
+    "grade": {"kind": "bounded", "lower": 0, "upper": 5},
+}
+SUBJECTS = 57
+
+
+class Tables:
+    """A pool of three metrics in many groups, and an open session on it."""
+
+    def __init__(self, site: Site, subjects: int = SUBJECTS, **opening: Any) -> None:  # noqa: ANN401
+        chance = np.random.default_rng(3)
+        self.site, size = site, 35 * subjects
+        guess = chance.random(size).round(3)
+        self.losses = [
+            {
+                "correct": float(chance.random() < one),
+                "harmful": float(chance.random() < one / 4),
+                "grade": round(5.0 * one, 1),
+            }
+            for one in guess.tolist()
+        ]
+        items = [
+            {
+                "id": f"item-{at}",
+                "payload": {"text": f"Text {at}"},
+                "surrogates": {"correct": one, "harmful": one / 4, "grade": 5 * one},
+                "groups": {"subject": f"high school subject {at % subjects}"},
+            }
+            for at, one in enumerate(guess.tolist())
+        ]
+        body = {"name": "answers", "metrics": METRICS, "items": items, "sealed": True}
+        with site.client() as client:
+            made = client.post("/v1/pools", json=body)
+            assert made.status_code == 201, made.text
+            asked = {
+                "pool_id": made.json()["id"],
+                "groups": ["subject"],
+                "precision": dict.fromkeys(METRICS, 0.2) | {"grade": 1.0},
+                "name": "Answers by subject",
+            }
+            session = client.post("/v1/sessions", json=asked | opening)
+            assert session.status_code == 201, session.text
+        self.session = str(session.json()["id"])
+
+    def judge(self, most: int) -> None:
+        """Judge so many items truly."""
+        with self.site.client() as client:
+            path = f"/v1/sessions/{self.session}"
+            asked = {"worker": "ada", "count": most}
+            for draw in client.post(f"{path}/next", json=asked).json()["draws"]:
+                losses = self.losses[draw["item"]["index"]]
+                body = {"round": draw["round"], "worker": "ada", "losses": losses}
+                answer = client.post(f"{path}/observe", json=body)
+                assert answer.status_code == 200, answer.text
+
+
+@pytest.mark.parametrize("viewport", [SMALL, WIDE], ids=["phone", "desktop"])
+def test_claims_are_followed_sorted_and_read_on_a_phone(
+    server: Site, signed_in: SignedIn, viewport: dict[str, int]
+) -> None:
+    tables = Tables(server)
+    page = signed_in(viewport=viewport)
+    page.goto(f"/sessions/{tables.session}")
+    claims = page.locator("#claims li")
+    expect(claims).to_have_count(1 + SUBJECTS)
+    expect(page.locator("#heat td")).to_have_count(3 * SUBJECTS)
+    expect(page.locator("#sentence")).to_contain_text("claims")
+    tables.judge(60)
+    expect(page.locator("#figures")).to_contain_text("60 of")
+    expect(claims.first).to_contain_text("60 of")
+    assert barriers(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.locator("input[name=metric][value=grade]").check()
+    expect(page.locator("#claims li[data-metric=grade]")).to_have_count(1 + SUBJECTS)
+    page.locator("#order").select_option("doubt")
+    expect(page.locator("#claims li")).to_have_count(1 + SUBJECTS)
+    with page.expect_download() as download:
+        page.locator("#csv").click()
+    lines = download.value.path().read_text().splitlines()
+    assert len(lines) == 1 + 3 * (1 + SUBJECTS)
+    expect(page.locator("#promises li")).to_have_count(3)
+    expect(page.get_by_role("button", name="New precision")).to_be_hidden()
+
+
+@pytest.mark.parametrize("viewport", [PHONE, WIDE], ids=["phone", "desktop"])
+def test_every_metric_of_a_judgement_is_asked_for(
+    server: Site, signed_in: SignedIn, viewport: dict[str, int]
+) -> None:
+    """By keys alone: two ends of a zero-one loss, a share of a scale, and what nobody can tell."""
+    tables = Tables(server, subjects=2)
+    page = signed_in("label", viewport=viewport)
+    page.goto(f"/label/{tables.session}")
+    expect(page.locator("#answers input[type=range]")).to_have_count(3)
+    expect(page.locator("#undo")).to_be_hidden()
+    assert barriers(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    give = page.locator("#give")
+    for count, keys in enumerate(("215", "1u9"), 1):
+        expect(give).to_be_disabled()
+        for key in keys:
+            page.keyboard.press(key)
+        expect(give).to_be_enabled()
+        page.keyboard.press("Enter")
+        expect(page.locator("#count")).to_have_text(str(count))
+    with server.client() as client:
+        said: list[list[float | None]] = []
+        while len(said) < 2:
+            ledger = client.get(f"/v1/sessions/{tables.session}/ledger").json()["data"]
+            said = [one["losses"] for one in ledger if one["kind"] == "observation"]
+    assert said == [[1.0, 0.0, 2.5], [0.0, None, 4.5]]
