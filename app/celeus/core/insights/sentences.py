@@ -266,9 +266,9 @@ def table_sentence(status: Mapping[str, Any]) -> str:
     promise = f"{promise}, {certain} sure at every moment"
     wanted, claims = table["wanted"], table["claims"]
     begun = "" if status["rounds"]["in_interval"] else NOTHING
-    many = f"{count(claims)} claim{'' if claims == 1 else 's'}"
     if not wanted:
-        return f"{begun}{many}, each as precise as it comes; {promise}."
+        many = "1 claim" if claims == 1 else f"{count(claims)} claims, each"
+        return f"{begun}{many} as precise as it comes; {promise}."
     have = "claim has" if wanted == 1 else "claims have"
     body = f"{begun}{count(table['met'])} of {count(wanted)} {have} what was asked for"
     if rest := claims - wanted:
