@@ -121,7 +121,7 @@ class Contrast:
         figures = Scaled(Interval(**scale), upper - lower, self.shift)
         # What lies beside 0 by less than can be computed lies at 0
         lower, upper = (0.0 if abs(end) <= nothing else end for end in (lower, upper))
-        body = self.score_figures(lower, upper, status["estimate"], figures, told=not settled)
+        body = self._said(lower, upper, status["estimate"], figures, told=not settled)
         if status.get("effective_items") is not None:
             body += BY_WEIGHT
         if settled:
@@ -131,7 +131,7 @@ class Contrast:
             return f"{self._prefix(status)}{body}{KNOWN}." if decided else f"{NOTHING}{body}."
         return f"{self._prefix(status)}{body}, {sure(status['alpha'])} sure at every moment."
 
-    def score_figures(
+    def _said(
         self, lower: float, upper: float, estimate: float, figures: Scaled, *, told: bool
     ) -> str:
         """The interval in words; ``told`` names its ends beside the estimate."""

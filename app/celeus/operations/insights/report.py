@@ -15,11 +15,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from celeus.core.certificates.best.claim import best_assumptions
 from celeus.core.certificates.document import assumptions_of
 from celeus.core.certificates.ed25519 import public_of
+from celeus.core.certificates.table.claim import table_assumptions
 from celeus.core.plans.best import BestPlan
 from celeus.core.plans.table import TablePlan
 from celeus.core.sessions.either import AnyPlan, any_plan_from, risk_plan
-from celeus.errors import Busy, InvalidValue
+from celeus.errors import Busy
 from celeus.operations.certificates.issue import current, pool_sessions
+from celeus.operations.insights.table import table_claims
 from celeus.operations.pools.pools import get_pool
 from celeus.operations.pools.record import PoolRecord
 from celeus.operations.runtime.context import Context, one_snapshot
@@ -61,7 +63,7 @@ class Account:
     ``points`` is the course of the interval, thinned, the last round always among them;
     ``reached`` is the first round that was as narrow as the precision in force. ``unjudgeable``
     counts folded rounds; ``skipped_ahead``: one was called so when a later one was drawn.
-    ``certified`` is None where ``uncertified`` says why.
+    ``certified`` is None where ``uncertified`` says why. ``claims`` are those of a table.
     """
 
     document: dict[str, Any]
@@ -80,6 +82,7 @@ class Account:
     uncertified: str | None
     public_key: str | None
     at: datetime
+    claims: Sequence[Mapping[str, Any]] = ()
 
     @property
     def place(self) -> Place:
@@ -92,6 +95,11 @@ class Account:
         if isinstance(self.plan, BestPlan):
             return [one["text"] for one in best_assumptions(self.plan, answered=self.answered)]
         amended, changed = self.amendments > 0, self.document["changes"] > 0
+        if isinstance(self.plan, TablePlan):
+            added = len(self.claims) > len(self.plan.claims)
+            return [
+                one["text"] for one in table_assumptions(self.plan, changed=changed, added=added)
+            ]
         assumptions = assumptions_of(
             risk_plan(self.plan), amended=amended, changed=changed, skipped=self.skipped_ahead
         )
@@ -104,14 +112,7 @@ async def report(context: Context, session_id: UUID, points: int) -> tuple[Accou
     Nothing is written: a certificate that was not issued is made to learn its digest, the interim
     one unless the ledger is long.
     """
-    account = await _read(context, session_id, points)
-    if isinstance(account.plan, TablePlan):
-        raise InvalidValue(
-            "A session that makes a table of claims has no report page.",
-            field="session_id",
-            rule="a session that makes one claim; `GET /v1/sessions/{id}/claims` gives a table's",
-            value=f"ses_{session_id.hex}",
-        )
+    account = await _look(context, session_id, points)
     for _ in range(ATTEMPTS):
         if account.certified is not None or not _worth_making(context, account):
             break
@@ -123,9 +124,22 @@ async def report(context: Context, session_id: UUID, points: int) -> tuple[Accou
             certified = Certified(made.digest, made.final, made.issued_at)
             account = replace(account, certified=certified, uncertified=None)
         else:
-            account = await _read(context, session_id, points)
+            account = await _look(context, session_id, points)
     # A sealed pool never changes, so it needs no part in the snapshot.
     return account, await get_pool(context, account.pool_id)
+
+
+async def _look(context: Context, session_id: UUID, points: int) -> Account:
+    """The session as it stands, of a table with its claims of the same moment."""
+    account = await _read(context, session_id, points)
+    if not isinstance(account.plan, TablePlan):
+        return account
+    for _ in range(ATTEMPTS):
+        found = await table_claims(context, session_id)
+        if found["sequence"] == account.document["sequence"]:
+            return replace(account, claims=found["data"])
+        account = await _read(context, session_id, points)
+    raise Busy("The session goes on faster than its report can be made: try again.")
 
 
 def _worth_making(context: Context, account: Account) -> bool:

@@ -22,6 +22,7 @@ from celeus.api.wire.problems import responses
 from celeus.core.insights.sentences import Contrast, sentence
 from celeus.core.plans.best import BestPlan
 from celeus.core.plans.plan import Plan
+from celeus.core.plans.table import TablePlan
 from celeus.core.sessions.either import risk_plan
 from celeus.errors import LedgerBroken, SessionNotFound
 from celeus.operations.insights.report import Account, report
@@ -31,6 +32,7 @@ from celeus.web.pages import templates_of
 from celeus.web.rendering import REPORT_TEMPLATES, Templates
 from celeus.web.report.best import BestWording
 from celeus.web.report.chart import Chart, ChartData, chart, thin
+from celeus.web.report.table import TableWording
 from celeus.web.report.wording import Wording, Words
 
 router = APIRouter(prefix="/v1/sessions", tags=["history"])
@@ -70,6 +72,9 @@ def rendered(templates: Templates, account: Account, pool: PoolRecord) -> str:
         return templates.text(
             "best.html", chart=None, **_shared(account, pool, BestWording(account, pool))
         )
+    if isinstance(account.plan, TablePlan):
+        told = TableWording(account, pool, account.plan)
+        return templates.text("table.html", chart=None, **_shared(account, pool, told))
     plan = risk_plan(account.plan)
     words = Wording(account, pool)
     contrast = Contrast.of(pool.scale, pool.systems, pool.declared)

@@ -9,12 +9,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-
 from celeus.core.interval import Interval
 from celeus.core.plans.table import TablePlan
-from celeus.core.pools.metrics import Metric
-from celeus.core.pools.table import Table
 from celeus.core.sessions.table.claims import ClaimState
 from celeus.core.sessions.table.state import TableState
 
@@ -49,7 +45,7 @@ def table_claim(state: TableState) -> dict[str, Any]:
         "rounds": state.counts,
         "stop_reason": state.stop_reason,
         "assumptions": table_assumptions(
-            plan, session.table, changed=state.changes > 0, added=len(session.added)
+            plan, changed=state.changes > 0, added=len(session.claims) > len(plan.claims)
         ),
     }
     if plan.reserve:
@@ -97,25 +93,17 @@ def score_values(
     return metric.measured.values(interval, estimate, claim.plan.scale)
 
 
-def table_assumptions(
-    plan: TablePlan, table: Table, *, changed: bool, added: int
-) -> list[dict[str, str]]:
+def table_assumptions(plan: TablePlan, *, changed: bool, added: bool) -> list[dict[str, str]]:
     """What the claims rest on, as ``{code, text}``; empty when on nothing but the draws."""
-    codes = {
-        "known_losses": bool((~np.isnan(table.known)).any()),
-        "unforeseen_draws": changed,
-        "later_claims": added > 0,
+    known = [claim for claim in plan.claims[: len(plan.metrics)] if claim.known]
+    codes = {"known_losses": bool(known), "unforeseen_draws": changed, "later_claims": added}
+    counts = ", ".join(f"{claim.metric} ({claim.known})" for claim in known)
+    own = {
+        "known_losses": f" Losses of {counts} of {plan.items} items were known before the first"
+        " draw."
     }
-    own = {"known_losses": f" {stated(plan.metrics, table)}"}
     return [
         {"code": code, "text": ASSUMPTIONS[code] + own.get(code, "")}
         for code, rests in codes.items()
         if rests
     ]
-
-
-def stated(metrics: tuple[Metric, ...], table: Table) -> str:
-    """Of how many items each metric's loss is stated."""
-    count = (~np.isnan(table.known)).sum(axis=0).tolist()
-    parts = [f"{metric.name} ({one})" for metric, one in zip(metrics, count, strict=True) if one]
-    return f"Losses of {', '.join(parts)} of {table.items} items were known before the first draw."

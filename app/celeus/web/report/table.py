@@ -1,0 +1,109 @@
+"""The report of a session that makes a table of claims."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from celeus.core.insights.figures import Scaled, count
+from celeus.core.insights.sentences import score_figures, table_sentence
+from celeus.core.interval import Interval
+from celeus.core.plans.table import TablePlan
+from celeus.operations.insights.report import Account
+from celeus.operations.pools.record import PoolRecord
+from celeus.web.report.wording import Words
+
+WIDE: Final = 200.0
+"""Width of the picture of a bar."""
+LEAST: Final = 1.5
+
+
+class Row(NamedTuple):
+    """A claim: its figures in words, and where its bar and its point stand."""
+
+    name: str
+    figures: str
+    asked: str
+    judged: str
+    bar: tuple[float, float]
+    at: float
+
+
+class Part(NamedTuple):
+    """The claims about a metric and all items, or the groups of a column, the widest first."""
+
+    title: str
+    rows: list[Row]
+
+
+class TableWording(Words):
+    """The wording of one session's report."""
+
+    def __init__(self, account: Account, pool: PoolRecord, plan: TablePlan) -> None:
+        super().__init__(account)
+        self._plan = plan
+        self.figures = Scaled(pool.scale, 0.0)
+        # A judgement may say of one metric that nobody can tell it
+        self.judged = self._status["rounds"]["judged"]
+        self.labels_in_interval = self.in_interval
+
+    @property
+    def claim(self) -> str:
+        """The claims in one sentence."""
+        return table_sentence(self._status)
+
+    @property
+    def promises(self) -> list[str]:
+        """What holds of one claim, of all, and of those picked after looking."""
+        promises = self._status["table"]["promises"]
+        return [promises[name] for name in ("one", "all", "picked")]
+
+    @property
+    def standing(self) -> str:
+        """Whether the certificate is final or interim, in words."""
+        if self._told.closed:
+            return "Final: the session is closed, and nothing can be added to it."
+        return "Interim: the session is open; more labels may narrow the intervals."
+
+    @property
+    def scale(self) -> str:
+        """The scales of the losses."""
+        return "; ".join(
+            f"{one.name}: {one.scale.lower:.10g} to {one.scale.upper:.10g}"
+            for one in self._plan.metrics
+        )
+
+    @property
+    def parts(self) -> Iterator[Part]:
+        """All claims: those about all items, then by metric and group column."""
+        claims = self._told.claims
+        yield Part("All items", [_row(one, one["metric"]) for one in claims if not one["column"]])
+        for column in self._plan.columns:
+            for metric in self._plan.metrics:
+                own = [
+                    one for one in claims if (one["metric"], one["column"]) == (metric.name, column)
+                ]
+                own.sort(key=lambda one: one["lower"] - one["upper"])
+                title = f"{metric.name} by {column}"
+                yield Part(title, [_row(one, one["value"]) for one in own])
+
+
+def _row(claim: Mapping[str, Any], name: str) -> Row:
+    score, ends = claim["score"], claim["scale"]
+    scale = Interval(ends["lower"], ends["upper"])
+
+    def at(value: float) -> float:
+        return WIDE * (value - scale.lower) / scale.width
+
+    asked = {None: "", True: "yes", False: "not yet"}[claim["met"]]
+    answers = [
+        f"{one['side'].replace('_', ' ')} {one['threshold']:g}: {one['answer']}"
+        for one in claim["answers"]
+    ]
+    width = max(at(score["upper"]) - at(score["lower"]), LEAST)
+    return Row(
+        name=name,
+        figures=f"{score['name']} {score_figures(score, scale)}",
+        asked="; ".join(filter(None, [asked, *answers])),
+        judged=f"{count(claim['rounds']['judged'])} of {count(claim['items'])}",
+        bar=(min(at(score["lower"]), WIDE - width), width),
+        at=at(score["estimate"]),
+    )
