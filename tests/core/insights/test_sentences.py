@@ -239,8 +239,8 @@ def test_without_a_promise_or_a_count_none_is_told() -> None:
             {"account": "each", "claims": 60, "wanted": 60, "met": 12},
             40,
             (
-                "12 of 60 claims have what was asked for; each interval holds by itself, 95\u202f% sure"
-                " at every moment."
+                "12 of 60 claims have what was asked for; each interval holds by itself,"
+                " 95\u202f% sure at every moment."
             ),
         ),
         (
