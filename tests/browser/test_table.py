@@ -125,3 +125,16 @@ def test_every_metric_of_a_judgement_is_asked_for(
             ledger = client.get(f"/v1/sessions/{tables.session}/ledger").json()["data"]
             said = [one["losses"] for one in ledger if one["kind"] == "observation"]
     assert said == [[1.0, 0.0, 2.5], [0.0, None, 4.5]]
+
+
+@pytest.mark.parametrize("viewport", [PHONE, WIDE], ids=["phone", "desktop"])
+def test_the_report_of_a_table_is_read_anywhere(
+    server: Site, signed_in: SignedIn, viewport: dict[str, int]
+) -> None:
+    tables = Tables(server, subjects=12)
+    tables.judge(60)
+    page = signed_in(viewport=viewport)
+    page.goto(f"/v1/sessions/{tables.session}/report")
+    expect(page.locator("rect.band")).to_have_count(3 * 13)
+    assert barriers(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -83,7 +83,7 @@ async def test_a_session_goes_on_until_every_claim_has_what_it_wants(
     assert (status["lower"], status["scale"], status["known"]) == (None, None, 0)
     assert status["table"]["claims"] == 8
     assert (status["table"]["wanted"], status["table"]["met"]) == (5, 0)
-    assert status["sentence"].startswith("Nothing is judged yet: of 8 claims 0 of 5 with a wish")
+    assert status["sentence"].startswith("Nothing is judged yet: 0 of 5 claims have what was")
     await judged(client, session, pool)
     status = (await client.get(f"/v1/sessions/{session}")).json()
     assert (status["state"], status["table"]["met"]) == ("target_reached", 5)

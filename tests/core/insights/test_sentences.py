@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from celeus.core.insights.sentences import Contrast, sentence
+from celeus.core.insights.sentences import Contrast, sentence, table_sentence
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.score import Better, Score, declared_score, default_score
 from celeus.core.pools.systems import Systems
@@ -249,3 +249,47 @@ def test_one_system_is_told_by_its_score(score: Score, told: dict[str, Any], wor
 def test_without_a_promise_or_a_count_none_is_told() -> None:
     said = sentence(one(0.2442, 0.3187, 0.28), ACCURACY, None, labels=None, promised=False)
     assert said == "accuracy 72.0\N{NARROW NO-BREAK SPACE}% (68.1 to 75.6), no promise."
+
+
+@pytest.mark.parametrize(
+    ("table", "inside", "words"),
+    [
+        (
+            {"account": "each", "claims": 60, "wanted": 60, "met": 12},
+            40,
+            (
+                "12 of 60 claims have what was asked for; each interval holds by itself,"
+                " 95\u202f% sure at every moment."
+            ),
+        ),
+        (
+            {"account": "together", "claims": 8, "wanted": 5, "met": 0},
+            0,
+            (
+                "Nothing is judged yet: 0 of 5 claims have what was asked for, 3 more come as they"
+                " come; all intervals hold at once, 95\u202f% sure at every moment."
+            ),
+        ),
+        (
+            {"account": "closed", "claims": 2, "wanted": 1, "met": 1},
+            9,
+            (
+                "1 of 1 claim has what was asked for, 1 more comes as it comes; no answer yes is"
+                " false, 95\u202f% sure at every moment."
+            ),
+        ),
+        (
+            {"account": "selected", "claims": 1, "wanted": 0, "met": 0},
+            9,
+            (
+                "1 claim as precise as it comes; each interval holds by itself, 95\u202f% sure"
+                " at every moment."
+            ),
+        ),
+    ],
+)
+def test_a_table_says_how_far_it_is_and_what_its_account_promises(
+    table: dict[str, Any], inside: int, words: str
+) -> None:
+    status = {"table": table, "alpha": 0.05, "rounds": {"in_interval": inside}}
+    assert table_sentence(status) == words

@@ -272,8 +272,8 @@ class SessionOpening(ClaimIn):
     )
     small_groups: Literal["merge", "whole"] | None = Field(
         None,
-        description="Groups of fewer than 30 items are merged into one, the default, or judged to"
-        " the last item.",
+        description="Groups of fewer than 30 items are merged into one, the default, or left as"
+        " they are (`whole`); what then has fewer than 30 is judged to its last item.",
     )
     reserve: float | None = Field(
         None, description="With `together`: the part of alpha kept for claims added later."

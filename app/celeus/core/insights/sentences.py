@@ -315,22 +315,19 @@ def best_sentence(status: Mapping[str, Any]) -> str:
 def table_sentence(status: Mapping[str, Any]) -> str:
     """How many claims of a table have what was asked for, and what holds of their intervals."""
     table, certain = status["table"], sure(status["alpha"])
-    holds = {
-        "together": f"all intervals hold at once, {certain} sure at every moment",
-        "closed": f"no answer yes is false, {certain} sure at every moment",
-    }
-    promise = holds.get(table["account"], f"each interval holds by itself, {certain} sure")
+    holds = {"together": "all intervals hold at once", "closed": "no answer yes is false"}
+    promise = holds.get(table["account"], "each interval holds by itself")
+    promise = f"{promise}, {certain} sure at every moment"
     wanted, claims = table["wanted"], table["claims"]
     begun = "" if status["rounds"]["in_interval"] else NOTHING
-    many = f"{count(claims)} claim{'' if claims == 1 else 's'}"
     if not wanted:
-        return f"{begun}{many}, each as precise as it comes; {promise}."
-    of_those = f"{count(table['met'])} of {count(wanted)}"
-    if wanted < claims:
-        asked = f"of {many} {of_those} with a wish have what was asked for"
-    else:
-        asked = f"{of_those} claim{'' if claims == 1 else 's'} have what was asked for"
-    return f"{begun}{asked}; {promise}."
+        many = "1 claim" if claims == 1 else f"{count(claims)} claims, each"
+        return f"{begun}{many} as precise as it comes; {promise}."
+    have = "claim has" if wanted == 1 else "claims have"
+    body = f"{begun}{count(table['met'])} of {count(wanted)} {have} what was asked for"
+    if rest := claims - wanted:
+        body += f", {count(rest)} more {'comes as it comes' if rest == 1 else 'come as they come'}"
+    return f"{body}; {promise}."
 
 
 def _listed(names: Sequence[str], word: str) -> str:

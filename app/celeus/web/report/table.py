@@ -33,6 +33,11 @@ class Part(NamedTuple):
     title: str
     rows: list[Row]
 
+    @property
+    def asks(self) -> bool:
+        """Something was asked for of one of them."""
+        return any(row.asked for row in self.rows)
+
 
 class TableWording(Words):
     """The wording of one session's report."""
