@@ -242,9 +242,8 @@ async def test_what_such_a_session_has_not_is_refused_by_name(client: AsyncClien
     body = {"round": 1, "losses": {"faithful": 1, "stars": 1}, "reason": "typo"}
     answer = await client.post(f"{where}/amendments", json=body)
     assert (answer.status_code, answer.json()["field"]) == (422, "session_id")
-    for path in ("surrogate", "report"):
-        answer = await client.get(f"{where}/{path}")
-        assert (answer.status_code, answer.json()["field"]) == (422, "session_id")
+    answer = await client.get(f"{where}/surrogate")
+    assert (answer.status_code, answer.json()["field"]) == (422, "session_id")
     answer = await client.get("/v1/claims", params={"session": session})
     assert (answer.status_code, answer.json()["field"]) == (422, "session")
     planning = {"pool_id": pool.id, "precision": 0.1}
@@ -257,6 +256,24 @@ async def test_what_such_a_session_has_not_is_refused_by_name(client: AsyncClien
     task = (await client.get(f"{where}/task")).json()
     assert task["loss"] is None
     assert [one["name"] for one in task["metrics"]] == ["faithful", "stars"]
+
+
+async def test_of_a_single_metric_a_round_may_be_unjudgeable(client: AsyncClient) -> None:
+    items = [{"id": str(at), "surrogate": 0.5, "group": "ab"[at % 2]} for at in range(80)]
+    body = {"name": "p", "loss": {"kind": "zero_one"}, "items": items, "sealed": True}
+    pool = (await client.post("/v1/pools", json=body)).json()["id"]
+    made = await client.post("/v1/sessions", json={"pool_id": pool, "groups": ["group"]})
+    session = made.json()["id"]
+    await drawn(client, session, 2)
+    for round_, said in ((1, {"unjudgeable": "blurred"}), (2, {"loss": 1})):
+        answer = await observed(client, session, round_, **said)
+        assert answer.status_code == 200, answer.text
+    columns = await client.get(f"/v1/pools/{pool}/columns.npz")
+    certificate = await client.get(f"/v1/sessions/{session}/certificate")
+    report = verify(certificate.content, read_archive(io.BytesIO(columns.content)))
+    assert report.valid, report.line
+    detail = certificate.json()["ledger"][2]["detail"]
+    assert detail["unjudgeable"] == "blurred"
 
 
 async def test_list_and_stream_tell_of_the_table(client: AsyncClient) -> None:

@@ -311,10 +311,13 @@ def _detail(value: object, where: str) -> Mapping[str, Any]:
 
 def _check_words(detail: Mapping[str, Any], event: Event, where: str) -> None:
     """What is written down beside an event agrees with it."""
-    has_loss = isinstance(event, JointObservation) or (
-        isinstance(event, Observation | Amendment) and event.loss is not None
-    )
-    has_none = isinstance(event, Unjudgeable | Amendment) and not has_loss
+    losses: tuple[float | None, ...] = ()
+    if isinstance(event, JointObservation):
+        losses = event.losses
+    elif isinstance(event, Observation | Amendment):
+        losses = (event.loss,)
+    has_loss = any(loss is not None for loss in losses)
+    has_none = isinstance(event, Unjudgeable | Amendment | JointObservation) and not has_loss
     # The loss stands in the record itself.
     words = tuple((name, has_loss) for name in WORDS)
     for name, right in (("loss", False), *words, ("unjudgeable", has_none)):

@@ -115,13 +115,16 @@ def loss_of(session: CachedSession, judgement: Judgement, *, shown: bool = True)
 def _vector_of(state: TableState, pool: Pool, judgement: Judgement) -> tuple[float | None, ...]:
     """The losses of all metrics that a judgement states, None where nobody can tell one.
 
-    One that is known may be left out. Of a single metric it may be the loss, or its label.
+    One that is known may be left out. Of a single metric it may be the loss, its label, or why
+    nobody can tell it.
     """
     metrics, item = state.plan.metrics, state.item(judgement.round)
     names = ", ".join(metric.name for metric in metrics)
+    if judgement.unjudgeable is not None and len(metrics) == 1:
+        return (None,)
     if judgement.unjudgeable is not None:
         raise InvalidValue(
-            "A judgement of a session with metrics or groups says what nobody can tell.",
+            "A judgement of several metrics says which of them nobody can tell.",
             field="unjudgeable",
             rule=f"left out; `losses` with null for what nobody can tell of {names}",
             value=judgement.unjudgeable,
