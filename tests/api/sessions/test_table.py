@@ -83,7 +83,9 @@ async def test_a_session_goes_on_until_every_claim_has_what_it_wants(
     assert (status["lower"], status["scale"], status["known"]) == (None, None, 0)
     assert status["table"]["claims"] == 8
     assert (status["table"]["wanted"], status["table"]["met"]) == (5, 0)
-    assert status["sentence"].startswith("Nothing is judged yet: 0 of 5 claims have what was")
+    assert status["sentence"].startswith(
+        "Nothing is judged yet: 0 of 5 claims have met their target"
+    )
     await judged(client, session, pool)
     status = (await client.get(f"/v1/sessions/{session}")).json()
     assert (status["state"], status["table"]["met"]) == ("target_reached", 5)
@@ -244,6 +246,7 @@ async def test_what_such_a_session_has_not_is_refused_by_name(client: AsyncClien
     assert (answer.status_code, answer.json()["field"]) == (422, "session_id")
     answer = await client.get(f"{where}/surrogate")
     assert (answer.status_code, answer.json()["field"]) == (422, "session_id")
+    assert "claims" in (await client.get(f"{where}/report")).text
     answer = await client.get("/v1/claims", params={"session": session})
     assert (answer.status_code, answer.json()["field"]) == (422, "session")
     planning = {"pool_id": pool.id, "precision": 0.1}

@@ -258,7 +258,7 @@ def test_without_a_promise_or_a_count_none_is_told() -> None:
             {"account": "each", "claims": 60, "wanted": 60, "met": 12},
             40,
             (
-                "12 of 60 claims have what was asked for; each interval holds by itself,"
+                "12 of 60 claims have met their target; each interval holds by itself,"
                 " 95\u202f% sure at every moment."
             ),
         ),
@@ -266,15 +266,15 @@ def test_without_a_promise_or_a_count_none_is_told() -> None:
             {"account": "together", "claims": 8, "wanted": 5, "met": 0},
             0,
             (
-                "Nothing is judged yet: 0 of 5 claims have what was asked for, 3 more come as they"
-                " come; all intervals hold at once, 95\u202f% sure at every moment."
+                "Nothing is judged yet: 0 of 5 claims have met their target, 3 more have none;"
+                " all intervals hold at once, 95\u202f% sure at every moment."
             ),
         ),
         (
             {"account": "closed", "claims": 2, "wanted": 1, "met": 1},
             9,
             (
-                "1 of 1 claim has what was asked for, 1 more comes as it comes; no answer yes is"
+                "1 of 1 claim has met its target, 1 more has none; no answer yes is"
                 " false, 95\u202f% sure at every moment."
             ),
         ),
@@ -282,7 +282,7 @@ def test_without_a_promise_or_a_count_none_is_told() -> None:
             {"account": "selected", "claims": 1, "wanted": 0, "met": 0},
             9,
             (
-                "1 claim as precise as it comes; each interval holds by itself, 95\u202f% sure"
+                "1 claim without a target; each interval holds by itself, 95\u202f% sure"
                 " at every moment."
             ),
         ),

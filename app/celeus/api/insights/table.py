@@ -76,7 +76,9 @@ class TableClaimOut(BaseModel):
     score: ScoreInterval
     scale: Scale
     whole: bool = Field(description="The group is judged to its last item.")
-    met: bool | None = Field(description="It has what was asked for; null where nothing was.")
+    met: bool | None = Field(
+        description="Its target is met: precision and answers; null where it has none."
+    )
     met_at: int | None = Field(description="The session's round that it has it since.")
     rounds: ClaimRounds
     answers: list[Decision] = Field(description="To its questions; `round` is the session's.")

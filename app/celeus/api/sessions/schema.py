@@ -247,7 +247,7 @@ class SessionOpening(ClaimIn):
     precision: float | dict[str, float | None] | None = Field(  # type: ignore[assignment]
         None,
         description="Interval width at which to stop; of several metrics the same for all, or one"
-        " for each by name. Metrics without one come as precise as they come.",
+        " for each by name. Metrics without one have no target.",
     )
     questions: list[TableQuestion] = Field(  # type: ignore[assignment]
         [],
@@ -260,7 +260,7 @@ class SessionOpening(ClaimIn):
         " items, from the same labels.",
     )
     group_precision: float | dict[str, float | None] | None = Field(
-        None, description="Interval width within every group; without it, as it comes."
+        None, description="Interval width within every group; without it groups have no target."
     )
     group_questions: list[TableQuestion] = Field(
         [], description="Questions that are asked of every group."
@@ -276,7 +276,7 @@ class SessionOpening(ClaimIn):
         " they are (`whole`); what then has fewer than 30 is judged to its last item.",
     )
     reserve: float | None = Field(
-        None, description="With `together`: the part of alpha kept for claims added later."
+        None, description="With `together`: a part of alpha that the claims of the opening leave."
     )
     levels: list[float] | None = Field(
         None,
@@ -435,7 +435,9 @@ class MetricClaim(BaseModel):
     """The claim about a metric over all items of a table."""
 
     metric: str
-    met: bool | None = Field(description="It has what was asked for; null where nothing was.")
+    met: bool | None = Field(
+        description="Its target is met: precision and answers; null where it has none."
+    )
     level: float | None
     precision: float | None
     estimate: float
@@ -457,7 +459,7 @@ class TableOut(BaseModel):
     """Where a table of claims stands; `GET /v1/sessions/{id}/claims` gives all of them."""
 
     account: Literal["each", "together", "selected", "closed"]
-    reserve: float = Field(description="What is left of alpha for claims added later.")
+    reserve: float = Field(description="The part of alpha that no claim has.")
     groups: list[str] = Field(description="The group columns.")
     claims: int
     wanted: int = Field(description="Claims of which something was asked.")

@@ -313,7 +313,7 @@ def best_sentence(status: Mapping[str, Any]) -> str:
 
 
 def table_sentence(status: Mapping[str, Any]) -> str:
-    """How many claims of a table have what was asked for, and what holds of their intervals."""
+    """How many claims of a table have met their target, and what holds of their intervals."""
     table, certain = status["table"], sure(status["alpha"])
     holds = {"together": "all intervals hold at once", "closed": "no answer yes is false"}
     promise = holds.get(table["account"], "each interval holds by itself")
@@ -321,12 +321,12 @@ def table_sentence(status: Mapping[str, Any]) -> str:
     wanted, claims = table["wanted"], table["claims"]
     begun = "" if status["rounds"]["in_interval"] else NOTHING
     if not wanted:
-        many = "1 claim" if claims == 1 else f"{count(claims)} claims, each"
-        return f"{begun}{many} as precise as it comes; {promise}."
-    have = "claim has" if wanted == 1 else "claims have"
-    body = f"{begun}{count(table['met'])} of {count(wanted)} {have} what was asked for"
+        many = f"{count(claims)} claim{'' if claims == 1 else 's'}"
+        return f"{begun}{many} without a target; {promise}."
+    have = "claim has met its" if wanted == 1 else "claims have met their"
+    body = f"{begun}{count(table['met'])} of {count(wanted)} {have} target"
     if rest := claims - wanted:
-        body += f", {count(rest)} more {'comes as it comes' if rest == 1 else 'come as they come'}"
+        body += f", {count(rest)} more {'has' if rest == 1 else 'have'} none"
     return f"{body}; {promise}."
 
 

@@ -98,7 +98,7 @@ def _row(claim: Mapping[str, Any], name: str) -> Row:
     def at(value: float) -> float:
         return WIDE * (value - scale.lower) / scale.width
 
-    asked = {None: "", True: "yes", False: "not yet"}[claim["met"]]
+    asked = {None: "", True: "met", False: "not met yet"}[claim["met"]]
     answers = [
         f"{one['side'].replace('_', ' ')} {one['threshold']:g}: {one['answer']}"
         for one in claim["answers"]

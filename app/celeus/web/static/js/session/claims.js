@@ -112,7 +112,7 @@ function bar({ score, scale }) {
 function notes({ answers, items, known, met, rounds, whole }) {
   const parts = [`${count(rounds.judged)} of ${counted(items - known, "item")} judged`];
   if (whole) parts.push("judged whole");
-  if (met !== null) parts.push(met ? "has what was asked for" : "not yet as asked for");
+  if (met !== null) parts.push(met ? "target met" : "target not met yet");
   for (const one of answers)
     parts.push(`${one.side.replace("_", " ")} ${one.threshold}: ${one.answer}`);
   return parts.join("; ");
@@ -180,7 +180,7 @@ export function tableFigures({ budget, items, known, rounds, table }) {
   const told = [most, out, waiting].filter((part) => part !== null).join("; ");
   return [
     figure(
-      "Have what was asked for",
+      "Targets met",
       count(table.met),
       ` of ${count(table.wanted)}`,
       `${counted(table.claims, "claim")} in all`,
