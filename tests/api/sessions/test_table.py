@@ -244,6 +244,7 @@ async def test_what_such_a_session_has_not_is_refused_by_name(client: AsyncClien
     assert (answer.status_code, answer.json()["field"]) == (422, "session_id")
     answer = await client.get(f"{where}/surrogate")
     assert (answer.status_code, answer.json()["field"]) == (422, "session_id")
+    assert "claims" in (await client.get(f"{where}/report")).text
     answer = await client.get("/v1/claims", params={"session": session})
     assert (answer.status_code, answer.json()["field"]) == (422, "session")
     planning = {"pool_id": pool.id, "precision": 0.1}
