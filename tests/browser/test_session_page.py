@@ -96,6 +96,8 @@ def test_pausing_and_resuming_by_keyboard(signed_in: SignedIn, server: Site) -> 
         expect(resume).to_be_focused()
         page.keyboard.press("Space")
         expect(page.locator("#state")).to_have_text("Active")
+        # The button is off until the answer has come, and the keyboard's place with it
+        expect(page.get_by_role("button", name="Pause")).to_be_focused()
         page.keyboard.press("Tab")
         expect(page.get_by_role("button", name="New precision…")).to_be_focused()
 

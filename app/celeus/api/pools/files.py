@@ -101,7 +101,7 @@ class PoolFileQuery(BaseModel):
     )
     metrics: str | None = Field(
         None,
-        max_length=20_000,
+        max_length=4_000,
         description="In place of `kind` the metrics, as the JSON of `metrics` of `POST /v1/pools`.",
     )
     lower: float | None = Field(None, allow_inf_nan=False, description="For bounded losses.")

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 from pydantic.config import JsonDict
 
 from celeus.api.access.parameters import NAME, NO_NUL, form_of
@@ -221,6 +221,17 @@ class ClaimIn(BaseModel):
         )
 
 
+def _one_or_each(given: object) -> str:
+    return "Each" if isinstance(given, dict) else "One"
+
+
+Widths = Annotated[
+    Annotated[float, Tag("One")] | Annotated[dict[str, float | None], Tag("Each")],
+    Discriminator(_one_or_each),
+]
+"""Of all metrics, or of each by its name; a fault lies at the name of the field either way."""
+
+
 class SessionOpening(ClaimIn):
     """What is to be certified, and how."""
 
@@ -244,7 +255,7 @@ class SessionOpening(ClaimIn):
         None, description="How long a worker may hold a draw unheard."
     )
     parameters: Parameters = Field(default_factory=Parameters)
-    precision: float | dict[str, float | None] | None = Field(  # type: ignore[assignment]
+    precision: Widths | None = Field(  # type: ignore[assignment]
         None,
         description="Interval width at which to stop; of several metrics the same for all, or one"
         " for each by name. Metrics without one have no target.",
@@ -259,7 +270,7 @@ class SessionOpening(ClaimIn):
         description="Group columns of the pool: claims are made of every value beside those of all"
         " items, from the same labels.",
     )
-    group_precision: float | dict[str, float | None] | None = Field(
+    group_precision: Widths | None = Field(
         None, description="Interval width within every group; without it groups have no target."
     )
     group_questions: list[TableQuestion] = Field(
