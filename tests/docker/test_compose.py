@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -107,10 +108,15 @@ def test_no_password_is_written_down(services: dict[str, Any]) -> None:
 def test_the_command_of_redis_asks_for_the_password(services: dict[str, Any]) -> None:
     program, port = redis_program(), free_port()
     *shell, line = services["redis"]["command"]
-    # Compose's own way to write a dollar, and a port that nobody else has
-    line = line.replace("$$", "$").replace("redis-server -", f"{program} - --port {port}")
+    # Compose's own way to write a dollar, and an address that nobody else has
+    address = f"--bind 127.0.0.1 --port {port}"
+    line = line.replace("$$", "$").replace("redis-server -", f"{program} - {address}")
     own = {"PATH": os.environ["PATH"], "REDISCLI_AUTH": "letters4and5digits"}
-    with subprocess.Popen([*shell, line], env=own, stdout=subprocess.DEVNULL) as server:
+    # A group of its own: the shell stays above the server
+    command = [*shell, line]
+    with subprocess.Popen(
+        command, env=own, stdout=subprocess.DEVNULL, start_new_session=True
+    ) as server:
         try:
             deadline = time.monotonic() + 60
             with redis.Redis(port=port, password="letters4and5digits") as client:  # noqa: S106
@@ -127,7 +133,7 @@ def test_the_command_of_redis_asks_for_the_password(services: dict[str, Any]) ->
             ):
                 stranger.ping()
         finally:
-            server.terminate()
+            os.killpg(server.pid, signal.SIGTERM)
 
 
 def test_nothing_is_reachable_from_outside_unless_asked_for(services: dict[str, Any]) -> None:
