@@ -141,7 +141,8 @@ class BoundContradicted(Invalid):
     @property
     def untold(self) -> "BoundContradicted":
         """The same without a number: what a judge is told who is not to know of any."""
-        return BoundContradicted(self.detail, field=self.field, rule="a loss that is not ruled out")
+        detail = "The loss contradicts what the pool states of this item."
+        return BoundContradicted(detail, field=self.field, rule="a loss that is not ruled out")
 
 
 class NothingToJudge(Invalid):

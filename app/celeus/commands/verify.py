@@ -227,6 +227,9 @@ def _tabled(claim: dict[str, Any]) -> Iterator[str]:
         if column is None:
             yield from (f"{metric}: {said(one)}" for one in claims)
             continue
+        if claim["account"] == "selected":
+            yield f"{metric} in {len(claims)} groups by {column}: show those picked by `picked`"
+            continue
         least, most = (
             pick(claims, key=lambda one: float(one["score"]["estimate"])) for pick in (min, max)
         )

@@ -333,6 +333,25 @@ async def test_a_blind_labeller_judges_and_learns_nothing_of_the_claims(
         assert [one["name"] for one in task["metrics"]] == ["faithful", "stars"]
 
 
+async def test_a_blind_labeller_is_not_told_which_losses_are_known(
+    client: AsyncClient, app: FastAPI, database_url: str
+) -> None:
+    pool = await sheet(client)
+    session = await opened(client, pool)
+    async with client_with(app, key_in(database_url, "label")) as bob:
+        draws = (await drawn(bob, session, 8))["draws"]
+        for draw in draws:
+            answer = await observed(bob, session, draw["round"], losses={"faithful": 1})
+            assert (answer.status_code, answer.json()["field"]) == (422, "losses.stars")
+        held = (one for one in draws if "known" in pool.items[one["item"]["index"]])
+        for draw in held:
+            stars = pool.losses[draw["item"]["index"]]["stars"]
+            said = {"faithful": 1, "stars": 4 - stars if stars != 2 else 0}
+            answer = await observed(bob, session, draw["round"], losses=said)
+            assert answer.json()["code"] == "bound_contradicted"
+            assert "known" not in answer.text
+
+
 async def test_groups_too_small_for_bets_are_judged_whole_on_request(client: AsyncClient) -> None:
     pool = await sheet(client, size=60)
     session = await opened(

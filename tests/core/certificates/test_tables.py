@@ -13,8 +13,12 @@ import pytest
 from celeus.core.canonical import canonical_json
 from celeus.core.certificates.chain import chain_head, chain_start
 from celeus.core.certificates.document import signed
+from celeus.core.certificates.parsing import Mismatch
 from celeus.core.certificates.schema import header_digest
+from celeus.core.certificates.table.checks import check_table_pool
 from celeus.core.certificates.verify import verify
+from celeus.core.pools.losses import LossScale
+from celeus.core.pools.pool import Pool, dtype_of
 from tests.core.certifying import KEY, SESSION
 from tests.core.tabling import WISHES, Tabled, evidence_of
 
@@ -372,3 +376,39 @@ def test_a_budget_changed_on_the_way_is_an_assumption() -> None:
     codes = [one["code"] for one in report.claim["assumptions"]]
     assert codes == ["known_losses", "unforeseen_draws"]
     assert report.claim["changes"] == 1
+
+
+def _plain(**columns: list[float]) -> Pool:
+    """A pool of one loss, with what it states of each."""
+    arrays = {name: np.array(values, dtype=dtype_of(name)) for name, values in columns.items()}
+    return Pool(3, LossScale.of("zero_one"), arrays, (), bytes(32), reasons=("obvious",))
+
+
+@pytest.mark.parametrize(
+    ("columns", "where"),
+    [
+        ({"loss_lower": [-3, 0, 0], "loss_upper": [-3, 1, 1], "known": [1, 0, 0]}, ""),
+        ({"loss_lower": [1, 0, 0], "loss_upper": [1, 1, 1], "known": [0, 0, 0]}, ""),
+        ({"loss_lower": [1, 0, 0], "loss_upper": [1, 1, 1], "known": [2, 0, 0]}, ".known"),
+        ({"loss_lower": [1, 0, 0], "known": [1, 0, 0]}, ""),
+    ],
+    ids=["off the scale", "without a reason", "no such reason", "one bound alone"],
+)
+def test_losses_forged_to_be_known_are_found(columns: dict[str, list[float]], where: str) -> None:
+    with pytest.raises(Mismatch) as raised:
+        check_table_pool(_plain(**columns))
+    assert raised.value.where == f"pool.columns{where}"
+
+
+def test_known_losses_stated_in_order_pass() -> None:
+    check_table_pool(_plain(loss_lower=[1, 0, 0], loss_upper=[1, 1, 1], known=[1, 0, 0]))
+
+
+def test_a_known_loss_of_a_metric_lies_on_its_scale_and_beside_no_bounds() -> None:
+    tabled, _ = issued()
+    half = np.full(tabled.pool.items, np.nan)
+    half[0] = 0.5
+    bounds = {"loss_lower": np.zeros(tabled.pool.items)}
+    for column in ({"known_correct": half}, bounds):
+        with pytest.raises(Mismatch):
+            check_table_pool(replace(tabled.pool, columns={**tabled.pool.columns, **column}))

@@ -57,7 +57,8 @@ class ClaimRounds(BaseModel):
 class TableClaimOut(BaseModel):
     """One claim: a metric over all items, or over those of one group.
 
-    Intervals are those of the account: see `promises` of the session's status.
+    Each interval holds by itself at its `level`; `promises` of the session's status says what holds
+    of several. Those to show of claims picked after looking are in the certificate, as `picked`.
     """
 
     metric: str

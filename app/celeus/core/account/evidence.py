@@ -136,6 +136,10 @@ class EvidenceSequence(LatticeSequence):
         """The plan's claim is one that evidence is kept for."""
         return plan.policy.has_goal and plan.bound.kind == "none"
 
+    def bets_per_round(self, precision: float | None) -> int:
+        """Bets of a round: those of the interval, and as many for evidence at any other level."""
+        return 2 * super().bets_per_round(precision)
+
     def narrow(self, limits: Interval, *, last: bool) -> None:
         """Intersect with the candidates not rejected and with the logical limits."""
         super().narrow(limits, last=last)

@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 from celeus.core.canonical import canonical_json
 from celeus.core.certificates.parsing import EXCERPT, Mismatch, Object, equal, same
 from celeus.core.certificates.transcript import Transcript
+from celeus.core.interval import Interval
 from celeus.core.ledger import Amendment, Draw, Observation
 from celeus.core.plans.plan import Plan
 from celeus.core.pools.bounds import Basis, foreign
 from celeus.core.pools.comparison import loss_said
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
-from celeus.core.pools.pool import CHAIN_START, Pool, chain
+from celeus.core.pools.pool import CHAIN_START, STATED, Pool, chain
 from celeus.core.pools.rows.lineups import composed_of_all
 from celeus.core.pools.rows.pairs import composed
 from celeus.core.pools.score import Score
@@ -185,16 +186,32 @@ def check_known(plan: Plan, pool: Pool) -> None:
         equal("plan.known", stated, known)
         return
     same("plan.known", stated, known)
+    check_bounds_columns(pool, plan.scale)
+
+
+def check_bounds_columns(pool: Pool, scale: Interval) -> None:
+    """Bounds of single losses lie on the scale, in order, and known losses have a reason."""
+    there = STATED & pool.columns.keys()
+    if there not in {frozenset(), STATED}:
+        raise Mismatch("pool.columns", ", ".join(sorted(there)), ", ".join(sorted(STATED)))
+    if not there:
+        return
+    number, most = pool.columns["known"], len(pool.reasons)
+    unnamed = np.flatnonzero((number < 0) | (number > most))
+    if unnamed.size:
+        rule = f"0, or the number of one of {most} reasons"
+        raise Mismatch("pool.columns.known", f"item {int(unnamed[0])}", rule)
     bounds = pool.bounds
-    if bounds is not None:
-        crossed = np.flatnonzero(~(bounds.lower <= bounds.upper))
-        off = np.flatnonzero((bounds.lower < plan.lower) | (bounds.upper > plan.upper))
-        reason, whole = pool.columns["known"] > 0, bounds.of_scale(plan.scale)
-        unexplained = np.flatnonzero((bounds.known & ~reason) | (whole & reason))
-        rules = "bounds in order", "bounds on the scale", "known with a reason"
-        for at, rule in zip((crossed, off, unexplained), rules, strict=True):
-            if at.size:
-                raise Mismatch("pool.columns", f"the bounds of item {int(at[0])}", rule)
+    if bounds is None:
+        return
+    crossed = np.flatnonzero(~(bounds.lower <= bounds.upper))
+    off = np.flatnonzero((bounds.lower < scale.lower) | (bounds.upper > scale.upper))
+    reason, whole = number > 0, bounds.of_scale(scale)
+    unexplained = np.flatnonzero((bounds.known & ~reason) | (whole & reason))
+    rules = "bounds in order", "bounds on the scale", "known with a reason"
+    for at, rule in zip((crossed, off, unexplained), rules, strict=True):
+        if at.size:
+            raise Mismatch("pool.columns", f"the bounds of item {int(at[0])}", rule)
 
 
 def check_weights(plan: Plan, pool: Pool) -> None:

@@ -78,8 +78,8 @@ from celeus.core.sessions.either import AnyPlan, arrangement, risk_plan
 from celeus.core.sessions.sides import Sides
 from celeus.core.sessions.state import Coins, State, replay
 
-LARGEST_CLAIM = 1 << 20
-"""Bytes: that of 600 claims has half of it."""
+LARGEST_CLAIM = 8 << 20
+"""Bytes: that of 600 claims with 20 questions each has a quarter of it."""
 
 NOTHING_NOTED: Final[Mapping[int, bytes]] = MappingProxyType({})
 NO_POOL = "it takes the pool's columns"

@@ -32,7 +32,7 @@ from celeus.core.certificates.ed25519 import public_of
 from celeus.core.pools.pool import Pool
 from celeus.errors import Busy, LedgerBroken, SessionNotFound, SigningKeyMissing
 from celeus.operations.pools.columns import raw_connection
-from celeus.operations.runtime.concurrency import paused_collections
+from celeus.operations.runtime.concurrency import in_thread, paused_collections
 from celeus.operations.runtime.context import Context
 from celeus.operations.runtime.memo import Issued, Place
 from celeus.operations.sessions.journal import unlocked
@@ -134,9 +134,13 @@ def _signing_key(context: Context) -> Ed25519PrivateKey:
 
 async def _made(context: Context, session_id: UUID, key: Ed25519PrivateKey) -> Issued:
     async with unlocked(context, session_id) as (session, row):
+        # In a thread, as what holds of claims picked after looking takes a fold; nobody else has
+        # the state meanwhile
+        amended = row["revision"] > 1
+        position = await in_thread(position_of, session.plan, session.state, amended=amended)
         standing = _Snapshot(
             place=Place(row["sequence"], row["revision"]),
-            position=position_of(session.plan, session.state, amended=row["revision"] > 1),
+            position=position,
             pool=session.pool,
             head=row["ledger_head"],
             final=row["lifecycle"] == "closed",

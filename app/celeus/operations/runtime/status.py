@@ -20,6 +20,9 @@ from celeus.core.sessions.table.claims import ClaimState
 from celeus.core.sessions.table.state import TableState
 from celeus.store.cache import Cache
 
+MOST_NAMED = 5
+"""Claims that a warning names; it counts the others."""
+
 NO_INTERVAL: Final[dict[str, Any]] = {
     "target": "pool",
     "policy": None,
@@ -186,8 +189,21 @@ def _table(session: SessionRecord, state: TableState) -> dict[str, Any]:
             "metrics": metrics,
             "promises": state.session.promises._asdict(),
         },
-        "warnings": _contradicted(session.contradictions),
+        "warnings": _contradicted(session.contradictions) + _emptied(claims),
     }
+
+
+def _emptied(claims: Sequence[ClaimState]) -> list[str]:
+    """What is said of claims that have lost every candidate."""
+    names = [claim.claim.name for claim in claims if claim.fold.emptied]
+    if not names:
+        return []
+    told = ", ".join(names[:MOST_NAMED]) + (", …" if len(names) > MOST_NAMED else "")
+    left = f"no candidate is left of {len(names)} of {len(claims)} claims ({told})"
+    return [
+        f"{left}: for each an event of probability at most its level has happened, or the logical"
+        " limits are narrower than a cell; the last interval stays"
+    ]
 
 
 def _met(state: TableState, place: int) -> bool | None:

@@ -76,10 +76,13 @@ def event_of(judgement: Judgement, loss: Loss) -> Observation | JointObservation
     return Unjudgeable(round_) if loss is None else Observation(round_, loss)
 
 
-def loss_of(session: CachedSession, judgement: Judgement, *, shown: bool = True) -> Loss:
+def loss_of(
+    session: CachedSession, judgement: Judgement, *, shown: bool = True, blind: bool = False
+) -> Loss:
     """The loss a judgement states or implies, checked against the scale; None: unjudgeable.
 
-    Where nothing is ``shown`` of several answers, nothing can be said of them in that order.
+    Where nothing is ``shown`` of several answers, nothing can be said of them in that order. To the
+    ``blind`` it is not told which losses are known: they leave none out.
     """
     drawn = session.state.drawn
     if not 1 <= judgement.round <= drawn:
@@ -91,7 +94,7 @@ def loss_of(session: CachedSession, judgement: Judgement, *, shown: bool = True)
         )
     pool, state, item = session.pool, session.state, session.state.item(judgement.round)
     if isinstance(state, TableState):
-        return _vector_of(state, pool, judgement)
+        return _vector_of(state, pool, judgement, blind=blind)
     _check_all_told(judgement)
     if isinstance(state, BestState):
         return _losses_of(state, pool, judgement, shown=shown)
@@ -112,11 +115,13 @@ def loss_of(session: CachedSession, judgement: Judgement, *, shown: bool = True)
     return loss
 
 
-def _vector_of(state: TableState, pool: Pool, judgement: Judgement) -> tuple[float | None, ...]:
+def _vector_of(
+    state: TableState, pool: Pool, judgement: Judgement, *, blind: bool
+) -> tuple[float | None, ...]:
     """The losses of all metrics that a judgement states, None where nobody can tell one.
 
-    One that is known may be left out. Of a single metric it may be the loss, its label, or why
-    nobody can tell it.
+    One that is known may be left out, but by the ``blind``. Of a single metric it may be the loss,
+    its label, or why nobody can tell it.
     """
     metrics, item = state.plan.metrics, state.item(judgement.round)
     names = ", ".join(metric.name for metric in metrics)
@@ -146,7 +151,7 @@ def _vector_of(state: TableState, pool: Pool, judgement: Judgement) -> tuple[flo
             rule=f"`losses` of {names}, with null for what nobody can tell",
         )
     known = np.flatnonzero(~np.isnan(state.session.table.known[item])).tolist()
-    left_out = {metrics[at].name: None for at in known}
+    left_out = {} if blind else {metrics[at].name: None for at in known}
     told = vector(metrics, left_out | dict(losses))
     state.check(item, told)
     return told

@@ -167,7 +167,8 @@ async def _beside(journal: Journal, fresh: Mapping[int, Loss]) -> tuple[Ahead, a
     losses = {round_: loss for round_, loss in fresh.items() if not isinstance(loss, tuple)}
     if session.beside is not None:
         ahead, folding = session.beside
-        if not folding.done() or ahead.fits(state, losses):
+        failed = folding.done() and (folding.cancelled() or folding.exception() is not None)
+        if not folding.done() or (not failed and ahead.fits(state, losses)):
             return session.beside
     ahead = await in_thread(Ahead, state, losses)
     folding = asyncio.create_task(in_thread(ahead.follow, risk_plan(session.plan)))
@@ -233,7 +234,12 @@ def _fresh(
     label. With ``said`` the words are compared: what follows from a label is hidden.
     """
     losses = [
-        loss_of(journal.session, judgement, shown=judgement.round not in unshown)
+        loss_of(
+            journal.session,
+            judgement,
+            shown=judgement.round not in unshown,
+            blind=journal.blind,
+        )
         for judgement in judgements
     ]
     fresh: dict[int, Loss] = {}

@@ -23,13 +23,15 @@ from celeus.core.certificates.parsing import (
     text,
     whole,
 )
+from celeus.core.certificates.replay import check_bounds_columns, check_carried
 from celeus.core.certificates.transcript import Transcript
+from celeus.core.interval import Interval
 from celeus.core.plans.plan import METHOD_VERSION
 from celeus.core.plans.stopping import Question, Side
 from celeus.core.plans.table import MOST_CLAIMS, TableClaim, TablePlan
 from celeus.core.pools.comparison import loss_said
 from celeus.core.pools.metrics import Metric
-from celeus.core.pools.pool import Pool
+from celeus.core.pools.pool import STATED, Pool
 from celeus.core.sessions.recorded import SLACK, LedgerDiffers
 from celeus.core.sessions.table.state import TableState
 from celeus.errors import Refusal
@@ -159,6 +161,11 @@ def check_table_pool(pool: Pool) -> None:
         _check_codes(column, pool.columns[column], len(values))
     if "group" in pool.columns:
         _check_codes("group", pool.columns["group"], len(pool.groups))
+    stated = STATED & pool.columns.keys()
+    if pool.metrics and stated:
+        raise Mismatch("pool.columns", ", ".join(sorted(stated)), "none of a single loss")
+    check_bounds_columns(pool, Interval(pool.scale.lower, pool.scale.upper))
+    check_carried(pool)
     for metric in pool.metrics:
         for kind in ("surrogate", "known"):
             column = f"{kind}_{metric.name}"
@@ -166,6 +173,8 @@ def check_table_pool(pool: Pool) -> None:
             off = (given < metric.scale.lower) | (given > metric.scale.upper)
             if kind == "surrogate":
                 off |= np.isnan(given)
+            elif metric.scale.kind == "zero_one":
+                off |= ~np.isnan(given) & (given != 0.0) & (given != 1.0)
             if off.any():
                 item, rule = int(np.flatnonzero(off)[0]), "numbers on the scale of the metric"
                 raise Mismatch(f"pool.columns.{column}", f"item {item}", rule)

@@ -11,7 +11,7 @@ with the probabilities and the fits that they were made with.
 """
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from copy import deepcopy
 from typing import NamedTuple
 
@@ -61,6 +61,7 @@ class TableSession:
         "_calibration",
         "_closure",
         "_coins",
+        "_evidence",
         "_left",
         "_lower",
         "_of_cell",
@@ -110,6 +111,7 @@ class TableSession:
             for at, claim in enumerate(plan.claims)
             for number in range(len(claim.questions))
         ]
+        self._evidence = np.array([self._log_evidence(at, number) for at, number in self._tests])
         self._note_met(range(len(self.claims)))
         self._out: deque[Drawn] = deque()
         self._waiting: dict[int, Losses] = {}
@@ -334,20 +336,22 @@ class TableSession:
         self._calibration.record(cell, unit, drawn.fits, weight)
         self._left[cell] -= 1.0
         self.folded += 1
-        proven = 0 if self._closure is None else self._prove(self._closure)
+        proven = 0 if self._closure is None else self._prove(self._closure, drawn.basis)
         for at in drawn.basis if not proven else range(len(self.claims)):
             self._update_wants(self._slot(at))
         self._note_met(drawn.basis if not proven else range(len(self.claims)))
 
-    def _prove(self, closure: Closure) -> int:
-        """Answers yes that this round has given under the account ``closed``."""
+    def _prove(self, closure: Closure, folded: Container[int]) -> int:
+        """Answers yes that a round of the claims ``folded`` has given under ``closed``."""
         before = len(closure.at)
-        evidence = [
-            self.claims[at].log_evidence(self._plan.claims[at].questions[number])
-            for at, number in self._tests
-        ]
-        closure.update(np.array(evidence), self.folded)
+        for place, (at, number) in enumerate(self._tests):
+            if at in folded:
+                self._evidence[place] = self._log_evidence(at, number)
+        closure.update(self._evidence, self.folded)
         return len(closure.at) - before
+
+    def _log_evidence(self, at: int, number: int) -> float:
+        return self.claims[at].log_evidence(self._plan.claims[at].questions[number])
 
     def _slot(self, at: int) -> int:
         """The place of the opening's claim about the same part and metric."""
