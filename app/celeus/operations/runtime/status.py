@@ -20,6 +20,10 @@ from celeus.core.sessions.table.claims import ClaimState
 from celeus.core.sessions.table.state import TableState
 from celeus.store.cache import Cache
 
+LOST = (
+    "for each an event of probability at most its level has happened, or the logical limits are"
+    " narrower than a cell; the last interval stays"
+)
 MOST_NAMED = 5
 """Claims that a warning names; it counts the others."""
 
@@ -200,10 +204,7 @@ def _emptied(claims: Sequence[ClaimState]) -> list[str]:
         return []
     told = ", ".join(names[:MOST_NAMED]) + (", …" if len(names) > MOST_NAMED else "")
     left = f"no candidate is left of {len(names)} of {len(claims)} claims ({told})"
-    return [
-        f"{left}: for each an event of probability at most its level has happened, or the logical"
-        " limits are narrower than a cell; the last interval stays"
-    ]
+    return [f"{left}: {LOST}"]
 
 
 def _met(state: TableState, place: int) -> bool | None:
