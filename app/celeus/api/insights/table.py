@@ -76,7 +76,9 @@ class TableClaimOut(BaseModel):
     upper: float
     score: ScoreInterval
     scale: Scale
-    whole: bool = Field(description="The group is judged to its last item.")
+    whole: bool = Field(
+        description="The group is judged to its last item, unless the budget ends first."
+    )
     met: bool | None = Field(
         description="Its target is met: precision and answers; null where it has none."
     )
