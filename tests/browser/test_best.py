@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.evaluations import barriers
+from tests.browser.labelling import press
 from tests.browser.site import WIDE, Site
 from tests.lineups import NAMES, Field, body_of
 
@@ -80,14 +81,15 @@ def test_every_answer_is_judged_once_by_a_key(server: Site, signed_in: SignedIn)
     assert not any(name in page.content() for name in NAMES)
     for count in range(3):
         expect(page.locator("#count")).to_have_text(str(count))
+        expect(item).to_be_visible()
         sliders = page.locator("#answers input[type=range]").count()
         if sliders:
             for _ in range(sliders):
                 page.keyboard.press("End")
                 page.keyboard.press("Enter")
-            page.keyboard.press("Enter")
+            press(page, "Enter")
         else:
-            page.keyboard.press("0")
+            press(page, "0")
     expect(page.locator("#count")).to_have_text("3")
     with server.client() as client:
         ledger = client.get(f"/v1/sessions/{session}/ledger").json()["data"]

@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.evaluations import barriers
+from tests.browser.labelling import ITEM, press
 from tests.browser.site import WIDE, Site
 
 SignedIn = Callable[..., Page]
@@ -113,11 +114,12 @@ def test_every_metric_of_a_judgement_is_asked_for(
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     give = page.locator("#give")
     for count, keys in enumerate(("215", "1u9"), 1):
+        expect(page.locator(ITEM)).to_be_visible()
         expect(give).to_be_disabled()
         for key in keys:
             page.keyboard.press(key)
         expect(give).to_be_enabled()
-        page.keyboard.press("Enter")
+        press(page, "Enter")
         expect(page.locator("#count")).to_have_text(str(count))
     with server.client() as client:
         said: list[list[float | None]] = []
