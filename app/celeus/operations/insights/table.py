@@ -11,7 +11,7 @@ from celeus.core.sessions.table.state import TableState
 from celeus.errors import InvalidValue
 from celeus.operations.runtime.concurrency import in_thread
 from celeus.operations.runtime.context import Context
-from celeus.operations.runtime.status import claim_values
+from celeus.operations.runtime.status import claim_met, claim_values
 from celeus.operations.sessions.journal import unlocked
 
 Order = Literal["plan", "score", "width", "name"]
@@ -101,7 +101,7 @@ def _rows(state: TableState) -> list[dict[str, Any]]:
             | claim_values(state.plan, claim)
             | {
                 "whole": stated.whole,
-                "met": state.met_at(at) is not None if stated.wants else None,
+                "met": claim_met(state, at),
                 "met_at": state.met_at(at),
                 "rounds": {
                     "drawn": int(drawn[claim.cells].sum()),

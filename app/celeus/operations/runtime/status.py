@@ -178,7 +178,7 @@ def _table(session: SessionRecord, state: TableState) -> dict[str, Any]:
     """What a session says that makes a table of claims: all of it is in ``claims``."""
     plan, claims = state.plan, state.claims
     metrics = [
-        {"metric": claim.claim.metric, "met": _met(state, at)} | claim_values(plan, claim)
+        {"metric": claim.claim.metric, "met": claim_met(state, at)} | claim_values(plan, claim)
         for at, claim in enumerate(claims[: len(plan.metrics)])
     ]
     left = plan.reserve - sum(one.level for one in state.session.added)
@@ -207,8 +207,8 @@ def _emptied(claims: Sequence[ClaimState]) -> list[str]:
     return [f"{left}: {LOST}"]
 
 
-def _met(state: TableState, place: int) -> bool | None:
-    """Whether a claim has what was asked for; None where nothing was."""
+def claim_met(state: TableState, place: int) -> bool | None:
+    """Whether a claim has met its target; None where it has none."""
     wants = state.claims[place].claim.wants
     return state.met_at(place) is not None if wants else None
 

@@ -108,7 +108,7 @@ class TableSession:
         self._closure = Closure(plan.alpha) if closed else None
         self._tests = [
             (at, number)
-            for at, claim in enumerate(plan.claims)
+            for at, claim in enumerate(plan.claims if closed else ())
             for number in range(len(claim.questions))
         ]
         self._evidence = np.array([self._log_evidence(at, number) for at, number in self._tests])
