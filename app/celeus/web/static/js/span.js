@@ -6,18 +6,37 @@ import { current, lowerEnd, resolutionOf, scaleOf, telling, upperEnd } from "./f
 const LEAST_PERCENT = 0.8;
 
 /**
+ * An interval and its estimate, as they lie on a scale.
+ *
+ * @param {{ estimate: number, lower: number, upper: number }} interval
+ * @param {{ lower: number, upper: number }} scale
+ */
+export function marks({ estimate, lower, upper }, scale) {
+  const at = (/** @type {number} */ value) =>
+    (100 * (value - scale.lower)) / (scale.upper - scale.lower);
+  const start = at(lower);
+  const width = Math.max(at(upper) - start, LEAST_PERCENT);
+  const middle = `${at(estimate)}%`;
+  return [
+    el("rect", {
+      class: "within",
+      x: `${Math.min(start, 100 - width)}%`,
+      width: `${width}%`,
+      y: "25%",
+      height: "50%",
+      rx: 2,
+    }),
+    el("line", { class: "at", x1: middle, x2: middle, y1: "25%", y2: "75%" }),
+  ];
+}
+
+/**
  * The bar of a session's interval with its estimate.
  *
  * @param {Session} session
  */
 export function span(session) {
   const scale = scaleOf(session);
-  const at = (/** @type {number} */ value) =>
-    (100 * (value - scale.lower)) / (scale.upper - scale.lower);
-  const told = current(session);
-  const lower = at(told.lower);
-  const width = Math.max(at(told.upper) - lower, LEAST_PERCENT);
-  const middle = `${at(told.estimate)}%`;
   const { shift, sign } = telling(session);
   const [least, most] = [scale.lower, scale.upper].map((end) => trimmed(end * 10 ** shift) + sign);
   return [
@@ -27,15 +46,7 @@ export function span(session) {
       el("line", { class: "scale", x1: "0%", x2: "100%", y1: "50%", y2: "50%" }),
       el("line", { class: "scale", x1: "0%", x2: "0%", y1: "25%", y2: "75%" }),
       el("line", { class: "scale", x1: "100%", x2: "100%", y1: "25%", y2: "75%" }),
-      el("rect", {
-        class: "within",
-        x: `${Math.min(lower, 100 - width)}%`,
-        width: `${width}%`,
-        y: "25%",
-        height: "50%",
-        rx: 2,
-      }),
-      el("line", { class: "at", x1: middle, x2: middle, y1: "25%", y2: "75%" }),
+      ...marks(current(session), scale),
     ),
     el(
       "span",

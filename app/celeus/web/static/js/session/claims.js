@@ -2,9 +2,9 @@
 
 import { el } from "../dom.js";
 import { count, counted, lowerEnd, number, upperEnd } from "../format.js";
+import { marks } from "../span.js";
 
 const PERCENT = 2;
-const LEAST_PERCENT = 0.8;
 const NOTHING_LEFT = 1e-9;
 const RESOLUTION = 10 ** -2.7;
 /** Share of the accent in the darkest cell: figures stay readable on it. */
@@ -87,24 +87,11 @@ function figures(claim) {
 
 /** @param {TableClaim} claim */
 function bar({ score, scale }) {
-  const at = (/** @type {number} */ value) =>
-    (100 * (value - scale.lower)) / (scale.upper - scale.lower);
-  const lower = at(score.lower);
-  const width = Math.max(at(score.upper) - lower, LEAST_PERCENT);
-  const middle = `${at(score.estimate)}%`;
   return el(
     "svg",
     { class: "span", "aria-hidden": "true" },
     el("line", { class: "scale", x1: "0%", x2: "100%", y1: "50%", y2: "50%" }),
-    el("rect", {
-      class: "within",
-      x: `${Math.min(lower, 100 - width)}%`,
-      width: `${width}%`,
-      y: "25%",
-      height: "50%",
-      rx: 2,
-    }),
-    el("line", { class: "at", x1: middle, x2: middle, y1: "25%", y2: "75%" }),
+    ...marks(score, scale),
   );
 }
 
