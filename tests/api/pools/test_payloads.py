@@ -9,9 +9,9 @@ import psycopg
 import pytest
 from httpx import AsyncClient
 
+from celeus.core.pools.rows import growth
 from celeus.core.pools.rows.assembly import Assembled
 from celeus.core.pools.rows.tables import assemble_table
-from celeus.operations.pools import imports
 from tests.factories import drawn
 
 MEGABYTE = 10**6
@@ -116,7 +116,7 @@ async def test_batches_are_read_few_at_once_and_without_collections(
         inside.remove(threading.get_ident())
         return result
 
-    monkeypatch.setattr(imports, "assemble_table", watched)
+    monkeypatch.setattr(growth, "assemble_table", watched)
     deep: object = 1
     for _ in range(90):
         deep = [deep]

@@ -9,6 +9,7 @@ import pytest
 
 from celeus.core.plans.plan import Claim
 from celeus.core.pools.losses import LossScale
+from celeus.core.pools.rows import growth
 from celeus.errors import BadRows, DatabaseUnavailable, PoolTooLarge
 from celeus.operations.pools import imports, pools
 from celeus.operations.pools.imports import ImportOptions, Rows
@@ -86,7 +87,7 @@ async def test_an_upload_is_read_no_further_than_a_pool_may_grow(
 async def test_a_pool_has_no_more_numbers_than_a_worker_can_hold(
     context: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(imports, "MOST_BYTES", 8 * 100)
+    monkeypatch.setattr(growth, "MOST_BYTES", 8 * 100)
     made = await pools.create_pool(context, NewPool("p", ZERO_ONE, scored(0, 60)))
     with pytest.raises(PoolTooLarge) as caught:
         await pools.add_items(context, made.pool_id, iter([scored(60, 120)]), ALL_OR_NOTHING)

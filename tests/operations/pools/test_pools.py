@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import CHAIN_START, chain
+from celeus.core.pools.rows import growth
 from celeus.errors import (
     BadRows,
     EmptyPool,
@@ -150,7 +151,7 @@ async def test_faults_are_counted_beyond_those_that_are_told(context: Context) -
     with pytest.raises(BadRows) as refused:
         await pools.add_items(context, made.pool_id, iter([bad]), ALL_OR_NOTHING)
     assert refused.value.more["total_errors"] == 250
-    assert len(refused.value.more["errors"]) == imports.FAULTS_TOLD  # type: ignore[arg-type]
+    assert len(refused.value.more["errors"]) == growth.FAULTS_TOLD  # type: ignore[arg-type]
 
 
 async def test_a_dry_run_tells_everything_and_keeps_nothing(context: Context) -> None:
@@ -165,7 +166,7 @@ async def test_a_dry_run_tells_everything_and_keeps_nothing(context: Context) ->
 async def test_too_many_groups_are_refused(
     context: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(imports, "MAX_GROUPS", 2)
+    monkeypatch.setattr(growth, "MAX_GROUPS", 2)
     made = await pools.create_pool(context, NewPool("p", ZERO_ONE))
     named = rows(*({"id": name, "group": name} for name in "abc"))
     with pytest.raises(InvalidValue) as refused:

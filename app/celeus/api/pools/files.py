@@ -39,7 +39,7 @@ from celeus.core.pools.score import LONGEST_NAME, Better
 from celeus.core.pools.systems import MOST, AnySystems, Normalisation
 from celeus.operations.pools import pools
 from celeus.operations.pools.earlier import BasedOn
-from celeus.operations.pools.imports import ImportOptions, ImportResult, fault_members
+from celeus.operations.pools.imports import ImportOptions, ImportResult
 from celeus.operations.pools.pools import NewPool
 from celeus.quoting import printable, shortened
 
@@ -84,7 +84,7 @@ class PoolFileOut(BaseModel):
             pool=None if dry_run else PoolOut.of(done.pool),
             items=done.added,
             skipped=done.skipped,
-            errors=[ProblemError(**fault_members(fault)) for fault in done.faults],
+            errors=[ProblemError(**fault.members()) for fault in done.faults],
             columns=list(done.pool.columns),
             classes=done.pool.classes,
             preview=preview,

@@ -27,7 +27,7 @@ from celeus.core.canonical import canonical_json
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.systems import SIDES
 from celeus.operations.pools import pools
-from celeus.operations.pools.imports import ImportOptions, ImportResult, fault_members
+from celeus.operations.pools.imports import ImportOptions, ImportResult
 
 PART_BYTES = 1 << 18
 
@@ -78,7 +78,7 @@ class ImportOut(BaseModel):
             pool=PoolOut.of(done.pool),
             added=done.added,
             skipped=done.skipped,
-            errors=[ProblemError(**fault_members(fault)) for fault in done.faults],
+            errors=[ProblemError(**fault.members()) for fault in done.faults],
             dry_run=dry_run,
         )
 

@@ -47,10 +47,11 @@ from celeus.api.wire.idempotency import AttemptOf
 from celeus.api.wire.ids import pool_wire
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
+from celeus.core.pools.rows.growth import Stated
 from celeus.operations.pools import pools
 from celeus.operations.pools.imports import Rows
 from celeus.operations.pools.pools import NewPool
-from celeus.operations.pools.record import PoolRecord, Stated
+from celeus.operations.pools.record import PoolRecord
 from celeus.operations.sessions.ledger import moment
 
 router = APIRouter(prefix="/v1/pools", tags=["pools"], route_class=JsonRoute)

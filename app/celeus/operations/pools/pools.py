@@ -16,6 +16,7 @@ from uuid_utils.compat import uuid7
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
 from celeus.core.pools.pool import CHAIN_START, Pool
+from celeus.core.pools.rows.growth import MAX_GROUP_BYTES
 from celeus.core.pools.score import Score
 from celeus.core.pools.systems import SIDES, AnySystems, Lineup
 from celeus.errors import (
@@ -29,7 +30,6 @@ from celeus.errors import (
 from celeus.operations.pools.columns import gather_small_chunks, read_chunks
 from celeus.operations.pools.earlier import BasedOn, basis_of, check_carried
 from celeus.operations.pools.imports import (
-    MAX_GROUP_BYTES,
     ImportOptions,
     ImportResult,
     Rows,

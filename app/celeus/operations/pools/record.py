@@ -1,7 +1,7 @@
 """The record of a pool."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self
 from uuid import UUID
@@ -12,48 +12,10 @@ from celeus.core.pools.bounds import Basis
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
 from celeus.core.pools.pool import Pool
+from celeus.core.pools.rows.growth import Stated
 from celeus.core.pools.score import Score, default_score
 from celeus.core.pools.systems import AnySystems, Systems, systems_from
 from celeus.operations.pools.columns import Columns
-
-
-@dataclass(frozen=True, slots=True)
-class Stated:
-    """What is stated of single losses, and of how much the items count.
-
-    ``reasons`` counts known ones by reason, in the order of the reasons' numbers, those of bounds
-    included; ``bounded`` is how many others have bounds of their own, ``bounds`` counts those by
-    reason. ``weights`` are the least and the largest.
-    """
-
-    reasons: Mapping[str, int] = field(default_factory=dict)
-    bounded: int = 0
-    bounds: Mapping[str, int] = field(default_factory=dict)
-    weights: tuple[float, float] | None = None
-
-    @property
-    def known(self) -> int:
-        """Number of items whose loss is known."""
-        return sum(self.reasons.values())
-
-    @classmethod
-    def of(cls, value: dict[str, Any]) -> Self:
-        """What ``to_dict`` gave; nothing is stated in an empty object."""
-        counts = (dict(value.get(name, ())) for name in ("reasons", "bounds"))
-        least, largest = value.get("weights", (None, None))
-        weights = None if least is None else (float(least), float(largest))
-        return cls(next(counts), value.get("bounded", 0), next(counts), weights)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values; the database keeps no order of members."""
-        values: dict[str, Any] = {}
-        if self.weights is not None:
-            values["weights"] = list(self.weights)
-        if not self.reasons and not self.bounded:
-            return values
-        reasons, bounds = ([*map(list, it.items())] for it in (self.reasons, self.bounds))
-        values |= {"reasons": reasons, "bounded": self.bounded}
-        return values | ({"bounds": bounds} if bounds else {})
 
 
 @dataclass(frozen=True, slots=True)

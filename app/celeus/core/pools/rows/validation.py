@@ -85,6 +85,10 @@ class Fault:
         """The fault with its value as short JSON; the field may be any key of a row."""
         return cls(line, printable(field[:VALUE_LENGTH]), rule, as_json(value))
 
+    def members(self) -> dict[str, Any]:
+        """Its members in an answer."""
+        return {"line": self.line, "field": self.field, "rule": self.rule, "value": self.value}
+
 
 @dataclass(frozen=True, slots=True)
 class Shape:
