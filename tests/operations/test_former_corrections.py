@@ -11,13 +11,13 @@ from alembic import command
 
 from celeus.core.plans.plan import Claim
 from celeus.core.pools.losses import LossScale
+from celeus.core.sessions.judgements import Judgement
 from celeus.operations.certificates.audit import audit
 from celeus.operations.pools import pools
 from celeus.operations.pools.pools import NewPool
 from celeus.operations.runtime.context import Context, open_context
 from celeus.operations.sessions import rounds, sessions
 from celeus.operations.sessions.amendments import Correction, amend
-from celeus.operations.sessions.judgements import Judgement
 from celeus.operations.sessions.sessions import Opening
 from celeus.settings import Settings
 from celeus.store import migrations

@@ -26,6 +26,7 @@ from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import CHAIN_START, chain
 from celeus.core.pools.rows import assembly as items
 from celeus.core.pools.rows import validation
+from celeus.core.sessions.judgements import Judgement
 from celeus.operations.certificates import issue
 from celeus.operations.certificates.audit import audit
 from celeus.operations.certificates.signing_keys import key_of_folder, read_key
@@ -33,7 +34,6 @@ from celeus.operations.pools import pools
 from celeus.operations.pools.pools import NewPool
 from celeus.operations.runtime.context import Context, open_context
 from celeus.operations.sessions import rounds, sessions
-from celeus.operations.sessions.judgements import Judgement
 from celeus.operations.sessions.sessions import Opening
 from celeus.operations.sessions.sessions import Settings as Changes
 from celeus.settings import Settings

@@ -13,6 +13,7 @@ from celeus.core.certificates.replay import Evidence
 from celeus.core.certificates.verify import verify
 from celeus.core.plans.plan import Claim
 from celeus.core.pools.losses import LossScale
+from celeus.core.sessions.judgements import Judgement
 from celeus.errors import SigningKeyMissing
 from celeus.operations.certificates import audit as auditing
 from celeus.operations.certificates import issue
@@ -23,7 +24,6 @@ from celeus.operations.pools.pools import NewPool
 from celeus.operations.runtime.context import Context
 from celeus.operations.sessions import amendments, rounds, sessions
 from celeus.operations.sessions.amendments import Correction
-from celeus.operations.sessions.judgements import Judgement
 from celeus.operations.sessions.sessions import Opening, Settings
 
 ITEMS = 80

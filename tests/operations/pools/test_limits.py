@@ -10,13 +10,13 @@ import pytest
 from celeus.core.plans.plan import Claim
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.rows import growth
+from celeus.core.sessions.judgements import Judgement
 from celeus.errors import BadRows, DatabaseUnavailable, PoolTooLarge
 from celeus.operations.pools import imports, pools
 from celeus.operations.pools.imports import ImportOptions, Rows
 from celeus.operations.pools.pools import NewPool
 from celeus.operations.runtime.context import Context, open_context
 from celeus.operations.sessions import rounds, sessions
-from celeus.operations.sessions.judgements import Judgement
 from celeus.operations.sessions.sessions import Opening
 from celeus.settings import Settings
 

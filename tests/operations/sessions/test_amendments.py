@@ -17,6 +17,7 @@ from celeus.core.pools.losses import LossScale
 from celeus.core.sessions import correction as refolding
 from celeus.core.sessions.correction import Checkpoints, Refold, catch_up
 from celeus.core.sessions.fold import Fold, RoundOutcome, fold_round
+from celeus.core.sessions.judgements import Judgement
 from celeus.core.sessions.points import Points
 from celeus.core.sessions.rounds import Rounds
 from celeus.core.sessions.state import State
@@ -26,7 +27,6 @@ from celeus.operations.pools.pools import NewPool
 from celeus.operations.runtime.context import Context, open_context
 from celeus.operations.sessions import amendments, journal, ledger, rounds, sessions
 from celeus.operations.sessions.amendments import Correction, amend
-from celeus.operations.sessions.judgements import Judgement
 from celeus.operations.sessions.sessions import Opening
 from celeus.settings import Settings
 from celeus.store.database import Database

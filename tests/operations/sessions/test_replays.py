@@ -11,13 +11,13 @@ import pytest
 from celeus.core.plans.plan import Claim, Plan
 from celeus.core.pools.losses import LossScale
 from celeus.core.sessions.correction import Ahead
+from celeus.core.sessions.judgements import Judgement
 from celeus.errors import Busy
 from celeus.operations.pools import pools
 from celeus.operations.pools.pools import NewPool
 from celeus.operations.runtime.context import Context, open_context
 from celeus.operations.sessions import amendments, journal, rounds, sessions
 from celeus.operations.sessions.amendments import Correction
-from celeus.operations.sessions.judgements import Judgement
 from celeus.operations.sessions.sessions import Opening
 from celeus.settings import Settings
 from celeus.store.database import Database

@@ -16,6 +16,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 from celeus.core.ledger import Observation
 from celeus.core.plans.plan import Claim
 from celeus.core.pools.losses import LossScale
+from celeus.core.sessions.judgements import Judgement
 from celeus.errors import Busy, DatabaseUnavailable
 from celeus.operations.pools import pools
 from celeus.operations.pools.pools import NewPool
@@ -23,7 +24,6 @@ from celeus.operations.runtime.context import Context, open_context
 from celeus.operations.sessions import rounds, sessions
 from celeus.operations.sessions.append import write
 from celeus.operations.sessions.journal import locked
-from celeus.operations.sessions.judgements import Judgement
 from celeus.operations.sessions.rounds import Offer
 from celeus.operations.sessions.sessions import Opening
 from celeus.settings import Settings

@@ -17,8 +17,8 @@ from celeus.api.sessions.schema import (
 )
 from celeus.core.pools.systems import MOST, MOST_GRADES, PLACES, RESERVED, SIDES, TIE
 from celeus.core.pools.table import MOST_METRICS
+from celeus.core.sessions.judgements import Judgement
 from celeus.errors import InvalidValue
-from celeus.operations.sessions.judgements import Judgement
 
 MOST_OBSERVATIONS = 1000
 MOST_HELD = 256

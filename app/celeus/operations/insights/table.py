@@ -6,12 +6,12 @@ from uuid import UUID
 
 import numpy as np
 
+from celeus.core.insights.status import claim_met, claim_values
 from celeus.core.sessions.rounds import PENDING
 from celeus.core.sessions.table.state import TableState
 from celeus.errors import InvalidValue
 from celeus.operations.runtime.concurrency import in_thread
 from celeus.operations.runtime.context import Context
-from celeus.operations.runtime.status import claim_met, claim_values
 from celeus.operations.sessions.journal import unlocked
 
 Order = Literal["plan", "score", "width", "name"]

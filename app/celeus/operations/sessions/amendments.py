@@ -11,6 +11,7 @@ from celeus.core.ledger import Amendment
 from celeus.core.plans.plan import Plan
 from celeus.core.sessions.correction import Refold
 from celeus.core.sessions.either import risk_state
+from celeus.core.sessions.judgements import Judgement, check_blind, detail_of, loss_of
 from celeus.core.sessions.rounds import PENDING
 from celeus.core.sessions.state import State
 from celeus.core.sessions.table.state import TableState
@@ -34,7 +35,6 @@ from celeus.operations.sessions.journal import (
     locked,
     rebuild,
 )
-from celeus.operations.sessions.judgements import Judgement, check_blind, detail_of, loss_of
 from celeus.operations.sessions.ledger import opening_row, with_kinds
 from celeus.operations.sessions.rounds import Answer, Receipt, finish, must_be_open, publish
 
@@ -122,7 +122,7 @@ async def _earlier_receipt(
     repeated = latest is not None and correction.repeats(latest) and not (own_only and others)
     if own_only and not repeated:
         await _must_be_own(db, journal, judgement.round, others=others)
-    loss_of(journal.session, judgement)
+    loss_of(journal.plan, journal.session.pool, journal.state, judgement)
     _must_be_judged(journal, judgement.round)
     if latest is None or not repeated:
         return None
@@ -262,7 +262,7 @@ async def _refold_ahead(
 
 
 def _event(session: CachedSession, judgement: Judgement) -> Amendment:
-    loss = loss_of(session, judgement)
+    loss = loss_of(session.plan, session.pool, session.state, judgement)
     if isinstance(loss, tuple):
         raise TypeError(loss)
     return Amendment(judgement.round, loss)

@@ -10,6 +10,7 @@ from uuid import UUID
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from celeus.core.insights.status import session_state
 from celeus.core.pools.systems import PLACES, SIDES
 from celeus.core.sessions.best.state import BestState
 from celeus.core.sessions.correction import Ahead
@@ -22,17 +23,7 @@ from celeus.core.sessions.either import (
     risk_state,
     rounds_to_fold,
 )
-from celeus.core.sessions.rounds import PENDING
-from celeus.errors import Busy, ObservationConflict, RoundNotHeld, SessionClosed
-from celeus.operations.pools.pools import Item
-from celeus.operations.runtime.concurrency import in_thread
-from celeus.operations.runtime.context import Context
-from celeus.operations.runtime.status import announce, session_state
-from celeus.operations.sessions.append import write
-from celeus.operations.sessions.blinding import judged_by, predecessors
-from celeus.operations.sessions.contradictions import keeping_contradictions
-from celeus.operations.sessions.journal import Journal, is_replay, locked
-from celeus.operations.sessions.judgements import (
+from celeus.core.sessions.judgements import (
     Judgement,
     Loss,
     Said,
@@ -43,6 +34,16 @@ from celeus.operations.sessions.judgements import (
     loss_of,
     words_of,
 )
+from celeus.core.sessions.rounds import PENDING
+from celeus.errors import Busy, ObservationConflict, RoundNotHeld, SessionClosed
+from celeus.operations.pools.pools import Item
+from celeus.operations.runtime.concurrency import in_thread
+from celeus.operations.runtime.context import Context
+from celeus.operations.runtime.status import announce
+from celeus.operations.sessions.append import write
+from celeus.operations.sessions.blinding import judged_by, predecessors
+from celeus.operations.sessions.contradictions import keeping_contradictions
+from celeus.operations.sessions.journal import Journal, is_replay, locked
 from celeus.operations.sessions.ledger import Lease, moment
 from celeus.settings import Settings
 
@@ -235,7 +236,9 @@ def _fresh(
     """
     losses = [
         loss_of(
-            journal.session,
+            journal.plan,
+            journal.session.pool,
+            journal.state,
             judgement,
             shown=judgement.round not in unshown,
             blind=journal.blind,

@@ -11,11 +11,10 @@ from celeus.core.pools.comparison import WORDS, loss_said, losses_said
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.systems import PLACES, SIDES
 from celeus.core.sessions.best.state import BestState
-from celeus.core.sessions.either import risk_plan
+from celeus.core.sessions.either import AnyPlan, AnyState, risk_plan
 from celeus.core.sessions.table.session import vector
 from celeus.core.sessions.table.state import TableState
 from celeus.errors import InvalidValue, RoundNotDrawn
-from celeus.operations.runtime.state_cache import CachedSession
 
 Loss = float | tuple[float | None, ...] | None
 """The loss of a round, those of several systems or metrics, or None: nobody can tell."""
@@ -76,15 +75,21 @@ def event_of(judgement: Judgement, loss: Loss) -> Observation | JointObservation
     return Unjudgeable(round_) if loss is None else Observation(round_, loss)
 
 
-def loss_of(
-    session: CachedSession, judgement: Judgement, *, shown: bool = True, blind: bool = False
+def loss_of(  # noqa: PLR0913 -- who sees what is said by name
+    plan: AnyPlan,
+    pool: Pool,
+    state: AnyState,
+    judgement: Judgement,
+    *,
+    shown: bool = True,
+    blind: bool = False,
 ) -> Loss:
     """The loss a judgement states or implies, checked against the scale; None: unjudgeable.
 
     Where nothing is ``shown`` of several answers, nothing can be said of them in that order. To the
     ``blind`` it is not told which losses are known: they leave none out.
     """
-    drawn = session.state.drawn
+    drawn = state.drawn
     if not 1 <= judgement.round <= drawn:
         raise RoundNotDrawn(
             f"round {judgement.round} is not drawn; {drawn} rounds are",
@@ -92,7 +97,7 @@ def loss_of(
             rule=f"a round from 1 to {drawn}" if drawn else "a round that was drawn",
             value=judgement.round,
         )
-    pool, state, item = session.pool, session.state, session.state.item(judgement.round)
+    item = state.item(judgement.round)
     if isinstance(state, TableState):
         return _vector_of(state, pool, judgement, blind=blind)
     _check_all_told(judgement)
@@ -110,7 +115,7 @@ def loss_of(
         raise InvalidValue(f"a judgement has {rule}", field="loss", rule=rule)
     sides = state.sides
     loss = loss_said(pool, item, said, None if sides is None else sides.left(judgement.round))
-    if pool.bounds is not None and risk_plan(session.plan).believed is not None:
+    if pool.bounds is not None and risk_plan(plan).believed is not None:
         pool.bounds.check(item, loss)
     return loss
 

@@ -1,0 +1,262 @@
+"""The status document of a session: what it says of itself at any moment."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from celeus.core.insights.sentences import Contrast, best_sentence, sentence, table_sentence
+from celeus.core.plans.plan import Plan, precision_warning
+from celeus.core.plans.stopping import rounding
+from celeus.core.plans.table import TablePlan
+from celeus.core.pools.pool import Pool
+from celeus.core.sessions.best.state import BestState
+from celeus.core.sessions.either import AnyPlan, AnyState, risk_plan
+from celeus.core.sessions.state import State
+from celeus.core.sessions.table.claims import ClaimState
+from celeus.core.sessions.table.state import TableState
+
+LOST = (
+    "for each an event of probability at most its level has happened, or the logical limits are"
+    " narrower than a cell; the last interval stays"
+)
+MOST_NAMED = 5
+"""Claims that a warning names; it counts the others."""
+
+NO_INTERVAL: Final[dict[str, Any]] = {
+    "target": "pool",
+    "policy": None,
+    "strategy": None,
+    "scale": None,
+    "estimate": None,
+    "lower": None,
+    "upper": None,
+    "width": None,
+    "score": None,
+    "decisions": [],
+    "verdict": None,
+    "systems": None,
+    "sides": None,
+    "best": None,
+    "table": None,
+    "effective_items": None,
+    "warnings": [],
+}
+"""The members of a status document that speak of one interval, where a session has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What is kept of a session and its state does not contain.
+
+    ``session`` and ``pool`` are ids as the wire has them, ``created_at`` is ISO 8601 in UTC to the
+    microsecond, ``ledger_head`` hexadecimal.
+    """
+
+    session: str
+    pool: str
+    lifecycle: str
+    revision: int
+    lease_seconds: int
+    created_at: str
+    ledger_head: str | None
+    forecast: Mapping[str, Any] | None = None
+    name: str | None = None
+    contradictions: Sequence[Mapping[str, Any]] = ()
+
+
+def session_state(lifecycle: str, state: AnyState) -> str:
+    """The session's state in one word: its lifecycle, its stop reason, or ``active``."""
+    if lifecycle != "active":
+        return lifecycle
+    return state.stop_reason or "active"
+
+
+def status_document(session: Header, plan: AnyPlan, state: AnyState, pool: Pool) -> dict[str, Any]:
+    """The status document as plain JSON values; never contains the seed."""
+    if isinstance(state, BestState):
+        claim = NO_INTERVAL | _best(state)
+    elif isinstance(state, TableState):
+        claim = NO_INTERVAL | _table(session, state)
+    else:
+        claim = _risk(session, risk_plan(plan), state, pool)
+    reason = state.stop_reason
+    stopped = reason is not None or session.lifecycle == "closed"
+    document = {
+        "id": session.session,
+        "name": session.name,
+        "pool_id": session.pool,
+        "state": session_state(session.lifecycle, state),
+        "alpha": plan.alpha,
+        "method_version": plan.method_version,
+        "round": state.folded,
+        "precision": state.stopping.precision,
+        "budget": state.stopping.budget,
+        "items": plan.items,
+        "known": plan.items - plan.drawable,
+        "stopped": stopped,
+        "stop_reason": reason,
+        "stop_when_decided": state.stopping.stop_when_decided,
+        "fixed": plan.fixed,
+        "changes": state.changes,
+        "rounds": state.counts,
+        "forecast": None if stopped else session.forecast,
+        "contradictions": list(session.contradictions),
+        "sequence": state.sequence,
+        "revision": session.revision,
+        "lease_seconds": session.lease_seconds,
+        "commitment": plan.commitment,
+        "ledger_head": session.ledger_head,
+        "created_at": session.created_at,
+    } | claim
+    return document | {"sentence": _sentence(document, plan, state, pool)}
+
+
+def _sentence(document: dict[str, Any], plan: AnyPlan, state: AnyState, pool: Pool) -> str:
+    if isinstance(state, BestState):
+        return best_sentence(document)
+    if isinstance(state, TableState):
+        return table_sentence(document)
+    contrast = Contrast.of(pool.scale, pool.systems, pool.score)
+    labels = state.folded - state.rounds.unjudgeable(state.folded)
+    promised = risk_plan(plan).policy.recentred
+    return sentence(document, pool.measured, contrast, labels=labels, promised=promised)
+
+
+def _risk(session: Header, plan: Plan, state: State, pool: Pool) -> dict[str, Any]:
+    """What a session says that measures a risk."""
+    interval = state.interval
+    return {
+        "scale": {"lower": plan.lower, "upper": plan.upper},
+        "target": plan.target,
+        "policy": plan.policy.name,
+        "strategy": plan.strategy,
+        "estimate": state.estimate,
+        "lower": interval.lower,
+        "upper": interval.upper,
+        "width": interval.width,
+        "score": pool.measured.values(interval, state.estimate, plan.scale),
+        "decisions": [one.to_dict() for one in state.decisions],
+        "verdict": None if state.verdict is None else state.verdict.to_dict(),
+        "systems": plan.named,
+        "sides": None if state.sides is None else state.sides.preferred(state.rounds),
+        "best": None,
+        "table": None,
+        "effective_items": None if plan.weights is None else plan.weights.effective_items,
+        "warnings": _contradicted(session.contradictions) + _warnings(plan, state),
+    }
+
+
+def _best(state: BestState) -> dict[str, Any]:
+    """What a session says that seeks the best of several systems."""
+    return {
+        "scale": {"lower": state.plan.lower, "upper": state.plan.upper},
+        "best": {
+            "winner": state.winner,
+            "standing": state.standing,
+            "places": None if state.order is None else state.places,
+            "systems": [
+                {
+                    "name": one.name,
+                    "state": one.state,
+                    "round": one.round,
+                    "stake": one.stake,
+                    "estimate": one.estimate,
+                    "lower": None if one.limits is None else one.limits.lower,
+                    "upper": None if one.limits is None else one.limits.upper,
+                }
+                for one in state.systems
+            ],
+        },
+    }
+
+
+def _table(session: Header, state: TableState) -> dict[str, Any]:
+    """What a session says that makes a table of claims: all of it is in ``claims``."""
+    plan, claims = state.plan, state.claims
+    metrics = [
+        {"metric": claim.claim.metric, "met": claim_met(state, at)} | claim_values(plan, claim)
+        for at, claim in enumerate(claims[: len(plan.metrics)])
+    ]
+    left = plan.reserve - sum(one.level for one in state.session.added)
+    return {
+        "table": {
+            "account": plan.account,
+            "reserve": max(left, 0.0),
+            "groups": list(plan.columns),
+            "claims": len(claims),
+            "wanted": state.wanted,
+            "met": state.met,
+            "metrics": metrics,
+            "promises": state.session.promises._asdict(),
+        },
+        "warnings": _contradicted(session.contradictions) + _emptied(claims),
+    }
+
+
+def _emptied(claims: Sequence[ClaimState]) -> list[str]:
+    """What is said of claims that have lost every candidate."""
+    names = [claim.claim.name for claim in claims if claim.fold.emptied]
+    if not names:
+        return []
+    told = ", ".join(names[:MOST_NAMED]) + (", …" if len(names) > MOST_NAMED else "")
+    left = f"no candidate is left of {len(names)} of {len(claims)} claims ({told})"
+    return [f"{left}: {LOST}"]
+
+
+def claim_met(state: TableState, place: int) -> bool | None:
+    """Whether a claim has met its target; None where it has none."""
+    wants = state.claims[place].claim.wants
+    return state.met_at(place) is not None if wants else None
+
+
+def claim_values(plan: TablePlan, claim: ClaimState) -> dict[str, Any]:
+    """Level, precision, estimate and interval of one claim of a table, and the same as a score."""
+    stated, interval = claim.claim, claim.interval
+    metric = plan.metrics[claim.metric]
+    scale = claim.plan.scale
+    return {
+        "level": None if stated.whole else stated.level,
+        "precision": stated.precision,
+        "estimate": claim.estimate,
+        "lower": interval.lower,
+        "upper": interval.upper,
+        "score": metric.measured.values(interval, claim.estimate, scale),
+        "scale": {"lower": scale.lower, "upper": scale.upper},
+    }
+
+
+def _contradicted(contradictions: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What follows from judgements outside their items' bounds."""
+    return [
+        f"a judgement of item {one['item']} said {one['loss']:g}, and the pool states that its loss"
+        f" is from {one['lower']:g} to {one['upper']:g}: if the judgement is right, an assumption"
+        " is false and nothing here can be claimed; open another session with `audit`, or on a"
+        " pool without the bound"
+        for one in contradictions
+    ]
+
+
+def _warnings(plan: Plan, state: State) -> list[str]:
+    warnings = []
+    if (reach := precision_warning(plan, state.stopping.precision)) is not None:
+        warnings.append(reach)
+    if state.fold.emptied:
+        warnings.append(
+            "no candidate is left: an event of probability at most alpha has happened, or the"
+            " logical limits are narrower than a cell; the last interval stays"
+        )
+    slack = rounding(plan.scale)
+    warnings += [
+        f"{one.question.side} {one.question.threshold:g} was answered {one.answer} in round"
+        f" {one.round} and later losses say otherwise: an event of probability at most alpha has"
+        " happened; the answer stays as it was given"
+        for one in state.decisions
+        if one.contradicted(state.interval, slack)
+    ]
+    verdict = state.verdict
+    if verdict is not None and verdict.contradicted(state.interval, slack):
+        warnings.append(
+            f"the verdict {verdict.answer} was given in round {verdict.round} and later losses say"
+            " otherwise: an event of probability at most alpha has happened; the verdict stays"
+        )
+    return warnings
