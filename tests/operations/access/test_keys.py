@@ -12,6 +12,7 @@ import psycopg
 import pytest
 from sqlalchemy import event
 
+from celeus.core.plans.opening import PlanRequest
 from celeus.core.plans.plan import Claim
 from celeus.core.pools.losses import LossScale
 from celeus.errors import (
@@ -337,7 +338,9 @@ async def test_a_stream_ends_with_its_key(context: Context) -> None:
     rows = [1, 2], items
     scale = LossScale.of("zero_one", None, None)
     pool = await pools.create_pool(context, pools.NewPool("two", scale, rows, sealed=True))
-    opened = await sessions.open_session(context, sessions.Opening(pool.pool_id, Claim()))
+    opened = await sessions.open_session(
+        context, sessions.Opening(pool.pool_id, PlanRequest(Claim()))
+    )
     session_id = UUID(opened["id"].removeprefix("ses_"))
     made = await create_key(context, NEW)
     with_key = replace(context, key_id=made.record.key_id)

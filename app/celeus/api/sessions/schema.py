@@ -6,12 +6,12 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Fiel
 from pydantic.config import JsonDict
 
 from celeus.api.access.parameters import NAME, NO_NUL, form_of
+from celeus.core.plans.opening import TableRequest
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.stopping import Question
 from celeus.core.plans.table import MOST_CLAIMS
 from celeus.core.pools.score import Better, Unit
 from celeus.core.pools.table import MOST_METRICS
-from celeus.operations.sessions.sessions import TableRequest
 
 STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 SessionState = Literal[

@@ -25,6 +25,7 @@ from celeus.api.wire.etags import KnownTags, still_holds, weak
 from celeus.api.wire.idempotency import AttemptOf
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
+from celeus.core.plans.opening import PlanRequest
 from celeus.errors import (
     Busy,
     IdempotencyKeyReused,
@@ -62,14 +63,16 @@ async def open_session(context: Manages, body: SessionOpening, attempt: AttemptO
     """Freeze the plan and publish the commitment to the secret seed."""
     opening = sessions.Opening(
         pool_id=pool_id_of(body.pool_id),
-        claim=body.claim(),
-        policy=body.policy,
-        strategy=body.strategy,
+        request=PlanRequest(
+            claim=body.claim(),
+            policy=body.policy,
+            strategy=body.strategy,
+            parameters=body.parameters.model_dump(exclude_none=True),
+            best=body.best,
+            table=body.table,
+        ),
         lease_seconds=body.lease_seconds,
-        parameters=body.parameters.model_dump(exclude_none=True),
         name=body.name,
-        best=body.best,
-        table=body.table,
     )
     return await attempt.answer(
         201,

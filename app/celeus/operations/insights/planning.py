@@ -9,6 +9,7 @@ from uuid import UUID
 
 from celeus.core.insights.planning import Floor, SimulationOutcome, Summary, check_risk, summary
 from celeus.core.interval import Interval
+from celeus.core.plans.opening import default_strategy, facts_of
 from celeus.core.plans.plan import Claim, Plan, make_plan, precision_warning
 from celeus.core.plans.policies import policy_named
 from celeus.core.pools.pool import Pool
@@ -18,7 +19,7 @@ from celeus.errors import InvalidValue, PlanningBusy, Refusal
 from celeus.operations.insights.planning_worker import Job, scenarios
 from celeus.operations.runtime.context import Context
 from celeus.operations.runtime.workers import Bounds, Frame, gather
-from celeus.operations.sessions.sessions import default_strategy, facts_of, sealed_pool
+from celeus.operations.sessions.sessions import sealed_pool
 
 GUESSES = ("surrogate.", "dispersion_f", "entropy_f")
 """Columns a surrogate comes from."""

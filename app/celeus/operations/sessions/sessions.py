@@ -3,8 +3,7 @@
 import asyncio
 import json
 import secrets
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
@@ -16,29 +15,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.certificates.chain import chain_start
 from celeus.core.ledger import Change
-from celeus.core.plans.best import BestPlan, make_best
-from celeus.core.plans.plan import (
-    Claim,
-    Plan,
-    PoolFacts,
-    check_budget,
-    check_precision,
-    check_stop_when_decided,
-    make_plan,
-)
-from celeus.core.plans.policies import DEFAULT_POLICY, SIMULATION_ONLY, Policy, policy_named
-from celeus.core.plans.stopping import Question
-from celeus.core.plans.table import (
-    BETA,
-    Account,
-    SmallGroups,
-    TablePlan,
-    TableWish,
-    plan_table,
-)
+from celeus.core.plans.opening import ENDLESS, PlanRequest, is_endless, plan_of, policy_of
+from celeus.core.plans.plan import Plan, check_budget, check_precision, check_stop_when_decided
 from celeus.core.pools.pool import Pool
-from celeus.core.pools.surrogates import Strategy, strategies
-from celeus.core.pools.table import table_of
 from celeus.core.randomness import commitment
 from celeus.core.sessions.either import AnyPlan, begin
 from celeus.errors import InvalidValue, Refusal, SessionFixed
@@ -60,47 +39,16 @@ from celeus.operations.sessions.journal import Journal, locked
 from celeus.operations.sessions.rounds import must_be_open
 
 SEED_BYTES = 32
-ENDLESS = (
-    "The session has neither a precision nor a question: it goes on until its budget is spent, by"
-    " default until every item of the pool is judged."
-)
-
-
-@dataclass(frozen=True, slots=True)
-class TableRequest:
-    """What is asked of a table; what is said of no metric, by the name None, is said of all.
-
-    ``groups`` are group columns, each of whose values gets claims; the rest is as in ``TableWish``.
-    """
-
-    groups: Sequence[str] = ()
-    precision: Mapping[str | None, float | None] = field(default_factory=dict)
-    group_precision: Mapping[str | None, float | None] = field(default_factory=dict)
-    questions: Sequence[tuple[str | None, Question]] = ()
-    group_questions: Sequence[tuple[str | None, Question]] = ()
-    account: Account = "each"
-    small_groups: SmallGroups = "merge"
-    reserve: float = 0.0
-    levels: Sequence[float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """The request to open a session; None selects the default.
-
-    ``best``: seek the best of the pool's systems. ``table``: make claims of groups or metrics; on a
-    pool of metrics a session always does.
-    """
+    """The request to open a session on a pool; None selects the default."""
 
     pool_id: UUID
-    claim: Claim
-    policy: str | None = None
-    strategy: Strategy | None = None
+    request: PlanRequest
     lease_seconds: int | None = None
-    parameters: Mapping[str, Any] = field(default_factory=dict)
     name: str | None = None
-    best: bool = False
-    table: TableRequest | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +80,11 @@ async def open_session(
     nothing, values outside their ranges, a precision no pool risk could reach.
     """
     await peek(context, once)
-    if not opening.best and opening.table is None:
-        _policy_of(opening)
+    if not opening.request.best and opening.request.table is None:
+        policy_of(opening.request)
     pool = await sealed_pool(context, opening.pool_id)
     seed = secrets.token_bytes(SEED_BYTES)
-    plan = await asyncio.to_thread(_plan, opening, pool, commitment(seed))
+    plan = await asyncio.to_thread(plan_of, opening.request, pool, commitment(seed))
     state = await asyncio.to_thread(begin, plan, pool, seed)
     session_id = UUID(bytes=uuid_utils.uuid7().bytes)
     lease_seconds = opening.lease_seconds or context.settings.lease_seconds_default
@@ -163,140 +111,6 @@ async def open_session(
         slot.session = CachedSession(plan, pool, state, seed)
     context.stamps.ask(session_id, bytes.fromhex(plan.digest))
     return document
-
-
-def is_endless(plan: AnyPlan) -> bool:
-    """Nothing was asked for whose answer would end the session."""
-    if isinstance(plan, TablePlan):
-        return not any(claim.wants for claim in plan.claims)
-    return isinstance(plan, Plan) and plan.precision is None and not plan.asks
-
-
-def _plan(opening: Opening, pool: Pool, commitment: str) -> AnyPlan:
-    """The plan of a session on the pool."""
-    if opening.best:
-        return _best_plan(opening, pool, commitment)
-    if opening.table is not None or pool.metrics:
-        return _table_plan(opening, opening.table or TableRequest(), pool, commitment)
-    if pool.lineup is not None:
-        raise InvalidValue(
-            "The pool has several systems, each with a loss of its own.",
-            field="best",
-            rule="true: seek the best of them; to measure one of them, or to compare two, upload"
-            " them as a pool of their own",
-            value=False,
-        )
-    strategy = opening.strategy or default_strategy(pool)
-    return make_plan(opening.claim, facts_of(pool), _policy_of(opening), commitment, strategy)
-
-
-def _best_plan(opening: Opening, pool: Pool, commitment: str) -> BestPlan:
-    """The plan of a session that seeks the best; its only parameter is beta."""
-    asked = {"policy": opening.policy, "strategy": opening.strategy, **opening.parameters}
-    for name, value in asked.items():
-        if name != "beta" and value is not None:
-            raise InvalidValue(
-                "A session that seeks the best of several systems has one way to draw and bet.",
-                field=name,
-                rule="left out where `best` is true",
-                value=value,
-            )
-    if pool.weights is not None:
-        raise InvalidValue(
-            "The best is sought among systems whose items all count the same.",
-            field="pool_id",
-            rule="a pool without weights",
-        )
-    return make_best(pool, opening.claim, commitment, asked.get("beta"))
-
-
-def _table_plan(opening: Opening, request: TableRequest, pool: Pool, commitment: str) -> TablePlan:
-    """The plan of a session that makes a table of claims; its only parameter is beta."""
-    claim = opening.claim
-    asked: dict[str, Any] = {
-        one.name: getattr(claim, one.name)
-        for one in fields(Claim)
-        if one.name not in {"alpha", "budget", "fixed", "precision", "questions"}
-        and getattr(claim, one.name) != one.default
-    }
-    asked |= {"policy": opening.policy, "strategy": opening.strategy, **opening.parameters}
-    for name, value in asked.items():
-        if name != "beta" and value is not None:
-            raise InvalidValue(
-                "A session that makes a table of claims has one way to draw and bet, and is about"
-                " its pool.",
-                field=name,
-                rule="left out in a session with `groups` or on a pool of `metrics`",
-                value=value,
-            )
-    table = table_of(pool, request.groups)
-    names = [metric.name for metric in table.metrics]
-    precision = {None: claim.precision} | dict(request.precision)
-    questions = [*request.questions, *((None, one) for one in claim.questions)]
-    beta = asked.get("beta")
-    wish = TableWish(
-        alpha=claim.alpha,
-        account=request.account,
-        precision=_by_metric(precision, names),
-        group_precision=_by_metric(request.group_precision, names),
-        questions=_questions("questions", questions, names),
-        group_questions=_questions("group_questions", request.group_questions, names),
-        small_groups=request.small_groups,
-        levels=request.levels,
-        reserve=request.reserve,
-        budget=claim.budget,
-        beta=BETA if beta is None else beta,
-        fixed=claim.fixed,
-    )
-    return plan_table(wish, table, pool.digest, commitment)
-
-
-def _by_metric(
-    given: Mapping[str | None, float | None], names: Sequence[str]
-) -> dict[str, float | None]:
-    of_all = given.get(None)
-    every = {} if of_all is None else dict.fromkeys(names, of_all)
-    return every | {name: value for name, value in given.items() if name is not None}
-
-
-def _questions(
-    field: str, given: Sequence[tuple[str | None, Question]], names: Sequence[str]
-) -> dict[str, tuple[Question, ...]]:
-    """The questions by metric; one asked of no metric is refused where there are several."""
-    by_metric: dict[str, tuple[Question, ...]] = {}
-    for metric, question in given:
-        if metric is None and len(names) > 1:
-            raise InvalidValue(
-                "A question is asked of one metric.",
-                field=f"{field}.metric",
-                rule="one of " + ", ".join(names),
-                value=None,
-            )
-        name = metric or names[0]
-        by_metric[name] = (*by_metric.get(name, ()), question)
-    return by_metric
-
-
-def _policy_of(opening: Opening) -> Policy:
-    """The policy asked for; refuses those that are unknown or guarantee nothing."""
-    policy_name = opening.policy or DEFAULT_POLICY
-    if policy_name in SIMULATION_ONLY:
-        raise InvalidValue(
-            f"policy {policy_name} needs the true losses and exists in simulation only",
-            field="policy",
-            rule="a policy that does not know the losses",
-            value=policy_name,
-        )
-    policy = policy_named(policy_name, **opening.parameters)
-    if not policy.recentred:
-        raise InvalidValue(
-            "recentred false ignores that items are drawn without replacement: its interval"
-            " guarantees nothing, and it exists in simulation only",
-            field="recentred",
-            rule="true, or left out",
-            value=False,
-        )
-    return policy
 
 
 async def get_session(context: Context, session_id: UUID) -> tuple[bytes, str]:
@@ -410,28 +224,6 @@ def _change(journal: Journal, changes: Settings) -> None:
     if asks:
         detail["stop_when_decided"] = stop
     journal.append(Change(precision, budget, stop if asks else None), detail)
-
-
-def facts_of(pool: Pool) -> PoolFacts:
-    """What a plan states about the pool."""
-    return PoolFacts(
-        digest=pool.digest,
-        items=pool.items,
-        lower=pool.scale.lower,
-        upper=pool.scale.upper,
-        whole_losses=pool.scale.kind == "zero_one",
-        known=pool.known,
-        difference=pool.scale.kind == "difference",
-        systems=None if pool.systems is None else (pool.systems.a, pool.systems.b),
-        based_on=pool.based_on,
-        weights=pool.weights,
-        score=pool.score,
-    )
-
-
-def default_strategy(pool: Pool) -> Strategy | None:
-    """A where the items have probabilities and no surrogate of their own."""
-    return "A" if not pool.surrogates and "A" in strategies(pool) else None
 
 
 async def sealed_pool(context: Context, pool_id: UUID) -> Pool:

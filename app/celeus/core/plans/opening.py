@@ -1,0 +1,223 @@
+"""What is asked of a session, and the plan that it gets on a pool."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from celeus.core.plans.best import BestPlan, make_best
+from celeus.core.plans.plan import Claim, Plan, PoolFacts, make_plan
+from celeus.core.plans.policies import DEFAULT_POLICY, SIMULATION_ONLY, Policy, policy_named
+from celeus.core.plans.stopping import Question
+from celeus.core.plans.table import (
+    BETA,
+    Account,
+    SmallGroups,
+    TablePlan,
+    TableWish,
+    plan_table,
+)
+from celeus.core.pools.pool import Pool
+from celeus.core.pools.surrogates import Strategy, strategies
+from celeus.core.pools.table import table_of
+from celeus.errors import InvalidValue
+
+ENDLESS = (
+    "The session has neither a precision nor a question: it goes on until its budget is spent, by"
+    " default until every item of the pool is judged."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TableRequest:
+    """What is asked of a table; what is said of no metric, by the name None, is said of all.
+
+    ``groups`` are group columns, each of whose values gets claims; the rest is as in ``TableWish``.
+    """
+
+    groups: Sequence[str] = ()
+    precision: Mapping[str | None, float | None] = field(default_factory=dict)
+    group_precision: Mapping[str | None, float | None] = field(default_factory=dict)
+    questions: Sequence[tuple[str | None, Question]] = ()
+    group_questions: Sequence[tuple[str | None, Question]] = ()
+    account: Account = "each"
+    small_groups: SmallGroups = "merge"
+    reserve: float = 0.0
+    levels: Sequence[float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRequest:
+    """What is asked of a session; None selects the default.
+
+    ``best``: seek the best of the pool's systems. ``table``: make claims of groups or metrics; on a
+    pool of metrics a session always does.
+    """
+
+    claim: Claim
+    policy: str | None = None
+    strategy: Strategy | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    best: bool = False
+    table: TableRequest | None = None
+
+
+def plan_of(request: PlanRequest, pool: Pool, commitment: str) -> Plan | BestPlan | TablePlan:
+    """The plan of a session on the pool; ``commitment`` is that to its seed.
+
+    Refuses what cannot be certified: policies that are unknown or guarantee nothing, values outside
+    their ranges, a precision no pool risk could reach.
+    """
+    if request.best:
+        return _best_plan(request, pool, commitment)
+    if request.table is not None or pool.metrics:
+        return _table_plan(request, request.table or TableRequest(), pool, commitment)
+    if pool.lineup is not None:
+        raise InvalidValue(
+            "The pool has several systems, each with a loss of its own.",
+            field="best",
+            rule="true: seek the best of them; to measure one of them, or to compare two, upload"
+            " them as a pool of their own",
+            value=False,
+        )
+    strategy = request.strategy or default_strategy(pool)
+    return make_plan(request.claim, facts_of(pool), policy_of(request), commitment, strategy)
+
+
+def _best_plan(request: PlanRequest, pool: Pool, commitment: str) -> BestPlan:
+    """The plan of a session that seeks the best; its only parameter is beta."""
+    asked = {"policy": request.policy, "strategy": request.strategy, **request.parameters}
+    for name, value in asked.items():
+        if name != "beta" and value is not None:
+            raise InvalidValue(
+                "A session that seeks the best of several systems has one way to draw and bet.",
+                field=name,
+                rule="left out where `best` is true",
+                value=value,
+            )
+    if pool.weights is not None:
+        raise InvalidValue(
+            "The best is sought among systems whose items all count the same.",
+            field="pool_id",
+            rule="a pool without weights",
+        )
+    return make_best(pool, request.claim, commitment, asked.get("beta"))
+
+
+def _table_plan(
+    request: PlanRequest, table: TableRequest, pool: Pool, commitment: str
+) -> TablePlan:
+    """The plan of a session that makes a table of claims; its only parameter is beta."""
+    claim = request.claim
+    asked: dict[str, Any] = {
+        one.name: getattr(claim, one.name)
+        for one in fields(Claim)
+        if one.name not in {"alpha", "budget", "fixed", "precision", "questions"}
+        and getattr(claim, one.name) != one.default
+    }
+    asked |= {"policy": request.policy, "strategy": request.strategy, **request.parameters}
+    for name, value in asked.items():
+        if name != "beta" and value is not None:
+            raise InvalidValue(
+                "A session that makes a table of claims has one way to draw and bet, and is about"
+                " its pool.",
+                field=name,
+                rule="left out in a session with `groups` or on a pool of `metrics`",
+                value=value,
+            )
+    rows = table_of(pool, table.groups)
+    names = [metric.name for metric in rows.metrics]
+    precision = {None: claim.precision} | dict(table.precision)
+    questions = [*table.questions, *((None, one) for one in claim.questions)]
+    beta = asked.get("beta")
+    wish = TableWish(
+        alpha=claim.alpha,
+        account=table.account,
+        precision=_by_metric(precision, names),
+        group_precision=_by_metric(table.group_precision, names),
+        questions=_questions("questions", questions, names),
+        group_questions=_questions("group_questions", table.group_questions, names),
+        small_groups=table.small_groups,
+        levels=table.levels,
+        reserve=table.reserve,
+        budget=claim.budget,
+        beta=BETA if beta is None else beta,
+        fixed=claim.fixed,
+    )
+    return plan_table(wish, rows, pool.digest, commitment)
+
+
+def _by_metric(
+    given: Mapping[str | None, float | None], names: Sequence[str]
+) -> dict[str, float | None]:
+    of_all = given.get(None)
+    every = {} if of_all is None else dict.fromkeys(names, of_all)
+    return every | {name: value for name, value in given.items() if name is not None}
+
+
+def _questions(
+    field: str, given: Sequence[tuple[str | None, Question]], names: Sequence[str]
+) -> dict[str, tuple[Question, ...]]:
+    """The questions by metric; one asked of no metric is refused where there are several."""
+    by_metric: dict[str, tuple[Question, ...]] = {}
+    for metric, question in given:
+        if metric is None and len(names) > 1:
+            raise InvalidValue(
+                "A question is asked of one metric.",
+                field=f"{field}.metric",
+                rule="one of " + ", ".join(names),
+                value=None,
+            )
+        name = metric or names[0]
+        by_metric[name] = (*by_metric.get(name, ()), question)
+    return by_metric
+
+
+def policy_of(request: PlanRequest) -> Policy:
+    """The policy asked for; refuses those that are unknown or guarantee nothing."""
+    policy_name = request.policy or DEFAULT_POLICY
+    if policy_name in SIMULATION_ONLY:
+        raise InvalidValue(
+            f"policy {policy_name} needs the true losses and exists in simulation only",
+            field="policy",
+            rule="a policy that does not know the losses",
+            value=policy_name,
+        )
+    policy = policy_named(policy_name, **request.parameters)
+    if not policy.recentred:
+        raise InvalidValue(
+            "recentred false ignores that items are drawn without replacement: its interval"
+            " guarantees nothing, and it exists in simulation only",
+            field="recentred",
+            rule="true, or left out",
+            value=False,
+        )
+    return policy
+
+
+def is_endless(plan: Plan | BestPlan | TablePlan) -> bool:
+    """Nothing was asked for whose answer would end the session."""
+    if isinstance(plan, TablePlan):
+        return not any(claim.wants for claim in plan.claims)
+    return isinstance(plan, Plan) and plan.precision is None and not plan.asks
+
+
+def facts_of(pool: Pool) -> PoolFacts:
+    """What a plan states about the pool."""
+    return PoolFacts(
+        digest=pool.digest,
+        items=pool.items,
+        lower=pool.scale.lower,
+        upper=pool.scale.upper,
+        whole_losses=pool.scale.kind == "zero_one",
+        known=pool.known,
+        difference=pool.scale.kind == "difference",
+        systems=None if pool.systems is None else (pool.systems.a, pool.systems.b),
+        based_on=pool.based_on,
+        weights=pool.weights,
+        score=pool.score,
+    )
+
+
+def default_strategy(pool: Pool) -> Strategy | None:
+    """A where the items have probabilities and no surrogate of their own."""
+    return "A" if not pool.surrogates and "A" in strategies(pool) else None
