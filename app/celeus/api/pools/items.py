@@ -24,6 +24,7 @@ from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import ProblemError, responses
 from celeus.api.wire.uploads import format_of, spooled
 from celeus.core.canonical import canonical_json
+from celeus.core.pools.item import Item
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.systems import SIDES
 from celeus.operations.pools import pools
@@ -153,13 +154,13 @@ async def list_items(
     return Response(orjson.dumps(body), media_type="application/json")
 
 
-def _answers(item: pools.Item) -> dict[str, Any]:
+def _answers(item: Item) -> dict[str, Any]:
     """What the systems of a pool answered: two are members of their own."""
     sides = dict(item.sides or {})
     return sides if sides.keys() <= {*SIDES} else {"answers": sides}
 
 
-def item_members(item: pools.Item) -> dict[str, Any]:
+def item_members(item: Item) -> dict[str, Any]:
     """An item for orjson; its payload goes into the answer as it is, and nobody parses it."""
     payload = None if item.payload is None else orjson.Fragment(item.payload)
     return {"index": item.index, "id": item.id, "payload": payload}

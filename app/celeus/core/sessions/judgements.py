@@ -1,4 +1,4 @@
-"""What judges say of a round: a judgement, checked, and the loss and the event it makes."""
+"""What judges are shown of a round, what they say of it, and the loss and event that makes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,10 +8,12 @@ import numpy as np
 
 from celeus.core.ledger import JointObservation, Observation, Unjudgeable
 from celeus.core.pools.comparison import WORDS, loss_said, losses_said
+from celeus.core.pools.item import Item
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.systems import PLACES, SIDES
 from celeus.core.sessions.best.state import BestState
 from celeus.core.sessions.either import AnyPlan, AnyState, risk_plan
+from celeus.core.sessions.state import State
 from celeus.core.sessions.table.session import vector
 from celeus.core.sessions.table.state import TableState
 from celeus.errors import InvalidValue, RoundNotDrawn
@@ -39,6 +41,28 @@ class Judgement:
     losses: Mapping[str, float | None] | Sequence[float] | None = None
     preference: str | None = None
     grade: int | None = None
+
+
+def shown(pool: Pool, state: AnyState, item: Item, round_: int) -> dict[str, Any]:
+    """The item of a round as its judge sees it: of systems without a word on which answer is whose.
+
+    Its members are ``item``, with ``left`` and ``right`` of two systems, ``answers`` of several.
+    """
+    if pool.named is None:
+        return {"item": item}
+    item = item.split(pool.named)
+    if isinstance(state, BestState):
+        order, parts = state.shown(round_, item.index), item.sides or {}
+        if order is None or all(it is None for one in parts.values() for it in one.values()):
+            return {"item": item}
+        names = state.plan.systems
+        return {"item": item, "answers": [parts[names[one[0]]] for one in order]}
+    if not isinstance(state, State) or state.sides is None:
+        return {"item": item}
+    answers = [(item.sides or {})[side] for side in SIDES]
+    if state.sides.left(round_) != SIDES[0]:
+        answers.reverse()
+    return {"item": item, **dict(zip(PLACES, answers, strict=True))}
 
 
 def in_order(judgement: Judgement) -> bool:

@@ -23,6 +23,7 @@ from celeus.core.certificates.document import digest_of
 from celeus.core.certificates.report import shown
 from celeus.core.ledger import Draw
 from celeus.core.pools.bounds import Basis
+from celeus.core.pools.item import Item
 from celeus.core.pools.pool import CHAIN_START, Pool, chain
 from celeus.core.pools.rows.earlier import OldItem
 from celeus.core.randomness import commitment
@@ -31,7 +32,7 @@ from celeus.core.sessions.either import AnyState, any_plan_from, arrangement, be
 from celeus.errors import Refusal
 from celeus.operations.pools.columns import read_chunks
 from celeus.operations.pools.earlier import basis_now, earlier_of, pool_record
-from celeus.operations.pools.pools import Item, load_pool, read_items
+from celeus.operations.pools.pools import load_pool, read_items
 from celeus.operations.pools.record import PoolRecord
 from celeus.operations.runtime.context import one_snapshot
 from celeus.operations.runtime.status import SessionRecord, status_document

@@ -1,11 +1,9 @@
 """Create, fill, seal, list and load pools."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 from uuid import UUID
 
-import orjson
 from anyio import to_thread
 from psycopg.errors import LockNotAvailable
 from sqlalchemy import Text, cast, func, insert, or_, select, text, update
@@ -13,12 +11,13 @@ from sqlalchemy.exc import OperationalError
 from sqlalchemy.ext.asyncio import AsyncConnection
 from uuid_utils.compat import uuid7
 
+from celeus.core.pools.item import Item
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
 from celeus.core.pools.pool import CHAIN_START, Pool
 from celeus.core.pools.rows.growth import MAX_GROUP_BYTES
 from celeus.core.pools.score import Score
-from celeus.core.pools.systems import SIDES, AnySystems, Lineup
+from celeus.core.pools.systems import AnySystems, Lineup
 from celeus.errors import (
     EmptyPool,
     InvalidValue,
@@ -42,37 +41,6 @@ from celeus.store.tables import pools
 
 PAGE_BYTES = 4 << 20
 """Payloads in an answer, which ends behind the one that fills it: a judge or a list asks again."""
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """An item as a judge sees it; ``payload`` is JSON as the database writes it, never parsed.
-
-    ``sides`` are answer and payload of each system, by its side or name, where a pool has several;
-    there they are taken out of the payload.
-    """
-
-    index: int
-    id: str
-    payload: str | None
-    sides: Mapping[str, Any] | None = None
-
-    def split(self, named: AnySystems) -> "Item":
-        """The item of a pool of systems, whose payload was composed of what all answered."""
-        whole = orjson.loads(self.payload or "{}")
-        shared = whole.get("payload")
-        several = isinstance(named, Lineup)
-        names = named.names if isinstance(named, Lineup) else SIDES
-        answers = whole.get("answers", {}) if several else whole
-        return Item(
-            index=self.index,
-            id=self.id,
-            payload=None if shared is None else orjson.dumps(shared).decode(),
-            sides={
-                side: {name: answers.get(side, {}).get(name) for name in ("answer", "payload")}
-                for side in names
-            },
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,10 @@ import orjson
 from psycopg.rows import class_row
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from celeus.core.pools.item import Item
 from celeus.core.sessions.points import Points
 from celeus.operations.pools.columns import raw_connection
-from celeus.operations.pools.pools import PAGE_BYTES, Item
+from celeus.operations.pools.pools import PAGE_BYTES
 from celeus.operations.sessions.journal import Journal
 from celeus.operations.sessions.ledger import row_of
 

@@ -11,7 +11,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.insights.status import session_state
-from celeus.core.pools.systems import PLACES, SIDES
+from celeus.core.pools.item import Item
 from celeus.core.sessions.best.state import BestState
 from celeus.core.sessions.correction import Ahead
 from celeus.core.sessions.either import (
@@ -32,11 +32,11 @@ from celeus.core.sessions.judgements import (
     event_of,
     in_order,
     loss_of,
+    shown,
     words_of,
 )
 from celeus.core.sessions.rounds import PENDING
 from celeus.errors import Busy, ObservationConflict, RoundNotHeld, SessionClosed
-from celeus.operations.pools.pools import Item
 from celeus.operations.runtime.concurrency import in_thread
 from celeus.operations.runtime.context import Context
 from celeus.operations.runtime.status import announce
@@ -365,35 +365,14 @@ async def publish(context: Context, journal: Journal, document: dict[str, Any]) 
         await announce(context.cache, context.project_id, journal.session_id, document)
 
 
-def _shown(journal: Journal, item: Item, lease: Lease) -> dict[str, Any]:
-    """The item as its judge sees it: of systems without a word on which answer is whose."""
-    state, pool = journal.state, journal.session.pool
-    if pool.named is None:
-        return {"item": item}
-    item = item.split(pool.named)
-    if isinstance(state, BestState):
-        order, parts = state.shown(lease.round, item.index), item.sides or {}
-        if order is None or all(it is None for one in parts.values() for it in one.values()):
-            return {"item": item}
-        names = state.plan.systems
-        return {"item": item, "answers": [parts[names[one[0]]] for one in order]}
-    sides = state.sides
-    if sides is None:
-        return {"item": item}
-    answers = [(item.sides or {})[side] for side in SIDES]
-    if sides.left(lease.round) != SIDES[0]:
-        answers.reverse()
-    return {"item": item, **dict(zip(PLACES, answers, strict=True))}
-
-
 def _offer(
     journal: Journal, leases: list[Lease], items: dict[int, Item], *, want_draws: bool
 ) -> Offer:
-    state = session_state(journal.lifecycle, journal.state)
+    state, pool = session_state(journal.lifecycle, journal.state), journal.session.pool
     draws = [
         {
             "round": journal.shown(lease.round),
-            **_shown(journal, items[index], lease),
+            **shown(pool, journal.state, items[index], lease.round),
             "expires_at": moment(lease.expires_at),
         }
         for index, lease in zip(journal.item_indices, leases, strict=False)
