@@ -137,7 +137,8 @@ class Report(BaseModel):
         description="What it says, for people; null where it does not hold."
     )
     pool_sessions: dict[str, int] | None = Field(
-        description="Sessions of the pool, as the certificate says; only the service knows them."
+        description="Sessions of the pool, as the certificate says; only the service knows them:"
+        " null of a session in a process of its own."
     )
     signature: Signature
     stamped_at: str | None = Field(

@@ -169,7 +169,6 @@ def _print(report: "Report") -> None:
         table = _tabled(report.claim) if "claims" in report.claim and report.valid else ()
         for line in (*table, *_reservations(report.claim)):
             _echo(f"  {line}")
-    if report.pool_sessions is not None:
         _echo(pool_sessions_line(report.pool_sessions))
     if report.stamped_at is not None:
         _echo(f"opened by {report.stamped_at}, says the stamp of a timestamping service")

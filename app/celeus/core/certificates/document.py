@@ -113,8 +113,8 @@ class Account:
     ``session`` are the bytes of its UUID and ``header`` is that of its pool; ``records`` are the
     events up to the position, each as canonical JSON. ``seed`` is None for an interim certificate,
     ``supersedes`` the digest of the last certificate issued before a correction. ``pool_sessions``
-    counts the sessions its project opened on the pool, which only the service knows. ``stamp`` is
-    the time stamp of its opening, if there is one.
+    counts the sessions its project opened on the pool, which only the service knows: None of a
+    session in a process of its own. ``stamp`` is the time stamp of its opening, if there is one.
     """
 
     session: bytes
@@ -124,7 +124,7 @@ class Account:
     seed: bytes | None
     issued_at: str
     supersedes: str | None
-    pool_sessions: Mapping[str, int]
+    pool_sessions: Mapping[str, int] | None
     stamp: bytes | None = None
 
 
@@ -240,7 +240,7 @@ def document(account: Account) -> dict[str, Any]:
         "session_id": f"ses_{account.session.hex()}",
         "issued_at": account.issued_at,
         "supersedes": account.supersedes,
-        "pool_sessions": dict(account.pool_sessions),
+        "pool_sessions": None if account.pool_sessions is None else dict(account.pool_sessions),
         "method_version": plan.method_version,
         "claim": dict(position.claim),
         "plan": plan.to_dict(),

@@ -80,7 +80,12 @@ def form_of(data: bytes) -> Object:
 
 
 def _pool_sessions(value: object) -> None:
-    """Counts of the pool's sessions that add up; whether they are true only the service knows."""
+    """Counts of the pool's sessions that add up; whether they are true only the service knows.
+
+    There are none of a session in a process of its own, which knows of no other.
+    """
+    if value is None:
+        return
     counts = members(value, "pool_sessions", ("number", "total", *OTHERS))
     total = whole(counts["total"], "pool_sessions.total", 1)
     whole(counts["number"], "pool_sessions.number", 1, total)

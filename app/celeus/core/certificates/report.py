@@ -52,8 +52,13 @@ def shown(value: object) -> str:
     return value if isinstance(value, str) and value else repr(value)
 
 
-def pool_sessions_line(counts: Mapping[str, int]) -> str:
+def pool_sessions_line(counts: Mapping[str, int] | None) -> str:
     """Which session of its pool it is, and what became of the others."""
+    if counts is None:
+        return (
+            "a session in a process of its own: how many others ran on this pool, and what they"
+            " gave, nobody counted"
+        )
     line = f"session {counts['number']} of {counts['total']} that its project opened on this pool"
     fates = [
         f"{counts[f'others_{fate}']} {fate.replace('_', ' ')}"
@@ -68,7 +73,8 @@ class Report:
     """What was found. ``claim`` is what the certificate says, whether it holds or not.
 
     ``sentence`` is what it says for people, None where it does not hold.
-    ``pool_sessions`` counts the sessions opened on the pool, by the signer's word only.
+    ``pool_sessions`` counts the sessions opened on the pool, by the signer's word only; None where
+    nobody counted them.
     ``stamped_at`` is the time in the stamp of its opening, where the roots vouch for it.
     ``unchecked`` gives for every check that was not made the reason why.
     """

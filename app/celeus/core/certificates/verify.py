@@ -297,7 +297,9 @@ class _Inspection:
         if isinstance(document["claim"], dict) and len(claim) <= LARGEST_CLAIM:
             # Read anew, so that counts are whole numbers.
             report.claim = json.loads(claim)
-        report.pool_sessions = {name: int(n) for name, n in document["pool_sessions"].items()}
+        counts = document["pool_sessions"]
+        if counts is not None:
+            report.pool_sessions = {name: int(n) for name, n in counts.items()}
         if document["supersedes"] is not None:
             report.unchecked["supersedes"] = NO_OLDER
         signature = document["signature"]

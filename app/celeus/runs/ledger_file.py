@@ -1,0 +1,132 @@
+"""A session in a file: what it was opened with, its items, and its ledger, to which is only added.
+
+    line 1                  the header: format, session, pool, plan and seed
+    as many as it has items the rows, as an upload has them
+    all others              the records of the ledger, as the hash chain takes them
+
+Every line is canonical JSON (RFC 8785). A line that was being written when the process was killed
+is cut off; a record counts once it is on the disk.
+"""
+
+import fcntl
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from io import FileIO
+from pathlib import Path
+from typing import Any, Self
+
+from celeus.core.canonical import canonical_json
+from celeus.errors import Busy, InvalidValue, LedgerBroken
+
+FORMAT = "celeus-run-1"
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What a file holds; ``records`` are read with every number as a float."""
+
+    header: Mapping[str, Any]
+    rows: Sequence[Mapping[str, Any]]
+    records: Sequence[Mapping[str, Any]]
+    lines: Sequence[bytes]
+
+
+class LedgerFile:
+    """A ledger's file, which one process at a time has open."""
+
+    def __init__(self, path: Path) -> None:
+        """Open it, and make it where there is none; refuses one that somebody else has open."""
+        self.path = path
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        self._file: FileIO = FileIO(descriptor, "r+")
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._file.close()
+            raise Busy(f"{path} is in use by another process.") from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let others open it."""
+        self._file.close()
+
+    def read(self) -> Contents | None:
+        """What it holds, None of a new one; a line that was never finished is cut off.
+
+        Items that were never all written are cut off, too: nothing was drawn of them.
+        """
+        self._file.seek(0)
+        data = self._file.read()
+        whole = data[: data.rfind(b"\n") + 1]
+        if not whole and not data.startswith(b'{"created_at"'[: len(data)]):
+            raise _foreign(self.path)
+        lines = whole.splitlines()
+        header = self._header(lines[0]) if lines else None
+        if header is None or len(lines) <= header["items"]:
+            self._file.truncate(0)
+            return None
+        if len(whole) < len(data):
+            self._file.truncate(len(whole))
+        first = 1 + header["items"]
+        rows = [self._object(line) for line in lines[1:first]]
+        records = [self._object(line, parse_int=float) for line in lines[first:]]
+        return Contents(header, rows, records, lines[first:])
+
+    def begin(self, header: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> None:
+        """Write what a session is opened with."""
+        self._write([canonical_json(dict(header)), *(canonical_json(dict(row)) for row in rows)])
+
+    def append(self, records: Iterable[bytes]) -> None:
+        """Write records, each canonical JSON; they are on the disk when this returns."""
+        self._write(records)
+
+    def _write(self, lines: Iterable[bytes]) -> None:
+        """All lines or, where the disk is full, none."""
+        size = self._file.seek(0, os.SEEK_END)
+        try:
+            data = memoryview(b"".join(line + b"\n" for line in lines))
+            while data:
+                data = data[self._file.write(data) :]
+            os.fsync(self._file.fileno())
+        except OSError:
+            self._file.truncate(size)
+            raise
+
+    def _header(self, line: bytes) -> Mapping[str, Any]:
+        try:
+            header = json.loads(line)
+        except ValueError:
+            header = None
+        if not isinstance(header, dict) or header.get("format") != FORMAT:
+            raise _foreign(self.path)
+        return header
+
+    def _object(self, line: bytes, **options: Any) -> Mapping[str, Any]:  # noqa: ANN401
+        try:
+            value = json.loads(line, **options)
+        except ValueError:
+            value = None
+        if not isinstance(value, dict):
+            raise LedgerBroken(
+                f"{self.path} was changed: {line[:40]!r} is no line of a session.",
+                field="file",
+                rule="a file as it was written",
+                value=str(self.path),
+            )
+        return value
+
+
+def _foreign(path: Path) -> InvalidValue:
+    return InvalidValue(
+        f"{path} is no session's file; nothing was written to it.",
+        field="file",
+        rule=f"a new file, or one that begins with a header of format {FORMAT}",
+        value=str(path),
+    )

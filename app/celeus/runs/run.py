@@ -1,0 +1,438 @@
+"""A session in this process: draws, judgements and certificates over a ledger in a file.
+
+It opens, draws and judges by the service's own code (`celeus.core`), and its ledger and its
+certificate are those that the service would have made of the same draws and judgements.
+"""
+
+import secrets
+import threading
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Self
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from celeus.core.canonical import canonical_json
+from celeus.core.certificates.chain import chain_on, chain_start, record_of
+from celeus.core.certificates.document import Account, certificate, position_of
+from celeus.core.certificates.parsing import Mismatch
+from celeus.core.certificates.transcript import Transcript
+from celeus.core.insights.status import Header, session_state, status_document
+from celeus.core.ledger import Amendment, Change, Event
+from celeus.core.plans.opening import PlanRequest, plan_of
+from celeus.core.pools.item import Item
+from celeus.core.pools.losses import LossScale
+from celeus.core.pools.rows.growth import Growth, Upload, pool_of_rows
+from celeus.core.pools.score import Score
+from celeus.core.pools.systems import AnySystems, systems_from
+from celeus.core.randomness import commitment
+from celeus.core.sessions.correction import Checkpoints, correct
+from celeus.core.sessions.either import (
+    AnyPlan,
+    any_plan_from,
+    apply,
+    arrangement,
+    begin,
+    can_draw,
+    catch_up,
+    propose,
+    risk_plan,
+)
+from celeus.core.sessions.judgements import Judgement, detail_of, event_of, loss_of, shown
+from celeus.core.sessions.rounds import PENDING
+from celeus.core.sessions.state import State
+from celeus.errors import InvalidValue, LedgerBroken, ObservationConflict, SessionClosed
+from celeus.runs.ledger_file import FORMAT, Contents, LedgerFile
+
+SEED_BYTES = 32
+NO_LEASE = 0
+RESPITE = 0.1
+"""Seconds until somebody who found all items taken by others asks again."""
+
+
+@dataclass(frozen=True, slots=True)
+class PoolForm:
+    """What is said of a pool beside its items; as in a request to create one."""
+
+    name: str
+    scale: LossScale
+    named: AnySystems | None = None
+    score: Score | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        values: dict[str, Any] = {"name": self.name, "loss": asdict(self.scale)}
+        if self.named is not None:
+            values["systems"] = self.named.to_dict()
+        if self.score is not None:
+            values["score"] = self.score.to_dict()
+        return values
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """The form whose ``to_dict`` gave ``values``."""
+        loss, systems, score = values["loss"], values.get("systems"), values.get("score")
+        return cls(
+            name=values["name"],
+            scale=LossScale(loss["kind"], float(loss["lower"]), float(loss["upper"])),
+            named=None if systems is None else systems_from(systems),
+            score=None if score is None else Score(**score),
+        )
+
+    def upload(self, rows: Sequence[object]) -> Upload:
+        """The pool of these rows; refuses bad ones by line."""
+        return pool_of_rows(rows, Growth(self.scale, self.named), self.score)
+
+
+class Run:
+    """A session in this process. Its methods may be called by several threads at once."""
+
+    def __init__(
+        self, file: LedgerFile, header: Mapping[str, Any], upload: Upload, plan: AnyPlan
+    ) -> None:
+        self.file = file
+        self.session = bytes.fromhex(header["session"])
+        self.upload = upload
+        self.plan = plan
+        self.lifecycle = "active"
+        self.revision = 1
+        self._seed = bytes.fromhex(header["seed"])
+        self._form = header["pool"]
+        self._created_at: str = header["created_at"]
+        self._state = begin(plan, upload.pool, self._seed)
+        self._checkpoints = Checkpoints()
+        self._records: list[bytes] = []
+        self._new: list[bytes] = []
+        self._last: str | None = None
+        self._head = chain_start(self.session, bytes.fromhex(plan.digest))
+        self._holders: dict[int, str] = {}
+        self._lock = threading.RLock()
+
+    @classmethod
+    def open(
+        cls,
+        path: Path,
+        form: PoolForm,
+        rows: Sequence[Mapping[str, Any]],
+        request: PlanRequest,
+    ) -> Self:
+        """The session in the file, which goes on where it was; a new one where there is none.
+
+        Refuses a file whose session was opened with other items or asked for something else.
+        """
+        file = LedgerFile(path)
+        try:
+            contents = file.read()
+            upload = form.upload(rows)
+            if contents is None:
+                return cls._new_in(file, form, rows, upload, request)
+            run = cls._of(file, contents)
+            asked = plan_of(request, upload.pool, run.plan.commitment)
+            for field, same in (
+                ("items", upload.pool.digest == run.upload.pool.digest),
+                ("precision", asked.digest == run.plan.digest),
+            ):
+                if not same:
+                    what = "items" if field == "items" else "settings"
+                    raise InvalidValue(
+                        f"{path} holds a session that was opened with other {what}.",
+                        field=field,
+                        rule="those it was opened with, or another file",
+                    )
+        except BaseException:
+            file.close()
+            raise
+        return run
+
+    @classmethod
+    def resume(cls, path: Path) -> Self:
+        """The session in the file, as it was left."""
+        if not path.is_file():
+            raise InvalidValue(
+                f"there is no file {path}", field="file", rule="the file of a session"
+            )
+        file = LedgerFile(path)
+        try:
+            contents = file.read()
+            if contents is None:
+                message = f"{path} holds no session"
+                raise InvalidValue(message, field="file", rule="the file of a session")
+            return cls._of(file, contents)
+        except BaseException:
+            file.close()
+            raise
+
+    @classmethod
+    def _new_in(
+        cls,
+        file: LedgerFile,
+        form: PoolForm,
+        rows: Sequence[Mapping[str, Any]],
+        upload: Upload,
+        request: PlanRequest,
+    ) -> Self:
+        seed = secrets.token_bytes(SEED_BYTES)
+        plan = plan_of(request, upload.pool, commitment(seed))
+        header = {
+            "created_at": now(),
+            "format": FORMAT,
+            "items": len(rows),
+            "plan": plan.to_dict(),
+            "pool": form.to_dict(),
+            "seed": seed.hex(),
+            "session": uuid.uuid4().hex,
+        }
+        run = cls(file, header, upload, plan)
+        file.begin(header, rows)
+        return run
+
+    @classmethod
+    def _of(cls, file: LedgerFile, contents: Contents) -> Self:
+        header = contents.header
+        upload = PoolForm.from_dict(header["pool"]).upload(contents.rows)
+        plan = any_plan_from(header["plan"])
+        if plan.pool_digest != upload.pool.digest:
+            raise _broken(file, "its items are not those of its plan")
+        run = cls(file, header, upload, plan)
+        transcript = Transcript(plan, upload.pool.scale)
+        try:
+            for record in contents.records:
+                transcript.read(record)
+        except Mismatch as mismatch:
+            raise _broken(file, f"{mismatch.where}: {mismatch.claimed}") from mismatch
+        run._replay(transcript, contents.lines)
+        return run
+
+    def _replay(self, transcript: Transcript, lines: Sequence[bytes]) -> None:
+        self._state = catch_up(self.plan, self._state, transcript.events, self._checkpoints)
+        self._records = list(lines)
+        self._head = chain_on(self._head, lines)
+        self._last = transcript.records[-1]["at"] if transcript.records else None
+        self.lifecycle = transcript.state
+        self.revision += transcript.amendments
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close_file()
+
+    def close_file(self) -> None:
+        """Let other processes have the file; the session stays open for judgements."""
+        self.file.close()
+
+    @property
+    def id(self) -> str:
+        """The session's id."""
+        return f"ses_{self.session.hex()}"
+
+    def status(self) -> dict[str, Any]:
+        """Where the session stands; the members are those of the service's status document."""
+        with self._lock:
+            header = Header(
+                session=self.id,
+                pool=f"pool_{self.session.hex()}",
+                lifecycle=self.lifecycle,
+                revision=self.revision,
+                lease_seconds=NO_LEASE,
+                created_at=self._created_at,
+                ledger_head=self._head.hex(),
+            )
+            return status_document(header, self.plan, self._state, self.upload.pool)
+
+    def next(self, worker: str, count: int) -> dict[str, Any]:
+        """Up to ``count`` draws for a worker to judge: its own, those of nobody, then new ones.
+
+        What a process held that was killed is nobody's.
+        """
+        with self._lock:
+            return self._writing(lambda: self._offer(worker, count))
+
+    def observe(self, worker: str, judgements: Sequence[Judgement], count: int) -> dict[str, Any]:
+        """Keep judgements, all or none, and give the worker ``count`` next draws.
+
+        The same judgement again changes nothing; another one of the same round is refused.
+        """
+        with self._lock:
+            return self._writing(lambda: self._judge(worker, judgements, count))
+
+    def amend(self, judgement: Judgement, author: str, reason: str) -> dict[str, Any]:
+        """Correct the judgement of a round; where the session stands afterwards."""
+        with self._lock:
+            return self._writing(lambda: self._amend(judgement, author, reason))
+
+    def close(self) -> dict[str, Any]:
+        """End the session for good: its certificate then shows the seed, and all can be checked."""
+        with self._lock:
+            return self._writing(self._close)
+
+    def certificate(self, key: Ed25519PrivateKey) -> bytes:
+        """The certificate of the session as it stands, signed with ``key``."""
+        with self._lock:
+            amended = self.revision > 1
+            account = Account(
+                session=self.session,
+                header=self.upload.pool.header(),
+                position=position_of(self.plan, self._state, amended=amended),
+                records=list(self._records),
+                seed=self._seed if self.lifecycle == "closed" else None,
+                issued_at=self._last or self._created_at,
+                supersedes=None,
+                pool_sessions=None,
+            )
+            return certificate(account, key)
+
+    def _writing(self, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """What ``work`` gives, once what it appended is on the disk."""
+        try:
+            answer = work()
+        except BaseException:
+            if self._new:
+                # The state is ahead of the file, which is the truth
+                self.file.append(self._new)
+                self._new = []
+            raise
+        if self._new:
+            self.file.append(self._new)
+            self._new = []
+        return answer
+
+    def _append(self, event: Event, detail: Mapping[str, Any]) -> None:
+        state = self._state
+        if isinstance(event, Amendment) and isinstance(state, State):
+            self._state = correct(risk_plan(self.plan), state, event, None, self._checkpoints)
+            self.revision += 1
+        else:
+            self._state = apply(self.plan, state, event)
+        if isinstance(self._state, State):
+            self._checkpoints.note(self._state.engine, self._state.fold)
+        self._last = now()
+        record = canonical_json(record_of(self._state.sequence, event, detail, self._last))
+        self._head = chain_on(self._head, [record])
+        self._records.append(record)
+        self._new.append(record)
+
+    def _offer(self, worker: str, count: int) -> dict[str, Any]:
+        word = session_state(self.lifecycle, self._state)
+        draws: list[dict[str, Any]] = []
+        if word == "active":
+            rounds = self._held(worker, count)
+            draws = [self._draw(round_) for round_ in rounds]
+            if not draws:
+                word = "all_leased"
+        waits = RESPITE if word == "all_leased" else None
+        return {"state": word, "draws": draws, "retry_after": waits}
+
+    def _held(self, worker: str, count: int) -> list[int]:
+        """The rounds that a worker holds, new ones among them."""
+        state = self._state
+        own = [round_ for round_, holder in self._holders.items() if holder == worker][:count]
+        if state.pending > len(self._holders):
+            left = (it for it in range(state.folded + 1, state.drawn + 1) if self._is_left(it))
+            own += [round_ for round_, _ in zip(left, range(count - len(own)), strict=False)]
+        while len(own) < count and can_draw(self.plan, self._state):
+            draw = propose(self.plan, self._state)
+            placed = arrangement(self._state, draw.round, draw.item)
+            self._append(draw, {"worker": worker} | placed)
+            own.append(draw.round)
+        self._holders |= dict.fromkeys(own, worker)
+        return sorted(own)
+
+    def _is_left(self, round_: int) -> bool:
+        return round_ not in self._holders and self._state.answer(round_) is PENDING
+
+    def _draw(self, round_: int) -> dict[str, Any]:
+        index = self._state.item(round_)
+        payload = self.upload.payloads[index]
+        item = Item(
+            index=index,
+            id=self.upload.ids[index],
+            payload=None if payload is None else payload.decode(),
+        )
+        parts = shown(self.upload.pool, self._state, item, round_)
+        seen: Item = parts.pop("item")
+        return {"round": round_, "item": seen, **parts}
+
+    def _judge(self, worker: str, judgements: Sequence[Judgement], count: int) -> dict[str, Any]:
+        losses = [loss_of(self.plan, self.upload.pool, self._state, one) for one in judgements]
+        fresh: dict[int, int] = {}
+        for at, (judgement, loss) in enumerate(zip(judgements, losses, strict=True)):
+            round_ = judgement.round
+            answer = losses[fresh[round_]] if round_ in fresh else self._state.answer(round_)
+            if answer is PENDING:
+                self._must_be_open()
+                fresh[round_] = at
+            elif loss != answer:
+                raise ObservationConflict(
+                    f"round {round_} already has another judgement; correct it with an amendment",
+                    field="round",
+                    rule="one judgement per round",
+                    value=round_,
+                )
+        for at in fresh.values():
+            judgement = judgements[at]
+            detail = detail_of(judgement) | {"worker": worker}
+            self._append(event_of(judgement, losses[at]), detail)
+            self._holders.pop(judgement.round, None)
+        offer = self._offer(worker, count) if count else self._standing()
+        return {"session": self.status()} | offer
+
+    def _standing(self) -> dict[str, Any]:
+        word = session_state(self.lifecycle, self._state)
+        return {"state": word, "draws": [], "retry_after": None}
+
+    def _amend(self, judgement: Judgement, author: str, reason: str) -> dict[str, Any]:
+        self._must_be_open()
+        if not isinstance(self._state, State):
+            raise InvalidValue(
+                "A judgement can be corrected where the session has one interval.",
+                field="round",
+                rule="a session that measures one risk",
+                value=judgement.round,
+            )
+        loss = loss_of(self.plan, self.upload.pool, self._state, judgement)
+        if self._state.answer(judgement.round) is PENDING:
+            raise InvalidValue(
+                f"round {judgement.round} is not judged yet", field="round", rule="a judged round"
+            )
+        if isinstance(loss, tuple):
+            message = "one risk has one loss a round"
+            raise TypeError(message)
+        detail = detail_of(judgement) | {"author": author, "reason": reason}
+        self._append(Amendment(judgement.round, loss), detail)
+        return {"session": self.status()} | self._standing()
+
+    def _close(self) -> dict[str, Any]:
+        if self.lifecycle != "closed":
+            rule = self._state.stopping
+            detail = {"precision": rule.precision, "budget": rule.budget, "state": "closed"}
+            asks = getattr(self.plan, "asks", False)
+            stop = rule.stop_when_decided if asks else None
+            if asks:
+                detail["stop_when_decided"] = stop
+            self._append(Change(rule.precision, rule.budget, stop), detail)
+            self.lifecycle = "closed"
+        return self.status()
+
+    def _must_be_open(self) -> None:
+        if self.lifecycle == "closed":
+            raise SessionClosed(
+                "the session is closed for good", field="session", rule="an open session"
+            )
+
+
+def now() -> str:
+    """The time as ledger and certificate have it."""
+    return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
+def _broken(file: LedgerFile, why: str) -> LedgerBroken:
+    return LedgerBroken(
+        f"{file.path} was changed: {why}.",
+        field="file",
+        rule="a file as it was written",
+        value=str(file.path),
+    )

@@ -1,0 +1,233 @@
+"""A session in a file draws, judges and certifies as one of the service does."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from celeus.core.certificates.replay import Evidence
+from celeus.core.certificates.verify import verify
+from celeus.core.plans.opening import PlanRequest
+from celeus.core.plans.plan import Claim
+from celeus.core.pools.losses import LossScale
+from celeus.core.pools.systems import Systems
+from celeus.core.sessions.judgements import Judgement
+from celeus.errors import Busy, InvalidValue, LedgerBroken, ObservationConflict, SessionClosed
+from celeus.runs.run import PoolForm, Run
+
+KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
+FORM = PoolForm("exam", LossScale.of("zero_one", None, None))
+ASKED = PlanRequest(Claim(precision=0.2))
+ITEMS = 300
+
+
+def world(items: int = ITEMS) -> tuple[list[dict[str, Any]], list[int]]:
+    """Items with an informative surrogate, and their losses."""
+    rng = np.random.default_rng(0)
+    surrogate = rng.random(items)
+    losses = [int(loss) for loss in rng.random(items) < surrogate]
+    rows = [
+        {"id": f"item-{i}", "surrogate": float(surrogate[i]), "payload": {"number": i}}
+        for i in range(items)
+    ]
+    return rows, losses
+
+
+ROWS, LOSSES = world()
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[Run]:
+    """A session in a file."""
+    with Run.open(tmp_path / "exam.celeus", FORM, ROWS, ASKED) as session:
+        yield session
+
+
+def judged(session: Run, most: int = ITEMS) -> dict[str, Any]:
+    """Judge up to so many rounds; the last answer."""
+    answer = session.next("ada", 1)
+    for _ in range(most):
+        if not answer["draws"]:
+            break
+        draw = answer["draws"][0]
+        told = Judgement(draw["round"], float(LOSSES[draw["item"].index]))
+        answer = session.observe("ada", [told], 1)
+    return answer
+
+
+def evidence(session: Run) -> Evidence:
+    """Its pool as somebody else has it."""
+    pool = session.upload.pool
+    return Evidence(pool.columns, pool.groups, pool.items_digest, pool.reasons, pool.named)
+
+
+def test_a_session_stops_and_its_certificate_holds(run: Run) -> None:
+    last = judged(run)
+    assert last["state"] == "target_reached"
+    assert last["session"]["width"] <= 0.2
+    assert last["session"]["rounds"]["in_interval"] < ITEMS
+    run.close()
+    lines = [json.dumps({"id": row["id"], "payload": row["payload"]}).encode() for row in ROWS]
+    report = verify(run.certificate(KEY), evidence(run), items=lines)
+    assert report.valid, report.to_dict()
+    with pytest.raises(SessionClosed):
+        run.amend(Judgement(1, 1.0 - LOSSES[run._state.item(1)]), "ada", "misread")
+
+
+def test_a_session_goes_on_where_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "exam.celeus"
+    with Run.open(path, FORM, ROWS, ASKED) as first:
+        judged(first, 20)
+        first.amend(Judgement(3, 1.0 - LOSSES[first._state.item(3)]), "ada", "misread")
+        stood, held = first.status(), first.next("ada", 1)["draws"]
+    with Run.resume(path) as again:
+        assert again.status() == stood
+        assert again.next("bob", 1)["draws"] == held
+        judged(again)
+        again.close()
+    with Run.open(path, FORM, ROWS, ASKED) as closed:
+        assert closed.status()["state"] == "closed"
+        assert verify(closed.certificate(KEY), evidence(closed)).valid
+
+
+def test_a_line_that_was_never_finished_is_cut_off(tmp_path: Path) -> None:
+    path = tmp_path / "exam.celeus"
+    with Run.open(path, FORM, ROWS, ASKED) as first:
+        judged(first, 5)
+        stood = first.status()
+    whole = path.read_bytes()
+    path.write_bytes(whole + b'{"at":"2026')
+    with Run.resume(path) as again:
+        assert again.status() == stood
+    assert path.read_bytes() == whole
+
+
+@pytest.mark.parametrize("lines", [1, 100, ITEMS])
+def test_a_session_whose_items_were_never_all_written_begins_anew(
+    tmp_path: Path, lines: int
+) -> None:
+    path = tmp_path / "exam.celeus"
+    Run.open(path, FORM, ROWS, ASKED).close_file()
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:lines]))
+    with Run.open(path, FORM, ROWS, ASKED) as session:
+        assert judged(session)["state"] == "target_reached"
+
+
+def test_who_is_killed_loses_no_judgement_that_was_acknowledged(tmp_path: Path) -> None:
+    program = """
+import sys
+from pathlib import Path
+from tests.runs.test_run import ASKED, FORM, LOSSES, ROWS, Judgement, Run
+run = Run.open(Path(sys.argv[1]), FORM, ROWS, ASKED)
+answer = run.next("ada", 1)
+while answer["draws"]:
+    draw = answer["draws"][0]
+    told = Judgement(draw["round"], float(LOSSES[draw["item"].index]))
+    answer = run.observe("ada", [told], 1)
+    print(draw["round"], flush=True)
+"""
+    path, seen = tmp_path / "exam.celeus", 0
+    for count in (3, 9, 1):
+        command = [sys.executable, "-c", program, str(path)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+            assert child.stdout is not None
+            for _ in range(count):
+                seen = int(child.stdout.readline())
+            os.kill(child.pid, signal.SIGKILL)
+            seen = max([seen, *map(int, child.stdout.read().split())])
+        with Run.resume(path) as run:
+            assert run.status()["rounds"]["judged"] >= seen
+    with Run.resume(path) as run:
+        judged(run)
+        run.close()
+        assert verify(run.certificate(KEY), evidence(run)).valid
+
+
+def test_two_processes_do_not_write_to_one_file(run: Run) -> None:
+    with pytest.raises(Busy, match="in use by another process"):
+        Run.resume(run.file.path)
+
+
+def test_other_items_and_other_settings_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "exam.celeus"
+    Run.open(path, FORM, ROWS, ASKED).close_file()
+    with pytest.raises(InvalidValue, match="other items"):
+        Run.open(path, FORM, ROWS[1:], ASKED)
+    with pytest.raises(InvalidValue, match="other settings"):
+        Run.open(path, FORM, ROWS, PlanRequest(Claim(precision=0.1)))
+    Run.open(path, FORM, ROWS, ASKED).close_file()
+
+
+@pytest.mark.parametrize("content", [b"my notes", b"a\nb\n", b'{"format": "other"}\n', b"\x00\x01"])
+def test_a_file_of_something_else_stays_as_it_is(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_bytes(content)
+    with pytest.raises(InvalidValue, match="is no session's file"):
+        Run.open(path, FORM, ROWS, ASKED)
+    assert path.read_bytes() == content
+
+
+def test_a_changed_record_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "exam.celeus"
+    with Run.open(path, FORM, ROWS, ASKED) as session:
+        judged(session, 5)
+    lines = path.read_bytes().splitlines(keepends=True)
+    del lines[ITEMS + 4]
+    path.write_bytes(b"".join(lines))
+    with pytest.raises(LedgerBroken, match="was changed"):
+        Run.resume(path)
+
+
+def test_another_judgement_of_a_round_is_a_conflict_and_nothing_is_kept(run: Run) -> None:
+    draws = run.next("ada", 2)["draws"]
+    first = Judgement(draws[0]["round"], float(LOSSES[draws[0]["item"].index]))
+    run.observe("ada", [first], 0)
+    before = run.status()["sequence"]
+    assert run.observe("ada", [first], 0)["session"]["sequence"] == before
+    other = Judgement(first.round, 1.0 - (first.loss or 0.0))
+    second = Judgement(draws[1]["round"], 0.0)
+    with pytest.raises(ObservationConflict):
+        run.observe("ada", [second, other], 0)
+    assert run.status()["sequence"] == before
+
+
+def test_workers_hold_different_items(run: Run) -> None:
+    held = [run.next(worker, 3)["draws"] for worker in ("ada", "bob", "ada")]
+    rounds = [[draw["round"] for draw in draws] for draws in held]
+    assert rounds == [[1, 2, 3], [4, 5, 6], [1, 2, 3]]
+
+
+def test_two_systems_are_shown_on_the_sides_that_were_drawn(tmp_path: Path) -> None:
+    systems = Systems.of(("new", "old"), ("preference", None, None), "exact")
+    form = PoolForm("duel", systems.scale, systems)
+    rows = [
+        {
+            "id": f"q{at}",
+            "payload": {"question": at},
+            "a": {"answer": f"new {at}"},
+            "b": {"answer": f"old {at if at % 3 else f'new {at}'}"},
+        }
+        for at in range(120)
+    ]
+    request = PlanRequest(Claim(precision=0.4))
+    with Run.open(tmp_path / "duel.celeus", form, rows, request) as run:
+        answer = run.next("ada", 1)
+        sides = set()
+        while answer["draws"]:
+            draw = answer["draws"][0]
+            left = draw["left"]["answer"].startswith("new")
+            sides.add(left)
+            told = Judgement(draw["round"], preference="left" if left else "right")
+            answer = run.observe("ada", [told], 1)
+        assert sides == {True, False}
+        run.close()
+        assert run.status()["upper"] < 0
+        assert verify(run.certificate(KEY), evidence(run)).valid
