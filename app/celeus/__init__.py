@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from celeus.client.results import Status as Status
     from celeus.client.turns import Turn as Turn
     from celeus.errors import Refusal as Refusal
+    from celeus.runs.certify import certify as certify
+    from celeus.runs.certify import compare as compare
 
 _HOMES = {
     "AsyncClient": "client.asynchronous",
@@ -28,6 +30,8 @@ _HOMES = {
     "Status": "client.results",
     "Turn": "client.turns",
     "Unreachable": "client.refusals",
+    "certify": "runs.certify",
+    "compare": "runs.certify",
 }
 """Where the names for users live; imported when they are asked for, as httpx2 takes a while."""
 
@@ -35,7 +39,12 @@ _HOMES = {
 def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    try:
+        home = import_module(f"{__name__}.{_HOMES[name]}")
+    except ModuleNotFoundError as missing:
+        extra = "pip install 'celeus[engine]'"
+        raise ImportError(f"celeus.{name} needs {missing.name}: {extra}") from missing
+    return getattr(home, name)
 
 
 def __dir__() -> list[str]:

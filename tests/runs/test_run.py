@@ -20,7 +20,7 @@ from celeus.core.plans.plan import Claim
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.systems import Systems
 from celeus.core.sessions.judgements import Judgement
-from celeus.errors import Busy, InvalidValue, LedgerBroken, ObservationConflict, SessionClosed
+from celeus.errors import InvalidValue, LedgerBroken, ObservationConflict, SessionClosed
 from celeus.runs.run import PoolForm, Run
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
@@ -152,8 +152,19 @@ while answer["draws"]:
 
 
 def test_two_processes_do_not_write_to_one_file(run: Run) -> None:
-    with pytest.raises(Busy, match="in use by another process"):
-        Run.resume(run.file.path)
+    program = """
+import sys
+from pathlib import Path
+from celeus.errors import Busy
+from celeus.runs.run import Run
+try:
+    Run.resume(Path(sys.argv[1]))
+except Busy as busy:
+    print(busy)
+"""
+    command = [sys.executable, "-c", program, str(run.file.path)]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "in use by another process" in said
 
 
 def test_other_items_and_other_settings_are_refused(tmp_path: Path) -> None:

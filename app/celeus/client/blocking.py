@@ -308,7 +308,7 @@ class Session:
         return worker
 
     def _held(
-        self, turns: Turns, lock: threading.Lock | None = None
+        self, turns: Turns, lock: "threading.Lock | None" = None
     ) -> Generator[list[Turn], None, None]:
         """What a worker holds, time after time; what was said last is told also when it leaves."""
         lock = lock or threading.Lock()

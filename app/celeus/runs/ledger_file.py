@@ -11,9 +11,9 @@ is cut off; a record counts once it is on the disk.
 import fcntl
 import json
 import os
+import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from io import FileIO
 from pathlib import Path
 from typing import Any, Self
 
@@ -21,6 +21,8 @@ from celeus.core.canonical import canonical_json
 from celeus.errors import Busy, InvalidValue, LedgerBroken
 
 FORMAT = "celeus-run-1"
+_OPEN: "weakref.WeakValueDictionary[Path, LedgerFile]" = weakref.WeakValueDictionary()
+"""What this process has open, by its resolved path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,18 +36,26 @@ class Contents:
 
 
 class LedgerFile:
-    """A ledger's file, which one process at a time has open."""
+    """A ledger's file, which one process at a time has open.
+
+    Opened anew in the same process, as a notebook does, it is taken from whoever had it there.
+    """
 
     def __init__(self, path: Path) -> None:
-        """Open it, and make it where there is none; refuses one that somebody else has open."""
+        """Open it, and make it where there is none; refuses one that another process has open."""
         self.path = path
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
-        self._file: FileIO = FileIO(descriptor, "r+")
+        place = path.resolve()
+        if place in _OPEN:
+            _OPEN[place].close()
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        # Closed as well when nobody has it any more
+        self._end = weakref.finalize(self, os.close, self._descriptor)
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            self._file.close()
+            self.close()
             raise Busy(f"{path} is in use by another process.") from None
+        _OPEN[place] = self
 
     def __enter__(self) -> Self:
         return self
@@ -55,25 +65,24 @@ class LedgerFile:
 
     def close(self) -> None:
         """Let others open it."""
-        self._file.close()
+        self._end()
 
     def read(self) -> Contents | None:
         """What it holds, None of a new one; a line that was never finished is cut off.
 
         Items that were never all written are cut off, too: nothing was drawn of them.
         """
-        self._file.seek(0)
-        data = self._file.read()
+        data = self.path.read_bytes()
         whole = data[: data.rfind(b"\n") + 1]
         if not whole and not data.startswith(b'{"created_at"'[: len(data)]):
             raise _foreign(self.path)
         lines = whole.splitlines()
         header = self._header(lines[0]) if lines else None
         if header is None or len(lines) <= header["items"]:
-            self._file.truncate(0)
+            os.ftruncate(self._descriptor, 0)
             return None
         if len(whole) < len(data):
-            self._file.truncate(len(whole))
+            os.ftruncate(self._descriptor, len(whole))
         first = 1 + header["items"]
         rows = [self._object(line) for line in lines[1:first]]
         records = [self._object(line, parse_int=float) for line in lines[first:]]
@@ -89,14 +98,20 @@ class LedgerFile:
 
     def _write(self, lines: Iterable[bytes]) -> None:
         """All lines or, where the disk is full, none."""
-        size = self._file.seek(0, os.SEEK_END)
+        if not self._end.alive:
+            raise InvalidValue(
+                f"{self.path} was closed, or opened anew: this session is no longer kept.",
+                field="file",
+                rule="the session that has the file",
+            )
+        size = os.fstat(self._descriptor).st_size
         try:
             data = memoryview(b"".join(line + b"\n" for line in lines))
             while data:
-                data = data[self._file.write(data) :]
-            os.fsync(self._file.fileno())
+                data = data[os.write(self._descriptor, data) :]
+            os.fsync(self._descriptor)
         except OSError:
-            self._file.truncate(size)
+            os.ftruncate(self._descriptor, size)
             raise
 
     def _header(self, line: bytes) -> Mapping[str, Any]:

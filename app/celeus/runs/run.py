@@ -32,6 +32,7 @@ from celeus.core.randomness import commitment
 from celeus.core.sessions.correction import Checkpoints, correct
 from celeus.core.sessions.either import (
     AnyPlan,
+    AnyState,
     any_plan_from,
     apply,
     arrangement,
@@ -126,9 +127,9 @@ class Run:
         file = LedgerFile(path)
         try:
             contents = file.read()
-            upload = form.upload(rows)
             if contents is None:
-                return cls._new_in(file, form, rows, upload, request)
+                return cls._begin(file, form, rows, request)
+            upload = form.upload(rows)
             run = cls._of(file, contents)
             asked = plan_of(request, upload.pool, run.plan.commitment)
             for field, same in (
@@ -166,16 +167,21 @@ class Run:
             raise
 
     @classmethod
-    def _new_in(
+    def _begin(
         cls,
         file: LedgerFile,
         form: PoolForm,
         rows: Sequence[Mapping[str, Any]],
-        upload: Upload,
         request: PlanRequest,
     ) -> Self:
+        """A new session; where it is refused, no file stays."""
         seed = secrets.token_bytes(SEED_BYTES)
-        plan = plan_of(request, upload.pool, commitment(seed))
+        try:
+            upload = form.upload(rows)
+            plan = plan_of(request, upload.pool, commitment(seed))
+        except BaseException:
+            file.path.unlink()
+            raise
         header = {
             "created_at": now(),
             "format": FORMAT,
@@ -228,6 +234,16 @@ class Run:
     def id(self) -> str:
         """The session's id."""
         return f"ses_{self.session.hex()}"
+
+    @property
+    def state(self) -> AnyState:
+        """The session after the last event."""
+        return self._state
+
+    @property
+    def records(self) -> Sequence[bytes]:
+        """Its ledger, each event as canonical JSON."""
+        return self._records
 
     def status(self) -> dict[str, Any]:
         """Where the session stands; the members are those of the service's status document."""

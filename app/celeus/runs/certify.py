@@ -1,0 +1,224 @@
+"""Certify a score, or compare two systems, in this process: one call, a file, and no server."""
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from celeus.client.blocking import Session
+from celeus.client.exchange import encoded
+from celeus.client.rows import rows_of
+from celeus.client.turns import Turn
+from celeus.core.canonical import canonical_json
+from celeus.core.plans.opening import PlanRequest
+from celeus.core.plans.plan import Claim
+from celeus.core.plans.stopping import Question
+from celeus.core.pools.losses import LossScale
+from celeus.core.pools.score import Better, declared_score
+from celeus.core.pools.systems import Systems
+from celeus.errors import InvalidValue
+from celeus.runs.local import session_of
+from celeus.runs.run import PoolForm, Run
+
+FOLDER = Path(".celeus")
+"""Where a session's file lies that nobody named."""
+LINES = frozenset({".jsonl", ".ndjson"})
+
+Row = Mapping[str, Any]
+Judge = Callable[[Turn], object]
+"""Given an item, its loss; of two answers `left`, `tie` or `right`, or losses by these names."""
+
+
+def certify(  # noqa: PLR0913 -- what a session is opened with, each by its name
+    items: object,
+    judge: Judge | None,
+    *,
+    precision: float | None = None,
+    at_most: float | None = None,
+    at_least: float | None = None,
+    loss: str | tuple[float, float] = "zero_one",
+    score: tuple[str, Better] | None = None,
+    target: str = "pool",
+    alpha: float = 0.05,
+    budget: int | None = None,
+    fixed: bool = False,
+    concurrency: int = 1,
+    file: str | os.PathLike[str] | None = None,
+    key: str | os.PathLike[str] | None = None,
+) -> Session:
+    """Judge items until the interval of their mean loss is narrow enough; the session afterwards.
+
+    ``items``: a frame, a Dataset, dicts with ``id``, ``payload`` and perhaps ``surrogate``, or a
+    file of JSON lines. ``judge`` is given an item and returns its loss; without one nothing is
+    judged yet, and `session.draws()` asks. ``precision`` is the width of the interval to stop at;
+    ``at_most`` and ``at_least`` are questions whose answers stop it as well. ``loss`` is the kind,
+    or the ends of a bounded one; ``score`` what its mean is called, as `("accuracy", "higher")`.
+
+    The session lies in ``file``, by default in the folder `.celeus`: whoever is stopped or killed
+    and calls again with the same arguments goes on where they were, and judges nothing twice.
+    Certificates are signed with the key in ``key``, which is made beside the file if it is not
+    there. Raises `celeus.Refusal` for what cannot be certified; what ``judge`` raises comes
+    through, and its item is not judged.
+    """
+    scale = LossScale.of("bounded", *loss) if isinstance(loss, tuple) else _scale(loss)
+    named = None if score is None else declared_score(*score, scale, None)
+    sides = {"at_most": at_most, "at_least": at_least}
+    claim = Claim(
+        target,  # type: ignore[arg-type]  # the plan checks it
+        alpha,
+        precision,
+        questions=tuple(
+            Question(side, threshold)  # type: ignore[arg-type]
+            for side, threshold in sides.items()
+            if threshold is not None
+        ),
+        budget=budget,
+        fixed=fixed,
+    )
+    form = PoolForm("items", scale, score=named)
+    return _judged(form, _rows(items), claim, judge, Place(file, key, concurrency))
+
+
+def compare(  # noqa: PLR0913 -- what a session is opened with, each by its name
+    a: object,
+    b: object,
+    judge: Judge | None,
+    *,
+    margin: float | None = None,
+    precision: float | None = None,
+    loss: str = "preference",
+    names: tuple[str, str] = ("a", "b"),
+    alpha: float = 0.05,
+    budget: int | None = None,
+    fixed: bool = False,
+    concurrency: int = 1,
+    file: str | os.PathLike[str] | None = None,
+    key: str | os.PathLike[str] | None = None,
+) -> Session:
+    """Judge answers of two systems to the same questions until it is clear which is better.
+
+    ``a`` and ``b``: answers by id, or rows with ``id``, ``answer`` and perhaps ``payload``, which
+    is what both were asked. Equal answers need no judge. ``judge`` is given an item with its
+    answers as ``left`` and ``right``, in an order drawn by item, and returns the better one or
+    `tie`, or with ``loss`` `zero_one` the losses by these names. ``margin``: stop once one is at
+    least as good as the other or both are equivalent within it, on the scale of the difference of
+    losses;
+    ``precision``: stop at this width of the interval of the difference, a less b. All else is as
+    in `certify`.
+    """
+    systems = Systems.of(names, (loss, None, None), "exact")
+    claim = Claim("pool", alpha, precision, decide=margin, budget=budget, fixed=fixed)
+    form = PoolForm(f"{names[0]} and {names[1]}", systems.scale, systems)
+    rows = _pairs(_answers(a), _answers(b), names)
+    return _judged(form, rows, claim, judge, Place(file, key, concurrency))
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a session lies, with which key it is certified, and how many judge at once."""
+
+    file: str | os.PathLike[str] | None
+    key: str | os.PathLike[str] | None
+    concurrency: int
+
+
+def _judged(
+    form: PoolForm, rows: Sequence[Row], claim: Claim, judge: Judge | None, place: Place
+) -> Session:
+    request = PlanRequest(claim)
+    file = _file_of(form, rows, request) if place.file is None else Path(place.file)
+    key = place.key or os.environ.get("CELEUS_SIGNING_KEY_FILE")
+    run = Run.open(file, form, rows, request)
+    session = session_of(run, file.with_name(f"{file.name}.pem") if key is None else Path(key))
+    if judge is not None:
+        try:
+            session.judge(judge, concurrency=place.concurrency, worker="process")
+        except BaseException:
+            run.close_file()
+            raise
+    return session
+
+
+def _file_of(form: PoolForm, rows: Sequence[Row], request: PlanRequest) -> Path:
+    """The same file for the same items and settings."""
+    asked = [form.to_dict(), asdict(request.claim), [dict(row) for row in rows]]
+    name = hashlib.sha256(canonical_json(asked)).hexdigest()[:16]
+    FOLDER.mkdir(exist_ok=True)
+    return FOLDER / f"{name}.jsonl"
+
+
+def _rows(items: object) -> list[Row]:
+    """Rows as JSON has them: NumPy's numbers are numbers, and what is None is left out."""
+    if isinstance(items, str | os.PathLike):
+        items = _lines(Path(items))
+    rows = []
+    table: Iterable[object] = rows_of(items)
+    for number, row in enumerate(table, start=1):
+        if not isinstance(row, Mapping):
+            rule = "rows as mappings"
+            message = f"row {number} is no mapping"
+            raise InvalidValue(message, field="items", rule=rule, value=type(row))
+        given = {str(name): value for name, value in row.items() if value is not None}
+        rows.append(json.loads(encoded(given, f"row {number}, {given.get('id')!r},")))
+    return rows
+
+
+def _lines(path: Path) -> list[Row]:
+    if path.suffix.lower() not in LINES:
+        rule = "a file of JSON lines, named " + " or ".join(sorted(LINES))
+        raise InvalidValue(f"items must be {rule}", field="items", rule=rule, value=str(path))
+    try:
+        return [json.loads(line) for line in path.read_text().splitlines() if line.strip()]
+    except (OSError, ValueError) as error:
+        raise InvalidValue(f"{path} cannot be read: {error}", field="items") from error
+
+
+def _answers(system: object) -> dict[str, Row]:
+    """Rows of answers by id."""
+    if isinstance(system, Mapping):
+        system = [{"id": name, "answer": answer} for name, answer in system.items()]
+    rows: dict[str, Row] = {}
+    for row in _rows(system):
+        if row.get("id") in rows:
+            rule = "an id no other item has"
+            message = f"{row['id']!r} is there twice"
+            raise InvalidValue(message, field="id", rule=rule, value=row["id"])
+        rows[str(row.get("id"))] = row
+    return rows
+
+
+def _pairs(
+    a: Mapping[str, Row], b: Mapping[str, Row], names: tuple[str, str]
+) -> list[dict[str, Any]]:
+    """The items of a comparison; refuses ids that one has alone, and other questions."""
+    for own, other, name in ((a, b, names[1]), (b, a, names[0])):
+        alone = next((one for one in own if one not in other), None)
+        if alone is not None:
+            message = f"{name} has no answer to {alone!r}"
+            rule = "answers of both systems to the same items"
+            raise InvalidValue(message, field="id", rule=rule, value=alone)
+    pairs = []
+    for name, row in a.items():
+        asked = [one["payload"] for one in (row, b[name]) if "payload" in one]
+        if len(asked) == 2 and asked[0] != asked[1]:
+            message = f"{name!r} is another question of {names[1]}"
+            rule = "the payload that the other system has"
+            raise InvalidValue(message, field="payload", rule=rule, value=name)
+        pair = {"id": name, "a": _said(row), "b": _said(b[name])}
+        pairs.append(pair | ({"payload": asked[0]} if asked else {}))
+    return pairs
+
+
+def _said(row: Row) -> dict[str, Any]:
+    """What a system answered, with its surrogate or prediction where it has one."""
+    return {name: value for name, value in row.items() if name not in {"id", "payload"}}
+
+
+def _scale(kind: str) -> LossScale:
+    if kind != "zero_one":
+        rule = "zero_one, or the two ends of a bounded loss"
+        raise InvalidValue(f"loss must be {rule}", field="loss", rule=rule, value=kind)
+    return LossScale.of("zero_one", None, None)

@@ -1,0 +1,154 @@
+"""The client's requests answered in this process: `celeus.Session` without a service."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any, Never
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from celeus.client.blocking import Client, Session
+from celeus.client.exchange import Answer, Request
+from celeus.core.certificates.ed25519 import private_from_pem, private_to_pem
+from celeus.core.pools.item import Item
+from celeus.core.sessions.judgements import Judgement
+from celeus.core.sessions.state import State
+from celeus.errors import InvalidValue
+from celeus.runs.run import Run
+
+LEASE_SECONDS = 3600
+"""What a worker of this process holds, nobody else gets: leases need no renewal."""
+SAID = ("loss", "label", "unjudgeable", "losses", "preference", "grade")
+
+
+class LocalClient(Client):
+    """Answers the requests of one session from a ledger's file in this process."""
+
+    def __init__(self, run: Run, key: Path) -> None:
+        """``key``: the file of the key that certificates are signed with; made where it is not."""
+        self.ledger = run
+        self._key = key
+        self._greeted = True
+        self._routes: Mapping[tuple[str, str], Callable[[Request], object]] = {
+            ("GET", ""): lambda _: run.status(),
+            ("PATCH", ""): self._change,
+            ("GET", "/task"): lambda _: {"lease_seconds": LEASE_SECONDS},
+            ("POST", "/next"): self._next,
+            ("POST", "/observe"): self._observe,
+            ("POST", "/amendments"): self._amend,
+            ("GET", "/ledger"): self._records,
+            ("GET", "/trajectory"): self._trajectory,
+            ("GET", "/certificate"): lambda _: run.certificate(signing_key(self._key)),
+        }
+
+    def close(self) -> None:
+        """Let other processes have the file."""
+        self.ledger.close_file()
+
+    def _exchanged(self, request: Request) -> Answer:
+        path = request.path.removeprefix(f"/v1/sessions/{self.ledger.id}")
+        answer = self._routes.get((request.method, path), _refuse)(request)
+        body = answer if isinstance(answer, bytes) else json.dumps(answer, default=_plain).encode()
+        return Answer(200, {}, body)
+
+    @contextmanager
+    def stream(self, request: Request) -> Iterator[Never]:
+        """Refused: what happens in this process needs no stream."""
+        _refuse(request)
+
+    def _change(self, request: Request) -> object:
+        changes = _body(request)
+        if changes != {"state": "closed"}:
+            raise InvalidValue(
+                "A session in process keeps the settings it was opened with.",
+                field=next(iter(changes.keys() - {"state"}), "state"),
+                rule="left out; `close` ends the session",
+            )
+        return self.ledger.close()
+
+    def _next(self, request: Request) -> object:
+        body = _body(request)
+        return self.ledger.next(body["worker"], body["count"])
+
+    def _observe(self, request: Request) -> object:
+        body = _body(request)
+        judgements = [_judgement(one) for one in body.get("observations", [body])]
+        return self.ledger.observe(body["worker"], judgements, body["next"])
+
+    def _amend(self, request: Request) -> object:
+        body = _body(request)
+        author = body.get("author") or "the process"
+        return self.ledger.amend(_judgement(body), author, body["reason"])
+
+    def _records(self, request: Request) -> object:
+        after, limit = _page(request)
+        data = [json.loads(line) for line in islice(self.ledger.records, after, after + limit)]
+        more = after + len(data) < len(self.ledger.records)
+        return {"data": data, "next": after + len(data) if more else None}
+
+    def _trajectory(self, request: Request) -> object:
+        after, limit = _page(request)
+        state = self.ledger.state
+        points = state.points if isinstance(state, State) else ()
+        left, wanted = len(points) - after, request.query.get("points")
+        step = 1 if wanted is None else max(1, -(-left // int(wanted)))
+        rounds = [
+            round_
+            for round_ in range(after + 1, len(points) + 1)
+            if round_ % step == 0 or round_ == len(points)
+        ]
+        data = [
+            {
+                "round": round_,
+                "sequence": self.ledger.state.sequence,
+                "estimate": points[round_ - 1].estimate,
+                "lower": points[round_ - 1].interval.lower,
+                "upper": points[round_ - 1].interval.upper,
+            }
+            for round_ in rounds[:limit]
+        ]
+        return {"data": data, "next": data[-1]["round"] if len(rounds) > limit else None}
+
+
+def session_of(run: Run, key: Path) -> Session:
+    """The session as `celeus.Client` gives one of a service."""
+    return Session(LocalClient(run, key), run.id)
+
+
+def signing_key(file: Path) -> Ed25519PrivateKey:
+    """The key in a file, which is made where there is none, for its owner alone."""
+    if not file.exists():
+        file.touch(mode=0o600)
+        file.write_bytes(private_to_pem(Ed25519PrivateKey.generate()))
+    return private_from_pem(file.read_bytes())
+
+
+def _body(request: Request) -> dict[str, Any]:
+    body: dict[str, Any] = json.loads(request.body or b"{}")
+    return body
+
+
+def _page(request: Request) -> tuple[int, int]:
+    return int(request.query.get("after", 0)), int(request.query.get("limit", 1000))
+
+
+def _judgement(said: Mapping[str, Any]) -> Judgement:
+    return Judgement(said["round"], **{name: said.get(name) for name in SAID})
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Item):
+        payload = None if value.payload is None else json.loads(value.payload)
+        return {"index": value.index, "id": value.id, "payload": payload}
+    message = f"{type(value).__name__} is not in JSON"
+    raise TypeError(message)
+
+
+def _refuse(request: Request) -> Never:
+    raise InvalidValue(
+        f"A session in process has no {request.method} {request.path}: that is a service's.",
+        field="session",
+        rule="a session of a service",
+    )

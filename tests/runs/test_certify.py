@@ -1,0 +1,209 @@
+"""`celeus.certify` and `celeus.compare` need items, a judge, and nothing else."""
+
+import json
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import celeus
+from celeus.core.certificates.verify import verify
+
+ITEMS = 600
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of its own to work in."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def exam() -> tuple[list[dict[str, Any]], dict[str, float]]:
+    """Items with a surrogate, and the true losses by id."""
+    chance = np.random.default_rng(1)
+    items: list[dict[str, Any]] = [
+        {"id": f"q{at}", "payload": {"question": at}, "surrogate": float(chance.random())}
+        for at in range(ITEMS)
+    ]
+    return items, {one["id"]: float(chance.random() < one["surrogate"]) for one in items}
+
+
+def test_one_call_certifies_a_score() -> None:
+    items, losses = exam()
+    session = celeus.certify(items, lambda item: losses[item.id], precision=0.2, alpha=1e-6)
+    status = session.status()
+    assert status.state == "target_reached"
+    assert status.lower is not None
+    assert status.upper is not None
+    assert status.lower <= sum(losses.values()) / ITEMS <= status.upper
+    assert status.rounds.judged < ITEMS
+    assert "error rate" in str(status.sentence)
+    assert "<svg" in session._repr_html_()
+    assert [one.kind for one in session.ledger()].count("observation") == status.rounds.judged
+    assert session.close().state == "closed"
+    assert verify(session.certificate()).valid
+
+
+@pytest.mark.parametrize("concurrency", [1, 4])
+def test_called_again_it_goes_on_and_judges_nothing_twice(concurrency: int) -> None:
+    items, losses = exam()
+    judged: list[str] = []
+
+    def judge(item: celeus.Turn) -> float:
+        if len(judged) == 30:
+            raise RuntimeError("the machine is taken away")
+        judged.append(item.id)
+        return losses[item.id]
+
+    with pytest.raises(RuntimeError, match="taken away"):
+        celeus.certify(items, judge, precision=0.2, concurrency=concurrency)
+    before = list(judged)
+    judged.clear()
+    session = celeus.certify(items, judge_of(losses, judged), precision=0.2)
+    assert session.status().state == "target_reached"
+    assert not set(before) & set(judged)
+    assert session.status().rounds.judged == len(before) + len(judged)
+
+
+def judge_of(losses: dict[str, float], judged: list[str]) -> Any:  # noqa: ANN401 -- a judge
+    def judge(item: celeus.Turn) -> float:
+        judged.append(item.id)
+        return losses[item.id]
+
+    return judge
+
+
+def test_other_settings_are_another_session(folder: Path) -> None:
+    items, losses = exam()
+    for precision in (0.3, 0.25):
+        celeus.certify(items, lambda item: losses[item.id], precision=precision).client.close()
+    assert len(list((folder / ".celeus").iterdir())) == 2
+
+
+def test_without_a_judge_the_session_asks() -> None:
+    items, losses = exam()
+    session = celeus.certify(items, None, precision=0.3, file="exam.celeus")
+    for item in session.draws():
+        item.observe(np.float64(losses[item.id]))
+    assert session.status().state == "target_reached"
+
+
+def test_a_notebook_may_run_its_cell_again() -> None:
+    items, losses = exam()
+    first = celeus.certify(items, lambda item: losses[item.id], precision=0.3)
+    again = celeus.certify(items, lambda item: losses[item.id], precision=0.3)
+    assert first.status() == again.status()
+    with pytest.raises(celeus.Refusal, match="opened anew"):
+        first.close()
+    assert again.close().state == "closed"
+
+
+def test_a_question_is_answered() -> None:
+    items, losses = exam()
+    session = celeus.certify(
+        items, lambda item: losses[item.id], at_most=0.9, score=("accuracy", "higher"), alpha=1e-6
+    )
+    (decision,) = session.status().decisions
+    assert (decision.answer, session.status().state) == ("yes", "decided")
+    score = session.status().score
+    assert score is not None
+    assert (score.name, score.better) == ("accuracy", "higher")
+
+
+def answers(word: str) -> dict[str, str]:
+    return {f"q{at}": f"{word if at % 3 else 'same'} {at}" for at in range(300)}
+
+
+def by_word(item: celeus.Turn) -> str:
+    assert item.left is not None
+    return "left" if str(item.left.answer).startswith("good") else "right"
+
+
+def test_two_systems_are_compared_by_preference(folder: Path) -> None:
+    session = celeus.compare(
+        answers("good"), answers("bad"), by_word, margin=0.05, names=("new", "old")
+    )
+    status = session.status()
+    assert status.verdict is not None
+    assert status.verdict.answer == "a_at_least_as_good"
+    assert status.known == 100
+    assert "new is preferred" in str(status.sentence)
+    key = next((folder / ".celeus").glob("*.jsonl.pem"), None)
+    assert key is None
+    session.close()
+    assert verify(session.certificate()).valid
+    (key,) = (folder / ".celeus").glob("*.jsonl.pem")
+    assert stat.S_IMODE(key.stat().st_mode) == 0o600
+
+
+def test_two_systems_are_compared_by_their_losses() -> None:
+    def judge(item: celeus.Turn) -> dict[str, float]:
+        shown = {"left": item.left, "right": item.right}
+        return {
+            side: float(str(one and one.answer).startswith("bad")) for side, one in shown.items()
+        }
+
+    session = celeus.compare(answers("good"), answers("bad"), judge, margin=0.05, loss="zero_one")
+    verdict = session.status().verdict
+    assert verdict is not None
+    assert verdict.answer == "a_at_least_as_good"
+
+
+REFUSED: dict[str, tuple[Callable[[], object], str]] = {
+    "precision": (lambda: celeus.certify(exam()[0], None, precision=7.0), "precision must be"),
+    "loss": (lambda: celeus.certify(exam()[0], None, loss="rouge"), "loss must be zero_one"),
+    "table": (lambda: celeus.certify("exam.csv", None), "a file of JSON lines"),
+    "no file": (lambda: celeus.certify("exam.jsonl", None), "cannot be read"),
+    "a row": (lambda: celeus.certify([1], None), "row 1 is no mapping"),
+    "no number": (
+        lambda: celeus.certify([{"id": "a", "surrogate": float("nan")}], None),
+        "row 1, 'a', cannot be written as JSON",
+    ),
+    "an id": (lambda: celeus.certify([{"id": 7}], None), "rows cannot become items"),
+    "twice": (
+        lambda: celeus.compare([{"id": "a"}, {"id": "a"}], {"a": "x"}, None),
+        "'a' is there twice",
+    ),
+    "alone": (lambda: celeus.compare({"a": "x", "b": "y"}, {"a": "z"}, None), "no answer to 'b'"),
+    "another": (
+        lambda: celeus.compare(
+            [{"id": "a", "answer": "x", "payload": 1}],
+            [{"id": "a", "answer": "y", "payload": 2}],
+            None,
+        ),
+        "another question",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_certified_is_refused_and_leaves_nothing(folder: Path, case: str) -> None:
+    call, said = REFUSED[case]
+    with pytest.raises(celeus.Refusal, match=said):
+        call()
+    assert not [one for one in folder.rglob("*") if one.is_file()]
+
+
+def test_items_may_lie_in_a_file(folder: Path) -> None:
+    items, losses = exam()
+    (folder / "exam.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in items))
+    session = celeus.certify("exam.jsonl", lambda item: losses[item.id], precision=0.3)
+    assert session.status().items == ITEMS
+
+
+def test_what_a_service_alone_has_is_refused_by_name() -> None:
+    items, _ = exam()
+    session = celeus.certify(items, None, precision=0.3)
+    follow: Iterator[object] = session.follow()
+    calls: list[Callable[[], object]] = [
+        session.report,
+        lambda: next(follow),
+        lambda: session.change(precision=0.1),
+    ]
+    for call in calls:
+        with pytest.raises(celeus.Refusal, match="A session in process"):
+            call()
