@@ -10,10 +10,12 @@ import asyncio
 import resource
 import socket
 import time
+from collections import Counter, deque
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from math import inf
-from typing import Any
+from typing import Any, TypeAlias
 
 import httptools
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -43,6 +45,10 @@ SPARE_FILES = 256
 
 BEGIN_AT_ONCE = 2
 """Requests that begin in one turn of the event loop: a page takes up to 10 ms of it."""
+PLACES = 16
+"""Requests under way of one client with one key: what they wait for may come for all at once."""
+PLACE_SECONDS = 0.1
+"""How long a request may keep its place: a stream, or what waits for a lock, is in nobody's way."""
 READ_SECONDS = 0.002
 """Of one turn of the event loop, for what has come to be parsed; and of one connection's turn."""
 PART_BYTES = 16 << 10
@@ -50,6 +56,9 @@ PART_BYTES = 16 << 10
 
 OPEN = frozenset({"/healthz", "/readyz", "/version"})
 """Paths that need no key; they have turns of their own."""
+
+Flow: TypeAlias = tuple[object, ...]
+"""Whose requests take turns with those of others: an address, kinds of paths, and what it shows."""
 
 _END = b"\r\n\r\n"
 """Of a head, and of a body in chunks."""
@@ -77,6 +86,8 @@ class Connections:
     reads: Turns = field(default_factory=lambda: Turns(seconds=READ_SECONDS))
     begins: Turns = field(default_factory=lambda: Turns(BEGIN_AT_ONCE))
     page: bytearray = field(default_factory=lambda: bytearray(MOST_BYTES))
+    taken: Counter[Flow] = field(default_factory=Counter)
+    queues: dict[Flow, deque[Callable[[], bool]]] = field(default_factory=dict)
 
     def __call__(
         self,
@@ -97,6 +108,25 @@ class Connections:
         """Between two looks at the clock; and how long nobody loses a place to another."""
         return min(1.0, self.patience_seconds / 4)
 
+    def begin(self, flow: Flow, do: Callable[[], bool]) -> None:
+        """Call ``do`` once the flow has a place for it, and it is its turn; then `leave`."""
+        if self.taken[flow] < PLACES:
+            self.taken[flow] += 1
+            self.begins.ask(flow, do)
+        else:
+            self.queues.setdefault(flow, deque()).append(do)
+
+    def leave(self, flow: Flow) -> None:
+        """Give a place to the next one of the flow."""
+        if queue := self.queues.get(flow):
+            self.begins.ask(flow, queue.popleft())
+            if not queue:
+                del self.queues[flow]
+            return
+        self.taken[flow] -= 1
+        if not self.taken[flow]:
+            del self.taken[flow]
+
     def make_place(self, now: float) -> None:
         """Make place for a connection: end those that have been without a request for longest."""
         while len(self.held) >= self.most and self.waiting:
@@ -116,7 +146,7 @@ class _Head:
     headers: int = 0
     hosts: int = 0
 
-    def flow(self, client: str | None) -> tuple[object, ...]:
+    def flow(self, client: str | None) -> Flow:
         """Of whose requests it is one."""
         path = self.path.split(b"?")[0].decode("latin-1")
         return client, path in OPEN, *self.shown
@@ -161,6 +191,7 @@ class Connection(asyncio.BufferedProtocol):
         self._uvicorn_pauses = False
         self._paused = False
         self._deadline = inf
+        self._place: asyncio.TimerHandle | None = None
         self._unread = Unread(shared.patience_seconds)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -176,7 +207,7 @@ class Connection(asyncio.BufferedProtocol):
         self._deadline = now + shared.patience_seconds
         client = transport.get_extra_info("peername")
         self._client = client and client[0]
-        self._flow: tuple[object, ...] = (self._client,)
+        self._flow: Flow = (self._client,)
         self._protocol.connection_made(_Line(self, transport))
         self._tick()
 
@@ -185,6 +216,7 @@ class Connection(asyncio.BufferedProtocol):
         self._timer.cancel()
         self._forget()
         self.lost.set()
+        self._leave()
         self._protocol.connection_lost(exc)
         # What refers to each other here would wait for the garbage collector
         self._state.clear()
@@ -289,6 +321,7 @@ class Connection(asyncio.BufferedProtocol):
         self._speaking = False
         self._unanswered = False
         self._admitted = False
+        self._leave()
         self._wait()
         self._ask_to_be_read()
 
@@ -383,12 +416,14 @@ class Connection(asyncio.BufferedProtocol):
             if not self._in_head:
                 self._to_begin = True
                 self._wait()
-                self._shared.begins.ask(self._flow, self._begin)
+                self._shared.begin(self._flow, self._begin)
 
     def _begin(self) -> bool:
         """Give the request to uvicorn, which makes a task of it."""
         self._to_begin = False
+        self._place = self._loop.call_later(PLACE_SECONDS, self._leave)
         if self.lost.is_set() or self._transport.is_closing():
+            self._leave()
             return False
         self._begun = True
         self._wait()
@@ -396,6 +431,12 @@ class Connection(asyncio.BufferedProtocol):
         self._protocol.data_received(bytes(head.content))
         self._ask_to_be_read()
         return True
+
+    def _leave(self) -> None:
+        if self._place is not None:
+            self._place.cancel()
+            self._place = None
+            self._shared.leave(self._flow)
 
     def _refuse(self) -> None:
         # Only where nothing but this can be meant: no other answer is under way, none was given
