@@ -12,7 +12,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
 
 from celeus.api import certificates, system
-from celeus.api.access.auth import OPEN, Door
+from celeus.api.access.auth import Door
 from celeus.api.access.parameters import only_known
 from celeus.api.insights import claims, planning, surrogate, table
 from celeus.api.pools import files, items, pools
@@ -112,7 +112,7 @@ class Service(FastAPI):
     def build_middleware_stack(self) -> ASGIApp:
         """The same for every answer, the one to a failure of our own included."""
         inner = problems.RefusesWhenStopping(super().build_middleware_stack(), self.state.under_way)
-        return Answers(RequestIds(HeadRequests(inner)), apart=OPEN)
+        return Answers(RequestIds(HeadRequests(inner)))
 
 
 def create_app(settings: Settings) -> FastAPI:

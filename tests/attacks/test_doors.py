@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from sqlalchemy import event
 
-from celeus.api.access.auth import OPEN
+from celeus.api.wire.connections import OPEN
 from celeus.main import create_app
 from celeus.operations.runtime.context import Context
 from celeus.settings import Settings

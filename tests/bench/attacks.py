@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -79,8 +80,8 @@ async def unread(target: Target) -> None:
     )
 
 
-async def at_once(target: Target) -> None:
-    """Pages over four hundred connections, sixteen asked for in each before the first comes."""
+async def at_once(target: Target, connections: int = 400) -> None:
+    """Pages over many connections, sixteen asked for in each before the first comes."""
     place = urlsplit(target.url)
 
     async def ask() -> None:
@@ -92,7 +93,14 @@ async def at_once(target: Target) -> None:
                     pass
         writer.transport.abort()
 
-    await asyncio.gather(*(ask() for _ in range(400)))
+    await asyncio.gather(*(ask() for _ in range(connections)))
+
+
+async def tiny_chunks(target: Target) -> None:
+    """Two hundred bodies in chunks of a byte, each as fast as it is taken."""
+    head = "POST /login HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+    chunks = b"1\r\nx\r\n" * (PART // 6)
+    await asyncio.gather(*(target.send(head, _times(chunks, 400)) for _ in range(200)))
 
 
 async def guesses(target: Target) -> None:
@@ -152,6 +160,8 @@ ATTACKS: dict[str, Callable[[Target], Awaitable[None]]] = {
     "160 connections that never close, no key": open_ends,
     "six readers that do not read": unread,
     "6 400 pages asked for at once": at_once,
+    "38 400 pages asked for at once": partial(at_once, connections=2_400),
+    "200 bodies in chunks of a byte, no key": tiny_chunks,
     "200 wrong keys with made-up addresses, no key": guesses,
     "payloads of 100 000 values": wide_payloads,
     "4 uploads of 300 MB, held open by a label key": large_uploads,

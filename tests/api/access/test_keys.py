@@ -13,7 +13,7 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 from httpx import AsyncClient
 
-from celeus.api.access.auth import OPEN
+from celeus.api.wire.connections import OPEN
 from celeus.main import PAGES, create_app
 from celeus.settings import Settings
 from tests.api.contract import CLOSED, MISSING, ROUTES, Route, client_with, every

@@ -2,7 +2,9 @@
 
 import asyncio
 import gc
-from collections import Counter
+import time
+from collections.abc import Callable
+from contextvars import ContextVar
 
 from celeus.operations.runtime.concurrency import Turns, paused_collections
 
@@ -16,34 +18,90 @@ def test_collections_go_on_when_the_last_of_those_who_paused_them_has_left() -> 
     assert gc.isenabled()
 
 
+def going_on(gone: list[int]) -> Callable[[], bool]:
+    """What counts that it went on."""
+
+    def go_on() -> bool:
+        gone.append(1)
+        return True
+
+    return go_on
+
+
 async def test_a_flow_of_callers_leaves_others_their_turns() -> None:
     turns, order = Turns(2), list[str]()
 
-    async def go_on(flow: str) -> None:
-        await turns.mine(flow)
-        order.append(flow)
+    def named(flow: str, *, goes: bool = True) -> Callable[[], bool]:
+        def go_on() -> bool:
+            order.append(flow)
+            return goes
 
-    many = [asyncio.create_task(go_on("many")) for _ in range(1_000)]
-    await asyncio.sleep(0)
-    left = asyncio.create_task(go_on("left"))
-    await asyncio.sleep(0)
-    left.cancel()
-    many.append(asyncio.create_task(go_on("one")))
-    await asyncio.gather(*many)
+        return go_on
+
+    for _ in range(1_000):
+        turns.ask("many", named("many"))
+    turns.ask("left", named("left", goes=False))
+    turns.ask("one", named("one"))
+    while len(order) < 1_002:  # noqa: ASYNC110 -- counts turns of the loop
+        await asyncio.sleep(0)
     assert order.index("one") < 20
-    assert len(order) == 1_001, "whoever left has taken nobody's turn"
+    assert order.index("one") == order.index("left") + 1, "who does nothing takes nobody's turn"
 
 
 async def test_few_go_on_in_a_turn_of_the_loop() -> None:
-    turns, turn, gone = Turns(2), 0, Counter[int]()
-
-    async def go_on(flow: int) -> None:
-        await turns.mine(flow)
-        gone[turn] += 1
-
-    callers = [asyncio.create_task(go_on(flow % 7)) for flow in range(100)]
-    while not all(caller.done() for caller in callers):
-        turn += 1
+    turns, gone = Turns(2), list[int]()
+    for flow in range(100):
+        turns.ask(flow % 7, going_on(gone))
+    counts = []
+    while len(gone) < 100:
+        before = len(gone)
         await asyncio.sleep(0)
-    assert gone.total() == 100
-    assert max(gone.values()) <= 4, "two that waited, and two that came while nobody did"
+        counts.append(len(gone) - before)
+    assert max(counts) <= 2
+
+
+async def test_a_turn_of_the_loop_is_spent_when_its_time_is() -> None:
+    turns, gone = Turns(seconds=0.005), list[float]()
+
+    def work() -> bool:
+        time.sleep(0.01)
+        gone.append(0.0)
+        return True
+
+    for _ in range(10):
+        turns.ask("one", work)
+    counts = []
+    while len(gone) < 10:
+        before = len(gone)
+        await asyncio.sleep(0)
+        counts.append(len(gone) - before)
+    assert max(counts) == 1
+
+
+async def test_what_fails_ends_nobody_elses_turns() -> None:
+    turns, gone, failures = Turns(1), list[int](), list[object]()
+    asyncio.get_running_loop().set_exception_handler(lambda _, told: failures.append(told))
+    turns.ask("first", going_on(gone))
+    turns.ask("fails", lambda: bool(1 // 0))
+    turns.ask("last", going_on(gone))
+    while len(gone) < 2:  # noqa: ASYNC110 -- counts turns of the loop
+        await asyncio.sleep(0)
+    assert len(failures) == 1
+
+
+async def test_what_is_asked_meanwhile_waits_and_starts_anew() -> None:
+    """Else a caller that asks again and again has the loop for itself, and its words go along."""
+    turns, seen, word = Turns(), list[str](), ContextVar("word", default="none")
+
+    def again() -> bool:
+        seen.append(word.get())
+        if len(seen) < 3:
+            turns.ask("again", again)
+        return True
+
+    word.set("the caller's")
+    turns.ask("again", again)
+    assert seen == ["none"]
+    while len(seen) < 3:  # noqa: ASYNC110 -- counts turns of the loop
+        await asyncio.sleep(0)
+    assert seen == ["none"] * 3

@@ -22,15 +22,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from celeus.api.access.cookies import cookie_of, headers_of, kept_private, require_own_page
 from celeus.api.access.rates import limit, limit_failures
 from celeus.api.wire import connections
+from celeus.api.wire.connections import OPEN
 from celeus.api.wire.problems import of_refusal
 from celeus.errors import CsrfMissing, Refusal, Unauthenticated
 from celeus.operations.access.authentication import admit, unauthenticated
 from celeus.operations.access.browsers import admit_browser
 from celeus.operations.runtime.callers import Caller
 from celeus.operations.runtime.context import Context
-
-OPEN = frozenset({"/healthz", "/readyz", "/version"})
-"""Paths that need no key."""
 
 _TOKEN = re.compile(r"ce_([0-9a-f]{16})_([A-Za-z0-9_-]{43})", re.ASCII)
 

@@ -2,18 +2,20 @@
 
 uvicorn parses requests and writes answers, and bounds none of this. A `Connection` stands between
 the socket and uvicorn's own protocol: it looks at the same bytes first, with a parser of its own
-that keeps nothing, and passes on what is within bounds. `docs/decisions/0009-connections.md` says
-why.
+that keeps nothing, and passes on what is within bounds, one request after the other.
+`docs/decisions/0009-connections.md` says why.
 """
 
 import asyncio
 import resource
 import socket
-from collections.abc import Container
+import time
+from collections import Counter, deque
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from math import inf
-from typing import Any
+from typing import Any, TypeAlias
 
 import httptools
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -25,13 +27,12 @@ from celeus.operations.runtime.concurrency import Turns
 from celeus.settings import Settings
 
 MOST_BYTES = 64 << 10
-"""Of a head, and of whatever else comes before the next byte of a body."""
+"""Of a head, of whatever else comes before the next byte of a body, and of what has come and waits
+for its turn."""
 MOST_REST = 16 << 20
 """Of a request that has its answer already: those who send all before they read get it, too."""
 MOST_HEADERS = 100
 """Of a head: each costs more than its bytes, and many layers look through them all."""
-MOST_AHEAD = 16
-"""Requests of one connection without an answer."""
 LEAST_BYTES_A_SECOND = 16 << 10
 """What every second of reading an answer has to be earned with, once its patience is used up."""
 SEND_BUFFER_BYTES = 256 << 10
@@ -44,7 +45,24 @@ SPARE_FILES = 256
 
 BEGIN_AT_ONCE = 2
 """Requests that begin in one turn of the event loop: a page takes up to 10 ms of it."""
+PLACES = 16
+"""Requests under way of one client with one key: what they wait for may come for all at once."""
+PLACE_SECONDS = 0.1
+"""How long a request may keep its place: a stream, or what waits for a lock, is in nobody's way."""
+READ_SECONDS = 0.002
+"""Of one turn of the event loop, for what has come to be parsed; and of one connection's turn."""
+PART_BYTES = 16 << 10
+"""Parsed without a look at the clock: in chunks of a byte that takes 4 ms."""
 
+OPEN = frozenset({"/healthz", "/readyz", "/version"})
+"""Paths that need no key; they have turns of their own."""
+
+Flow: TypeAlias = tuple[object, ...]
+"""Whose requests take turns with those of others: an address, kinds of paths, and what it shows."""
+
+_END = b"\r\n\r\n"
+"""Of a head, and of a body in chunks."""
+_SHOWN = {b"authorization", b"cookie", b"x-forwarded-for"}
 _STATE = "celeus.connection"
 
 
@@ -55,12 +73,21 @@ class Connections:
     A client may take `patience_seconds` for a head, for the rest of a request that is answered, and
     between two reads of an answer. Beyond `most` connections, a new one takes the place of the one
     that has been without a request for longest.
+
+    A turn of the event loop takes everything that is ready: a thousand connections of one client
+    would hold up everybody else. So few are read, and few requests begin, in each turn: those of
+    one client with one key by turns with those of others, however many connections it has.
     """
 
     patience_seconds: float
     most: int
     held: set["Connection"] = field(default_factory=set)
     waiting: dict["Connection", float] = field(default_factory=dict)
+    reads: Turns = field(default_factory=lambda: Turns(seconds=READ_SECONDS))
+    begins: Turns = field(default_factory=lambda: Turns(BEGIN_AT_ONCE))
+    page: bytearray = field(default_factory=lambda: bytearray(MOST_BYTES))
+    taken: Counter[Flow] = field(default_factory=Counter)
+    queues: dict[Flow, deque[Callable[[], bool]]] = field(default_factory=dict)
 
     def __call__(
         self,
@@ -81,6 +108,25 @@ class Connections:
         """Between two looks at the clock; and how long nobody loses a place to another."""
         return min(1.0, self.patience_seconds / 4)
 
+    def begin(self, flow: Flow, do: Callable[[], bool]) -> None:
+        """Call ``do`` once the flow has a place for it, and it is its turn; then `leave`."""
+        if self.taken[flow] < PLACES:
+            self.taken[flow] += 1
+            self.begins.ask(flow, do)
+        else:
+            self.queues.setdefault(flow, deque()).append(do)
+
+    def leave(self, flow: Flow) -> None:
+        """Give a place to the next one of the flow."""
+        if queue := self.queues.get(flow):
+            self.begins.ask(flow, queue.popleft())
+            if not queue:
+                del self.queues[flow]
+            return
+        self.taken[flow] -= 1
+        if not self.taken[flow]:
+            del self.taken[flow]
+
     def make_place(self, now: float) -> None:
         """Make place for a connection: end those that have been without a request for longest."""
         while len(self.held) >= self.most and self.waiting:
@@ -90,10 +136,27 @@ class Connections:
             oldest.end()
 
 
-class Connection(asyncio.Protocol):
+@dataclass(slots=True)
+class _Head:
+    """A head as far as it has come: its bytes, what it asks for, and what shows who asks."""
+
+    content: bytearray = field(default_factory=bytearray)
+    path: bytes = b""
+    shown: list[bytes] = field(default_factory=list)
+    headers: int = 0
+    hosts: int = 0
+
+    def flow(self, client: str | None) -> Flow:
+        """Of whose requests it is one."""
+        path = self.path.split(b"?")[0].decode("latin-1")
+        return client, path in OPEN, *self.shown
+
+
+class Connection(asyncio.BufferedProtocol):
     """A connection within bounds; whoever oversteps them is told so if nothing else is being said.
 
-    Its methods `on_…` are those that httptools calls.
+    A request goes to uvicorn once its head is whole and it is its turn; what comes behind it waits
+    for its answer. Its methods `on_…` are those that httptools calls.
     """
 
     def __init__(
@@ -110,16 +173,25 @@ class Connection(asyncio.Protocol):
         # As uvicorn's: both see the same requests in the same bytes
         self._parser.set_dangerous_leniencies(lenient_data_after_close=True)
         self._fault: tuple[str, str] | None = None
+        # What has come and waits to be parsed, and the last bytes before
+        self._come = bytearray()
+        self._before = b""
+        self._head = _Head()
         self._in_head = False
+        self._begun = True
         self._whole = True
+        self._body_left: int | None = None
         self._admitted = False
-        self._headers = 0
-        self._hosts = 0
         self._bytes = 0
         self._rest = 0
-        self._unanswered = 0
+        self._unanswered = False
         self._speaking = False
+        self._to_be_read = False
+        self._to_begin = False
+        self._uvicorn_pauses = False
+        self._paused = False
         self._deadline = inf
+        self._place: asyncio.TimerHandle | None = None
         self._unread = Unread(shared.patience_seconds)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -133,7 +205,10 @@ class Connection(asyncio.Protocol):
         shared.held.add(self)
         shared.waiting[self] = now
         self._deadline = now + shared.patience_seconds
-        self._protocol.connection_made(_Line(transport))
+        client = transport.get_extra_info("peername")
+        self._client = client and client[0]
+        self._flow: Flow = (self._client,)
+        self._protocol.connection_made(_Line(self, transport))
         self._tick()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -141,18 +216,23 @@ class Connection(asyncio.Protocol):
         self._timer.cancel()
         self._forget()
         self.lost.set()
+        self._leave()
         self._protocol.connection_lost(exc)
         # What refers to each other here would wait for the garbage collector
         self._state.clear()
-        del self._parser, self._protocol
+        self._come.clear()
+        del self._parser, self._protocol, self._head
 
-    def data_received(self, data: bytes) -> None:
-        """Take what came, in parts that cannot overstep the bound on bytes."""
-        begin = 0
-        while begin < len(data) and not self._transport.is_closing():
-            end = begin + MOST_BYTES - self._bytes
-            self._take(data[begin:end])
-            begin = end
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Room for what comes next."""
+        del sizehint
+        return memoryview(self._shared.page)[: max(1, MOST_BYTES - len(self._come))]
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Have what came read, in its turn."""
+        self._come += self._shared.page[:nbytes]
+        self._ask_to_be_read()
+        self._mind_reading()
 
     def eof_received(self) -> None:
         """Have uvicorn close it."""
@@ -168,17 +248,25 @@ class Connection(asyncio.Protocol):
 
     def on_message_begin(self) -> None:
         """A head begins."""
+        if not self._begun or not self._whole or self._unanswered:
+            # No end of a request was where they all are
+            self._fault = ("400 Bad Request", "A request has an end.")
         self._in_head = True
+        self._begun = False
         self._whole = False
-        self._headers = 0
-        self._hosts = 0
+        self._body_left = None
+        self._head = _Head()
         self._rest = 0
+
+    def on_url(self, url: bytes) -> None:
+        """A part of what is asked for."""
+        self._head.path += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Count headers; refuse what follows a body, which uvicorn would take for the head's."""
-        del value
-        self._headers += 1
-        if self._headers > MOST_HEADERS:
+        head = self._head
+        head.headers += 1
+        if head.headers > MOST_HEADERS:
             self._fault = (
                 "431 Request Header Fields Too Large",
                 f"At most {MOST_HEADERS} headers.",
@@ -187,28 +275,34 @@ class Connection(asyncio.Protocol):
             raise ValueError(self._fault)
         if not self._in_head:
             self._fault = ("400 Bad Request", "Trailers are not taken.")
-        elif name.lower() == b"host":
-            self._hosts += 1
+            return
+        name = name.lower()
+        if name == b"host":
+            head.hosts += 1
+        elif name == b"content-length":
+            self._body_left = int(value)
+        elif name in _SHOWN:
+            head.shown.append(value)
 
     def on_headers_complete(self) -> None:
         """A request goes to the application, which has all the time it needs once it is whole."""
         self._in_head = False
-        self._unanswered += 1
-        self._wait()
+        self._unanswered = True
+        self._flow = self._head.flow(self._client)
         old = self._parser.get_http_version() == "1.0"
-        if self._hosts != 1 and not (old and self._hosts == 0):
+        if self._head.hosts != 1 and not (old and self._head.hosts == 0):
             self._fault = ("400 Bad Request", "A request has one header Host.")
-        if self._unanswered > MOST_AHEAD:
-            self._fault = ("400 Bad Request", f"At most {MOST_AHEAD} requests wait for answers.")
 
     def on_body(self, body: bytes) -> None:
         """What comes before the next byte of a body counts anew."""
-        del body
         self._bytes = 0
+        if self._body_left is not None:
+            self._body_left -= len(body)
 
     def on_message_complete(self) -> None:
         """A request is there to its end."""
         self._bytes = 0
+        self._body_left = None
         self._whole = True
         self._wait()
 
@@ -225,14 +319,74 @@ class Connection(asyncio.Protocol):
     def answered(self) -> None:
         """An answer is complete."""
         self._speaking = False
-        self._unanswered -= 1
+        self._unanswered = False
         self._admitted = False
+        self._leave()
         self._wait()
+        self._ask_to_be_read()
 
     def end(self) -> None:
         """Close it at once, whatever is still to be sent."""
         self._forget()
         self._transport.abort()
+
+    def pause_for_uvicorn(self, *, pauses: bool) -> None:
+        """Read nothing for as long as uvicorn has enough of a body."""
+        self._uvicorn_pauses = pauses
+        self._mind_reading()
+
+    def _mind_reading(self) -> None:
+        """Take nothing more from the system than has its turn soon, or finds room."""
+        full = len(self._come) >= MOST_BYTES
+        paused = self._uvicorn_pauses or self._to_be_read or full
+        if paused != self._paused and not self._transport.is_closing():
+            self._paused = paused
+            if paused:
+                self._transport.pause_reading()
+            else:
+                self._transport.resume_reading()
+
+    def _may_be_read(self) -> bool:
+        """Whether what has come belongs to a request that is under way, or to the next one."""
+        if not self._come or self._to_begin or self.lost.is_set() or self._transport.is_closing():
+            return False
+        return not (self._whole and self._unanswered)
+
+    def _ask_to_be_read(self) -> None:
+        if not self._to_be_read and self._may_be_read():
+            self._to_be_read = True
+            self._shared.reads.ask(self._flow, self._read)
+
+    def _read(self) -> bool:
+        """Take what has come, up to the end of a request, in parts within the bound on bytes."""
+        late = time.perf_counter() + READ_SECONDS
+        read = False
+        while self._may_be_read() and not (read and time.perf_counter() > late):
+            part = bytes(self._come[: self._length_of_part()])
+            del self._come[: len(part)]
+            self._take(part)
+            read = True
+        self._to_be_read = False
+        self._ask_to_be_read()
+        if not self.lost.is_set():
+            self._mind_reading()
+        return read
+
+    def _length_of_part(self) -> int:
+        """How much of what has come is parsed at once: nothing behind where a request may end."""
+        most = min(len(self._come), MOST_BYTES - self._bytes, PART_BYTES)
+        if self._body_left and not self._in_head:
+            return min(most, self._body_left)
+        # An end may have begun with what is parsed already
+        begun = (self._before + self._come[: len(_END) - 1]).find(_END)
+        if begun >= 0:
+            end = begun + len(_END) - len(self._before)
+        else:
+            end = self._come.find(_END, 0, most) + len(_END)
+        if end >= len(_END) or begun >= 0:
+            most = min(most, end)
+        self._before = (self._before + self._come[max(0, most - len(_END)) : most])[1 - len(_END) :]
+        return most
 
     def _take(self, part: bytes) -> None:
         self._bytes += len(part)
@@ -251,15 +405,42 @@ class Connection(asyncio.Protocol):
             self._fault = ("431 Request Header Fields Too Large", "Too much before a body.")
         if self._fault is not None or self._rest > MOST_REST:
             self._refuse()
-            return
-        # It finds out for itself, and says so, if this is no HTTP
-        self._protocol.data_received(part)
-        if broken:
+        elif broken:
+            # It finds out for itself, and says so, if this is no HTTP
+            self._protocol.data_received(bytes(self._head.content + part))
             self._transport.close()
+        elif self._begun:
+            self._protocol.data_received(part)
+        else:
+            self._head.content += part
+            if not self._in_head:
+                self._to_begin = True
+                self._wait()
+                self._shared.begin(self._flow, self._begin)
+
+    def _begin(self) -> bool:
+        """Give the request to uvicorn, which makes a task of it."""
+        self._to_begin = False
+        self._place = self._loop.call_later(PLACE_SECONDS, self._leave)
+        if self.lost.is_set() or self._transport.is_closing():
+            self._leave()
+            return False
+        self._begun = True
+        self._wait()
+        head, self._head = self._head, _Head()
+        self._protocol.data_received(bytes(head.content))
+        self._ask_to_be_read()
+        return True
+
+    def _leave(self) -> None:
+        if self._place is not None:
+            self._place.cancel()
+            self._place = None
+            self._shared.leave(self._flow)
 
     def _refuse(self) -> None:
         # Only where nothing but this can be meant: no other answer is under way, none was given
-        expected = 0 if self._in_head else 1
+        expected = not self._in_head
         if self._fault is not None and self._unanswered == expected and not self._speaking:
             status, reason = self._fault
             self._transport.write(
@@ -271,13 +452,13 @@ class Connection(asyncio.Protocol):
     def _wait(self) -> None:
         """For the client, unless it waits for us: then for as long as that takes.
 
-        It waits for us with a request that is whole, or that a key has opened.
+        It waits for us with a request that is whole, that a key has opened, or that waits its turn.
         """
         shared = self._shared
         if self not in shared.held:
             return
         shared.waiting.pop(self, None)
-        waits = self._unanswered > 1 or (self._unanswered and (self._whole or self._admitted))
+        waits = self._unanswered and (self._whole or self._admitted or self._to_begin)
         if waits:
             self._deadline = inf
             return
@@ -299,14 +480,11 @@ class Connection(asyncio.Protocol):
 
 
 class _Line(asyncio.Transport):
-    """What uvicorn writes to: nothing more once the connection is gone.
+    """What uvicorn writes to: nothing more once the connection is gone."""
 
-    Of requests sent one after the other it tells the last one only that nobody listens, and the
-    earlier ones would fail.
-    """
-
-    def __init__(self, transport: asyncio.Transport) -> None:
+    def __init__(self, connection: Connection, transport: asyncio.Transport) -> None:
         super().__init__()
+        self._connection = connection
         self._transport = transport
         self.get_extra_info = transport.get_extra_info  # type: ignore[method-assign]
         self.is_closing = transport.is_closing  # type: ignore[method-assign]
@@ -319,13 +497,11 @@ class _Line(asyncio.Transport):
 
     def pause_reading(self) -> None:
         """Pass it on."""
-        if not self._transport.is_closing():
-            self._transport.pause_reading()
+        self._connection.pause_for_uvicorn(pauses=True)
 
     def resume_reading(self) -> None:
         """Pass it on."""
-        if not self._transport.is_closing():
-            self._transport.resume_reading()
+        self._connection.pause_for_uvicorn(pauses=False)
 
 
 class Unread:
@@ -356,21 +532,13 @@ class Unread:
 
 
 class Answers:
-    """Tell a connection when its answers begin and end, and have requests begin a few at a time.
+    """Tell a connection when its answers begin and end."""
 
-    Those of one client with one key go by turns with those of others, however many connections it
-    has and however many requests wait in each. So do those for the paths ``apart`` with its others.
-    """
-
-    def __init__(self, app: ASGIApp, apart: Container[str] = ()) -> None:
+    def __init__(self, app: ASGIApp) -> None:
         self.app = app
-        self._apart = apart
-        self._turns = Turns(BEGIN_AT_ONCE)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on."""
-        if scope["type"] == "http":
-            await self._turns.mine(self._flow(scope))
         connection: Connection | None = scope.get("state", {}).get(_STATE)
         if connection is None:
             await self.app(scope, receive, send)
@@ -402,11 +570,6 @@ class Answers:
         finally:
             if not complete:
                 connection.answered()
-
-    def _flow(self, scope: Scope) -> tuple[object, ...]:
-        client = scope.get("client")
-        shown = (value for name, value in scope["headers"] if name in {b"authorization", b"cookie"})
-        return client and client[0], scope["path"] in self._apart, *shown
 
 
 def admit(scope: Scope) -> None:

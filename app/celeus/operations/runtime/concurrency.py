@@ -7,6 +7,7 @@ import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import AsyncIterator, Callable, Hashable
 from contextlib import asynccontextmanager
+from contextvars import Context
 from types import TracebackType
 from typing import ParamSpec, Self, TypeVar
 
@@ -157,41 +158,60 @@ def _too_many_streams() -> RateLimited:
 
 
 class Turns:
-    """At most ``limit`` callers go on in a turn of the event loop, one of every flow by turns.
+    """What callers ask for, done a little in each turn of the event loop, of every flow by turns.
 
-    The loop takes everything that is ready before it looks for what is new: a thousand requests of
-    one client, each of which takes a millisecond, would hold up everybody else for a second.
+    At most ``limit`` of it, begun within ``seconds``. The loop takes all that is ready before
+    it looks for what is new: a thousand requests of one client, each of which takes a millisecond,
+    would hold up everybody else for a second.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: float = math.inf, seconds: float = math.inf) -> None:
         self._limit = limit
+        self._seconds = seconds
         self._gone = 0
-        self._flows: OrderedDict[Hashable, deque[asyncio.Future[None]]] = OrderedDict()
+        self._spent = 0.0
+        self._going_on = self._doing = False
+        self._flows: OrderedDict[Hashable, deque[Callable[[], bool]]] = OrderedDict()
 
-    async def mine(self, flow: Hashable) -> None:
-        """Return when it is the caller's turn; callers of one flow go on in their order."""
-        loop = asyncio.get_running_loop()
-        if not self._gone:
-            loop.call_soon(self._next)
-        if self._gone < self._limit and not self._flows:
-            self._gone += 1
-            return
-        turn = loop.create_future()
-        self._flows.setdefault(flow, deque()).append(turn)
-        await turn
+    def ask(self, flow: Hashable, do: Callable[[], bool]) -> None:
+        """Call ``do`` when it is its turn, at once where nobody waits; what a flow asks in order.
+
+        It returns whether it did anything; else its turn goes to the next one.
+        """
+        if not self._going_on:
+            self._going_on = True
+            asyncio.get_running_loop().call_soon(self._next)
+        if self._room() and not self._flows and not self._doing:
+            self._do(do)
+        else:
+            self._flows.setdefault(flow, deque()).append(do)
+
+    def _room(self) -> bool:
+        return not self._gone or (self._gone < self._limit and self._spent < self._seconds)
+
+    def _do(self, do: Callable[[], bool]) -> None:
+        began = time.perf_counter()
+        self._doing = True
+        try:
+            # What it starts is no part of what the caller does
+            self._gone += Context().run(do)
+        finally:
+            self._doing = False
+            self._spent += time.perf_counter() - began
 
     def _next(self) -> None:
-        self._gone = 0
-        while self._flows and self._gone < self._limit:
-            flow, waiting = self._flows.popitem(last=False)
-            turn = waiting.popleft()
-            if waiting:
-                self._flows[flow] = waiting
-            if not turn.done():
-                turn.set_result(None)
-                self._gone += 1
-        if self._gone:
-            asyncio.get_running_loop().call_soon(self._next)
+        self._gone, self._spent = 0, 0.0
+        try:
+            while self._flows and self._room():
+                flow, waiting = self._flows.popitem(last=False)
+                do = waiting.popleft()
+                if waiting:
+                    self._flows[flow] = waiting
+                self._do(do)
+        finally:
+            self._going_on = bool(self._gone or self._flows)
+            if self._going_on:
+                asyncio.get_running_loop().call_soon(self._next)
 
 
 class PausedCollections:
