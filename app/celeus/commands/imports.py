@@ -260,15 +260,15 @@ def _import(form: str, wish: "Wish", shared: Shared) -> None:
         typer.echo(f"celeus: {line}", err=True)
     for line in _of_pairs(pool) if isinstance(pool, Compared) else _of_items(pool):
         typer.echo(line)
+    if shared.backtest and known is not None:
+        for line in _backtest(pool, known, shared):
+            typer.echo(line)
     if shared.out is not None:
         files = {shared.out: ndjson(pool)}
         if known is not None:
             files[shared.out.with_suffix(NPZ)] = known
         write(files)
         typer.echo("wrote " + " and ".join(map(str, files)))
-    if shared.backtest and known is not None:
-        for line in _backtest(pool, known, shared):
-            typer.echo(line)
 
 
 def _check(wish: "Wish", shared: Shared) -> None:

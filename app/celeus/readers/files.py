@@ -138,6 +138,8 @@ def write(files: Mapping[Path, bytes]) -> None:
     made: dict[Path, Path] = {}
     try:
         for path, text in files.items():
+            if path.is_dir():
+                raise refused(f"{path} cannot be written: it is a folder", "out")
             made[path] = path.with_name(f".{path.name}.{os.getpid()}.part")
             made[path].write_bytes(text)
         for path, part in made.items():

@@ -37,8 +37,6 @@ def read(source: Source, wish: Wish) -> Log:
             if told.get(name) not in (None, {}):
                 settings[f"{name} of {task}"] = json.dumps(told[name], sort_keys=True)
         rows = list(_rows(source, wish, str(under(source, head, "eval", "model")), list(samples)))
-    if not rows:
-        raise refused(f"{source.name} has no samples", "log")
     return Log(source.name, rows, settings)
 
 
@@ -75,6 +73,8 @@ def _check(source: Source, head: dict[str, Any]) -> None:
 
 
 def _rows(source: Source, wish: Wish, model: str, samples: list[dict[str, Any]]) -> Iterator[Row]:
+    if not samples:
+        raise refused(f"{source.name} has no samples", "log")
     scorers = dict.fromkeys(name for one in samples for name in one.get("scores") or {})
     if not scorers:
         raise refused(f"{source.name} has no scores", "metric")
