@@ -358,8 +358,8 @@ def _backtest(pool: "Joined | Compared", known: bytes, shared: Shared) -> list[s
 def _told(done: "Backtest", what: str, runs: int) -> list[str]:
     certain = f"{100 * (1 - done.alpha):g} %"
     sessions = f"{certain}; median of {runs} session{'s' if runs > 1 else ''}"
-    what = f"the {what} of {done.items} items, {done.risk:.4f}, was known"
-    lines = [f"labels until {what} within a width of {done.precision:g} ({sessions})"]
+    what = f"the {what} of {done.items} items ({done.risk:.4f}) was certified"
+    lines = [f"labels until {what} to a width of {done.precision:g} ({sessions})"]
     if done.with_surrogate is not None:
         lines.append(f"  with the surrogate     {done.with_surrogate:,.0f}")
     lines += [
