@@ -106,6 +106,7 @@ def test_a_comparison_knows_the_answers_that_are_equal(
     assert (answer.status, answer.err) == (0, "")
     table = losses(ITEMS, MODELS)
     same = int((table[:, 1] == table[:, 2]).sum())
+    assert "pool.npz; the losses are zero_one\n" in answer.out
     assert f"{same} of them alike: known, and never to be judged" in answer.out
     assert labels(answer)["with"] < ITEMS - same
     report = simulated(run, tmp_path / "pool.npz", "--precision", 0.1, "--runs", 2)
@@ -159,6 +160,8 @@ def test_a_table_is_read_by_its_columns(run: Run, tmp_path: Path) -> None:
     rows = [json.loads(line) for line in out.read_text().splitlines()]
     assert rows[0]["payload"] == {"question": "Why?", "reference": "x"}
     assert [row["surrogate"] for row in rows] == [0.5, 0.5]
+    assert "wrote " in answer.out
+    assert answer.out.endswith("; the losses are bounded\n")
     assert "1 items have no score there: the mean of all stands for it" in answer.out
 
 

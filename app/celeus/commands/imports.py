@@ -240,7 +240,16 @@ def _import(form: str, wish: "Wish", shared: Shared) -> None:
     """Read, join, write, and say what came of it."""
     from celeus.readers.files import npz, write
     from celeus.readers.formats import differences, read, sources
-    from celeus.readers.pools import Compared, arrays, compare, each_output, join, ndjson, rows_of
+    from celeus.readers.pools import (
+        Compared,
+        arrays,
+        compare,
+        each_output,
+        join,
+        kind_of,
+        ndjson,
+        rows_of,
+    )
 
     _check(wish, shared)
     wish = replace(wish, models=tuple(shared.model))
@@ -268,7 +277,7 @@ def _import(form: str, wish: "Wish", shared: Shared) -> None:
         if known is not None:
             files[shared.out.with_suffix(NPZ)] = known
         write(files)
-        typer.echo("wrote " + " and ".join(map(str, files)))
+        typer.echo(f"wrote {' and '.join(map(str, files))}; the losses are {kind_of(rows)}")
 
 
 def _check(wish: "Wish", shared: Shared) -> None:

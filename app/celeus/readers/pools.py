@@ -238,6 +238,11 @@ def _guesses(
     return guesses, hard, sum(not losses for losses in told.values())
 
 
+def kind_of(rows: Iterable[Row]) -> str:
+    """The kind of loss of a pool of these rows: zero_one, or bounded where any lies between."""
+    return "zero_one" if all(row.loss in {None, 0.0, 1.0} for row in rows) else "bounded"
+
+
 def mean_loss(items: Iterable[Item]) -> float:
     """The mean of the losses that are known."""
     losses = [item.loss for item in items if item.loss is not None]
