@@ -32,6 +32,12 @@ def test_what_was_resolved_is_right_and_what_could_not_be_run_has_no_score(tmp_p
     assert len(found) == 8
 
 
+def test_where_the_machine_failed_there_is_no_score(tmp_path: Path) -> None:
+    path = written(tmp_path, "a", infra_failure_ids=["d__d-5", "d__d-7"])
+    found = rows("swebench", path)
+    assert [row.id for row in found if row.loss is None] == ["d__d-5", "d__d-7", "d__d-8"]
+
+
 def test_reports_join_on_their_ids(tmp_path: Path) -> None:
     paths = [written(tmp_path, name) for name in ("a", "b")]
     assert len(join(rows("swebench", *paths), "a").items) == 8

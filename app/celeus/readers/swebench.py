@@ -12,8 +12,9 @@ LOSSES = {
     "empty_patch_ids": 1.0,
     "error_ids": None,
     "incomplete_ids": None,
-    "infra_failure_ids": None,
 }
+INFRASTRUCTURE = "infra_failure_ids"
+"""Some of the unresolved and of the errors: the machine failed there, not the model."""
 
 
 def read(source: Source, wish: Wish) -> Log:
@@ -28,6 +29,7 @@ def read(source: Source, wish: Wish) -> Log:
             if losses.get(name, loss) != loss:
                 raise refused(f"item {name} of {source.name} stands under two endings", "log")
             losses[str(name)] = loss
+    losses |= dict.fromkeys(map(str, document.get(INFRASTRUCTURE) or ()))
     if not losses:
         raise refused(f"{source.name} has no instances", "log")
     return Log(source.name, [Row(name, model, loss) for name, loss in losses.items()])
