@@ -136,6 +136,7 @@ def test_items_without_a_score_are_told_and_are_not_0(run: Run, tmp_path: Path) 
         ("inspect", "inspect/parts.eval", ("--metric", "two/length", "--higher-is-better"), 12),
         ("promptfoo", "promptfoo/out.json", ("--id", "item", "--metric", "right"), 40),
         ("deepeval", "deepeval", ("--lower-is-better",), 12),
+        ("swebench", "swebench", (), 8),
         ("helm", "helm", ("--metric", "max_prob", "--higher-is-better", "--scale", 0, 2), 10),
     ],
 )

@@ -16,6 +16,7 @@ LOGS = {
     "inspect": "inspect/[!a]*",
     "promptfoo": "promptfoo/*",
     "deepeval": "deepeval/*",
+    "swebench": "swebench/*",
     "helm": "helm/**/per_instance_stats.json",
 }
 FILES = [(form, path) for form, pattern in LOGS.items() for path in sorted(FIXTURES.glob(pattern))]
@@ -43,6 +44,8 @@ def test_the_logs_of_tools_are_known_by_their_content(
         (json.dumps(inspect_json([inspect_sample(1, "C")])), "inspect"),
         (json.dumps({"a": "x" * 100_000, "eval": {}}), "inspect"),
         (json.dumps({"results": {"version": 3, "results": []}}), "promptfoo"),
+        (json.dumps({"doc_id": 0, "resps": ["x" * 200_000]}) + "\n{}\n", "lm-eval"),
+        (json.dumps({"a": 1}, indent=1), None),
         ("Hello.\n", None),
         ("", None),
     ],

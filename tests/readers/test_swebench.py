@@ -1,41 +1,34 @@
-"""Reports of SWE-bench, in the form of its schema 2."""
+"""Reports of SWE-bench."""
 
 import json
 from pathlib import Path
 
 from celeus.readers.pools import join
-from tests.readers.made import mean, refusal, rows
+from tests.readers.made import FIXTURES, mean, refusal, rows
 
-REPORT = {
-    "total_instances": 8,
-    "resolved_instances": 3,
-    "resolved_ids": ["d__d-1", "d__d-2", "d__d-3"],
-    "unresolved_ids": ["d__d-4", "d__d-5"],
-    "empty_patch_ids": ["d__d-6"],
-    "error_ids": ["d__d-7"],
-    "incomplete_ids": ["d__d-8"],
-    "schema_version": 2,
-}
+(REPORT,) = (FIXTURES / "swebench").glob("*.json")
 
 
 def written(folder: Path, model: str, **change: object) -> Path:
     path = folder / f"{model}.run1.json"
-    path.write_text(json.dumps(REPORT | change))
+    path.write_text(json.dumps(json.loads(REPORT.read_text()) | change))
     return path
 
 
-def test_what_was_resolved_is_right_and_what_could_not_be_run_has_no_score(tmp_path: Path) -> None:
-    found = rows("swebench", written(tmp_path, "org__model-1.5"))
+def test_the_mean_loss_is_what_the_tool_reports_of_what_was_run() -> None:
+    found = rows("swebench", REPORT)
+    said = json.loads(REPORT.read_text())
     assert {row.model for row in found} == {"org__model-1.5"}
-    assert mean(row.loss for row in found) == 1 - 3 / 6
-    assert [row.id for row in found if row.loss is None] == ["d__d-7", "d__d-8"]
-    assert len(found) == 8
+    assert len(found) == said["total_instances"]
+    lost = said["infra_failure_instances"]
+    run = said["completed_instances"] + said["empty_patch_instances"] - lost
+    assert run == sum(row.loss is not None for row in found) == 5
+    assert mean(row.loss for row in found) == 1 - said["resolved_instances"] / run
 
 
-def test_where_the_machine_failed_there_is_no_score(tmp_path: Path) -> None:
-    path = written(tmp_path, "a", infra_failure_ids=["d__d-5", "d__d-7"])
-    found = rows("swebench", path)
-    assert [row.id for row in found if row.loss is None] == ["d__d-5", "d__d-7", "d__d-8"]
+def test_what_could_not_be_run_has_no_score_and_neither_has_what_the_machine_failed_at() -> None:
+    found = rows("swebench", REPORT)
+    assert sorted(row.id for row in found if row.loss is None) == ["d__d-5", "d__d-7", "d__d-8"]
 
 
 def test_reports_join_on_their_ids(tmp_path: Path) -> None:
@@ -46,5 +39,6 @@ def test_reports_join_on_their_ids(tmp_path: Path) -> None:
 def test_an_instance_that_ended_in_two_ways_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path, "a", unresolved_ids=["d__d-1"])
     assert refusal(rows, "swebench", path).startswith("item d__d-1 of ")
-    empty: dict[str, object] = {name: [] for name in REPORT if name.endswith("_ids")}
+    report = json.loads(REPORT.read_text())
+    empty: dict[str, object] = {name: [] for name in report if name.endswith("_ids")}
     assert "has no instances" in refusal(rows, "swebench", written(tmp_path, "b", **empty))

@@ -14,6 +14,7 @@ from typing import IO, Any, Self
 from celeus.readers.rows import refused
 
 HEAD = 1 << 16
+LONGEST_LINE = 1 << 26
 _NPY = b"\x93NUMPY\x01\x00"
 _ALIGNMENT = 64
 
@@ -74,6 +75,11 @@ class Source:
         """How the file begins."""
         with self.open() as file:
             return file.read(HEAD)
+
+    def first_line(self) -> bytes:
+        """The first line, as far as it is looked at."""
+        with self.open() as file:
+            return file.readline(LONGEST_LINE).removeprefix(b"\xef\xbb\xbf")
 
     def document(self) -> Any:  # noqa: ANN401 -- any JSON
         """The file as one JSON document, NaN allowed."""

@@ -1,7 +1,6 @@
 """Which reader reads a log, found by what is in it; and all logs of one import together."""
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -35,17 +34,16 @@ FILES = {
     "swebench": ("*.json",),
 }
 """Which files of a folder are logs."""
-_UNDER = {
-    "inspect": ('"eval"', '"status"'),
-    "promptfoo": ('"results"', '"version"', '"prompts"'),
-    "deepeval": ('"testCases"',),
-    "swebench": ('"resolved_ids"',),
-}
-"""Members that tell a document, which may be too long to read whole, at its beginning."""
-_LINES: dict[str, frozenset[str]] = {
-    "lm-eval": frozenset({"doc_id", "resps"}),
-    "promptfoo": frozenset({"promptIdx", "testIdx"}),
-}
+_MEMBERS: tuple[tuple[str, frozenset[str]], ...] = (
+    ("lm-eval", frozenset({"doc_id", "resps"})),
+    ("promptfoo", frozenset({"promptIdx", "testIdx"})),
+    ("deepeval", frozenset({"testCases"})),
+    ("deepeval", frozenset({"testRunData"})),
+    ("inspect", frozenset({"eval"})),
+    ("swebench", frozenset({"resolved_ids"})),
+)
+"""Members that tell a document, or the lines of one."""
+_OF_HELM = frozenset({helm.STATS, helm.STATE, helm.SPEC})
 _MALFORMED = (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError)
 
 
@@ -58,46 +56,27 @@ def sniff(source: Source) -> str | None:
         with source.open() as file:
             members = Archive(source.name, file).members
         return "inspect" if {inspect_logs.HEADER, inspect_logs.START} & {*members} else None
-    line = _first_line(head)
-    for name, names in _LINES.items():
-        if line is not None and line.keys() >= names:
-            return name
-    text = head.decode(errors="replace")
-    if line is None and text.lstrip().startswith("{"):
-        for name, quoted in _UNDER.items():
-            if all(re.search(rf"{member}\s*:", text) for member in quoted):
+    line = source.first_line()
+    value = _parsed(line)
+    if value is None and line.lstrip().startswith(b"{"):
+        value, line = source.document(), b""
+    if isinstance(value, dict):
+        results = value.get("results")
+        if isinstance(results, dict) and "version" in results:
+            return "promptfoo"
+        for name, told in _MEMBERS:
+            if value.keys() >= told:
                 return name
-        return _whole(source)
+        return "table" if line else None
     return "table" if tables.is_table(head) else None
 
 
-_OF_HELM = frozenset({helm.STATS, helm.STATE, helm.SPEC})
-
-
-def _first_line(head: bytes) -> dict[str, object] | None:
-    """The object on the first line, where it is short and not all there is."""
-    line, _, rest = head.partition(b"\n")
-    if not rest.strip():
-        return None
+def _parsed(line: bytes) -> object:
+    """The value on a line; None where it is no whole one."""
     try:
-        value = json.loads(line)
-    except ValueError:
+        return json.loads(line)
+    except (ValueError, RecursionError):
         return None
-    return value if isinstance(value, dict) else None
-
-
-def _whole(source: Source) -> str | None:
-    """The reader of a document whose beginning did not tell."""
-    document = source.document()
-    if isinstance(document.get("results"), dict) and "version" in document["results"]:
-        return "promptfoo"
-    if "testRunData" in document or "testCases" in document:
-        return "deepeval"
-    for name, member in (("inspect", "eval"), ("swebench", "resolved_ids")):
-        if member in document:
-            return name
-    lines = next((name for name, them in _LINES.items() if document.keys() >= them), None)
-    return lines or ("table" if tables.is_table(source.head()) else None)
 
 
 def sources(form: str, paths: Sequence[Path]) -> list[Source]:

@@ -4,7 +4,6 @@ A column of a nested row is named by its path, as `scores.exact`.
 """
 
 import csv
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -178,13 +177,6 @@ def _parquet(source: Source) -> Iterator[Cells]:
 
 
 def is_table(head: bytes) -> bool:
-    """Whether a file may be read as a table: Parquet, an array, or a line of an object or cells."""
-    if head.startswith(PARQUET):
-        return True
+    """Whether what begins so may be a table: Parquet, an array, or a line of several cells."""
     line = head.lstrip(b"\xef\xbb\xbf").split(b"\n", 1)[0].strip()
-    if line.startswith(b"{"):
-        try:
-            return isinstance(json.loads(line), dict)
-        except ValueError:
-            return False
-    return line.startswith(b"[") or b"," in line
+    return head.startswith(PARQUET) or line.startswith(b"[") or b"," in line
