@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,8 +15,11 @@ import pytest
 from celeus.demo.server import running_server
 from tests.docs.pages import ROOT, blocks
 from tests.keys import bearer
+from tests.readers.made import lm_eval, losses
 
 DOCS = ROOT / "docs"
+FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+POOLS = re.compile(r'\{"pool":(?=\{)')
 BASH = shutil.which("bash") or "/bin/sh"
 
 
@@ -111,3 +115,51 @@ def test_the_commands_that_gate_a_new_version_run(tmp_path: Path) -> None:
         )
     assert done.returncode == 3, done.stderr
     assert "v2 at least as good within" in done.stdout
+
+
+def written_logs(folder: Path) -> None:
+    """The logs of six models that the page reads."""
+    names = ("tiny", "small", "medium", "large", "huge", "new")
+    for name, lost in zip(names, losses(2000, len(names)).T, strict=True):
+        answers = [f"wrong {at % 3}" if one else "right" for at, one in enumerate(lost)]
+        place, scores = folder / f"org__{name}", [1.0 - one for one in lost]
+        lm_eval(place, f"org/{name}", scores, task="exam", answers=answers)
+
+
+@pytest.mark.timeout(300)
+def test_the_commands_that_make_a_pool_of_logs_run_and_print_what_is_shown(tmp_path: Path) -> None:
+    page = DOCS / "howto-lm-eval.md"
+    written_logs(tmp_path / "results")
+    script = "\n".join(block.text for block in blocks(page, "sh"))
+    with running_server(keep=False) as server:
+        server.await_ready()
+        for shown, real in (("ce_…", server.key), ("http://127.0.0.1:8000", server.url)):
+            assert shown in script
+            script = script.replace(shown, real)
+        script += (
+            'curl -sS --data-binary @pair.ndjson -H "Content-Type: application/x-ndjson"'
+            ' -H "Authorization: Bearer $CELEUS_KEY"'
+            ' "$CELEUS_URL/v1/pool-files?name=pair&kind=zero_one&system_a=huge&system_b=new"\n'
+            "celeus import lm-eval results/org__huge results/org__new"
+            " --truth org/new --backtest --precision 0.08\n"
+        )
+        programs = Path(sys.executable).parent
+        done = subprocess.run(
+            [BASH, "-euc", script],
+            cwd=tmp_path,
+            env=os.environ | {"PATH": f"{programs}:{os.environ['PATH']}"},
+            capture_output=True,
+            text=True,
+            timeout=200,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr
+    text = page.read_text()
+    printed = re.findall(r"^    (.*)$", FENCED.sub("", text), re.MULTILINE)
+    assert len(printed) == 11
+    assert [line for line in printed if line not in done.stdout] == []
+    (alone,) = re.findall(r"alone it takes (\d+) labels", text)
+    assert f"  with the surrogate     {alone}\n" in done.stdout
+    pools = [json.JSONDecoder().raw_decode(part)[0] for part in POOLS.split(done.stdout)[1:]]
+    known = [one["known"] and one["known"]["items"] for one in pools]
+    assert ([one["items"] for one in pools], known) == ([2000, 2000], [None, 1469])
