@@ -88,7 +88,10 @@ class Turn:
 
 
 class Turns:
-    """What one worker of a session holds; at most ``size`` items at once."""
+    """What one worker of a session holds; at most ``size`` items at once.
+
+    Set ``leaving`` and it waits for no items that others hold.
+    """
 
     def __init__(
         self, session: str, worker: str, size: int = 1, *, wait_paused: bool = False
@@ -102,6 +105,7 @@ class Turns:
         self.wait_paused = wait_paused
         self.held: list[Turn] = []
         self.state = "active"
+        self.leaving = False
         self.labels = self.unjudgeable = self.overtaken = 0
 
     def step(self, holder: Holder) -> Flow[list[Turn]]:
@@ -143,6 +147,8 @@ class Turns:
         return rounds >= {turn.round for turn in self.held}
 
     def _waits(self) -> bool:
+        if self.leaving:
+            return False
         return self.state == "all_leased" or (self.state == "paused" and self.wait_paused)
 
     def _told(self, held: list[Turn], following: int) -> Flow[dict[str, Any] | None]:
