@@ -1,5 +1,6 @@
 """Sessions side by side: which may be shown together, and at which level."""
 
+import asyncio
 import sys
 import threading
 from collections.abc import Sequence
@@ -140,6 +141,38 @@ async def test_what_one_child_is_given_is_bounded_and_made_in_a_thread(
     await claims(client, session=sessions)
     assert jobs == [1, 1, 1]
     assert threading.current_thread() not in threads
+
+
+async def test_a_key_that_asks_for_ever_other_levels_leaves_a_place_to_others(
+    app: FastAPI, client: AsyncClient, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each level is bet on anew, and one key kept everybody else's claims from being made."""
+    began, go_on, under_way = asyncio.Event(), asyncio.Event(), list[float]()
+    bet_again = operations._bet_again
+
+    async def waiting(batch: Any, level: float, count: int) -> list[operations.Said]:  # noqa: ANN401
+        if level != 0.05:
+            under_way.append(level)
+            began.set()
+            await go_on.wait()
+        return await bet_again(batch, level, count)
+
+    pool = await known_pool(client, ITEMS)
+    session = await session_on(client, pool, 10, precision=0.2)
+    monkeypatch.setattr(operations, "_bet_again", waiting)
+    levels = [0.1, 0.11, 0.12]
+    async with client_with(app, key_in(database_url, "read")) as other, asyncio.timeout(60):
+        asked = [
+            asyncio.create_task(client.get("/v1/claims", params={"session": session, "level": one}))
+            for one in levels
+        ]
+        await began.wait()
+        assert (await claims(other, session=session))["level"] == 0.05
+        assert len(under_way) == 1
+        go_on.set()
+        told = [(await one).status_code for one in asked]
+        assert told[0] == 200
+        assert {200, 409}.issuperset(told), "the rest of the key's wait for it, or are refused"
 
 
 async def test_what_cannot_be_asked_is_refused_by_name(client: AsyncClient) -> None:

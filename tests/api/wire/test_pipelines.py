@@ -5,7 +5,9 @@ import gc
 import random
 import socket
 import threading
+import time
 from collections.abc import Callable
+from contextlib import ExitStack
 
 import pytest
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -26,10 +28,12 @@ class Slow:
     def __init__(self) -> None:
         self.began, self.go_on = threading.Event(), threading.Event()
         self.go_on.set()
+        self.asked = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer."""
         assert scope["type"] == "http", "it has nothing to start"
+        self.asked += 1
         self.began.set()
         while not self.go_on.is_set():  # noqa: ASYNC110 -- of another thread
             await asyncio.sleep(0.01)
@@ -91,6 +95,35 @@ def test_one_request_of_a_connection_is_parsed_at_a_time(settings: Settings) -> 
         assert len(living(RequestResponseCycle)) - before <= 1
         slow.go_on.set()
         assert answers(line, 16) == [b"/%d" % at for at in range(16)]
+
+
+@pytest.mark.parametrize(("place_seconds", "begun"), [(60.0, 9), (0.05, 41)])
+def test_few_requests_of_a_key_are_under_way_at_once_and_anothers_go_on(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, place_seconds: float, begun: int
+) -> None:
+    """What hundreds wait for comes for all at once; a stream leaves its place to the next one."""
+    monkeypatch.setattr(connections, "PLACE_SECONDS", place_seconds)
+    slow = Slow()
+    slow.go_on.clear()
+    with served(settings, app=Answers(slow)) as port, ExitStack() as lines:
+
+        def ask(key: str) -> socket.socket:
+            line = lines.enter_context(socket.create_connection(("127.0.0.1", port), timeout=30))
+            line.sendall(asked(key, f"Authorization: Bearer {key}", method="GET"))
+            return line
+
+        many = [ask("many") for _ in range(40)]
+        other = ask("other")
+        deadline = time.monotonic() + 30
+        while slow.asked < begun and time.monotonic() < deadline:
+            time.sleep(0.02)
+        time.sleep(0.3)
+        assert slow.asked == begun
+        many.pop().close()
+        slow.go_on.set()
+        assert answers(other, 1) == [b"/other"]
+        for line in many:
+            assert answers(line, 1) == [b"/many"]
 
 
 def test_what_waits_behind_a_request_is_bounded_and_answered_in_its_order(

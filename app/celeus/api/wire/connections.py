@@ -45,7 +45,7 @@ SPARE_FILES = 256
 
 BEGIN_AT_ONCE = 2
 """Requests that begin in one turn of the event loop: a page takes up to 10 ms of it."""
-PLACES = 16
+PLACES = 8
 """Requests under way of one client with one key: what they wait for may come for all at once."""
 PLACE_SECONDS = 0.1
 """How long a request may keep its place: a stream, or what waits for a lock, is in nobody's way."""

@@ -25,6 +25,8 @@ from celeus.settings import Settings
 P = ParamSpec("P")
 T = TypeVar("T")
 
+PATIENCE_SECONDS = 10.0
+"""How long a reader waits for what takes long to make, before it is refused."""
 PLANNINGS_AT_ONCE = 2
 VERIFICATIONS_AT_ONCE = 2
 """Of as many keys: each has one, from its upload on."""
@@ -100,6 +102,11 @@ class Gates:
             1,
             lambda: Busy("Another correction of this key is being folded; try again."),
             patience=settings.lock_timeout_ms / 1000,
+        )
+        self.claims_of_keys = GatesOfKeys(
+            1,
+            lambda: Busy("Other sessions are being bet on again for this key; try again."),
+            patience=PATIENCE_SECONDS,
         )
         self.strangers = Gate(STRANGERS_AT_ONCE, settings.client_timeout_seconds, _many_strangers)
         self.streams = GatesOfKeys(STREAMS_OF_A_KEY, _too_many_streams)

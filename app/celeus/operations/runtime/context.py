@@ -69,7 +69,10 @@ class Context:
         default_factory=lambda: Memo("an earlier session is being read", EARLIER_BYTES)
     )
     news: Memo[News] = field(default_factory=lambda: Memo("other news are being read", NEWS_BYTES))
-    claims: Memo[Any] = field(default_factory=lambda: Memo("other sessions are being bet on again"))
+    claims: Memo[Any] = field(
+        # A key has one place, and leaves one to the others
+        default_factory=lambda: Memo("other sessions are being bet on again", places=2)
+    )
     digests: Memo[str] = field(default_factory=lambda: Memo("other certificates are being made"))
 
     def transaction(self) -> AbstractAsyncContextManager[AsyncConnection]:
