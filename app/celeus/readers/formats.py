@@ -45,7 +45,10 @@ _MEMBERS: tuple[tuple[str, frozenset[str]], ...] = (
 )
 """Members that tell a document, or the lines of one."""
 _OF_HELM = frozenset({helm.STATS, helm.STATE, helm.SPEC})
-_MALFORMED = (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError)
+_MALFORMED = (
+    *(AttributeError, IndexError, KeyError, OverflowError, RecursionError, TypeError),
+    ValueError,
+)
 
 
 def sniff(source: Source) -> str | None:
