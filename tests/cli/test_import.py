@@ -189,7 +189,8 @@ def test_every_output_becomes_an_item_for_people(run: Run, results: Path, tmp_pa
         (("--out", "x", "--scale", 1, 0), "scale must be two numbers, the least first"),
         (("--out", "x", "--metric", "f1"), "has no metric 'f1', only exact_match"),
         (("--out", "x", "--filter", "strict"), "has no filter 'strict', only none"),
-        (("--out", "x", "--model", "a"), "7 logs and 1 names: give one --model a log"),
+        (("--out", "x", "--model", "a", "--model", "b"), "1 logs and 2 names: give one --model"),
+        (("--out", "x", "--model", "a"), "are both of a: name the models with --model, one a log"),
         (("--out", "x", "--backtest", "--precision", 7), "precision"),
     ],
 )

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from celeus.readers.formats import differences, read, sources
-from celeus.readers.pools import join
+from celeus.readers.pools import join, rows_of
 from celeus.readers.rows import Wish
 from tests.readers.made import DATE, FIXTURES, lm_eval, mean, refusal, rows
 
@@ -139,9 +139,19 @@ def test_an_item_that_stands_twice_is_refused(tmp_path: Path) -> None:
 def test_two_runs_of_models_with_one_name_are_refused_until_they_are_named(tmp_path: Path) -> None:
     paths = [lm_eval(tmp_path / name, "same", [1, 0]) for name in ("x", "y")]
     assert "are both of same: name the models with --model" in refusal(rows, "lm-eval", *paths)
-    found = rows("lm-eval", *paths, wish=Wish(models=("x", "y")))
+    found = rows_of(read("lm-eval", sources("lm-eval", paths, ["x", "y"]), Wish()))
     assert {row.model for row in found} == {"x", "y"}
-    assert "one --model a log" in refusal(rows, "lm-eval", *paths, wish=Wish(models=("x",)))
+    assert "one --model a log" in refusal(sources, "lm-eval", paths, ["x"])
+
+
+def test_one_name_is_that_of_all_logs_of_a_folder(tmp_path: Path) -> None:
+    for task in ("law", "art"):
+        for name in ("x", "y"):
+            lm_eval(tmp_path / name / task, "same", [1, 0], task=task)
+    given = sources("lm-eval", [tmp_path / name for name in ("x", "y")], ["x", "y"])
+    found = rows_of(read("lm-eval", given, Wish(tasks=("*",))))
+    assert {row.model for row in found} == {"x", "y"}
+    assert len(join(found).items) == 4
 
 
 def test_logs_of_several_tasks_are_refused_until_they_are_asked_for(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from celeus.readers.formats import read, sources
 from celeus.readers.pools import join
 from celeus.readers.rows import Wish
 from tests.readers.made import FIXTURES, mean, refusal, rows
@@ -83,6 +84,11 @@ def test_a_test_that_changed_is_refused_by_its_name(tmp_path: Path, document: An
     changed["vars"] = {"n": 1000}
     said = refusal(join, rows("promptfoo", written(tmp_path, document), wish=Wish(key="item")))
     assert said.startswith("item d0 is not the same in the logs of ")
+
+
+def test_columns_keep_their_own_names() -> None:
+    said = refusal(read, "promptfoo", sources("promptfoo", [OUT], ["x"]), Wish())
+    assert said.endswith("is of several models (large, small): leave out --model")
 
 
 def test_what_does_not_tell_items_apart_is_refused(tmp_path: Path, document: Any) -> None:  # noqa: ANN401 -- any JSON

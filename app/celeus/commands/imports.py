@@ -6,7 +6,7 @@ A command for every format; what they share is read off `_shared`, which says it
 import inspect
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -69,7 +69,7 @@ def _shared(  # noqa: PLR0913 -- one parameter an option
     *,
     model: Annotated[
         list[str] | None,
-        typer.Option(help="Name of the model of each log, in the order of the logs."),
+        typer.Option(help="Name of the model of each log, or folder, in their order."),
     ] = None,
     out: Annotated[
         Path | None,
@@ -252,8 +252,7 @@ def _import(form: str, wish: "Wish", shared: Shared) -> None:
     )
 
     _check(wish, shared)
-    wish = replace(wish, models=tuple(shared.model))
-    logs = read(form, sources(form, shared.logs), wish)
+    logs = read(form, sources(form, shared.logs, shared.model), wish)
     rows = rows_of(logs)
     pool: Joined | Compared
     if shared.compare is not None:

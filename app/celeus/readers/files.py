@@ -24,11 +24,13 @@ class Source:
     """A log that can be opened again and again.
 
     ``name`` may be a path; ``beside`` gives the file of another name in the same folder, or None.
+    ``model`` is what its model is to be called, where the log is not to say.
     """
 
     name: str
     open: Callable[[], AbstractContextManager[IO[bytes]]]
     beside: Callable[[str], "Source | None"] = lambda _: None
+    model: str | None = None
 
     @classmethod
     def of_path(cls, path: Path) -> Self:

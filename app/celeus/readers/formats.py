@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import repeat
 from pathlib import Path
 from types import MappingProxyType
 
@@ -44,7 +45,10 @@ _MEMBERS: tuple[tuple[str, frozenset[str]], ...] = (
 )
 """Members that tell a document, or the lines of one."""
 _OF_HELM = frozenset({helm.STATS, helm.STATE, helm.SPEC})
-_MALFORMED = (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError)
+_MALFORMED = (
+    *(AttributeError, IndexError, KeyError, OverflowError, RecursionError, TypeError),
+    ValueError,
+)
 
 
 def sniff(source: Source) -> str | None:
@@ -79,18 +83,22 @@ def _parsed(line: bytes) -> object:
         return None
 
 
-def sources(form: str, paths: Sequence[Path]) -> list[Source]:
-    """The logs at these paths, of folders all that are of the form; refuses a folder with none."""
+def sources(form: str, paths: Sequence[Path], models: Sequence[str] = ()) -> list[Source]:
+    """The logs at these paths, of folders all that are of the form.
+
+    ``models`` are what the models are to be called, one a path. Refuses a folder without a log.
+    """
+    if models and len(models) != len(paths):
+        detail = f"{len(paths)} logs and {len(models)} names: give one --model a log, in order"
+        raise refused(detail, "model")
     found = []
-    for path in paths:
-        if not path.is_dir():
-            found.append(Source.of_path(path))
-            continue
-        inside = sorted({one for pattern in FILES[form] for one in path.rglob(pattern)})
+    for path, model in zip(paths, models or repeat(None), strict=False):
+        inside = [path]
+        if path.is_dir():
+            inside = sorted({one for pattern in FILES[form] for one in path.rglob(pattern)})
         if not inside:
-            listed = " or ".join(FILES[form])
-            raise refused(f"{path} has no {listed} in it", "log")
-        found += [Source.of_path(one) for one in inside]
+            raise refused(f"{path} has no {' or '.join(FILES[form])} in it", "log")
+        found += [replace(Source.of_path(one), model=model) for one in inside]
     return found
 
 
@@ -98,9 +106,7 @@ def read(form: str, given: Sequence[Source], wish: Wish) -> list[Log]:
     """The logs as rows; refuses logs of another tool or several tasks, and repeated rows."""
     if form == "lm-eval":
         given = _of_tasks(given, wish)
-    logs = [_read(form, source, wish) for source in given]
-    if wish.models:
-        logs = _renamed(logs, wish.models)
+    logs = [_renamed(_read(form, source, wish), source.model) for source in given]
     _check_once(logs)
     return logs
 
@@ -130,20 +136,15 @@ def _of_tasks(given: Sequence[Source], wish: Wish) -> list[Source]:
     return kept
 
 
-def _renamed(logs: list[Log], names: Sequence[str]) -> list[Log]:
-    """The logs with these names for their models, one a log."""
-    if len(names) != len(logs):
-        detail = f"{len(logs)} logs and {len(names)} names: give one --model a log, in their order"
-        raise refused(detail, "model")
-    for log in logs:
-        models = sorted({row.model for row in log.rows})
-        if len(models) > 1:
-            detail = f"{log.name} is of several models ({', '.join(models)}): leave out --model"
-            raise refused(detail, "model")
-    return [
-        replace(log, rows=[replace(row, model=name) for row in log.rows])
-        for log, name in zip(logs, names, strict=True)
-    ]
+def _renamed(log: Log, name: str | None) -> Log:
+    """The log with this name for its model."""
+    models = sorted({row.model for row in log.rows})
+    if name is None:
+        return log
+    if len(models) > 1:
+        listed = ", ".join(models)
+        raise refused(f"{log.name} is of several models ({listed}): leave out --model", "model")
+    return replace(log, rows=[replace(row, model=name) for row in log.rows])
 
 
 def _check_once(logs: list[Log]) -> None:

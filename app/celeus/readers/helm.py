@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from celeus.readers.files import Source, under
-from celeus.readers.rows import Log, Row, Wish, chosen, digest_of, refused
+from celeus.readers.rows import Log, Row, Wish, chosen, digest_of, refused, text_of
 
 STATS = "per_instance_stats.json"
 STATE = "scenario_state.json"
@@ -78,7 +78,7 @@ def _row(
         model=model,
         loss=None,
         repeat=trial + 1,
-        question=instance["input"]["text"],
+        question=text_of(instance["input"]["text"]),
         reference="\n".join(references) or None,
         answer=_answer(request),
         check=digest_of(instance["input"]["text"], sorted(references)),

@@ -35,11 +35,9 @@ class _Run:
     def of(cls, source: Source) -> "_Run":
         path = PurePath(source.name)
         found = _NAME.fullmatch(path.name)
-        if found is None:
-            return cls(path.stem.removeprefix("samples_"), path.parent.name or "model")
-        beside = source.beside(f"results_{found['date']}.json")
+        beside = None if found is None else source.beside(f"results_{found['date']}.json")
         results = {} if beside is None else beside.document()
-        return cls(found["task"], _model(results) or path.parent.name or "model", results)
+        return cls(task_of(source), _model(results) or path.parent.name or "model", results)
 
     def higher(self, metric: str) -> bool | None:
         """Whether the results say that more is better."""
@@ -76,7 +74,9 @@ def _model(results: dict[str, Any]) -> str | None:
 
 def task_of(source: Source) -> str:
     """The task a log is of, by its name."""
-    return _Run.of(source).task
+    path = PurePath(source.name)
+    found = _NAME.fullmatch(path.name)
+    return path.stem.removeprefix("samples_") if found is None else found["task"]
 
 
 def wanted(source: Source, wish: Wish) -> bool:

@@ -67,8 +67,7 @@ class Wish:
     """What is to be read where a log holds several things.
 
     ``higher`` says which way the score is better, where the log does not; ``scale`` are the ends of
-    the score. ``key`` is the member of the metadata that names an item. ``models`` name the models
-    of the logs, in the order of the logs.
+    the score. ``key`` is the member of the metadata that names an item.
     """
 
     metric: str | None = None
@@ -77,7 +76,6 @@ class Wish:
     higher: bool | None = None
     scale: tuple[float, float] = (0.0, 1.0)
     key: str | None = None
-    models: tuple[str, ...] = ()
     columns: Columns = Columns()
 
     def loss(self, value: object, place: str, *, higher: bool) -> float | None:
