@@ -246,7 +246,7 @@ class Transcript:
         rater = text(detail["rater"], f"{where}.detail.rater")
         if rater not in self.plan.panel:
             raise Mismatch(f"{where}.detail.rater", rater, "a rater of the panel")
-        turn = whole(detail.get("turn", 1), f"{where}.detail.turn", 1)
+        turn = whole(detail["turn"], f"{where}.detail.turn", 1) if "turn" in detail else 1
         loss = self._loss(record["loss"], f"{where}.loss") if "loss" in record else None
         return Rating(round_, rater, loss, turn)
 
