@@ -36,5 +36,5 @@ def downgrade() -> None:
 
 
 def _kinds(last: int) -> None:
-    op.drop_constraint("events_kind_check", "events", type_="check")
-    op.create_check_constraint("events_kind_check", "events", f"kind BETWEEN 1 AND {last}")
+    op.drop_constraint(op.f("events_kind_check"), "events", type_="check")
+    op.create_check_constraint(op.f("events_kind_check"), "events", f"kind BETWEEN 1 AND {last}")

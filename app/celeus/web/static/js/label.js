@@ -95,12 +95,12 @@ function formOf(draw) {
   return answersFor(task, draw);
 }
 
-/** @param {Judgement} answer */
-function judge(answer) {
+/** @param {Judgement} told */
+function judge(told) {
   const draw = shown();
   if (draw === null) return;
   // Which turn it is tells a retry from a second judgement
-  const said = draw.turn ? { ...answer, turn: draw.turn } : answer;
+  const said = draw.turn ? { ...told, turn: draw.turn } : told;
   refusal = null;
   const words = wordsOf(said, formOf(draw));
   if (revising && last !== null) {

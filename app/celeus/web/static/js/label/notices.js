@@ -48,7 +48,11 @@ const STILL_TAKEN = {
  * @param {NoticeActions} actions
  * @returns {Notice[]}
  */
-export function noticesOf({ link, outbox, refusal, judging, differed }, revised, { keep, login, retry }) {
+export function noticesOf(
+  { link, outbox, refusal, judging, differed },
+  revised,
+  { keep, login, retry },
+) {
   const kept = outbox.entries.length;
   /** @type {Notice[]} */
   const found = [];
