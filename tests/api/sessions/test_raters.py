@@ -12,6 +12,10 @@ from httpx import ASGITransport, AsyncClient, Response
 from celeus.core.certificates.verify import verify
 from celeus.core.plans.raters import Protocol
 from celeus.core.sessions.raters import agreement, outcome
+from celeus.main import create_app
+from celeus.operations.certificates.audit import audit
+from celeus.settings import Settings
+from celeus.store.database import Database
 from tests.factories import KnownPool, drawn, known_pool, opened
 from tests.keys import bearer, key_in
 
@@ -291,6 +295,32 @@ async def test_a_key_with_a_raters_name_speaks_for_that_rater_alone(
         task = (await judge.get(f"/v1/sessions/{session}/task")).json()
         assert task["labeller"] == {"name": one, "labels": 1}
     assert (await rate(client, session, two, draw, loss=0)).status_code == 200
+
+
+async def test_another_worker_goes_on_where_one_was_killed(
+    settings: Settings, client: AsyncClient, database: Database
+) -> None:
+    """Its state is that of the ledger: nothing of a half-judged round is lost or asked twice."""
+    session, _ = await panelled(client)
+    (one, two, _), draw = await first_round(client, session)
+    first = (await rate(client, session, one, draw, loss=1)).json()["receipt"]
+    before = await status(client, session)
+    app = create_app(settings)
+    async with (
+        app.router.lifespan_context(app),
+        AsyncClient(
+            transport=ASGITransport(app), base_url="http://celeus.test", headers=bearer()
+        ) as other,
+    ):
+        again = (await rate(other, session, one, draw, loss=1)).json()
+        assert again["receipt"] == first | {"replayed": True}
+        assert again["session"] == before
+        decided = (await rate(other, session, two, draw, loss=1)).json()
+        assert decided["session"]["rounds"]["judged"] == 1
+    # The first one folds what the other has written
+    late = await rate(client, session, two, draw, loss=1)
+    assert late.json()["receipt"]["replayed"]
+    assert (await audit(database)).findings == []
 
 
 async def test_labels_are_counted_by_judgement(client: AsyncClient) -> None:
