@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from celeus.core.ledger import Observation, Rating
 from celeus.core.plans.plan import Claim, PoolFacts, make_plan
 from celeus.core.plans.policies import policy_named
 from celeus.core.pools.surrogates import Scores
 from celeus.core.randomness import commitment
-from celeus.core.sessions.raters import order_of
-from celeus.core.sessions.state import begin, rounds
+from celeus.core.sessions.raters import comes_to, order_of
+from celeus.core.sessions.state import apply, begin, can_draw, propose, rounds
 from celeus.study.engine.simulation import seed_of
 from tests.claims.conftest import FULL, PIECES, Runner
 from tests.claims.sessions import ALPHA
@@ -55,6 +56,46 @@ def by_assignment(number: int) -> bool:
     return lost(lambda item: float(own[item]), QUESTIONS, float(own.mean()), seed)
 
 
+NAMES = tuple("abc"[:RATERS])
+
+
+def by_protocol(number: int) -> bool:
+    """Two raters of a panel judge, and a third where they differ, each as an event of its own."""
+    losses = panel(np.random.default_rng([number, 53]))
+    seed = seed_of(number, 53)
+    facts = PoolFacts("raters", QUESTIONS, 0.0, 1.0, whole_losses=True)
+    claim = Claim(
+        alpha=ALPHA, precision=0.1, raters="assigned", protocol="two_then_third", panel=NAMES
+    )
+    plan = make_plan(claim, facts, policy_named("uniform"), commitment(seed))
+    state = begin(plan, Scores(np.zeros(QUESTIONS), np.zeros(QUESTIONS)), seed)
+    risk = float(np.mean([decided(losses[item], seed, item) for item in range(QUESTIONS)]))
+    ratings = state.ratings
+    assert ratings is not None
+    while can_draw(plan, state):
+        draw = propose(plan, state)
+        state = apply(plan, state, draw)
+        while not (result := ratings.outcome(draw.round)).decided:
+            rater = ratings.turn(draw.round).raters[0]
+            loss = float(losses[draw.item, NAMES.index(rater)])
+            state = apply(plan, state, Rating(draw.round, rater, loss))
+        assert result.loss is not None
+        state = apply(plan, state, Observation(draw.round, result.loss))
+        if not state.interval.lower - 1e-9 <= risk <= state.interval.upper + 1e-9:
+            return True
+    return False
+
+
+def decided(losses: Floats, seed: bytes, item: int) -> float:
+    """What the panel comes to, asked in the order of the seed."""
+    order = order_of(seed, item, RATERS)
+    count = 2 if losses[order[0]] == losses[order[1]] else 3
+    said = {(NAMES[rater], 1): float(losses[rater]) for rater in order[:count]}
+    loss = comes_to("two_then_third", said, RATERS).loss
+    assert loss is not None
+    return loss
+
+
 def by_chance(number: int) -> bool:
     chance = np.random.default_rng([number, 47])
     losses = panel(chance)
@@ -65,7 +106,7 @@ def by_chance(number: int) -> bool:
     return lost(whoever_comes, QUESTIONS, float(losses.mean()), seed_of(number, 47))
 
 
-WAYS = {"pairs": by_pairs, "assigned": by_assignment, "random": by_chance}
+WAYS = {"pairs": by_pairs, "assigned": by_assignment, "protocol": by_protocol, "random": by_chance}
 
 
 def count_lost(way: str, first: int, sessions: int) -> int:

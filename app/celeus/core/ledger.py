@@ -58,6 +58,20 @@ class Unjudgeable:
 
 
 @dataclass(frozen=True, slots=True)
+class Rating:
+    """What one rater of a panel says of a drawn round; None when they cannot judge it.
+
+    The round is judged once its protocol has come to an outcome, by the event that follows. A later
+    rating of the same rater and ``turn`` takes the place of an earlier one.
+    """
+
+    round: int
+    rater: str
+    loss: float | None
+    turn: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class Amendment:
     """A correction: from now on the round has this loss, or none when ``loss`` is None."""
 
@@ -78,4 +92,4 @@ class Change:
     stop_when_decided: bool | None = None
 
 
-Event = Draw | Observation | JointObservation | Unjudgeable | Amendment | Change
+Event = Draw | Observation | JointObservation | Unjudgeable | Rating | Amendment | Change

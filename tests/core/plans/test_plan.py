@@ -101,6 +101,8 @@ OTHER: dict[str, Any] = {
     "weights": Weights(2.0, 1.0, 9.0, 1500.0),
     "score": Score("accuracy", "higher", "number"),
     "raters": "pairs",
+    "protocol": "consensus",
+    "panel": ("ann", "ben"),
 }
 OTHER_POLICY: dict[str, Any] = {
     "name": "other",

@@ -9,7 +9,7 @@ from celeus.errors import InvalidValue
 FACTS = PoolFacts("digest", 500, 0.0, 1.0, whole_losses=True)
 
 
-def planned(**claim: str | None) -> Plan:
+def planned(**claim: object) -> Plan:
     return make_plan(Claim(**claim), FACTS, policy_named("sharp"), "commitment")  # type: ignore[arg-type]
 
 
@@ -36,3 +36,33 @@ def test_a_plan_says_whose_judgements_losses_are(raters: str) -> None:
     assert plan_from(plan.to_dict()) == plan
     assert plan.digest != planned().digest
     assert "raters" not in planned().to_dict()
+
+
+def test_a_plan_names_its_panel() -> None:
+    panel = ("ann", "ben", "cid")
+    plan = planned(raters="assigned", protocol="two_then_third", panel=panel)
+    assert plan_from(plan.to_dict()) == plan
+    assert plan.to_dict()["panel"] == list(panel)
+    turned = planned(raters="assigned", protocol="two_then_third", panel=panel[::-1])
+    assert plan.digest != turned.digest
+    assert {"protocol", "panel"}.isdisjoint(planned(raters="assigned").to_dict())
+
+
+@pytest.mark.parametrize(
+    ("protocol", "panel", "field", "why"),
+    [
+        ("two_then_third", (), "panel", "Who comes may depend on the item"),
+        ("two_then_third", ("ann", "ben"), "panel", "Who comes"),
+        ("consensus", ("ann",), "panel", "Who comes"),
+        ("consensus", ("ann", "ann"), "panel", "each once"),
+        ("consensus", tuple(map(str, range(51))), "panel", "at most 50"),
+        ("vote", ("ann", "ben"), "protocol", "two_then_third or consensus"),
+        (None, ("ann", "ben"), "protocol", "named where there is a panel"),
+    ],
+)
+def test_a_panel_is_named_and_large_enough_for_its_protocol(
+    protocol: str | None, panel: tuple[str, ...], field: str, why: str
+) -> None:
+    with pytest.raises(InvalidValue, match=why) as refused:
+        planned(raters="assigned", protocol=protocol, panel=panel)
+    assert refused.value.field == field

@@ -6,7 +6,17 @@ import math
 import numpy as np
 import pytest
 
-from celeus.core.sessions.raters import agreement, order_of, outcome
+from celeus.core.ledger import Rating
+from celeus.core.plans.raters import Protocol
+from celeus.core.sessions.raters import (
+    Ratings,
+    Said,
+    agreement,
+    comes_to,
+    order_of,
+    outcome,
+    turn_of,
+)
 from celeus.errors import InvalidValue
 
 GAP = math.nan
@@ -87,3 +97,89 @@ def test_agreement_ends_at_one_and_says_nothing_of_what_never_differs() -> None:
     assert worse < 0.0
     assert agreement([[1.0, 1.0], [1.0, 1.0]]) is None
     assert agreement([[1.0], [0.0]]) is None
+
+
+ORDER = ["ann", "ben", "cid", "dan"]
+
+
+@pytest.mark.parametrize(
+    ("protocol", "said", "due"),
+    [
+        ("two_then_third", {}, (1, ("ann", "ben"))),
+        ("two_then_third", {("ben", 1): 1.0}, (1, ("ann",))),
+        ("two_then_third", {("ben", 1): 1.0, ("ann", 1): 0.0}, (1, ("cid",))),
+        ("two_then_third", {("ben", 1): None}, (1, ("ann", "cid"))),
+        ("two_then_third", {("ben", 1): None, ("cid", 1): 0.0}, (1, ("ann",))),
+        ("consensus", {("ann", 1): 0.0, ("ben", 1): 1.0}, (2, ("ann", "ben"))),
+        ("consensus", {("ann", 1): 0.0, ("ben", 1): 1.0, ("ben", 2): 0.0}, (2, ("ann",))),
+        ("consensus", {("ann", 1): None, ("ben", 1): 1.0}, (1, ("cid",))),
+    ],
+)
+def test_whose_turn_it_is(protocol: Protocol, said: Said, due: tuple[int, tuple[str, ...]]) -> None:
+    assert turn_of(protocol, said, ORDER) == due
+    assert not comes_to(protocol, said, len(ORDER)).decided
+
+
+def test_who_was_not_asked_has_judged() -> None:
+    with pytest.raises(InvalidValue, match="Another rater was asked"):
+        turn_of("two_then_third", {("cid", 1): 0.0}, ORDER)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "said", "loss"),
+    [
+        ("two_then_third", {("ann", 1): None, ("ben", 1): None}, None),
+        ("two_then_third", {("ann", 1): None, ("ben", 1): 0.0, ("cid", 1): 1.0}, None),
+        ("two_then_third", {("ann", 1): None, ("ben", 1): 1.0, ("cid", 1): 1.0}, 1.0),
+        ("consensus", {("ann", 1): 0.0, ("ben", 1): 1.0, ("ann", 2): None}, None),
+        ("consensus", {("ann", 1): None, ("ben", 1): None}, None),
+    ],
+)
+def test_an_item_of_which_too_few_are_left_can_nobody_judge(
+    protocol: Protocol, said: Said, loss: float | None
+) -> None:
+    assert comes_to(protocol, said, 3) == (True, loss)
+
+
+def rated(seed: bytes | None, *ratings: Rating) -> Ratings:
+    """Round 1, of item 7, after these."""
+    found = Ratings("two_then_third", ORDER, seed)
+    found.draw(1, 7)
+    for rating in ratings:
+        found.rate(rating)
+    return found
+
+
+def test_a_ledger_that_no_panel_leads_to_is_refused() -> None:
+    one, two, third, _ = (ORDER[number] for number in order_of(b"a seed", 7, 4))
+    begun = rated(b"a seed", Rating(1, one, 0.0))
+    for wrong in (Rating(1, third, 0.0), Rating(1, "eve", 0.0), Rating(2, two, 0.0)):
+        with pytest.raises(ValueError):  # noqa: PT011 -- each has words of its own
+            begun.rate(wrong)
+    with pytest.raises(ValueError, match="come to"):
+        begun.settle(1, 0.0)
+    begun.rate(Rating(1, two, 0.0))
+    with pytest.raises(ValueError, match="not judged"):
+        begun.draw(2, 8)
+    with pytest.raises(ValueError, match="come to"):
+        begun.settle(1, 1.0)
+    begun.settle(1, 0.0)
+    assert begun.summary["judgements"] == 2
+    # Whose turn it is takes the seed; what they come to does not
+    unseeded = rated(None, Rating(1, third, 0.0), Rating(1, one, 0.0))
+    unseeded.settle(1, 0.0)
+
+
+def test_agreement_is_over_the_first_two_and_counts_a_correction_once() -> None:
+    one, two, third, _ = (ORDER[number] for number in order_of(b"a seed", 7, 4))
+    found = rated(b"a seed", Rating(1, one, 0.0), Rating(1, one, 1.0), Rating(1, two, 0.0))
+    assert found.awaited == dict.fromkeys(ORDER, 0) | {third: 1}
+    found.rate(Rating(1, third, 1.0))
+    found.settle(1, 1.0)
+    assert found.summary == {
+        "protocol": "two_then_third",
+        "panel": 4,
+        "judgements": 3,
+        "items": 1,
+        "agreement": agreement([[1.0, 0.0]]),
+    }

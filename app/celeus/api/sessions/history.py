@@ -44,7 +44,7 @@ class LedgerEntry(BaseModel):
     """One event. ``at`` is the database's time; ``detail`` holds worker, label, author, reason."""
 
     sequence: int
-    kind: Literal["draw", "observation", "unjudgeable", "amendment", "change"]
+    kind: Literal["draw", "observation", "unjudgeable", "amendment", "change", "rating"]
     round: int | None
     item: int | None
     q: float | None

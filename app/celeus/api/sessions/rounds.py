@@ -122,7 +122,7 @@ async def amend(
     the losses have not stopped the session, and in the key's own name; all others are
     `not_last_label` to it, drawn and judged or not.
     """
-    correction = Correction(body.judgement(), body.author, body.reason)
+    correction = Correction(body.judgement(), body.author, body.reason, body.worker)
     own_only = "manage" not in caller.scopes
     answer = await amendments.amend(context, session_id, correction, own_only=own_only)
     receipt = {"receipt": _receipts(answer, blind=caller.blind)[0]}

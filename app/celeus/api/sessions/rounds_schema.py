@@ -18,6 +18,7 @@ from celeus.api.sessions.schema import (
 from celeus.core.pools.systems import MOST, MOST_GRADES, PLACES, RESERVED, SIDES, TIE
 from celeus.core.pools.table import MOST_METRICS
 from celeus.core.sessions.judgements import Judgement
+from celeus.core.sessions.raters import TURNS
 from celeus.errors import InvalidValue
 
 MOST_OBSERVATIONS = 1000
@@ -155,6 +156,9 @@ class _Judged(BaseModel):
     unjudgeable: str | None = Field(
         None, min_length=1, max_length=2000, pattern=NO_NUL, description="Why no judge can tell."
     )
+    turn: Annotated[int, Field(ge=1, le=TURNS), AS_WHOLE] | None = Field(
+        None, description="Of a panel that seeks consensus: the `turn` of the draw; default: 1."
+    )
 
     @model_validator(mode="after")
     def _exactly_one(self) -> Self:
@@ -181,6 +185,7 @@ class _Judged(BaseModel):
             losses,
             self.preference,
             self.grade,
+            self.turn,
         )
 
 
@@ -259,6 +264,11 @@ class AmendmentRequest(_Judged):
         pattern=NAME,
         description="Who says so; default: the name of the key. Who only judges signs with that.",
     )
+    worker: Worker | None = Field(
+        None,
+        description="Of a panel, while the round is not decided: the rater whose judgement it is;"
+        " default: the name of the key.",
+    )
     reason: str = Field(min_length=1, max_length=2000, pattern=NO_NUL)
 
 
@@ -296,6 +306,9 @@ class HeldDraw(BaseModel):
         None,
         description="Of several systems every answer once, in an order drawn by round; null where"
         " a label is asked for.",
+    )
+    turn: int | None = Field(
+        None, description="For which time, where a panel seeks consensus; else left out."
     )
     expires_at: Time
 

@@ -8,6 +8,7 @@ from pydantic.config import JsonDict
 from celeus.api.access.parameters import NAME, NO_NUL, form_of
 from celeus.core.plans.opening import TableRequest
 from celeus.core.plans.plan import Claim
+from celeus.core.plans.raters import MOST_RATERS, Protocol
 from celeus.core.plans.stopping import Question
 from celeus.core.plans.table import MOST_CLAIMS
 from celeus.core.pools.score import Better, Unit
@@ -200,6 +201,16 @@ class ClaimIn(BaseModel):
         " them (`pairs`), or who judges it was fixed before (`assigned`). `random`, whoever comes,"
         " is refused.",
     )
+    protocol: Literal["two_then_third", "consensus"] | None = Field(
+        None,
+        description="With `assigned`, and a `panel`: the session itself asks several raters about"
+        " every item. Two judge; where they differ a third decides, or both judge again.",
+    )
+    panel: list[Annotated[str, Field(min_length=1, max_length=128, pattern=NAME)]] = Field(
+        [],
+        max_length=MOST_RATERS,
+        description="The names of all raters who may be asked, each that of a key or of a worker.",
+    )
 
     def claim(self) -> Claim:
         """The claim in the core's words."""
@@ -218,6 +229,8 @@ class ClaimIn(BaseModel):
             audit=self.audit,
             decide=None if self.decide is None else self.decide.margin,
             raters=self.raters,
+            protocol=self.protocol,
+            panel=tuple(self.panel),
         )
 
 
@@ -395,6 +408,26 @@ class Contradiction(BaseModel):
     at: Time
 
 
+class AwaitedRater(BaseModel):
+    """A rater, and in how many rounds it is their turn."""
+
+    name: str
+    rounds: int
+
+
+class RatersOut(BaseModel):
+    """What the raters of a panel have said, and how far they agree; no claim rests on it."""
+
+    protocol: Protocol
+    panel: list[AwaitedRater]
+    judgements: int = Field(description="Of single raters, also where one could not judge.")
+    items: int = Field(description="Items that two raters have judged.")
+    agreement: float | None = Field(
+        description="Krippendorff's alpha of the first two judgements of these: 1 where raters"
+        " always agree, 0 where they do as by chance; null while no two differ from others."
+    )
+
+
 class RankedSystem(BaseModel):
     """One of the systems among which the best is sought.
 
@@ -556,6 +589,9 @@ class Session(BaseModel):
     )
     sides: PreferredSides | None = Field(
         None, description="How often the answer on the left won; null without two systems."
+    )
+    raters: RatersOut | None = Field(
+        None, description="What a panel of raters has said; null in sessions without one."
     )
     best: Best | None = Field(
         None, description="Which of several systems is the best; null in other sessions."

@@ -87,6 +87,11 @@ class TaskAnswer(BaseModel):
     best: TaskBest | None = Field(
         None, description="Of several systems: by `losses`, every draw has its `answers`."
     )
+    rater: bool | None = Field(
+        None,
+        description="Whether the name of this key is that of a rater of the session's panel, who"
+        " judges the items of their turn; null where there is no panel.",
+    )
     lease_seconds: int
     labeller: Labeller
 
@@ -103,6 +108,7 @@ class TaskAnswer(BaseModel):
                 "classes": task.classes,
                 "comparison": _comparison(task),
                 "best": _best(task),
+                "rater": task.rater,
                 "lease_seconds": task.lease_seconds,
                 "labeller": {"name": task.labeller, "labels": task.labels},
             }

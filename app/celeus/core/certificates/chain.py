@@ -25,6 +25,7 @@ from celeus.core.ledger import (
     Event,
     JointObservation,
     Observation,
+    Rating,
     Unjudgeable,
 )
 
@@ -34,6 +35,7 @@ KINDS: Mapping[type, str] = MappingProxyType(
         Observation: "observation",
         JointObservation: "observation",
         Unjudgeable: "unjudgeable",
+        Rating: "rating",
         Amendment: "amendment",
         Change: "change",
     }
@@ -92,7 +94,7 @@ def record_of(
         record["detail"] = dict(detail)
     if not isinstance(event, Change):
         record["round"] = event.round
-    if isinstance(event, Observation | Amendment) and event.loss is not None:
+    if isinstance(event, Observation | Rating | Amendment) and event.loss is not None:
         record["loss"] = event.loss
     if isinstance(event, JointObservation):
         record["losses"] = list(event.losses)

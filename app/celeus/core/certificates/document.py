@@ -23,7 +23,7 @@ from celeus.core.certificates.ed25519 import OF_DIGEST, public_of, sign, signed_
 from celeus.core.certificates.stamps import to_text
 from celeus.core.certificates.table.claim import table_claim
 from celeus.core.plans.plan import Plan
-from celeus.core.plans.raters import SOURCES
+from celeus.core.plans.raters import PANEL, PROTOCOLS, SOURCES
 from celeus.core.pools.bounds import Basis, KnownLosses
 from celeus.core.sessions.best.state import BestState
 from celeus.core.sessions.either import AnyPlan, AnyState, risk_plan
@@ -289,6 +289,8 @@ def claim_of(plan: Plan, state: State, *, amended: bool) -> dict[str, Any]:
         claim["systems"] = plan.named
     if plan.score is not None:
         claim["score"] = plan.score.values(interval, state.estimate, plan.scale)
+    if state.ratings is not None:
+        claim["raters"] = state.ratings.summary
     if plan.questions:
         claim["decisions"] = [one.to_dict() for one in state.decisions]
     if state.verdict is not None:
@@ -329,6 +331,8 @@ def _particulars(plan: Plan) -> dict[str, str]:
     own = {"margin": f" The reason given: {plan.bound.assumption}"}
     if plan.raters is not None:
         own["raters"] = f" {SOURCES[plan.raters]}"
+    if plan.protocol is not None:
+        own["raters"] += f" {PROTOCOLS[plan.protocol].format(len(plan.panel))}{PANEL}"
     if plan.believed is not None:
         own["known_losses"] = f" {stated(plan.believed, plan.items)}"
     if plan.based_on is not None:

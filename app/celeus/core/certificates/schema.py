@@ -339,7 +339,15 @@ def _claim_of(values: Object) -> Claim:
         audit=bool(_flag_of(values, "audit")),
         decide=number(values["decide"], "plan.decide") if "decide" in values else None,
         raters=text(values["raters"], "plan.raters") if "raters" in values else None,
+        protocol=text(values["protocol"], "plan.protocol") if "protocol" in values else None,
+        panel=_panel_of(values.get("panel")),
     )
+
+
+def _panel_of(value: object) -> tuple[str, ...]:
+    """A plan without a panel of raters has no member of this name."""
+    names = [] if value is None else listed(value, "plan.panel")
+    return tuple(text(name, f"plan.panel[{at}]") for at, name in enumerate(names))
 
 
 def _weights_of(value: object) -> Weights | None:

@@ -33,6 +33,7 @@ from celeus.core.ledger import (
     Event,
     JointObservation,
     Observation,
+    Rating,
     Unjudgeable,
 )
 from celeus.core.plans.best import BestPlan
@@ -57,6 +58,7 @@ FORMS: Mapping[str, tuple[str, ...]] = {
     "draw": ("round", "item", "q", "seen"),
     "observation": ("round", "loss"),
     "unjudgeable": ("round",),
+    "rating": ("round", "detail"),
     "amendment": ("round",),
     "change": ("detail",),
 }
@@ -69,6 +71,7 @@ JOINT_FORMS: Mapping[str, tuple[str, ...]] = {
 """The same where the best of several systems is sought, or claims are made about a table."""
 OPTIONAL: Mapping[str, tuple[str, ...]] = {
     "draw": ("strata_q", "detail"),
+    "rating": ("loss",),
     "amendment": ("loss", "detail"),
 }
 
@@ -152,7 +155,13 @@ class Transcript:
             if side is None:
                 raise Mismatch(f"{where}.left", detail.get("left"), "one of " + ", ".join(SIDES))
             self.left.append(side)
-        elif not said and isinstance(event, Observation | Amendment) and event.loss is not None:
+        elif (
+            not said
+            and isinstance(event, Observation | Rating | Amendment)
+            and event.loss is not None
+            # What raters have come to is said by them
+            and not (self.plan.protocol is not None and isinstance(event, Observation))
+        ):
             raise Mismatch(where, None, "what the judge said of the two answers")
 
     def _readers(self) -> dict[str, Callable[[Object, str], Event]]:
@@ -160,6 +169,7 @@ class Transcript:
             "draw": self._draw,
             "observation": self._observation,
             "unjudgeable": self._unjudgeable,
+            "rating": self._rating,
             "amendment": self._amendment,
             "change": self._change,
         }
@@ -224,6 +234,21 @@ class Transcript:
 
     def _unjudgeable(self, record: Object, where: str) -> Unjudgeable:
         return Unjudgeable(self._judge(record, where))
+
+    def _rating(self, record: Object, where: str) -> Rating:
+        if not isinstance(self.plan, Plan) or self.plan.protocol is None:
+            raise Mismatch(f"{where}.kind", "rating", "a session with a panel of raters")
+        round_ = self._drawn(record, where)
+        if self._judged[round_ - 1]:
+            raise Mismatch(f"{where}.round", round_, "a round that was not judged")
+        content = record["detail"]
+        detail = members(content, f"{where}.detail", ("rater",), content)
+        rater = text(detail["rater"], f"{where}.detail.rater")
+        if rater not in self.plan.panel:
+            raise Mismatch(f"{where}.detail.rater", rater, "a rater of the panel")
+        turn = whole(detail["turn"], f"{where}.detail.turn", 1) if "turn" in detail else 1
+        loss = self._loss(record["loss"], f"{where}.loss") if "loss" in record else None
+        return Rating(round_, rater, loss, turn)
 
     def _amendment(self, record: Object, where: str) -> Amendment:
         round_ = self._drawn(record, where)
@@ -314,10 +339,12 @@ def _check_words(detail: Mapping[str, Any], event: Event, where: str) -> None:
     losses: tuple[float | None, ...] = ()
     if isinstance(event, JointObservation):
         losses = event.losses
-    elif isinstance(event, Observation | Amendment):
+    elif isinstance(event, Observation | Rating | Amendment):
         losses = (event.loss,)
     has_loss = any(loss is not None for loss in losses)
-    has_none = isinstance(event, Unjudgeable | Amendment | JointObservation) and not has_loss
+    has_none = not has_loss and isinstance(
+        event, Unjudgeable | Rating | Amendment | JointObservation
+    )
     # The loss stands in the record itself.
     words = tuple((name, has_loss) for name in WORDS)
     for name, right in (("loss", False), *words, ("unjudgeable", has_none)):

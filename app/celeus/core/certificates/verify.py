@@ -66,6 +66,7 @@ from celeus.core.certificates.table.comparison import compare_table_claim
 from celeus.core.certificates.transcript import Transcript
 from celeus.core.insights.sentences import best_sentence, certified_sentence
 from celeus.core.interval import Interval
+from celeus.core.ledger import Draw, Observation, Rating, Unjudgeable
 from celeus.core.plans.best import BestPlan
 from celeus.core.plans.plan import Plan
 from celeus.core.plans.table import TablePlan
@@ -76,7 +77,7 @@ from celeus.core.randomness import commitment
 from celeus.core.sessions.best.state import BestState
 from celeus.core.sessions.either import AnyPlan, arrangement, risk_plan
 from celeus.core.sessions.sides import Sides
-from celeus.core.sessions.state import Coins, State, replay
+from celeus.core.sessions.state import Coins, State, ratings_of, replay
 
 LARGEST_CLAIM = 8 << 20
 """Bytes: that of 600 claims with 20 questions each has a quarter of it."""
@@ -205,6 +206,7 @@ class _Inspection:
     ) -> None:
         """The claim of a session that measures a risk, and what it rests on."""
         self._sides(plan, seed, transcript)
+        self._raters(plan, seed, transcript)
         state = self._state(plan, transcript, seed, pool)
         skipped = state.rounds.skipped_ahead
         if skipped is not None and not plan.bets_fixed_at_draw:
@@ -388,6 +390,23 @@ class _Inspection:
             for round_, left in enumerate(transcript.left, 1):
                 equal(f"the left of round {round_}", left, sides.left(round_))
 
+    def _raters(self, plan: Plan, seed: bytes | None, transcript: Transcript) -> None:
+        """Every outcome is that of its raters; with the seed, of those whose turn it was."""
+        ratings = ratings_of(plan, seed or b"")
+        if ratings is None:
+            return
+        with self._checking("raters", *(["turns"] if seed is not None else [])):
+            for event in transcript.events:
+                if isinstance(event, Draw):
+                    ratings.draw(event.round, event.item)
+                elif isinstance(event, Rating):
+                    ratings.rate(event)
+                elif isinstance(event, Observation | Unjudgeable):
+                    ratings.settle(event.round, getattr(event, "loss", None))
+            ratings.must_be_settled()
+        if seed is None:
+            self.report.unchecked["turns"] = NO_SEED
+
     def _order(self, state: BestState, seed: bytes | None, transcript: Transcript) -> None:
         """The order in which several answers were shown was drawn from the seed."""
         if state.order is None:
@@ -431,7 +450,7 @@ class _Inspection:
             missing = dict.fromkeys(("draws", "probabilities", "surrogates"), NO_POOL)
             self.report.unchecked |= missing
             with self._checking("rounds"):
-                state = replay(plan, _begun(plan, recorded), transcript.events)
+                state = replay(plan, _begun(plan, recorded, seed), transcript.events)
                 self._rounds(plan, state, transcript)
             return state
         with self._checking("probabilities", *(["draws"] if seed is not None else [])):
@@ -487,7 +506,7 @@ def _lineup_of(pool: Pool) -> Lineup:
     return pool.lineup
 
 
-def _begun(plan: Plan, recorded: Recorded) -> State:
+def _begun(plan: Plan, recorded: Recorded, seed: bytes | None) -> State:
     """The state before the first draw of a session whose pool is not at hand."""
     engine = RecordedEngine(plan, recorded)
     return State(
@@ -498,4 +517,5 @@ def _begun(plan: Plan, recorded: Recorded) -> State:
         fold=engine.fold(),
         stopping=plan.stopping,
         questions=plan.questions,
+        ratings=ratings_of(plan, seed or b""),
     )

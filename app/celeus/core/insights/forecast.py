@@ -90,6 +90,8 @@ def resumed(plan: Plan, scores: Scores, rounds: Rounds, stopping: StoppingRule) 
     Its draws to come are those of another seed: a forecast is not told the session's own.
     """
     state = begin(plan, scores, plan.digest.encode())
+    # Of a panel the outcomes are foretold, and not what its raters say
+    state.ratings = None
     for place, item in enumerate(rounds.item):
         state.proposal.take(item, place + 1)
     state.rounds, state.stopping = rounds, stopping

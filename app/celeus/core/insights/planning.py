@@ -237,6 +237,7 @@ class Case:
         own = f"planning {seed} run {number}".encode()
         losses = Losses(self.assumption, self.plan.scale, self.scenario, own)
         plan, state = self.plan, begin(self.plan, self.scores, own)
+        state.ratings = None
 
         def loss(item: int) -> float:
             own = state.fold.remainder.limits(item)

@@ -11,6 +11,7 @@ from celeus.core.plans.table import TablePlan
 from celeus.core.pools.pool import Pool
 from celeus.core.sessions.best.state import BestState
 from celeus.core.sessions.either import AnyPlan, AnyState, risk_plan
+from celeus.core.sessions.raters import Ratings
 from celeus.core.sessions.state import State
 from celeus.core.sessions.table.claims import ClaimState
 from celeus.core.sessions.table.state import TableState
@@ -36,6 +37,7 @@ NO_INTERVAL: Final[dict[str, Any]] = {
     "verdict": None,
     "systems": None,
     "sides": None,
+    "raters": None,
     "best": None,
     "table": None,
     "effective_items": None,
@@ -139,11 +141,18 @@ def _risk(session: Header, plan: Plan, state: State, pool: Pool) -> dict[str, An
         "verdict": None if state.verdict is None else state.verdict.to_dict(),
         "systems": plan.named,
         "sides": None if state.sides is None else state.sides.preferred(state.rounds),
+        "raters": None if state.ratings is None else _raters(state.ratings),
         "best": None,
         "table": None,
         "effective_items": None if plan.weights is None else plan.weights.effective_items,
         "warnings": _contradicted(session.contradictions) + _warnings(plan, state),
     }
+
+
+def _raters(ratings: Ratings) -> dict[str, Any]:
+    """What a panel has said, and who is waited for."""
+    panel = [{"name": name, "rounds": rounds} for name, rounds in ratings.awaited.items()]
+    return ratings.summary | {"panel": panel}
 
 
 def _best(state: BestState) -> dict[str, Any]:

@@ -31,7 +31,8 @@ class Claim:
     ``population_bound`` (default: hoeffding). ``stop_when_decided`` is true by default where there
     are questions. ``fixed`` forbids every later change of precision, budget and stop. ``audit``
     believes nothing that the pool states of its losses: known ones are sampled like the others.
-    ``raters`` says whose judgements losses are, where several raters could judge an item.
+    ``raters`` says whose judgements losses are, where several raters could judge an item;
+    ``protocol`` what the judgements of several of a ``panel``, given by their names, come to.
     ``decide`` asks for a verdict on a difference, with this margin; 0 for none.
     """
 
@@ -49,6 +50,8 @@ class Claim:
     audit: bool = False
     decide: float | None = None
     raters: str | None = None
+    protocol: str | None = None
+    panel: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from celeus.core.plans.claim import (
 )
 from celeus.core.plans.pairs import narrowest, pair_steps
 from celeus.core.plans.policies import Policy
-from celeus.core.plans.raters import RaterSource, rater_source
+from celeus.core.plans.raters import Protocol, RaterSource, panel_of, rater_source
 from celeus.core.plans.stopping import Question, StoppingRule
 from celeus.core.pools.bounds import Basis, KnownLosses
 from celeus.core.pools.score import Score
@@ -97,6 +97,8 @@ class Plan:
     weights: Weights | None = None
     score: Score | None = None
     raters: RaterSource | None = None
+    protocol: Protocol | None = None
+    panel: tuple[str, ...] = ()
 
     @property
     def bets_fixed_at_draw(self) -> bool:
@@ -154,11 +156,11 @@ class Plan:
         settings may change, has no member that says so: its digest is what it was before plans
         could say more.
         """
-        values = asdict(self)
-        for name in ("fixed", "audit", "difference"):
+        values = asdict(self) | {"panel": list(self.panel)}
+        for name in ("fixed", "audit", "difference", "panel"):
             if not values[name]:
                 del values[name]
-        for name in ("decide", "raters", "based_on", "score"):
+        for name in ("decide", "raters", "protocol", "based_on", "score"):
             if values[name] is None:
                 del values[name]
         del values["systems"]
@@ -197,6 +199,7 @@ def plan_from(values: dict[str, Any]) -> Plan:
         "systems": None if named is None else tuple(named[side] for side in SIDES),
         "based_on": Basis(**values["based_on"]) if "based_on" in values else None,
         "score": Score(**values["score"]) if "score" in values else None,
+        "panel": tuple(values.get("panel", ())),
     }
     return Plan(**(values | inner))
 
@@ -241,6 +244,8 @@ def make_plan(
     drawable = pool.items
     if pool.known is not None and not claim.audit:
         drawable -= pool.known.items
+    source = rater_source(claim.raters, claim.target)
+    protocol, panel = panel_of(source, claim.protocol, claim.panel)
     budget = drawable if claim.budget is None else claim.budget
     check_budget(budget, drawable)
     plan = Plan(
@@ -269,7 +274,9 @@ def make_plan(
         based_on=pool.based_on,
         weights=pool.weights,
         score=pool.score,
-        raters=rater_source(claim.raters, claim.target),
+        raters=source,
+        protocol=protocol,
+        panel=panel,
     )
     check_precision(plan, claim.precision)
     return plan

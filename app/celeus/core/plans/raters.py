@@ -5,13 +5,18 @@ mean of what one of them says of each item. What is not fixed before the draws h
 a pool's interval that does not count it is wrong.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Literal, cast
 
 from celeus.errors import InvalidValue
 
 RaterSource = Literal["pairs", "assigned"]
+Protocol = Literal["two_then_third", "consensus"]
+
+LEAST_RATERS: Mapping[str, int] = MappingProxyType({"two_then_third": 3, "consensus": 2})
+"""Of a panel, by protocol."""
+MOST_RATERS = 50
 
 SOURCES: Mapping[str, str] = MappingProxyType(
     {
@@ -27,6 +32,24 @@ SOURCES: Mapping[str, str] = MappingProxyType(
     }
 )
 """What the claim is about, by source."""
+PROTOCOLS: Mapping[str, str] = MappingProxyType(
+    {
+        "two_then_third": (
+            "Two of a panel of {} judge an item, neither told what the other said; where they"
+            " differ a third decides, and the loss is the median of the three."
+        ),
+        "consensus": (
+            "Two of a panel of {} judge an item, neither told what the other said, and again while"
+            " they differ, three times at most; then nobody can judge the item."
+        ),
+    }
+)
+"""What the loss of an item is, by protocol."""
+PANEL = (
+    " In which order the panel is asked about an item was drawn from the seed before the first"
+    " draw; who cannot judge the item is passed over. What a rater says of an item is taken not to"
+    " depend on what was drawn or judged before, and every name to be another rater."
+)
 RANDOM = "random"
 
 
@@ -63,3 +86,36 @@ def rater_source(name: str | None, target: str) -> RaterSource | None:
         rule="pairs or assigned",
         value=name,
     )
+
+
+def panel_of(
+    source: RaterSource | None, protocol: str | None, panel: Sequence[str]
+) -> tuple[Protocol | None, tuple[str, ...]]:
+    """Protocol and panel, where the service itself asks several raters about an item.
+
+    Refuses a panel without a protocol, a protocol without a panel, and a panel too small for it:
+    with whoever comes the outcome of an item is not fixed before it is drawn.
+    """
+    if protocol is None:
+        _require("protocol", "named where there is a panel", protocol, holds=not panel)
+        return None, ()
+    _require("protocol", "two_then_third or consensus", protocol, holds=protocol in PROTOCOLS)
+    _require("raters", "assigned where there is a protocol", source, holds=source == "assigned")
+    least = LEAST_RATERS[protocol]
+    if len(panel) < least:
+        raise InvalidValue(
+            "Who comes may depend on the item, and what other raters would have come to is then"
+            " not fixed before the draw: name everybody who may be asked.",
+            field="panel",
+            rule=f"the names of at least {least} raters",
+            value=list(panel),
+        )
+    rule = f"at most {MOST_RATERS} names, each once"
+    distinct = len(set(panel)) == len(panel) <= MOST_RATERS
+    _require("panel", rule, list(panel), holds=distinct)
+    return cast("Protocol", protocol), tuple(panel)
+
+
+def _require(field: str, rule: str, value: object, *, holds: bool) -> None:
+    if not holds:
+        raise InvalidValue(f"{field} must be {rule}", field=field, rule=rule, value=value)

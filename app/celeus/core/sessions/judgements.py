@@ -31,7 +31,7 @@ class Judgement:
     Of two systems: the true label, ``losses`` of ``a`` and ``b`` or of ``left`` and ``right``, or a
     ``preference`` for one of these, by how many grades. Of several: the true label, or ``losses``
     by name or of the answers in the order shown. Of metrics: ``losses`` by name, None where nobody
-    can tell one.
+    can tell one. ``turn``: for which time a rater of a panel judges the round; None for the first.
     """
 
     round: int
@@ -41,6 +41,7 @@ class Judgement:
     losses: Mapping[str, float | None] | Sequence[float] | None = None
     preference: str | None = None
     grade: int | None = None
+    turn: int | None = None
 
 
 def shown(pool: Pool, state: AnyState, item: Item, round_: int) -> dict[str, Any]:

@@ -5,35 +5,47 @@
                      item is one that nobody can judge
 
 Neither knows of the interval: a protocol sees the losses of its item alone, so that its outcome is
-a loss like any other (docs/method.md#20-raters).
+a loss like any other (docs/method.md#20-raters). Who cannot judge an item is passed over, and the
+next in its order is asked; an item of which too few are left is one that nobody can judge.
 """
 
-from collections.abc import Sequence
+import math
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from statistics import median
-from typing import Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from celeus.core.ledger import Rating
+from celeus.core.plans.raters import Protocol
 from celeus.core.randomness import uniforms
 from celeus.errors import InvalidValue
-
-Floats = NDArray[np.float64]
-Protocol = Literal["two_then_third", "consensus"]
 
 STREAM = "rater"
 TURNS = 3
 """How often two raters judge an item before they are taken to differ for good."""
 
+Said = Mapping[tuple[str, int], float | None]
+"""Losses by rater and turn, in the order in which they came; None of who cannot judge."""
+
 
 class Outcome(NamedTuple):
-    """What a protocol comes to: ``decided`` with a loss, None where the raters cannot agree."""
+    """What a protocol comes to: ``decided`` with a loss, None where nobody can judge the item."""
 
     decided: bool
     loss: float | None = None
 
 
 UNDECIDED = Outcome(False)
+
+
+class Turn(NamedTuple):
+    """Whose judgement is awaited, in the order of the item, and for which time."""
+
+    number: int
+    raters: tuple[str, ...]
 
 
 def outcome(protocol: Protocol, losses: Sequence[float]) -> Outcome:
@@ -75,17 +87,221 @@ def order_of(seed: bytes, item: int, raters: int) -> list[int]:
     return sorted(range(raters), key=lambda rater: float(numbers[rater]))
 
 
+def comes_to(protocol: Protocol, said: Said, panel: int) -> Outcome:
+    """What the judgements of an item come to, of a panel of so many raters.
+
+    Nobody can judge the item where too few of the panel can, or one of the two who seek consensus
+    gives up. Refuses more judgements than the protocol asks for.
+    """
+    if any(loss is None and turn > 1 for (_, turn), loss in said.items()):
+        return Outcome(True)
+    judging = _judging(said)
+    turns = range(1, TURNS + 1) if protocol == "consensus" else (1,)
+    asked = [(rater, turn) for turn in turns for rater in judging if (rater, turn) in said]
+    losses = [loss for one in asked if (loss := said[one]) is not None]
+    result = outcome(protocol, losses)
+    needed = 3 if protocol == "two_then_third" and len(losses) > 1 else 2
+    left = panel - sum(loss is None for loss in said.values())
+    return Outcome(True) if not result.decided and left < needed else result
+
+
+def turn_of(protocol: Protocol, said: Said, order: Sequence[str]) -> Turn:
+    """Whose turn it is of an item that is not decided, the raters being asked in this ``order``.
+
+    Refuses judgements of raters who are not asked.
+    """
+    seats = [rater for rater in order if said.get((rater, 1), 0.0) is not None]
+    asked, number = seats[:2], 1
+    if protocol == "two_then_third" and all((rater, 1) in said for rater in asked):
+        asked = seats[:3]
+    elif protocol == "consensus":
+        while all((rater, number) in said for rater in asked):
+            number += 1
+    for rater in _judging(said):
+        if rater not in asked:
+            raise InvalidValue(
+                "Another rater was asked in place of this one, and has judged.",
+                field="round",
+                rule="a judgement that nobody else was asked for",
+                value=rater,
+            )
+    return Turn(number, tuple(rater for rater in asked if (rater, number) not in said))
+
+
+def _judging(said: Said) -> list[str]:
+    return [rater for (rater, turn), loss in said.items() if turn == 1 and loss is not None]
+
+
+@dataclass(slots=True)
+class _Item:
+    """The judgements of a round that is not decided; ``order`` is that of its raters."""
+
+    order: tuple[str, ...] | None
+    said: dict[tuple[str, int], float | None] = field(default_factory=dict)
+
+
+class Ratings:
+    """What the raters of a panel have said of the rounds drawn, and whose turn it is.
+
+    ``seed`` None: the order in which they are asked is not known, and not checked. Values are
+    entered as the ledger has them, and refused (ValueError) where it cannot be so.
+    """
+
+    __slots__ = ("_decided", "_open", "_pairs", "_seed", "count", "panel", "protocol")
+
+    def __init__(self, protocol: Protocol, panel: Sequence[str], seed: bytes | None) -> None:
+        self.protocol = protocol
+        self.panel = tuple(panel)
+        self.count = 0
+        self._seed = seed
+        self._open: dict[int, _Item] = {}
+        self._pairs = array("d")
+        self._decided: int | None = None
+
+    def draw(self, round_: int, item: int) -> None:
+        """The item was drawn in this round."""
+        self.must_be_settled()
+        order = None
+        if self._seed is not None:
+            numbers = order_of(self._seed, item, len(self.panel))
+            order = tuple(self.panel[number] for number in numbers)
+        self._open[round_] = _Item(order)
+
+    def rate(self, rating: Rating) -> None:
+        """A rater has judged, or has corrected a judgement of a turn that is still open."""
+        if rating.rater not in self.panel:
+            message = f"{rating.rater} is not a rater of the panel"
+            raise ValueError(message)
+        self.must_be_settled()
+        try:
+            decided = self.with_rating(rating).decided
+        except InvalidValue as refusal:
+            raise ValueError(refusal.detail) from refusal
+        said = self._item(rating.round).said
+        self.count += (rating.rater, rating.turn) not in said
+        said[rating.rater, rating.turn] = rating.loss
+        self._decided = rating.round if decided else None
+
+    def with_rating(self, rating: Rating) -> Outcome:
+        """What the round would come to with one more judgement; refuses one nobody is asked for."""
+        item = self._item(rating.round)
+        before = self.outcome(rating.round)
+        said = item.said | {(rating.rater, rating.turn): rating.loss}
+        result = comes_to(self.protocol, said, len(self.panel))
+        if item.order is not None:
+            turn = turn_of(self.protocol, item.said, item.order)
+            awaited = (rating.rater, rating.turn) in item.said or rating.rater in turn.raters
+            if before.decided or turn.number != rating.turn or not awaited:
+                raise InvalidValue(
+                    "It is not this rater's turn.",
+                    field="round",
+                    rule="a round that `next` gives to this rater",
+                    value=rating.round,
+                )
+            # What is corrected may have had another rater asked
+            turn_of(self.protocol, said, item.order)
+        return result
+
+    def settle(self, round_: int, loss: float | None) -> None:
+        """The round is judged: with what its raters have come to, and nothing else."""
+        due = self.outcome(round_)
+        if due != Outcome(True, loss):
+            message = f"round {round_} is judged {loss}, and its raters come to {due}"
+            raise ValueError(message)
+        self._pairs.extend(_pair(self._open.pop(round_).said))
+        self._decided = None
+
+    def must_be_settled(self) -> None:
+        """Raise where raters have come to an outcome and the round is not judged with it."""
+        if self._decided is not None:
+            message = f"the raters of round {self._decided} are decided, and it is not judged"
+            raise ValueError(message)
+
+    def is_open(self, round_: int) -> bool:
+        """Whether the round is drawn and not decided."""
+        return round_ in self._open
+
+    def outcome(self, round_: int) -> Outcome:
+        """What the judgements of an open round come to so far."""
+        return comes_to(self.protocol, self._item(round_).said, len(self.panel))
+
+    def turn(self, round_: int) -> Turn:
+        """Whose turn it is in an open round."""
+        item = self._item(round_)
+        return turn_of(self.protocol, item.said, item.order or ())
+
+    def said(self, round_: int, rater: str, turn: int) -> bool:
+        """Whether this rater has judged an open round in this turn."""
+        return (rater, turn) in self._item(round_).said
+
+    def awaited_from(self, rater: str) -> list[tuple[int, int]]:
+        """Open rounds in which it is this rater's turn, each with the number of the turn."""
+        turns = ((round_, self.turn(round_)) for round_ in self._open)
+        return [(round_, turn.number) for round_, turn in turns if rater in turn.raters]
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """Protocol, raters, judgements, and how far the first two of every item agree.
+
+        ``items`` are those that two have judged. Nothing of it is claimed.
+        """
+        pairs = array("d", self._pairs)
+        for item in self._open.values():
+            pairs.extend(_pair(item.said))
+        return {
+            "protocol": self.protocol,
+            "panel": len(self.panel),
+            "judgements": self.count,
+            "items": len(pairs) // 2,
+            "agreement": _alpha(pairs, [2] * (len(pairs) // 2)),
+        }
+
+    @property
+    def awaited(self) -> dict[str, int]:
+        """In how many open rounds it is whose turn, by rater."""
+        counts = dict.fromkeys(self.panel, 0)
+        for round_ in self._open:
+            for rater in self.turn(round_).raters:
+                counts[rater] += 1
+        return counts
+
+    def _item(self, round_: int) -> _Item:
+        item = self._open.get(round_)
+        if item is None:
+            message = f"round {round_} is not open to its raters"
+            raise ValueError(message)
+        return item
+
+
+def _pair(said: Said) -> list[float]:
+    """The first judgements of the two first who can judge; later ones know that they differed."""
+    losses = [loss for rater in _judging(said)[:2] if (loss := said[rater, 1]) is not None]
+    return losses if len(losses) == 2 else []
+
+
 def agreement(ratings: Sequence[Sequence[float]]) -> float | None:
     """Krippendorff's alpha of the losses of each item, for numbers; None without a difference.
 
     1 where raters always agree, 0 where they do as well as chance, less where they do worse. Items
     with fewer than two judgements say nothing. For losses of 0 and 1 it is that for names, too.
     """
-    pairable = [np.asarray(one, dtype=np.float64) for one in ratings if len(one) > 1]
-    if not pairable:
+    pairable = [one for one in ratings if len(one) > 1]
+    return _alpha([loss for one in pairable for loss in one], [len(one) for one in pairable])
+
+
+def _alpha(losses: Sequence[float], sizes: Sequence[int]) -> float | None:
+    """Alpha of items with so many losses each, one after the other.
+
+    The mean squared difference of two judgements is twice their variance. Long sums are exact, so
+    that it is the same to the last digit wherever it is computed.
+    """
+    if not losses:
         return None
-    # The mean squared difference of two judgements is twice their variance
-    everything = np.concatenate(pairable)
-    of_any = float(everything.var(ddof=1))
-    of_one = sum(one.size * float(one.var(ddof=1)) for one in pairable) / everything.size
+    values, counts = np.array(losses, dtype=np.float64), np.array(sizes, dtype=np.int64)
+    starts = np.cumsum(counts) - counts
+    mean = math.fsum(losses) / values.size
+    of_any = math.fsum(((values - mean) ** 2).tolist()) / (values.size - 1)
+    means = np.repeat(np.add.reduceat(values, starts) / counts, counts)
+    squares = np.add.reduceat((values - means) ** 2, starts)
+    of_one = math.fsum((squares * counts / (counts - 1)).tolist()) / values.size
     return 1.0 - of_one / of_any if of_any > 0.0 else None

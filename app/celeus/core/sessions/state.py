@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from celeus.core.interval import Interval
-from celeus.core.ledger import Amendment, Change, Draw, Event, Observation, Unjudgeable
+from celeus.core.ledger import Amendment, Change, Draw, Event, Observation, Rating, Unjudgeable
 from celeus.core.plans.plan import Plan
 from celeus.core.plans.stopping import (
     Decisions,
@@ -35,6 +35,7 @@ from celeus.core.sampling.proposals import Proposal
 from celeus.core.sessions.engine import Engine, engine_of
 from celeus.core.sessions.fold import Fold, fold_round
 from celeus.core.sessions.points import Points
+from celeus.core.sessions.raters import Ratings
 from celeus.core.sessions.rounds import JudgedLoss, Rounds, counts_of
 from celeus.core.sessions.sides import Sides
 
@@ -70,7 +71,8 @@ class State:
     ``changes`` of them altered its stopping rule, ``corrections`` a judgement.
 
     ``drawable`` is how many items may be drawn: all but those whose losses are known. ``sides``
-    says on which side judges see which answer, where two named systems are compared.
+    says on which side judges see which answer, where two named systems are compared; ``ratings``
+    what the raters of a panel have said, where a protocol makes losses of it.
     """
 
     drawable: int
@@ -87,6 +89,7 @@ class State:
     corrections: int = 0
     rounds: Rounds = field(default_factory=Rounds)
     sides: Sides | None = None
+    ratings: Ratings | None = None
 
     @property
     def proposal(self) -> Proposal:
@@ -178,7 +181,18 @@ def begin(plan: Plan, scores: Scores, seed: bytes) -> State:
         stopping=plan.stopping,
         questions=plan.questions,
         sides=None if plan.systems is None else Sides(seed),
+        ratings=ratings_of(plan, seed),
     )
+
+
+def ratings_of(plan: Plan, seed: bytes) -> Ratings | None:
+    """What the panel has said before the first draw; None where the plan has none.
+
+    An empty ``seed`` is one that is not known.
+    """
+    if plan.protocol is None:
+        return None
+    return Ratings(plan.protocol, plan.panel, seed or None)
 
 
 def can_draw(plan: Plan, state: State) -> bool:
@@ -280,10 +294,17 @@ def enter(state: State, event: Event) -> State:
                 raise ValueError(message)
             state.proposal.take(event.item, event.round)
             state.rounds.append(event, state.stopping)
+            if state.ratings is not None:
+                state.ratings.draw(event.round, event.item)
         case Observation():
             _judge(state, event.round, event.loss)
         case Unjudgeable():
             _judge(state, event.round, None)
+        case Rating():
+            if state.ratings is None:
+                message = f"round {event.round} is judged by no panel"
+                raise ValueError(message)
+            state.ratings.rate(event)
         case Amendment():
             _correct(state, event)
         case Change():
@@ -304,6 +325,8 @@ def _judge(state: State, round_: int, loss: float | None) -> None:
     if not 1 <= round_ <= state.drawn or state.rounds.is_judged(round_ - 1):
         message = f"round {round_} is not waiting for a judgement"
         raise ValueError(message)
+    if state.ratings is not None:
+        state.ratings.settle(round_, loss)
     state.rounds.judge(round_ - 1, loss, state.sequence)
     state.observed += 1
 

@@ -214,7 +214,10 @@ _WORKERS = with_kinds(
                max(event.at) AS last
         FROM events AS event CROSS JOIN clock CROSS JOIN counted
         WHERE session_id = :session_id AND sequence > counted.before
-          AND kind IN (:observation, :unjudgeable)
+          AND kind = ANY(CASE WHEN (SELECT jsonb_exists(plan, 'panel') FROM sessions
+                                    WHERE session_id = :session_id)
+                         THEN ARRAY[:rating] ELSE ARRAY[:observation, :unjudgeable] END)
+          AND (kind <> :rating OR NOT jsonb_exists(detail, 'author'))
         GROUP BY 1
     ), held AS (
         SELECT worker COLLATE "C" AS worker,

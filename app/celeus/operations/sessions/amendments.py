@@ -32,11 +32,14 @@ from celeus.operations.sessions.journal import (
     ROUNDS_FOLDED_INLINE,
     ROUNDS_FOLDED_LOCKED,
     Journal,
+    Receipt,
     locked,
+    must_be_open,
     rebuild,
 )
 from celeus.operations.sessions.ledger import opening_row, with_kinds
-from celeus.operations.sessions.rounds import Answer, Receipt, finish, must_be_open, publish
+from celeus.operations.sessions.panel.corrections import RatingCorrection, correct_rating
+from celeus.operations.sessions.rounds import Answer, finish, publish
 
 ATTEMPTS = 3
 MOST_CORRECTIONS = 20
@@ -51,12 +54,14 @@ STOPPED_BY_LOSSES = frozenset({"target_reached", "decided"})
 class Correction:
     """A judgement that replaces an earlier one, with author and reason.
 
-    ``author`` None: the holder of the key, by the key's name.
+    ``author`` None: the holder of the key, by the key's name. ``worker``: the rater of a panel
+    whose judgement it is, where the key's name does not say.
     """
 
     judgement: Judgement
     author: str | None
     reason: str
+    worker: str | None = None
 
     @property
     def detail(self) -> dict[str, Any]:
@@ -93,7 +98,10 @@ async def amend(
             refuse = own_only and correction.judgement.round != last
             ready = None if refuse else await _refold_ahead(context, session_id, correction)
             async with locked(context, session_id) as (journal, db):
-                receipt = await _earlier_receipt(db, journal, correction, own_only=own_only)
+                receipt = await _rating_receipt(db, journal, correction, own_only=own_only)
+                receipt = receipt or await _earlier_receipt(
+                    db, journal, correction, own_only=own_only
+                )
                 if receipt is None:
                     rounds = _rounds(journal.session, correction.judgement, ready)
                     if rounds > ROUNDS_FOLDED_LOCKED and attempt < ATTEMPTS - 1:
@@ -104,6 +112,19 @@ async def amend(
             await publish(context, journal, document)
             return Answer([receipt], document, offer)
         raise Busy("the session is being corrected again and again; try again")
+
+
+async def _rating_receipt(
+    db: AsyncConnection, journal: Journal, correction: Correction, *, own_only: bool
+) -> Receipt | None:
+    """The receipt of a correction of what one rater of a panel has said; None of any other."""
+    must_be_open(journal)
+    if own_only and isinstance(journal.state, State) and journal.state.ratings is not None:
+        _must_not_be_stopped(journal)
+    words, worker = correction.detail, correction.worker
+    return await correct_rating(
+        db, journal, RatingCorrection(correction.judgement, words, worker, own_only)
+    )
 
 
 async def _earlier_receipt(
@@ -210,6 +231,11 @@ async def _must_be_own(db: AsyncConnection, journal: Journal, round_: int, *, ot
             rule=f"at most {MOST_CORRECTIONS} corrections of a label",
             value=journal.shown(round_),
         )
+    _must_not_be_stopped(journal)
+
+
+def _must_not_be_stopped(journal: Journal) -> None:
+    """Refuse a judge's correction once the losses have stopped the session."""
     if journal.state.stop_reason in STOPPED_BY_LOSSES:
         raise SessionStopped(
             "the session has stopped; correcting a label now needs a key with scope manage",

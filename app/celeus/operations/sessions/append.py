@@ -81,7 +81,7 @@ def _points(points: Points) -> str:
 
 def _tally(journal: Journal) -> dict[str, Any]:
     """Labels given with the caller's key and the last one's round; only that may be undone."""
-    judged = journal.judged if journal.key_id is not None else []
+    judged = journal.labelled if journal.key_id is not None else []
     return {"labels": len(judged), "last_round": judged[-1] if judged else None}
 
 

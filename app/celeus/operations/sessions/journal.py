@@ -17,7 +17,14 @@ from uuid import UUID
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.certificates.chain import chain_head, chain_next
-from celeus.core.ledger import Amendment, Event, JointObservation, Observation, Unjudgeable
+from celeus.core.ledger import (
+    Amendment,
+    Event,
+    JointObservation,
+    Observation,
+    Rating,
+    Unjudgeable,
+)
 from celeus.core.sessions.correction import Ahead, Checkpoints, Refold, correct
 from celeus.core.sessions.either import (
     AnyPlan,
@@ -33,7 +40,7 @@ from celeus.core.sessions.either import (
     rounds_to_fold,
 )
 from celeus.core.sessions.state import State
-from celeus.errors import Busy
+from celeus.errors import Busy, SessionClosed
 from celeus.operations.pools.pools import load_pool
 from celeus.operations.runtime.concurrency import in_thread
 from celeus.operations.runtime.context import Context, one_snapshot
@@ -62,9 +69,22 @@ ROUNDS_FOLDED_LOCKED = 2_000
 ATTEMPTS = 3
 
 
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """The judgement's place in the ledger; ``replayed`` if it was there before."""
+
+    round: int
+    sequence: int
+    replayed: bool
+
+
 @dataclass(slots=True)
 class Journal:
-    """A locked session: its state, its leases, and what this transaction appends to it."""
+    """A locked session: its state, its leases, and what this transaction appends to it.
+
+    ``judged`` are the rounds judged, ``labelled`` those that somebody gave a label for: of a panel
+    each of its raters. ``turns`` are those of draws handed out where the same is asked again.
+    """
 
     project_id: UUID
     key_id: str | None
@@ -87,6 +107,8 @@ class Journal:
     entries: list[Entry] = field(default_factory=list)
     new_leases: list[Lease] = field(default_factory=list)
     judged: list[int] = field(default_factory=list)
+    labelled: list[int] = field(default_factory=list)
+    turns: dict[int, int] = field(default_factory=dict)
     item_indices: list[int] = field(default_factory=list)
 
     @property
@@ -113,6 +135,7 @@ class Journal:
             detail = (detail or {}) | {"key": self.key_id}
         self.slot.ahead = True
         checkpoints, state = self.session.checkpoints, self.state
+        self._tally(event)
         if isinstance(event, Amendment) and isinstance(state, State) and state.refolds(event):
             self.folded_before = min(self.folded_before, event.round - 1)
         if isinstance(event, Amendment) and isinstance(state, State):
@@ -136,6 +159,16 @@ class Journal:
             self.judged.append(event.round)
             self.leases.pop(event.round, None)
         return entry
+
+    def _tally(self, event: Event) -> None:
+        """Note a label, before it is applied: a correction is none."""
+        ratings = self.state.ratings if isinstance(self.state, State) else None
+        if isinstance(event, Rating):
+            first = ratings is not None and not ratings.said(event.round, event.rater, event.turn)
+            if first:
+                self.labelled.append(event.round)
+        elif ratings is None and isinstance(event, Observation | JointObservation | Unjudgeable):
+            self.labelled.append(event.round)
 
     async def step(self, rounds: int, append: Callable[[], T]) -> T:
         """What ``append`` returns; it appends events that have ``rounds`` rounds drawn or played.
@@ -190,6 +223,17 @@ class Journal:
             contradictions=self.contradictions,
         )
         return status_document(session, self.plan, self.state, self.session.pool)
+
+
+def must_be_open(journal: Journal) -> None:
+    """Refuse a session that is closed."""
+    if journal.lifecycle == "closed":
+        raise SessionClosed(
+            "the session is closed for good",
+            field="session_id",
+            rule="an open session",
+            value=f"ses_{journal.session_id.hex}",
+        )
 
 
 def is_short(state: AnyState, rounds: int) -> bool:

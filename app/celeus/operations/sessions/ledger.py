@@ -23,6 +23,7 @@ from celeus.core.ledger import (
     Event,
     JointObservation,
     Observation,
+    Rating,
     Unjudgeable,
 )
 from celeus.errors import SessionNotFound
@@ -35,6 +36,7 @@ KINDS: dict[type, int] = {
     Unjudgeable: 3,
     Amendment: 4,
     Change: 5,
+    Rating: 6,
 }
 KIND_NAMES = {number: chain.KINDS[kind] for kind, number in KINDS.items()}
 """Names of the event kinds on the wire."""
@@ -209,7 +211,7 @@ def row_of(entry: Entry) -> dict[str, Any]:
     }
     if not isinstance(event, Change):
         row["round"] = event.round
-    if isinstance(event, Observation | Amendment):
+    if isinstance(event, Observation | Rating | Amendment):
         row["loss"] = event.loss
     if isinstance(event, JointObservation):
         row["losses"] = list(event.losses)
@@ -236,7 +238,12 @@ def event_from(row: Mapping[Any, Any]) -> Event:
         return Unjudgeable(row["round"])
     if kind is Amendment:
         return Amendment(row["round"], row["loss"])
-    detail = row["detail"]
+    return _from_detail(row, row["detail"])
+
+
+def _from_detail(row: Mapping[Any, Any], detail: Mapping[str, Any]) -> Rating | Change:
+    if _TYPES[row["kind"]] is Rating:
+        return Rating(row["round"], detail["rater"], row["loss"], detail.get("turn", 1))
     return Change(detail["precision"], detail["budget"], detail.get("stop_when_decided"))
 
 

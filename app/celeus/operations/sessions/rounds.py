@@ -36,19 +36,21 @@ from celeus.core.sessions.judgements import (
     words_of,
 )
 from celeus.core.sessions.rounds import PENDING
-from celeus.errors import Busy, ObservationConflict, RoundNotHeld, SessionClosed
+from celeus.errors import Busy, ObservationConflict, RoundNotHeld
 from celeus.operations.runtime.concurrency import in_thread
 from celeus.operations.runtime.context import Context
 from celeus.operations.runtime.status import announce
 from celeus.operations.sessions.append import write
 from celeus.operations.sessions.blinding import judged_by, predecessors
 from celeus.operations.sessions.contradictions import keeping_contradictions
-from celeus.operations.sessions.journal import Journal, is_replay, locked
+from celeus.operations.sessions.journal import Journal, Receipt, is_replay, locked, must_be_open
 from celeus.operations.sessions.ledger import Lease, moment
+from celeus.operations.sessions.panel import ratings as panel
 from celeus.settings import Settings
 
 BLIND_WAIT_SECONDS = 10.0
-"""When a blind key may ask again: the ends of the others' leases are not its business."""
+"""When a blind key may ask again: the ends of the others' leases are not its business. When a
+rater may: turns have no end."""
 LEFT_TO_OTHERS = 8
 """One of so many draws that may be out is left to keys that are not blind."""
 LEAST_SHARE = 2
@@ -57,15 +59,6 @@ LEAST_SHARE = 2
 REPLAY_SECONDS = 0.5
 """How long a judgement waits until all rounds so far are bet on again."""
 REPLAY_RETRY_SECONDS = 2
-
-
-@dataclass(frozen=True, slots=True)
-class Receipt:
-    """The judgement's place in the ledger; ``replayed`` if it was there before."""
-
-    round: int
-    sequence: int
-    replayed: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +88,9 @@ async def next_draws(context: Context, session_id: UUID, worker: str, count: int
     Asking again gives the same draws and renews their lease.
     """
     async with locked(context, session_id) as (journal, db):
+        rater = await _rater(db, journal, worker)
         leases = await journal.step(
-            count, lambda: _hand_out(journal, worker, count, context.settings)
+            count, lambda: _hand_out(journal, worker, count, context.settings, rater)
         )
         document, offer = await finish(db, journal, leases, want_draws=True)
     await publish(context, journal, document)
@@ -133,14 +127,12 @@ async def _observed(
 ) -> Answer | asyncio.Task[None]:
     """The answer; or who folds beside the session what takes long, and nothing is appended."""
     async with locked(context, session_id) as (journal, db):
-        said: dict[int, Said] | None = None
+        rater = await _rater(db, journal, worker)
         if journal.blind:
             judgements = [replace(it, round=journal.round_of(it.round)) for it in judgements]
             if journal.session.pool.named is not None:
                 check_blind(judgements)
-            said = await _said_before(db, journal, {it.round for it in judgements})
-        unshown = await _unshown(db, journal, judgements)
-        fresh = _fresh(journal, judgements, said, unshown)
+        rated, fresh = await _looked_at(db, journal, judgements, rater)
         ready = None
         if is_replay(journal.state, fresh):
             ready, folding = await _beside(journal, fresh)
@@ -151,8 +143,13 @@ async def _observed(
         rounds = rounds_to_fold(journal.state, fresh) + count
 
         def step() -> tuple[list[Receipt], list[Lease]]:
-            receipts = _take(journal, judgements, fresh, worker, ready)
-            return receipts, _hand_out(journal, worker, count, context.settings) if count else []
+            if rated is None:
+                receipts = _take(journal, judgements, fresh, worker, ready)
+            else:
+                receipts = panel.take(journal, rated, worker, ready)
+            if not count:
+                return receipts, []
+            return receipts, _hand_out(journal, worker, count, context.settings, rater)
 
         receipts, leases = await journal.step(rounds, step)
         document, offer = await finish(db, journal, leases, want_draws=count > 0)
@@ -160,6 +157,26 @@ async def _observed(
     context.forecasts.consider(session_id, journal.session, journal.forecast)
     await publish(context, journal, document)
     return Answer(receipts, document, offer)
+
+
+async def _looked_at(
+    db: AsyncConnection, journal: Journal, judgements: Sequence[Judgement], rater: str | None
+) -> tuple[list[panel.Rated] | None, dict[int, Loss]]:
+    """What a rater of a panel says, and the losses of rounds not judged before; all is checked."""
+    ratings = panel.ratings_in(journal)
+    if ratings is not None and rater is not None:
+        return await panel.look_at(db, journal, ratings, judgements, rater)
+    said: dict[int, Said] | None = None
+    if journal.blind:
+        said = await _said_before(db, journal, {it.round for it in judgements})
+    unshown = await _unshown(db, journal, judgements)
+    return None, _fresh(journal, judgements, said, unshown)
+
+
+async def _rater(db: AsyncConnection, journal: Journal, worker: str) -> str | None:
+    """The rater who asks, in a session with a panel."""
+    ratings = panel.ratings_in(journal)
+    return None if ratings is None else await panel.rater_of(db, journal, ratings, worker)
 
 
 async def _beside(journal: Journal, fresh: Mapping[int, Loss]) -> tuple[Ahead, asyncio.Task[None]]:
@@ -291,23 +308,17 @@ def _take(
     return receipts
 
 
-def must_be_open(journal: Journal) -> None:
-    """Refuse a session that is closed."""
-    if journal.lifecycle == "closed":
-        raise SessionClosed(
-            "the session is closed for good",
-            field="session_id",
-            rule="an open session",
-            value=f"ses_{journal.session_id.hex}",
-        )
-
-
-def _hand_out(journal: Journal, worker: str, count: int, settings: Settings) -> list[Lease]:
+def _hand_out(
+    journal: Journal, worker: str, count: int, settings: Settings, rater: str | None = None
+) -> list[Lease]:
     """Lease up to ``count`` draws to ``worker`` of the caller's key, in order of their rounds.
 
+    A ``rater`` of a panel gets those in which it is their turn, which nobody else can take over.
     A blind key gets new ones, and expired ones of others, while its share is not used up; blind
     keys together leave some to the others.
     """
+    if rater is not None:
+        return panel.hand_out(journal, rater, worker, count, settings)
     count = min(count, settings.max_draws_per_worker)
     if session_state(journal.lifecycle, journal.state) != "active":
         return []
@@ -355,7 +366,8 @@ async def finish(
     what another request has yet to commit.
     """
     document = journal.status()
-    items = await write(db, journal, document) if journal.changed else {}
+    writes = journal.changed or bool(journal.item_indices)
+    items = await write(db, journal, document) if writes else {}
     return document, _offer(journal, leases, items, want_draws=want_draws)
 
 
@@ -374,13 +386,14 @@ def _offer(
             "round": journal.shown(lease.round),
             **shown(pool, journal.state, items[index], lease.round),
             "expires_at": moment(lease.expires_at),
+            **({"turn": journal.turns[lease.round]} if journal.turns else {}),
         }
         for index, lease in zip(journal.item_indices, leases, strict=False)
         if index in items
     ]
     if draws or state != "active" or not want_draws:
         return Offer(state, draws, None)
-    if journal.blind:
+    if journal.blind or panel.ratings_in(journal) is not None:
         return Offer("all_leased", [], min(BLIND_WAIT_SECONDS, float(journal.lease_seconds)))
     waits = [(it.expires_at - journal.now).total_seconds() for it in journal.leases.values()]
     return Offer("all_leased", [], max(1.0, math.ceil(min(waits, default=1.0))))

@@ -35,8 +35,7 @@ from celeus.operations.runtime.status import (
 )
 from celeus.operations.sessions.append import write
 from celeus.operations.sessions.history import document_of
-from celeus.operations.sessions.journal import Journal, locked
-from celeus.operations.sessions.rounds import must_be_open
+from celeus.operations.sessions.journal import Journal, locked, must_be_open
 
 SEED_BYTES = 32
 

@@ -26,7 +26,8 @@ class Task:
     (None where their number is not known). ``systems`` are the two compared, or those among which
     the best is sought, None elsewhere; ``metrics`` the losses that a judgement gives, none where it
     gives one: a judge is told neither their names nor that of the session,
-    which may resemble them.
+    which may resemble them. ``rater``: whether the key's name is that of a rater of the panel, None
+    where there is no panel.
     """
 
     session_id: UUID
@@ -40,6 +41,7 @@ class Task:
     lease_seconds: int
     labeller: str
     labels: int
+    rater: bool | None = None
 
 
 async def get_task(context: Context, session_id: UUID) -> Task:
@@ -74,6 +76,7 @@ async def get_task(context: Context, session_id: UUID) -> Task:
         lease_seconds=row.lease_seconds,
         labeller=row.labeller or "",
         labels=row.labels,
+        rater=None if row.panel is None else row.labeller in row.panel,
     )
 
 
@@ -88,7 +91,7 @@ _TASK = text(
     """
     SELECT sessions.state, sessions.lease_seconds, coalesce(sessions.name, pools.name) AS name,
            pools.loss_kind, pools.loss_lower, pools.loss_upper, pools.columns, pools.classes,
-           pools.systems, pools.metrics,
+           pools.systems, pools.metrics, sessions.plan->'panel' AS panel,
            (SELECT name FROM keys WHERE key_id = :key_id) AS labeller,
            coalesce((SELECT labels FROM labellers
                      WHERE session_id = :session_id AND key_id = :key_id), 0) AS labels

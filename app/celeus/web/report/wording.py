@@ -257,6 +257,24 @@ class Wording(Words):
         return f"left better in {left} rounds, right better in {right}, as good in {tie}"
 
     @property
+    def raters(self) -> str | None:
+        """What a panel of raters has said, and how far they agree; None without one."""
+        raters = self._status.get("raters")
+        if raters is None:
+            return None
+        protocol = {
+            "two_then_third": "two judge every item, and a third where they differ",
+            "consensus": "two judge every item, and again while they differ",
+        }[raters["protocol"]]
+        alpha = raters["agreement"]
+        agreed = "not known" if alpha is None else f"{alpha:.2f}"
+        return (
+            f"{protocol}: {count(raters['judgements'])} judgements by a panel of"
+            f" {count(len(raters['panel']))}; agreement (Krippendorff's alpha) over the first two"
+            f" judgements of {count(raters['items'])} items: {agreed}"
+        )
+
+    @property
     def upper(self) -> str:
         """The system that is better where a difference is above 0."""
         return "B" if self._systems is None else self._systems.b

@@ -95,10 +95,12 @@ function formOf(draw) {
   return answersFor(task, draw);
 }
 
-/** @param {Judgement} said */
-function judge(said) {
+/** @param {Judgement} told */
+function judge(told) {
   const draw = shown();
   if (draw === null) return;
+  // Which turn it is tells a retry from a second judgement
+  const said = draw.turn ? { ...told, turn: draw.turn } : told;
   refusal = null;
   const words = wordsOf(said, formOf(draw));
   if (revising && last !== null) {
@@ -155,7 +157,7 @@ function render() {
   const draw = shown();
   const form = draw === null ? null : formOf(draw);
   const again = draw === null || byId("item").dataset.round !== String(draw.round);
-  if (draw === null || form === null) showRest(link.state, link.line);
+  if (draw === null || form === null) showRest(link.state, link.line, task.rater);
   else showItem(draw, form);
   if (form !== null && again) showAnswers(form, judge);
   byId("item").classList.toggle("revising", revising);
@@ -163,7 +165,8 @@ function render() {
   if (stands) byId("undo").hidden = true;
   if (task.best) byId("unjudgeable").hidden = true;
   byId("count").textContent = String(counted + outbox.labels);
-  const seen = { link, outbox, refusal, judging: draw !== null };
+  const differed = (draw?.turn ?? 1) > 1;
+  const seen = { link, outbox, refusal, judging: draw !== null, differed };
   const revised = revising && last !== null ? wordsOf(last.said, formOf(last.draw)) : null;
   showNotices(noticesOf(seen, revised, { keep, login: loginPath(), retry: () => link.retry() }));
 }

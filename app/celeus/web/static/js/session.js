@@ -5,7 +5,7 @@ import { byId, fill, given, only } from "./dom.js";
 import { targetOf } from "./format.js";
 import { Actions } from "./session/actions.js";
 import { chartKey, chartTable, IntervalChart } from "./session/chart.js";
-import { answers, figures, sidesOf } from "./session/figures.js";
+import { answers, figures, ratersOf, sidesOf } from "./session/figures.js";
 import { head, keepLooking, live, lookAtWorkers, say } from "./session/frame.js";
 import { health } from "./session/health.js";
 import { plan } from "./session/plan.js";
@@ -37,6 +37,7 @@ function show(latest) {
   head(session, opened.pool, `${session.policy} · ${targetOf(session)}`);
   say("sentence", session.sentence ?? null);
   say("sides", sidesOf(session));
+  say("raters", ratersOf(session));
   fill(byId("figures"), figures(session, opened));
   byId("questions").hidden = session.decisions.length === 0 && !session.verdict;
   fill(byId("answers"), answers(session));

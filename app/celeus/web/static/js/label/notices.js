@@ -32,6 +32,7 @@ const STILL_TAKEN = {
  * @property {Outbox} outbox
  * @property {{ entry: Entry, problem: Refusal } | null} refusal
  * @property {boolean} judging
+ * @property {boolean} differed two raters have judged the item, and not alike
  *
  * @typedef {object} NoticeActions
  * @property {() => void} keep
@@ -47,7 +48,11 @@ const STILL_TAKEN = {
  * @param {NoticeActions} actions
  * @returns {Notice[]}
  */
-export function noticesOf({ link, outbox, refusal, judging }, revised, { keep, login, retry }) {
+export function noticesOf(
+  { link, outbox, refusal, judging, differed },
+  revised,
+  { keep, login, retry },
+) {
   const kept = outbox.entries.length;
   /** @type {Notice[]} */
   const found = [];
@@ -77,6 +82,12 @@ export function noticesOf({ link, outbox, refusal, judging }, revised, { keep, l
       words:
         REFUSED[refusal.problem.code] ??
         `The service did not accept your last label. ${refusal.problem.detail}`,
+    });
+  }
+  if (differed && revised === null) {
+    found.push({
+      words:
+        "You judged this item before, and another rater did not say the same. Look once more, and say what you find.",
     });
   }
   if (judging && link.state in STILL_TAKEN) found.push({ words: STILL_TAKEN[link.state] });

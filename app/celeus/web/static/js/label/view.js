@@ -27,6 +27,14 @@ const RESTS = {
   exhausted: ["All done", "All items that had to be judged are judged. Thank you."],
   closed: ["Closed", "The session is closed and takes no more labels. Thank you."],
 };
+const NOT_YOUR_TURN = [
+  "Not your turn",
+  "It is the turn of other raters. Your next item appears here by itself.",
+];
+const NO_RATER = [
+  "Not on the panel",
+  "The items of this session are judged by a panel of raters, and your key has the name of none of them. Whoever runs the session can tell more.",
+];
 const AWAY = [
   "Waiting for the connection",
   "The next item appears when the service can be reached again. You need not do anything.",
@@ -52,12 +60,17 @@ export function showItem(draw, form) {
  *
  * @param {DrawAnswer["state"]} state
  * @param {Line} line
+ * @param {boolean | null | undefined} rater whether the person is one of the panel, if there is one
  */
-export function showRest(state, line) {
+export function showRest(state, line, rater) {
   const rest = byId("rest");
   reveal(false);
   delete byId("item").dataset.round;
-  const [title, words] = line !== "up" && state !== "closed" ? AWAY : RESTS[state];
+  const busy = state === "active" || state === "all_leased";
+  let told = line !== "up" && state !== "closed" ? AWAY : RESTS[state];
+  if (busy && rater === false) told = NO_RATER;
+  else if (told === RESTS.all_leased && rater) told = NOT_YOUR_TURN;
+  const [title, words] = told;
   if (rest.dataset.title !== title) fill(rest, el("h2", {}, title), el("p", {}, words));
   rest.dataset.title = title;
 }

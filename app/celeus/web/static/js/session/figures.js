@@ -16,6 +16,11 @@ import {
   widthOf,
 } from "../format.js";
 
+const PROTOCOLS = {
+  two_then_third: "Two judge every item, and a third where they differ",
+  consensus: "Two judge every item, and again while they differ",
+};
+
 /** @type {Record<Decision["answer"], [word: string, kind: string]>} */
 const ANSWERS = { yes: ["yes", "active"], no: ["no", "reached"], undecided: ["undecided", ""] };
 
@@ -145,6 +150,20 @@ export function sidesOf({ sides }) {
   if (!sides) return null;
   const { left: first, tie, right } = sides;
   return `Left was better ${times(first)}, right ${times(right)}, and neither ${times(tie)}. Sides are drawn for every item; no claim rests on how often one wins.`;
+}
+
+/**
+ * What the raters of a panel have said, how far they agree, and who is waited for.
+ *
+ * @param {Session} session
+ */
+export function ratersOf({ raters }) {
+  if (!raters) return null;
+  const { panel, judgements, items, agreement } = raters;
+  const alpha = agreement === null ? "not known yet" : agreement.toFixed(2);
+  const awaited = panel.filter(({ rounds }) => rounds > 0);
+  const waits = awaited.map(({ name, rounds }) => `${name} (${rounds})`).join(", ");
+  return `${PROTOCOLS[raters.protocol]}: ${counted(judgements, "judgement")} of ${counted(panel.length, "rater")} so far. Their agreement over the first two judgements of ${counted(items, "item")} (Krippendorff’s alpha) is ${alpha}; no claim rests on it.${waits ? ` It is the turn of ${waits}.` : ""}`;
 }
 
 /** @param {number} value */

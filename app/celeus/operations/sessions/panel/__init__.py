@@ -1,0 +1,1 @@
+"""Sessions whose items several raters of a panel judge, by a protocol."""

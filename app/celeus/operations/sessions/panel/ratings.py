@@ -1,0 +1,223 @@
+"""Take what single raters of a panel say, and hand out the rounds in which it is their turn.
+
+A rating is an event of the ledger; once a round's protocol has come to an outcome, that is its
+judgement, an event of its own in the same transaction. A turn stays with its rater however long
+they take: were it to pass on, who judges an item would depend on who is slow with it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy import RowMapping, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from celeus.core.insights.status import session_state
+from celeus.core.ledger import Observation, Rating, Unjudgeable
+from celeus.core.sessions.correction import Ahead
+from celeus.core.sessions.either import arrangement, can_draw, propose
+from celeus.core.sessions.judgements import Judgement, Loss, detail_of, loss_of, words_of
+from celeus.core.sessions.raters import Outcome, Ratings
+from celeus.core.sessions.state import State
+from celeus.errors import InvalidValue, ObservationConflict, RoundNotHeld
+from celeus.operations.sessions.journal import Journal, Receipt, must_be_open
+from celeus.operations.sessions.ledger import Lease, with_kinds
+from celeus.settings import Settings
+
+NOBODY = "The raters came to no judgement."
+"""Why a round is unjudgeable that its raters leave undecided."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rated:
+    """A judgement of a rater: ``loss`` where it is new, else the ``sequence`` it has already."""
+
+    judgement: Judgement
+    rating: Rating | None
+    sequence: int | None = None
+
+
+def ratings_in(journal: Journal) -> Ratings | None:
+    """What the panel of the session has said; None where it has none."""
+    return journal.state.ratings if isinstance(journal.state, State) else None
+
+
+async def rater_of(
+    db: AsyncConnection, journal: Journal, ratings: Ratings, worker: str | None
+) -> str:
+    """The rater who asks: the name of the key, where the panel has it, else that of the worker.
+
+    A key with a rater's name speaks for that rater alone. Refuses who is not of the panel.
+    """
+    name = (await db.execute(_NAME, {"key_id": journal.key_id})).scalar_one_or_none()
+    for one in (name, worker):
+        if one is not None and one in ratings.panel:
+            return str(one)
+    raise InvalidValue(
+        "Only the raters of its panel judge in this session: neither the name of the key nor that"
+        " of the worker is one of theirs.",
+        field="worker",
+        rule="the name of a rater of the panel",
+        value=worker,
+    )
+
+
+async def look_at(
+    db: AsyncConnection,
+    journal: Journal,
+    ratings: Ratings,
+    judgements: Sequence[Judgement],
+    rater: str,
+) -> tuple[list[Rated], dict[int, Loss]]:
+    """These judgements, each checked, and the losses of the rounds that they decide.
+
+    The same judgement again is known by its first sequence. Refuses another one than the first,
+    and in one way all rounds in which it is not this rater's turn. Appends nothing.
+    """
+    earlier: dict[tuple[int, int], RowMapping] = {}
+    for row in await said_before(db, journal, rater, [it.round for it in judgements]):
+        earlier.setdefault((row["round"], row["detail"].get("turn", 1)), row)
+    rated: list[Rated] = []
+    outcomes: dict[int, Loss] = {}
+    fresh: dict[tuple[int, int], Loss] = {}
+    for judgement in judgements:
+        round_, turn = judgement.round, judgement.turn or 1
+        if (round_, turn) in fresh:
+            raise _conflict(journal, round_)
+        first = earlier.get((round_, turn))
+        if first is not None:
+            loss = checked_loss(journal, judgement)
+            if words_of(detail_of(judgement), loss) != words_of(first["detail"], first["loss"]):
+                raise _conflict(journal, round_)
+            rated.append(Rated(judgement, None, first["sequence"]))
+            continue
+        if not ratings.is_open(round_) or (rater, turn) not in _awaited(ratings, round_):
+            raise RoundNotHeld(
+                f"round {journal.shown(round_)} is not this rater's to judge: it is not their"
+                " turn, or the round is decided",
+                field="round",
+                rule="a round that `next` gives to this rater",
+                value=journal.shown(round_),
+            )
+        loss = fresh[round_, turn] = checked_loss(journal, judgement)
+        rating = Rating(round_, rater, loss, turn)
+        rated.append(Rated(judgement, rating))
+        result = ratings.with_rating(rating)
+        if result.decided:
+            outcomes[round_] = result.loss
+    if fresh:
+        must_be_open(journal)
+    return rated, outcomes
+
+
+def take(
+    journal: Journal, rated: Sequence[Rated], worker: str, ready: Ahead | None = None
+) -> list[Receipt]:
+    """Append what is new, and the outcomes it leads to; ``ready`` spares these their fold."""
+    receipts = []
+    for one in rated:
+        round_ = journal.shown(one.judgement.round)
+        if one.rating is None:
+            receipts.append(Receipt(round_, one.sequence or 0, replayed=True))
+            continue
+        detail = detail_of(one.judgement) | {"worker": worker}
+        sequence = append(journal, one.rating, detail, ready)
+        receipts.append(Receipt(round_, sequence, replayed=False))
+    return receipts
+
+
+def append(
+    journal: Journal, rating: Rating, detail: dict[str, Any], ready: Ahead | None = None
+) -> int:
+    """Append a rating, and the judgement of its round where that decides it; its sequence."""
+    ratings = ratings_in(journal)
+    if ratings is None:
+        message = "a rating in a session without a panel"
+        raise TypeError(message)
+    turn = {"turn": rating.turn} if rating.turn > 1 else {}
+    sequence = journal.append(rating, detail | {"rater": rating.rater} | turn).sequence
+    result = ratings.outcome(rating.round)
+    if result.decided:
+        _settle(journal, rating.round, result, ready)
+    return sequence
+
+
+def _settle(journal: Journal, round_: int, result: Outcome, ready: Ahead | None) -> None:
+    if result.loss is None:
+        journal.append(Unjudgeable(round_), {"unjudgeable": NOBODY}, ready)
+    else:
+        journal.append(Observation(round_, result.loss), None, ready)
+
+
+def hand_out(
+    journal: Journal, rater: str, worker: str, count: int, settings: Settings
+) -> list[Lease]:
+    """Give the rater up to ``count`` rounds in which it is their turn, in order of the rounds.
+
+    Draws new ones until there are so many, or as many are out as may be. Those where it is the turn
+    of others wait for these.
+    """
+    ratings, count = ratings_in(journal), min(count, settings.max_draws_per_worker)
+    if ratings is None or session_state(journal.lifecycle, journal.state) != "active":
+        return []
+    turns = ratings.awaited_from(rater)[:count]
+    while (
+        len(turns) < count
+        and journal.state.pending < settings.max_draws_out
+        and can_draw(journal.plan, journal.state)
+    ):
+        draw = propose(journal.plan, journal.state)
+        placed = arrangement(journal.state, draw.round, draw.item)
+        journal.append(draw, {"worker": worker} | placed)
+        if rater in ratings.turn(draw.round).raters:
+            turns.append((draw.round, 1))
+    until = journal.now + timedelta(seconds=journal.lease_seconds)
+    if ratings.protocol == "consensus":
+        journal.turns = dict(turns)
+    journal.item_indices = [journal.state.item(round_) for round_, _ in turns]
+    return [Lease(round_, worker, until, [journal.key]) for round_, _ in turns]
+
+
+async def said_before(
+    db: AsyncConnection, journal: Journal, rater: str, rounds: Sequence[int]
+) -> Sequence[RowMapping]:
+    """All ratings of this rater in these rounds, in order."""
+    params = {"session_id": journal.session_id, "rounds": list(rounds), "rater": rater}
+    return (await db.execute(_SAID, params)).mappings().all()
+
+
+def _awaited(ratings: Ratings, round_: int) -> list[tuple[str, int]]:
+    turn = ratings.turn(round_)
+    return [(rater, turn.number) for rater in turn.raters]
+
+
+def checked_loss(journal: Journal, judgement: Judgement) -> float | None:
+    """The loss that a rater states or implies, checked; None where they cannot judge."""
+    loss = loss_of(
+        journal.plan, journal.session.pool, journal.state, judgement, blind=journal.blind
+    )
+    if isinstance(loss, tuple):
+        raise TypeError(loss)
+    return loss
+
+
+def _conflict(journal: Journal, round_: int) -> ObservationConflict:
+    return ObservationConflict(
+        f"round {journal.shown(round_)} already has another judgement of this rater; until it is"
+        " decided it can be corrected with an amendment",
+        field="round",
+        rule="one judgement of each rater and turn",
+        value=journal.shown(round_),
+    )
+
+
+_NAME = text("SELECT name FROM keys WHERE key_id = :key_id")
+_SAID = with_kinds(
+    """
+    SELECT sequence, round, loss, detail FROM events
+    WHERE session_id = :session_id AND kind = :rating AND round = ANY(:rounds)
+      AND detail->>'rater' = :rater
+    ORDER BY sequence
+    """
+)

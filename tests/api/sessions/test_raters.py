@@ -1,0 +1,378 @@
+"""Sessions with a panel of raters: turns, outcomes, retries, corrections, and what is told."""
+
+import itertools
+import json
+from typing import Any
+
+import psycopg
+import pytest
+from fastapi import FastAPI
+from httpx import ASGITransport, AsyncClient, Response
+
+from celeus.core.certificates.verify import verify
+from celeus.core.plans.raters import Protocol
+from celeus.core.sessions.raters import agreement, outcome
+from celeus.main import create_app
+from celeus.operations.certificates.audit import audit
+from celeus.settings import Settings
+from celeus.store.database import Database
+from tests.factories import KnownPool, drawn, known_pool, opened
+from tests.keys import bearer, key_in
+
+PANEL = ["ann", "ben", "cid"]
+
+
+async def panelled(
+    client: AsyncClient, protocol: str = "two_then_third", items: int = 60, **more: object
+) -> tuple[str, KnownPool]:
+    """A session whose raters are PANEL, and its pool."""
+    pool = await known_pool(client, items)
+    settings = {"raters": "assigned", "protocol": protocol, "panel": PANEL} | more
+    return await opened(client, pool, **settings), pool
+
+
+async def rate(
+    client: AsyncClient, session: str, worker: str, draw: dict[str, Any], **said: object
+) -> Response:
+    """What the service answers to a rater."""
+    turn = {"turn": draw["turn"]} if "turn" in draw else {}
+    body = {"round": draw["round"], "worker": worker} | turn | said
+    return await client.post(f"/v1/sessions/{session}/observe", json=body)
+
+
+async def status(client: AsyncClient, session: str) -> dict[str, Any]:
+    found: dict[str, Any] = (await client.get(f"/v1/sessions/{session}")).json()
+    return found
+
+
+async def kinds(client: AsyncClient, session: str) -> list[str]:
+    data = (await client.get(f"/v1/sessions/{session}/ledger?limit=10000")).json()["data"]
+    return [event["kind"] for event in data]
+
+
+async def first_round(client: AsyncClient, session: str) -> tuple[list[str], dict[str, Any]]:
+    """Round 1: its raters in their order as far as it shows, and the draw."""
+    asked = {}
+    for name in PANEL:
+        for draw in (await drawn(client, session, 8, name))["draws"]:
+            if draw["round"] == 1:
+                asked[name] = draw
+    assert len(asked) == 2
+    third = next(name for name in PANEL if name not in asked)
+    return [*asked, third], next(iter(asked.values()))
+
+
+def says(name: str, item: int, turn: int = 1) -> float:
+    """What a rater says of an item: they differ on every third."""
+    return float((item + (PANEL.index(name) if item % 3 == 0 and turn < 3 else 0)) % 2)
+
+
+async def rated_to_the_end(
+    client: AsyncClient, session: str
+) -> dict[int, list[tuple[str, int, float]]]:
+    """All raters by turns, three items at a time: rater, turn and loss by item, as they came."""
+    said: dict[int, list[tuple[str, int, float]]] = {}
+    for _, name in zip(range(400), itertools.cycle(PANEL), strict=False):
+        offer = await drawn(client, session, 3, name)
+        assert len(offer["draws"]) <= 3
+        for draw in offer["draws"]:
+            item, turn = draw["item"]["index"], draw.get("turn", 1)
+            answer = await rate(client, session, name, draw, loss=says(name, item, turn))
+            assert answer.status_code == 200, answer.text
+            said.setdefault(item, []).append((name, turn, says(name, item, turn)))
+        if offer["state"] == "exhausted":
+            break
+    return said
+
+
+@pytest.mark.parametrize("protocol", ["two_then_third", "consensus"])
+async def test_a_session_is_judged_to_its_end_by_a_panel(
+    client: AsyncClient, protocol: Protocol
+) -> None:
+    session, pool = await panelled(client, protocol, 30)
+    said = await rated_to_the_end(client, session)
+    found = await status(client, session)
+    assert found["state"] == "exhausted"
+    assert len(said) == len(pool.losses)
+    losses = []
+    for given in said.values():
+        assert len({(name, turn) for name, turn, _ in given}) == len(given)
+        order = sorted(given, key=lambda one: one[1])
+        result = outcome(protocol, [loss for _, _, loss in order])
+        assert result.loss is not None
+        losses.append(result.loss)
+    assert found["lower"] == found["upper"] == pytest.approx(sum(losses) / len(losses))
+    pairs = [[loss for _, turn, loss in given if turn == 1][:2] for given in said.values()]
+    assert found["raters"].pop("agreement") == pytest.approx(agreement(pairs), abs=1e-12)
+    assert found["raters"] == {
+        "protocol": protocol,
+        "panel": [{"name": name, "rounds": 0} for name in PANEL],
+        "judgements": sum(map(len, said.values())),
+        "items": 30,
+    }
+    told = await kinds(client, session)
+    assert told.count("rating") == found["raters"]["judgements"]
+    assert told.count("observation") == 30
+
+
+@pytest.mark.parametrize("protocol", ["two_then_third", "consensus"])
+async def test_a_certificate_names_the_panel_and_has_every_outcome_checked(
+    client: AsyncClient, protocol: Protocol
+) -> None:
+    session, _ = await panelled(client, protocol, 20)
+    await rated_to_the_end(client, session)
+    url = f"/v1/sessions/{session}/certificate"
+    interim = verify((await client.get(url)).content)
+    assert interim.difference is None, interim.line
+    assert "raters" in interim.checked
+    assert "turns" in interim.unchecked
+    await client.patch(f"/v1/sessions/{session}", json={"state": "closed"})
+    final = (await client.get(url)).content
+    report = verify(final)
+    assert report.difference is None, report.line
+    assert {"raters", "turns"} <= set(report.checked)
+    claim, found = json.loads(final)["claim"], await status(client, session)
+    assert claim["raters"] == found["raters"] | {"panel": 3}
+    texts = {one["code"]: one["text"] for one in claim["assumptions"]}
+    assert "a panel of 3" in texts["raters"]
+    page = (await client.get(f"/v1/sessions/{session}/report")).text
+    assert "by a panel of 3" in page
+
+
+async def test_two_are_asked_and_a_third_where_they_differ(client: AsyncClient) -> None:
+    session, _ = await panelled(client)
+    (one, two, third), draw = await first_round(client, session)
+    turned_away = await rate(client, session, third, draw, loss=0)
+    assert (turned_away.status_code, turned_away.json()["code"]) == (409, "round_not_held")
+    assert (await rate(client, session, one, draw, loss=0)).status_code == 200
+    assert (await status(client, session))["rounds"]["judged"] == 0
+    assert (await rate(client, session, two, draw, loss=1)).status_code == 200
+    assert 1 not in [it["round"] for it in (await drawn(client, session, 9, one))["draws"]]
+    assert 1 in [it["round"] for it in (await drawn(client, session, 9, third))["draws"]]
+    answer = (await rate(client, session, third, draw, loss=1)).json()
+    assert answer["session"]["rounds"]["judged"] == 1
+    late = await rate(client, session, third, draw, loss=0)
+    assert (late.status_code, late.json()["code"]) == (409, "observation_conflict")
+
+
+async def test_the_same_judgement_again_gets_the_first_receipt_and_another_is_a_conflict(
+    client: AsyncClient,
+) -> None:
+    session, _ = await panelled(client)
+    (one, two, _), draw = await first_round(client, session)
+    first = (await rate(client, session, one, draw, loss=0)).json()["receipt"]
+    again = (await rate(client, session, one, draw, loss=0)).json()["receipt"]
+    assert again == first | {"replayed": True}
+    other = await rate(client, session, one, draw, loss=1)
+    assert (other.status_code, other.json()["code"]) == (409, "observation_conflict")
+    assert (await rate(client, session, two, draw, loss=0)).status_code == 200
+    decided = (await rate(client, session, one, draw, loss=0)).json()["receipt"]
+    assert decided == first | {"replayed": True}
+    assert (await kinds(client, session)).count("rating") == 2
+
+
+async def test_consensus_is_asked_for_again_and_a_retry_is_no_second_turn(
+    client: AsyncClient,
+) -> None:
+    session, _ = await panelled(client, "consensus")
+    (one, two, third), draw = await first_round(client, session)
+    assert draw["turn"] == 1
+    await rate(client, session, one, draw, loss=0)
+    await rate(client, session, two, draw, loss=1)
+    again = (await rate(client, session, one, draw, loss=0)).json()["receipt"]
+    assert again["replayed"]
+    held = [it for it in (await drawn(client, session, 9, one))["draws"] if it["round"] == 1]
+    assert [it["turn"] for it in held] == [2]
+    assert (await rate(client, session, third, held[0], loss=0)).status_code == 409
+    for turn in (2, 3):
+        for name, loss in ((one, 0), (two, 1)):
+            answer = await rate(client, session, name, draw | {"turn": turn}, loss=loss)
+            assert answer.status_code == 200, answer.text
+    found = await status(client, session)
+    assert found["rounds"]["judged"] == 1
+    assert (await kinds(client, session))[-1] == "unjudgeable"
+    assert found["raters"]["items"] == 1
+
+
+async def test_who_cannot_judge_is_passed_over(client: AsyncClient) -> None:
+    session, _ = await panelled(client)
+    (one, two, third), draw = await first_round(client, session)
+    assert (await rate(client, session, one, draw, unjudgeable="blurred")).status_code == 200
+    assert (await rate(client, session, third, draw, loss=1)).status_code == 200
+    assert (await rate(client, session, two, draw, loss=1)).status_code == 200
+    assert (await kinds(client, session))[-2:] == ["rating", "observation"]
+    assert (await status(client, session))["raters"]["judgements"] == 3
+
+
+async def test_nobody_can_judge_where_too_few_of_the_panel_can(client: AsyncClient) -> None:
+    session, _ = await panelled(client)
+    (one, two, _), draw = await first_round(client, session)
+    await rate(client, session, one, draw, unjudgeable="blurred")
+    answer = await rate(client, session, two, draw, unjudgeable="dark")
+    assert answer.json()["session"]["rounds"]["judged"] == 1
+    assert (await kinds(client, session))[-1] == "unjudgeable"
+
+
+async def amended(client: AsyncClient, session: str, **body: object) -> Response:
+    return await client.post(
+        f"/v1/sessions/{session}/amendments", json={"author": "eve", "reason": "a slip"} | body
+    )
+
+
+async def test_a_judgement_is_corrected_before_the_decision_and_not_after(
+    client: AsyncClient,
+) -> None:
+    session, _ = await panelled(client)
+    (one, two, third), draw = await first_round(client, session)
+    early = await amended(client, session, round=1, loss=0, worker=one)
+    assert (early.status_code, early.json()["code"]) == (409, "round_not_judged")
+    await rate(client, session, one, draw, loss=0)
+    await rate(client, session, two, draw, loss=1)
+    # The third was asked; the two now agree, and the round is decided
+    first = await amended(client, session, round=1, loss=1, worker=one)
+    assert first.status_code == 200, first.text
+    again = await amended(client, session, round=1, loss=1, worker=one)
+    assert again.json()["receipt"] == first.json()["receipt"] | {"replayed": True}
+    found = await status(client, session)
+    assert (found["rounds"]["judged"], found["raters"]["judgements"]) == (1, 2)
+    assert (await rate(client, session, third, draw, loss=0)).status_code == 409
+    late = await amended(client, session, round=1, loss=0, worker=two)
+    assert (late.status_code, late.json()["field"]) == (422, "worker")
+    # What they came to is a loss like any other
+    assert (await amended(client, session, round=1, loss=0)).status_code == 200
+    assert (await kinds(client, session))[-3:] == ["rating", "observation", "amendment"]
+
+
+async def test_a_correction_by_which_another_had_been_asked_is_refused(
+    client: AsyncClient,
+) -> None:
+    session, _ = await panelled(client)
+    (one, _, third), draw = await first_round(client, session)
+    await rate(client, session, one, draw, unjudgeable="blurred")
+    await rate(client, session, third, draw, loss=1)
+    refused = await amended(client, session, round=1, loss=1, worker=one)
+    assert (refused.status_code, refused.json()["field"]) == (422, "round")
+
+
+async def test_a_key_with_a_raters_name_speaks_for_that_rater_alone(
+    app: FastAPI, client: AsyncClient, database_url: str
+) -> None:
+    session, _ = await panelled(client)
+    (one, two, _), draw = await first_round(client, session)
+    tokens = {name: key_in(database_url, "label") for name in (one, two)}
+    stranger = key_in(database_url, "label")
+    with psycopg.connect(database_url) as db:
+        for name, token in tokens.items():
+            query = "UPDATE keys SET name = %s WHERE key_id = %s"
+            db.execute(query, [name, token.split("_")[1]])
+
+    def as_(token: str) -> AsyncClient:
+        transport = ASGITransport(app, raise_app_exceptions=False)
+        return AsyncClient(
+            transport=transport, base_url="http://celeus.test", headers=bearer(token)
+        )
+
+    async with as_(tokens[one]) as judge, as_(stranger) as other:
+        offer = await drawn(judge, session, 1, f"{two} window")
+        assert len(offer["draws"]) == 1
+        assert "session" not in offer
+        held = offer["draws"][0]
+        assert held["round"] != 1
+        answer = await rate(judge, session, two, held, loss=0)
+        assert answer.status_code == 200, answer.text
+        assert answer.json()["receipt"]["sequence"] is None
+        undone = await judge.post(
+            f"/v1/sessions/{session}/amendments",
+            json={"round": held["round"], "loss": 1, "reason": "undone by the judge"},
+        )
+        assert undone.status_code == 200, undone.text
+        refused = await other.post(
+            f"/v1/sessions/{session}/next", json={"worker": "dan", "count": 1}
+        )
+        assert (refused.status_code, refused.json()["field"]) == (422, "worker")
+        guessed = await rate(judge, session, one, {"round": 7}, loss=0)
+        assert (guessed.status_code, guessed.json()["code"]) == (409, "round_not_held")
+        task = (await judge.get(f"/v1/sessions/{session}/task")).json()
+        assert task["labeller"] == {"name": one, "labels": 1}
+    assert (await rate(client, session, two, draw, loss=0)).status_code == 200
+
+
+async def test_another_worker_goes_on_where_one_was_killed(
+    settings: Settings, client: AsyncClient, database: Database
+) -> None:
+    """Its state is that of the ledger: nothing of a half-judged round is lost or asked twice."""
+    session, _ = await panelled(client)
+    (one, two, _), draw = await first_round(client, session)
+    first = (await rate(client, session, one, draw, loss=1)).json()["receipt"]
+    before = await status(client, session)
+    app = create_app(settings)
+    async with (
+        app.router.lifespan_context(app),
+        AsyncClient(
+            transport=ASGITransport(app), base_url="http://celeus.test", headers=bearer()
+        ) as other,
+    ):
+        again = (await rate(other, session, one, draw, loss=1)).json()
+        assert again["receipt"] == first | {"replayed": True}
+        assert again["session"] == before
+        decided = (await rate(other, session, two, draw, loss=1)).json()
+        assert decided["session"]["rounds"]["judged"] == 1
+    # The first one folds what the other has written
+    late = await rate(client, session, two, draw, loss=1)
+    assert late.json()["receipt"]["replayed"]
+    assert (await audit(database)).findings == []
+
+
+async def test_labels_are_counted_by_judgement(client: AsyncClient) -> None:
+    session, _ = await panelled(client)
+    (one, two, _), draw = await first_round(client, session)
+    for name in (one, two):
+        await rate(client, session, name, draw, loss=0)
+    found = (await client.get(f"/v1/sessions/{session}/workers")).json()
+    assert found["labels_hour"] == 2
+    assert {it["worker"]: it["labels_hour"] for it in found["data"]} == {one: 1, two: 1}
+
+
+async def test_draws_go_out_only_as_far_as_may_be_for_a_rater_who_is_alone(
+    client: AsyncClient,
+) -> None:
+    session, _ = await panelled(client, items=20)
+    seen = set()
+    offer = await drawn(client, session, 20, "ann")
+    for draw in offer["draws"]:
+        assert (await rate(client, session, "ann", draw, loss=0)).status_code == 200
+        seen.add(draw["round"])
+    alone = await drawn(client, session, 20, "ann")
+    assert (alone["state"], alone["draws"]) == ("all_leased", [])
+    assert alone["retry_after"] == 10.0
+    found = await status(client, session)
+    assert found["rounds"] == {
+        "drawn": 20,
+        "judged": 0,
+        "in_interval": 0,
+        "pending": 20,
+        "waiting": 0,
+    }
+    awaited = {one["name"]: one["rounds"] for one in found["raters"]["panel"]}
+    assert awaited["ann"] == 0
+    assert awaited["ben"] + awaited["cid"] == 40 - len(seen)
+
+
+@pytest.mark.parametrize(
+    ("asked", "field"),
+    [
+        ({"raters": "assigned", "protocol": "two_then_third"}, "panel"),
+        ({"raters": "assigned", "protocol": "two_then_third", "panel": ["a", "b"]}, "panel"),
+        ({"raters": "assigned", "protocol": "consensus", "panel": ["a", "a"]}, "panel"),
+        ({"raters": "assigned", "panel": ["a", "b"]}, "protocol"),
+        ({"raters": "pairs", "protocol": "consensus", "panel": ["a", "b"]}, "raters"),
+        ({"protocol": "consensus", "panel": ["a", "b"]}, "raters"),
+        ({"groups": [], "protocol": "consensus", "panel": ["a", "b"]}, "protocol"),
+    ],
+)
+async def test_what_would_not_be_fixed_before_the_draw_is_refused_by_name(
+    client: AsyncClient, asked: dict[str, Any], field: str
+) -> None:
+    pool = await known_pool(client, 20)
+    answer = await client.post("/v1/sessions", json={"pool_id": pool.id} | asked)
+    assert (answer.status_code, answer.json()["field"]) == (422, field)
