@@ -97,6 +97,22 @@ def test_a_surrogate_that_knows_nothing_is_said_to_be_worth_nothing(
                               " task\n")  # fmt: skip
 
 
+def test_a_backtest_holds_a_model_out_and_the_pool_does_not(
+    run: Run, results: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "pool.ndjson"
+    asked = ("--backtest", "--precision", 0.2, "--runs", 1)
+    answer = run("import", "lm-eval", results, *asked, "--out", out)
+    assert answer.status == 0
+    assert "held out: m6" in answer.out
+    assert "mean loss of 6: " in answer.out
+    assert "mean loss of 7: " in answer.out
+    alone = tmp_path / "alone.ndjson"
+    run("import", "lm-eval", results, "--out", alone)
+    assert out.read_text() == alone.read_text()
+    assert not (tmp_path / "pool.npz").exists()
+
+
 def test_a_comparison_knows_the_answers_that_are_equal(
     run: Run, results: Path, tmp_path: Path
 ) -> None:
@@ -120,7 +136,7 @@ def test_items_without_a_score_are_told_and_are_not_0(run: Run, tmp_path: Path) 
     out = tmp_path / "pool.ndjson"
     answer = run("import", "lm-eval", tmp_path / "a", "--truth", "a", "--out", out)
     assert "4 items; held out: a, mean loss 0.333333" in answer.out
-    assert "1 of them have no score of a: no loss is known there" in answer.out
+    assert "1 of them without a score of a: no loss is known there" in answer.out
     with np.load(tmp_path / "pool.npz") as read:
         assert read["loss"].tolist() == [0, 1, 0]
     assert len(out.read_text().splitlines()) == 4
@@ -163,7 +179,7 @@ def test_a_table_is_read_by_its_columns(run: Run, tmp_path: Path) -> None:
     assert [row["surrogate"] for row in rows] == [0.5, 0.5]
     assert "wrote " in answer.out
     assert answer.out.endswith("; the losses are bounded\n")
-    assert "1 items have no score there: the mean of all stands for it" in answer.out
+    assert "1 of them without a score there: the mean of all stands for it" in answer.out
 
 
 def test_every_output_becomes_an_item_for_people(run: Run, results: Path, tmp_path: Path) -> None:

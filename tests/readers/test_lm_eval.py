@@ -139,6 +139,7 @@ def test_an_item_that_stands_twice_is_refused(tmp_path: Path) -> None:
 def test_two_runs_of_models_with_one_name_are_refused_until_they_are_named(tmp_path: Path) -> None:
     paths = [lm_eval(tmp_path / name, "same", [1, 0]) for name in ("x", "y")]
     assert "are both of same: name the models with --model" in refusal(rows, "lm-eval", *paths)
+    assert "are both of same" in refusal(rows, "lm-eval", paths[0], paths[0])
     found = rows_of(read("lm-eval", sources("lm-eval", paths, ["x", "y"]), Wish()))
     assert {row.model for row in found} == {"x", "y"}
     assert "one --model a log" in refusal(sources, "lm-eval", paths, ["x"])

@@ -260,23 +260,24 @@ def _import(form: str, wish: "Wish", shared: Shared) -> None:
     elif shared.each_output:
         pool = each_output(rows)
     else:
-        pool = join(rows, _truth(rows, shared))
-    known = None
-    if isinstance(pool, Compared) or pool.truth is not None:
-        known = npz(arrays(pool))
+        pool = join(rows, shared.truth)
+    # What is tested has losses: without a model that is named, those of the last one
+    tested = pool if pool.tests else join(rows, rows[-1].model)
     for line in differences(logs):
         typer.echo(f"celeus: {line}", err=True)
-    for line in _of_pairs(pool) if isinstance(pool, Compared) else _of_items(pool):
-        typer.echo(line)
-    if shared.backtest and known is not None:
-        for line in _backtest(pool, known, shared):
+    if shared.backtest:
+        for line in [*_said(tested), *_backtest(tested, shared)]:
             typer.echo(line)
-    if shared.out is not None:
-        files = {shared.out: ndjson(pool)}
-        if known is not None:
-            files[shared.out.with_suffix(NPZ)] = known
-        write(files)
-        typer.echo(f"wrote {' and '.join(map(str, files))}; the losses are {kind_of(rows)}")
+    if shared.out is None:
+        return
+    files = {shared.out: ndjson(pool)}
+    if pool.tests:
+        files[shared.out.with_suffix(NPZ)] = npz(arrays(pool))
+    write(files)
+    if not shared.backtest or tested is not pool:
+        for line in _said(pool):
+            typer.echo(line)
+    typer.echo(f"wrote {' and '.join(map(str, files))}; the losses are {kind_of(rows)}")
 
 
 def _check(wish: "Wish", shared: Shared) -> None:
@@ -304,11 +305,11 @@ def _check(wish: "Wish", shared: Shared) -> None:
         raise InvalidValue(f"out must be {rule}", field="out", rule=rule)
 
 
-def _truth(rows: list[Any], shared: Shared) -> str | None:
-    """The model held out; for a backtest the last one, where none is named."""
-    if shared.truth is None and shared.backtest:
-        return str(rows[-1].model)
-    return shared.truth
+def _said(pool: "Joined | Compared") -> list[str]:
+    """What a pool is made of, a line each."""
+    from celeus.readers.pools import Compared
+
+    return _of_pairs(pool) if isinstance(pool, Compared) else _of_items(pool)
 
 
 def _of_items(pool: "Joined") -> list[str]:
@@ -318,8 +319,10 @@ def _of_items(pool: "Joined") -> list[str]:
     if pool.truth is not None:
         lines[0] += f"; held out: {pool.truth}, mean loss {mean_loss(pool.judged):.6g}"
         if missing := len(pool.items) - len(pool.judged):
-            lines.append(f"{missing} of them have no score of {pool.truth}: no loss is known there")
-    if not pool.models or pool.unguessed == len(pool.items):
+            lines.append(
+                f"{missing} of them without a score of {pool.truth}: no loss is known there"
+            )
+    if not pool.guessed:
         return [*lines, "no surrogate: give the logs of other models on the same task"]
     named = ", ".join(pool.models[:MOST_NAMED])
     if more := len(pool.models) - MOST_NAMED:
@@ -328,7 +331,9 @@ def _of_items(pool: "Joined") -> list[str]:
     tempered = "; a hard 0 or 1 is drawn towards the mean of all" if pool.hard else ""
     lines.append(f"surrogate: {what} {named}{tempered}")
     if pool.unguessed:
-        lines.append(f"{pool.unguessed} items have no score there: the mean of all stands for it")
+        lines.append(
+            f"{pool.unguessed} of them without a score there: the mean of all stands for it"
+        )
     return lines
 
 
@@ -342,25 +347,25 @@ def _of_pairs(pool: "Compared") -> list[str]:
     if pool.left_out:
         lines.append(f"left out: {pool.left_out} items without an answer of both")
     if missing := len(pool.pairs) - len(pool.judged):
-        lines.append(f"{missing} items have no score of both: no difference is known there")
+        lines.append(f"{missing} of them without a score of both: no difference is known there")
     if pool.contradicted:
         lines.append(f"{pool.contradicted} equal answers have two scores: counted as no difference")
     return lines
 
 
-def _backtest(pool: "Joined | Compared", known: bytes, shared: Shared) -> list[str]:
+def _backtest(pool: "Joined | Compared", shared: Shared) -> list[str]:
     from celeus.core.plans.plan import Claim
-    from celeus.readers.pools import Compared
+    from celeus.readers.files import npz
+    from celeus.readers.pools import Compared, arrays
     from celeus.study.backtest import backtest
 
-    two = isinstance(pool, Compared)
-    guessed = bool(pool.others if isinstance(pool, Compared) else pool.models)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / f"pool{NPZ}"
-        file.write_bytes(known)
+        file.write_bytes(npz(arrays(pool)))
         claim = Claim(precision=shared.precision)
-        done = backtest(file, claim, guessed=guessed, runs=shared.runs, seed=shared.seed)
-    return _told(done, "mean difference" if two else "mean loss", shared.runs)
+        done = backtest(file, claim, guessed=pool.guessed, runs=shared.runs, seed=shared.seed)
+    what = "mean difference" if isinstance(pool, Compared) else "mean loss"
+    return _told(done, what, shared.runs)
 
 
 def _told(done: "Backtest", what: str, runs: int) -> list[str]:

@@ -149,22 +149,20 @@ def _renamed(log: Log, name: str | None) -> Log:
 
 def _check_once(logs: list[Log]) -> None:
     """Refuse a row that stands twice: in one log, or in two of models with one name."""
-    seen: dict[tuple[str, str, int], str] = {}
+    seen: dict[tuple[str, str, int], Log] = {}
     for log in logs:
+        own = set()
         for row in log.rows:
-            other = seen.setdefault((row.id, row.model, row.repeat), log.name)
-            if other != log.name:
+            key = (row.id, row.model, row.repeat)
+            other = seen.setdefault(key, log)
+            if other is not log:
                 how = "name the models with --model, one a log, or leave one log out"
-                detail = f"{other} and {log.name} are both of {row.model}: {how}"
-                raise refused(f"{detail} (item {row.id})", "model")
-        if len({(row.id, row.model, row.repeat) for row in log.rows}) != len(log.rows):
-            once: set[tuple[str, str, int]] = set()
-            for row in log.rows:
-                key = (row.id, row.model, row.repeat)
-                if key in once:
-                    how = "a log has every item once for a model and a repeat"
-                    raise refused(f"item {row.id} stands twice in {log.name}: {how}", "id")
-                once.add(key)
+                both = f"{other.name} and {log.name} are both of {row.model}"
+                raise refused(f"{both}: {how} (item {row.id})", "model")
+            if key in own:
+                how = "a log has every item once for a model and a repeat"
+                raise refused(f"item {row.id} stands twice in {log.name}: {how}", "id")
+            own.add(key)
 
 
 def differences(logs: Sequence[Log]) -> list[str]:

@@ -16,6 +16,10 @@ START = "_journal/start.json"
 GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 """What Inspect's own value_to_float makes of words: correct, partial, incorrect, no answer."""
 _ATTACHMENT = re.compile(r"attachment://([0-9a-f]{32})")
+_USED = (
+    *("id", "epoch", "input", "target", "choices", "scores", "output", "error"),
+    *("invalidation", "attachments"),
+)
 _SETTINGS = ("task_version", "task_args", "model_roles")
 
 
@@ -51,7 +55,9 @@ def _head(archive: Archive) -> dict[str, Any]:
 def _samples(archive: Archive) -> Iterator[dict[str, Any]]:
     for member in archive.members:
         if member.startswith("samples/"):
-            yield _document(archive, member)
+            sample = _document(archive, member)
+            # All that happened on the way is most of it, and of no use here
+            yield {name: sample[name] for name in _USED if name in sample}
 
 
 def _document(archive: Archive, member: str) -> Any:  # noqa: ANN401 -- any JSON

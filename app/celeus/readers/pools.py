@@ -57,6 +57,16 @@ class Joined:
     unguessed: int
 
     @property
+    def tests(self) -> bool:
+        """Losses are known that a backtest can ask for."""
+        return self.truth is not None
+
+    @property
+    def guessed(self) -> bool:
+        """There is a surrogate."""
+        return self.unguessed < len(self.items)
+
+    @property
     def judged(self) -> list[Item]:
         """The items that the model held out has a score for."""
         return [item for item in self.items if item.loss is not None]
@@ -88,6 +98,16 @@ class Compared:
     b: str
     others: tuple[str, ...]
     left_out: int
+
+    @property
+    def tests(self) -> bool:
+        """Losses are known that a backtest can ask for."""
+        return True
+
+    @property
+    def guessed(self) -> bool:
+        """There is a surrogate of other models."""
+        return all(pair.guess is not None for pair in self.pairs)
 
     @property
     def answers(self) -> str | None:
@@ -335,6 +355,6 @@ def _arrays_of_pairs(compared: Compared) -> dict[str, list[Any]]:
     if compared.answers is not None:
         found["answer_a"] = [0] * len(pairs)
         found["answer_b"] = [0 if pair.same else 1 for pair in pairs]
-    if compared.others and all(pair.guess is not None for pair in pairs):
+    if compared.guessed:
         found["surrogate_a"] = found["surrogate_b"] = [pair.guess for pair in pairs]
     return found
