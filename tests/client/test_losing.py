@@ -90,7 +90,8 @@ def test_five_tries_are_made_with_longer_and_longer_pauses() -> None:
             step = flow.send(told)
             told = answer(500)
             if isinstance(step, Pause):
-                told = pauses.append(step.seconds)
+                pauses.append(step.seconds)
+                told = None
             yield step
 
     with pytest.raises(Problem):

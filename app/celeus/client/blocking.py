@@ -199,7 +199,9 @@ class Session:
         """Close it for good; its certificate is final then."""
         return self.change(state="closed")
 
-    def draws(self, worker: str | None = None, *, wait_paused: bool = False) -> Iterator[Turn]:
+    def draws(
+        self, worker: str | None = None, *, wait_paused: bool = False
+    ) -> Generator[Turn, None, None]:
         """One item after the other, until nothing more is asked for.
 
         Say `observe`, `label`, `prefer` or `unjudgeable` of each. ``worker`` names who judges: give

@@ -14,6 +14,9 @@ from celeus.errors import InvalidValue
 MOST_HELD = 256
 """Draws that one worker may hold."""
 MOST_JUDGES = 64
+LONGEST_LOOK = 2.0
+"""Seconds between two looks whether others have judged what they hold: the service says when the
+first of their leases ends, which may be long after the last of them has judged."""
 NO_VERDICT = "the judge gave no verdict"
 OVERTAKEN = frozenset({"observation_conflict", "round_not_held"})
 """Somebody else judged the item meanwhile: an answer, and no fault of anybody."""
@@ -128,7 +131,7 @@ class Turns:
             self.held = [Turn(read(Draw, one), holder) for one in member(told, "draws")]
             if self.held or not self._waits():
                 return list(self.held)
-            yield Pause(told.get("retry_after") or 1.0)
+            yield Pause(min(told.get("retry_after") or LONGEST_LOOK, LONGEST_LOOK))
             told = None
 
     def finish(self) -> Flow[None]:
