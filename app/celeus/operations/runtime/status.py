@@ -181,13 +181,13 @@ def _table(session: SessionRecord, state: TableState) -> dict[str, Any]:
         {"metric": claim.claim.metric, "met": claim_met(state, at)} | claim_values(plan, claim)
         for at, claim in enumerate(claims[: len(plan.metrics)])
     ]
-    left = plan.reserve - sum(one.level for one in state.session.added)
     return {
         "table": {
             "account": plan.account,
-            "reserve": max(left, 0.0),
+            "reserve": state.session.reserve,
             "groups": list(plan.columns),
             "claims": len(claims),
+            "later": len(state.session.added),
             "wanted": state.wanted,
             "met": state.met,
             "metrics": metrics,

@@ -17,6 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from celeus.core.canonical import canonical_json
 from celeus.core.certificates import chain
 from celeus.core.ledger import (
+    Addition,
     Amendment,
     Change,
     Draw,
@@ -35,6 +36,7 @@ KINDS: dict[type, int] = {
     Unjudgeable: 3,
     Amendment: 4,
     Change: 5,
+    Addition: 6,
 }
 KIND_NAMES = {number: chain.KINDS[kind] for kind, number in KINDS.items()}
 """Names of the event kinds on the wire."""
@@ -207,7 +209,7 @@ def row_of(entry: Entry) -> dict[str, Any]:
         "detail": entry.detail,
         "at": moment(entry.at),
     }
-    if not isinstance(event, Change):
+    if not isinstance(event, Change | Addition):
         row["round"] = event.round
     if isinstance(event, Observation | Amendment):
         row["loss"] = event.loss
@@ -236,7 +238,13 @@ def event_from(row: Mapping[Any, Any]) -> Event:
         return Unjudgeable(row["round"])
     if kind is Amendment:
         return Amendment(row["round"], row["loss"])
-    detail = row["detail"]
+    return _asked(kind, row["detail"])
+
+
+def _asked(kind: type, detail: Mapping[str, Any]) -> Change | Addition:
+    """An event that is nothing but what somebody asked for."""
+    if kind is Addition:
+        return Addition.from_dict(detail)
     return Change(detail["precision"], detail["budget"], detail.get("stop_when_decided"))
 
 
