@@ -178,7 +178,7 @@ async def test_what_may_not_be_added_is_refused_by_name_and_leaves_no_trace(
     assert status["table"] | {"metrics": 0} == before["table"] | {"metrics": 0}
     assert (await add(client, session)).status_code == 201
     again = await add(client, session)
-    assert (again.status_code, again.json()["field"]) == (422, "level")
+    assert (again.status_code, again.json()["field"]) == (422, "claim")
     await client.patch(f"/v1/sessions/{session}", json={"state": "closed"})
     closed = await add(client, session, level=0.001)
     assert (closed.status_code, closed.json()["code"]) == (409, "session_closed")

@@ -50,7 +50,7 @@ def test_a_reserve_is_kept_from_the_levels_and_spent_by_later_claims() -> None:
     assert sum(one.level for one in plan.claims) == pytest.approx(0.04)
     first = plan.later(TableClaim("a", 0, 0.006, "x", "u", precision=0.2), [])
     assert (first.items, first.level, first.name) == (90, 0.006, "a, x u")
-    plan.later(TableClaim("a", 0, 0.004), [first])
+    plan.later(TableClaim("a", 0, 0.004, precision=0.3), [first])
     with pytest.raises(InvalidValue, match=r"at most 0\.004") as refusal:
         plan.later(TableClaim("a", 0, 0.0041), [first])
     assert refusal.value.field == "level"

@@ -385,6 +385,9 @@ class Contradiction(BaseModel):
     """A judgement that was refused, since the pool states that the item's loss is another."""
 
     item: str
+    metric: str | None = Field(
+        None, description="Whose loss it is, where a judgement gives several."
+    )
     loss: float
     lower: float
     upper: float

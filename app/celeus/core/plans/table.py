@@ -215,15 +215,15 @@ class TablePlan:
         require("fixed", rule, self.fixed, holds=not self.fixed)
         rule = "a group that is not judged whole: its interval is exact in the end anyway"
         require("claim", rule, claim.name, holds=not part.whole)
-        check_alpha(claim.level)
-        left = self.reserve - sum(one.level for one in earlier)
-        rule = f"at most {max(left, 0.0):g}, what is left of the reserve of alpha"
-        require("level", rule, claim.level, holds=claim.level <= left + SLACK * self.alpha)
         added = replace(
             part, level=claim.level, precision=claim.precision, questions=claim.questions
         )
         rule = "another part, level, precision or questions than a claim that is there"
         require("claim", rule, claim.name, holds=added not in {*self.claims, *earlier})
+        check_alpha(claim.level)
+        left = self.reserve - sum(one.level for one in earlier)
+        rule = f"at most {max(left, 0.0):g}, what is left of the reserve of alpha"
+        require("level", rule, claim.level, holds=claim.level <= left + SLACK * self.alpha)
         count = len(self.claims) + len(earlier) + 1
         require("claims", f"at most {MOST_CLAIMS}", count, holds=count <= MOST_CLAIMS)
         self.of(added)

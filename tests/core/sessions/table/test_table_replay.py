@@ -124,8 +124,10 @@ def test_a_claim_is_added_between_draws_and_within_the_reserve() -> None:
         session.add(claim)
     session.judge(draw.round, losses[draw.item].tolist())
     session.add(claim)
-    with pytest.raises(InvalidValue, match="left of the reserve"):
+    with pytest.raises(InvalidValue, match="that is there"):
         session.add(claim)
+    with pytest.raises(InvalidValue, match="left of the reserve"):
+        session.add(replace(claim, level=0.001))
 
 
 def test_a_plan_of_another_table_is_noticed() -> None:

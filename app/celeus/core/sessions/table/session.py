@@ -259,9 +259,11 @@ class TableSession:
             if round_ == 0:
                 round_ = self.after(at) or 0
             answer: Answer = one.answer
-            if self._closure is not None and answer != "no":
-                round_ = proven.get((at, number))
-                answer = "undecided" if round_ is None else "yes"
+            if (at, number) in proven:
+                # Given for good, whatever later losses say.
+                answer, round_ = "yes", proven[at, number]
+            elif self._closure is not None and answer != "no":
+                answer, round_ = "undecided", None
             decisions.append(Decision(one.question, answer, round_))
         return tuple(decisions)
 
@@ -349,7 +351,7 @@ class TableSession:
                     field=f"losses.{metric.name}",
                     rule=f"{known:g}, or null",
                     value=loss,
-                ).of(item, known, known)
+                ).of(item, known, known, metric.name)
         return tuple(losses)
 
     def _fold(self, drawn: Drawn, losses: Losses) -> None:
