@@ -50,7 +50,15 @@ def test_an_answer_yes_that_losses_contradict_stays_with_a_warning() -> None:
             assert (answer.answer, answer.round) == ("yes", state.session.proven[0, 0])
             assert state.claims[0].interval.lower > threshold
             record = SessionRecord(
-                *[UUID(int=1)] * 3, "active", 1, 60, None, datetime.now(UTC), None
+                project_id=UUID(int=1),
+                session_id=UUID(int=2),
+                pool_id=UUID(int=3),
+                lifecycle="active",
+                revision=1,
+                lease_seconds=60,
+                forecast=None,
+                created_at=datetime.now(UTC),
+                ledger_head=None,
             )
             [warning] = status_document(record, state.plan, state, pool)["warnings"]
             said = f"wrong: at_most {threshold:g} was answered yes in round {answer.round}"

@@ -17,12 +17,16 @@ depends_on = None
 
 def upgrade() -> None:
     _allow("kind BETWEEN 1 AND 6")
+    op.execute(
+        "UPDATE sessions SET status = jsonb_set(status, '{table,later}', '0') WHERE plan ? 'table'"
+    )
 
 
 def downgrade() -> None:
     op.execute("SET LOCAL lock_timeout = '4s'")
     refuse_to_lose("claims that were added later", "events WHERE kind = 6")
     _allow("kind BETWEEN 1 AND 5")
+    op.execute("UPDATE sessions SET status = status #- '{table,later}' WHERE plan ? 'table'")
 
 
 def _allow(rule: str) -> None:

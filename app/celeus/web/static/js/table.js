@@ -38,7 +38,9 @@ function show(latest) {
   const { promises, reserve, later } = session.table;
   const added = later ? `; ${counted(later, "claim")} added so far` : "";
   const account =
-    reserve || later ? [`${reserve} of alpha is left for claims added later${added}.`] : [];
+    reserve || later
+      ? [`${Number(reserve.toPrecision(6))} of alpha is left for claims added later${added}.`]
+      : [];
   fill(
     byId("promises"),
     [promises.one, promises.all, promises.picked, ...account].map((words) => el("li", {}, words)),
