@@ -132,10 +132,12 @@ class BoundContradicted(Invalid):
     lower = -math.inf
     upper = math.inf
     """Place of the item, and the bounds that the pool states."""
+    metric: str | None = None
+    """Whose loss it is, where a judgement gives several."""
 
-    def of(self, item: int, lower: float, upper: float) -> Self:
-        """The same refusal, which knows item and bounds."""
-        self.item, self.lower, self.upper = item, lower, upper
+    def of(self, item: int, lower: float, upper: float, metric: str | None = None) -> Self:
+        """The same refusal, which knows item, bounds and metric."""
+        self.item, self.lower, self.upper, self.metric = item, lower, upper, metric
         return self
 
     @property

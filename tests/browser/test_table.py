@@ -100,6 +100,27 @@ def test_claims_are_followed_sorted_and_read_on_a_phone(
     expect(page.get_by_role("button", name="New precision")).to_be_hidden()
 
 
+def test_the_page_tells_what_is_left_of_alpha_and_what_was_added(
+    server: Site, signed_in: SignedIn
+) -> None:
+    tables = Tables(server, subjects=6, account="together", reserve=0.01)
+    tables.judge(10)
+    page = signed_in()
+    page.goto(f"/sessions/{tables.session}")
+    account = page.locator("#promises li").last
+    expect(account).to_have_text("0.01 of alpha is left for claims added later.")
+    added = {"metric": "correct", "column": "subject", "value": "high school subject 1"}
+    with tables.site.client() as client:
+        path = f"/v1/sessions/{tables.session}/claims"
+        answer = client.post(path, json=added | {"level": 0.004, "precision": 0.3})
+        assert answer.status_code == 201, answer.text
+    expect(account).to_have_text(
+        "0.006 of alpha is left for claims added later; 1 claim added so far."
+    )
+    expect(page.locator("#claims li")).to_have_count(1 + 6 + 1)
+    expect(page.locator("#heat td")).to_have_count(3 * 6)
+
+
 @pytest.mark.parametrize("viewport", [PHONE, WIDE], ids=["phone", "desktop"])
 def test_every_metric_of_a_judgement_is_asked_for(
     server: Site, signed_in: SignedIn, viewport: dict[str, int]

@@ -32,7 +32,7 @@ from tests.core.certifying import (
     zero_one_world,
 )
 from tests.core.contending import Best
-from tests.core.tabling import WISHES, Tabled
+from tests.core.tabling import WISHES, Tabled, added_later
 from tests.timestamps import Authority
 
 Run = Callable[..., Answer]
@@ -189,6 +189,21 @@ def test_claims_about_a_table_are_said_in_a_few_lines(run: Run, tmp_path: Path) 
     alone = run("verify", path)
     assert alone.status == 1
     assert "the pool is missing" in alone.out + alone.err
+
+
+def test_claims_added_later_are_told_apart(run: Run, tmp_path: Path) -> None:
+    tabled = added_later()
+    path, pool = tmp_path / "table.json", tmp_path / "table.npz"
+    path.write_bytes(tabled.certificate())
+    with archive_of(tabled.pool) as archive:
+        pool.write_bytes(archive.read())
+    answer = run("verify", path, "--pool", pool)
+    assert answer.status == 0
+    lines = answer.out.splitlines()
+    assert any(line.startswith("  correct in 2 groups by level: accuracy ") for line in lines)
+    for said in ("correct in level hard, added after 24", "grade, added after 52"):
+        assert any(line.startswith(f"  {said} labels: ") for line in lines), answer.out
+    assert any(line.startswith("  assumes: Claims were added while") for line in lines)
 
 
 def test_what_the_claim_rests_on_is_printed_beside_it(run: Run, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from celeus.core.canonical import canonical_json
 from celeus.core.certificates.chain import Record, record_of
 from celeus.core.certificates.document import Account, certificate, position_of
 from celeus.core.certificates.replay import Evidence, items_digest
-from celeus.core.ledger import Change, Event, JointObservation
+from celeus.core.ledger import Addition, Change, Event, JointObservation
 from celeus.core.plans.stopping import Question
 from celeus.core.plans.table import TableWish, plan_table
 from celeus.core.pools.losses import LossScale
@@ -39,6 +39,8 @@ WISHES = {
         group_questions={"correct": (Question("at_most", 0.9), Question("at_most", 0.01))},
     ),
 }
+LATER = TableWish(account="together", precision={"correct": 0.3}, reserve=0.02)
+"""What leaves a part of alpha to claims added later."""
 
 
 def evidence_of(pool: Pool) -> Evidence:
@@ -118,6 +120,11 @@ class Tabled:
         detail = {"precision": None, "budget": budget, "state": state}
         self.enter(Change(None, budget), detail)
 
+    def add(self, addition: Addition) -> "Tabled":
+        """Add a claim from the reserve."""
+        self.enter(addition, addition.to_dict() | {"key": "key_1"})
+        return self
+
     def certificate(self, *, final: bool = True) -> bytes:
         """Signed; a final one closes the session."""
         if final:
@@ -133,3 +140,11 @@ class Tabled:
             pool_sessions=ONLY_SESSION,
         )
         return certificate(account, KEY)
+
+
+def added_later() -> Tabled:
+    """A session to which two claims were added on the way, one of them asks for more labels."""
+    tabled = Tabled(LATER).go(12)
+    tabled.add(Addition("correct", 0.012, "level", "hard", 0.35, (("at_most", 0.95),)))
+    tabled.go(14)
+    return tabled.add(Addition("grade", 0.008)).go(10)

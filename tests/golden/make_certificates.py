@@ -27,7 +27,7 @@ from tests.core.certifying import (
     zero_one_world,
 )
 from tests.core.contending import Best
-from tests.core.tabling import WISHES, Tabled
+from tests.core.tabling import WISHES, Tabled, added_later
 
 FOLDER = Path(__file__).parent / "certificates"
 KINDS = ("interim", "final")
@@ -183,8 +183,10 @@ BEST: Mapping[str, tuple[str, Callable[[], Best]]] = MappingProxyType(
 
 TABLES: Mapping[str, tuple[str, Callable[[], Tabled]]] = MappingProxyType(
     {f"table-{account}": ("tabled", _tabled(account)) for account in WISHES}
+    | {"table-later": ("tabled", added_later)}
 )
-"""The same of sessions that make many claims, one under every account."""
+"""The same of sessions that make many claims, one under every account, and one with claims added
+later."""
 
 WORLDS: Mapping[str, Callable[[], World]] = MappingProxyType(
     {

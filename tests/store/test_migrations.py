@@ -117,6 +117,33 @@ def test_the_way_back_leaves_nothing(empty_url: str) -> None:
     assert _tables(empty_url) == {"alembic_version"}
 
 
+def test_statuses_of_tables_say_how_many_claims_were_added(empty_url: str) -> None:
+    """The audit compares them with those of this version."""
+    config = migrations.configuration(empty_url)
+    migrations.migrate(empty_url)
+    command.downgrade(config, "4a9d02e6b7f3")
+    with psycopg.connect(empty_url) as db:
+        db.execute(
+            "INSERT INTO pools (pool_id, name, loss_kind, loss_lower, loss_upper)"
+            " VALUES (gen_random_uuid(), 'p', 'zero_one', 0, 1)"
+        )
+        db.execute(
+            "INSERT INTO sessions (session_id, pool_id, plan, plan_digest, seed, commitment,"
+            " lease_seconds, state, budget, status) SELECT gen_random_uuid(), pool_id,"
+            " one.plan::jsonb, '', '', '', 60, 'active', 9, one.status::jsonb FROM pools,"
+            """ (VALUES ('{"table": true}', '{"table": {"claims": 8}}'),"""
+            """ ('{}', '{"table": null}')) AS one(plan, status)"""
+        )
+    migrations.migrate(empty_url)
+    with psycopg.connect(empty_url) as db:
+        found = db.execute("SELECT status -> 'table' FROM sessions ORDER BY plan").fetchall()
+    assert found == [(None,), ({"claims": 8, "later": 0},)]
+    command.downgrade(config, "4a9d02e6b7f3")
+    with psycopg.connect(empty_url) as db:
+        found = db.execute("SELECT status -> 'table' FROM sessions ORDER BY plan").fetchall()
+    assert found == [(None,), ({"claims": 8},)]
+
+
 async def test_everything_belongs_to_the_default_project(database: Database) -> None:
     async with database.transaction() as db:
         rows = (await db.execute(select(projects.c.project_id, projects.c.name))).all()

@@ -220,7 +220,8 @@ def _tabled(claim: dict[str, Any]) -> Iterator[str]:
     promises = claim["promises"]
     yield f"{promises['one']} {promises['all']} {promises['picked']}"
     parts: dict[tuple[str, str | None], list[dict[str, Any]]] = {}
-    for one in claim["claims"]:
+    later = [one for one in claim["claims"] if "added" in one]
+    for one in claim["claims"][: len(claim["claims"]) - len(later)]:
         parts.setdefault((one["metric"], one["column"]), []).append(one)
     for (metric, column), claims in parts.items():
         if column is None:
@@ -236,6 +237,9 @@ def _tabled(claim: dict[str, Any]) -> Iterator[str]:
             f"{metric} in {len(claims)} groups by {column}: {said(least)} in {least['value']},"
             f" {said(most)} in {most['value']}"
         )
+    for one in later:
+        part = "" if one["column"] is None else f" in {one['column']} {one['value']}"
+        yield f"{one['metric']}{part}, added after {one['added']} labels: {said(one)}"
     answers = [its["answer"] for one in claim["claims"] for its in one["answers"]]
     if answers:
         counts = ", ".join(f"{answers.count(one)} {one}" for one in ("yes", "no", "undecided"))

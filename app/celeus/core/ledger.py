@@ -4,7 +4,9 @@ The ledger is the truth: the plan and these events, in order of their sequence, 
 A round is one draw and what became of it; rounds count from 1 and items from 0.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,4 +94,35 @@ class Change:
     stop_when_decided: bool | None = None
 
 
-Event = Draw | Observation | JointObservation | Unjudgeable | Rating | Amendment | Change
+@dataclass(frozen=True, slots=True)
+class Addition:
+    """A claim added to a table at a level from the reserve; it bets on later draws alone.
+
+    It is about ``metric``, of the items with this ``value`` in ``column`` or of all. ``questions``
+    are side and threshold; this and ``precision`` are on the scale of the metric.
+    """
+
+    metric: str
+    level: float
+    column: str | None = None
+    value: str | None = None
+    precision: float | None = None
+    questions: tuple[tuple[str, float], ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, as the ledger keeps them; ``from_dict`` reads them back."""
+        questions = [{"side": side, "threshold": at} for side, at in self.questions]
+        return asdict(self) | {"questions": questions}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """The event in ``values``, which may have further members."""
+        questions = tuple((one["side"], one["threshold"]) for one in values["questions"])
+        named = {name: values[name] for name in ADDED}
+        return cls(**(named | {"questions": questions}))
+
+
+ADDED = tuple(one.name for one in fields(Addition))
+"""The members of an added claim in the ledger."""
+
+Event = Draw | Observation | JointObservation | Unjudgeable | Rating | Amendment | Change | Addition

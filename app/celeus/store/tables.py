@@ -239,7 +239,7 @@ events = Table(
     Column("session_id", Uuid, ForeignKey("sessions.session_id"), primary_key=True),
     Column("sequence", Integer, primary_key=True, autoincrement=False),
     _many_rows_project(),
-    # Draw 1, observation 2, unjudgeable 3, amendment 4, change 5, rating 6.
+    # Draw 1, observation 2, unjudgeable 3, amendment 4, change 5, rating 6, addition of a claim 7.
     Column("kind", SmallInteger, nullable=False),
     Column("round", Integer),
     Column("item", Integer),
@@ -251,10 +251,10 @@ events = Table(
     Column("loss", Double),
     # Of several systems the loss of each.
     Column("losses", ARRAY(Double)),
-    # Label, worker, reason, author, rater and turn, or the fields of a change.
+    # Label, worker, reason, author, rater and turn, or the fields of a change or of a claim.
     Column("detail", JSONB(none_as_null=True)),
     Column("at", DateTime(timezone=True), nullable=False, server_default=func.now()),
-    CheckConstraint("kind BETWEEN 1 AND 6", name="kind"),
+    CheckConstraint("kind BETWEEN 1 AND 7", name="kind"),
     CheckConstraint(
         "kind <> 1 OR (round IS NOT NULL AND item IS NOT NULL"
         " AND q IS NOT NULL AND seen IS NOT NULL)",

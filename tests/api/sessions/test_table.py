@@ -12,6 +12,7 @@ from httpx import AsyncClient
 
 from celeus.core.canonical import canonical_json
 from celeus.core.certificates.verify import verify
+from celeus.core.sessions.table import cells
 from celeus.operations.certificates.audit import audit
 from celeus.operations.certificates.npz import read_archive
 from celeus.settings import Settings
@@ -229,7 +230,14 @@ async def test_a_known_loss_may_be_left_out_and_not_be_contradicted(client: Asyn
     answer = await observed(client, session, other["round"], losses=said)
     assert answer.json()["code"] == "bound_contradicted"
     status = (await client.get(f"/v1/sessions/{session}")).json()
-    assert [one["item"] for one in status["contradictions"]] == [other["item"]["id"]]
+    [kept] = status["contradictions"]
+    assert (kept["item"], kept["metric"], kept["loss"]) == (
+        other["item"]["id"],
+        "stars",
+        said["stars"],
+    )
+    [warning] = status["warnings"]
+    assert f"said stars {said['stars']:g}, and the pool states" in warning
 
 
 async def test_what_such_a_session_has_not_is_refused_by_name(client: AsyncClient) -> None:
@@ -292,6 +300,24 @@ async def test_list_and_stream_tell_of_the_table(client: AsyncClient) -> None:
     assert news["points"] == []
 
 
+async def test_a_ledger_that_nobody_could_verify_is_refused_with_the_budget_that_may_be(
+    client: AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Thousands of parts, each with its probability in every draw, filled gigabytes."""
+    pool = await sheet(client)
+    session = await opened(client, pool, budget=50)
+    monkeypatch.setattr(cells, "LARGEST_LEDGER", 1 << 15)
+    refused = await client.post("/v1/sessions", json={"pool_id": pool.id, **ASKED})
+    assert (refused.status_code, refused.json()["field"]) == (422, "budget")
+    most = int(refused.json()["rule"].split(",")[0].removeprefix("at most "))
+    assert 50 < most < 120
+    await opened(client, pool, budget=most)
+    where = f"/v1/sessions/{session}"
+    assert (await client.patch(where, json={"budget": most})).status_code == 200
+    change = await client.patch(where, json={"budget": most + 1})
+    assert (change.status_code, change.json()["field"]) == (422, "budget")
+
+
 @pytest.mark.parametrize(
     ("field", "asked"),
     [
@@ -328,6 +354,9 @@ async def test_a_blind_labeller_judges_and_learns_nothing_of_the_claims(
         assert again.json()["receipt"]["replayed"]
         other = await observed(bob, session, draw["round"], losses=said | {"stars": None})
         assert other.status_code in {200, 409}
+        corrected = {"round": draw["round"], "losses": said, "reason": "typo"}
+        answer = await bob.post(f"/v1/sessions/{session}/amendments", json=corrected)
+        assert (answer.status_code, answer.json()["field"]) == (422, "session_id")
         assert (await bob.get(f"/v1/sessions/{session}/claims")).status_code == 403
         task = (await bob.get(f"/v1/sessions/{session}/task")).json()
         assert [one["name"] for one in task["metrics"]] == ["faithful", "stars"]

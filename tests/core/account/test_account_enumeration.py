@@ -12,7 +12,14 @@ from celeus.core.eprocess.moments import Prediction
 from celeus.core.plans.stopping import Question
 from celeus.core.plans.table import TableClaim, TableWish
 from celeus.core.sessions.table.session import TableSession
-from tests.core.sessions.table.test_table_enumeration import Case, after, histories, vectors
+from tests.core.sessions.table.test_table_enumeration import (
+    Case,
+    after,
+    histories,
+    stakes,
+    vectors,
+    worst,
+)
 from tests.core.tables import branched, coming, table_of
 
 SLACK = 1e-9
@@ -20,6 +27,7 @@ FOUR = vectors(2, 4)
 FIVE = np.array([[1.0, 0.0], [0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [0.0, 0.0]])
 GUESSES = np.array([[0.9, 0.2], [0.1, 0.2], [0.9, 0.7], [0.1, 0.7], [0.5, 0.2]])
 SELECTED = TableWish(account="selected", alpha=0.9)
+TOGETHER = TableWish(account="together", alpha=0.9999, reserve=0.95)
 
 CASES = {
     "two metrics": Case(table_of(FIVE, guesses=GUESSES), FIVE, wish=SELECTED),
@@ -144,6 +152,60 @@ def test_a_claim_added_later_has_a_signal_whose_mean_is_its_risk() -> None:
                 point = after(begun, draw, case).claims[-1].fold.points[-1]
                 means += draw.q * np.array([point.plus.signal, point.minus.signal])
             assert means == pytest.approx([case.truth(added, fill) for fill in (0.0, 1.0)])
+
+
+LATE = {
+    "all items": (
+        Case(table_of(FIVE, guesses=1.0 - GUESSES), FIVE, wish=TOGETHER),
+        TableClaim("a", 0, 0.95),
+    ),
+    "a loss nobody can tell": (
+        Case(table_of(FIVE, guesses=1.0 - GUESSES), FIVE, frozenset({(2, 0)}), wish=TOGETHER),
+        TableClaim("a", 0, 0.95, precision=0.4),
+    ),
+    "a group": (
+        Case(table_of(FIVE, ["u", "v", "u", "u", "u"], guesses=1.0 - GUESSES), FIVE, wish=TOGETHER),
+        TableClaim("a", 0, 0.95, "x", "u", precision=0.5),
+    ),
+}
+"""Claims added later at a level that is felt, with surrogates that mislead."""
+
+
+@pytest.mark.parametrize("name", LATE)
+def test_whenever_a_claim_is_added_it_is_lost_with_at_most_its_level(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Given all that was judged before: so whoever adds it may choose when, knowing the truth."""
+    for module in ("celeus.core.pools.table", "celeus.core.plans.table"):
+        monkeypatch.setattr(f"{module}.LEAST_GROUP", 1)
+    case, claim = LATE[name]
+    chances = []
+    for now in histories(case.begun(), case, 1 if claim.column else 2):
+        begun = branched(now)
+        begun.add(claim)
+        chances.append(lost(begun, case))
+    assert 0.0 < max(chances) <= claim.level + SLACK
+
+
+def lost(session: TableSession, case: Case) -> float:
+    """Probability that the interval of the claim added last ever loses its risk."""
+    added = session.claims[-1]
+    low, high = case.truth(added, 0.0), case.truth(added, 1.0)
+    if not (added.interval.lower <= low + SLACK and high - SLACK <= added.interval.upper):
+        return 1.0
+    return sum(draw.q * lost(after(session, draw, case), case) for draw in coming(session))
+
+
+def test_no_choice_of_skips_gains_a_stake_of_a_claim_added_later() -> None:
+    """Whoever holds draws made after it was added sees items and losses, and then skips."""
+    four = vectors(2, 4)
+    case = Case(table_of(four), four, wish=TOGETHER)
+    for now in histories(case.begun(), case, 1):
+        begun = branched(now)
+        begun.add(TableClaim("a", 0, 1e-6))
+        start = stakes(begun, case)[-1]
+        assert (start > 0.0).all()
+        assert (worst(begun, [], case, 2)[-1] <= start * (1.0 + 1e-9)).all()
 
 
 @pytest.mark.parametrize("log_before", [-0.8, -0.6, -0.5, -0.4, -0.3, -0.2, 0.0, 0.5])

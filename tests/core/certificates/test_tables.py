@@ -20,7 +20,7 @@ from celeus.core.certificates.verify import verify
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import Pool, dtype_of
 from tests.core.certifying import KEY, SESSION
-from tests.core.tabling import WISHES, Tabled, evidence_of
+from tests.core.tabling import WISHES, Tabled, added_later, evidence_of
 
 Document = dict[str, Any]
 
@@ -44,6 +44,13 @@ def forged(data: bytes, change: Callable[[Document], None]) -> bytes:
     start = chain_start(SESSION, bytes.fromhex(plan_digest))
     body["chain"] = {"start": start.hex(), "head": chain_head(start, body["ledger"]).hex()}
     return signed(body, KEY)
+
+
+@cache
+def later(*, final: bool = True) -> tuple[Tabled, bytes]:
+    """A session to which claims were added, and its certificate."""
+    tabled = added_later()
+    return tabled, tabled.certificate(final=final)
 
 
 @pytest.mark.parametrize("final", [False, True])
@@ -376,6 +383,144 @@ def test_a_budget_changed_on_the_way_is_an_assumption() -> None:
     codes = [one["code"] for one in report.claim["assumptions"]]
     assert codes == ["known_losses", "unforeseen_draws"]
     assert report.claim["changes"] == 1
+
+
+@pytest.mark.parametrize("final", [False, True])
+def test_claims_added_later_are_said_to_be_so_and_verify(*, final: bool) -> None:
+    tabled, data = later(final=final)
+    report = verify(data, tabled.evidence, items=tabled.lines)
+    assert report.valid, report.line
+    claim = report.claim
+    assert claim is not None
+    opened, added = claim["claims"][:-2], claim["claims"][-2:]
+    assert not any("added" in one for one in opened)
+    assert [(one["metric"], one["value"], one["level"], one["added"]) for one in added] == [
+        ("correct", "hard", 0.012, 24),
+        ("grade", None, 0.008, 52),
+    ]
+    assert added[0]["labels"] < claim["labels"] - 24
+    # A round whose grade is known is no bet of it.
+    assert 0 < added[1]["labels"] <= claim["labels"] - 52
+    assert claim["reserve"] == 0.0
+    assumption = claim["assumptions"][-1]
+    assert assumption["code"] == "later_claims"
+    told = "correct, level hard (at level 0.012, after 24 labels); grade (at level 0.008, after 52"
+    assert told in assumption["text"]
+
+
+def _additions(body: Document) -> list[Document]:
+    return [one for one in body["ledger"] if one["kind"] == "addition"]
+
+
+def _moved(body: Document, which: int, by: int) -> None:
+    """An addition stands so many events earlier, and what follows is numbered anew."""
+    ledger = body["ledger"]
+    at = ledger.index(_additions(body)[which])
+    ledger.insert(at - by, ledger.pop(at))
+    times = sorted(one["at"] for one in ledger)
+    for number, (one, time) in enumerate(zip(ledger, times, strict=True)):
+        one |= {"sequence": number + 1, "at": time}
+        if one["kind"] == "draw":
+            one["seen"] = number
+
+
+def _earlier(body: Document) -> None:
+    _moved(body, 0, 4)
+
+
+def _earlier_without_a_want(body: Document) -> None:
+    _moved(body, 1, 4)
+
+
+def _amid_draws(body: Document) -> None:
+    _moved(body, 1, 1)
+
+
+def _first_of_all(body: Document) -> None:
+    """As if the claim had been one of the opening's."""
+    _moved(body, 0, body["ledger"].index(_additions(body)[0]))
+
+
+def _higher_level(body: Document) -> None:
+    _additions(body)[0]["detail"]["level"] = _claims(body)[-2]["level"] = 0.02
+
+
+def _other_share(body: Document) -> None:
+    """The sum of both is the same."""
+    for which in (0, 1):
+        _additions(body)[which]["detail"]["level"] = _claims(body)[which - 2]["level"] = 0.01
+
+
+def _unsaid(body: Document) -> None:
+    del _claims(body)[-1]["added"]
+
+
+def _sooner(body: Document) -> None:
+    _claims(body)[-1]["added"] = 0
+
+
+def _not_added(body: Document) -> None:
+    body["ledger"].remove(_additions(body)[1])
+    del _claims(body)[-1]
+
+
+def _asked_more(body: Document) -> None:
+    _additions(body)[0]["detail"]["precision"] = _claims(body)[-2]["precision"] = 0.5
+
+
+def _other_group(body: Document) -> None:
+    for one in (_additions(body)[0]["detail"], _claims(body)[-2]):
+        one["value"] = "easy"
+
+
+def _nobody(body: Document) -> None:
+    _additions(body)[0]["detail"]["metric"] = "nobody"
+
+
+def _no_questions(body: Document) -> None:
+    del _additions(body)[1]["detail"]["questions"]
+
+
+def _reserve_kept(body: Document) -> None:
+    body["claim"]["reserve"] = 0.02
+
+
+def _more_reserve(body: Document) -> None:
+    body["plan"]["reserve"] = 0.03
+
+
+def _fixed(body: Document) -> None:
+    body["plan"]["fixed"] = True
+
+
+@pytest.mark.parametrize(
+    ("change", "where"),
+    [
+        (_earlier, "ledger["),
+        (_earlier_without_a_want, "claim.claims"),
+        (_amid_draws, "ledger["),
+        (_first_of_all, "ledger["),
+        (_higher_level, "].level"),
+        (_other_share, ""),
+        (_unsaid, "added"),
+        (_sooner, "added"),
+        (_not_added, "ledger["),
+        (_asked_more, ""),
+        (_other_group, ""),
+        (_nobody, "].claim"),
+        (_no_questions, "detail.questions"),
+        (_reserve_kept, "claim.reserve"),
+        (_more_reserve, "plan.claims.level"),
+        (_fixed, "].fixed"),
+    ],
+)
+def test_a_claim_forged_to_be_added_otherwise_is_found(
+    change: Callable[[Document], None], where: str
+) -> None:
+    tabled, data = later()
+    difference = verify(forged(data, change), tabled.evidence).difference
+    assert difference is not None
+    assert where in difference.where
 
 
 def _plain(**columns: list[float]) -> Pool:

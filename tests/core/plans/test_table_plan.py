@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from celeus.core.plans.stopping import Question
-from celeus.core.plans.table import TableClaim, TablePlan, TableWish
+from celeus.core.plans.table import MOST_CLAIMS, TableClaim, TablePlan, TableWish
 from celeus.core.pools.table import Column, Table
 from celeus.errors import InvalidValue, NothingToJudge
 from tests.core.tables import planned, table_of
@@ -50,7 +50,7 @@ def test_a_reserve_is_kept_from_the_levels_and_spent_by_later_claims() -> None:
     assert sum(one.level for one in plan.claims) == pytest.approx(0.04)
     first = plan.later(TableClaim("a", 0, 0.006, "x", "u", precision=0.2), [])
     assert (first.items, first.level, first.name) == (90, 0.006, "a, x u")
-    plan.later(TableClaim("a", 0, 0.004), [first])
+    plan.later(TableClaim("a", 0, 0.004, precision=0.3), [first])
     with pytest.raises(InvalidValue, match=r"at most 0\.004") as refusal:
         plan.later(TableClaim("a", 0, 0.0041), [first])
     assert refusal.value.field == "level"
@@ -63,6 +63,27 @@ def test_a_reserve_is_kept_from_the_levels_and_spent_by_later_claims() -> None:
         whole.later(TableClaim("a", 0, 0.001, "x", "w"), [])
     with pytest.raises(InvalidValue, match="at most 0"):
         planned(table()).later(TableClaim("a", 0, 0.001), [])
+
+
+def test_a_claim_is_added_once_and_to_no_fixed_session() -> None:
+    wish = TableWish(account="together", reserve=0.01, precision={"a": 0.2})
+    plan = planned(table(), wish)
+    asked = TableClaim("a", 0, 0.002, precision=0.3)
+    first = plan.later(asked, [])
+    plan.later(replace(asked, level=0.001), [first])
+    with pytest.raises(InvalidValue, match="that is there") as refusal:
+        plan.later(asked, [first])
+    assert refusal.value.field == "claim"
+    # The very claim of the opening, at its level
+    with pytest.raises(InvalidValue, match="that is there"):
+        plan.later(replace(plan.claims[0], items=0), [])
+    with pytest.raises(InvalidValue) as refusal:
+        replace(plan, fixed=True).later(asked, [])
+    assert refusal.value.field == "fixed"
+    many = [replace(first, level=1e-9)] * (MOST_CLAIMS - len(plan.claims))
+    with pytest.raises(InvalidValue) as refusal:
+        plan.later(asked, many)
+    assert refusal.value.field == "claims"
 
 
 def test_a_plan_survives_json_with_its_digest() -> None:

@@ -1,20 +1,39 @@
-"""The claims of a session that makes a table of them, on the wire: as JSON, or as CSV."""
+"""The claims of a session that makes a table of them, on the wire, and those added to it."""
 
 import csv
 import io
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
+import orjson
 from fastapi import APIRouter, Header, Query, Response
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
-from celeus.api.access.parameters import Reads, SessionId
-from celeus.api.sessions.schema import Decision, Scale, ScoreInterval
+from celeus.api.access.parameters import NO_NUL, Manages, Reads, SessionId
+from celeus.api.sessions.schema import (
+    STRICT,
+    AskedQuestion,
+    Decision,
+    Scale,
+    ScoreInterval,
+)
+from celeus.api.wire.idempotency import AttemptOf
+from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
-from celeus.errors import Busy, InvalidValue, SessionNotFound
+from celeus.core.ledger import Addition
+from celeus.core.plans.claim import MOST_QUESTIONS
+from celeus.errors import (
+    Busy,
+    IdempotencyKeyReused,
+    InvalidValue,
+    SessionClosed,
+    SessionFixed,
+    SessionNotFound,
+    UnreachablePrecision,
+)
 from celeus.operations.insights import table as insights
 
-router = APIRouter(prefix="/v1/sessions", tags=["insights"])
+router = APIRouter(prefix="/v1/sessions", tags=["insights"], route_class=JsonRoute)
 
 CSV = "text/csv"
 HEADER = (
@@ -37,6 +56,7 @@ HEADER = (
     "met",
     "met_at",
     "whole",
+    "added",
     "drawn",
     "judged",
     "in_interval",
@@ -79,6 +99,10 @@ class TableClaimOut(BaseModel):
     whole: bool = Field(
         description="The group is judged to its last item, unless the budget ends first."
     )
+    added: int | None = Field(
+        description="After how many labels it was added, from the reserve of alpha; null of the"
+        " claims that the session was opened with."
+    )
     met: bool | None = Field(
         description="Its target is met: precision and answers; null where it has none."
     )
@@ -96,6 +120,77 @@ class TableClaims(BaseModel):
     account: Literal["each", "together", "selected", "closed"]
     alpha: float
     data: list[TableClaimOut]
+
+
+class LaterClaim(BaseModel):
+    """A claim to add: a metric over all items, or over those of one group."""
+
+    model_config = ConfigDict(
+        **STRICT,
+        json_schema_extra={
+            "examples": [
+                {
+                    "metric": "faithful",
+                    "column": "topic",
+                    "value": "law",
+                    "level": 0.005,
+                    "precision": 0.1,
+                }
+            ]
+        },
+    )
+
+    metric: str = Field(pattern=NO_NUL)
+    column: str | None = Field(
+        None, pattern=NO_NUL, description="A group column; left out for all items."
+    )
+    value: str | None = Field(None, pattern=NO_NUL, description="The value of the group in it.")
+    level: float = Field(description="Taken from the session's `reserve` for good.")
+    precision: float | None = None
+    questions: list[AskedQuestion] = Field([], max_length=MOST_QUESTIONS)
+
+    @property
+    def addition(self) -> Addition:
+        """The claim in the core's words."""
+        return Addition(
+            self.metric,
+            self.level,
+            self.column,
+            self.value,
+            self.precision,
+            tuple((one.side, one.threshold) for one in self.questions),
+        )
+
+
+@router.post(
+    "/{session_id}/claims",
+    operation_id="add_session_claim",
+    summary="Add a claim at a level from the reserve",
+    status_code=201,
+    response_model=TableClaimOut,
+    responses=responses(
+        SessionNotFound,
+        InvalidValue,
+        UnreachablePrecision,
+        IdempotencyKeyReused,
+        SessionClosed,
+        SessionFixed,
+        Busy,
+    ),
+)
+async def add_session_claim(
+    context: Manages, session_id: SessionId, body: LaterClaim, attempt: AttemptOf
+) -> Response:
+    """It knows what was judged before, and bets on draws made from now on.
+
+    Refused while a draw is out: pause the session, have what is out judged, add the claim, resume.
+    """
+    return await attempt.answer(
+        201,
+        orjson.dumps,
+        lambda once: insights.add_claim(context, session_id, body.addition, once),
+        lambda _: f"{router.prefix}/ses_{session_id.hex}/claims",
+    )
 
 
 @router.get(

@@ -41,10 +41,13 @@ class Trajectory(BaseModel):
 
 
 class LedgerEntry(BaseModel):
-    """One event. ``at`` is the database's time; ``detail`` holds worker, label, author, reason."""
+    """One event. ``at`` is the database's time; ``detail`` holds worker, label, author, reason.
+
+    Of a change and of a claim that is added, ``detail`` is what was asked.
+    """
 
     sequence: int
-    kind: Literal["draw", "observation", "unjudgeable", "amendment", "change", "rating"]
+    kind: Literal["draw", "observation", "unjudgeable", "amendment", "change", "rating", "addition"]
     round: int | None
     item: int | None
     q: float | None

@@ -398,6 +398,9 @@ class Contradiction(BaseModel):
     """A judgement that was refused, since the pool states that the item's loss is another."""
 
     item: str
+    metric: str | None = Field(
+        None, description="Whose loss it is, where a judgement gives several."
+    )
     loss: float
     lower: float
     upper: float
@@ -503,9 +506,12 @@ class TableOut(BaseModel):
     """Where a table of claims stands; `GET /v1/sessions/{id}/claims` gives all of them."""
 
     account: Literal["each", "together", "selected", "closed"]
-    reserve: float = Field(description="The part of alpha that no claim has.")
+    reserve: float = Field(
+        description="The part of alpha that no claim has: claims added later may take it."
+    )
     groups: list[str] = Field(description="The group columns.")
     claims: int
+    later: int = Field(0, description="How many of these were added while the session ran.")
     wanted: int = Field(description="Claims of which something was asked.")
     met: int = Field(description="How many of those have it.")
     metrics: list[MetricClaim] = Field(description="The claims about all items.")

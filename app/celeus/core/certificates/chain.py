@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from celeus.core.canonical import canonical_json
 from celeus.core.ledger import (
+    Addition,
     Amendment,
     Change,
     Draw,
@@ -38,6 +39,7 @@ KINDS: Mapping[type, str] = MappingProxyType(
         Rating: "rating",
         Amendment: "amendment",
         Change: "change",
+        Addition: "addition",
     }
 )
 """What the kinds of event are called, here and on the wire."""
@@ -92,7 +94,7 @@ def record_of(
     record: dict[str, Any] = {"sequence": sequence, "kind": KINDS[type(event)], "at": at}
     if detail is not None:
         record["detail"] = dict(detail)
-    if not isinstance(event, Change):
+    if not isinstance(event, Change | Addition):
         record["round"] = event.round
     if isinstance(event, Observation | Rating | Amendment) and event.loss is not None:
         record["loss"] = event.loss

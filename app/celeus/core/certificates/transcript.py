@@ -27,6 +27,8 @@ from celeus.core.certificates.parsing import (
     whole,
 )
 from celeus.core.ledger import (
+    ADDED,
+    Addition,
     Amendment,
     Change,
     Draw,
@@ -68,7 +70,11 @@ JOINT_FORMS: Mapping[str, tuple[str, ...]] = {
     "observation": ("round", "losses"),
     "change": FORMS["change"],
 }
-"""The same where the best of several systems is sought, or claims are made about a table."""
+"""The same where the best of several systems is sought."""
+TABLE_FORMS: Mapping[str, tuple[str, ...]] = {**JOINT_FORMS, "addition": ("detail",)}
+"""The same where claims are made about a table."""
+NESTED = "questions"
+"""The only member of a detail that is neither a text nor a number, in a claim that is added."""
 OPTIONAL: Mapping[str, tuple[str, ...]] = {
     "draw": ("strata_q", "detail"),
     "rating": ("loss",),
@@ -120,6 +126,8 @@ class Transcript:
         where = f"ledger[{len(self.records)}]"
         kind = text(value.get("kind") if isinstance(value, dict) else None, f"{where}.kind")
         forms = FORMS if isinstance(self.plan, Plan) else JOINT_FORMS
+        if isinstance(self.plan, TablePlan):
+            forms = TABLE_FORMS
         if kind not in forms:
             raise Mismatch(f"{where}.kind", kind, "one of " + ", ".join(forms))
         record = members(value, where, EVERY + forms[kind], OPTIONAL.get(kind, ("detail",)))
@@ -128,7 +136,8 @@ class Transcript:
         moment(record["at"], f"{where}.at")
         if self.closed:
             raise Mismatch(where, kind, "no event after the session was closed")
-        detail = _detail(record.get("detail"), f"{where}.detail")
+        nested = NESTED if kind == "addition" else None
+        detail = _detail(record.get("detail"), f"{where}.detail", nested)
         event = self._readers()[kind](record, where)
         _check_words(detail, event, f"{where}.detail")
         self._read_words(detail, event, f"{where}.detail")
@@ -172,6 +181,7 @@ class Transcript:
             "rating": self._rating,
             "amendment": self._amendment,
             "change": self._change,
+            "addition": self._addition,
         }
 
     def _draw(self, record: Object, where: str) -> Draw:
@@ -292,6 +302,30 @@ class Transcript:
         self._rule = rule
         return Change(precision, budget, stop)
 
+    def _addition(self, record: Object, where: str) -> Addition:
+        """A claim that is added; whether it may be is seen when the ledger is replayed."""
+        where += ".detail"
+        detail = members(record["detail"], where, ADDED, record["detail"])
+        asked = [
+            members(one, f"{where}.questions[{at}]", ("side", "threshold"))
+            for at, one in enumerate(listed(detail["questions"], f"{where}.questions"))
+        ]
+        column, value, precision = (detail[name] for name in ("column", "value", "precision"))
+        return Addition(
+            metric=text(detail["metric"], f"{where}.metric"),
+            level=number(detail["level"], f"{where}.level", 0.0, 1.0),
+            column=None if column is None else text(column, f"{where}.column"),
+            value=None if value is None else text(value, f"{where}.value"),
+            precision=None if precision is None else number(precision, f"{where}.precision"),
+            questions=tuple(
+                (
+                    text(one["side"], f"{where}.questions.side"),
+                    number(one["threshold"], f"{where}.questions.threshold"),
+                )
+                for one in asked
+            ),
+        )
+
     def _drawn(self, record: Object, where: str) -> int:
         round_ = whole(record["round"], f"{where}.round", 1)
         if round_ > len(self.draws):
@@ -322,14 +356,14 @@ class Transcript:
             raise Mismatch(where, loss, refusal.rule) from refusal
 
 
-def _detail(value: object, where: str) -> Mapping[str, Any]:
-    """What else was written down with an event: texts, numbers and flags."""
+def _detail(value: object, where: str, nested: str | None) -> Mapping[str, Any]:
+    """What else was written down with an event: texts, numbers, flags, and what is ``nested``."""
     if value is None:
         return {}
     if not isinstance(value, dict):
         raise Mismatch(where, value, "an object")
     for name, inner in value.items():
-        if isinstance(inner, dict | list):
+        if isinstance(inner, dict | list) and name != nested:
             raise Mismatch(f"{where}.{name}", inner, "a text or a number")
     return value
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from celeus.core.insights.sentences import Contrast, best_sentence, sentence, table_sentence
 from celeus.core.plans.plan import Plan, precision_warning
-from celeus.core.plans.stopping import rounding
+from celeus.core.plans.stopping import Decision, rounding
 from celeus.core.plans.table import TablePlan
 from celeus.core.pools.pool import Pool
 from celeus.core.sessions.best.state import BestState
@@ -186,19 +186,19 @@ def _table(session: Header, state: TableState) -> dict[str, Any]:
         {"metric": claim.claim.metric, "met": claim_met(state, at)} | claim_values(plan, claim)
         for at, claim in enumerate(claims[: len(plan.metrics)])
     ]
-    left = plan.reserve - sum(one.level for one in state.session.added)
     return {
         "table": {
             "account": plan.account,
-            "reserve": max(left, 0.0),
+            "reserve": state.session.reserve,
             "groups": list(plan.columns),
             "claims": len(claims),
+            "later": len(state.session.added),
             "wanted": state.wanted,
             "met": state.met,
             "metrics": metrics,
             "promises": state.session.promises._asdict(),
         },
-        "warnings": _contradicted(session.contradictions) + _emptied(claims),
+        "warnings": _contradicted(session.contradictions) + _emptied(claims) + _reversed(state),
     }
 
 
@@ -210,6 +210,29 @@ def _emptied(claims: Sequence[ClaimState]) -> list[str]:
     told = ", ".join(names[:MOST_NAMED]) + (", …" if len(names) > MOST_NAMED else "")
     left = f"no candidate is left of {len(names)} of {len(claims)} claims ({told})"
     return [f"{left}: {LOST}"]
+
+
+def _reversed(state: TableState) -> list[str]:
+    """What is said of answers to questions that later losses contradict."""
+    told = []
+    for at, claim in enumerate(state.claims):
+        if claim.claim.questions:
+            slack = rounding(claim.plan.scale)
+            told += [
+                f"{claim.claim.name}: {_given(one)}"
+                for one in state.session.decisions(at)
+                if one.contradicted(claim.interval, slack)
+            ]
+    more = len(told) - MOST_NAMED
+    return told[:MOST_NAMED] + ([f"so it is with {more} more answers"] if more > 0 else [])
+
+
+def _given(one: Decision) -> str:
+    return (
+        f"{one.question.side} {one.question.threshold:g} was answered {one.answer} in round"
+        f" {one.round} and later losses say otherwise: an event of probability at most alpha has"
+        " happened; the answer stays as it was given"
+    )
 
 
 def claim_met(state: TableState, place: int) -> bool | None:
@@ -237,12 +260,17 @@ def claim_values(plan: TablePlan, claim: ClaimState) -> dict[str, Any]:
 def _contradicted(contradictions: Sequence[Mapping[str, Any]]) -> list[str]:
     """What follows from judgements outside their items' bounds."""
     return [
-        f"a judgement of item {one['item']} said {one['loss']:g}, and the pool states that its loss"
-        f" is from {one['lower']:g} to {one['upper']:g}: if the judgement is right, an assumption"
-        " is false and nothing here can be claimed; open another session with `audit`, or on a"
-        " pool without the bound"
+        f"a judgement of item {one['item']} said {_named(one)}{one['loss']:g}, and the pool states"
+        f" that its loss is from {one['lower']:g} to {one['upper']:g}: if the judgement is right,"
+        " an assumption is false and nothing here can be claimed; open another session with"
+        " `audit`, or on a pool without the bound"
         for one in contradictions
     ]
+
+
+def _named(contradiction: Mapping[str, Any]) -> str:
+    metric = contradiction.get("metric")
+    return "" if metric is None else f"{metric} "
 
 
 def _warnings(plan: Plan, state: State) -> list[str]:
@@ -255,13 +283,7 @@ def _warnings(plan: Plan, state: State) -> list[str]:
             " logical limits are narrower than a cell; the last interval stays"
         )
     slack = rounding(plan.scale)
-    warnings += [
-        f"{one.question.side} {one.question.threshold:g} was answered {one.answer} in round"
-        f" {one.round} and later losses say otherwise: an event of probability at most alpha has"
-        " happened; the answer stays as it was given"
-        for one in state.decisions
-        if one.contradicted(state.interval, slack)
-    ]
+    warnings += [_given(one) for one in state.decisions if one.contradicted(state.interval, slack)]
     verdict = state.verdict
     if verdict is not None and verdict.contradicted(state.interval, slack):
         warnings.append(

@@ -17,6 +17,7 @@ from typing import Any, Literal, Self, get_args
 import numpy as np
 
 from celeus.core.canonical import canonical_json
+from celeus.core.ledger import Addition
 from celeus.core.plans.claim import Claim, PoolFacts, require
 from celeus.core.plans.plan import METHOD_VERSION, Plan, check_alpha, check_budget, make_plan
 from celeus.core.plans.policies import LEAST_BETA, policy_named
@@ -63,6 +64,20 @@ class TableClaim:
         """How reports call it."""
         part = "" if self.column is None else f", {self.column} {self.value}"
         return self.metric + part
+
+    @classmethod
+    def asked(cls, addition: Addition) -> Self:
+        """The claim that is to be added, without the facts of its part."""
+        return cls(
+            addition.metric,
+            0,
+            addition.level,
+            addition.column,
+            addition.value,
+            addition.precision,
+            # Whatever else a side is, the claim's plan refuses it by name.
+            tuple(Question(side, at) for side, at in addition.questions),  # type: ignore[arg-type]
+        )
 
     @property
     def wants(self) -> bool:
@@ -193,18 +208,24 @@ class TablePlan:
     def later(self, claim: TableClaim, earlier: Sequence[TableClaim]) -> TableClaim:
         """A claim added after ``earlier`` ones, with the facts of its part.
 
-        Refuses a level that the reserve has not, and what needs no claim.
+        Refuses a level that the reserve has not, what needs no claim, and a claim that is there.
         """
         part = self.claims[self.place_of(claim)]
+        rule = "a session that was opened without it: its claims stay as they are"
+        require("fixed", rule, self.fixed, holds=not self.fixed)
         rule = "a group that is not judged whole: its interval is exact in the end anyway"
         require("claim", rule, claim.name, holds=not part.whole)
+        added = replace(
+            part, level=claim.level, precision=claim.precision, questions=claim.questions
+        )
+        rule = "another part, level, precision or questions than a claim that is there"
+        require("claim", rule, claim.name, holds=added not in {*self.claims, *earlier})
         check_alpha(claim.level)
         left = self.reserve - sum(one.level for one in earlier)
         rule = f"at most {max(left, 0.0):g}, what is left of the reserve of alpha"
         require("level", rule, claim.level, holds=claim.level <= left + SLACK * self.alpha)
-        added = replace(
-            part, level=claim.level, precision=claim.precision, questions=claim.questions
-        )
+        count = len(self.claims) + len(earlier) + 1
+        require("claims", f"at most {MOST_CLAIMS}", count, holds=count <= MOST_CLAIMS)
         self.of(added)
         return added
 
@@ -270,6 +291,8 @@ def plan_table(wish: TableWish, table: Table, pool_digest: str, commitment: str)
         for name in given:
             rule = "those of metrics: " + ", ".join(names)
             require(field_, rule, name, holds=name in names)
+    rule = "0 in a session whose claims stay as they are"
+    require("reserve", rule, wish.reserve, holds=not (wish.fixed and wish.reserve))
     drawable = int(table.drawable.sum())
     if not drawable:
         raise NothingToJudge(

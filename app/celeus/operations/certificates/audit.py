@@ -115,7 +115,7 @@ async def _audit_sessions(database: Database, result: Audit) -> None:
             await asyncio.to_thread(_check, record)
         except _Differs as error:
             result.findings.append(Finding(name, error.where, error.actual, error.expected))
-        except (ArithmeticError, ValueError, KeyError, TypeError) as error:
+        except (Refusal, ArithmeticError, ValueError, LookupError, TypeError) as error:
             # What was put there from outside can break the fold in any way.
             result.findings.append(Finding(name, "ledger", repr(error), "one that can be folded"))
 

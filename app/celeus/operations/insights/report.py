@@ -17,7 +17,7 @@ from celeus.core.certificates.document import assumptions_of
 from celeus.core.certificates.ed25519 import public_of
 from celeus.core.certificates.table.claim import table_assumptions
 from celeus.core.plans.best import BestPlan
-from celeus.core.plans.table import TablePlan
+from celeus.core.plans.table import TableClaim, TablePlan
 from celeus.core.sessions.either import AnyPlan, any_plan_from, risk_plan
 from celeus.errors import Busy
 from celeus.operations.certificates.issue import current, pool_sessions
@@ -32,6 +32,8 @@ from celeus.operations.sessions.ledger import with_kinds
 ATTEMPTS = 3
 ANSWERS = frozenset({"predictions", "answers"})
 """Columns that hold what several systems answered."""
+PART = ("metric", "items", "level", "column", "value")
+"""What a claim added later is called by."""
 MOST_EVENTS_INTERIM = 20_000
 """An interim certificate is outdated by the next label; one of a longer ledger is not worth the
 seconds that making it takes."""
@@ -96,7 +98,11 @@ class Account:
             return [one["text"] for one in best_assumptions(self.plan, answered=self.answered)]
         amended, changed = self.amendments > 0, self.document["changes"] > 0
         if isinstance(self.plan, TablePlan):
-            added = len(self.claims) > len(self.plan.claims)
+            added = [
+                (TableClaim(*(one[name] for name in PART)), one["added"])
+                for one in self.claims
+                if one["added"] is not None
+            ]
             return [
                 one["text"] for one in table_assumptions(self.plan, changed=changed, added=added)
             ]

@@ -1,18 +1,24 @@
-"""The claims of a session that makes a table of them, one by one."""
+"""The claims of a session that makes a table of them, one by one, and those added later."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal
 from uuid import UUID
 
 import numpy as np
 
 from celeus.core.insights.status import claim_met, claim_values
+from celeus.core.ledger import Addition
+from celeus.core.plans.table import TableClaim
+from celeus.core.sessions.either import AnyState
 from celeus.core.sessions.rounds import PENDING
 from celeus.core.sessions.table.state import TableState
-from celeus.errors import InvalidValue
+from celeus.errors import InvalidValue, SessionFixed
 from celeus.operations.runtime.concurrency import in_thread
 from celeus.operations.runtime.context import Context
-from celeus.operations.sessions.journal import unlocked
+from celeus.operations.runtime.idempotency import Once, claim, keep, peek
+from celeus.operations.runtime.status import announce
+from celeus.operations.sessions.append import write
+from celeus.operations.sessions.journal import Journal, locked, must_be_open, unlocked
 
 Order = Literal["plan", "score", "width", "name"]
 ALL = ""
@@ -39,14 +45,7 @@ async def table_claims(
     Refuses sessions of another kind, and names of none.
     """
     async with unlocked(context, session_id) as (session, row):
-        state = session.state
-        if not isinstance(state, TableState):
-            raise InvalidValue(
-                "This session makes one claim, which its status holds.",
-                field="session_id",
-                rule="a session with metrics or groups",
-                value=f"ses_{session_id.hex}",
-            )
+        state = _table_of(session.state, session_id)
         plan = state.plan
         _check("metric", metric, [one.name for one in plan.metrics])
         _check("column", column, [ALL, *plan.columns])
@@ -68,6 +67,56 @@ async def table_claims(
     return head | {"data": kept}
 
 
+async def add_claim(
+    context: Context,
+    session_id: UUID,
+    addition: Addition,
+    once: Once[dict[str, Any]] | None = None,
+) -> dict[str, Any]:
+    """Add a claim at a level from the reserve of alpha; it bets on draws made from now on.
+
+    Returns it as it stands. Refuses, by name, what the core refuses: a level that the reserve has
+    not, a claim that is there, and any while a draw is out, whose item somebody may have seen.
+    """
+    await peek(context, once)
+    async with locked(context, session_id) as (journal, db):
+        await claim(db, context, once)
+        _check_addable(journal)
+        state = _table_of(journal.state, session_id)
+        # A refusal leaves the state as it was: nothing is entered before all is checked.
+        state.session.check_addition(TableClaim.asked(addition))
+        await journal.step(0, lambda: journal.append(addition, addition.to_dict()))
+        document = journal.status()
+        await write(db, journal, document)
+        [added] = _rows(state, [len(state.claims) - 1])
+        await keep(db, context, once, added)
+    await announce(context.cache, context.project_id, session_id, document)
+    return added
+
+
+def _check_addable(journal: Journal) -> None:
+    must_be_open(journal)
+    if journal.plan.fixed:
+        raise SessionFixed(
+            "This session was opened with fixed settings: no claim is added to it.",
+            field="fixed",
+            rule="a session that was opened without it",
+            value=True,
+        )
+
+
+def _table_of(state: AnyState, session_id: UUID) -> TableState:
+    """The state, of a session that makes a table of claims; refuses others."""
+    if isinstance(state, TableState):
+        return state
+    raise InvalidValue(
+        "This session makes one claim, which its status holds.",
+        field="session_id",
+        rule="a session with metrics or groups",
+        value=f"ses_{session_id.hex}",
+    )
+
+
 def _check(field: str, name: str | None, names: Sequence[str]) -> None:
     if name is not None and name not in names:
         raise InvalidValue(
@@ -82,14 +131,16 @@ def _width(row: dict[str, Any]) -> float:
     return float(row["scale"]["upper"] - row["scale"]["lower"])
 
 
-def _rows(state: TableState) -> list[dict[str, Any]]:
+def _rows(state: TableState, places: Iterable[int] | None = None) -> list[dict[str, Any]]:
+    """Claims as rows: those at these places, or all."""
     cells = state.session.cells
     code = cells.strata.code[[one.item for one in state.rounds]]
     told = np.array([one.answer is not PENDING for one in state.rounds], dtype=np.bool_)
     drawn, judged = (np.bincount(one, minlength=cells.count) for one in (code, code[told]))
     rows = []
-    for at, claim in enumerate(state.claims):
-        stated = claim.claim
+    for at in range(len(state.claims)) if places is None else places:
+        own = state.claims[at]
+        stated = own.claim
         rows.append(
             {
                 "metric": stated.metric,
@@ -98,15 +149,16 @@ def _rows(state: TableState) -> list[dict[str, Any]]:
                 "items": stated.items,
                 "known": stated.known,
             }
-            | claim_values(state.plan, claim)
+            | claim_values(state.plan, own)
             | {
                 "whole": stated.whole,
+                "added": state.session.after(at),
                 "met": claim_met(state, at),
                 "met_at": state.met_at(at),
                 "rounds": {
-                    "drawn": int(drawn[claim.cells].sum()),
-                    "judged": int(judged[claim.cells].sum()),
-                    "in_interval": len(claim.rounds),
+                    "drawn": int(drawn[own.cells].sum()),
+                    "judged": int(judged[own.cells].sum()),
+                    "in_interval": len(own.rounds),
                 },
                 "answers": [one.to_dict() for one in state.session.decisions(at)],
             }

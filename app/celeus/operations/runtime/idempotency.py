@@ -55,8 +55,7 @@ async def transaction_of(context: Context, once: Once[T] | None) -> AsyncIterato
             key = f"{context.project_id}/{once.key}"
             await stack.enter_async_context(context.gates.idempotency_keys.of(key))
         db = await stack.enter_async_context(context.transaction())
-        if once is not None:
-            await _claim(db, context, once)
+        await claim(db, context, once)
         yield db
 
 
@@ -86,7 +85,13 @@ async def peek(context: Context, once: Once[T] | None) -> None:
             _replay(row, once)
 
 
-async def _claim(db: AsyncConnection, context: Context, once: Once[T]) -> None:
+async def claim(db: AsyncConnection, context: Context, once: Once[T] | None) -> None:
+    """Claim the request's idempotency key, if it has one, in the transaction ``db``.
+
+    Raises Replay when the request has been answered, and refuses another request's key.
+    """
+    if once is None:
+        return
     params = {
         "project_id": context.project_id,
         "key": once.key,

@@ -87,7 +87,6 @@ async def amend(
     correction = await _with_author(context, correction, own_only=own_only)
     if context.blind:
         correction = await _with_round(context, session_id, correction)
-        check_blind([correction.judgement])
     last = await _last_round(context, session_id) if own_only else None
     async with (
         keeping_contradictions(context, session_id),
@@ -138,6 +137,7 @@ async def _earlier_receipt(
     judgement = correction.judgement
     must_be_open(journal)
     _must_take_corrections(journal.session)
+    _must_be_blind(journal.session, judgement, blind=journal.blind)
     latest = await _latest_amendment(db, journal.session_id, judgement.round)
     others = latest is not None and latest["detail"].get("key") != journal.key_id
     repeated = latest is not None and correction.repeats(latest) and not (own_only and others)
@@ -271,6 +271,7 @@ async def _refold_ahead(
             plan, state = slot.session.plan, slot.session.state
             if not isinstance(plan, Plan) or not isinstance(state, State):
                 return None
+            _must_be_blind(slot.session, judgement, blind=context.blind)
             if judgement.round > state.folded or not state.refolds(
                 event := _event(slot.session, judgement)
             ):
@@ -306,6 +307,12 @@ def _must_take_corrections(session: CachedSession) -> None:
         rule="a session that measures a risk or a difference",
         value="table" if table else "best",
     )
+
+
+def _must_be_blind(session: CachedSession, judgement: Judgement, *, blind: bool) -> None:
+    """Refuse what a blind key says of two systems by name, which it is not told."""
+    if blind and session.pool.named is not None:
+        check_blind([judgement])
 
 
 def _must_be_judged(journal: Journal, round_: int) -> None:

@@ -38,6 +38,8 @@ async def keeping_contradictions(context: Context, session_id: UUID) -> AsyncIte
 async def _keep(context: Context, session_id: UUID, refusal: BoundContradicted) -> None:
     async with locked(context, session_id) as (journal, db):
         said: dict[str, Any] = {"loss": refusal.value}
+        if refusal.metric is not None:
+            said["metric"] = refusal.metric
         said |= {"lower": refusal.lower, "upper": refusal.upper}
         item = {"pool_id": journal.pool_id, "index": refusal.item}
         said["item"] = (await db.execute(_ITEM, item)).scalar_one()

@@ -66,6 +66,8 @@ BETS_INLINE = 100_000
 which take about 5 ms; more take a thread."""
 ROUNDS_FOLDED_LOCKED = 2_000
 """Events read and folded while the session is locked; of more, a part at a time before it is."""
+BETS_LOCKED = 10_000_000
+"""Bets folded while the session is locked, about half a second: tables place thousands a round."""
 ATTEMPTS = 3
 
 
@@ -261,7 +263,7 @@ async def locked(
                     db, context.project_id, session_id, after, ROUNDS_FOLDED_LOCKED
                 )
                 news = await _news(slot.session, row, rows)
-                if news is not None and not news.more and not _replays(slot.session, news):
+                if news is not None and not news.more and not _long(slot.session, news):
                     await _catch_up(slot, news)
                     yield _journal(context, session_id, slot, row, rows), db
                     return
@@ -391,9 +393,16 @@ async def _news(
     return _News(missed, head, more) if more or head == row["ledger_head"] else None
 
 
-def _replays(session: CachedSession, news: _News) -> bool:
-    judged = {it.round for it in news.missed if isinstance(it, Observation | Unjudgeable)}
-    return is_replay(session.state, judged)
+def _long(session: CachedSession, news: _News) -> bool:
+    """Whether folding the news takes longer than others may wait for the row."""
+    judged = {
+        it.round
+        for it in news.missed
+        if isinstance(it, Observation | JointObservation | Unjudgeable)
+    }
+    bets = len(judged) * bets_per_round(session.state)
+    many = len(judged) > ROUNDS_FOLDED_INLINE and bets > BETS_LOCKED
+    return many or is_replay(session.state, judged)
 
 
 async def _advance(slot: Slot, news: _News | None) -> int:

@@ -17,6 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from celeus.core.canonical import canonical_json
 from celeus.core.certificates import chain
 from celeus.core.ledger import (
+    Addition,
     Amendment,
     Change,
     Draw,
@@ -37,6 +38,7 @@ KINDS: dict[type, int] = {
     Amendment: 4,
     Change: 5,
     Rating: 6,
+    Addition: 7,
 }
 KIND_NAMES = {number: chain.KINDS[kind] for kind, number in KINDS.items()}
 """Names of the event kinds on the wire."""
@@ -209,7 +211,7 @@ def row_of(entry: Entry) -> dict[str, Any]:
         "detail": entry.detail,
         "at": moment(entry.at),
     }
-    if not isinstance(event, Change):
+    if not isinstance(event, Change | Addition):
         row["round"] = event.round
     if isinstance(event, Observation | Rating | Amendment):
         row["loss"] = event.loss
@@ -241,9 +243,12 @@ def event_from(row: Mapping[Any, Any]) -> Event:
     return _from_detail(row, row["detail"])
 
 
-def _from_detail(row: Mapping[Any, Any], detail: Mapping[str, Any]) -> Rating | Change:
-    if _TYPES[row["kind"]] is Rating:
+def _from_detail(row: Mapping[Any, Any], detail: Mapping[str, Any]) -> Rating | Change | Addition:
+    kind = _TYPES[row["kind"]]
+    if kind is Rating:
         return Rating(row["round"], detail["rater"], row["loss"], detail.get("turn", 1))
+    if kind is Addition:
+        return Addition.from_dict(detail)
     return Change(detail["precision"], detail["budget"], detail.get("stop_when_decided"))
 
 

@@ -20,6 +20,7 @@ from celeus.core.plans.plan import Plan, check_budget, check_precision, check_st
 from celeus.core.pools.pool import Pool
 from celeus.core.randomness import commitment
 from celeus.core.sessions.either import AnyPlan, begin
+from celeus.core.sessions.table.state import TableState
 from celeus.errors import InvalidValue, Refusal, SessionFixed
 from celeus.operations.certificates.issue import issue
 from celeus.operations.pools.pools import load_pool
@@ -85,6 +86,8 @@ async def open_session(
     seed = secrets.token_bytes(SEED_BYTES)
     plan = await asyncio.to_thread(plan_of, opening.request, pool, commitment(seed))
     state = await asyncio.to_thread(begin, plan, pool, seed)
+    if isinstance(state, TableState):
+        state.session.cells.check_budget(plan.budget)
     session_id = UUID(bytes=uuid_utils.uuid7().bytes)
     lease_seconds = opening.lease_seconds or context.settings.lease_seconds_default
     async with context.states.hold(session_id) as slot:
@@ -194,14 +197,7 @@ def _change(journal: Journal, changes: Settings) -> None:
         check_precision(journal.plan, changes.precision)
         precision = changes.precision
     if changes.budget is not None and changes.budget != budget:
-        check_budget(changes.budget, journal.plan.drawable)
-        if changes.budget < journal.state.drawn:
-            raise InvalidValue(
-                f"budget {changes.budget} is below the {journal.state.drawn} draws already made",
-                field="budget",
-                rule=f"at least {journal.state.drawn}",
-                value=changes.budget,
-            )
+        _check_budget(journal, changes.budget)
         budget = changes.budget
     if changes.stop_when_decided is not None:
         check_stop_when_decided(asked=asks, stop=changes.stop_when_decided)
@@ -223,6 +219,20 @@ def _change(journal: Journal, changes: Settings) -> None:
     if asks:
         detail["stop_when_decided"] = stop
     journal.append(Change(precision, budget, stop if asks else None), detail)
+
+
+def _check_budget(journal: Journal, budget: int) -> None:
+    """Refuse a budget that the session cannot go on with."""
+    check_budget(budget, journal.plan.drawable)
+    if isinstance(journal.state, TableState):
+        journal.state.session.cells.check_budget(budget)
+    if budget < journal.state.drawn:
+        raise InvalidValue(
+            f"budget {budget} is below the {journal.state.drawn} draws already made",
+            field="budget",
+            rule=f"at least {journal.state.drawn}",
+            value=budget,
+        )
 
 
 async def sealed_pool(context: Context, pool_id: UUID) -> Pool:

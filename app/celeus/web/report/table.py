@@ -22,6 +22,7 @@ class Row(NamedTuple):
     name: str
     figures: str
     asked: str
+    added: str
     judged: str
     bar: tuple[float, float]
     at: float
@@ -99,6 +100,7 @@ def _row(claim: Mapping[str, Any], name: str) -> Row:
         return WIDE * (value - scale.lower) / scale.width
 
     asked = {None: "", True: "met", False: "not met yet"}[claim["met"]]
+    later = claim["added"]
     answers = [
         f"{one['side'].replace('_', ' ')} {one['threshold']:g}: {one['answer']}"
         for one in claim["answers"]
@@ -108,6 +110,7 @@ def _row(claim: Mapping[str, Any], name: str) -> Row:
         name=name,
         figures=f"{score['name']} {score_figures(score, scale)}",
         asked="; ".join(filter(None, [asked, *answers])),
+        added="" if later is None else f"added after {count(later)} label{'s' * (later != 1)}",
         judged=f"{count(claim['rounds']['judged'])} of {count(claim['items'])}",
         bar=(min(at(score["lower"]), WIDE - width), width),
         at=at(score["estimate"]),

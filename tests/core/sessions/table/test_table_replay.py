@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from celeus.core.eprocess.pool_target import LatticeSequence
-from celeus.core.ledger import Draw, JointObservation
+from celeus.core.ledger import Addition, Draw, JointObservation
 from celeus.core.plans.table import TableClaim, TablePlan, TableWish
 from celeus.core.pools.table import Table
 from celeus.core.sessions.recorded import LedgerDiffers
-from celeus.core.sessions.table.replay import Addition, Event, begin, enter, replay
+from celeus.core.sessions.table.replay import Event, begin, enter, replay
 from celeus.core.sessions.table.session import TableSession
 from celeus.errors import InvalidValue
 from tests.core.tables import SEED, planned, table_of
@@ -46,7 +46,7 @@ def run() -> tuple[TablePlan, Table, TableSession, Ledger]:
 
     while len(session.drawn) < ROUNDS:
         if len(session.drawn) == ROUNDS // 2:
-            write(Addition(TableClaim("b", 0, 0.01, "x", "v", precision=0.2)))
+            write(Addition("b", 0.01, "x", "v", precision=0.2))
         for _ in range(AHEAD):
             write(session.propose(len(ledger)))
         for round_ in range(len(session.drawn), len(session.drawn) - AHEAD, -1):
@@ -124,8 +124,10 @@ def test_a_claim_is_added_between_draws_and_within_the_reserve() -> None:
         session.add(claim)
     session.judge(draw.round, losses[draw.item].tolist())
     session.add(claim)
-    with pytest.raises(InvalidValue, match="left of the reserve"):
+    with pytest.raises(InvalidValue, match="that is there"):
         session.add(claim)
+    with pytest.raises(InvalidValue, match="left of the reserve"):
+        session.add(replace(claim, level=0.001))
 
 
 def test_a_plan_of_another_table_is_noticed() -> None:

@@ -5,12 +5,12 @@ after looking, follows from the account alone (docs/method.md#19-the-account-of-
 in words, and under ``selected`` in the intervals to show where several are picked.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
 from celeus.core.interval import Interval
-from celeus.core.plans.table import TablePlan
+from celeus.core.plans.table import TableClaim, TablePlan
 from celeus.core.sessions.table.claims import ClaimState
 from celeus.core.sessions.table.state import TableState
 
@@ -45,11 +45,13 @@ def table_claim(state: TableState) -> dict[str, Any]:
         "rounds": state.counts,
         "stop_reason": state.stop_reason,
         "assumptions": table_assumptions(
-            plan, changed=state.changes > 0, added=len(session.claims) > len(plan.claims)
+            plan,
+            changed=state.changes > 0,
+            added=zip(session.added, session.added_after, strict=True),
         ),
     }
     if plan.reserve:
-        claim["reserve"] = plan.reserve - sum(one.level for one in session.added)
+        claim["reserve"] = session.reserve
     return claim
 
 
@@ -76,6 +78,8 @@ def _claims(state: TableState) -> list[dict[str, Any]]:
             "answers": [decision.to_dict() for decision in session.decisions(at)],
             "score": score_values(one, state, one.interval, one.estimate),
         }
+        if (after := session.after(at)) is not None:
+            document["added"] = after
         if picked:
             document["picked"] = [
                 {"claims": count, "level": level, "lower": its.lower, "upper": its.upper}
@@ -93,14 +97,24 @@ def score_values(
     return metric.measured.values(interval, estimate, claim.plan.scale)
 
 
-def table_assumptions(plan: TablePlan, *, changed: bool, added: bool) -> list[dict[str, str]]:
-    """What the claims rest on, as ``{code, text}``; empty when on nothing but the draws."""
+def table_assumptions(
+    plan: TablePlan, *, changed: bool, added: Iterable[tuple[TableClaim, int]]
+) -> list[dict[str, str]]:
+    """What the claims rest on, as ``{code, text}``; empty when on nothing but the draws.
+
+    ``added`` are the claims added later, each with the labels that there were.
+    """
     known = [claim for claim in plan.claims[: len(plan.metrics)] if claim.known]
-    codes = {"known_losses": bool(known), "unforeseen_draws": changed, "later_claims": added}
+    later = "; ".join(
+        f"{one.name} (at level {one.level:g}, after {at} label{'' if at == 1 else 's'})"
+        for one, at in added
+    )
+    codes = {"known_losses": known, "unforeseen_draws": changed, "later_claims": later}
     counts = ", ".join(f"{claim.metric} ({claim.known})" for claim in known)
     own = {
         "known_losses": f" Losses of {counts} of {plan.items} items were known before the first"
-        " draw."
+        " draw.",
+        "later_claims": f" They are {later}.",
     }
     return [
         {"code": code, "text": ASSUMPTIONS[code] + own.get(code, "")}

@@ -30,6 +30,10 @@ Mask = NDArray[np.bool_]
 UNIT = Interval(0.0, 1.0)
 STRATA_IN_GROUPS = 8
 MOST_CELLS = 10_000
+LARGEST_LEDGER = 1 << 29
+"""Bytes: the largest certificate that a service verifies, unless it is set to take others."""
+CELL_BYTES = 16
+"""Those of a draw's probability in a certificate, for each cell: eight in hexadecimal."""
 BINS_OF_SEVERAL = 10
 """Bins of the mean of several metrics' surrogates: 40 strata leave room for their spread."""
 
@@ -91,6 +95,18 @@ class Cells:
     def count(self) -> int:
         """Number of cells."""
         return self.strata.count
+
+    def check_budget(self, budget: int) -> None:
+        """Refuse a budget that could fill a ledger whose certificate nobody verifies, by name."""
+        most = LARGEST_LEDGER // (CELL_BYTES * self.count)
+        if budget > most:
+            raise InvalidValue(
+                f"Every draw keeps the probabilities of {self.count} parts of the pool, by group,"
+                " stratum and losses known.",
+                field="budget",
+                rule=f"at most {most}, or fewer groups",
+                value=budget,
+            )
 
     def of_items(self, mask: Mask) -> Mask:
         """The cells of some items; a cell has either all of its items among them, or none."""

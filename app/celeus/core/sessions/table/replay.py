@@ -10,21 +10,12 @@ probabilities are computed again.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
-from celeus.core.ledger import Draw, JointObservation
+from celeus.core.ledger import Addition, Draw, JointObservation
 from celeus.core.plans.table import TableClaim, TablePlan, TableWish, claims_of, table_for
 from celeus.core.pools.table import Table
 from celeus.core.sessions.recorded import LedgerDiffers, compare_draws, same
 from celeus.core.sessions.table.session import TableSession
-
-
-@dataclass(frozen=True, slots=True)
-class Addition:
-    """A claim added from the reserve."""
-
-    claim: TableClaim
-
 
 Event = Draw | JointObservation | Addition
 
@@ -51,7 +42,7 @@ def enter(session: TableSession, event: Event) -> None:
         session.judge(event.round, event.losses)
         return
     if isinstance(event, Addition):
-        session.add(event.claim)
+        session.add(TableClaim.asked(event))
         return
     if event.strata_q is None:
         raise LedgerDiffers("strata_q", None, "the probability of an item of each cell")

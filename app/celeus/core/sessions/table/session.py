@@ -50,7 +50,8 @@ class Picking(NamedTuple):
 class TableSession:
     """The state of a session; a step changes it. ``claims`` stand in the order of the plan's.
 
-    Behind them stand those ``added`` later. ``met_at`` says after how many folded rounds a claim
+    Behind them stand those ``added`` later, each after so many folded rounds (``added_after``).
+    ``met_at`` says after how many folded rounds a claim
     had what it wants, by its place among them; what wants nothing is not in it. ``proven`` says it
     of the answers yes under the account ``closed``, by the places of claim and question. ``budget``
     is the plan's until somebody sets another; ``bets`` are those of every claim's next round.
@@ -72,6 +73,7 @@ class TableSession:
         "_wants",
         "_width",
         "added",
+        "added_after",
         "bets",
         "budget",
         "cells",
@@ -101,6 +103,7 @@ class TableSession:
         self._of_cell = [np.flatnonzero(one).tolist() for one in member.T]
         self._wants = Wants.of(self.cells, self.claims, len(plan.metrics))
         self.added: list[TableClaim] = []
+        self.added_after: list[int] = []
         self.drawn: list[int] = []
         self.folded = 0
         self.met_at: dict[int, int] = {}
@@ -135,20 +138,13 @@ class TableSession:
             claims.append(ClaimState(claim, plan.of(claim), *parts, evidence=evidence))
         return claims
 
-    def add(self, claim: TableClaim) -> TableClaim:
+    def add(self, claim: TableClaim) -> None:
         """Add a claim about a metric of all items or of a group, at a level from the reserve.
 
-        It knows what was judged before and bets on later rounds alone. Refused while a draw is out,
-        whose item somebody may have seen.
+        It knows what was judged before and bets on later rounds alone. Refused are those that
+        ``check_addition`` refuses.
         """
-        if self._out:
-            raise InvalidValue(
-                "Draws are out: a claim is added when all of them are judged.",
-                field="claim",
-                rule="no draw out",
-                value=len(self._out),
-            )
-        own = self._plan.later(claim, self.added)
+        own = self.check_addition(claim)
         at = self._plan.place_of(own)
         part = self.claims[at]
         parts = part.metric, part.cells, self.cells, self._left, self._calibration.fits
@@ -156,11 +152,44 @@ class TableSession:
         self.claims.append(ClaimState(own, plan, *parts, seen=part.fold))
         self.bets.append(self.claims[-1].bets)
         self.added.append(own)
+        self.added_after.append(self.folded)
         for cell in part.cells.tolist():
             self._of_cell[cell].append(len(self.claims) - 1)
         self._note_met([len(self.claims) - 1])
         self._update_wants(at)
-        return own
+
+    def check_addition(self, claim: TableClaim) -> TableClaim:
+        """The claim as it would be added; changes nothing.
+
+        Refused while a draw is out, whose item somebody may have seen; where nothing is left to bet
+        on; at a level that the reserve has not; and where the very claim is there.
+        """
+        if self._out:
+            raise InvalidValue(
+                "Draws are out, whose items somebody may have seen: a claim is added when all are"
+                " judged. Pause the session, have them judged, add the claim, and resume.",
+                field="claim",
+                rule="no draw out",
+                value=len(self._out),
+            )
+        if not self.claims[self._plan.place_of(claim)].left:
+            raise InvalidValue(
+                "Every item of this claim is judged: its interval is exact as it is.",
+                field="claim",
+                rule="an item left to draw",
+                value=claim.name,
+            )
+        return self._plan.later(claim, self.added)
+
+    @property
+    def reserve(self) -> float:
+        """The part of alpha that claims added later may still take."""
+        return max(self._plan.reserve - sum(one.level for one in self.added), 0.0)
+
+    def after(self, at: int) -> int | None:
+        """After how many folded rounds a claim was added; None of the plan's own."""
+        place = at - len(self._plan.claims)
+        return self.added_after[place] if place >= 0 else None
 
     @property
     def proven(self) -> dict[tuple[int, int], int]:
@@ -225,12 +254,16 @@ class TableSession:
         claim, proven = self.claims[at], self.proven
         decisions = []
         for number, one in enumerate(claim.fold.decisions):
-            # Round 0 is before the first: what is known answers.
+            # Round 0 is before the claim's first: what is known then answers.
             round_ = claim.rounds[one.round - 1] if one.round else one.round
+            if round_ == 0:
+                round_ = self.after(at) or 0
             answer: Answer = one.answer
-            if self._closure is not None and answer != "no":
-                round_ = proven.get((at, number))
-                answer = "undecided" if round_ is None else "yes"
+            if (at, number) in proven:
+                # Given for good, whatever later losses say.
+                answer, round_ = "yes", proven[at, number]
+            elif self._closure is not None and answer != "no":
+                answer, round_ = "undecided", None
             decisions.append(Decision(one.question, answer, round_))
         return tuple(decisions)
 
@@ -318,7 +351,7 @@ class TableSession:
                     field=f"losses.{metric.name}",
                     rule=f"{known:g}, or null",
                     value=loss,
-                ).of(item, known, known)
+                ).of(item, known, known, metric.name)
         return tuple(losses)
 
     def _fold(self, drawn: Drawn, losses: Losses) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from heapq import nlargest
 
-from celeus.core.ledger import Change, Draw, Event, JointObservation
+from celeus.core.ledger import Addition, Change, Draw, Event, JointObservation
 from celeus.core.plans.stopping import StopReason
 from celeus.core.plans.table import TablePlan
 from celeus.core.pools.pool import Pool
@@ -103,9 +103,13 @@ class TableState(JointState[TablePlan, TableSession]):
             case JointObservation():
                 enter(self.session, event)
                 self._note(event.round, event.losses)
+            case Addition():
+                enter(self.session, event)
             case Change():
                 rule = replace(self.stopping, budget=event.budget)
                 self.changes += rule != self.stopping
                 self.stopping, self.session.budget = rule, event.budget
             case _:
-                raise LedgerDiffers(f"ledger[{self.sequence - 1}]", event, "draw, losses or change")
+                raise LedgerDiffers(
+                    f"ledger[{self.sequence - 1}]", event, "draw, losses, change or claim"
+                )

@@ -35,6 +35,16 @@ function show(latest) {
   head(session, opened.pool, `${counted(session.table.claims, "claim")} on the pool`);
   say("sentence", session.sentence ?? null);
   fill(byId("figures"), tableFigures(session));
+  const { promises, reserve, later } = session.table;
+  const added = later ? `; ${counted(later, "claim")} added so far` : "";
+  const account =
+    reserve || later
+      ? [`${Number(reserve.toPrecision(6))} of alpha is left for claims added later${added}.`]
+      : [];
+  fill(
+    byId("promises"),
+    [promises.one, promises.all, promises.picked, ...account].map((words) => el("li", {}, words)),
+  );
   actions.show(session);
 }
 
@@ -53,7 +63,8 @@ function showClaims() {
   const own = claims.filter((one) => one.metric === metric);
   const order = byId("order", HTMLSelectElement).value;
   fill(byId("claims"), claimList(own, order));
-  fill(byId("heat"), heatMap(claims));
+  const first = claims.filter((one) => one.added === null);
+  fill(byId("heat"), heatMap(first));
 }
 
 const metrics = session.table.metrics.map((one) => one.metric);
@@ -79,11 +90,7 @@ byId("metrics").hidden = metrics.length === 1;
 byId("heat-card").hidden = session.table.groups.length === 0;
 byId("order").addEventListener("change", showClaims);
 byId("csv").setAttribute("href", `/v1/sessions/${session.id}/claims?format=csv`);
-const { promises, account } = session.table;
-fill(
-  byId("promises"),
-  [promises.one, promises.all, promises.picked].map((words) => el("li", {}, words)),
-);
+const { account } = session.table;
 const { plan } = opened;
 fill(
   byId("plan"),

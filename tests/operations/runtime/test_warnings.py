@@ -1,0 +1,67 @@
+"""What the status of a table warns of."""
+
+from datetime import UTC, datetime
+from uuid import UUID
+
+import numpy as np
+
+from celeus.core.ledger import JointObservation
+from celeus.core.plans.stopping import Question
+from celeus.core.plans.table import TableWish, plan_table
+from celeus.core.pools.losses import LossScale
+from celeus.core.pools.metrics import Metric
+from celeus.core.pools.pool import CHAIN_START, Pool
+from celeus.core.pools.table import table_of
+from celeus.core.randomness import commitment
+from celeus.core.sessions.table.state import TableState
+from celeus.operations.runtime.status import SessionRecord, status_document
+
+ITEMS = 30
+SCALE = LossScale.of("zero_one")
+
+
+def judged_out(seed: int) -> tuple[TableState, Pool, float]:
+    """A session at alpha 0.95, whose only answer yes would be false, judged to the last item."""
+    losses = np.random.default_rng(seed).random(ITEMS) < 0.4
+    columns = {"surrogate_wrong": np.full(ITEMS, 0.1)}
+    pool = Pool(ITEMS, SCALE, columns, (), CHAIN_START, metrics=(Metric("wrong", SCALE),))
+    threshold = float(losses.mean()) - 0.01
+    wish = TableWish(
+        account="closed",
+        alpha=0.95,
+        precision={"wrong": 0.001},
+        questions={"wrong": (Question("at_most", threshold),)},
+    )
+    key = bytes([seed])
+    plan = plan_table(wish, table_of(pool), pool.digest, commitment(key))
+    state = TableState.of(plan, pool, key)
+    while state.can_draw:
+        state.apply(state.propose())
+        state.apply(JointObservation(state.drawn, (float(losses[state.item(state.drawn)]),)))
+    return state, pool, threshold
+
+
+def test_an_answer_yes_that_losses_contradict_stays_with_a_warning() -> None:
+    """At alpha 0.95 answers come fast and are sometimes wrong; the last item shows it."""
+    for seed in range(ITEMS * 2):
+        state, pool, threshold = judged_out(seed)
+        [answer] = state.session.decisions(0)
+        if state.session.proven:
+            assert (answer.answer, answer.round) == ("yes", state.session.proven[0, 0])
+            assert state.claims[0].interval.lower > threshold
+            record = SessionRecord(
+                project_id=UUID(int=1),
+                session_id=UUID(int=2),
+                pool_id=UUID(int=3),
+                lifecycle="active",
+                revision=1,
+                lease_seconds=60,
+                forecast=None,
+                created_at=datetime.now(UTC),
+                ledger_head=None,
+            )
+            [warning] = status_document(record, state.plan, state, pool)["warnings"]
+            said = f"wrong: at_most {threshold:g} was answered yes in round {answer.round}"
+            assert warning.startswith(said)
+            return
+    raise AssertionError("no answer was wrong")
