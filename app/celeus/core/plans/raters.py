@@ -48,7 +48,8 @@ PROTOCOLS: Mapping[str, str] = MappingProxyType(
 PANEL = (
     " In which order the panel is asked about an item was drawn from the seed before the first"
     " draw; who cannot judge the item is passed over. What the panel says of an item is taken not"
-    " to depend on what was drawn before or said of other items, and every name to be another rater."
+    " to depend on what was drawn before or said of other items, and every name to be another"
+    " rater."
 )
 RANDOM = "random"
 
