@@ -35,20 +35,21 @@ SOURCES: Mapping[str, str] = MappingProxyType(
 PROTOCOLS: Mapping[str, str] = MappingProxyType(
     {
         "two_then_third": (
-            "Two of a panel of {} judge an item, neither told what the other said; where they"
-            " differ a third decides, and the loss is the median of the three."
+            "Two of a panel of {} judge an item; where they differ a third decides, and the loss is"
+            " the median of the three."
         ),
         "consensus": (
-            "Two of a panel of {} judge an item, neither told what the other said, and again while"
-            " they differ, three times at most; then nobody can judge the item."
+            "Two of a panel of {} judge an item, and again while they differ, three times at most;"
+            " then nobody can judge the item."
         ),
     }
 )
 """What the loss of an item is, by protocol."""
 PANEL = (
     " In which order the panel is asked about an item was drawn from the seed before the first"
-    " draw; who cannot judge the item is passed over. What a rater says of an item is taken not to"
-    " depend on what was drawn or judged before, and every name to be another rater."
+    " draw; who cannot judge the item is passed over. What the panel says of an item is taken not"
+    " to depend on what was drawn before or said of other items, and every name to be another"
+    " rater."
 )
 RANDOM = "random"
 
