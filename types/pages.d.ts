@@ -43,6 +43,8 @@ declare global {
   /** A session that makes a table of claims. */
   type TableSession = AnySession & { table: Schemas["TableOut"] };
   type TableClaim = Schemas["TableClaimOut"];
+  type ClaimItem = Schemas["ClaimItem"];
+  type ClaimItems = Schemas["ClaimItems"];
   type SessionOpening = Schemas["SessionOpening"];
   type SessionChange = Schemas["SessionChange"];
   type SessionPage = Schemas["SessionPage"];

@@ -66,6 +66,7 @@ class TaskAnswer(BaseModel):
                     "loss": {"kind": "zero_one", "scale": [0, 1]},
                     "takes_labels": True,
                     "classes": 10,
+                    "stands": False,
                     "lease_seconds": 300,
                     "labeller": {"name": "ann", "labels": 12},
                 }
@@ -87,6 +88,10 @@ class TaskAnswer(BaseModel):
     best: TaskBest | None = Field(
         None, description="Of several systems: by `losses`, every draw has its `answers`."
     )
+    stands: bool = Field(
+        description="What is said of an item stands: the session takes no corrections, as one of"
+        " several claims, or of several systems."
+    )
     lease_seconds: int
     labeller: Labeller
 
@@ -103,6 +108,7 @@ class TaskAnswer(BaseModel):
                 "classes": task.classes,
                 "comparison": _comparison(task),
                 "best": _best(task),
+                "stands": task.stands,
                 "lease_seconds": task.lease_seconds,
                 "labeller": {"name": task.labeller, "labels": task.labels},
             }

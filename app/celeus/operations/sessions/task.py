@@ -26,7 +26,7 @@ class Task:
     (None where their number is not known). ``systems`` are the two compared, or those among which
     the best is sought, None elsewhere; ``metrics`` the losses that a judgement gives, none where it
     gives one: a judge is told neither their names nor that of the session,
-    which may resemble them.
+    which may resemble them. ``stands``: no label is taken back.
     """
 
     session_id: UUID
@@ -37,6 +37,7 @@ class Task:
     classes: int | None
     systems: AnySystems | None
     metrics: tuple[Metric, ...]
+    stands: bool
     lease_seconds: int
     labeller: str
     labels: int
@@ -71,6 +72,7 @@ async def get_task(context: Context, session_id: UUID) -> Task:
         classes=row.classes,
         systems=systems,
         metrics=tuple(map(Metric.from_dict, row.metrics or ())),
+        stands=row.stands,
         lease_seconds=row.lease_seconds,
         labeller=row.labeller or "",
         labels=row.labels,
@@ -88,7 +90,7 @@ _TASK = text(
     """
     SELECT sessions.state, sessions.lease_seconds, coalesce(sessions.name, pools.name) AS name,
            pools.loss_kind, pools.loss_lower, pools.loss_upper, pools.columns, pools.classes,
-           pools.systems, pools.metrics,
+           pools.systems, pools.metrics, sessions.plan ?| ARRAY['table', 'best'] AS stands,
            (SELECT name FROM keys WHERE key_id = :key_id) AS labeller,
            coalesce((SELECT labels FROM labellers
                      WHERE session_id = :session_id AND key_id = :key_id), 0) AS labels

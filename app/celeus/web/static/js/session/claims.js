@@ -50,12 +50,26 @@ function row(claim) {
     el(
       "div",
       { class: "claim-head" },
-      el("bdi", { class: "claim-name" }, claim.value ?? "All items"),
+      el(
+        "a",
+        { class: "claim-name", href: itemsOf(claim) },
+        el("bdi", {}, claim.value ?? "All items"),
+      ),
       el("span", { class: "claim-figure" }, figures(claim)),
     ),
     bar(claim),
     el("p", { class: "quiet-text" }, notes(claim)),
   );
+}
+
+/**
+ * The page of the items that a claim speaks of.
+ *
+ * @param {TableClaim} claim
+ */
+function itemsOf({ column, value }) {
+  const part = new URLSearchParams(column !== null && value !== null ? { column, value } : {});
+  return `${location.pathname}/items?${part}`;
 }
 
 /**
@@ -135,7 +149,8 @@ export function heatMap(claims) {
         {},
         values.map((value) => {
           const cells = own.filter((one) => one.value === value);
-          return el("tr", {}, el("th", { scope: "row" }, el("bdi", {}, value)), cells.map(cell));
+          const link = el("a", { href: itemsOf(cells[0]) }, el("bdi", {}, value));
+          return el("tr", {}, el("th", { scope: "row" }, link), cells.map(cell));
         }),
       ),
     );
@@ -150,7 +165,7 @@ function cell(claim) {
   return el(
     "td",
     { style: { "--share": `${Math.round(DARKEST * share)}%` } },
-    number(score.estimate, width, shift) + sign,
+    el("a", { href: itemsOf(claim) }, number(score.estimate, width, shift) + sign),
   );
 }
 
