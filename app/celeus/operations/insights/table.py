@@ -102,13 +102,13 @@ async def part_items(
         state = _table_of(session, session_id)
         found = await in_thread(_found, state, part, limit + 1, -1 if after is None else after)
     async with context.transaction() as db:
-        page = await items_at(db, row["pool_id"], [one.index for one in found[:limit]])
+        page = await items_at(db, row["pool_id"], [one.place for one in found[:limit]])
     items = [PartItem(item, *told[1:]) for item, told in zip(page, found, strict=False)]
     return items, page[-1].index if len(page) < len(found) else None
 
 
 class _Told(NamedTuple):
-    index: int
+    place: int
     round: int | None
     losses: Mapping[str, float | None] | None
     known: Sequence[str]
@@ -119,18 +119,19 @@ def _found(state: TableState, part: Part, most: int, after: int) -> list[_Told]:
     wanted = _wanted(state, part)
     wanted[: after + 1] = False
     indices = np.flatnonzero(wanted)[:most].tolist()
-    names, rounds, known = [one.name for one in state.plan.metrics], {}, state.session.table.known
-    page = set(indices)
+    names, known = [one.name for one in state.plan.metrics], state.session.table.known
+    nothing: tuple[int | None, Mapping[str, float | None] | None] = None, None
+    rounds = dict.fromkeys(indices, nothing)
     for round_, one in enumerate(state.rounds, 1):
-        if one.item in page and isinstance(one.answer, tuple):
+        if one.item in rounds and isinstance(one.answer, tuple):
             rounds[one.item] = round_, dict(zip(names, one.answer, strict=True))
     return [
         _Told(
-            index,
-            *rounds.get(index, (None, None)),
-            [name for name, at in zip(names, known[index], strict=True) if not np.isnan(at)],
+            place,
+            *rounds[place],
+            [name for name, at in zip(names, known[place], strict=True) if not np.isnan(at)],
         )
-        for index in indices
+        for place in indices
     ]
 
 
