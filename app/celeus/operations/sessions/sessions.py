@@ -177,7 +177,7 @@ def _plan(opening: Opening, pool: Pool, commitment: str) -> AnyPlan:
     if opening.best:
         return _best_plan(opening, pool, commitment)
     if opening.table is not None or pool.metrics:
-        return _table_plan(opening, opening.table or TableRequest(), pool, commitment)
+        return table_plan(opening, pool, commitment)
     if pool.lineup is not None:
         raise InvalidValue(
             "The pool has several systems, each with a loss of its own.",
@@ -210,9 +210,9 @@ def _best_plan(opening: Opening, pool: Pool, commitment: str) -> BestPlan:
     return make_best(pool, opening.claim, commitment, asked.get("beta"))
 
 
-def _table_plan(opening: Opening, request: TableRequest, pool: Pool, commitment: str) -> TablePlan:
+def table_plan(opening: Opening, pool: Pool, commitment: str) -> TablePlan:
     """The plan of a session that makes a table of claims; its only parameter is beta."""
-    claim = opening.claim
+    claim, request = opening.claim, opening.table or TableRequest()
     asked: dict[str, Any] = {
         one.name: getattr(claim, one.name)
         for one in fields(Claim)
