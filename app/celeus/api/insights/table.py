@@ -77,6 +77,7 @@ class TableClaimOut(BaseModel):
     lower: float
     upper: float
     score: ScoreInterval
+    sentence: str = Field(description="What the claim says by itself, as people name its score.")
     scale: Scale
     whole: bool = Field(
         description="The group is judged to its last item, unless the budget ends first."

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import numpy as np
 
+from celeus.core.insights.sentences import claim_sentence
 from celeus.core.pools.table import Mask
 from celeus.core.sessions.rounds import PENDING
 from celeus.core.sessions.table.state import TableState
@@ -197,8 +198,11 @@ def _rows(state: TableState) -> list[dict[str, Any]]:
                 "items": stated.items,
                 "known": stated.known,
             }
-            | claim_values(state.plan, claim)
+            | (values := claim_values(state.plan, claim))
             | {
+                "sentence": claim_sentence(
+                    stated.name, values["score"], claim.plan.scale, values["level"]
+                ),
                 "whole": stated.whole,
                 "met": claim_met(state, at),
                 "met_at": state.met_at(at),

@@ -145,7 +145,7 @@ function notes({ answers, items, known, met, rounds, whole }) {
 }
 
 /**
- * Groups by metrics, one table for every column: the more of a score, the darker its cell.
+ * Groups by metrics, one table for every column: the more of a score, the stronger its colour.
  *
  * @param {TableClaim[]} claims
  */
