@@ -196,5 +196,6 @@ def test_the_report_of_a_table_is_read_anywhere(
     page = signed_in(viewport=viewport)
     page.goto(f"/v1/sessions/{tables.session}/report")
     expect(page.locator("rect.band")).to_have_count(3 * 13)
+    expect(page.locator("body")).to_contain_text("correct (accuracy, higher is better)")
     assert barriers(page) == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

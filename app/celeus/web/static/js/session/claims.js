@@ -140,7 +140,7 @@ function notes({ answers, items, known, met, rounds, whole }) {
   if (whole) parts.push("judged whole");
   if (met !== null) parts.push(met ? "target met" : "target not met yet");
   for (const one of answers)
-    parts.push(`${one.side.replace("_", " ")} ${one.threshold}: ${one.answer}`);
+    parts.push(`mean loss ${one.side.replace("_", " ")} ${one.threshold}: ${one.answer}`);
   return parts.join("; ");
 }
 
