@@ -13,15 +13,24 @@ declare global {
   type DrawAnswer = Schemas["NextAnswer"];
   type Draw = DrawAnswer["draws"][number];
   type Item = Schemas["DrawnItem"];
-  type LossKind = Pool["loss"]["kind"];
+  type LossKind = NonNullable<Pool["loss"]>["kind"];
   type ObserveAnswer = Schemas["ObserveAnswer"];
-  type Plan = Omit<Schemas["PlanningAnswer"], "policies"> & { policies: PolicyPlan[] };
-  type AnyPool = Schemas["PoolOut"];
-  /** A pool of one loss. */
-  type Pool = AnyPool & {
-    loss: NonNullable<AnyPool["loss"]>;
-    score: NonNullable<AnyPool["score"]>;
+  /** What was planned for one claim. */
+  type Plan = Omit<Schemas["PlanningAnswer"], "policies"> & {
+    policies: PolicyPlan[];
+    precision: number | null;
+    assumed_risk: number;
+    claims: null;
   };
+  type PlannedClaim = Schemas["PlannedClaim"];
+  type TableSimulated = Schemas["SimulatedOut"];
+  /** What was planned for a table of them. */
+  type TablePlan = Schemas["PlanningAnswer"] & {
+    policies: { surrogate_right: TableSimulated | null; surrogate_useless: TableSimulated }[];
+    assumed_risks: Record<string, number>;
+    claims: PlannedClaim[];
+  };
+  type Pool = Schemas["PoolOut"];
   type PoolFileAnswer = Schemas["PoolFileOut"];
   type PoolPage = Schemas["PoolPage"];
   type ProblemBody = Schemas["Problem"];
@@ -43,6 +52,8 @@ declare global {
   /** A session that makes a table of claims. */
   type TableSession = AnySession & { table: Schemas["TableOut"] };
   type TableClaim = Schemas["TableClaimOut"];
+  type ClaimItem = Schemas["ClaimItem"];
+  type ClaimItems = Schemas["ClaimItems"];
   type SessionOpening = Schemas["SessionOpening"];
   type SessionChange = Schemas["SessionChange"];
   type SessionPage = Schemas["SessionPage"];

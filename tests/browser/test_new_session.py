@@ -492,3 +492,83 @@ def test_a_new_version_goes_on_from_what_a_session_judged(
     expect(page.locator("#chosen-facts")).to_contain_text("4 known beforehand")
     [made] = [one for one in kept(server) if one["name"] == "second"]
     assert made["based_on"]["session"] == opened["id"]
+
+
+def metrics_pool(site: Site) -> str:
+    chance = np.random.default_rng(4).random(120).round(3).tolist()
+    items = [
+        {
+            "id": f"text-{at}",
+            "surrogates": {"correct": one, "grade": round(5 * one, 3)},
+            "groups": {"topic": ("law", "art")[at % 2]},
+        }
+        for at, one in enumerate(chance)
+    ]
+    score = {"name": "accuracy", "better": "higher"}
+    metrics = {
+        "correct": {"kind": "zero_one", "score": score},
+        "grade": {"kind": "bounded", "lower": 0, "upper": 5},
+    }
+    body = {"name": "summaries", "metrics": metrics, "items": items, "sealed": True}
+    with site.client() as client:
+        answer = client.post("/v1/pools", json=body)
+        return str(answer.raise_for_status().json()["id"])
+
+
+@pytest.mark.parametrize("viewport", [NARROW, WIDE], ids=["phone", "desktop"])
+def test_metrics_and_groups_are_chosen_planned_and_opened(
+    signed_in: SignedIn, server: Site, viewport: dict[str, int]
+) -> None:
+    page = signed_in("manage", "read", viewport=viewport)
+    chosen(page, metrics_pool(server))
+    expect(page.locator("#chosen-facts")).to_contain_text("2 metrics: correct, grade")
+    expect(page.locator("#precision-field, #target, #policy")).to_have_count(3)
+    for hidden in ("#precision-field", "#target", "#group-width-0", "#reserve", "#policy"):
+        expect(page.locator(hidden)).to_be_hidden()
+    page.get_by_role("textbox", name=re.compile("Over all items.*correct")).fill("0.3")
+    page.get_by_role("textbox", name=re.compile("Over all items.*grade")).fill("")
+    page.get_by_role("checkbox", name=re.compile("topic")).check()
+    page.get_by_role("textbox", name=re.compile("Within every group.*correct")).fill("0.5")
+    page.get_by_role("radio", name=re.compile("^All together")).check()
+    page.get_by_label("Reserve").fill("0.01")
+    expect(page.locator("#account-together-words")).to_contain_text("95")
+    page.get_by_role("button", name="Plan again").click(timeout=PLANNED_MS)
+    expect(page.locator("#plan-told")).to_contain_text("Simulated just now", timeout=PLANNED_MS)
+    plan = page.locator("#plan-result")
+    expect(plan.locator(".figure")).to_contain_text(re.compile(r"about \d+ labels"))
+    expect(plan.get_by_role("row")).to_have_count(1 + 3)
+    expect(plan).to_contain_text("for grade")
+    assert barriers(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.get_by_role("button", name="Open the session").click()
+    page.wait_for_url(re.compile(r"/sessions/ses_[0-9a-f]{32}$"))
+    (session,) = kept(server, "sessions")
+    with server.client() as client:
+        claims = client.get(f"/v1/sessions/{session['id']}/claims").json()
+    assert claims["account"] == "together"
+    assert [one["precision"] for one in claims["data"]] == [0.3, None, 0.5, None, 0.5, None]
+    assert sum(one["level"] for one in claims["data"]) == pytest.approx(0.04)
+
+
+def test_groups_of_a_pool_of_one_loss_may_be_chosen(signed_in: SignedIn, server: Site) -> None:
+    lines = [f"{name},{guess},{'ab'[at % 2]}" for at, (name, guess, _) in enumerate(rows(80))]
+    content = "\n".join(["id,surrogate,group", *lines, ""]).encode()
+    page = signed_in("manage", "read")
+    chosen(page, made_pool(server, content=content))
+    expect(page.locator("#policy")).to_have_count(1)
+    expect(page.get_by_role("radio", name=re.compile("^All together"))).to_be_hidden()
+    page.get_by_role("textbox", name="Precision").fill("0.4")
+    page.get_by_role("checkbox", name=re.compile("group")).check()
+    page.get_by_role("radio", name=re.compile("^All answers yes")).check()
+    page.get_by_text("Ask a yes-or-no question").click()
+    page.get_by_label("Asked of").select_option("groups")
+    page.get_by_label("Is the mean loss").select_option("at_most")
+    page.get_by_label("this number?").fill("0.9")
+    page.get_by_role("button", name="Open the session").click()
+    page.wait_for_url(re.compile(r"/sessions/ses_[0-9a-f]{32}$"))
+    (session,) = kept(server, "sessions")
+    with server.client() as client:
+        claims = client.get(f"/v1/sessions/{session['id']}/claims").json()
+    assert claims["account"] == "closed"
+    assert [len(one["answers"]) for one in claims["data"]] == [0, 1, 1]
+    assert claims["data"][0]["precision"] == 0.4

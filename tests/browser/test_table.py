@@ -83,13 +83,19 @@ def test_claims_are_followed_sorted_and_read_on_a_phone(
     expect(claims).to_have_count(1 + SUBJECTS)
     expect(page.locator("#heat td")).to_have_count(3 * SUBJECTS)
     expect(page.locator("#sentence")).to_contain_text("claims")
+    expect(page.locator("#claims")).to_contain_text("accuracy, higher is better, in percent")
+    expect(page.locator("#claims li:visible")).to_have_count(1 + 12)
+    page.locator("#claims").get_by_text("45 more").click()
+    expect(page.locator("#claims li:visible")).to_have_count(1 + SUBJECTS)
     tables.judge(60)
     expect(page.locator("#figures")).to_contain_text("60 of")
     expect(claims.first).to_contain_text("60 of")
+    expect(page.locator("#claims li:visible")).to_have_count(1 + SUBJECTS)
     assert barriers(page) == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.locator("input[name=metric][value=grade]").check()
     expect(page.locator("#claims li[data-metric=grade]")).to_have_count(1 + SUBJECTS)
+    expect(page.locator("#claims")).to_contain_text("mean loss, lower is better, from 0 to 5")
     page.locator("#order").select_option("doubt")
     expect(page.locator("#claims li")).to_have_count(1 + SUBJECTS)
     with page.expect_download() as download:
@@ -119,6 +125,58 @@ def test_the_page_tells_what_is_left_of_alpha_and_what_was_added(
     )
     expect(page.locator("#claims li")).to_have_count(1 + 6 + 1)
     expect(page.locator("#heat td")).to_have_count(3 * 6)
+
+
+@pytest.mark.parametrize("viewport", [SMALL, WIDE], ids=["phone", "desktop"])
+def test_a_claim_leads_to_the_items_it_speaks_of(
+    server: Site, signed_in: SignedIn, viewport: dict[str, int]
+) -> None:
+    tables = Tables(server, subjects=2)
+    tables.judge(20)
+    page = signed_in(viewport=viewport)
+    page.goto(f"/sessions/{tables.session}")
+    page.locator("#claims").get_by_role("link", name="high school subject 1").click()
+    items = page.locator("#items > li")
+    expect(items).to_have_count(35)
+    expect(page.locator("#told")).to_have_text("35 items.")
+    expect(items.first).to_contain_text("item-1")
+    expect(items.first).to_contain_text("Text 1")
+    assert barriers(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.locator("input[name=which][value=true]").check()
+    expect(page.get_by_text("not judged", exact=True)).to_have_count(0)
+    expect(items.first).to_contain_text("correct")
+    judged = items.count()
+    page.reload()
+    expect(items).to_have_count(judged)
+    page.get_by_role("link", name="Answers by subject").click()
+    page.locator("#claims").get_by_role("link", name="All items").click()
+    expect(items).to_have_count(50)
+    page.get_by_role("button", name="Show more").click()
+    expect(items).to_have_count(70)
+    page.goto(f"/sessions/{tables.session}")
+    page.locator("#heat td a").first.click()
+    expect(items).to_have_count(35)
+
+
+def test_what_is_said_in_a_session_of_groups_is_not_taken_back(
+    server: Site, signed_in: SignedIn
+) -> None:
+    """On an ordinary pool, too: the page offers nothing that the service would refuse."""
+    items = [{"id": f"item-{at}", "group": "ab"[at % 2]} for at in range(80)]
+    body = {"name": "exam", "loss": {"kind": "zero_one"}, "items": items, "sealed": True}
+    with server.client() as client:
+        pool = client.post("/v1/pools", json=body).raise_for_status().json()["id"]
+        asked = {"pool_id": pool, "groups": ["group"], "precision": 0.2}
+        session = client.post("/v1/sessions", json=asked).raise_for_status().json()["id"]
+    page = signed_in("label")
+    page.goto(f"/label/{session}")
+    expect(page.locator(ITEM)).to_be_visible()
+    expect(page.locator("#undo")).to_be_hidden()
+    expect(page.locator("#stands")).to_contain_text("stands")
+    press(page, "1")
+    expect(page.locator("#count")).to_have_text("1")
+    expect(page.locator("#undo")).to_be_hidden()
 
 
 @pytest.mark.parametrize("viewport", [PHONE, WIDE], ids=["phone", "desktop"])
@@ -159,5 +217,6 @@ def test_the_report_of_a_table_is_read_anywhere(
     page = signed_in(viewport=viewport)
     page.goto(f"/v1/sessions/{tables.session}/report")
     expect(page.locator("rect.band")).to_have_count(3 * 13)
+    expect(page.locator("body")).to_contain_text("correct (accuracy, higher is better)")
     assert barriers(page) == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

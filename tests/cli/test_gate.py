@@ -20,10 +20,11 @@ from httpx import AsyncClient, TransportError
 
 from celeus.commands import gate as gating
 from tests.cli.calling import Answer
-from tests.factories import KnownPool, known_pool, labelled, opened
+from tests.factories import KnownPool, drawn, known_pool, labelled, opened
 from tests.keys import ADMIN, bearer, key_in
 from tests.pairs import A, B, pair
 from tests.servers import Service, free_port, running_services
+from tests.tabled import sheet
 from tests.versions import NEW, OLD, Versions, judge
 from tests.versions import judged as judged_version
 from tests.versions import made as pool_of_versions
@@ -659,3 +660,48 @@ def test_two_systems_are_asked_by_name_and_not_by_score(run: Run, service: Servi
     answer = run("gate", "--session", session, "--url", service.url, "--score-at-least", 0.5)
     assert answer.status == 1
     assert "has no score of one system" in answer.err
+
+
+def test_a_claim_of_a_table_is_asked_by_metric_and_group(run: Run, service: Service) -> None:
+    async def made() -> str:
+        async with AsyncClient(base_url=service.url, headers=bearer(), timeout=30) as client:
+            pool = await sheet(client, size=120)
+            asked = {"pool_id": pool.id, "groups": ["topic"], "precision": {"faithful": 0.05}}
+            own = {"metric": "faithful", "side": "at_most", "threshold": 0.9}
+            opening = await client.post("/v1/sessions", json=asked | {"questions": [own]})
+            session = str(opening.raise_for_status().json()["id"])
+            for _ in range(60):
+                draws = (await drawn(client, session))["draws"]
+                losses = {"faithful": 0.0, "stars": pool.losses[draws[0]["item"]["index"]]["stars"]}
+                body = {"round": draws[0]["round"], "worker": "ada", "losses": losses}
+                answer = await client.post(f"/v1/sessions/{session}/observe", json=body)
+                answer.raise_for_status()
+            return session
+
+    session = asyncio.run(made())
+    where = ("--session", session, "--url", service.url)
+    for question, status, said in (
+        (("--metric", "faithful"), 0, "faithful: faithfulness"),
+        (("--metric", "faithful", "--score-at-least", 0.5), 0, "faithfulness at least 0.5: yes"),
+        (("--metric", "faithful", "--score-at-most", 0.2), 2, "faithfulness at most 0.2: no"),
+        (
+            ("--metric", "faithful", "--group", "topic=law", "--score-at-least", 0.1),
+            0,
+            "faithful, topic law: faithfulness",
+        ),
+        (("--metric", "stars", "--at-most", 4), 0, "stars: mean loss"),
+    ):
+        answer = run("gate", *where, *question)
+        assert (answer.status, said in answer.out) == (status, True), answer
+    told = json.loads(run("gate", *where, "--metric", "faithful", "--json").out)
+    assert told["claim"] == {"metric": "faithful", "column": None, "value": None}
+    assert told["score"]["name"] == "faithfulness"
+    for wrong, words in (
+        ((), "name one by --metric"),
+        (("--metric", "cost"), "no metric cost"),
+        (("--metric", "faithful", "--group", "topic=geology"), "no group geology in topic"),
+        (("--metric", "faithful", "--group", "law"), "COLUMN=VALUE"),
+        (("--group", "topic=law"), "--group needs --metric"),
+    ):
+        answer = run("gate", *where, *wrong)
+        assert (answer.status, words in answer.err) == (1, True), answer

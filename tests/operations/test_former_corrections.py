@@ -9,7 +9,7 @@ from uuid import UUID
 import psycopg
 from alembic import command
 
-from celeus.core.plans.opening import PlanRequest
+from celeus.core.plans.opening import SessionRequest
 from celeus.core.plans.plan import Claim
 from celeus.core.pools.losses import LossScale
 from celeus.core.sessions.judgements import Judgement
@@ -48,7 +48,9 @@ async def test_trajectory_and_last_labels_go_back_and_forth_without_a_loss(
     wanted = NewPool("p", scale, (list(range(1, 21)), list(rows)), sealed=True)
     async with context_of(database_url) as context:
         pool = await pools.create_pool(context, wanted)
-        document = await sessions.open_session(context, Opening(pool.pool_id, PlanRequest(Claim())))
+        document = await sessions.open_session(
+            context, Opening(pool.pool_id, SessionRequest(Claim()))
+        )
         session = UUID(document["id"].removeprefix("ses_"))
         for worker in ("left", "right", "left", "right", "right", "left"):
             last = await labelled(context, session, worker)

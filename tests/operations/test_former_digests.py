@@ -20,7 +20,7 @@ from celeus.core.certificates import document
 from celeus.core.certificates.replay import Evidence
 from celeus.core.certificates.verify import verify
 from celeus.core.plans import plan
-from celeus.core.plans.opening import PlanRequest
+from celeus.core.plans.opening import SessionRequest
 from celeus.core.plans.plan import Claim
 from celeus.core.pools import pool
 from celeus.core.pools.losses import LossScale
@@ -103,7 +103,7 @@ async def _stored(service: Service, scale: LossScale, payload: object) -> tuple[
             made = await pools.create_pool(context, wanted)
             names = []
             for alpha in (1e-05, 0.05):
-                opening = Opening(made.pool_id, PlanRequest(Claim(alpha=alpha), "celeus"))
+                opening = Opening(made.pool_id, SessionRequest(Claim(alpha=alpha), "celeus"))
                 names.append((await sessions.open_session(context, opening))["id"])
             one, other = (UUID(name.removeprefix("ses_")) for name in names)
             await _judge(context, one, 3)

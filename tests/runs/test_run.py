@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from celeus.core.certificates.replay import Evidence
 from celeus.core.certificates.verify import verify
-from celeus.core.plans.opening import PlanRequest
+from celeus.core.plans.opening import SessionRequest
 from celeus.core.plans.plan import Claim
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.systems import Systems
@@ -25,7 +25,7 @@ from celeus.runs.run import PoolForm, Run
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 FORM = PoolForm("exam", LossScale.of("zero_one", None, None))
-ASKED = PlanRequest(Claim(precision=0.2))
+ASKED = SessionRequest(Claim(precision=0.2))
 ITEMS = 300
 
 
@@ -173,7 +173,7 @@ def test_other_items_and_other_settings_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidValue, match="other items"):
         Run.open(path, FORM, ROWS[1:], ASKED)
     with pytest.raises(InvalidValue, match="other settings"):
-        Run.open(path, FORM, ROWS, PlanRequest(Claim(precision=0.1)))
+        Run.open(path, FORM, ROWS, SessionRequest(Claim(precision=0.1)))
     Run.open(path, FORM, ROWS, ASKED).close_file()
 
 
@@ -228,7 +228,7 @@ def test_two_systems_are_shown_on_the_sides_that_were_drawn(tmp_path: Path) -> N
         }
         for at in range(120)
     ]
-    request = PlanRequest(Claim(precision=0.4))
+    request = SessionRequest(Claim(precision=0.4))
     with Run.open(tmp_path / "duel.celeus", form, rows, request) as run:
         answer = run.next("ada", 1)
         sides = set()

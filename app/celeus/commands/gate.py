@@ -18,7 +18,7 @@ from celeus.errors import InvalidValue
 
 if TYPE_CHECKING:
     # Not even for annotations at run time: it takes a fifth of a second.
-    from celeus.commands.gate_client import Server
+    from celeus.commands.gate_client import Part, Server
     from celeus.core.plans.stopping import Question, Side
 
 STATUS = {"yes": 0, "no": 2, "undecided": 3}
@@ -79,6 +79,7 @@ class Outcome:
             "answers": self.answers,
             **{name: self.session[name] for name in (*names, *more)},
             **{name: self.session[name] for name in ("score", "sentence")},
+            **({} if self.session["claim"] is None else {"claim": self.session["claim"]}),
             **({} if self.session["systems"] is None else {"systems": named(self.session)}),
         }
 
@@ -171,6 +172,14 @@ def gate(  # noqa: PLR0913 -- one parameter an option
             help="With --compare: ask the interval whether it is worse by no more than this.",
         ),
     ] = None,
+    metric: Annotated[
+        str | None,
+        typer.Option(help="Of a session of several claims: ask that about this metric."),
+    ] = None,
+    group: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN=VALUE", help="With --metric: of this group, not all items."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False,
 ) -> None:
     """Exit 0 when a session answers yes to its questions, 2 for no, 3 while undecided, 1 on errors.
@@ -178,7 +187,7 @@ def gate(  # noqa: PLR0913 -- one parameter an option
     --at-most, --at-least, the same with --score and --margin are valid although the session did not
     ask for them when it was opened: its interval holds the mean, so it is right about every
     threshold at once. The risk is the mean loss; the score is what its pool calls it, turned over
-    where higher is better.
+    where higher is better. Of several claims --metric names one, whose interval holds by itself.
     """
     from celeus.commands.gate_client import Server, Unanswered
 
@@ -193,12 +202,29 @@ def gate(  # noqa: PLR0913 -- one parameter an option
         # Neither above nor below any limit, so the option lets it pass
         raise InvalidValue("--wait must be a number of seconds", field="--wait", rule="a number")
     try:
-        outcome = _wait(Server(url, session, key_of(api_key_file)), question, wait)
+        asked = Server(url, session, key_of(api_key_file), _part(metric, group))
+        outcome = _wait(asked, question, wait)
     except Unanswered as error:
         typer.echo(f"celeus: {error}", err=True)
         raise typer.Exit(1) from None
     typer.echo(json.dumps(outcome.to_dict()) if as_json else outcome.line())
     raise typer.Exit(STATUS[outcome.answer])
+
+
+def _part(metric: str | None, group: str | None) -> "Part | None":
+    from celeus.commands.gate_client import Part
+
+    if metric is None:
+        if group is not None:
+            raise InvalidValue("--group needs --metric", field="--group", rule="with --metric")
+        return None
+    if group is None:
+        return Part(metric)
+    column, is_one, value = group.partition("=")
+    if not is_one or not column:
+        rule = "COLUMN=VALUE"
+        raise InvalidValue(f"--group must be {rule}", field="--group", rule=rule, value=group)
+    return Part(metric, column, value)
 
 
 def key_of(file: Path | None) -> str | None:

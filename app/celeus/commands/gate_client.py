@@ -5,6 +5,7 @@ import json
 import sys
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 import httpx2
 
@@ -31,8 +32,11 @@ DEFAULTS = {
     "systems": None,
     "score": None,
     "sentence": None,
+    "claim": None,
 }
 """What a session means that was last written to by an older service and says nothing of them."""
+SHARP = "sharp"
+"""How a session of many claims draws and bets, whose status names no policy."""
 ANSWERS = ("yes", "no", "undecided")
 VERDICTS = ("a_at_least_as_good", "b_at_least_as_good", "equivalent", "undecided")
 
@@ -57,12 +61,22 @@ class Unanswered(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """The claim of a table that is asked: a metric, of all items or of one group."""
+
+    metric: str
+    column: str = ""
+    value: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Server:
-    """A session at a service, read with a key."""
+    """A session at a service, read with a key; of a table one claim of it."""
 
     url: str
     session: str
     key: str | None
+    part: Part | None = None
 
     def __post_init__(self) -> None:
         check_service(self.url, self.key)
@@ -70,11 +84,37 @@ class Server:
 
     def document(self, within: float) -> dict[str, Any]:
         """Where the session stands, within so many seconds; raises Unanswered."""
-        return self._session(ask(self.url, f"/v1/sessions/{self.session}", self.key, within))
+        document = ask(self.url, f"/v1/sessions/{self.session}", self.key, within)
+        # The claim is read later, so that it is final where the session was
+        claim = None if self.part is None else self._claim(document, self.part, within)
+        return self._session(document if claim is None else claim)
+
+    def _claim(self, document: object, part: Part, within: float) -> dict[str, Any]:
+        """The document with what one claim says in place of what a single one would."""
+        if not isinstance(document, dict) or not isinstance(document.get("table"), dict):
+            message = f"{self.session} makes one claim, which has no --metric"
+            raise InvalidValue(message, field="--metric", rule="left out")
+        query = urlencode({"metric": part.metric, "column": part.column})
+        path = f"/v1/sessions/{self.session}/claims?{query}"
+        found = ask(self.url, path, self.key, within)
+        rows = found.get("data") if isinstance(found, dict) else None
+        for row in rows if isinstance(rows, list) else []:
+            if isinstance(row, dict) and row.get("value") == part.value:
+                own = {name: row.get(name) for name in ("lower", "upper", "estimate", "score")}
+                said = {"decisions": row.get("answers"), "sentence": row.get("sentence")}
+                level = document.get("alpha") if row.get("level") is None else row["level"]
+                names = {"metric": part.metric, "column": part.column or None, "value": part.value}
+                more = {"alpha": level, "claim": names, "policy": SHARP, "table": None}
+                return document | own | said | more
+        message = f"{self.session} has no group {part.value} in {part.column}"
+        raise InvalidValue(message, field="--group", rule="COLUMN=VALUE of the session")
 
     def _session(self, document: object) -> dict[str, Any]:
         session = DEFAULTS | document if isinstance(document, dict) else {}
-        several = {"best": "seeks the best of several systems", "table": "makes a table of claims"}
+        several = {
+            "best": "seeks the best of several systems",
+            "table": "makes a table of claims (name one by --metric)",
+        }
         kind = next((it for it in several if isinstance(session.get(it), dict)), None)
         if kind is not None and session.get("id") == self.session:
             message = f"{self.session} {several[kind]}: there is no single interval to ask"

@@ -13,7 +13,7 @@ from celeus.client.exchange import encoded
 from celeus.client.rows import rows_of
 from celeus.client.turns import Turn
 from celeus.core.canonical import canonical_json
-from celeus.core.plans.opening import PlanRequest
+from celeus.core.plans.opening import SessionRequest
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.stopping import Question
 from celeus.core.pools.losses import LossScale
@@ -128,7 +128,7 @@ class Place:
 def _judged(
     form: PoolForm, rows: Sequence[Row], claim: Claim, judge: Judge | None, place: Place
 ) -> Session:
-    request = PlanRequest(claim)
+    request = SessionRequest(claim)
     file = _file_of(form, rows, request) if place.file is None else Path(place.file)
     key = place.key or os.environ.get("CELEUS_SIGNING_KEY_FILE")
     run = Run.open(file, form, rows, request)
@@ -142,7 +142,7 @@ def _judged(
     return session
 
 
-def _file_of(form: PoolForm, rows: Sequence[Row], request: PlanRequest) -> Path:
+def _file_of(form: PoolForm, rows: Sequence[Row], request: SessionRequest) -> Path:
     """The same file for the same items and settings."""
     asked = [form.to_dict(), asdict(request.claim), [dict(row) for row in rows]]
     name = hashlib.sha256(canonical_json(asked)).hexdigest()[:16]

@@ -22,7 +22,7 @@ from celeus.core.certificates.parsing import Mismatch
 from celeus.core.certificates.transcript import Transcript
 from celeus.core.insights.status import Header, session_state, status_document
 from celeus.core.ledger import Amendment, Change, Event
-from celeus.core.plans.opening import PlanRequest, plan_of
+from celeus.core.plans.opening import SessionRequest, plan_of
 from celeus.core.pools.item import Item
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.rows.growth import Growth, Upload, pool_of_rows
@@ -118,7 +118,7 @@ class Run:
         path: Path,
         form: PoolForm,
         rows: Sequence[Mapping[str, Any]],
-        request: PlanRequest,
+        request: SessionRequest,
     ) -> Self:
         """The session in the file, which goes on where it was; a new one where there is none.
 
@@ -172,7 +172,7 @@ class Run:
         file: LedgerFile,
         form: PoolForm,
         rows: Sequence[Mapping[str, Any]],
-        request: PlanRequest,
+        request: SessionRequest,
     ) -> Self:
         """A new session; where it is refused, no file stays."""
         seed = secrets.token_bytes(SEED_BYTES)

@@ -14,6 +14,7 @@ from tests.clients import serving
 from tests.factories import known_pool
 from tests.keys import bearer, key_in
 from tests.pairs import pair
+from tests.tabled import sheet
 
 QUICK: dict[str, Any] = {"precision": 0.3, "runs": 3, "policies": ["sharp", "uniform"]}
 NOBODY = "0" * 32
@@ -217,3 +218,87 @@ async def test_a_large_pool_is_planned_within_the_time_there_is(hasty: AsyncClie
             assert (found["runs"] > 0) == (found["labels"] is not None)
             assert (found["runs"] == 0) == (found["more_than"] is not None)
             assert found["runs"] < 200
+
+
+async def test_a_table_of_claims_is_planned_claim_by_claim(client: AsyncClient) -> None:
+    pool = await sheet(client, size=240)
+    asked = {
+        "groups": ["topic"],
+        "precision": {"faithful": 0.25, "stars": 1.0},
+        "group_precision": {"faithful": 0.5},
+    }
+    answer = await client.post(f"/v1/pools/{pool.id}/planning", json=asked | {"runs": 3})
+    assert answer.status_code == 200, answer.text
+    told = answer.json()
+    assert (told["assumed_risk"], told["informed"]) == (None, True)
+    assert set(told["assumed_risks"]) == {"faithful", "stars"}
+    assert told["assumed_risks"]["faithful"] == pytest.approx(0.5, abs=0.1)
+    (policy,) = told["policies"]
+    opened = await client.post("/v1/sessions", json={"pool_id": pool.id} | asked)
+    claims = await client.get(f"/v1/sessions/{opened.json()['id']}/claims")
+    names = ("metric", "column", "value", "items", "level", "precision")
+    rows = [one for one in claims.json()["data"] if one["precision"] is not None]
+    assert [{name: one[name] for name in names} for one in told["claims"]] == [
+        {name: one[name] for name in names} for one in rows
+    ]
+    for scenario in ("surrogate_right", "surrogate_useless"):
+        whole = policy[scenario]
+        assert (whole["runs"], whole["reached"], whole["width"]) == (3, 1.0, None)
+        medians = []
+        for one in told["claims"]:
+            found = one[scenario]
+            assert (found["runs"], found["reached"], found["width"]) == (3, 1.0, None)
+            medians.append(found["labels"]["median"])
+        assert max(medians) <= whole["labels"]["high"] <= 240
+
+
+async def test_a_table_is_planned_for_the_losses_that_are_expected(client: AsyncClient) -> None:
+    pool = await sheet(client, size=240)
+    asked = {"precision": {"faithful": 0.2}, "runs": 3}
+    path = f"/v1/pools/{pool.id}/planning"
+    medians = []
+    for risk in (None, {"faithful": 0.05}):
+        told = (await client.post(path, json=asked | {"risk": risk})).json()
+        medians.append(told["policies"][0]["surrogate_useless"]["labels"]["median"])
+    assert told["assumed_risks"]["faithful"] == pytest.approx(0.05, abs=1e-6)
+    assert medians[1] < medians[0]
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"precision": None}, "precision"),
+        ({"policies": ["sharp"]}, "policies"),
+        ({"groups": ["city"]}, "groups"),
+        ({"precision": {"faithful": 3}}, "precision"),
+        ({"target": "population"}, "target"),
+        ({"account": "closed"}, "questions"),
+        ({"reserve": 0.01}, "reserve"),
+        ({"risk": {"faithful": 1}}, "risk"),
+        ({"risk": {"cost": 0.5}}, "risk"),
+        ({"strategy": "A"}, "strategy"),
+    ],
+)
+async def test_what_the_opening_of_a_table_refuses_its_plan_refuses(
+    client: AsyncClient, change: dict[str, Any], field: str
+) -> None:
+    pool = await sheet(client, size=60)
+    asked = {"precision": {"faithful": 0.5}, "runs": 1} | change
+    answer = await client.post(f"/v1/pools/{pool.id}/planning", json=asked)
+    assert answer.status_code == 422, answer.text
+    assert answer.json()["field"].split(".")[0] == field
+
+
+async def test_groups_of_a_pool_of_one_loss_are_planned(client: AsyncClient) -> None:
+    items = [{"id": str(at), "surrogate": 0.3, "group": "ab"[at % 2]} for at in range(160)]
+    body = {"name": "exam", "loss": {"kind": "zero_one"}, "items": items, "sealed": True}
+    pool = (await client.post("/v1/pools", json=body)).json()["id"]
+    asked = {"groups": ["group"], "group_precision": 0.4, "account": "together", "runs": 2}
+    told = (await client.post(f"/v1/pools/{pool}/planning", json=asked)).json()
+    assert [one["value"] for one in told["claims"]] == ["a", "b"]
+    assert sum(one["level"] for one in told["claims"]) == pytest.approx(0.04)
+    assert told["policies"][0]["surrogate_right"] is None
+    refused = await client.post(
+        f"/v1/pools/{pool}/planning", json={"precision": 0.3, "risk": {"error rate": 0.1}}
+    )
+    assert (refused.status_code, refused.json()["field"]) == (422, "risk")

@@ -391,3 +391,77 @@ async def test_groups_too_small_for_bets_are_judged_whole_on_request(client: Asy
     await judged(client, session, pool)
     for row in await claims_of(client, session):
         assert row["lower"] == pytest.approx(truth(pool, row)) == pytest.approx(row["upper"])
+
+
+async def items_of(client: AsyncClient, session: str, **params: str) -> dict[str, Any]:
+    answer = await client.get(f"/v1/sessions/{session}/items", params=params)
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+async def test_a_claim_leads_to_its_items_and_what_was_said_of_them(client: AsyncClient) -> None:
+    pool = await sheet(client, size=180)
+    session = await opened(client, pool, groups=["topic"])
+    await judged(client, session, pool, ahead=1, most=40)
+    whole = await items_of(client, session, limit="1000")
+    assert [one["id"] for one in whole["data"]] == [one["id"] for one in pool.items]
+    law = await items_of(client, session, column="topic", value="law")
+    assert [one["index"] for one in law["data"]] == list(range(0, 180, 3))
+    assert law["next"] is None
+    for one in law["data"]:
+        said = one["losses"]
+        assert (said is None) == (one["round"] is None)
+        assert said in (None, pool.losses[one["index"]])
+        assert one["payload"] == {"text": f"text {one['index']}"}
+        assert one["known"] == (["stars"] if one["index"] % 10 == 0 else [])
+    rows = await claims_of(client, session, column="topic", metric="faithful")
+    for row in rows:
+        part = {"column": "topic", "value": row["value"]}
+        known = await items_of(client, session, **part, judged="true")
+        others = await items_of(client, session, **part, judged="false")
+        assert len(known["data"]) == row["rounds"]["judged"]
+        assert len(known["data"]) + len(others["data"]) == row["items"]
+        assert all(one["losses"] for one in known["data"])
+        assert not any(one["losses"] for one in others["data"])
+
+
+async def test_the_items_of_a_claim_come_in_pages(client: AsyncClient) -> None:
+    pool = await sheet(client, size=100)
+    session = await opened(client, pool)
+    seen: list[int] = []
+    after: dict[str, str] = {}
+    while True:
+        page = await items_of(client, session, column="topic", value="art", limit="10", **after)
+        seen += [one["index"] for one in page["data"]]
+        if page["next"] is None:
+            break
+        assert len(page["data"]) == 10
+        after = {"after": str(page["next"])}
+    assert seen == list(range(1, 100, 3))
+
+
+@pytest.mark.parametrize(
+    ("params", "field"),
+    [
+        ({"column": "city", "value": "law"}, "column"),
+        ({"column": "topic", "value": "geology"}, "value"),
+        ({"column": "topic"}, "value"),
+        ({"value": "law"}, "column"),
+    ],
+)
+async def test_the_items_of_no_group_are_refused(
+    client: AsyncClient, params: dict[str, str], field: str
+) -> None:
+    session = await opened(client, await sheet(client, size=90))
+    answer = await client.get(f"/v1/sessions/{session}/items", params=params)
+    assert (answer.status_code, answer.json()["field"]) == (422, field)
+
+
+async def test_who_only_labels_is_shown_no_items_of_a_claim(
+    client: AsyncClient, app: FastAPI, database_url: str
+) -> None:
+    session = await opened(client, await sheet(client, size=90))
+    async with client_with(app, key_in(database_url, "label")) as labeller:
+        answer = await labeller.get(f"/v1/sessions/{session}/items")
+    assert answer.status_code == 403

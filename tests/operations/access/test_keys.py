@@ -12,7 +12,7 @@ import psycopg
 import pytest
 from sqlalchemy import event
 
-from celeus.core.plans.opening import PlanRequest
+from celeus.core.plans.opening import SessionRequest
 from celeus.core.plans.plan import Claim
 from celeus.core.pools.losses import LossScale
 from celeus.errors import (
@@ -339,7 +339,7 @@ async def test_a_stream_ends_with_its_key(context: Context) -> None:
     scale = LossScale.of("zero_one", None, None)
     pool = await pools.create_pool(context, pools.NewPool("two", scale, rows, sealed=True))
     opened = await sessions.open_session(
-        context, sessions.Opening(pool.pool_id, PlanRequest(Claim()))
+        context, sessions.Opening(pool.pool_id, SessionRequest(Claim()))
     )
     session_id = UUID(opened["id"].removeprefix("ses_"))
     made = await create_key(context, NEW)

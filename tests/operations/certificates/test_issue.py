@@ -11,7 +11,7 @@ import pytest
 
 from celeus.core.certificates.replay import Evidence
 from celeus.core.certificates.verify import verify
-from celeus.core.plans.opening import PlanRequest
+from celeus.core.plans.opening import SessionRequest
 from celeus.core.plans.plan import Claim
 from celeus.core.pools.losses import LossScale
 from celeus.core.sessions.judgements import Judgement
@@ -49,7 +49,7 @@ async def _pool(context: Context) -> UUID:
 
 
 async def _session(context: Context, policy: str, claim: Claim) -> UUID:
-    opening = Opening(await _pool(context), PlanRequest(claim, policy))
+    opening = Opening(await _pool(context), SessionRequest(claim, policy))
     document = await sessions.open_session(context, opening)
     return UUID(document["id"].removeprefix("ses_"))
 

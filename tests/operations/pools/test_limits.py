@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 import psycopg
 import pytest
 
-from celeus.core.plans.opening import PlanRequest
+from celeus.core.plans.opening import SessionRequest
 from celeus.core.plans.plan import Claim
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.rows import growth
@@ -150,7 +150,7 @@ async def test_bad_rows_leave_no_transaction_idle(context: Context, database_url
 async def test_a_worker_holds_as_many_draws_as_it_may(tight: Context) -> None:
     pool = await pools.create_pool(tight, NewPool("p", ZERO_ONE, scored(0, 50), sealed=True))
     document = await sessions.open_session(
-        tight, Opening(pool.pool_id, PlanRequest(Claim(precision=0.1)))
+        tight, Opening(pool.pool_id, SessionRequest(Claim(precision=0.1)))
     )
     session = next(iter(tight.states._slots))
     assert document["id"].endswith(session.hex)

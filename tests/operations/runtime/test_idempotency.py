@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import text
 
-from celeus.core.plans.opening import PlanRequest
+from celeus.core.plans.opening import SessionRequest
 from celeus.core.plans.plan import Claim
 from celeus.core.pools.losses import LossScale
 from celeus.errors import BadRows, Busy, IdempotencyKeyReused
@@ -248,7 +248,7 @@ async def test_a_session_under_a_key_is_opened_once(context: Context, database: 
     wanted = NewPool("p", ZERO_ONE, scored(0, 50), sealed=True)
     pool = await pools.create_pool(context, wanted)
     request: Once[dict[str, Any]] = Once("s", b"f", 201, lambda found: found["id"].encode())
-    opening = Opening(pool.pool_id, PlanRequest(Claim(precision=0.1)))
+    opening = Opening(pool.pool_id, SessionRequest(Claim(precision=0.1)))
 
     async def opened() -> bytes:
         try:

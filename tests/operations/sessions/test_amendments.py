@@ -12,7 +12,7 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from celeus.core.plans.opening import PlanRequest
+from celeus.core.plans.opening import SessionRequest
 from celeus.core.plans.plan import Claim, Plan
 from celeus.core.pools.losses import LossScale
 from celeus.core.sessions import correction as refolding
@@ -48,7 +48,7 @@ async def opened(context: Context, claim: Claim = Claim(precision=0.01)) -> UUID
     rows = [{"id": f"i{number}", "surrogate": number % 10 / 10} for number in range(300)]
     wanted = NewPool("p", SCALE, (list(range(1, 301)), list(rows)), sealed=True)
     pool = await pools.create_pool(context, wanted)
-    document = await sessions.open_session(context, Opening(pool.pool_id, PlanRequest(claim)))
+    document = await sessions.open_session(context, Opening(pool.pool_id, SessionRequest(claim)))
     return UUID(document["id"].removeprefix("ses_"))
 
 

@@ -8,7 +8,7 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from celeus.core.plans.opening import PlanRequest, TableRequest
+from celeus.core.plans.opening import SessionRequest, TableRequest
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.stopping import Question
 from celeus.core.pools.losses import LossScale
@@ -41,7 +41,7 @@ async def opened(context: Context) -> UUID:
     wanted = NewPool("p", scale, (list(range(1, 201)), list(rows)), sealed=True)
     pool = await pools.create_pool(context, wanted)
     request = TableRequest(account="closed", questions=[(None, Question("at_most", 0.9))])
-    asked = Opening(pool.pool_id, PlanRequest(Claim(precision=0.05), table=request))
+    asked = Opening(pool.pool_id, SessionRequest(Claim(precision=0.05), table=request))
     document = await sessions.open_session(context, asked)
     return UUID(document["id"].removeprefix("ses_"))
 

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from celeus.core.plans.opening import PlanRequest
+from celeus.core.plans.opening import SessionRequest
 from celeus.core.plans.plan import Claim, Plan
 from celeus.core.pools.losses import LossScale
 from celeus.core.sessions.correction import Ahead
@@ -60,7 +60,7 @@ async def given_up(context: Context) -> UUID:
     wanted = NewPool("p", SCALE, (list(range(1, ITEMS + 1)), list(rows)), sealed=True)
     pool = await pools.create_pool(context, wanted)
     claim = Claim("population", precision=FINE)
-    document = await sessions.open_session(context, Opening(pool.pool_id, PlanRequest(claim)))
+    document = await sessions.open_session(context, Opening(pool.pool_id, SessionRequest(claim)))
     session = UUID(document["id"].removeprefix("ses_"))
     for round_ in range(1, 16):
         await rounds.next_draws(context, session, "ada", 1)

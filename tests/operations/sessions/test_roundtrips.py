@@ -14,7 +14,7 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from celeus.core.ledger import Observation
-from celeus.core.plans.opening import PlanRequest
+from celeus.core.plans.opening import SessionRequest
 from celeus.core.plans.plan import Claim
 from celeus.core.pools.losses import LossScale
 from celeus.core.sessions.judgements import Judgement
@@ -115,7 +115,7 @@ async def session(context: Context) -> UUID:
     rows = list(range(1, ITEMS + 1)), items
     pool = await pools.create_pool(context, NewPool("known", scale, rows, sealed=True))
     document = await sessions.open_session(
-        context, Opening(pool.pool_id, PlanRequest(Claim(precision=0.1)))
+        context, Opening(pool.pool_id, SessionRequest(Claim(precision=0.1)))
     )
     return UUID(document["id"].removeprefix("ses_"))
 

@@ -8,7 +8,7 @@ from pydantic.config import JsonDict
 
 from celeus import errors
 from celeus.api.access.parameters import Manages, PoolId
-from celeus.api.sessions.schema import AS_WHOLE, STRICT, ClaimIn
+from celeus.api.sessions.schema import AS_WHOLE, STRICT, ClaimsIn, Widths, by_metric
 from celeus.api.wire.ids import pool_wire
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
@@ -19,7 +19,6 @@ from celeus.operations.insights import planning
 router = APIRouter(prefix="/v1/pools", tags=["pools"], route_class=JsonRoute)
 
 PolicyName = Literal["sharp", "uniform", "celeus", "no_surrogate", "evalue"]
-EVERY_POLICY: list[PolicyName] = ["sharp", "uniform", "celeus", "no_surrogate", "evalue"]
 WANTED: JsonDict = {"target": "pool", "alpha": 0.05, "precision": 0.05}
 
 SIMULATED: JsonDict = {
@@ -54,21 +53,24 @@ PLANNED: JsonDict = {
 }
 
 
-class PlanningRequest(ClaimIn):
+class PlanningRequest(ClaimsIn):
     """What is to be certified, as at an opening, and how much is simulated for it."""
 
     model_config = ConfigDict(**STRICT, json_schema_extra={"examples": [WANTED]})
 
-    policies: list[PolicyName] = Field(
-        EVERY_POLICY, min_length=1, max_length=20, description="Default: all of them."
+    policies: list[PolicyName] | None = Field(
+        None,
+        min_length=1,
+        max_length=20,
+        description="Default: all of them; left out where a table of claims is planned.",
     )
     strategy: Literal["A", "B", "C"] | None = Field(
         None, description="Surrogate and proxy, where the items have probabilities."
     )
-    risk: float | None = Field(
+    risk: Widths | None = Field(
         None,
-        description="Mean loss you expect, of two systems the difference, loss of A less loss of B;"
-        " default: what the surrogate says.",
+        description="Mean loss you expect, of several metrics one by name, of two systems the"
+        " difference, loss of A less loss of B; default: what the surrogate says.",
     )
     runs: Annotated[int, Field(ge=1, le=200), AS_WHOLE] = Field(
         40, description="Sessions simulated of each policy and scenario, as far as time allows."
@@ -154,6 +156,34 @@ class PolicyPlanOut(BaseModel):
     )
 
 
+class PlannedClaim(BaseModel):
+    """What one claim of a table would need; its `labels` are those of the whole session by then.
+
+    Where no session ended in the time there was, they are those of the one that came furthest.
+    """
+
+    metric: str
+    column: str | None = Field(description="The group column; null for all items.")
+    value: str | None
+    items: int
+    level: float | None = Field(description="Null of a group that is judged whole.")
+    precision: float | None
+    surrogate_right: SimulatedOut | None
+    surrogate_useless: SimulatedOut
+
+    @classmethod
+    def of(cls, found: planning.ClaimPlan) -> Self:
+        """The plan of a claim as it travels."""
+        claim = found.claim
+        return cls(
+            **{name: getattr(claim, name) for name in ("metric", "column", "value", "items")},
+            level=None if claim.whole else claim.level,
+            precision=claim.precision,
+            surrogate_right=SimulatedOut.of(found.right),
+            surrogate_useless=SimulatedOut.of(found.useless),
+        )
+
+
 class PlanningAnswer(BaseModel):
     """What each policy would need, simulated; nothing of it is certified."""
 
@@ -163,17 +193,27 @@ class PlanningAnswer(BaseModel):
     items: int
     target: Literal["pool", "population"]
     alpha: float
-    precision: float | None
+    precision: float | dict[str, float | None] | None
     budget: int
     strategy: str | None
     seed: int
-    assumed_risk: float = Field(description="Mean loss of the simulated pools.")
+    assumed_risk: float | None = Field(
+        description="Mean loss of the simulated pools; null of a table."
+    )
+    assumed_risks: dict[str, float] | None = Field(
+        None, description="Of a table of claims the same, by metric."
+    )
     informed: bool = Field(description="A surrogate tells the items of this pool apart.")
     fixed_sample: int | None = Field(
         description="Of two systems: labels of a fixed-sample paired test of 90 % power that was"
         " told difference and variance beforehand, a guide from above; null for one system."
     )
-    policies: list[PolicyPlanOut]
+    policies: list[PolicyPlanOut] = Field(
+        description="Of a table the labels until all of its targets are met, under the one policy."
+    )
+    claims: list[PlannedClaim] | None = Field(
+        None, description="The claims of a table that have a target, in the order of a session's."
+    )
 
 
 @router.post(
@@ -198,11 +238,14 @@ async def plan_session(
     Takes some seconds at most and keeps nothing. A surrogate that is off changes the numbers, and
     never what a session certifies.
     """
+    risks = by_metric(body.risk)
     wanted = planning.PlanRequest(
         claim=body.claim(),
-        policies=tuple(body.policies),
+        policies=None if body.policies is None else tuple(body.policies),
         strategy=body.strategy,
-        risk=body.risk,
+        risk=risks.pop(None, None),
+        risks={name: one for name, one in risks.items() if name is not None and one is not None},
+        table=body.table,
         runs=body.runs,
         seed=body.seed,
     )
@@ -217,9 +260,11 @@ async def plan_session(
         strategy=found.strategy,
         seed=body.seed,
         assumed_risk=found.risk,
+        assumed_risks=None if found.risks is None else dict(found.risks),
         informed=found.informed,
         fixed_sample=found.fixed_sample,
         policies=[_policy(one) for one in found.policies],
+        claims=None if found.claims is None else [PlannedClaim.of(one) for one in found.claims],
     )
 
 

@@ -9,7 +9,15 @@ import orjson
 from fastapi import APIRouter, Header, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from celeus.api.access.parameters import NO_NUL, Manages, Reads, SessionId
+from celeus.api.access.parameters import (
+    NO_NUL,
+    PAGE_DEFAULT,
+    Limit,
+    Manages,
+    Reads,
+    SessionId,
+)
+from celeus.api.pools.items import item_members
 from celeus.api.sessions.schema import (
     STRICT,
     AskedQuestion,
@@ -95,6 +103,7 @@ class TableClaimOut(BaseModel):
     lower: float
     upper: float
     score: ScoreInterval
+    sentence: str = Field(description="What the claim says by itself, as people name its score.")
     scale: Scale
     whole: bool = Field(
         description="The group is judged to its last item, unless the budget ends first."
@@ -229,6 +238,57 @@ async def get_session_claims(  # noqa: PLR0913, PLR0917 -- one parameter each of
         media_type=f"{CSV}; charset=utf-8",
         headers={"Content-Disposition": name, "Vary": "Accept"},
     )
+
+
+class ClaimItem(BaseModel):
+    """An item that a claim speaks of, and what a judge said of it."""
+
+    index: int = Field(description="Place in upload order, from 0.")
+    id: str
+    payload: dict[str, Any] | str | None
+    round: int | None = Field(description="The round it was judged in; null while it is not.")
+    losses: dict[str, float | None] | None = Field(
+        description="By metric, null where nobody could tell it; null while it is not judged."
+    )
+    known: list[str] = Field(description="Metrics whose loss was known before the first draw.")
+
+
+class ClaimItems(BaseModel):
+    """Some items of a claim, in upload order."""
+
+    data: list[ClaimItem]
+    next: int | None = Field(description="Give it as `after` for the next page; null at the end.")
+
+
+@router.get(
+    "/{session_id}/items",
+    operation_id="list_claim_items",
+    summary="The items that a claim speaks of",
+    response_model=ClaimItems,
+    responses=responses(SessionNotFound, InvalidValue, Busy),
+)
+async def list_claim_items(  # noqa: PLR0913, PLR0917 -- one parameter each of the request
+    context: Reads,
+    session_id: SessionId,
+    column: Annotated[
+        str | None, Query(description="A group column of the session; left out for all items.")
+    ] = None,
+    value: Annotated[str | None, Query(description="The value of the group in it.")] = None,
+    judged: Annotated[
+        bool | None, Query(description="Judged items alone, or the others; left out: all.")
+    ] = None,
+    limit: Limit = PAGE_DEFAULT,
+    after: Annotated[
+        int | None, Query(ge=0, le=2**31 - 1, description="`next` of the page before.")
+    ] = None,
+) -> Response:
+    """In upload order, with payloads and losses; a page ends early behind 4 MiB of payloads."""
+    part = insights.Part(column, value, judged)
+    page, following = await insights.part_items(context, session_id, part, limit, after)
+    told = ("round", "losses", "known")
+    data = [item_members(one.item) | {name: getattr(one, name) for name in told} for one in page]
+    body = {"data": data, "next": following}
+    return Response(orjson.dumps(body), media_type="application/json")
 
 
 def _csv(rows: list[dict[str, Any]]) -> str:

@@ -245,29 +245,9 @@ Widths = Annotated[
 """Of all metrics, or of each by its name; a fault lies at the name of the field either way."""
 
 
-class SessionOpening(ClaimIn):
-    """What is to be certified, and how."""
+class ClaimsIn(ClaimIn):
+    """What is to be certified: one mean, or a table of claims."""
 
-    model_config = ConfigDict(**STRICT, json_schema_extra={"examples": [OPENING]})
-
-    pool_id: str = Field(description="A sealed pool.", json_schema_extra=form_of("pool"))
-    name: str | None = Field(
-        None,
-        min_length=1,
-        max_length=200,
-        pattern=NAME,
-        description="What people call it; it stands in no plan and no certificate.",
-    )
-    policy: str | None = Field(
-        None, min_length=1, max_length=64, description="How items are chosen and bet on."
-    )
-    strategy: Literal["A", "B", "C"] | None = Field(
-        None, description="Surrogate and proxy, where the items have probabilities."
-    )
-    lease_seconds: Annotated[int, Field(ge=1, le=604_800), AS_WHOLE] | None = Field(
-        None, description="How long a worker may hold a draw unheard."
-    )
-    parameters: Parameters = Field(default_factory=Parameters)
     precision: Widths | None = Field(  # type: ignore[assignment]
         None,
         description="Interval width at which to stop; of several metrics the same for all, or one"
@@ -308,11 +288,6 @@ class SessionOpening(ClaimIn):
         description="The level of every claim, but for groups judged whole, in the order of"
         " `GET /v1/sessions/{id}/claims`; by default they are even.",
     )
-    best: bool = Field(
-        False,
-        description="Seek the best of the pool's several `systems`, with `alpha`, `budget`,"
-        " `fixed` and `parameters.beta`; nothing else is asked then.",
-    )
 
     def claim(self) -> Claim:
         """The claim in the core's words; of a table ``table`` says precision and questions."""
@@ -335,8 +310,8 @@ class SessionOpening(ClaimIn):
             return None
         return TableRequest(
             groups=self.groups or (),
-            precision=_by_metric(self.precision),
-            group_precision=_by_metric(self.group_precision),
+            precision=by_metric(self.precision),
+            group_precision=by_metric(self.group_precision),
             questions=[one.asked for one in self.questions],
             group_questions=[one.asked for one in self.group_questions],
             account=self.account or "each",
@@ -346,9 +321,40 @@ class SessionOpening(ClaimIn):
         )
 
 
-def _by_metric(
+class SessionOpening(ClaimsIn):
+    """What is to be certified, and how."""
+
+    model_config = ConfigDict(**STRICT, json_schema_extra={"examples": [OPENING]})
+
+    pool_id: str = Field(description="A sealed pool.", json_schema_extra=form_of("pool"))
+    name: str | None = Field(
+        None,
+        min_length=1,
+        max_length=200,
+        pattern=NAME,
+        description="What people call it; it stands in no plan and no certificate.",
+    )
+    policy: str | None = Field(
+        None, min_length=1, max_length=64, description="How items are chosen and bet on."
+    )
+    strategy: Literal["A", "B", "C"] | None = Field(
+        None, description="Surrogate and proxy, where the items have probabilities."
+    )
+    lease_seconds: Annotated[int, Field(ge=1, le=604_800), AS_WHOLE] | None = Field(
+        None, description="How long a worker may hold a draw unheard."
+    )
+    parameters: Parameters = Field(default_factory=Parameters)
+    best: bool = Field(
+        False,
+        description="Seek the best of the pool's several `systems`, with `alpha`, `budget`,"
+        " `fixed` and `parameters.beta`; nothing else is asked then.",
+    )
+
+
+def by_metric(
     given: float | dict[str, float | None] | None,
 ) -> dict[str | None, float | None]:
+    """What is given by metric; what is given of none stands under None."""
     if isinstance(given, dict):
         return {name: width for name, width in given.items()}  # noqa: C416 -- keys of another type
     return {None: given}

@@ -25,7 +25,7 @@ from celeus.api.wire.etags import KnownTags, still_holds, weak
 from celeus.api.wire.idempotency import AttemptOf
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
-from celeus.core.plans.opening import PlanRequest
+from celeus.core.plans.opening import SessionRequest
 from celeus.errors import (
     Busy,
     IdempotencyKeyReused,
@@ -63,7 +63,7 @@ async def open_session(context: Manages, body: SessionOpening, attempt: AttemptO
     """Freeze the plan and publish the commitment to the secret seed."""
     opening = sessions.Opening(
         pool_id=pool_id_of(body.pool_id),
-        request=PlanRequest(
+        request=SessionRequest(
             claim=body.claim(),
             policy=body.policy,
             strategy=body.strategy,

@@ -66,6 +66,7 @@ class TaskAnswer(BaseModel):
                     "loss": {"kind": "zero_one", "scale": [0, 1]},
                     "takes_labels": True,
                     "classes": 10,
+                    "stands": False,
                     "lease_seconds": 300,
                     "labeller": {"name": "ann", "labels": 12},
                 }
@@ -92,6 +93,10 @@ class TaskAnswer(BaseModel):
         description="Whether the name of this key is that of a rater of the session's panel, who"
         " judges the items of their turn; null where there is no panel.",
     )
+    stands: bool = Field(
+        description="What is said of an item stands: the session takes no corrections, as one of"
+        " several claims, or of several systems."
+    )
     lease_seconds: int
     labeller: Labeller
 
@@ -109,6 +114,7 @@ class TaskAnswer(BaseModel):
                 "comparison": _comparison(task),
                 "best": _best(task),
                 "rater": task.rater,
+                "stands": task.stands,
                 "lease_seconds": task.lease_seconds,
                 "labeller": {"name": task.labeller, "labels": task.labels},
             }

@@ -330,5 +330,13 @@ def table_sentence(status: Mapping[str, Any]) -> str:
     return f"{body}; {promise}."
 
 
+def claim_sentence(
+    name: str, values: Mapping[str, Any], scale: Interval, level: float | None
+) -> str:
+    """What one claim of a table says by itself; ``level`` is None where it is certain."""
+    certain = "for certain" if level is None else f"{sure(level)} sure at every moment"
+    return f"{name}: {values['name']} {score_figures(values, scale)}, {certain}."
+
+
 def _listed(names: Sequence[str], word: str) -> str:
     return f"{', '.join(names[:-1])} {word} {names[-1]}"

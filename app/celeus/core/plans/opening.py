@@ -46,7 +46,7 @@ class TableRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class PlanRequest:
+class SessionRequest:
     """What is asked of a session; None selects the default.
 
     ``best``: seek the best of the pool's systems. ``table``: make claims of groups or metrics; on a
@@ -61,7 +61,7 @@ class PlanRequest:
     table: TableRequest | None = None
 
 
-def plan_of(request: PlanRequest, pool: Pool, commitment: str) -> Plan | BestPlan | TablePlan:
+def plan_of(request: SessionRequest, pool: Pool, commitment: str) -> Plan | BestPlan | TablePlan:
     """The plan of a session on the pool; ``commitment`` is that to its seed.
 
     Refuses what cannot be certified: policies that are unknown or guarantee nothing, values outside
@@ -70,7 +70,7 @@ def plan_of(request: PlanRequest, pool: Pool, commitment: str) -> Plan | BestPla
     if request.best:
         return _best_plan(request, pool, commitment)
     if request.table is not None or pool.metrics:
-        return _table_plan(request, request.table or TableRequest(), pool, commitment)
+        return table_plan(request, pool, commitment)
     if pool.lineup is not None:
         raise InvalidValue(
             "The pool has several systems, each with a loss of its own.",
@@ -83,7 +83,7 @@ def plan_of(request: PlanRequest, pool: Pool, commitment: str) -> Plan | BestPla
     return make_plan(request.claim, facts_of(pool), policy_of(request), commitment, strategy)
 
 
-def _best_plan(request: PlanRequest, pool: Pool, commitment: str) -> BestPlan:
+def _best_plan(request: SessionRequest, pool: Pool, commitment: str) -> BestPlan:
     """The plan of a session that seeks the best; its only parameter is beta."""
     asked = {"policy": request.policy, "strategy": request.strategy, **request.parameters}
     for name, value in asked.items():
@@ -103,11 +103,9 @@ def _best_plan(request: PlanRequest, pool: Pool, commitment: str) -> BestPlan:
     return make_best(pool, request.claim, commitment, asked.get("beta"))
 
 
-def _table_plan(
-    request: PlanRequest, table: TableRequest, pool: Pool, commitment: str
-) -> TablePlan:
+def table_plan(request: SessionRequest, pool: Pool, commitment: str) -> TablePlan:
     """The plan of a session that makes a table of claims; its only parameter is beta."""
-    claim = request.claim
+    claim, table = request.claim, request.table or TableRequest()
     asked: dict[str, Any] = {
         one.name: getattr(claim, one.name)
         for one in fields(Claim)
@@ -172,7 +170,7 @@ def _questions(
     return by_metric
 
 
-def policy_of(request: PlanRequest) -> Policy:
+def policy_of(request: SessionRequest) -> Policy:
     """The policy asked for; refuses those that are unknown or guarantee nothing."""
     policy_name = request.policy or DEFAULT_POLICY
     if policy_name in SIMULATION_ONLY:

@@ -2,25 +2,42 @@
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
 from celeus.core.insights.planning import Floor, SimulationOutcome, Summary, check_risk, summary
+from celeus.core.insights.table_planning import (
+    TableOutcome,
+    claim_summary,
+    scale_of,
+    stream_summary,
+    with_targets,
+)
 from celeus.core.interval import Interval
-from celeus.core.plans.opening import default_strategy, facts_of
+from celeus.core.plans.opening import (
+    SessionRequest,
+    TableRequest,
+    default_strategy,
+    facts_of,
+    is_endless,
+    table_plan,
+)
 from celeus.core.plans.plan import Claim, Plan, make_plan, precision_warning
-from celeus.core.plans.policies import policy_named
+from celeus.core.plans.policies import DEFAULT_POLICY, policy_named
+from celeus.core.plans.table import TableClaim, TablePlan
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.surrogates import Scores, Strategy, scores
+from celeus.core.pools.table import table_of
 from celeus.core.randomness import commitment
 from celeus.errors import InvalidValue, PlanningBusy, Refusal
-from celeus.operations.insights.planning_worker import Job, scenarios
+from celeus.operations.insights.planning_worker import Job, TableJob, scenarios
 from celeus.operations.runtime.context import Context
 from celeus.operations.runtime.workers import Bounds, Frame, gather
 from celeus.operations.sessions.sessions import sealed_pool
 
+EVERY_POLICY = ("sharp", "uniform", "celeus", "no_surrogate", "evalue")
 GUESSES = ("surrogate.", "dispersion_f", "entropy_f")
 """Columns a surrogate comes from."""
 MODULE = "celeus.operations.insights.planning_worker"
@@ -34,16 +51,19 @@ NO_COMMITMENT = commitment(b"")
 
 @dataclass(frozen=True, slots=True)
 class PlanRequest:
-    """A planning request: the claim, and how much to simulate for it.
+    """A planning request: the claim, or the ``table`` of claims, and how much to simulate for it.
 
-    ``risk`` is the mean loss expected, None for what the surrogate says; ``runs`` are simulated of
-    each policy and scenario, as far as time allows.
+    ``risk`` is the mean loss expected, None for what the surrogate says, and ``risks`` the same by
+    metric; ``runs`` are simulated of each policy and scenario, as far as time allows. ``policies``
+    None: all of them, of a table the one it has.
     """
 
     claim: Claim
-    policies: tuple[str, ...]
+    policies: tuple[str, ...] | None = None
     strategy: Strategy | None = None
     risk: float | None = None
+    risks: Mapping[str, float] = field(default_factory=dict)
+    table: TableRequest | None = None
     runs: int = 40
     seed: int = 0
 
@@ -65,19 +85,34 @@ class PolicyPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class ClaimPlan:
+    """What one claim of a table came to, with a surrogate that is right and with one that is not.
+
+    ``right`` is None where no surrogate tells items apart.
+    """
+
+    claim: TableClaim
+    right: Summary | None
+    useless: Summary
+
+
+@dataclass(frozen=True, slots=True)
 class Planning:
     """The plans of all policies, and the mean loss they assume.
 
-    ``fixed_sample`` is what a fixed-sample test of a difference would take, None of one system.
+    ``fixed_sample`` is what a fixed-sample test of a difference would take, None of one system. Of
+    a table ``risk`` is None, ``risks`` are those assumed by metric, ``claims`` those with a target.
     """
 
     items: int
     budget: int
     strategy: str | None
-    risk: float
+    risk: float | None
     informed: bool
     fixed_sample: int | None
     policies: list[PolicyPlan]
+    risks: Mapping[str, float] | None = None
+    claims: list[ClaimPlan] | None = None
 
 
 async def plan_session(context: Context, pool_id: UUID, request: PlanRequest) -> Planning:
@@ -87,14 +122,9 @@ async def plan_session(context: Context, pool_id: UUID, request: PlanRequest) ->
     for. Takes `planning_seconds` at most and answers with what was simulated until then.
     """
     claim = request.claim
-    if claim.precision is None and claim.decide is None and not claim.questions:
-        raise InvalidValue(
-            "Without a precision, a question or a verdict a session has no end to plan for.",
-            field="precision",
-            rule="a precision, questions or decide",
-            value=None,
-        )
-    seconds = context.settings.planning_seconds
+    asks = claim.precision is not None or claim.decide is not None or claim.questions
+    if not asks and request.table is None:
+        raise _endless()
     async with context.gates.plannings:
         pool = await sealed_pool(context, pool_id)
         if pool.lineup is not None:
@@ -104,19 +134,16 @@ async def plan_session(context: Context, pool_id: UUID, request: PlanRequest) ->
                 rule="a pool of one system or of two; `celeus simulate --best` simulates several",
                 value=f"pool_{pool_id.hex}",
             )
-        if pool.metrics:
+        if pool.metrics or request.table is not None:
+            return await _plan_table(context, pool, request)
+        if request.risks:
             raise InvalidValue(
-                "How many labels a table of claims takes is not planned here.",
-                field="pool_id",
-                rule="a pool of one loss; `celeus simulate` simulates tables",
-                value=f"pool_{pool_id.hex}",
+                "A pool of one loss has one mean loss.", field="risk", rule="a number, or left out"
             )
         prepared = await asyncio.to_thread(_prepare, pool, request)
         plans = prepared.plans
-        deadline = time.monotonic() + seconds
-        bounds = Bounds(seconds + GRACE_SECONDS, seconds + GRACE_SECONDS, niceness=NICENESS)
 
-        def job() -> Frame:
+        def job(deadline: float) -> Frame:
             return Job(
                 plans=list(plans.values()),
                 scores=prepared.scores,
@@ -128,12 +155,7 @@ async def plan_session(context: Context, pool_id: UUID, request: PlanRequest) ->
                 deadline=deadline,
             ).frame()
 
-        frames, failure = await gather(MODULE, job, bounds)
-    if failure is not None and failure.reason in {"answer", "status"}:
-        raise failure.refusal from failure
-    if not frames:
-        raise PlanningBusy("The machine is too busy to simulate anything in time; try again.")
-    head, *results = (frame.values for frame in frames)
+        head, results = await _simulated(context, job)
     planned = _summarise(plans, head, results)
     refusals = {name: PolicyPlan(name, refusal=one) for name, one in prepared.refused.items()}
     return Planning(
@@ -143,8 +165,108 @@ async def plan_session(context: Context, pool_id: UUID, request: PlanRequest) ->
         risk=head["risk"],
         informed=head["informed"],
         fixed_sample=head["fixed_sample"],
-        policies=[(planned | refusals)[name] for name in dict.fromkeys(request.policies)],
+        policies=[(planned | refusals)[name] for name in dict.fromkeys(_policies(request))],
     )
+
+
+def _policies(request: PlanRequest) -> tuple[str, ...]:
+    return request.policies or EVERY_POLICY
+
+
+def _endless() -> InvalidValue:
+    return InvalidValue(
+        "Without a precision, a question or a verdict a session has no end to plan for.",
+        field="precision",
+        rule="a precision, questions or decide",
+        value=None,
+    )
+
+
+async def _simulated(
+    context: Context, job: Callable[[float], Frame]
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """What the child says first, and of every session; ``job`` is told when it has to end."""
+    seconds = context.settings.planning_seconds
+    deadline = time.monotonic() + seconds
+    bounds = Bounds(seconds + GRACE_SECONDS, seconds + GRACE_SECONDS, niceness=NICENESS)
+    frames, failure = await gather(MODULE, lambda: job(deadline), bounds)
+    if failure is not None and failure.reason in {"answer", "status"}:
+        raise failure.refusal from failure
+    if not frames:
+        raise PlanningBusy("The machine is too busy to simulate anything in time; try again.")
+    head, *results = (frame.values for frame in frames)
+    return head, results
+
+
+async def _plan_table(context: Context, pool: Pool, request: PlanRequest) -> Planning:
+    """The plan of a table of claims; refuses what its opening would refuse, and one without end."""
+    opening = SessionRequest(request.claim, strategy=request.strategy, table=request.table)
+    if request.policies is not None:
+        raise InvalidValue(
+            "A session that makes a table of claims has one way to draw and bet.",
+            field="policies",
+            rule="left out where a table of claims is planned",
+            value=request.policies,
+        )
+    plan = await asyncio.to_thread(table_plan, opening, pool, NO_COMMITMENT)
+    if is_endless(plan):
+        raise _endless()
+    risks = _risks(plan, request)
+    table = await asyncio.to_thread(table_of, pool, plan.columns)
+
+    def job(deadline: float) -> Frame:
+        return TableJob(plan, table, risks, request.runs, request.seed, deadline).frame()
+
+    head, results = await _simulated(context, job)
+    right, useless = (
+        [TableOutcome(*one["outcome"]) for one in results if one["scenario"] == name]
+        for name in ("right", "useless")
+    )
+    informed = head["informed"]
+    return Planning(
+        items=pool.items,
+        budget=plan.budget,
+        strategy=None,
+        risk=None,
+        informed=informed,
+        fixed_sample=None,
+        policies=[
+            PolicyPlan(
+                DEFAULT_POLICY,
+                right=stream_summary(right) if informed else None,
+                useless=stream_summary(useless),
+            )
+        ],
+        risks=head["risks"],
+        claims=[
+            ClaimPlan(
+                claim,
+                claim_summary(right, at) if informed else None,
+                claim_summary(useless, at),
+            )
+            for at, claim in enumerate(with_targets(plan).claims)
+            if claim.wants
+        ],
+    )
+
+
+def _risks(plan: TablePlan, request: PlanRequest) -> dict[str, float]:
+    """The mean losses expected, by metric; refuses what no metric can have."""
+    names = [metric.name for metric in plan.metrics]
+    risks = dict(request.risks)
+    if request.risk is not None:
+        risks |= dict.fromkeys(names, request.risk)
+    for name in risks:
+        if name not in names:
+            raise InvalidValue(
+                f"There is no metric {name}.",
+                field="risk",
+                rule="by the names of metrics: " + ", ".join(names),
+                value=name,
+            )
+    for metric in plan.metrics:
+        check_risk(risks.get(metric.name), scale_of(metric.scale))
+    return risks
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +287,7 @@ def _prepare(pool: Pool, request: PlanRequest) -> _Prepared:
     facts = facts_of(pool)
     plans: dict[str, Plan] = {}
     refusals: dict[str, Refusal] = {}
-    for name in request.policies:
+    for name in _policies(request):
         policy = policy_named(name)
         try:
             plans[name] = make_plan(request.claim, facts, policy, NO_COMMITMENT, strategy)

@@ -1,18 +1,23 @@
 """The claims of a session that makes a table of them, one by one, and those added later."""
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
 import numpy as np
 
+from celeus.core.insights.sentences import claim_sentence
 from celeus.core.insights.status import claim_met, claim_values
 from celeus.core.ledger import Addition
 from celeus.core.plans.table import TableClaim
+from celeus.core.pools.item import Item
+from celeus.core.pools.table import Mask
 from celeus.core.sessions.either import AnyState
 from celeus.core.sessions.rounds import PENDING
 from celeus.core.sessions.table.state import TableState
 from celeus.errors import InvalidValue, SessionFixed
+from celeus.operations.pools.pools import items_at
 from celeus.operations.runtime.concurrency import in_thread
 from celeus.operations.runtime.context import Context
 from celeus.operations.runtime.idempotency import Once, claim, keep, peek
@@ -65,6 +70,97 @@ async def table_claims(
     if order != "plan":
         kept.sort(key=_KEYS[order])
     return head | {"data": kept}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The items that claims speak of: all, or those with this ``value`` in ``column``.
+
+    ``judged`` keeps those that are judged, or the others; None keeps both.
+    """
+
+    column: str | None = None
+    value: str | None = None
+    judged: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PartItem:
+    """An item of a part, with the ``losses`` a judge gave it in ``round``, by metric.
+
+    Both are None of one that is not judged. ``known`` are the metrics whose loss was known before.
+    """
+
+    item: Item
+    round: int | None
+    losses: Mapping[str, float | None] | None
+    known: Sequence[str]
+
+
+async def part_items(
+    context: Context, session_id: UUID, part: Part, limit: int, after: int | None
+) -> tuple[list[PartItem], int | None]:
+    """The items of a part in upload order until PAGE_BYTES are full, and the next ``after``.
+
+    ``after`` is the last index already seen; no lock is taken. Refuses sessions of another kind,
+    and a column or value of none.
+    """
+    async with unlocked(context, session_id) as (session, row):
+        state = _table_of(session.state, session_id)
+        found = await in_thread(_found, state, part, limit + 1, -1 if after is None else after)
+    async with context.transaction() as db:
+        page = await items_at(db, row["pool_id"], [one.place for one in found[:limit]])
+    items = [PartItem(item, *told[1:]) for item, told in zip(page, found, strict=False)]
+    return items, page[-1].index if len(page) < len(found) else None
+
+
+class _Told(NamedTuple):
+    place: int
+    round: int | None
+    losses: Mapping[str, float | None] | None
+    known: Sequence[str]
+
+
+def _found(state: TableState, part: Part, most: int, after: int) -> list[_Told]:
+    """What is told of the first items of a part behind ``after``."""
+    wanted = _wanted(state, part)
+    wanted[: after + 1] = False
+    indices = np.flatnonzero(wanted)[:most].tolist()
+    names, known = [one.name for one in state.plan.metrics], state.session.table.known
+    nothing: tuple[int | None, Mapping[str, float | None] | None] = None, None
+    rounds = dict.fromkeys(indices, nothing)
+    for round_, one in enumerate(state.rounds, 1):
+        if one.item in rounds and isinstance(one.answer, tuple):
+            rounds[one.item] = round_, dict(zip(names, one.answer, strict=True))
+    return [
+        _Told(
+            place,
+            *rounds[place],
+            [name for name, at in zip(names, known[place], strict=True) if not np.isnan(at)],
+        )
+        for place in indices
+    ]
+
+
+def _wanted(state: TableState, part: Part) -> Mask:
+    table = state.session.table
+    wanted = np.ones(table.items, dtype=np.bool_)
+    _check("column", part.column, [one.name for one in table.columns])
+    if (part.column is None) != (part.value is None):
+        raise InvalidValue(
+            "A group is a column and one of its values.",
+            field="column" if part.column is None else "value",
+            rule="both, or neither for all items",
+        )
+    for column in table.columns:
+        if column.name == part.column and part.value is not None:
+            _check("value", part.value, column.values)
+            wanted &= column.code == column.values.index(part.value)
+    if part.judged is not None:
+        judged = np.zeros(table.items, dtype=np.bool_)
+        judged[[one.item for one in state.rounds if one.answer is not PENDING]] = True
+        wanted &= judged == part.judged
+    return wanted
 
 
 async def add_claim(
@@ -149,8 +245,11 @@ def _rows(state: TableState, places: Iterable[int] | None = None) -> list[dict[s
                 "items": stated.items,
                 "known": stated.known,
             }
-            | claim_values(state.plan, own)
+            | (values := claim_values(state.plan, own))
             | {
+                "sentence": claim_sentence(
+                    stated.name, values["score"], own.plan.scale, values["level"]
+                ),
                 "whole": stated.whole,
                 "added": state.session.after(at),
                 "met": claim_met(state, at),

@@ -1,6 +1,6 @@
 """Create, fill, seal, list and load pools."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -189,7 +189,12 @@ async def list_items(
 
 async def read_items(db: AsyncConnection, pool_id: UUID, limit: int, after: int) -> list[Item]:
     """Items behind the index ``after``, up to a gap, ``limit`` or the one that fills PAGE_BYTES."""
-    params = {"pool_id": pool_id, "after": after, "limit": limit, "page_bytes": PAGE_BYTES}
+    return await items_at(db, pool_id, range(after + 1, after + 1 + limit))
+
+
+async def items_at(db: AsyncConnection, pool_id: UUID, indices: Sequence[int]) -> list[Item]:
+    """Items by their indices, in that order, up to a gap or the one that fills PAGE_BYTES."""
+    params = {"pool_id": pool_id, "indices": list(indices), "page_bytes": PAGE_BYTES}
     return [Item(*row) for row in await db.execute(_PAGE, params)]
 
 
@@ -301,21 +306,21 @@ async def _load(db: AsyncConnection, record: PoolRecord) -> Pool:
     return record.pool(await read_chunks(db, record.pool_id, record.items))
 
 
-# Indices have no gaps. One item after the other, so that none beyond the page is even unpacked.
+# One item after the other by its key, so that none beyond the page is even unpacked.
 _PAGE = text(
     """
     WITH RECURSIVE page AS (
-        SELECT CAST(:after AS bigint) AS index, NULL::text AS id, NULL::text AS payload,
-               0::bigint AS bytes
+        SELECT 0 AS place, 0 AS index, NULL::text AS id, NULL::text AS payload, 0::bigint AS bytes
         UNION ALL
-        SELECT item.*, page.bytes + octet_length(item.id)
+        SELECT page.place + 1, item.*, page.bytes + octet_length(item.id)
                + coalesce(octet_length(item.payload), 0)
         FROM page CROSS JOIN LATERAL (
             SELECT items.index, items.id, items.payload::text AS payload FROM items
-            WHERE pool_id = :pool_id AND items.index = page.index + 1 OFFSET 0
+            WHERE pool_id = :pool_id
+                AND items.index = (CAST(:indices AS integer[]))[page.place + 1] OFFSET 0
         ) AS item
-        WHERE page.bytes < :page_bytes AND page.index < CAST(:after AS bigint) + :limit
+        WHERE page.bytes < :page_bytes
     )
-    SELECT index, id, payload FROM page WHERE id IS NOT NULL ORDER BY index
+    SELECT index, id, payload FROM page WHERE id IS NOT NULL ORDER BY place
     """
 )

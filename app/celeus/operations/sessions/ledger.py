@@ -269,7 +269,7 @@ _LOCK = """
     FROM sessions WHERE session_id = %(session_id)s AND project_id = %(project_id)s FOR UPDATE
     """
 _ROW = """
-    SELECT sequence, revision, lifecycle, created_at, ledger_head
+    SELECT pool_id, sequence, revision, lifecycle, created_at, ledger_head
     FROM sessions WHERE session_id = %(session_id)s AND project_id = %(project_id)s
     """
 _PEEK = text(

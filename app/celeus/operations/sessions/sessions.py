@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.certificates.chain import chain_start
 from celeus.core.ledger import Change
-from celeus.core.plans.opening import ENDLESS, PlanRequest, is_endless, plan_of, policy_of
+from celeus.core.plans.opening import ENDLESS, SessionRequest, is_endless, plan_of, policy_of
 from celeus.core.plans.plan import Plan, check_budget, check_precision, check_stop_when_decided
 from celeus.core.pools.pool import Pool
 from celeus.core.randomness import commitment
@@ -46,7 +46,7 @@ class Opening:
     """The request to open a session on a pool; None selects the default."""
 
     pool_id: UUID
-    request: PlanRequest
+    request: SessionRequest
     lease_seconds: int | None = None
     name: str | None = None
 

@@ -27,7 +27,8 @@ class Task:
     the best is sought, None elsewhere; ``metrics`` the losses that a judgement gives, none where it
     gives one: a judge is told neither their names nor that of the session,
     which may resemble them. ``rater``: whether the key's name is that of a rater of the panel, None
-    where there is no panel.
+    where there is no panel. ``stands``: no label is taken
+    back.
     """
 
     session_id: UUID
@@ -38,6 +39,7 @@ class Task:
     classes: int | None
     systems: AnySystems | None
     metrics: tuple[Metric, ...]
+    stands: bool
     lease_seconds: int
     labeller: str
     labels: int
@@ -73,6 +75,7 @@ async def get_task(context: Context, session_id: UUID) -> Task:
         classes=row.classes,
         systems=systems,
         metrics=tuple(map(Metric.from_dict, row.metrics or ())),
+        stands=row.stands,
         lease_seconds=row.lease_seconds,
         labeller=row.labeller or "",
         labels=row.labels,
@@ -92,6 +95,7 @@ _TASK = text(
     SELECT sessions.state, sessions.lease_seconds, coalesce(sessions.name, pools.name) AS name,
            pools.loss_kind, pools.loss_lower, pools.loss_upper, pools.columns, pools.classes,
            pools.systems, pools.metrics, sessions.plan->'panel' AS panel,
+           sessions.plan ?| ARRAY['table', 'best'] AS stands,
            (SELECT name FROM keys WHERE key_id = :key_id) AS labeller,
            coalesce((SELECT labels FROM labellers
                      WHERE session_id = :session_id AND key_id = :key_id), 0) AS labels

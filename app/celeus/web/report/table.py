@@ -102,7 +102,7 @@ def _row(claim: Mapping[str, Any], name: str) -> Row:
     asked = {None: "", True: "met", False: "not met yet"}[claim["met"]]
     later = claim["added"]
     answers = [
-        f"{one['side'].replace('_', ' ')} {one['threshold']:g}: {one['answer']}"
+        f"mean loss {one['side'].replace('_', ' ')} {one['threshold']:g}: {one['answer']}"
         for one in claim["answers"]
     ]
     width = max(at(score["upper"]) - at(score["lower"]), LEAST)

@@ -1,4 +1,4 @@
-"""The page of one session: interval, surrogate, workers and actions."""
+"""The page of one session: interval, surrogate, workers and actions; and that of its items."""
 
 import orjson
 from fastapi import Response
@@ -9,6 +9,7 @@ from celeus.core.pools.systems import Systems
 from celeus.operations.insights.surrogate import get_opening
 from celeus.operations.sessions.sessions import get_session
 from celeus.web.pages import ReadsPage, page_router
+from celeus.web.views.labelling import PICTURES
 
 router = page_router()
 
@@ -36,3 +37,10 @@ async def session(view: ReadsPage, session_id: SessionId) -> Response:
         },
         scopes=sorted(view.caller.scopes),
     )
+
+
+@router.get("/sessions/{session_id}/items")
+async def items(view: ReadsPage, session_id: SessionId) -> Response:
+    """The items of a claim; the address says of which, and the page asks the service for them."""
+    body, _ = await get_session(view.context, session_id)
+    return view.page("items.html", policy=PICTURES, session=orjson.loads(body))

@@ -33,8 +33,7 @@ const { name } = task.labeller;
 const worker = workerOf(name);
 const outbox = new Outbox(session, name, worker);
 const link = new Link(session, worker, outbox, task.lease_seconds, heard);
-/** What is said of several systems, or of several metrics, stands. */
-const stands = Boolean(task.best) || Boolean(task.metrics);
+const { stands } = task;
 const memory = `celeus.last:${session}:${worker}`;
 
 /** @typedef {{ draw: Draw, said: Judgement }} Last */

@@ -3,6 +3,7 @@
 import { api, isAborted, Problem } from "./api.js";
 import { announce, byId, el, fill, only } from "./dom.js";
 import { count, counted, sure } from "./format.js";
+import { accountWords, fit, makesTable, offer, tableAsked } from "./newsession/claims.js";
 import {
   blame,
   clear,
@@ -22,11 +23,11 @@ import {
   drawable,
   factsOf,
   hasSurrogate,
-  isOfOneLoss,
   PoolList,
   severalOf,
   strategiesOf,
 } from "./newsession/pools.js";
+import { showTable } from "./newsession/tableplan.js";
 
 /** @type {Record<string, string>} */
 const POLICIES = {
@@ -55,6 +56,8 @@ const AFFECTS_PLAN = [
   "budget",
   "risk",
   "margin",
+  "question_metric",
+  "question_of",
 ];
 
 /** @type {{ pool: Pool | null, planning: AbortController | null, shown: string | null }} */
@@ -79,6 +82,7 @@ function choose(pool) {
   byId("open-help").textContent =
     "The plan is frozen when the session opens; labelling begins then.";
   fillStrategies(pool);
+  offer(pool);
   askFor(pool);
   byId("risk-name").textContent = isCompared(pool) ? "Expected difference" : "Expected mean loss";
   byId("risk", HTMLInputElement).placeholder = hasSurrogate(pool)
@@ -98,8 +102,7 @@ function choose(pool) {
  */
 function askFor(pool) {
   const several = severalOf(pool);
-  for (const part of document.querySelectorAll("[data-risk]"))
-    part.toggleAttribute("hidden", several !== null);
+  showParts(pool);
   byId("best").hidden = several === null;
   byId("best-words").textContent =
     several === null
@@ -112,17 +115,36 @@ function askFor(pool) {
     `${a} at least as good as ${b}, ${b} at least as good as ${a}, or the two equivalent: whichever is certain first. This does not weaken the guarantee.`;
   byId("target-name").textContent = compared
     ? `The difference, ${a} less ${b}, on`
-    : `The ${pool.score.name} of`;
+    : `The ${pool.score?.name ?? "metrics"} of`;
   const known = pool.known?.items ?? 0;
-  byId("audit-choice").hidden = known === 0 || several !== null;
   byId("audit", HTMLInputElement).checked = false;
   byId("audit-words").textContent =
     `Of ${counted(pool.items, "item")}, ${count(known)} are known (${Object.keys(pool.known?.reasons ?? {}).join(", ")}) and never asked for. An audit asks for them like for all others.`;
 }
 
+/**
+ * Show what is asked of one claim, of several systems, or of a table of claims.
+ *
+ * @param {Pool} pool
+ */
+function showParts(pool) {
+  const table = makesTable(pool);
+  for (const part of document.querySelectorAll("[data-risk]"))
+    part.toggleAttribute(
+      "hidden",
+      severalOf(pool) !== null || (table && part.hasAttribute("data-one")),
+    );
+  fit(pool);
+  byId("precision-field").hidden = severalOf(pool) !== null || pool.metrics !== null;
+  const known = pool.known?.items ?? 0;
+  byId("audit-choice").hidden = known === 0 || severalOf(pool) !== null || table;
+  byId("strategy-field").hidden = strategiesOf(pool).length === 0 || table;
+  byId("risk-field").hidden = pool.metrics !== null;
+}
+
 /** @param {Pool} pool */
 function isCompared(pool) {
-  return pool.loss.kind === "difference";
+  return pool.loss?.kind === "difference";
 }
 
 /** Whether the session shall stop with a verdict. */
@@ -160,6 +182,7 @@ function chooseAgain() {
 /* What is asked for; a field that cannot be read is told by its name. */
 function claim() {
   if (state.pool !== null && severalOf(state.pool) !== null) return search();
+  if (state.pool !== null && makesTable(state.pool)) return tableAsked(state.pool);
   const side = text("side");
   const questions = side === "" ? [] : [{ side, threshold: numberIn("threshold") }];
   /** @type {Record<string, unknown>} */
@@ -208,13 +231,15 @@ async function plan() {
   try {
     const others = Object.keys(POLICIES).filter((name) => name !== policy);
     /** @type {Record<string, unknown>} */
-    const body = { ...claim(), policies: [policy, ...others], runs: RUNS };
-    const risk = optionalNumber("risk");
+    const body = { ...claim(), runs: RUNS };
+    if (!makesTable(pool)) body.policies = [policy, ...others];
+    const risk = byId("risk-field").hidden ? null : optionalNumber("risk");
     if (risk !== null) body.risk = risk;
     working(true);
     const found = await planned(pool.id, body, asking.signal);
     if (state.planning !== asking) return;
-    show(found, policy, drawable(pool, body.audit === true), isCompared(pool));
+    if (found.claims !== null) showTable(found, drawable(pool, false));
+    else show(found, policy, drawable(pool, body.audit === true), isCompared(pool));
     state.shown = wanted;
     // Some may have been changed while it was made
     changed();
@@ -238,7 +263,10 @@ function working(busy) {
 
 function settings() {
   const audited = byId("audit", HTMLInputElement).checked;
+  /** @type {NodeListOf<HTMLInputElement>} */
+  const inputs = document.querySelectorAll("#claims-asked input");
   return JSON.stringify([
+    ...[...inputs].map((one) => (one.type === "text" ? one.value : one.checked)),
     ...AFFECTS_PLAN.map((id) => fieldValue(id)),
     picked("target"),
     decides(),
@@ -247,6 +275,7 @@ function settings() {
 }
 
 function changed() {
+  if (state.pool !== null) showParts(state.pool);
   byId("policy-help").textContent = POLICIES[text("policy")];
   describe();
   if (state.shown === null || byId("plan-result").hidden || state.pool === null) return;
@@ -265,6 +294,7 @@ function describe() {
     precision > 0
       ? `The session stops when the interval is ${round(precision)} wide: the score is known to about ±\u00a0${round(precision / 2)}.`
       : "Width of the interval to stop at.";
+  accountWords(alpha);
   byId("alpha-help").textContent =
     alpha > 0 && alpha < 1
       ? `The interval holds with probability ${sure(alpha)}, however often you look.`
@@ -321,7 +351,7 @@ async function open(event) {
   try {
     /** @type {Record<string, unknown>} */
     const body = { pool_id: state.pool.id, ...claim() };
-    if (severalOf(state.pool) === null) body.policy = text("policy");
+    if (severalOf(state.pool) === null && !makesTable(state.pool)) body.policy = text("policy");
     const lease = optionalNumber("lease_seconds", { whole: true });
     if (lease !== null) body.lease_seconds = lease;
     if (text("name") !== "") body.name = text("name");
@@ -351,7 +381,7 @@ async function begin() {
   if (wanted !== null) {
     try {
       const pool = await api("GET", `/v1/pools/${encodeURIComponent(wanted)}`);
-      if (pool.sealed && isOfOneLoss(pool)) choose(pool);
+      if (pool.sealed) choose(pool);
     } catch {
       announce("The pool in this address does not exist");
     }

@@ -62,7 +62,10 @@ function showClaims() {
   const metric = only(document, "input[name=metric]:checked", HTMLInputElement).value;
   const own = claims.filter((one) => one.metric === metric);
   const order = byId("order", HTMLSelectElement).value;
-  fill(byId("claims"), claimList(own, order));
+  /** @type {NodeListOf<HTMLDetailsElement>} */
+  const unfolded = byId("claims").querySelectorAll("details[open]");
+  const columns = new Set([...unfolded].map((one) => one.dataset.column ?? ""));
+  fill(byId("claims"), claimList(own, order, columns));
   const first = claims.filter((one) => one.added === null);
   fill(byId("heat"), heatMap(first));
 }

@@ -381,7 +381,7 @@ export class PoolFile {
     byId("loss-kind", HTMLFieldSetElement).disabled = false;
     if (made === null || made.pool === null) return this.allow();
     this.forget();
-    return this.made(/** @type {Pool} */ (made.pool));
+    return this.made(made.pool);
   }
 }
 

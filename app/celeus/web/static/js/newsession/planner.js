@@ -23,7 +23,7 @@ const FEW = 5;
  * @param {string} poolId
  * @param {unknown} body
  * @param {AbortSignal} signal
- * @returns {Promise<Plan>}
+ * @returns {Promise<Plan | TablePlan>}
  */
 export function planned(poolId, body, signal) {
   return api("POST", `/v1/pools/${poolId}/planning`, body, { signal, retry: RETRIES });

@@ -6,7 +6,7 @@ import { count, counted } from "../format.js";
 
 const AT_ONCE = 200;
 const MOST_SHOWN = 100;
-const GUESSES = ["surrogate.", "dispersion_f", "entropy_f"];
+const GUESSES = ["surrogate.", "surrogate_", "dispersion_f", "entropy_f"];
 const KINDS = {
   zero_one: "right or wrong",
   cross_entropy: "cross-entropy",
@@ -57,7 +57,7 @@ export function drawable(pool, audited) {
  * @param {Pool} pool
  */
 export function strategiesOf(pool) {
-  const known = STRATEGIES[pool.loss.kind] ?? {};
+  const known = (pool.loss && STRATEGIES[pool.loss.kind]) ?? {};
   return Object.keys(known).filter((name) =>
     known[name].every((column) => pool.columns.includes(column)),
   );
@@ -69,6 +69,15 @@ export function strategiesOf(pool) {
  * @param {Pool} pool
  */
 export function factsOf(pool) {
+  const end = pool.sealed
+    ? hasSurrogate(pool)
+      ? "with surrogate"
+      : "no surrogate"
+    : "not sealed yet";
+  if (pool.loss === null) {
+    const names = Object.keys(pool.metrics ?? {});
+    return `${counted(pool.items, "item")} · ${counted(names.length, "metric")}: ${names.join(", ")} · ${end}`;
+  }
   if (pool.systems && "names" in pool.systems)
     return `${counted(pool.items, "item")} · ${pool.systems.names.length} systems, ${KINDS[pool.loss.kind]}${knownWords(pool)}`;
   const { systems } = pool;
@@ -78,8 +87,7 @@ export function factsOf(pool) {
   const { lower, upper } = systems?.loss ?? pool.loss;
   const plain = ["zero_one", "preference"].includes(systems?.loss.kind ?? pool.loss.kind);
   const scale = (plain ? "" : ` from ${lower} to ${upper}`) + knownWords(pool);
-  const guess = hasSurrogate(pool) ? "with surrogate" : "no surrogate";
-  return `${counted(pool.items, "item")} · ${kind}${scale} · ${pool.sealed ? guess : "not sealed yet"}`;
+  return `${counted(pool.items, "item")} · ${kind}${scale} · ${end}`;
 }
 
 /** @param {Pool} pool */
@@ -94,16 +102,6 @@ function knownWords(pool) {
  */
 export function severalOf({ systems }) {
   return systems && "names" in systems ? systems.names : null;
-}
-
-/**
- * Pools of metrics are opened over the API: their claims are more than this page asks for.
- *
- * @param {AnyPool} pool
- * @returns {pool is Pool}
- */
-export function isOfOneLoss(pool) {
-  return pool.loss !== null;
 }
 
 /** The list of pools; `choose` is called with the one somebody picks. */
@@ -136,7 +134,7 @@ export class PoolList {
     try {
       /** @type {PoolPage} */
       const page = await api("GET", `/v1/pools?${query}`);
-      this.pools.push(...page.data.filter(isOfOneLoss));
+      this.pools.push(...page.data);
       this.next = page.next;
       this.show();
       return true;

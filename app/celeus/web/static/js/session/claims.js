@@ -5,6 +5,7 @@ import { count, counted, lowerEnd, number, upperEnd } from "../format.js";
 import { marks } from "../span.js";
 
 const PERCENT = 2;
+const MOST_AT_ONCE = 12;
 const NOTHING_LEFT = 1e-9;
 const RESOLUTION = 10 ** -2.7;
 /** Share of the accent in the darkest cell: figures stay readable on it. */
@@ -25,21 +26,50 @@ function doubt({ lower, upper, scale }) {
 
 /**
  * The claims about one metric: that about all items, and those of the groups by column, in an
- * order: `plan`, `doubt` (the widest first), `score` (the best first) or `name`.
+ * order: `plan`, `doubt` (the widest first), `score` (the best first) or `name`. Of many groups
+ * the first are shown, and the others of the columns that are `open`.
  *
  * @param {TableClaim[]} claims
  * @param {string} order
+ * @param {Set<string>} open
  */
-export function claimList(claims, order) {
+export function claimList(claims, order, open) {
   const columns = [...new Set(claims.map((one) => one.column))];
-  return columns.map((column) => {
-    const own = claims.filter((one) => one.column === column);
-    const sorted = own.toSorted(ORDERS[order]);
-    return [
-      column === null ? null : el("h3", {}, "By ", el("bdi", {}, column)),
-      el("ol", { class: "claims" }, sorted.map(row)),
-    ];
-  });
+  return [
+    claims.length > 0 ? measured(claims[0]) : null,
+    columns.map((column) => {
+      const own = claims.filter((one) => one.column === column);
+      const sorted = own.toSorted(ORDERS[order]);
+      const most = sorted.length > MOST_AT_ONCE + 1 ? MOST_AT_ONCE : sorted.length;
+      return [
+        column === null ? null : el("h3", {}, "By ", el("bdi", {}, column)),
+        el("ol", { class: "claims" }, sorted.slice(0, most).map(row)),
+        most < sorted.length
+          ? el(
+              "details",
+              { dataset: { column: column ?? "" }, open: open.has(column ?? "") },
+              el("summary", {}, `${count(sorted.length - most)} more`),
+              el("ol", { class: "claims" }, sorted.slice(most).map(row)),
+            )
+          : null,
+      ];
+    }),
+  ];
+}
+
+/**
+ * What a metric is called, and which way is better.
+ *
+ * @param {TableClaim} claim
+ */
+function measured({ score, scale }) {
+  const on = score.unit === "share" ? "in percent" : `from ${scale.lower} to ${scale.upper}`;
+  return el(
+    "p",
+    { class: "quiet-text" },
+    el("bdi", {}, score.name),
+    `, ${score.better} is better, ${on}.`,
+  );
 }
 
 /** @param {TableClaim} claim */
@@ -50,12 +80,26 @@ function row(claim) {
     el(
       "div",
       { class: "claim-head" },
-      el("bdi", { class: "claim-name" }, claim.value ?? "All items"),
+      el(
+        "a",
+        { class: "claim-name", href: itemsOf(claim) },
+        el("bdi", {}, claim.value ?? "All items"),
+      ),
       el("span", { class: "claim-figure" }, figures(claim)),
     ),
     bar(claim),
     el("p", { class: "quiet-text" }, notes(claim)),
   );
+}
+
+/**
+ * The page of the items that a claim speaks of.
+ *
+ * @param {TableClaim} claim
+ */
+function itemsOf({ column, value }) {
+  const part = new URLSearchParams(column !== null && value !== null ? { column, value } : {});
+  return `${location.pathname}/items?${part}`;
 }
 
 /**
@@ -101,12 +145,12 @@ function notes({ answers, items, known, met, rounds, whole }) {
   if (whole) parts.push("judged whole");
   if (met !== null) parts.push(met ? "target met" : "target not met yet");
   for (const one of answers)
-    parts.push(`${one.side.replace("_", " ")} ${one.threshold}: ${one.answer}`);
+    parts.push(`mean loss ${one.side.replace("_", " ")} ${one.threshold}: ${one.answer}`);
   return parts.join("; ");
 }
 
 /**
- * Groups by metrics, one table for every column: the more of a score, the darker its cell.
+ * Groups by metrics, one table for every column: the more of a score, the stronger its colour.
  *
  * @param {TableClaim[]} claims
  */
@@ -135,7 +179,8 @@ export function heatMap(claims) {
         {},
         values.map((value) => {
           const cells = own.filter((one) => one.value === value);
-          return el("tr", {}, el("th", { scope: "row" }, el("bdi", {}, value)), cells.map(cell));
+          const link = el("a", { href: itemsOf(cells[0]) }, el("bdi", {}, value));
+          return el("tr", {}, el("th", { scope: "row" }, link), cells.map(cell));
         }),
       ),
     );
@@ -150,7 +195,7 @@ function cell(claim) {
   return el(
     "td",
     { style: { "--share": `${Math.round(DARKEST * share)}%` } },
-    number(score.estimate, width, shift) + sign,
+    el("a", { href: itemsOf(claim) }, number(score.estimate, width, shift) + sign),
   );
 }
 

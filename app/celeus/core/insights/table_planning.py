@@ -1,0 +1,157 @@
+"""Planning a table of claims: the labels until each has its target, by simulation.
+
+Every metric is assumed to be as a single loss is (``planning``): its losses are drawn around its
+own surrogate, or around that of any item, one metric independent of the others. A useless
+surrogate so makes all groups alike. Nothing that is certified rests on any of this.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from celeus.core.insights.planning import (
+    ROUNDS_BETWEEN_LOOKS,
+    Assumption,
+    Losses,
+    Scenario,
+    Spread,
+    Summary,
+    assumption_of,
+)
+from celeus.core.interval import Interval
+from celeus.core.plans.stopping import StopReason
+from celeus.core.plans.table import TablePlan
+from celeus.core.pools.losses import LossScale
+from celeus.core.pools.surrogates import Scores
+from celeus.core.pools.table import Table
+from celeus.core.sessions.table.session import TableSession
+
+
+@dataclass(frozen=True, slots=True)
+class TableOutcome:
+    """Where a simulated session stands; ``ended``, or on its way.
+
+    ``reached`` unless budget or pool ended it; ``met`` says after how many labels every claim had
+    its target, None where it had not.
+    """
+
+    labels: int
+    ended: bool
+    reached: bool
+    met: Sequence[int | None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TableCase:
+    """A session to simulate: its plan, its items, and what is assumed of every metric.
+
+    The plan is one ``with_targets``.
+    """
+
+    plan: TablePlan
+    table: Table
+    assumptions: Sequence[Assumption]
+    scenario: Scenario
+
+    def run(self, number: int, seed: int) -> Iterator[TableOutcome]:
+        """Simulate session ``number``: how it stands now and then, at last its outcome.
+
+        Equal numbers and seeds give equal sessions; a caller may stop listening at any time.
+        """
+        own = f"planning {seed} run {number}"
+        losses = [
+            Losses(assumed, scale_of(metric.scale), self.scenario, f"{own} {metric.name}".encode())
+            for metric, assumed in zip(self.plan.metrics, self.assumptions, strict=True)
+        ]
+        session = TableSession(self.plan, self.table, own.encode())
+        while session.stop_reason is None:
+            draw = session.propose()
+            session.take(draw)
+            session.judge(draw.round, [one.of_item(draw.item) for one in losses])
+            if session.folded % ROUNDS_BETWEEN_LOOKS == 0:
+                yield _outcome(session)
+        yield _outcome(session)
+
+
+def with_targets(plan: TablePlan) -> TablePlan:
+    """The plan without the groups in which nothing has a target: they change no draw."""
+    wanting = {(one.column, one.value) for one in plan.claims if one.wants} | {(None, None)}
+    claims = tuple(one for one in plan.claims if (one.column, one.value) in wanting)
+    return replace(plan, claims=claims)
+
+
+def _outcome(session: TableSession) -> TableOutcome:
+    reason = session.stop_reason
+    met = [session.met_at.get(at) for at in range(len(session.claims))]
+    reached = reason is StopReason.TARGET_REACHED
+    return TableOutcome(session.folded, reason is not None, reached, met)
+
+
+def assumptions_of(table: Table, risks: Mapping[str, float]) -> list[Assumption]:
+    """What the surrogates say of every metric, moved to the mean loss of ``risks`` where given."""
+    return [
+        assumption_of(
+            _scores_of(table, at, scale_of(metric.scale)),
+            scale_of(metric.scale),
+            whole=metric.scale.kind == "zero_one",
+            has_surrogate=bool(np.ptp(table.surrogate[:, at])),
+            risk=risks.get(metric.name),
+        )
+        for at, metric in enumerate(table.metrics)
+    ]
+
+
+def scale_of(scale: LossScale) -> Interval:
+    """The ends of a scale."""
+    return Interval(scale.lower, scale.upper)
+
+
+def _scores_of(table: Table, metric: int, scale: Interval) -> Scores:
+    known = table.known[:, metric]
+    free = np.isnan(known)
+    losses = scale.lower + scale.width * np.where(free, 0.0, known)
+    return Scores(
+        scale.lower + scale.width * table.surrogate[:, metric],
+        np.zeros(table.items),
+        lower=np.where(free, scale.lower, losses),
+        upper=np.where(free, scale.upper, losses),
+    )
+
+
+def stream_summary(outcomes: Sequence[TableOutcome]) -> Summary:
+    """Sum up the sessions that ended, or say how far one came."""
+    ended = [one for one in outcomes if one.ended]
+    if not ended:
+        furthest = max((one.labels for one in outcomes), default=0)
+        return Summary(0, None, None, None, furthest)
+    return Summary(
+        runs=len(ended),
+        reached=sum(one.reached for one in ended) / len(ended),
+        labels=Spread.of([one.labels for one in ended]),
+        width=None,
+        more_than=None,
+    )
+
+
+def claim_summary(outcomes: Sequence[TableOutcome], place: int) -> Summary:
+    """What a claim came to in the sessions that ended, or in the one that came furthest.
+
+    ``labels`` are those until it had its target; of a session in which it never had it, all.
+    """
+    ended = [one for one in outcomes if one.ended]
+    if not ended:
+        furthest = max(outcomes, key=lambda one: one.labels, default=None)
+        at = None if furthest is None else furthest.met[place]
+        if at is None:
+            return Summary(0, None, None, None, 0 if furthest is None else furthest.labels)
+        return Summary(1, 1.0, Spread.of([at]), None, None)
+    met = [one.met[place] for one in ended]
+    labels = [one.labels if at is None else at for one, at in zip(ended, met, strict=True)]
+    return Summary(
+        runs=len(ended),
+        reached=sum(at is not None for at in met) / len(met),
+        labels=Spread.of(labels),
+        width=None,
+        more_than=None,
+    )
