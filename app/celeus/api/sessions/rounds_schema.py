@@ -148,7 +148,7 @@ class _Judged(BaseModel):
         said = (self.loss, self.label, self.losses, self.preference, self.unjudgeable)
         if sum(given is not None for given in said) != 1:
             rule = f"exactly one of {SAYS}"
-            raise InvalidValue(f"give {rule}", field="loss", rule=rule)
+            raise InvalidValue(f"give {rule}", field="body", rule=rule)
         return self
 
     def judgement(self) -> Judgement:

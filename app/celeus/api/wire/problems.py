@@ -139,10 +139,10 @@ def explained() -> list[Explained]:
 
 def _tree(root: type[Refusal]) -> Iterator[type[Refusal]]:
     for branch in root.__subclasses__():
-        if branch.__module__ != errors.__name__:
-            continue  # What a client raises on its side never travels
-        yield branch
-        yield from _tree(branch)
+        # What a client raises on its side never travels
+        if branch.__module__ == errors.__name__:
+            yield branch
+            yield from _tree(branch)
 
 
 def responses(*refusals: type[Refusal]) -> dict[int | str, dict[str, Any]]:
