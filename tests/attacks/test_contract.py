@@ -1,6 +1,7 @@
 """Schemathesis: every operation of the contract with data that fits it and data that does not."""
 
 import itertools
+import json
 import re
 from collections import Counter
 from pathlib import Path
@@ -18,6 +19,7 @@ from schemathesis.generation.feedback import FeedbackSources
 from schemathesis.pytest._test_builder import build_operation_test
 from schemathesis.specs.openapi.checks import negative_data_rejection
 
+from celeus.api.wire.links import linked
 from tests.api.contract import ROUTES, Route, every
 from tests.attacks.conftest import FULL
 from tests.attacks.hostile import ENCODERS, SCALES, uploads
@@ -58,7 +60,9 @@ CONFIG: dict[str, Any] = {
 }
 
 TURNS = itertools.count()
-schema = schemathesis.openapi.from_path(CONTRACT, config=SchemathesisConfig.from_dict(CONFIG))
+# With what a link's body takes along, the walks come from an item to its judgement
+LINKED = linked(json.loads(CONTRACT.read_text(encoding="utf-8")), bodies=True)
+schema = schemathesis.openapi.from_dict(LINKED, config=SchemathesisConfig.from_dict(CONFIG))
 
 
 def with_real_ids(case: Case[Any], world: World) -> None:

@@ -22,9 +22,9 @@ MEDIA_TYPE = "application/problem+json"
 
 
 def tree(root: type[Refusal]) -> Iterator[type[Refusal]]:
-    """What the service refuses; a client's own refusals never travel."""
+    """What the service declines; the client's own refusals never travel."""
     for branch in root.__subclasses__():
-        if branch.__module__ == root.__module__:
+        if branch.__module__ == errors.__name__:
             yield branch
             yield from tree(branch)
 

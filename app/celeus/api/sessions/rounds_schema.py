@@ -15,7 +15,7 @@ from celeus.api.sessions.schema import (
     SessionState,
     Time,
 )
-from celeus.core.pools.systems import MOST, MOST_GRADES, PLACES, RESERVED, SIDES, TIE
+from celeus.core.pools.systems import MOST, MOST_GRADES, RESERVED, TIE
 from celeus.core.pools.table import MOST_METRICS
 from celeus.core.sessions.judgements import Judgement
 from celeus.core.sessions.raters import TURNS
@@ -36,13 +36,12 @@ PAIR_DRAW: JsonDict = {
     "expires_at": "2026-11-21T09:35:00.000000+00:00",
 }
 
-EXACTLY_ONE: JsonDict = {
-    "oneOf": [
-        {"required": [name], "properties": {name: {"not": {"type": "null"}}}}
-        for name in ("loss", "label", "losses", "preference", "unjudgeable")
-    ]
-}
-"""What a judgement says; a member that is null says nothing."""
+SAYS = "loss, label, losses, preference and unjudgeable"
+"""Of these a judgement says exactly one; a member that is null says nothing.
+
+The contract says so in words: of alternatives in a schema, generators of clients make a type each,
+or drop the request.
+"""
 
 Worker = Annotated[
     str,
@@ -70,26 +69,14 @@ class NextRequest(BaseModel):
     count: Count = Field(1, description="How many draws to hold at most.")
 
 
-def _both(names: tuple[str, str], others: tuple[str, str]) -> JsonDict:
-    """Both of the names and none of the others; said so that the reference page can merge it."""
-    given: JsonDict = {name: {"not": {"type": "null"}} for name in names}
-    left_out: JsonDict = {name: {"not": {"type": "number"}} for name in others}
-    return {"required": [*names], "properties": given | left_out}
-
-
 class Losses(BaseModel):
     """The losses of two systems: those of `left` and `right` as the judge saw them, or of a and b.
 
-    A key without scope `read` is not told which is which, and speaks of left and right.
+    Give `left` and `right`, or `a` and `b`. A key without scope `read` is not told which is which,
+    and speaks of left and right.
     """
 
-    model_config = ConfigDict(
-        **STRICT,
-        json_schema_extra={
-            "oneOf": [_both(PLACES, SIDES), _both(SIDES, PLACES)],
-            "examples": [{"left": 0, "right": 1}],
-        },
-    )
+    model_config = ConfigDict(**STRICT, json_schema_extra={"examples": [{"left": 0, "right": 1}]})
 
     left: float | None = None
     right: float | None = None
@@ -99,8 +86,8 @@ class Losses(BaseModel):
     @model_validator(mode="after")
     def _of_both(self) -> Self:
         if set(self.given) not in ({"left", "right"}, {"a", "b"}):
-            message = "give `left` and `right`, or `a` and `b`"
-            raise ValueError(message)
+            rule = "`left` and `right`, or `a` and `b`"
+            raise InvalidValue(f"give {rule}", field="losses", rule=rule)
         return self
 
     @property
@@ -133,7 +120,7 @@ AnyLosses = Annotated[
 
 
 class _Judged(BaseModel):
-    model_config = ConfigDict(**STRICT, json_schema_extra=EXACTLY_ONE)
+    model_config = STRICT
 
     round: RoundNumber
     loss: float | None = None
@@ -164,8 +151,8 @@ class _Judged(BaseModel):
     def _exactly_one(self) -> Self:
         said = (self.loss, self.label, self.losses, self.preference, self.unjudgeable)
         if sum(given is not None for given in said) != 1:
-            message = "give exactly one of loss, label, losses, preference and unjudgeable"
-            raise ValueError(message)
+            rule = f"exactly one of {SAYS}"
+            raise InvalidValue(f"give {rule}", field="body", rule=rule)
         return self
 
     def judgement(self) -> Judgement:
@@ -190,12 +177,14 @@ class _Judged(BaseModel):
 
 
 class OneObservation(_Judged):
-    """A judgement of one round, and how many next draws to hold afterwards."""
+    """A judgement of one round, and how many next draws to hold afterwards.
+
+    Of loss, label, losses, preference and unjudgeable it says exactly one.
+    """
 
     model_config = ConfigDict(
         **STRICT,
-        json_schema_extra=EXACTLY_ONE
-        | {
+        json_schema_extra={
             "examples": [
                 {"round": 412, "loss": 1, "worker": "judge-1", "next": 1},
                 {"round": 62, "preference": "right", "worker": "judge-1", "next": 1},
@@ -209,7 +198,7 @@ class OneObservation(_Judged):
 
 
 class ListedObservation(_Judged):
-    """A judgement in a list."""
+    """A judgement in a list: exactly one of loss, label, losses, preference and unjudgeable."""
 
 
 class ObservationList(BaseModel):
@@ -249,12 +238,16 @@ Observed = Annotated[
 
 
 class AmendmentRequest(_Judged):
-    """A correction of a judged round; the interval is folded again from there."""
+    """A correction of a judged round; the interval is folded again from there.
+
+    Of loss, label, losses, preference and unjudgeable it says exactly one.
+    """
 
     model_config = ConfigDict(
         **STRICT,
-        json_schema_extra=EXACTLY_ONE
-        | {"examples": [{"round": 7, "loss": 0, "author": "ada", "reason": "misread the image"}]},
+        json_schema_extra={
+            "examples": [{"round": 7, "loss": 0, "author": "ada", "reason": "misread the image"}]
+        },
     )
 
     author: str | None = Field(

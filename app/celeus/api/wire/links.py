@@ -31,18 +31,24 @@ Link = tuple[str, str, dict[str, Any]]
 """From which operation to which, and what it takes along."""
 
 
-def linked(contract: dict[str, Any]) -> dict[str, Any]:
-    """The contract with its links; those to operations it does not have are left out."""
+def linked(contract: dict[str, Any], *, bodies: bool = False) -> dict[str, Any]:
+    """The contract with its links; those to operations it does not have are left out.
+
+    With ``bodies`` they say what the next body takes, too: openapi-generator refuses a contract in
+    which such a body is an object, although the specification allows it.
+    """
     operations = {
         operation["operationId"]: operation
         for path in contract["paths"].values()
         for operation in path.values()
     }
     for source, target, taken in _links():
-        if source in operations and target in operations:
+        known = source in operations and target in operations
+        told = taken if bodies else {"parameters": taken.get("parameters")}
+        if known and (bodies or "parameters" in taken):
             answers = operations[source]["responses"]
             status = next(status for status in answers if status.startswith("2"))
-            answers[status].setdefault("links", {})[target] = {"operationId": target} | taken
+            answers[status].setdefault("links", {})[target] = {"operationId": target} | told
     return contract
 
 
