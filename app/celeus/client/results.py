@@ -236,6 +236,7 @@ class Status:
     verdict: Verdict | None
     systems: dict[str, str] | None
     sides: Sides | None
+    raters: dict[str, Any] | None
     best: dict[str, Any] | None
     table: dict[str, Any] | None
     rounds: Rounds
@@ -280,6 +281,7 @@ class Draw:
     left: Shown | None
     right: Shown | None
     answers: tuple[Shown, ...]
+    turn: int | None
     expires_at: str
     raw: Raw = field(repr=False)
 

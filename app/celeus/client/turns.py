@@ -35,10 +35,22 @@ class Turn:
     What is said is sent when the next item is asked for, in the same request.
     """
 
-    __slots__ = ("_holder", "answers", "id", "index", "left", "payload", "right", "round", "said")
+    __slots__ = (
+        "_holder",
+        "answers",
+        "id",
+        "index",
+        "left",
+        "payload",
+        "right",
+        "round",
+        "said",
+        "turn",
+    )
 
     def __init__(self, draw: Draw, holder: Holder) -> None:
         self.round = draw.round
+        self.turn = draw.turn
         self.id = draw.item.id
         self.index = draw.item.index
         self.payload = draw.item.payload
@@ -85,6 +97,11 @@ class Turn:
             self.prefer(verdict)
         else:
             self.observe(verdict)
+
+    def judgement(self) -> dict[str, Any]:
+        """What is sent of it; a ``turn`` of a panel, so that sent again it is no second one."""
+        named = {"round": self.round} | ({} if self.turn is None else {"turn": self.turn})
+        return named | (self.said or {})
 
     def __repr__(self) -> str:
         return f"Turn(round={self.round}, id={self.id!r}, said={self.said!r})"
@@ -158,7 +175,7 @@ class Turns:
         """The answer to what was said; None where it has to be asked for the next items apart."""
         if not held:
             return None
-        said = [{"round": turn.round, **(turn.said or {})} for turn in held]
+        said = [turn.judgement() for turn in held]
         body: dict[str, Any] = {"worker": self.worker, "next": following}
         body |= said[0] if len(said) == 1 else {"observations": said}
         try:

@@ -16,6 +16,7 @@ from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
 from celeus.core.pools.pool import CHAIN_START, Pool
 from celeus.core.pools.rows.growth import MAX_GROUP_BYTES
+from celeus.core.pools.rows.validation import MAX_INT
 from celeus.core.pools.score import Score
 from celeus.core.pools.systems import AnySystems, Lineup
 from celeus.errors import (
@@ -189,7 +190,7 @@ async def list_items(
 
 async def read_items(db: AsyncConnection, pool_id: UUID, limit: int, after: int) -> list[Item]:
     """Items behind the index ``after``, up to a gap, ``limit`` or the one that fills PAGE_BYTES."""
-    return await items_at(db, pool_id, range(after + 1, after + 1 + limit))
+    return await items_at(db, pool_id, range(after + 1, min(after + 1 + limit, MAX_INT + 1)))
 
 
 async def items_at(db: AsyncConnection, pool_id: UUID, indices: Sequence[int]) -> list[Item]:
