@@ -1,1 +1,42 @@
 """Celeus: certifies evaluation scores by intervals that hold at every moment."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from celeus.client.asynchronous import AsyncClient as AsyncClient
+    from celeus.client.asynchronous import AsyncSession as AsyncSession
+    from celeus.client.blocking import Client as Client
+    from celeus.client.blocking import Session as Session
+    from celeus.client.refusals import Problem as Problem
+    from celeus.client.refusals import Unreachable as Unreachable
+    from celeus.client.results import Judged as Judged
+    from celeus.client.results import Pool as Pool
+    from celeus.client.results import Status as Status
+    from celeus.client.turns import Turn as Turn
+    from celeus.errors import Refusal as Refusal
+
+_HOMES = {
+    "AsyncClient": "client.asynchronous",
+    "AsyncSession": "client.asynchronous",
+    "Client": "client.blocking",
+    "Judged": "client.results",
+    "Pool": "client.results",
+    "Problem": "client.refusals",
+    "Refusal": "errors",
+    "Session": "client.blocking",
+    "Status": "client.results",
+    "Turn": "client.turns",
+    "Unreachable": "client.refusals",
+}
+"""Where the names for users live; imported when they are asked for, as httpx2 takes a while."""
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

@@ -38,7 +38,8 @@ def claims(  # noqa: PLR0913 -- one parameter an option
     as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False,
 ) -> None:
     """Say what holds of one session, of all, and of those picked after looking."""
-    from celeus.commands.gate_client import Unanswered, ask, check_service, check_session
+    from celeus.client.service import check_service, check_session
+    from celeus.commands.gate_client import Unanswered, ask
 
     key = key_of(api_key_file)
     check_service(url, key)
@@ -60,7 +61,7 @@ def claims(  # noqa: PLR0913 -- one parameter an option
 
 def _lines(answer: dict[str, Any]) -> list[str]:
     """The answer for a reader, in the service's own words."""
-    from celeus.commands.gate_client import plain
+    from celeus.client.service import plain
 
     lines = [_line(one) for one in answer["claims"]]
     promises = answer["promises"]

@@ -85,7 +85,7 @@ class Outcome:
 
 def _said(session: dict[str, Any]) -> str:
     """The session's own sentence, or its interval where it was written before sentences."""
-    from celeus.commands.gate_client import plain
+    from celeus.client.service import plain
 
     if session["sentence"] is not None:
         return plain(session["sentence"]).removesuffix(".")
@@ -112,7 +112,7 @@ def _margin(one: dict[str, Any]) -> str:
 
 def named(session: dict[str, Any]) -> dict[str, str]:
     """The names of the two systems compared; a pool of plain differences calls them a and b."""
-    from celeus.commands.gate_client import plain
+    from celeus.client.service import plain
 
     names = session["systems"] or {}
     return {side: plain(str(names.get(side, side))) for side in SIDES}
@@ -288,7 +288,7 @@ class Asked:
 
         Raises InvalidValue where the session has no score of one system.
         """
-        from celeus.commands.gate_client import plain
+        from celeus.client.service import plain
         from celeus.core.interval import Interval
         from celeus.core.plans.stopping import rounding
 

@@ -2,22 +2,23 @@
 
 import asyncio
 import json
-import re
 import sys
-import time
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 import httpx2
 
+from celeus.client.service import (
+    ASK_AGAIN,
+    check_service,
+    check_session,
+    plain,
+    reason,
+    seconds,
+)
 from celeus.errors import InvalidValue
-from celeus.quoting import printable
 
 MOST_BYTES = 4 * 1024 * 1024
-MOST_LETTERS = 300
-ASK_AGAIN = frozenset({429, 500, 502, 503, 504})
-"""Status codes worth a retry."""
 MOST_WHOLE = 2**53
 TEXTS = ("id", "target", "state", "policy", "method_version")
 NUMBERS = ("alpha", "lower", "upper", "estimate")
@@ -34,8 +35,6 @@ DEFAULTS = {
 """What a session means that was last written to by an older service and says nothing of them."""
 ANSWERS = ("yes", "no", "undecided")
 VERDICTS = ("a_at_least_as_good", "b_at_least_as_good", "equivalent", "undecided")
-_SESSION = re.compile(r"ses_[0-9a-f]{32}")
-_KEY = re.compile(r"[!-~]+")
 
 
 class Unanswered(Exception):
@@ -69,9 +68,9 @@ class Server:
         check_service(self.url, self.key)
         check_session(self.session)
 
-    def document(self, seconds: float) -> dict[str, Any]:
-        """Where the session stands, within ``seconds``; raises Unanswered."""
-        return self._session(ask(self.url, f"/v1/sessions/{self.session}", self.key, seconds))
+    def document(self, within: float) -> dict[str, Any]:
+        """Where the session stands, within so many seconds; raises Unanswered."""
+        return self._session(ask(self.url, f"/v1/sessions/{self.session}", self.key, within))
 
     def _session(self, document: object) -> dict[str, Any]:
         session = DEFAULTS | document if isinstance(document, dict) else {}
@@ -86,35 +85,19 @@ class Server:
         return session
 
 
-def check_service(url: str, key: str | None) -> None:
-    """Refuse what is no address, and no key."""
-    if not _is_address(url):
-        rule = "an address such as http://127.0.0.1:8000"
-        raise InvalidValue(f"url must be {rule}", field="url", rule=rule, value=url)
-    if key is not None and _KEY.fullmatch(key) is None:
-        raise InvalidValue("the key holds characters that no key has", field="CELEUS_KEY")
-
-
-def check_session(session: str) -> None:
-    """Refuse what is no id of a session."""
-    if _SESSION.fullmatch(session) is None:
-        rule = "`ses_` and 32 hexadecimal digits"
-        raise InvalidValue(f"session must be {rule}", field="session", rule=rule, value=session)
-
-
-def ask(url: str, path: str, key: str | None, seconds: float) -> Any:  # noqa: ANN401 -- JSON
-    """The JSON that a service answers within ``seconds``, None for what is none.
+def ask(url: str, path: str, key: str | None, within: float) -> Any:  # noqa: ANN401 -- JSON
+    """The JSON that a service answers within so many seconds, None for what is none.
 
     Raises Unanswered.
     """
     try:
         # Of all requests: a timeout of the socket starts anew with every byte
-        answer, body = asyncio.run(asyncio.wait_for(_request(url, path, key), seconds))
+        answer, body = asyncio.run(asyncio.wait_for(_request(url, path, key), within))
     except TimeoutError:
-        message = f"{url} does not answer within {seconds:.3g} seconds"
+        message = f"{url} does not answer within {within:.3g} seconds"
         raise Unanswered(message) from None
     except httpx2.HTTPError as error:
-        raise Unanswered(f"{url} cannot be reached: {_reason(error)}") from None
+        raise Unanswered(f"{url} cannot be reached: {reason(error)}") from None
     if answer.status_code != httpx2.codes.OK:
         raise _refusal(answer, body)
     return _json(body)
@@ -138,14 +121,6 @@ async def _request(url: str, path: str, key: str | None) -> tuple[httpx2.Respons
             if len(body) > MOST_BYTES:
                 break
     return answer, body
-
-
-def _is_address(url: str) -> bool:
-    try:
-        parts = httpx2.URL(url)
-    except httpx2.InvalidURL:
-        return False
-    return parts.scheme in {"http", "https"} and parts.host != ""
 
 
 def _json(body: bytes) -> Any:  # noqa: ANN401 -- JSON
@@ -227,30 +202,5 @@ def _refusal(answer: httpx2.Response, body: bytes) -> Unanswered:
     return Unanswered(
         f"the service answers {answer.status_code}: {plain(str(detail or answer.reason_phrase))}",
         status=answer.status_code,
-        retry_after=_seconds(answer.headers.get("Retry-After")),
+        retry_after=seconds(answer.headers.get("Retry-After")),
     )
-
-
-def _seconds(retry_after: str | None) -> float:
-    """The header as seconds from now: it is a number of them or a date."""
-    if retry_after is None:
-        return 0.0
-    if retry_after.strip().isdecimal():
-        return float(retry_after)
-    try:
-        return max(0.0, parsedate_to_datetime(retry_after).timestamp() - time.time())
-    except ValueError:
-        return 0.0
-
-
-def _reason(error: BaseException) -> str:
-    """The operating system's message beneath those of libraries."""
-    while error.__cause__ is not None:
-        error = error.__cause__
-    return plain(str(error)) or type(error).__name__
-
-
-def plain(text: str) -> str:
-    """A stranger's text on one line, without control characters."""
-    text_only = "".join(letter if letter.isprintable() else " " for letter in printable(text))
-    return " ".join(text_only.split())[:MOST_LETTERS]

@@ -139,6 +139,8 @@ def explained() -> list[Explained]:
 
 def _tree(root: type[Refusal]) -> Iterator[type[Refusal]]:
     for branch in root.__subclasses__():
+        if branch.__module__ != errors.__name__:
+            continue  # What a client raises on its side never travels
         yield branch
         yield from _tree(branch)
 

@@ -1,0 +1,381 @@
+"""`celeus.Client`: a service met over HTTP, one request after the other or from threads."""
+
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import closing, contextmanager
+from typing import Any, Self, TypeVar
+
+import httpx2
+
+from celeus.client import calls
+from celeus.client.exchange import (
+    Answer,
+    Flow,
+    Lost,
+    Pause,
+    Request,
+    Told,
+    created,
+    get,
+    greeted,
+    post,
+)
+from celeus.client.following import Following
+from celeus.client.opening import HEARTBEATS, LIMITS, REQUEST_SECONDS, Service
+from celeus.client.picture import POINTS, Picture, picture
+from celeus.client.results import Entry, Item, Judged, Point, Pool, Status
+from celeus.client.service import check_session, reason
+from celeus.client.turns import Turn, Turns, check_concurrency, new_worker, total
+from celeus.errors import Refusal
+
+T = TypeVar("T")
+
+
+class Client:
+    """A service at ``url`` asked with ``key``; by default what CELEUS_URL and CELEUS_KEY say.
+
+    Threads may share it. What goes wrong is a `celeus.Refusal`: `Problem` where the service
+    declines, `Unreachable` where nobody answers. ``http`` is a client of httpx2 to be used instead
+    of one of its own.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        key: str | None = None,
+        *,
+        http: httpx2.Client | None = None,
+    ) -> None:
+        self._service = Service.of(url, key)
+        self._own = http is None
+        self._http = http or httpx2.Client(timeout=REQUEST_SECONDS, limits=LIMITS)
+        self._greeted = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close its connections; not those of a client that was given."""
+        if self._own:
+            self._http.close()
+
+    def run(self, flow: Flow[T]) -> T:
+        """Do what a flow of `celeus.client.calls` says, to its end."""
+        if not self._greeted:
+            self._run(greeted(self._service.url))
+            self._greeted = True
+        return self._run(flow)
+
+    def _run(self, flow: Flow[T]) -> T:
+        told: Told = None
+        while True:
+            try:
+                step = flow.send(told)
+            except StopIteration as ended:
+                value: T = ended.value
+                return value
+            if isinstance(step, Pause):
+                time.sleep(step.seconds)
+                told = None
+            else:
+                told = self._exchanged(step)
+
+    def _exchanged(self, request: Request) -> Answer | Lost:
+        try:
+            with self.stream(request) as answer:
+                return Answer(answer.status_code, answer.headers, answer.read())
+        except httpx2.HTTPError as error:
+            return Lost(f"{self._service.url} cannot be reached: {reason(error)}")
+
+    @contextmanager
+    def stream(self, request: Request) -> Iterator[httpx2.Response]:
+        """An answer whose body has not come yet."""
+        body = request.body if request.parts is None else request.parts()
+        with self._http.stream(
+            request.method,
+            self._service.url + request.path,
+            params=request.query or None,
+            headers=self._service.headers_of(request),
+            content=body,
+            follow_redirects=False,
+        ) as answer:
+            yield answer
+
+    def request(self, method: str, path: str, body: object = None, **query: object) -> Any:  # noqa: ANN401 -- JSON
+        """The answer to anything else that docs/api.md has, as JSON; ``path`` as `/v1/claims`."""
+        if method == "GET":
+            return self.run(get(path, **query))
+        return self.run(created(path, body) if method == "POST" else post(path, body, method))
+
+    def create_pool(
+        self,
+        name: str,
+        items: object = None,
+        **members: Any,  # noqa: ANN401 -- members of the contract
+    ) -> Pool:
+        """A sealed pool of ``items``: a frame, a Dataset, dicts, or the path of a file.
+
+        It is there with all its items or not at all. Further members: ``loss`` (`zero_one` unless
+        said otherwise), ``score``, ``metrics``, ``systems``, ``based_on``. Without items it is open
+        for `add_items`.
+        """
+        form = calls.pool_form(name, **members)
+        if items is None:
+            return self.run(calls.create_pool(form))
+        return self.run(calls.create_filled_pool(form, items))
+
+    def add_items(self, pool: Pool | str, items: object) -> int:
+        """How many items an open pool has got; all of them or none."""
+        return self.run(calls.add_items(calls.id_of(pool), items))
+
+    def seal_pool(self, pool: Pool | str) -> Pool:
+        """The pool, which takes no more items."""
+        return self.run(calls.seal_pool(calls.id_of(pool)))
+
+    def pool(self, pool: str) -> Pool:
+        """A pool by its id."""
+        return self.run(calls.get_pool(pool))
+
+    def pools(self) -> Iterator[Pool]:
+        """All pools, newest first."""
+        return self.pages(Pool, calls.POOLS)
+
+    def items(self, pool: Pool | str) -> Iterator[Item]:
+        """Items of a pool, in the order of their upload."""
+        return self.pages(Item, f"{calls.POOLS}/{calls.id_of(pool)}/items")
+
+    def open_session(self, pool: Pool | str, **opening: Any) -> "Session":  # noqa: ANN401
+        """A new session; ``opening`` has the members of docs/api.md, such as ``precision``."""
+        return Session(self, self.run(calls.open_session(pool, opening)).id)
+
+    def session(self, session: str) -> "Session":
+        """A session by its id, which is not asked for yet."""
+        check_session(session)
+        return Session(self, session)
+
+    def sessions(
+        self, pool: Pool | str | None = None, state: str | None = None
+    ) -> Iterator[Status]:
+        """Where all sessions stand, newest first."""
+        pool_id = None if pool is None else calls.id_of(pool)
+        return self.pages(Status, calls.SESSIONS, pool_id=pool_id, state=state)
+
+    def pages(self, kind: type[T], path: str, **query: object) -> Iterator[T]:
+        """What all pages of a list hold."""
+        after: object = None
+        while True:
+            found, after = self.run(calls.page(kind, path, {**query, "after": after}))
+            yield from found
+            if after is None:
+                return
+
+
+class Session:
+    """A session of a service: judge it, follow it, read it."""
+
+    def __init__(self, client: Client, session: str) -> None:
+        self.client = client
+        self.id = session
+        self._path = f"{calls.SESSIONS}/{session}"
+        self._local = threading.local()
+
+    def __repr__(self) -> str:
+        return f"Session({self.id!r})"
+
+    def status(self) -> Status:
+        """Where it stands."""
+        return self.client.run(calls.get_session(self.id))
+
+    def change(self, **settings: Any) -> Status:  # noqa: ANN401 -- members of the contract
+        """New ``precision``, ``budget``, ``stop_when_decided`` or ``state``."""
+        return self.client.run(calls.change_session(self.id, settings))
+
+    def close(self) -> Status:
+        """Close it for good; its certificate is final then."""
+        return self.change(state="closed")
+
+    def draws(self, worker: str | None = None, *, wait_paused: bool = False) -> Iterator[Turn]:
+        """One item after the other, until nothing more is asked for.
+
+        Say `observe`, `label`, `prefer` or `unjudgeable` of each. ``worker`` names who judges: give
+        one that stays, and what was held when a program died comes back at once. Without one it is
+        made up for this object and thread: an item that an exception kept from being judged comes
+        back to the next `draws`.
+        """
+        turns = Turns(self.id, worker or self._worker(), wait_paused=wait_paused)
+        for held in self._held(turns):
+            yield from held
+
+    def judge(
+        self,
+        verdict: Callable[[Turn], object],
+        *,
+        concurrency: int = 8,
+        worker: str | None = None,
+    ) -> Judged:
+        """Have a function judge in threads until nothing more is asked for.
+
+        It is given an item and returns a loss, losses, a preference, or None where it cannot tell.
+        What it raises ends the judging, and the item is not judged. Leases are renewed while it
+        thinks.
+        """
+
+        def told(held: Sequence[Turn]) -> None:
+            held[0].take(verdict(held[0]))
+
+        return self._judged(told, 1, concurrency, worker)
+
+    def judge_many(
+        self,
+        verdicts: Callable[[Sequence[Turn]], Sequence[object]],
+        *,
+        size: int = 32,
+        worker: str | None = None,
+    ) -> Judged:
+        """The same with a function of up to ``size`` items at once, one verdict for each."""
+
+        def told(held: Sequence[Turn]) -> None:
+            for turn, verdict in zip(held, verdicts(held), strict=True):
+                turn.take(verdict)
+
+        return self._judged(told, size, 1, worker)
+
+    def follow(self) -> Iterator[Status]:
+        """Where it stands, whenever something happens, until it is closed."""
+        following = Following(self.id)
+        while not following.closed:
+            told: Answer | Lost = Lost("the stream of events ended")
+            try:
+                with self.client.stream(following.request()) as answer:
+                    if answer.is_success:
+                        following.failures = 0
+                        for event in httpx2.EventSource(answer, max_event_size=None):
+                            yield following.event(event.id, event.data)
+                    else:
+                        told = Answer(answer.status_code, answer.headers, answer.read())
+            except httpx2.HTTPError as error:
+                told = Lost(f"the stream of events broke: {reason(error)}")
+            if not following.closed:
+                time.sleep(following.pause(told))
+
+    def trajectory(self, points: int | None = None) -> list[Point]:
+        """The interval round by round, thinned evenly to about ``points``."""
+        if points is not None:
+            path, query = f"{self._path}/trajectory", {"points": points, "limit": 10_000}
+            return self.client.run(calls.page(Point, path, query))[0]
+        return list(self.client.pages(Point, f"{self._path}/trajectory", limit=10_000))
+
+    def ledger(self) -> Iterator[Entry]:
+        """Everything that happened, in order."""
+        return self.client.pages(Entry, f"{self._path}/ledger", limit=10_000)
+
+    def amend(
+        self,
+        round: int,  # noqa: A002 -- the contract's word
+        reason: str,
+        **said: Any,  # noqa: ANN401 -- members of the contract
+    ) -> Status | None:
+        """Correct a judged round by ``loss``, ``label``, ``losses`` or the like."""
+        form = {"round": round, "reason": reason, **said}
+        return self.client.run(calls.amend(self.id, form))
+
+    def certificate(self) -> bytes:
+        """The signed document, byte by byte; final once the session is closed."""
+        return self.client.run(calls.body_at(f"{self._path}/certificate"))
+
+    def report(self) -> str:
+        """A page for people, which loads nothing."""
+        return self.client.run(calls.body_at(f"{self._path}/report")).decode()
+
+    def picture(self) -> Picture:
+        """The interval by labels, for a notebook."""
+        status = self.status()
+        return picture(status, [] if status.lower is None else self.trajectory(POINTS))
+
+    def _repr_html_(self) -> str:
+        return self.picture().html
+
+    def _worker(self) -> str:
+        """A name that nobody else judges under, in no other thread either."""
+        if not hasattr(self._local, "worker"):
+            self._local.worker = new_worker()
+        worker: str = self._local.worker
+        return worker
+
+    def _held(
+        self, turns: Turns, lock: threading.Lock | None = None
+    ) -> Generator[list[Turn], None, None]:
+        """What a worker holds, time after time; what was said last is told also when it leaves."""
+        lock = lock or threading.Lock()
+
+        def renewed() -> bool:
+            with lock:
+                return self.client.run(turns.keep())
+
+        try:
+            while True:
+                with lock:
+                    held = self.client.run(turns.step(renewed))
+                if not held:
+                    return
+                yield held
+        finally:
+            self.client.run(turns.finish())
+
+    def _judged(
+        self,
+        told: Callable[[Sequence[Turn]], None],
+        size: int,
+        concurrency: int,
+        worker: str | None,
+    ) -> Judged:
+        check_concurrency(concurrency)
+        lease = self.client.run(calls.lease_seconds(self.id))
+        named, stop = worker or self._worker(), threading.Event()
+        working: list[tuple[Turns, threading.Lock]] = []
+
+        def work(number: int) -> Turns:
+            turns, lock = Turns(self.id, f"{named}-{number}", size), threading.Lock()
+            working.append((turns, lock))
+            with closing(self._held(turns, lock)) as holding:
+                for held in holding:
+                    told(held)
+                    if stop.is_set():
+                        break
+            return turns
+
+        def beat() -> None:
+            while not stop.wait(lease / HEARTBEATS):
+                for turns, lock in tuple(working):
+                    _renew(self.client, turns, lock)
+
+        heart = threading.Thread(target=beat, daemon=True)
+        heart.start()
+        try:
+            with ThreadPoolExecutor(concurrency) as threads:
+                futures = [threads.submit(work, number) for number in range(1, concurrency + 1)]
+                try:
+                    return total([future.result() for future in as_completed(futures)])
+                finally:
+                    stop.set()
+        finally:
+            stop.set()
+            heart.join()
+
+
+def _renew(client: Client, turns: Turns, lock: threading.Lock) -> None:
+    """Renew what is held, unless the worker is just telling of it, which renews as well."""
+    if not lock.acquire(blocking=False):
+        return
+    try:
+        client.run(turns.keep())
+    except Refusal:
+        # The worker itself meets it with its next request
+        return
+    finally:
+        lock.release()

@@ -1,0 +1,137 @@
+"""Every operation as a flow: what to send, and what the answer means."""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
+
+from celeus.client.exchange import Flow, Request, created, get, member, once, post, sent
+from celeus.client.results import Pool, Status, read
+from celeus.client.rows import upload_of
+from celeus.errors import InvalidValue
+
+T = TypeVar("T")
+POOLS, SESSIONS = "/v1/pools", "/v1/sessions"
+FILE_MEMBERS = {
+    "score": {"name": "score_name", "better": "score_better"},
+    "based_on": {
+        "session": "based_on",
+        "labels_seen": "labels_seen",
+        "answer": "earlier_answer",
+        "system": "earlier_system",
+    },
+}
+"""What members of a new pool are called beside a file."""
+
+
+def pool_form(name: str, **said: Any) -> dict[str, Any]:  # noqa: ANN401 -- members of the contract
+    """The members of a new pool; a loss may be its kind alone, several systems their names."""
+    form: dict[str, Any] = {name: value for name, value in said.items() if value is not None}
+    if isinstance(form.get("loss"), str):
+        form["loss"] = {"kind": form["loss"]}
+    systems = form.get("systems")
+    if isinstance(systems, Iterable) and not isinstance(systems, Mapping | str):
+        form["systems"] = {"names": list(systems)}
+    if "loss" not in form and "metrics" not in form:
+        form["loss"] = {"kind": "zero_one"}
+    return {"name": name, **form}
+
+
+def create_pool(form: Mapping[str, Any]) -> Flow[Pool]:
+    """An open pool without items."""
+    return read(Pool, (yield from created(POOLS, form)))
+
+
+def create_filled_pool(form: Mapping[str, Any], items: object) -> Flow[Pool]:
+    """A sealed pool with all its items, or none at all: one request makes it."""
+    upload = upload_of(items)
+    headers = {"Content-Type": upload.media} | once()
+    request = Request("POST", "/v1/pool-files", _beside_file(form), headers, upload.parts)
+    return read(Pool, member((yield from sent(request)).document(), "pool"))
+
+
+def _beside_file(form: Mapping[str, Any]) -> dict[str, Any]:
+    """The members of a new pool as the query of a file's upload."""
+    query: dict[str, Any] = {"name": form["name"], **_members(form, "loss")}
+    for of, names in FILE_MEMBERS.items():
+        query |= {names.get(name, name): value for name, value in _members(form, of).items()}
+    systems = _members(form, "systems")
+    query |= {"system_a": systems.get("a"), "system_b": systems.get("b")}
+    query |= {"system": systems.get("names"), "normalisation": systems.get("normalisation")}
+    if "metrics" in form:
+        query["metrics"] = json.dumps(form["metrics"])
+    return {name: value for name, value in query.items() if value is not None}
+
+
+def _members(form: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value = form.get(name, {})
+    if not isinstance(value, Mapping):
+        rule = "a mapping of its members"
+        raise InvalidValue(f"{name} must be {rule}", field=name, rule=rule, value=value)
+    return value
+
+
+def add_items(pool: str, items: object) -> Flow[int]:
+    """How many items an open pool has got by these, all of them or none."""
+    upload = upload_of(items)
+    headers = {"Content-Type": upload.media} | once()
+    request = Request("POST", f"{POOLS}/{pool}/items", {}, headers, upload.parts)
+    added: int = member((yield from sent(request)).document(), "added")
+    return added
+
+
+def seal_pool(pool: str) -> Flow[Pool]:
+    """The pool, which takes no more items."""
+    return read(Pool, (yield from post(f"{POOLS}/{pool}/seal")))
+
+
+def get_pool(pool: str) -> Flow[Pool]:
+    """The pool."""
+    return read(Pool, (yield from get(f"{POOLS}/{pool}")))
+
+
+def open_session(pool: Pool | str, opening: Mapping[str, Any]) -> Flow[Status]:
+    """A new session on a sealed pool."""
+    form = {"pool_id": id_of(pool), **opening}
+    return read(Status, (yield from created(SESSIONS, form)))
+
+
+def get_session(session: str) -> Flow[Status]:
+    """Where a session stands."""
+    return read(Status, (yield from get(f"{SESSIONS}/{session}")))
+
+
+def change_session(session: str, settings: Mapping[str, Any]) -> Flow[Status]:
+    """Where a session stands with new settings."""
+    return read(Status, (yield from post(f"{SESSIONS}/{session}", settings, "PATCH")))
+
+
+def lease_seconds(session: str) -> Flow[float]:
+    """How long what is held may be unheard of."""
+    told: float = member((yield from get(f"{SESSIONS}/{session}/task")), "lease_seconds")
+    return told
+
+
+def amend(session: str, form: Mapping[str, Any]) -> Flow[Status | None]:
+    """Where a session stands after a correction; None to a key that may not see it."""
+    told = member((yield from post(f"{SESSIONS}/{session}/amendments", form)), "session")
+    return read(Status, told) if "estimate" in told else None
+
+
+def body_at(path: str, method: str = "GET") -> Flow[bytes]:
+    """An answer as it is."""
+    return (yield from sent(Request(method, path))).body
+
+
+def page(kind: type[T], path: str, query: Mapping[str, Any]) -> Flow[tuple[list[T], Any]]:
+    """Some results, and what to send as `after` for those behind them; None: that was all."""
+    told = yield from get(path, **query)
+    return [read(kind, one) for one in member(told, "data")], member(told, "next")
+
+
+def id_of(thing: object) -> str:
+    """The id of a pool or session, given as itself or as its id."""
+    found = getattr(thing, "id", thing)
+    if not isinstance(found, str):
+        rule = "a pool, a session, or an id"
+        raise InvalidValue(f"expected {rule}", field="id", rule=rule, value=found)
+    return found

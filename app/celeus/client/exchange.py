@@ -1,0 +1,216 @@
+"""One request after the other, as a generator that says what to send and is told what came.
+
+Nothing here sends anything: a client runs such a flow to its end, blocking or not, so that both
+kinds of client try again, page and judge by the same code.
+"""
+
+import json
+import random
+import uuid
+from collections.abc import Callable, Generator, Iterable, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, TypeVar
+
+from celeus.client.refusals import Problem, Unreachable
+from celeus.client.service import seconds
+from celeus.errors import InvalidValue
+
+TRIES = 5
+FIRST_PAUSE = 0.5
+LONGEST_PAUSE = 8.0
+LONGEST_WAIT = 60.0
+"""Who asks to be left alone for longer is not asked again."""
+REQUEST_TIMEOUT = 408
+CONFLICT = 409
+TOO_MANY = 429
+SERVER_ERRORS = 500
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to send; ``path`` begins behind the address.
+
+    The body is ``body``, or what ``parts`` gives anew each time it is sent.
+    """
+
+    method: str
+    path: str
+    query: Mapping[str, Any] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    parts: Callable[[], Iterable[bytes]] | None = None
+    body: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def success(self) -> bool:
+        """Whether it is what was asked for."""
+        return 200 <= self.status < 300
+
+    def document(self) -> Any:  # noqa: ANN401 -- JSON
+        """The body as JSON; raises Unreachable for what is none."""
+        try:
+            return json.loads(self.body)
+        except (ValueError, RecursionError):
+            raise Unreachable("the answer is no JSON: this is no Celeus service") from None
+
+    def problem(self) -> Problem:
+        """The refusal that it is."""
+        try:
+            body = json.loads(self.body)
+        except (ValueError, RecursionError):
+            body = None
+        return Problem(self.status, body if isinstance(body, dict) else {})
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """Nobody answered; whether the request took effect is not known."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Wait for so many seconds before the next request."""
+
+    seconds: float
+
+
+Told = Answer | Lost | None
+Flow = Generator[Request | Pause, Told, T]
+"""Sends requests and pauses, is told an answer for each request, and comes to a value."""
+
+
+def sent(request: Request, tries: int = TRIES) -> Flow[Answer]:
+    """The answer to a request, which is sent up to so many times; raises Problem, Unreachable."""
+    for attempt in range(1, tries + 1):
+        told = yield request
+        wait = pause_after(told, attempt)
+        if wait is None or attempt == tries:
+            break
+        yield Pause(wait)
+    return checked(told)
+
+
+def checked(told: Told) -> Answer:
+    """An answer to what was asked; raises Problem for a refusal and Unreachable for none."""
+    if not isinstance(told, Answer):
+        raise Unreachable("nobody answers" if told is None else told.reason)
+    if not told.success:
+        raise told.problem()
+    return told
+
+
+def pause_after(told: Told, attempt: int) -> float | None:
+    """Seconds until it is worth another try, None where it is not."""
+    asked = 0.0
+    if isinstance(told, Answer):
+        if not _passing(told):
+            return None
+        asked = seconds(told.headers.get("retry-after"))
+    own = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** (attempt - 1))
+    if asked > LONGEST_WAIT:
+        return None
+    return max(asked, own * random.uniform(0.5, 1.0))  # noqa: S311 -- spreads clients in time
+
+
+def _passing(answer: Answer) -> bool:
+    """A conflict is an answer, but for `busy`, which is about the moment."""
+    if answer.status == CONFLICT:
+        return answer.problem().code == "busy"
+    return answer.status in {REQUEST_TIMEOUT, TOO_MANY} or answer.status >= SERVER_ERRORS
+
+
+def get(path: str, **query: object) -> Flow[Any]:
+    """The JSON at a path; what is None is no part of the query."""
+    given = {name: value for name, value in query.items() if value is not None}
+    return (yield from sent(Request("GET", path, given))).document()
+
+
+def post(path: str, body: object = None, method: str = "POST") -> Flow[Any]:
+    """The answer to a request that may be repeated as it is."""
+    return (yield from sent(_with_body(method, path, body, {}))).document()
+
+
+def created(path: str, body: object) -> Flow[Any]:
+    """The answer to a creation; sent several times, it creates once."""
+    return (yield from sent(_with_body("POST", path, body, once()))).document()
+
+
+def _with_body(method: str, path: str, body: object, headers: dict[str, str]) -> Request:
+    if body is None:
+        return Request(method, path, headers=headers)
+    typed = headers | {"Content-Type": "application/json"}
+    return Request(method, path, headers=typed, body=encoded(body, "the request"))
+
+
+def encoded(value: object, what: str) -> bytes:
+    """A value as JSON, those of NumPy too; raises InvalidValue for what has none."""
+    try:
+        text = json.dumps(value, allow_nan=False, separators=(",", ":"), default=_plain)
+    except (TypeError, ValueError, RecursionError) as error:
+        rule = "values that JSON has; no NaN and no infinity"
+        message = f"{what} cannot be written as JSON: {error}"
+        raise InvalidValue(message, field="body", rule=rule) from None
+    return text.encode()
+
+
+def _plain(value: object) -> object:
+    """A value of NumPy, pandas or the standard library as JSON has it."""
+    for method in ("tolist", "isoformat"):
+        if hasattr(value, method):
+            return getattr(value, method)()
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} is not in JSON")
+
+
+def member(told: Any, name: str) -> Any:  # noqa: ANN401 -- JSON
+    """A member of an answer; raises Unreachable where there is none."""
+    if not isinstance(told, dict) or name not in told:
+        raise Unreachable(f"the answer has no {name}: this is no Celeus service")
+    return told[name]
+
+
+def once() -> dict[str, str]:
+    """The header by which a creation that is sent again creates nothing twice."""
+    return {"Idempotency-Key": str(uuid.uuid4())}
+
+
+def greeted(url: str) -> Flow[None]:
+    """Refuse an address at which another program answers, or a service of another series."""
+    try:
+        told = yield from get("/version")
+    except Problem as problem:
+        raise Unreachable(f"{url} is no Celeus service: {problem.detail}") from None
+    if not isinstance(told, dict) or told.get("service") != "celeus":
+        raise Unreachable(f"{url} is no Celeus service")
+    theirs, ours = str(told.get("version")), own_version()
+    if "0" not in (theirs, ours) and series(theirs) != series(ours):
+        pip = f"pip install 'celeus=={series(theirs)}.*'"
+        raise Unreachable(f"{url} runs celeus {theirs}, and this client is {ours}: {pip}")
+
+
+def own_version() -> str:
+    """Version of the installed package, 0 of a checkout that was never installed."""
+    try:
+        return version("celeus")
+    except PackageNotFoundError:
+        return "0"
+
+
+def series(number: str) -> str:
+    """What versions have to share to understand each other: the first number that is not 0."""
+    first, _, rest = number.partition(".")
+    return first if first != "0" else f"0.{rest.partition('.')[0]}"

@@ -1,0 +1,39 @@
+"""A session followed live: where a broken stream goes on."""
+
+import json
+
+from celeus.client.calls import SESSIONS
+from celeus.client.exchange import TRIES, Answer, Lost, Request, checked, member, pause_after
+from celeus.client.results import Status, read
+
+
+class Following:
+    """The place in a stream of events; it ends when the session is closed."""
+
+    def __init__(self, session: str) -> None:
+        self.path = f"{SESSIONS}/{session}/stream"
+        self.position: str | None = None
+        self.failures = 0
+        self.closed = False
+
+    def request(self) -> Request:
+        """What to send for the events behind those that came."""
+        headers = {"Accept": "text/event-stream"}
+        if self.position is not None:
+            headers["Last-Event-ID"] = self.position
+        return Request("GET", self.path, headers=headers)
+
+    def event(self, position: str, data: str) -> Status:
+        """Where the session stands by an event."""
+        self.position = position or self.position
+        status = read(Status, member(json.loads(data), "session"))
+        self.closed = status.state == "closed"
+        return status
+
+    def pause(self, told: Answer | Lost) -> float:
+        """Seconds until the stream is asked for again; raises what makes that useless."""
+        self.failures += 1
+        wait = pause_after(told, self.failures)
+        if wait is None or self.failures == TRIES:
+            checked(told)
+        return wait or 0.0

@@ -1,0 +1,326 @@
+"""What the service tells, as values: the members of docs/api.md by their names.
+
+A member that a service of an older release does not send is None; what a newer one adds is in
+`raw`, which holds the whole answer.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from functools import cache
+from types import UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin
+
+from celeus.client.refusals import Unreachable
+
+T = TypeVar("T")
+Raw = dict[str, Any]
+
+
+def read(kind: type[T], raw: object) -> T:
+    """The value of a result type that an answer holds; raises Unreachable where it holds none."""
+    try:
+        known: Any = kind
+        made: T = _known_reader(known)(raw)
+    except (AttributeError, TypeError) as error:
+        raise Unreachable(f"the answer is no {kind.__name__}: this is no Celeus service") from error
+    return made
+
+
+def _reader(kind: Any) -> Callable[[Any], Any]:  # noqa: ANN401 -- any annotation of a field
+    """How a member of this type is read."""
+    if is_dataclass(kind):
+        readers = {one.name: _reader(one.type) for one in fields(kind) if one.name != "raw"}
+        build: Any = kind
+        whole = {"raw"} & {one.name for one in fields(kind)}
+
+        def made(raw: Mapping[str, Any]) -> Any:  # noqa: ANN401
+            known = {name: reader(raw.get(name)) for name, reader in readers.items()}
+            return build(**known, **dict.fromkeys(whole, raw))
+
+        return made
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin in (UnionType, Union):
+        (inner,) = (one for one in parts if one is not type(None))
+        return _unless_none(_reader(inner))
+    if origin is tuple:
+        reader = _reader(parts[0])
+        return lambda raw: tuple(map(reader, raw or ()))
+    if origin is dict:
+        reader = _reader(parts[1])
+        return lambda raw: {name: reader(value) for name, value in (raw or {}).items()}
+    return lambda raw: raw
+
+
+_known_reader = cache(_reader)
+
+
+def _unless_none(reader: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda raw: None if raw is None else reader(raw)
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Where every loss lies."""
+
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Kind and scale of a loss."""
+
+    kind: str
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreName:
+    """What people call the mean loss, whether more of it is `better`, and its `unit`."""
+
+    name: str
+    better: str
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One of several losses that a judgement gives."""
+
+    kind: str
+    lower: float
+    upper: float
+    score: ScoreName
+
+
+@dataclass(frozen=True, slots=True)
+class Systems:
+    """The two systems `a` and `b` of a pool, or the `names` of several."""
+
+    a: str | None
+    b: str | None
+    names: tuple[str, ...]
+    loss: Loss | None
+    normalisation: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """A pool without its items."""
+
+    id: str
+    name: str
+    loss: Loss | None
+    score: ScoreName | None
+    metrics: dict[str, Metric]
+    group_columns: dict[str, tuple[str, ...]]
+    systems: Systems | None
+    based_on: dict[str, Any] | None
+    sealed: bool
+    items: int
+    classes: int | None
+    columns: tuple[str, ...]
+    groups: tuple[str, ...]
+    known: dict[str, Any] | None
+    digest: str | None
+    created_at: str
+    sealed_at: str | None
+    raw: Raw = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """An item of a pool, with what its systems answered where it has several."""
+
+    index: int
+    id: str
+    payload: Any
+    a: Any
+    b: Any
+    answers: Any
+    raw: Raw = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """The interval by the name and in the direction that the pool declared."""
+
+    name: str
+    better: str
+    unit: str
+    estimate: float
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The answer to a question, and the round that gave it."""
+
+    side: str
+    threshold: float
+    answer: str
+    round: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Which of two systems is at least as good, or whether they are equivalent."""
+
+    margin: float
+    answer: str
+    round: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """Counts of rounds: drawn = judged + pending, and judged = in_interval + waiting."""
+
+    drawn: int
+    judged: int
+    in_interval: int
+    pending: int
+    waiting: int
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """Labels left until the stop, roughly, as seen at a round."""
+
+    round: int
+    labels_left: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """How often which side had the smaller loss."""
+
+    left: int
+    tie: int
+    right: int
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Where a session stands. The interval speaks for `rounds.in_interval` of its rounds."""
+
+    id: str
+    name: str | None
+    pool_id: str
+    state: str
+    target: str
+    alpha: float
+    policy: str | None
+    strategy: str | None
+    method_version: str
+    round: int
+    estimate: float | None
+    lower: float | None
+    upper: float | None
+    width: float | None
+    score: Score | None
+    sentence: str | None
+    precision: float | None
+    budget: int
+    items: int
+    known: int
+    effective_items: float | None
+    scale: Scale | None
+    stopped: bool
+    stop_reason: str | None
+    stop_when_decided: bool
+    fixed: bool
+    changes: int
+    decisions: tuple[Decision, ...]
+    verdict: Verdict | None
+    systems: dict[str, str] | None
+    sides: Sides | None
+    best: dict[str, Any] | None
+    table: dict[str, Any] | None
+    rounds: Rounds
+    forecast: Forecast | None
+    contradictions: tuple[dict[str, Any], ...]
+    warnings: tuple[str, ...]
+    sequence: int
+    revision: int
+    lease_seconds: int
+    commitment: str
+    ledger_head: str | None
+    created_at: str
+    raw: Raw = field(repr=False)
+
+    def __str__(self) -> str:
+        return f"{self.id}: {self.sentence or self.state}"
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """An answer to be judged, and nothing that tells whose it is."""
+
+    answer: str | None
+    payload: Any
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnItem:
+    """What is to be judged."""
+
+    index: int
+    id: str
+    payload: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """An item held until `expires_at`; of several systems with the answers to be compared."""
+
+    round: int
+    item: DrawnItem
+    left: Shown | None
+    right: Shown | None
+    answers: tuple[Shown, ...]
+    expires_at: str
+    raw: Raw = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """The interval after a round."""
+
+    round: int
+    sequence: int
+    estimate: float
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An event of the ledger."""
+
+    sequence: int
+    kind: str
+    round: int | None
+    item: int | None
+    q: float | None
+    strata_q: str | None
+    seen: int | None
+    loss: float | None
+    losses: tuple[float | None, ...]
+    detail: dict[str, Any]
+    at: str
+    raw: Raw = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What a judge did: labels it gave, of them `unjudgeable`, and those where others were faster.
+
+    `state` is the last one it was told, such as `target_reached`.
+    """
+
+    state: str
+    labels: int
+    unjudgeable: int
+    overtaken: int

@@ -1,0 +1,86 @@
+"""Items as they are sent: rows of any table as JSON Lines, a file as it lies there."""
+
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from celeus.client.exchange import encoded
+from celeus.errors import InvalidValue
+
+PART_BYTES = 1 << 20
+IN_MEMORY = 8 << 20
+LINES = "application/x-ndjson"
+MEDIA = {
+    ".jsonl": LINES,
+    ".ndjson": LINES,
+    ".csv": "text/csv",
+    ".parquet": "application/vnd.apache.parquet",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A body that can be sent again: its media type, and its bytes from the beginning."""
+
+    media: str
+    parts: Callable[[], Iterator[bytes]]
+
+
+def upload_of(items: object) -> Upload:
+    """What to send for a table or the path of a file; raises InvalidValue for what is neither."""
+    if isinstance(items, str | os.PathLike):
+        return _file(Path(items))
+    # It goes when nobody holds the upload any more
+    file = tempfile.SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115
+    for number, row in enumerate(rows_of(items), start=1):
+        file.write(_line(row, number) + b"\n")
+    return Upload(LINES, lambda: _parts(file))
+
+
+def rows_of(items: Any) -> Iterable[Mapping[str, Any]]:  # noqa: ANN401 -- any table
+    """Rows as mappings: of pandas, polars, pyarrow, of a Hugging Face `Dataset`, or of dicts.
+
+    What pandas holds as missing is None.
+    """
+    for method in ("to_dicts", "to_pylist"):
+        if hasattr(items, method):
+            rows: list[dict[str, Any]] = getattr(items, method)()
+            return rows
+    if hasattr(items, "columns") and hasattr(items, "notna"):
+        records: list[dict[str, Any]]
+        records = items.astype(object).where(items.notna(), None).to_dict("records")
+        return records
+    if isinstance(items, Iterable) and not isinstance(items, bytes | Mapping):
+        return items
+    rule = "a frame, a Dataset, dicts, or the path of a file"
+    raise InvalidValue(f"items must be {rule}", field="items", rule=rule, value=type(items))
+
+
+def _line(row: object, number: int) -> bytes:
+    if not isinstance(row, Mapping):
+        raise InvalidValue(
+            f"row {number} is no mapping", field="items", rule="rows as mappings", value=type(row)
+        )
+    given = {str(name): value for name, value in row.items() if value is not None}
+    return encoded(given, f"row {number}, {given.get('id')!r},")
+
+
+def _file(path: Path) -> Upload:
+    media = MEDIA.get(path.suffix.lower())
+    if media is None:
+        rule = f"a file named {', '.join(MEDIA)}"
+        raise InvalidValue(f"items must be {rule}", field="items", rule=rule, value=str(path))
+    try:
+        file = path.open("rb")
+    except OSError as error:
+        raise InvalidValue(f"{path} cannot be read: {error.strerror}", field="items") from error
+    return Upload(media, lambda: _parts(file))
+
+
+def _parts(file: IO[bytes]) -> Iterator[bytes]:
+    file.seek(0)
+    while part := file.read(PART_BYTES):
+        yield part

@@ -1,0 +1,67 @@
+"""Where a service is, with which key it is asked, and what its answers say beside their bodies."""
+
+import re
+import time
+from email.utils import parsedate_to_datetime
+
+import httpx2
+
+from celeus.errors import InvalidValue
+from celeus.quoting import printable
+
+HERE = "http://127.0.0.1:8000"
+"""Where `celeus serve` listens unless it is told otherwise."""
+ASK_AGAIN = frozenset({429, 500, 502, 503, 504})
+"""Status codes of answers that another try may change."""
+MOST_LETTERS = 300
+_SESSION = re.compile(r"ses_[0-9a-f]{32}")
+_KEY = re.compile(r"[!-~]+")
+
+
+def check_service(url: str, key: str | None) -> None:
+    """Refuse what is no address, and no key."""
+    if not _is_address(url):
+        rule = f"an address such as {HERE}"
+        raise InvalidValue(f"url must be {rule}", field="url", rule=rule, value=url)
+    if key is not None and _KEY.fullmatch(key) is None:
+        raise InvalidValue("the key holds characters that no key has", field="CELEUS_KEY")
+
+
+def check_session(session: str) -> None:
+    """Refuse what is no id of a session."""
+    if _SESSION.fullmatch(session) is None:
+        rule = "`ses_` and 32 hexadecimal digits"
+        raise InvalidValue(f"session must be {rule}", field="session", rule=rule, value=session)
+
+
+def seconds(retry_after: str | None) -> float:
+    """The header as seconds from now, 0.0 without one: it is a number of them or a date."""
+    if retry_after is None:
+        return 0.0
+    if retry_after.strip().isdecimal():
+        return float(retry_after)
+    try:
+        return max(0.0, parsedate_to_datetime(retry_after).timestamp() - time.time())
+    except ValueError:
+        return 0.0
+
+
+def reason(error: BaseException) -> str:
+    """The operating system's message beneath those of libraries."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return plain(str(error)) or type(error).__name__
+
+
+def plain(text: str) -> str:
+    """A stranger's text on one line, without control characters."""
+    text_only = "".join(letter if letter.isprintable() else " " for letter in printable(text))
+    return " ".join(text_only.split())[:MOST_LETTERS]
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = httpx2.URL(url)
+    except httpx2.InvalidURL:
+        return False
+    return parts.scheme in {"http", "https"} and parts.host != ""

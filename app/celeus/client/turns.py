@@ -1,0 +1,210 @@
+"""Ask and tell: what one worker holds, and the one request a label that tells and asks."""
+
+import math
+import uuid
+from collections.abc import Mapping, Sequence
+from numbers import Real
+from typing import Any, Protocol
+
+from celeus.client.exchange import Flow, Pause, member, post
+from celeus.client.refusals import Problem
+from celeus.client.results import Draw, Judged, Shown, read
+from celeus.errors import InvalidValue
+
+MOST_HELD = 256
+"""Draws that one worker may hold."""
+MOST_JUDGES = 64
+NO_VERDICT = "the judge gave no verdict"
+OVERTAKEN = frozenset({"observation_conflict", "round_not_held"})
+"""Somebody else judged the item meanwhile: an answer, and no fault of anybody."""
+
+
+class Holder(Protocol):
+    """Whoever can renew the lease of what a worker holds."""
+
+    def __call__(self) -> Any:  # noqa: ANN401 -- a client waits for it or hands it on
+        """Ask again with the same count."""
+
+
+class Turn:
+    """One item to judge: say `observe`, `label`, `prefer` or `unjudgeable` of it.
+
+    What is said is sent when the next item is asked for, in the same request.
+    """
+
+    __slots__ = ("_holder", "answers", "id", "index", "left", "payload", "right", "round", "said")
+
+    def __init__(self, draw: Draw, holder: Holder) -> None:
+        self.round = draw.round
+        self.id = draw.item.id
+        self.index = draw.item.index
+        self.payload = draw.item.payload
+        self.left: Shown | None = draw.left
+        self.right: Shown | None = draw.right
+        self.answers: tuple[Shown, ...] = draw.answers
+        self.said: dict[str, Any] | None = None
+        self._holder = holder
+
+    def observe(self, loss: Any) -> None:  # noqa: ANN401 -- also numbers of NumPy
+        """The loss; of several systems or metrics the losses by name, or as `answers` are shown."""
+        if isinstance(loss, Mapping):
+            self.said = {"losses": {name: _number(one) for name, one in loss.items()}}
+        elif isinstance(loss, Sequence) and not isinstance(loss, str):
+            self.said = {"losses": [_number(one) for one in loss]}
+        else:
+            self.said = {"loss": _number(loss)}
+
+    def label(self, label: int) -> None:
+        """The true class, from which the service computes the loss."""
+        self.said = {"label": int(label)}
+
+    def prefer(self, side: str, grade: int | None = None) -> None:
+        """Which of two answers is better: `left`, `tie` or `right`, and by how many grades."""
+        self.said = {"preference": side} | ({} if grade is None else {"grade": grade})
+
+    def unjudgeable(self, why: str) -> None:
+        """Nobody can judge it; left out it would count as easy, so that it has to be said."""
+        self.said = {"unjudgeable": why}
+
+    def keep(self) -> Any:  # noqa: ANN401 -- awaited by whoever holds it without blocking
+        """Hold it for another `lease_seconds`; false where somebody else holds it by now."""
+        return self._holder()
+
+    def take(self, verdict: object) -> None:
+        """What a function said of it: a loss, losses, a preference, or None for no verdict.
+
+        None after the function has said it itself, as by `label`, leaves that.
+        """
+        if verdict is None:
+            if self.said is None:
+                self.unjudgeable(NO_VERDICT)
+        elif isinstance(verdict, str):
+            self.prefer(verdict)
+        else:
+            self.observe(verdict)
+
+    def __repr__(self) -> str:
+        return f"Turn(round={self.round}, id={self.id!r}, said={self.said!r})"
+
+
+class Turns:
+    """What one worker of a session holds; at most ``size`` items at once."""
+
+    def __init__(
+        self, session: str, worker: str, size: int = 1, *, wait_paused: bool = False
+    ) -> None:
+        if not 1 <= size <= MOST_HELD:
+            rule = f"1 to {MOST_HELD}"
+            raise InvalidValue(f"size must be {rule}", field="size", rule=rule, value=size)
+        self.path = f"/v1/sessions/{session}"
+        self.worker = worker
+        self.size = size
+        self.wait_paused = wait_paused
+        self.held: list[Turn] = []
+        self.state = "active"
+        self.labels = self.unjudgeable = self.overtaken = 0
+
+    def step(self, holder: Holder) -> Flow[list[Turn]]:
+        """Tell what was said, and hold the next items; none when there is nothing more to judge."""
+        for turn in self.held:
+            if turn.said is None:
+                message = f"{turn.id} was taken, and nothing was said of it"
+                rule = "observe, label, prefer or unjudgeable"
+                raise InvalidValue(message, field="item", rule=rule)
+        held, self.held = self.held, []
+        told = yield from self._told(held, self.size)
+        while True:
+            if told is None:
+                if self.state == "closed":
+                    return []
+                told = yield from post(
+                    f"{self.path}/next", {"worker": self.worker, "count": self.size}
+                )
+            self.state = member(told, "state")
+            self.held = [Turn(read(Draw, one), holder) for one in member(told, "draws")]
+            if self.held or not self._waits():
+                return list(self.held)
+            yield Pause(told.get("retry_after") or 1.0)
+            told = None
+
+    def finish(self) -> Flow[None]:
+        """Tell what was said and not yet sent, and take nothing more."""
+        held = [turn for turn in self.held if turn.said is not None]
+        self.held = []
+        yield from self._told(held, 0)
+
+    def keep(self) -> Flow[bool]:
+        """Renew the leases of what is held; whether all of it is still held."""
+        if not self.held:
+            return False
+        body = {"worker": self.worker, "count": len(self.held)}
+        told = yield from post(f"{self.path}/next", body)
+        rounds = {draw["round"] for draw in member(told, "draws")}
+        return rounds >= {turn.round for turn in self.held}
+
+    def _waits(self) -> bool:
+        return self.state == "all_leased" or (self.state == "paused" and self.wait_paused)
+
+    def _told(self, held: list[Turn], following: int) -> Flow[dict[str, Any] | None]:
+        """The answer to what was said; None where it has to be asked for the next items apart."""
+        if not held:
+            return None
+        said = [{"round": turn.round, **(turn.said or {})} for turn in held]
+        body: dict[str, Any] = {"worker": self.worker, "next": following}
+        body |= said[0] if len(said) == 1 else {"observations": said}
+        try:
+            told: dict[str, Any] = yield from post(f"{self.path}/observe", body)
+        except Problem as problem:
+            if problem.code in OVERTAKEN and len(held) > 1:
+                # All or none: which of them it is, shows one after the other
+                for turn in held:
+                    yield from self._told([turn], 0)
+                return None
+            self._declined(problem)
+            return None
+        self.labels += len(held)
+        self.unjudgeable += sum("unjudgeable" in one for one in said)
+        return told
+
+    def _declined(self, problem: Problem) -> None:
+        if problem.code in OVERTAKEN:
+            self.overtaken += 1
+        elif problem.code == "session_closed":
+            self.state = "closed"
+        else:
+            raise problem
+
+
+def new_worker() -> str:
+    """A name that nobody else judges under."""
+    return f"py-{uuid.uuid4().hex[:12]}"
+
+
+def check_concurrency(concurrency: int) -> None:
+    """Refuse numbers of judges that one client cannot serve."""
+    if not 1 <= concurrency <= MOST_JUDGES:
+        rule = f"1 to {MOST_JUDGES}"
+        raise InvalidValue(
+            f"concurrency must be {rule}", field="concurrency", rule=rule, value=concurrency
+        )
+
+
+def total(workers: Sequence[Turns]) -> Judged:
+    """What several workers did together."""
+    return Judged(
+        state=workers[-1].state,
+        labels=sum(one.labels for one in workers),
+        unjudgeable=sum(one.unjudgeable for one in workers),
+        overtaken=sum(one.overtaken for one in workers),
+    )
+
+
+def _number(loss: object) -> float | None:
+    if loss is None:
+        return None
+    item = getattr(loss, "item", None)
+    value = item() if callable(item) else loss
+    if not isinstance(value, Real) or not math.isfinite(value):
+        rule = "a finite number"
+        raise InvalidValue(f"a loss must be {rule}", field="loss", rule=rule, value=value)
+    return float(value)
