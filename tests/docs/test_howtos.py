@@ -111,3 +111,26 @@ def test_the_commands_that_gate_a_new_version_run(tmp_path: Path) -> None:
         )
     assert done.returncode == 3, done.stderr
     assert "v2 at least as good within" in done.stdout
+
+
+@pytest.mark.timeout(300)
+def test_the_programs_of_the_python_client_run(tmp_path: Path) -> None:
+    script = tmp_path / "client.py"
+    programs = blocks(DOCS / "client.md", "python")
+    script.write_text("\n".join(block.text for block in programs))
+    with running_server(keep=False) as server:
+        server.await_ready()
+        done = subprocess.run(
+            [sys.executable, "-W", "error", str(script)],
+            env=os.environ | {"CELEUS_URL": server.url, "CELEUS_KEY": server.key},
+            capture_output=True,
+            text=True,
+            timeout=200,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr
+    told = done.stdout.splitlines()
+    assert len(programs) == 4
+    assert told[0].startswith("ses_")
+    assert "error rate" in told[0]
+    assert "422 invalid_value precision" in done.stdout

@@ -208,7 +208,7 @@ class AsyncSession:
 
     async def draws(
         self, worker: str | None = None, *, wait_paused: bool = False
-    ) -> AsyncIterator[Turn]:
+    ) -> AsyncGenerator[Turn, None]:
         """One item after the other, until nothing more is asked for.
 
         As `celeus.Session.draws`; without ``worker`` a name is made up, which the next `draws`

@@ -199,7 +199,9 @@ class Session:
         """Close it for good; its certificate is final then."""
         return self.change(state="closed")
 
-    def draws(self, worker: str | None = None, *, wait_paused: bool = False) -> Iterator[Turn]:
+    def draws(
+        self, worker: str | None = None, *, wait_paused: bool = False
+    ) -> Generator[Turn, None, None]:
         """One item after the other, until nothing more is asked for.
 
         Say `observe`, `label`, `prefer` or `unjudgeable` of each. ``worker`` names who judges: give
@@ -208,7 +210,7 @@ class Session:
         back to the next `draws`.
         """
         turns = Turns(self.id, worker or self._worker(), wait_paused=wait_paused)
-        for held in self._held(turns):
+        for held in self._held(turns, threading.Lock()):
             yield from held
 
     def judge(
@@ -307,11 +309,8 @@ class Session:
         worker: str = self._local.worker
         return worker
 
-    def _held(
-        self, turns: Turns, lock: threading.Lock | None = None
-    ) -> Generator[list[Turn], None, None]:
+    def _held(self, turns: Turns, lock: threading.Lock) -> Generator[list[Turn], None, None]:
         """What a worker holds, time after time; what was said last is told also when it leaves."""
-        lock = lock or threading.Lock()
 
         def renewed() -> bool:
             with lock:
@@ -363,6 +362,8 @@ class Session:
                     return total([future.result() for future in as_completed(futures)])
                 finally:
                     stop.set()
+                    for turns, _ in working:
+                        turns.leaving = True
         finally:
             stop.set()
             heart.join()

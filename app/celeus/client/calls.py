@@ -43,10 +43,8 @@ def create_pool(form: Mapping[str, Any]) -> Flow[Pool]:
 
 def create_filled_pool(form: Mapping[str, Any], items: object) -> Flow[Pool]:
     """A sealed pool with all its items, or none at all: one request makes it."""
-    upload = upload_of(items)
-    headers = {"Content-Type": upload.media} | once()
-    request = Request("POST", "/v1/pool-files", _beside_file(form), headers, upload.parts)
-    return read(Pool, member((yield from sent(request)).document(), "pool"))
+    told = yield from _sent_items("/v1/pool-files", _beside_file(form), items)
+    return read(Pool, member(told, "pool"))
 
 
 def _beside_file(form: Mapping[str, Any]) -> dict[str, Any]:
@@ -72,11 +70,15 @@ def _members(form: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 def add_items(pool: str, items: object) -> Flow[int]:
     """How many items an open pool has got by these, all of them or none."""
-    upload = upload_of(items)
-    headers = {"Content-Type": upload.media} | once()
-    request = Request("POST", f"{POOLS}/{pool}/items", {}, headers, upload.parts)
-    added: int = member((yield from sent(request)).document(), "added")
+    told = yield from _sent_items(f"{POOLS}/{pool}/items", {}, items)
+    added: int = member(told, "added")
     return added
+
+
+def _sent_items(path: str, query: Mapping[str, Any], items: object) -> Flow[Any]:
+    with upload_of(items) as upload:
+        headers = {"Content-Type": upload.media} | once()
+        return (yield from sent(Request("POST", path, query, headers, upload.parts))).document()
 
 
 def seal_pool(pool: str) -> Flow[Pool]:

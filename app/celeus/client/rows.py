@@ -3,6 +3,7 @@
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -29,15 +30,18 @@ class Upload:
     parts: Callable[[], Iterator[bytes]]
 
 
-def upload_of(items: object) -> Upload:
+@contextmanager
+def upload_of(items: object) -> Iterator[Upload]:
     """What to send for a table or the path of a file; raises InvalidValue for what is neither."""
     if isinstance(items, str | os.PathLike):
-        return _file(Path(items))
-    # It goes when nobody holds the upload any more
-    file = tempfile.SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115
-    for number, row in enumerate(rows_of(items), start=1):
-        file.write(_line(row, number) + b"\n")
-    return Upload(LINES, lambda: _parts(file))
+        media, file = _file(Path(items))
+        with file:
+            yield Upload(media, lambda: _parts(file))
+        return
+    with tempfile.SpooledTemporaryFile(IN_MEMORY) as lines:
+        for number, row in enumerate(rows_of(items), start=1):
+            lines.write(_line(row, number) + b"\n")
+        yield Upload(LINES, lambda: _parts(lines))
 
 
 def rows_of(items: Any) -> Iterable[Mapping[str, Any]]:  # noqa: ANN401 -- any table
@@ -68,16 +72,15 @@ def _line(row: object, number: int) -> bytes:
     return encoded(given, f"row {number}, {given.get('id')!r},")
 
 
-def _file(path: Path) -> Upload:
+def _file(path: Path) -> tuple[str, IO[bytes]]:
     media = MEDIA.get(path.suffix.lower())
     if media is None:
         rule = f"a file named {', '.join(MEDIA)}"
         raise InvalidValue(f"items must be {rule}", field="items", rule=rule, value=str(path))
     try:
-        file = path.open("rb")
+        return media, path.open("rb")
     except OSError as error:
         raise InvalidValue(f"{path} cannot be read: {error.strerror}", field="items") from error
-    return Upload(media, lambda: _parts(file))
 
 
 def _parts(file: IO[bytes]) -> Iterator[bytes]:

@@ -14,6 +14,9 @@ from celeus.errors import InvalidValue
 MOST_HELD = 256
 """Draws that one worker may hold."""
 MOST_JUDGES = 64
+LONGEST_LOOK = 2.0
+"""Seconds between two looks whether others have judged what they hold: the service says when the
+first of their leases ends, which may be long after the last of them has judged."""
 NO_VERDICT = "the judge gave no verdict"
 OVERTAKEN = frozenset({"observation_conflict", "round_not_held"})
 """Somebody else judged the item meanwhile: an answer, and no fault of anybody."""
@@ -88,7 +91,10 @@ class Turn:
 
 
 class Turns:
-    """What one worker of a session holds; at most ``size`` items at once."""
+    """What one worker of a session holds; at most ``size`` items at once.
+
+    Set ``leaving`` and it waits for no items that others hold.
+    """
 
     def __init__(
         self, session: str, worker: str, size: int = 1, *, wait_paused: bool = False
@@ -102,6 +108,7 @@ class Turns:
         self.wait_paused = wait_paused
         self.held: list[Turn] = []
         self.state = "active"
+        self.leaving = False
         self.labels = self.unjudgeable = self.overtaken = 0
 
     def step(self, holder: Holder) -> Flow[list[Turn]]:
@@ -124,7 +131,7 @@ class Turns:
             self.held = [Turn(read(Draw, one), holder) for one in member(told, "draws")]
             if self.held or not self._waits():
                 return list(self.held)
-            yield Pause(told.get("retry_after") or 1.0)
+            yield Pause(min(told.get("retry_after") or LONGEST_LOOK, LONGEST_LOOK))
             told = None
 
     def finish(self) -> Flow[None]:
@@ -143,6 +150,8 @@ class Turns:
         return rounds >= {turn.round for turn in self.held}
 
     def _waits(self) -> bool:
+        if self.leaving:
+            return False
         return self.state == "all_leased" or (self.state == "paused" and self.wait_paused)
 
     def _told(self, held: list[Turn], following: int) -> Flow[dict[str, Any] | None]:

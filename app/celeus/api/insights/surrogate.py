@@ -56,7 +56,7 @@ class Surrogate(BaseModel):
     strata: list[SurrogatePart] = Field(description="Empty where the policy has none.")
 
 
-class HeldDraw(BaseModel):
+class WorkerDraw(BaseModel):
     """A draw that waits for its judgement, and when its lease ends."""
 
     round: int
@@ -70,7 +70,7 @@ class Worker(BaseModel):
     labels_minute: int
     labels_hour: int
     last_label_at: Time | None
-    draws: list[HeldDraw]
+    draws: list[WorkerDraw]
 
 
 class WorkerPage(BaseModel):

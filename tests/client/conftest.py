@@ -1,0 +1,42 @@
+"""A real service, and clients of it."""
+
+from collections.abc import Iterator
+
+import pytest
+
+import celeus
+from celeus import Client
+from tests.client.pools import Exam, exam
+from tests.keys import ADMIN
+from tests.servers import Service, running_services
+
+
+@pytest.fixture(scope="session")
+def running(postgres_url: str) -> Iterator[Service]:
+    with running_services(1, postgres_url) as services:
+        yield services[0]
+
+
+@pytest.fixture
+def service(running: Service, database_url: str) -> Service:
+    """The service of all these tests, with nothing in its database."""
+    assert database_url
+    return running
+
+
+@pytest.fixture
+def client(service: Service) -> Iterator[Client]:
+    with Client(service.url, ADMIN) as client:
+        yield client
+
+
+@pytest.fixture
+def known(client: Client) -> Exam:
+    """A sealed pool of 200 items whose losses the test knows."""
+    rows, losses = exam(200)
+    return Exam(client.create_pool("exam", rows), losses)
+
+
+@pytest.fixture
+def session(client: Client, known: Exam) -> celeus.Session:
+    return client.open_session(known.pool, precision=0.2)

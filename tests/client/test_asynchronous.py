@@ -1,0 +1,102 @@
+"""The client that does not block, over the application itself and no socket."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
+
+import httpx2
+import pytest
+
+from celeus import AsyncClient, AsyncSession, Problem, Turn
+from celeus.main import create_app
+from celeus.settings import Settings
+from tests.client.pools import exam
+from tests.keys import ADMIN
+
+ROWS, LOSSES = exam(100)
+
+
+@pytest.fixture
+async def client(database_url: str, redis_url: str) -> AsyncIterator[AsyncClient]:
+    app = create_app(Settings(database_url=database_url, redis_url=redis_url))
+    async with (
+        app.router.lifespan_context(app),
+        httpx2.AsyncClient(transport=httpx2.ASGITransport(app)) as http,
+        AsyncClient("http://celeus.test", ADMIN, http=http) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+async def session(client: AsyncClient) -> AsyncSession:
+    pool = await client.create_pool("exam", ROWS)
+    return await client.open_session(pool, precision=0.3)
+
+
+def loss(item: Turn) -> float:
+    return LOSSES[item.index]
+
+
+async def told(session: AsyncSession) -> list[float | None]:
+    return [one.loss async for one in session.ledger() if one.kind == "observation"]
+
+
+async def test_items_are_judged_one_after_the_other(session: AsyncSession) -> None:
+    async for item in session.draws():
+        item.observe(loss(item))
+    status = await session.status()
+    assert status.stopped
+    assert len(await told(session)) == status.rounds.judged
+
+
+async def test_what_was_said_before_a_break_is_sent(session: AsyncSession) -> None:
+    async with aclosing(session.draws()) as draws:
+        async for item in draws:
+            assert await item.keep()
+            item.observe(loss(item))
+            break
+    assert await told(session) == [loss(item)]
+    assert (await session.status()).rounds.pending == 0
+
+
+async def test_functions_and_coroutines_judge(session: AsyncSession) -> None:
+    asked: list[int] = []
+
+    async def verdict(item: Turn) -> float:
+        asked.append(item.index)
+        await asyncio.sleep(0.001)
+        return loss(item)
+
+    done = await session.judge(verdict, concurrency=4)
+    assert done.labels == len(asked) == len(set(asked))
+    assert done.state in {"target_reached", "exhausted"}
+
+
+async def test_batches_are_judged(session: AsyncSession) -> None:
+    async def verdicts(items: Sequence[Turn]) -> list[float]:
+        return [loss(item) for item in items]
+
+    done = await session.judge_many(verdicts, size=16)
+    assert done.labels == len(await told(session)) > 16
+
+
+async def test_a_failure_of_the_judge_is_told_once(session: AsyncSession) -> None:
+    def verdict(item: Turn) -> float:
+        raise RuntimeError(item.id)
+
+    with pytest.raises(RuntimeError):
+        await session.judge(verdict, concurrency=3)
+    assert await told(session) == []
+
+
+async def test_lists_and_refusals_are_the_same(client: AsyncClient, session: AsyncSession) -> None:
+    pools = [pool async for pool in client.pools()]
+    assert [one.id async for one in client.sessions(pools[0])] == [session.id]
+    assert [item.id async for item in client.items(pools[0])] == [row["id"] for row in ROWS]
+    with pytest.raises(Problem, match="precision"):
+        await client.open_session(pools[0], precision=7)
+    opened = await client.create_pool("pieces")
+    assert await client.add_items(opened, ROWS[:5]) == 5
+    assert (await client.seal_pool(opened)).items == (await client.pool(opened.id)).items == 5
+    known = await client.request("GET", "/v1/pools", limit=1)
+    assert len(known["data"]) == 1

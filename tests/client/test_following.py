@@ -1,0 +1,86 @@
+"""A session followed live, read and corrected."""
+
+import threading
+
+import httpx2
+import pytest
+
+import celeus
+from celeus import Client, Problem
+from tests.client.pools import Exam
+from tests.keys import ADMIN
+from tests.servers import Service
+
+
+class Breaking(httpx2.HTTPTransport):
+    """Breaks every stream of events behind its first one."""
+
+    class _Cut(httpx2.SyncByteStream):
+        def __init__(self, answer: httpx2.Response) -> None:
+            self.answer = answer
+
+        def __iter__(self):  # type: ignore[no-untyped-def] # noqa: ANN204
+            for part in self.answer.iter_raw():
+                yield part
+                if b"\n\n" in part and b"data:" in part:
+                    raise httpx2.ReadError("the line is dead")
+
+        def close(self) -> None:
+            self.answer.close()
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        answer = super().handle_request(request)
+        if not request.url.path.endswith("/stream"):
+            return answer
+        return httpx2.Response(
+            answer.status_code, headers=answer.headers, stream=self._Cut(answer), request=request
+        )
+
+
+def test_a_broken_stream_goes_on_where_it_was(
+    service: Service, session: celeus.Session, known: Exam
+) -> None:
+    def judge() -> None:
+        for number, item in enumerate(session.draws()):
+            if number == 3:
+                break
+            item.observe(known(item))
+        session.close()
+
+    with httpx2.Client(transport=Breaking()) as http, Client(service.url, ADMIN, http=http) as seen:
+        judging = threading.Thread(target=judge)
+        judging.start()
+        statuses = list(seen.session(session.id).follow())
+        judging.join()
+    assert statuses[-1].state == "closed"
+    sequences = [one.sequence for one in statuses]
+    assert sequences == sorted(sequences)
+
+
+def test_a_stream_that_is_refused_says_why(client: Client) -> None:
+    with pytest.raises(Problem) as told:
+        next(client.session(f"ses_{'0' * 32}").follow())
+    assert told.value.code == "session_not_found"
+
+
+def test_a_session_is_read_changed_and_corrected(session: celeus.Session, known: Exam) -> None:
+    item = next(draws := session.draws())
+    item.observe(known(item))
+    draws.close()
+    corrected = session.amend(item.round, "misread", loss=1 - known(item))
+    assert corrected is not None
+    assert corrected.revision == 2
+    assert session.change(precision=0.15).precision == 0.15
+    session.judge(known, concurrency=2)
+    points = session.trajectory()
+    assert [one.round for one in points] == list(range(1, len(points) + 1))
+    assert len(session.trajectory(10)) <= 12
+    assert "<svg" in session._repr_html_()
+    assert session.close().state == "closed"
+    assert "<html" in session.report()
+    assert [one.id for one in session.client.sessions(known.pool, state="closed")] == [session.id]
+
+
+def test_an_id_that_is_none_is_refused_before_it_is_asked(client: Client) -> None:
+    with pytest.raises(celeus.Refusal, match="session must be"):
+        client.session("pool_1")

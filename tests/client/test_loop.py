@@ -1,0 +1,229 @@
+"""Ask and tell: one request a label, and nothing judged twice or lost."""
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+
+import httpx2
+import pytest
+
+import celeus
+from celeus import Client, Refusal, Turn
+from tests.client.pools import Counting, Exam
+from tests.keys import ADMIN, key_in
+from tests.pairs import body_of
+from tests.servers import Service
+from tests.tabled import sheet_body
+
+
+def told(session: celeus.Session) -> dict[int, float | None]:
+    """The loss of every judged item, by its place; each stands in the ledger once."""
+    entries = list(session.ledger())
+    items = {one.round: one.item for one in entries if one.kind == "draw"}
+    seen = [one for one in entries if one.kind in {"observation", "unjudgeable"}]
+    losses = {items[one.round]: one.loss for one in seen}
+    assert len(losses) == len(seen)
+    return {place: loss for place, loss in losses.items() if place is not None}
+
+
+def test_a_label_takes_one_request(service: Service, known: Exam) -> None:
+    transport = Counting()
+    with (
+        httpx2.Client(transport=transport) as http,
+        Client(service.url, ADMIN, http=http) as client,
+    ):
+        session = client.open_session(known.pool, precision=0.2)
+        for item in session.draws():
+            item.observe(known(item))
+    labels = session_labels = transport.sent["POST observe"]
+    assert session_labels == labels > 10
+    assert transport.sent.total() == labels + 3, "the version, the opening, and the first item"
+
+
+def test_the_interval_holds_what_was_said(session: celeus.Session, known: Exam) -> None:
+    for item in session.draws():
+        item.observe(known(item))
+    status = session.status()
+    assert status.state in {"target_reached", "exhausted"}
+    assert told(session).items() <= dict(enumerate(known.losses)).items()
+    assert len(told(session)) == status.rounds.judged
+
+
+def test_threads_judge_nothing_twice(session: celeus.Session, known: Exam) -> None:
+    asked: Counter[int] = Counter()
+
+    def verdict(item: Turn) -> float:
+        asked[item.index] += 1
+        return known(item)
+
+    done = session.judge(verdict, concurrency=8)
+    assert set(asked.values()) == {1}
+    assert (done.labels, done.overtaken) == (len(asked), 0)
+    assert told(session) == {place: known.losses[place] for place in asked}
+
+
+def test_batches_take_a_request_each(session: celeus.Session, known: Exam) -> None:
+    sizes: list[int] = []
+
+    def verdicts(items: Sequence[Turn]) -> list[float]:
+        sizes.append(len(items))
+        return [known(item) for item in items]
+
+    done = session.judge_many(verdicts, size=16)
+    assert sum(sizes) == done.labels == len(told(session))
+    assert max(sizes) == 16
+    assert len(sizes) <= done.labels / 16 + 2
+
+
+def test_what_was_said_before_a_break_is_sent(session: celeus.Session, known: Exam) -> None:
+    for item in session.draws():
+        item.observe(known(item))
+        break
+    assert told(session) == {item.index: known(item)}
+    assert session.status().rounds.pending == 0
+
+
+def test_an_item_of_which_nothing_is_said_ends_the_loop(session: celeus.Session) -> None:
+    with pytest.raises(Refusal, match="was taken, and nothing was said of it"):
+        for _ in session.draws():
+            pass
+
+
+def test_an_item_that_an_exception_kept_comes_back_at_once(session: celeus.Session) -> None:
+    # As in a notebook, which keeps the exception, and the loop with it
+    kept = session.draws()
+    item = next(kept)
+    assert next(session.draws()).round == item.round
+
+
+def test_a_failure_of_the_judge_ends_the_judging_and_says_nothing_of_the_item(
+    session: celeus.Session, known: Exam
+) -> None:
+    def verdict(item: Turn) -> float:
+        if len(told(session)) >= 5:
+            raise RuntimeError("no such model")
+        return known(item)
+
+    with pytest.raises(RuntimeError, match="no such model"):
+        session.judge(verdict, concurrency=4)
+    assert None not in told(session).values()
+
+
+def test_no_verdict_is_told_as_such(session: celeus.Session, known: Exam) -> None:
+    done = session.judge(lambda item: None if item.index % 5 == 0 else known(item), concurrency=2)
+    unjudged = sum(place % 5 == 0 for place in told(session))
+    assert done.unjudgeable == unjudged > 0
+
+
+def test_somebody_who_was_faster_is_counted(session: celeus.Session, known: Exam) -> None:
+    first = True
+    overtaken = 0
+    for item in session.draws("ada"):
+        if first:
+            body = {"round": item.round, "loss": 1 - known(item), "worker": "bob"}
+            session.client.request("POST", f"/v1/sessions/{session.id}/observe", body)
+        first = False
+        item.observe(known(item))
+        overtaken += 1
+    losses = told(session)
+    assert len(losses) == overtaken
+
+
+def test_a_batch_of_which_one_was_judged_keeps_the_others(
+    session: celeus.Session, known: Exam
+) -> None:
+    rounds: list[int] = []
+
+    def verdicts(items: Sequence[Turn]) -> list[float]:
+        if not rounds:
+            body = {"round": items[0].round, "loss": 1 - known(items[0]), "worker": "bob"}
+            session.client.request("POST", f"/v1/sessions/{session.id}/observe", body)
+        rounds.extend(item.round for item in items)
+        return [known(item) for item in items]
+
+    done = session.judge_many(verdicts, size=8)
+    assert done.overtaken == 1
+    assert done.labels == len(rounds) - 1
+
+
+def test_a_session_that_is_closed_or_paused_ends_the_loop(
+    session: celeus.Session, known: Exam
+) -> None:
+    for item in session.draws():
+        item.observe(known(item))
+        session.change(state="paused")
+    assert len(told(session)) == 1
+    session.change(state="active")
+    for item in session.draws():
+        item.observe(known(item))
+        session.close()
+    assert len(told(session)) == 1
+
+
+def test_a_lease_is_renewed_while_a_judge_thinks(client: Client, known: Exam) -> None:
+    session = client.open_session(known.pool, budget=2, lease_seconds=1)
+
+    def verdict(item: Turn) -> float:
+        time.sleep(1.7)
+        return known(item)
+
+    done = session.judge(verdict, concurrency=2)
+    assert (done.labels, done.overtaken) == (2, 0)
+    leased = client.open_session(known.pool, lease_seconds=1)
+    draws = leased.draws("ada")
+    assert next(draws).keep() is True
+
+
+def test_a_blind_key_judges(service: Service, database_url: str, known: Exam) -> None:
+    with Client(service.url, ADMIN) as client:
+        session = client.open_session(known.pool, precision=0.2).id
+    with Client(service.url, key_in(database_url, "label")) as client:
+        done = client.session(session).judge(known, concurrency=2)
+        assert done.state in {"target_reached", "exhausted"}
+        with pytest.raises(celeus.Problem, match="keys create --name me --scope read"):
+            client.session(session).status()
+
+
+@pytest.mark.parametrize("judged", ["label", "losses", "preference"])
+def test_two_systems_are_compared(client: Client, judged: str) -> None:
+    body, pair = body_of(judged, 60)
+    members = {name: body[name] for name in ("systems", "loss")}
+    pool = client.create_pool("pair", body["items"], **members)
+    session = client.open_session(pool, decide={"margin": 0.2})
+    for item in session.draws():
+        if judged == "label":
+            item.label(pair.truth[item.index])
+            continue
+        assert item.left is not None
+        row = pair.items[item.index]
+        on_left = "a" if row["a"]["answer"] == item.left.answer else "b"
+        said = pair.said(item.index, on_left)
+        item.take(said.get("losses") or said.get("preference"))
+    verdict = session.status().verdict
+    assert verdict is not None
+    assert verdict.answer != "undecided"
+
+
+def test_metrics_are_judged_by_name(client: Client) -> None:
+    body, losses = sheet_body(60)
+    pool = client.create_pool("sheet", body["items"], metrics=body["metrics"])
+    session = client.open_session(pool, precision={"faithful": 0.3, "stars": None})
+    session.judge(lambda item: losses[item.index], concurrency=2)
+    table = session.status().table
+    assert table is not None
+    assert table["met"] == 1
+    assert "faithful" in str(table["metrics"])
+
+
+@pytest.mark.parametrize("loss", [float("nan"), "often", object()])
+def test_what_is_no_loss_is_refused_where_it_is_said(session: celeus.Session, loss: object) -> None:
+    item = next(session.draws())
+    with pytest.raises(Refusal, match="a loss must be a finite number"):
+        item.observe(loss)
+
+
+def test_as_many_judges_as_a_client_serves(session: celeus.Session, known: Exam) -> None:
+    with pytest.raises(Refusal, match="concurrency must be 1 to 64"):
+        session.judge(known, concurrency=0)
+    with pytest.raises(Refusal, match="size must be 1 to 256"):
+        session.judge_many(lambda items: [known(item) for item in items], size=1000)

@@ -1,0 +1,186 @@
+"""Answers that do not come, come late, or come from somebody else."""
+
+import socket
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx2
+import pytest
+
+from celeus import Client, Problem, Refusal, Unreachable
+from celeus.client.exchange import LONGEST_WAIT, TRIES, Answer, Flow, Lost, Pause, Request, sent
+from tests.client.pools import Exam, Lossy, exam
+from tests.keys import ADMIN
+from tests.servers import Service
+
+ASKED = Request("POST", "/v1/x")
+
+
+def driven(flow: Flow[Answer], *told: Answer | Lost) -> tuple[Answer, list[float]]:
+    """What a flow comes to that is told these answers, and how long it paused."""
+    answers, pauses = iter(told), []
+    step: Any = next(flow)
+    while True:
+        try:
+            if isinstance(step, Pause):
+                pauses.append(step.seconds)
+                step = flow.send(None)
+            else:
+                step = flow.send(next(answers))
+        except StopIteration as ended:
+            return ended.value, pauses
+
+
+def answer(status: int, code: str = "", retry_after: str | None = None) -> Answer:
+    headers = {} if retry_after is None else {"retry-after": retry_after}
+    return Answer(status, headers, b'{"detail": "so it is", "code": "%s"}' % code.encode())
+
+
+def test_every_first_answer_is_lost_and_nothing_is_there_twice(service: Service) -> None:
+    rows, losses = exam(60)
+    with (
+        httpx2.Client(transport=Lossy()) as http,
+        Client(service.url, ADMIN, http=http) as client,
+    ):
+        known = Exam(client.create_pool("exam", rows), losses)
+        session = client.open_session(known.pool, budget=12)
+        session.judge(known, concurrency=2)
+        assert [pool.id for pool in client.pools()] == [known.pool.id]
+        assert [one.id for one in client.sessions()] == [session.id]
+        entries = list(session.ledger())
+        judged = [one.round for one in entries if one.kind == "observation"]
+        assert len(judged) == len(set(judged)) == 12
+        assert sum(one.kind == "draw" for one in entries) == 12
+
+
+@pytest.mark.parametrize(
+    "first",
+    [Lost("gone"), answer(408), answer(429), answer(500), answer(503), answer(409, "busy")],
+    ids=lambda one: getattr(one, "reason", None) or str(one.status),
+)
+def test_what_may_pass_is_tried_again(first: Answer | Lost) -> None:
+    done, pauses = driven(sent(ASKED), first, answer(200))
+    assert done.status == 200
+    assert len(pauses) == 1
+    assert 0.25 <= pauses[0] <= 0.5
+
+
+@pytest.mark.parametrize("code", ["observation_conflict", "session_closed", "round_not_held"])
+def test_a_conflict_is_an_answer(code: str) -> None:
+    with pytest.raises(Problem) as told:
+        driven(sent(ASKED), answer(409, code))
+    assert (told.value.status, told.value.code) == (409, code)
+
+
+def test_a_service_says_when_to_ask_again() -> None:
+    done, pauses = driven(sent(ASKED), answer(429, retry_after="7"), answer(200))
+    assert (done.status, pauses) == (200, [7.0])
+    with pytest.raises(Problem, match="so it is"):
+        driven(sent(ASKED), answer(429, retry_after=str(int(LONGEST_WAIT) + 1)))
+
+
+def test_five_tries_are_made_with_longer_and_longer_pauses() -> None:
+    with pytest.raises(Unreachable, match="gone"):
+        driven(sent(ASKED), *[Lost("gone")] * TRIES)
+    pauses = []
+
+    def patient(flow: Flow[Answer]) -> Flow[Answer]:
+        told: Any = None
+        while True:
+            step = flow.send(told)
+            told = answer(500)
+            if isinstance(step, Pause):
+                pauses.append(step.seconds)
+                told = None
+            yield step
+
+    with pytest.raises(Problem):
+        list(patient(sent(ASKED)))
+    assert len(pauses) == TRIES - 1
+    assert all(0.25 * 2**at <= one <= 0.5 * 2**at for at, one in enumerate(pauses))
+
+
+def answering(
+    handler: Callable[[httpx2.Request], httpx2.Response],
+) -> Iterator[Client]:
+    with (
+        httpx2.Client(transport=httpx2.MockTransport(handler)) as http,
+        Client("http://celeus.test", ADMIN, http=http) as client,
+    ):
+        yield client
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (httpx2.Response(200, json={"service": "celeus", "version": "9.1.0"}), "celeus==9.*"),
+        (httpx2.Response(200, json={"service": "celeus", "version": "0.9.7"}), "celeus==0.9.*"),
+        (httpx2.Response(200, json={"name": "other"}), "is no Celeus service"),
+        (httpx2.Response(200, text="<h1>Welcome</h1>"), "this is no Celeus service"),
+        (httpx2.Response(404, text="no"), "is no Celeus service"),
+        (httpx2.Response(302, headers={"Location": "http://evil.test"}), "is no Celeus service"),
+    ],
+    ids=["major", "series", "other", "page", "missing", "redirect"],
+)
+def test_another_service_is_told_in_one_line(found: httpx2.Response, said: str) -> None:
+    for client in answering(lambda _: found):
+        with pytest.raises(Unreachable) as told:
+            list(client.pools())
+        assert said in str(told.value)
+        assert "\n" not in str(told.value)
+
+
+def test_nobody_there_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("celeus.client.exchange.FIRST_PAUSE", 0.0)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    with (
+        Client(f"http://127.0.0.1:{port}", ADMIN) as client,
+        pytest.raises(Unreachable, match="cannot be reached: "),
+    ):
+        client.pool("pool_0")
+
+
+@pytest.mark.parametrize(
+    ("url", "key", "said"),
+    [
+        ("ftp://celeus.test", ADMIN, "url must be an address"),
+        ("http://celeus.test", "ce_ä", "characters that no key has"),
+        ("http://celeus.test", None, "there is no key"),
+    ],
+)
+def test_no_client_without_address_and_key(
+    monkeypatch: pytest.MonkeyPatch, url: str, key: str | None, said: str
+) -> None:
+    monkeypatch.delenv("CELEUS_KEY", raising=False)
+    with pytest.raises(Refusal, match=said):
+        Client(url, key)
+
+
+def test_address_and_key_come_from_the_environment(
+    monkeypatch: pytest.MonkeyPatch, service: Service
+) -> None:
+    monkeypatch.setenv("CELEUS_URL", service.url + "/")
+    monkeypatch.setenv("CELEUS_KEY", ADMIN)
+    with Client() as client:
+        assert list(client.pools()) == []
+
+
+def test_a_key_that_does_not_work_is_told_what_to_do(service: Service) -> None:
+    with (
+        Client(service.url, ADMIN[:-1] + "x") as client,
+        pytest.raises(Problem, match="in CELEUS_KEY") as told,
+    ):
+        client.pool("pool_0")
+    assert (told.value.status, told.value.code) == (401, "unauthenticated")
+
+
+def test_a_problem_names_field_rule_and_rows(client: Client, known: Exam) -> None:
+    with pytest.raises(Problem) as told:
+        client.open_session(known.pool, precision=7)
+    assert (told.value.code, told.value.field) == ("invalid_value", "precision")
+    assert told.value.rule is not None
+    with pytest.raises(Problem, match="line 2: surrogate must be") as rows:
+        client.create_pool("bad", [{"id": "a", "surrogate": 0.1}, {"id": "b", "surrogate": 7}])
+    assert rows.value.code == "bad_rows"
+    assert [pool.name for pool in client.pools()] == ["exam"], "nothing half made is left"
