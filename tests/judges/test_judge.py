@@ -65,7 +65,7 @@ def test_the_verdicts_of_a_model_are_the_truth_of_the_certificate(client: Client
         answer = judged(run, session, at, "--price-in", 1)
     assert (answer.status, answer.err) == (0, "")
     assert f"{session.id}: judge-1 is the truth here; 60 labels now, 0 of them" in answer.out
-    assert "(exhausted)" in answer.out
+    assert "(target_reached)" in answer.out
     assert "60 calls" in answer.out
     status = session.status()
     truth = sum(wrong(number) > 0.5 for number in range(60)) / 60
@@ -104,7 +104,7 @@ def test_a_run_that_is_out_of_money_is_continued_by_the_next(client: Client, run
         first = at.answered
         assert first < 30
         answer = judged(run, session, at, *price)
-    assert "(exhausted)" in answer.out
+    assert "(target_reached)" in answer.out
     assert at.answered == 30
 
 
@@ -145,7 +145,7 @@ def pairs(count: int = 24) -> list[dict[str, Any]]:
     for number in range(count):
         one, other = (int(10 * unit(side, number)) for side in "ab")
         answers = {"a": {"answer": f"A {one} "}, "b": {"answer": f"A {other}  "}}
-        made.append({"id": f"p-{number}", "payload": {"question": "?"}, **answers})
+        made.append({"id": f"p-{number}", "payload": {"question": f"? {number}"}, **answers})
     return made
 
 
