@@ -9,7 +9,7 @@ EVALDATA ?= ../shared/evaldata
 OUT ?= study
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo serve ruff style lint lint-js check test claims attack bench bench-labels study imports packaging image lock
+.PHONY: help env demo serve ruff style lint lint-js check test claims attack bench bench-labels study imports packaging ecosystem image lock
 
 help: ## Say what there is to type
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -113,6 +113,18 @@ imports: env ## Draw the picture of the imports in docs/architecture.md
 packaging: env ## Install the wheel bare and with [engine], and try it
 	$(BIN)/pytest tests/packaging $(ARGS)
 
+# The tools whose logs are read, in an environment of their own: they need what we must not
+ECOSYSTEM := .venv-ecosystem
+
+$(ECOSYSTEM)/.celeus-ready: requirements-ecosystem.lock
+	test -x $(ECOSYSTEM)/bin/python || $(PYTHON) -m venv $(ECOSYSTEM)
+	$(ECOSYSTEM)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --requirement $<
+	@touch $@
+
+ecosystem: $(ECOSYSTEM)/.celeus-ready ## Run the tools themselves, Inspect and lm-eval, and read what they write
+	HF_HUB_OFFLINE=1 HF_DATASETS_OFFLINE=1 $(ECOSYSTEM)/bin/python -m pytest \
+		-c tests/ecosystem/pytest.ini tests/ecosystem $(ARGS)
+
 image: env ## Build the image for real and try it: root, apt, and minutes
 	CELEUS_IMAGE=build $(BIN)/pytest tests/docker --timeout=0 $(ARGS)
 
@@ -129,3 +141,4 @@ lock: env ## Resolve the dependencies anew into requirements.lock and its parts
 	$(call part,build) --extra demo --output-file=requirements-demo.lock pyproject.toml
 	$(call part,build) --output-file=requirements-build.lock pyproject.toml
 	$(call part,server) --output-file=requirements-server.lock pyproject.toml
+	$(COMPILE) --allow-unsafe --output-file=requirements-ecosystem.lock tests/ecosystem/requirements.in

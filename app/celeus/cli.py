@@ -13,6 +13,7 @@ import typer
 from celeus.commands.claims import claims
 from celeus.commands.database import PASS_ON, database_tool, upgrade_database
 from celeus.commands.gate import GateCommand, gate
+from celeus.commands.imports import imports
 from celeus.commands.judges import guess, judge
 from celeus.commands.keys import keys
 from celeus.commands.serve import migrate, openapi, serve
@@ -32,6 +33,7 @@ cli = typer.Typer(
 
 cli.add_typer(keys, name="keys")
 cli.add_typer(study, name="study")
+cli.add_typer(imports, name="import")
 cli.command()(serve)
 cli.command()(migrate)
 cli.command("database", context_settings=PASS_ON)(database_tool)
@@ -49,6 +51,7 @@ cli.command()(simulate)
 
 EXTRAS = {
     "demo": "demo",
+    "import": "engine",
     "signing-key": "engine",
     "simulate": "engine",
     "study": "study",

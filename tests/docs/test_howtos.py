@@ -17,8 +17,11 @@ from celeus.judges.rubrics import read_rubric
 from tests.docs.pages import ROOT, blocks
 from tests.judges.endpoints import KEY, endpoint, item
 from tests.keys import bearer
+from tests.readers.made import lm_eval, losses
 
 DOCS = ROOT / "docs"
+FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+POOLS = re.compile(r'\{"pool":(?=\{)')
 BASH = shutil.which("bash") or "/bin/sh"
 
 
@@ -180,3 +183,51 @@ def test_the_commands_that_have_people_check_a_judge_run(
     told = re.search(r"takes (\d+) labels with .*?, (\d+) with .*? (\d+) without", page.read_text())
     assert told is not None
     assert labels == [*told.groups()]
+
+
+def written_logs(folder: Path) -> None:
+    """The logs of six models that the page reads."""
+    names = ("tiny", "small", "medium", "large", "huge", "new")
+    for name, lost in zip(names, losses(2000, len(names)).T, strict=True):
+        answers = [f"wrong {at % 3}" if one else "right" for at, one in enumerate(lost)]
+        place, scores = folder / f"org__{name}", [1.0 - one for one in lost]
+        lm_eval(place, f"org/{name}", scores, task="exam", answers=answers)
+
+
+@pytest.mark.timeout(300)
+def test_the_commands_that_make_a_pool_of_logs_run_and_print_what_is_shown(tmp_path: Path) -> None:
+    page = DOCS / "howto-lm-eval.md"
+    written_logs(tmp_path / "results")
+    script = "\n".join(block.text for block in blocks(page, "sh"))
+    with running_server(keep=False) as server:
+        server.await_ready()
+        for shown, real in (("ce_…", server.key), ("http://127.0.0.1:8000", server.url)):
+            assert shown in script
+            script = script.replace(shown, real)
+        script += (
+            'curl -sS --data-binary @pair.ndjson -H "Content-Type: application/x-ndjson"'
+            ' -H "Authorization: Bearer $CELEUS_KEY"'
+            ' "$CELEUS_URL/v1/pool-files?name=pair&kind=zero_one&system_a=huge&system_b=new"\n'
+            "celeus import lm-eval results/org__huge results/org__new"
+            " --truth org/new --backtest --precision 0.08\n"
+        )
+        programs = Path(sys.executable).parent
+        done = subprocess.run(
+            [BASH, "-euc", script],
+            cwd=tmp_path,
+            env=os.environ | {"PATH": f"{programs}:{os.environ['PATH']}"},
+            capture_output=True,
+            text=True,
+            timeout=200,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr
+    text = page.read_text()
+    printed = re.findall(r"^    (.*)$", FENCED.sub("", text), re.MULTILINE)
+    assert len(printed) == 11
+    assert [line for line in printed if line not in done.stdout] == []
+    (alone,) = re.findall(r"alone it takes (\d+) labels", text)
+    assert f"  with the surrogate     {alone}\n" in done.stdout
+    pools = [json.JSONDecoder().raw_decode(part)[0] for part in POOLS.split(done.stdout)[1:]]
+    known = [one["known"] and one["known"]["items"] for one in pools]
+    assert ([one["items"] for one in pools], known) == ([2000, 2000], [None, 1469])

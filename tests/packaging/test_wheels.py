@@ -126,6 +126,22 @@ def test_a_command_whose_extra_is_missing_names_it_in_one_line(
     assert ended.stderr.endswith(f"which is not installed: pip install 'celeus[{extra}]'\n")
 
 
+def test_the_bare_wheel_makes_a_pool_of_a_log_and_names_what_a_backtest_needs(
+    bare: Environment,
+) -> None:
+    home = bare.folder / "home"
+    (home / "scores.csv").write_text("id,loss\n1,0\n2,1\n")
+    asked = ("import", "table", "scores.csv", "--id", "id", "--loss", "loss")
+    ended = bare.celeus(*asked, "--truth", "scores", "--out", "pool.ndjson")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert (home / "pool.ndjson").read_text() == '{"id": "1"}\n{"id": "2"}\n'
+    assert (home / "pool.npz").exists()
+    ended = bare.celeus(*asked, "--backtest")
+    assert ended.returncode == 1
+    assert ended.stderr.count("\n") == 1
+    assert ended.stderr.endswith("which is not installed: pip install 'celeus[engine]'\n")
+
+
 @pytest.fixture
 def service(database_url: str) -> Iterator[Service]:
     with running_services(1, database_url) as services:

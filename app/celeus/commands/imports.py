@@ -1,0 +1,387 @@
+"""`celeus import`: logs of evaluations that have been run, as a pool to certify.
+
+A command for every format; what they share is read off `_shared`, which says it once.
+"""
+
+import inspect
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from celeus.errors import InvalidValue
+
+if TYPE_CHECKING:
+    # Not even for annotations at run time: --help has to answer at once.
+    from celeus.readers.pools import Compared, Joined
+    from celeus.readers.rows import Wish
+    from celeus.study.backtest import Backtest
+
+imports = typer.Typer(
+    name="import",
+    help="Make a pool of logs of evaluations that have been run.",
+    no_args_is_help=True,
+)
+
+NPZ = ".npz"
+MOST_NAMED = 5
+
+Metric = Annotated[
+    str | None, typer.Option(help="The score that is the loss, where the log has several.")
+]
+Higher = Annotated[
+    bool | None,
+    typer.Option(
+        "--higher-is-better/--lower-is-better",
+        help="Which way the score is better, where the log does not say.",
+    ),
+]
+Scale = Annotated[
+    tuple[float, float], typer.Option(help="Least and greatest score, where they are not 0 and 1.")
+]
+Key = Annotated[
+    str | None,
+    typer.Option("--id", help="Member of the metadata that names an item; default: its content."),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What every import may be asked for."""
+
+    logs: list[Path]
+    model: list[str]
+    out: Path | None
+    truth: str | None
+    compare: tuple[str, str] | None
+    each_output: bool
+    backtest: bool
+    precision: float
+    runs: int
+    seed: int
+
+
+def _shared(  # noqa: PLR0913 -- one parameter an option
+    logs: Annotated[list[Path], typer.Argument(help="Logs, or folders of them.")],
+    *,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(help="Name of the model of each log, or folder, in their order."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="File to write the pool to, as JSON Lines; what is known of losses stands beside"
+            " it, in the .npz that celeus simulate takes."
+        ),
+    ] = None,
+    truth: Annotated[
+        str | None,
+        typer.Option(help="Hold out the losses of this model; the others make the surrogate."),
+    ] = None,
+    compare: Annotated[
+        tuple[str, str] | None,
+        typer.Option(help="Make a pool of two systems of what these two models answered."),
+    ] = None,
+    each_output: Annotated[
+        bool,
+        typer.Option(
+            "--each-output",
+            help="Make an item of every output, its score the surrogate: for people who check it.",
+        ),
+    ] = False,
+    backtest: Annotated[
+        bool,
+        typer.Option(
+            "--backtest", help="Print the labels that certifying would have cost on this log."
+        ),
+    ] = False,
+    precision: Annotated[
+        float, typer.Option(help="Of the backtest: width of the interval to stop at.")
+    ] = 0.05,
+    runs: Annotated[int, typer.Option(help="Of the backtest: sessions to simulate.", min=1)] = 10,
+    seed: Annotated[int, typer.Option(help="Of the backtest: seed of the sessions.")] = 0,
+) -> Shared:
+    """The options as one value."""
+    two = None if compare is None else (compare[0], compare[1])
+    more = (each_output, backtest, precision, runs, seed)
+    return Shared(logs, model or [], out, truth, two, *more)
+
+
+Reads = Callable[..., "Wish"]
+
+
+def _command(form: str) -> Callable[[Reads], Reads]:
+    """Make the command of a format: the options of all, and those of the function.
+
+    The function gives the wish that its own options make.
+    """
+
+    def made(wish_of: Reads) -> Reads:
+        own = inspect.signature(wish_of).parameters
+        common = inspect.signature(_shared).parameters
+
+        def command(**options: Any) -> None:  # noqa: ANN401 -- as the parser gives them
+            shared = _shared(**{name: options[name] for name in common})
+            _import(form, wish_of(**{name: options[name] for name in own}), shared)
+
+        signature = inspect.Signature([*common.values(), *own.values()])
+        command.__signature__ = signature  # type: ignore[attr-defined]
+        command.__annotations__ = {name: it.annotation for name, it in signature.parameters.items()}
+        imports.command(form, help=wish_of.__doc__)(command)
+        return wish_of
+
+    return made
+
+
+@_command("lm-eval")
+def _lm_eval(
+    *,
+    task: Annotated[
+        list[str] | None, typer.Option(help="Task, or a pattern of several, such as mmlu_*.")
+    ] = None,
+    metric: Metric = None,
+    filter_: Annotated[
+        str | None, typer.Option("--filter", help="Filter, where the log has several.")
+    ] = None,
+    higher: Higher = None,
+    scale: Scale = (0.0, 1.0),
+) -> "Wish":
+    """Read samples_*.jsonl of the lm-evaluation-harness, run with --log_samples."""
+    from celeus.readers.rows import Wish
+
+    return Wish(metric, filter_, tuple(task or ()), higher, scale)
+
+
+@_command("inspect")
+def _inspect(*, metric: Metric = None, higher: Higher = None, scale: Scale = (0.0, 1.0)) -> "Wish":
+    """Read logs of Inspect, .eval or .json; a metric is SCORER or SCORER/PART."""
+    from celeus.readers.rows import Wish
+
+    return Wish(metric, higher=higher, scale=scale)
+
+
+@_command("promptfoo")
+def _promptfoo(
+    *, metric: Metric = None, higher: Higher = None, scale: Scale = (0.0, 1.0), key: Key = None
+) -> "Wish":
+    """Read results of promptfoo, -o out.json or out.jsonl; default metric: score."""
+    from celeus.readers.rows import Wish
+
+    return Wish(metric, higher=higher, scale=scale, key=key)
+
+
+@_command("deepeval")
+def _deepeval(
+    *, metric: Metric = None, higher: Higher = None, scale: Scale = (0.0, 1.0), key: Key = None
+) -> "Wish":
+    """Read test runs of DeepEval."""
+    from celeus.readers.rows import Wish
+
+    return Wish(metric, higher=higher, scale=scale, key=key)
+
+
+@_command("helm")
+def _helm(*, metric: Metric = None, higher: Higher = None, scale: Scale = (0.0, 1.0)) -> "Wish":
+    """Read run folders of HELM."""
+    from celeus.readers.rows import Wish
+
+    return Wish(metric, higher=higher, scale=scale)
+
+
+@_command("swebench")
+def _swebench() -> "Wish":
+    """Read reports of SWE-bench, <model>.<run>.json."""
+    from celeus.readers.rows import Wish
+
+    return Wish()
+
+
+@_command("table")
+def _table(  # noqa: PLR0913 -- one parameter an option
+    *,
+    key: Annotated[
+        str | None,
+        typer.Option("--id", help="Column that names an item; default: its question, hashed."),
+    ] = None,
+    loss: Annotated[str | None, typer.Option(help="Column of the loss: less is better.")] = None,
+    score: Annotated[str | None, typer.Option(help="Column of the score, in place of it.")] = None,
+    higher: Higher = None,
+    scale: Scale = (0.0, 1.0),
+    model_column: Annotated[str | None, typer.Option(help="Column of the model.")] = None,
+    repeat: Annotated[str | None, typer.Option(help="Column that counts repeats.")] = None,
+    error: Annotated[
+        str | None, typer.Option(help="Column that is not empty where there is no score.")
+    ] = None,
+    group: Annotated[str | None, typer.Option(help="Column of the group.")] = None,
+    payload: Annotated[
+        str | None,
+        typer.Option(help="What a judge is shown: question=COLUMN,reference=COLUMN,answer=COLUMN."),
+    ] = None,
+) -> "Wish":
+    """Read a table: CSV, JSON Lines, a JSON array or Parquet, a nested column by its path."""
+    from celeus.readers.rows import Columns, Wish
+
+    shown = {}
+    for part in (payload or "").split(",") if payload else ():
+        name, equals, column = part.partition("=")
+        if not equals:
+            rule = "question=COLUMN and the like, with commas between"
+            raise InvalidValue(f"payload must be {rule}", field="payload", rule=rule, value=part)
+        shown[name.strip()] = column.strip()
+    columns = Columns(key, loss, score, model_column, repeat, error, group, shown)
+    return Wish(higher=higher, scale=scale, columns=columns)
+
+
+def _import(form: str, wish: "Wish", shared: Shared) -> None:
+    """Read, join, write, and say what came of it."""
+    from celeus.readers.files import npz, write
+    from celeus.readers.formats import differences, read, sources
+    from celeus.readers.pools import (
+        Compared,
+        arrays,
+        compare,
+        each_output,
+        join,
+        kind_of,
+        ndjson,
+        rows_of,
+    )
+
+    _check(wish, shared)
+    logs = read(form, sources(form, shared.logs, shared.model), wish)
+    rows = rows_of(logs)
+    pool: Joined | Compared
+    if shared.compare is not None:
+        pool = compare(rows, *shared.compare)
+    elif shared.each_output:
+        pool = each_output(rows)
+    else:
+        pool = join(rows, shared.truth)
+    # What is tested has losses: without a model that is named, those of the last one
+    tested = pool if pool.tests else join(rows, rows[-1].model)
+    for line in differences(logs):
+        typer.echo(f"celeus: {line}", err=True)
+    if shared.backtest:
+        for line in [*_said(tested), *_backtest(tested, shared)]:
+            typer.echo(line)
+    if shared.out is None:
+        return
+    files = {shared.out: ndjson(pool)}
+    if pool.tests:
+        files[shared.out.with_suffix(NPZ)] = npz(arrays(pool))
+    write(files)
+    if not shared.backtest or tested is not pool:
+        for line in _said(pool):
+            typer.echo(line)
+    typer.echo(f"wrote {' and '.join(map(str, files))}; the losses are {kind_of(rows)}")
+
+
+def _check(wish: "Wish", shared: Shared) -> None:
+    """Refuse options that contradict each other."""
+    low, high = wish.scale
+    if not low < high:
+        rule = "two numbers, the least first"
+        raise InvalidValue(f"scale must be {rule}", field="scale", rule=rule, value=wish.scale)
+    given = {
+        "truth": shared.truth is not None,
+        "compare": shared.compare is not None,
+        "each_output": shared.each_output,
+    }
+    names = [name for name, one in given.items() if one]
+    if len(names) > 1:
+        detail = f"{names[1]} must be left out beside {names[0]}"
+        raise InvalidValue(detail, field=names[1], rule=f"left out beside {names[0]}")
+    if shared.each_output and shared.backtest:
+        detail = "backtest must be left out beside each_output: the losses are the people's"
+        raise InvalidValue(detail, field="backtest", rule="left out beside each_output")
+    if shared.out is None and not shared.backtest:
+        raise InvalidValue("nothing to do: name a file with --out, or ask for a --backtest")
+    if shared.out is not None and shared.out.suffix == NPZ:
+        rule = "the file of the pool, such as pool.ndjson; the .npz is written beside it"
+        raise InvalidValue(f"out must be {rule}", field="out", rule=rule)
+
+
+def _said(pool: "Joined | Compared") -> list[str]:
+    """What a pool is made of, a line each."""
+    from celeus.readers.pools import Compared
+
+    return _of_pairs(pool) if isinstance(pool, Compared) else _of_items(pool)
+
+
+def _of_items(pool: "Joined") -> list[str]:
+    from celeus.readers.pools import mean_loss
+
+    lines = [f"{len(pool.items)} items"]
+    if pool.truth is not None:
+        lines[0] += f"; held out: {pool.truth}, mean loss {mean_loss(pool.judged):.6g}"
+        if missing := len(pool.items) - len(pool.judged):
+            lines.append(
+                f"{missing} of them without a score of {pool.truth}: no loss is known there"
+            )
+    if not pool.guessed:
+        return [*lines, "no surrogate: give the logs of other models on the same task"]
+    named = ", ".join(pool.models[:MOST_NAMED])
+    if more := len(pool.models) - MOST_NAMED:
+        named += f" and {more} more" if more > 0 else ""
+    what = "loss of" if len(pool.models) == 1 else f"mean loss of {len(pool.models)}:"
+    tempered = "; a hard 0 or 1 is drawn towards the mean of all" if pool.hard else ""
+    lines.append(f"surrogate: {what} {named}{tempered}")
+    if pool.unguessed:
+        lines.append(
+            f"{pool.unguessed} of them without a score there: the mean of all stands for it"
+        )
+    return lines
+
+
+def _of_pairs(pool: "Compared") -> list[str]:
+    same = sum(pair.same for pair in pool.pairs)
+    lines = [f"{len(pool.pairs)} items that {pool.a} (a) and {pool.b} (b) both answered"]
+    if pool.answers is None:
+        lines.append("the logs hold no answers: no item is known to be the same in both")
+    else:
+        lines.append(f"{same} of them alike: known, and never to be judged")
+    if pool.left_out:
+        lines.append(f"left out: {pool.left_out} items without an answer of both")
+    if missing := len(pool.pairs) - len(pool.judged):
+        lines.append(f"{missing} of them without a score of both: no difference is known there")
+    if pool.contradicted:
+        lines.append(f"{pool.contradicted} equal answers have two scores: counted as no difference")
+    return lines
+
+
+def _backtest(pool: "Joined | Compared", shared: Shared) -> list[str]:
+    from celeus.core.plans.plan import Claim
+    from celeus.readers.files import npz
+    from celeus.readers.pools import Compared, arrays
+    from celeus.study.backtest import backtest
+
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / f"pool{NPZ}"
+        file.write_bytes(npz(arrays(pool)))
+        claim = Claim(precision=shared.precision)
+        done = backtest(file, claim, guessed=pool.guessed, runs=shared.runs, seed=shared.seed)
+    what = "mean difference" if isinstance(pool, Compared) else "mean loss"
+    return _told(done, what, shared.runs)
+
+
+def _told(done: "Backtest", what: str, runs: int) -> list[str]:
+    certain = f"{100 * (1 - done.alpha):g} %"
+    sessions = f"{certain}; median of {runs} session{'s' if runs > 1 else ''}"
+    what = f"the {what} of {done.items} items ({done.risk:.4f}) was certified"
+    lines = [f"labels until {what} to a width of {done.precision:g} ({sessions})"]
+    if done.with_surrogate is not None:
+        lines.append(f"  with the surrogate     {done.with_surrogate:,.0f}")
+    lines += [
+        f"  without                {done.without:,.0f}",
+        f"  fixed sample           {done.fixed_sample:,}",
+        "(the fixed sample: its size chosen by one who knew the spread, and looked at once)",
+    ]
+    if done.with_surrogate is None:
+        return [*lines, "there is no surrogate: give the logs of other models on the same task"]
+    if not done.worth:
+        return [*lines, "the surrogate is worth nothing here: take another one, or none"]
+    return [*lines, f"the surrogate saves {100 * done.saved:.0f} % of the labels"]

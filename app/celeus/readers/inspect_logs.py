@@ -1,0 +1,170 @@
+"""Logs of Inspect AI: .eval, a zip archive of JSON, or .json."""
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from celeus.quoting import shortened
+from celeus.readers.archives import Archive
+from celeus.readers.files import Source, under
+from celeus.readers.rows import Log, Row, Wish, chosen, digest_of, refused, text_of
+
+HEADER = "header.json"
+START = "_journal/start.json"
+GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
+"""What Inspect's own value_to_float makes of words: correct, partial, incorrect, no answer."""
+_ATTACHMENT = re.compile(r"attachment://([0-9a-f]{32})")
+_USED = (
+    *("id", "epoch", "input", "target", "choices", "scores", "output", "error"),
+    *("invalidation", "attachments"),
+)
+_SETTINGS = ("task_version", "task_args", "model_roles")
+
+
+def read(source: Source, wish: Wish) -> Log:
+    """The rows of a finished log: one scorer, an epoch a repeat."""
+    with source.open() as file:
+        if file.read(2) == b"PK":
+            archive = Archive(source.name, file)
+            head = _head(archive)
+            samples = _samples(archive)
+        else:
+            head = source.document()
+            under(source, head, "eval")
+            samples = iter(head.get("samples") or ())
+        _check(source, head)
+        told = head["eval"]
+        task, settings = told.get("task", ""), {}
+        for name in _SETTINGS:
+            if told.get(name) not in (None, {}):
+                settings[f"{name} of {task}"] = json.dumps(told[name], sort_keys=True)
+        rows = list(_rows(source, wish, str(under(source, head, "eval", "model")), list(samples)))
+    return Log(source.name, rows, settings)
+
+
+def _head(archive: Archive) -> dict[str, Any]:
+    for member in (HEADER, START):
+        if member in archive.members:
+            head: dict[str, Any] = _document(archive, member)
+            return head
+    raise refused(f"{archive.name} has no {HEADER}: it is no log of Inspect", "log")
+
+
+def _samples(archive: Archive) -> Iterator[dict[str, Any]]:
+    for member in archive.members:
+        if member.startswith("samples/"):
+            sample = _document(archive, member)
+            # All that happened on the way is most of it, and of no use here
+            yield {name: sample[name] for name in _USED if name in sample}
+
+
+def _document(archive: Archive, member: str) -> Any:  # noqa: ANN401 -- any JSON
+    try:
+        return json.loads(archive.read(member))
+    except (ValueError, RecursionError) as error:
+        raise refused(f"{member} of {archive.name} is no JSON: {error}", "log") from error
+
+
+def _check(source: Source, head: dict[str, Any]) -> None:
+    """Refuse a log that is no result: of a run that did not finish, or withdrawn since."""
+    under(source, head, "eval")
+    if head.get("invalidated"):
+        raise refused(f"{source.name} is marked invalid by whoever ran it: leave it out", "log")
+    status = head.get("status", "started")
+    if status != "success":
+        how = "finish the run with inspect eval-retry, or leave it out"
+        raise refused(f"{source.name} is of a run with the status {status}: {how}", "log")
+
+
+def _rows(source: Source, wish: Wish, model: str, samples: list[dict[str, Any]]) -> Iterator[Row]:
+    if not samples:
+        raise refused(f"{source.name} has no samples", "log")
+    scorers = dict.fromkeys(name for one in samples for name in one.get("scores") or {})
+    if not scorers:
+        raise refused(f"{source.name} has no scores", "metric")
+    wanted, slash, part = (wish.metric or "").partition("/")
+    scorer = chosen(list(scorers), wanted or None, source.name, "metric")
+    for sample in samples:
+        place = f"item {sample['id']} of {source.name}"
+        score = None if _void(sample) else (sample.get("scores") or {}).get(scorer)
+        question = _with_attachments(_conversation(sample.get("input")), sample)
+        target = sample.get("target")
+        said = (score or {}).get("answer")
+        if said is None:
+            said = (sample.get("output") or {}).get("completion")
+        choices = sample.get("choices") or ()
+        yield Row(
+            id=str(sample["id"]),
+            model=model,
+            loss=_loss(score, part if slash else None, (scorer, place, wish)),
+            repeat=int(sample.get("epoch", 1)),
+            question=question,
+            reference=_reference(target),
+            answer=None if _void(sample) else _with_attachments(text_of(said), sample),
+            choices=tuple(map(str, choices)),
+            check=digest_of(question, target, sample.get("choices")),
+        )
+
+
+def _void(sample: Mapping[str, Any]) -> bool:
+    """The sample ended in an error, or is withdrawn."""
+    return bool(sample.get("error") or sample.get("invalidation"))
+
+
+def _reference(target: object) -> str | None:
+    """The target as text: of several, all of them."""
+    if isinstance(target, list) and all(isinstance(one, str) for one in target):
+        return ", ".join(target)
+    return text_of(target)
+
+
+def _loss(
+    score: Mapping[str, Any] | None, part: str | None, asked: tuple[str, str, Wish]
+) -> float | None:
+    scorer, place, wish = asked
+    value = None if score is None else score.get("value")
+    if isinstance(value, dict | list):
+        values = value if isinstance(value, dict) else {str(at): it for at, it in enumerate(value)}
+        named = {f"{scorer}/{name}": it for name, it in values.items()}
+        wanted = None if part is None else f"{scorer}/{part}"
+        value = named[chosen(list(named), wanted, place, "metric")]
+    elif part is not None and value is not None and not _missing(value):
+        raise refused(f"{place} has no metric {scorer}/{part}: {scorer} is one value", "metric")
+    if isinstance(value, bool):
+        value = float(value)
+    elif isinstance(value, str):
+        value = GRADES.get(value, GRADES.get(value.lower(), value))
+        if isinstance(value, str):
+            raise refused(f"{place} has the score {shortened(value)}, which is no number", "metric")
+    elif value is None or _missing(value):
+        return None
+    else:
+        return wish.loss(value, place, higher=wish.direction(place, scorer))
+    return wish.loss(value, place, higher=wish.higher is not False)
+
+
+def _missing(value: object) -> bool:
+    return isinstance(value, float) and math.isnan(value)
+
+
+def _conversation(given: object) -> str | None:
+    """A prompt as text: chat messages one below the other."""
+    if not isinstance(given, list):
+        return text_of(given)
+    parts = []
+    for message in given:
+        content = message.get("content")
+        if isinstance(content, list):
+            content = "\n".join(str(one.get("text", f"[{one.get('type')}]")) for one in content)
+        parts.append(f"{message.get('role')}: {content}")
+    return "\n\n".join(parts)
+
+
+def _with_attachments(text: str | None, sample: Mapping[str, Any]) -> str | None:
+    """Text with its long parts, which stand elsewhere in the sample, in their places."""
+    held = sample.get("attachments") or {}
+    if text is None or not held:
+        return text
+    return _ATTACHMENT.sub(lambda found: str(held.get(found[1], found[0])), text)

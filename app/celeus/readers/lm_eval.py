@@ -1,0 +1,177 @@
+"""Logs of the lm-evaluation-harness: samples_<task>_<date>.jsonl beside results_<date>.json.
+
+A line is one document and one filter. Model and direction of a metric stand in the results only.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fnmatch import fnmatch
+from pathlib import PurePath
+from typing import Any
+
+from celeus.readers.files import Source
+from celeus.readers.rows import Log, Row, Wish, chosen, digest_of, refused, text_of
+
+_DATE = r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?"
+_NAME = re.compile(rf"samples_(?P<task>.+)_(?P<date>{_DATE})\.jsonl?")
+_BY_ARGUMENT = ("pretrained", "model", "path", "engine")
+"""Arguments of a model that name it."""
+_SETTINGS = {"versions": "version", "n-shot": "examples shown", "task_hashes": "definition"}
+"""Members of the results, each by task, and what they are called here."""
+_NO_METRIC = {"doc_id", "prompt_hash", "doc_hash", "target_hash"}
+PREDICT_ONLY = "bypass"
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What file names and results say of a log."""
+
+    task: str
+    model: str
+    results: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, source: Source) -> "_Run":
+        path = PurePath(source.name)
+        found = _NAME.fullmatch(path.name)
+        beside = None if found is None else source.beside(f"results_{found['date']}.json")
+        results = {} if beside is None else beside.document()
+        return cls(task_of(source), _model(results) or path.parent.name or "model", results)
+
+    def higher(self, metric: str) -> bool | None:
+        """Whether the results say that more is better."""
+        said = self.results.get("higher_is_better", {}).get(self.task, {}).get(metric)
+        return said if isinstance(said, bool) else None
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """What other logs of the task should share."""
+        told = {name: self.results.get(key, {}) for key, name in _SETTINGS.items()}
+        return {
+            f"{name} of {self.task}": str(one[self.task])
+            for name, one in told.items()
+            if one.get(self.task) is not None
+        }
+
+
+def _model(results: dict[str, Any]) -> str | None:
+    """The model of a run: its path where an argument says one, else its kind and all arguments."""
+    config = results.get("config", {})
+    arguments = config.get("model_args") or {}
+    if isinstance(arguments, str):
+        pairs = (one.partition("=") for one in arguments.split(",") if one)
+        arguments = {name: value for name, _, value in pairs}
+    for name in _BY_ARGUMENT:
+        if isinstance(arguments.get(name), str):
+            return str(arguments[name])
+    if not arguments or config.get("model") is None:
+        said = results.get("model_name") or config.get("model")
+        return None if said is None else str(said)
+    told = ",".join(f"{name}={value}" for name, value in arguments.items())
+    return f"{config['model']}({told})"
+
+
+def task_of(source: Source) -> str:
+    """The task a log is of, by its name."""
+    path = PurePath(source.name)
+    found = _NAME.fullmatch(path.name)
+    return path.stem.removeprefix("samples_") if found is None else found["task"]
+
+
+def wanted(source: Source, wish: Wish) -> bool:
+    """Whether the log is of a task that is asked for."""
+    task = task_of(source)
+    return not wish.tasks or any(fnmatch(task, one) for one in wish.tasks)
+
+
+def read(source: Source, wish: Wish) -> Log:
+    """The rows of one samples file: one filter, one metric."""
+    run = _Run.of(source)
+    lines = [(number, _checked(source, number, line)) for number, line in source.lines()]
+    if not lines:
+        raise refused(f"{source.name} has no documents", "log")
+    filters = list(dict.fromkeys(line.get("filter", "none") for _, line in lines))
+    name = chosen(filters, wish.filter, source.name, "filter")
+    kept = [(number, line) for number, line in lines if line.get("filter", "none") == name]
+    metric = chosen(_metrics(source, kept[0][1]), wish.metric, source.name, "metric")
+    higher = wish.direction(source.name, metric, said=run.higher(metric))
+    whole = len(wish.tasks) > 1 or any("*" in one for one in wish.tasks)
+    rows = list(_rows(source, run, kept, (metric, higher, wish), grouped=whole))
+    return Log(source.name, rows, run.settings)
+
+
+def _checked(source: Source, number: int, line: dict[str, Any]) -> dict[str, Any]:
+    if not line.keys() >= {"doc_id", "doc", "resps", "arguments"}:
+        how = "give the file samples_<task>_<date>.jsonl of a run with --log_samples"
+        raise refused(f"line {number} of {source.name} is no sample of lm-eval: {how}", "log")
+    return line
+
+
+def _metrics(source: Source, line: dict[str, Any]) -> list[str]:
+    """The metrics of a document; before they were listed, all numbers beside the known ones."""
+    listed = line.get("metrics")
+    if listed is None:
+        listed = [
+            name
+            for name, value in line.items()
+            if isinstance(value, int | float) and name not in _NO_METRIC
+        ]
+    if PREDICT_ONLY in listed:
+        how = "run it again without --predict_only"
+        raise refused(f"{source.name} has answers and no scores: {how}", "metric")
+    return list(listed)
+
+
+def _rows(
+    source: Source,
+    run: _Run,
+    lines: list[tuple[int, dict[str, Any]]],
+    scored: tuple[str, bool, Wish],
+    *,
+    grouped: bool,
+) -> Iterator[Row]:
+    metric, higher, wish = scored
+    for _, line in lines:
+        name = str(line["doc_id"])
+        if grouped:
+            name = f"{run.task}/{name}"
+        place = f"item {name} of {source.name}"
+        arguments = _arguments(line["arguments"])
+        answers = line.get("filtered_resps") or []
+        choices = tuple(str(one[1]).strip() for one in arguments if len(one) > 1)
+        multiple = len(arguments) > 1 and all(isinstance(one, list) for one in answers)
+        prediction = _most_likely(answers) if multiple and metric == "acc" else None
+        target = text_of(line.get("target"))
+        if multiple and target is not None and target.isdecimal() and int(target) < len(choices):
+            target = choices[int(target)]
+        yield Row(
+            id=name,
+            model=run.model,
+            loss=wish.loss(line.get(metric), place, higher=higher),
+            question=text_of(arguments[0][0]) if arguments and arguments[0] else None,
+            reference=target,
+            answer=text_of(answers[0]) if answers and not multiple else None,
+            prediction=prediction,
+            choices=choices if multiple else (),
+            check=line.get("doc_hash") or digest_of(line["doc"]),
+            group=run.task if grouped else None,
+        )
+
+
+def _arguments(arguments: Any) -> list[list[Any]]:  # noqa: ANN401 -- two forms
+    """Prompt and continuation of every request: objects of objects in files, lists in memory."""
+    if isinstance(arguments, dict):
+        arguments = [
+            list(one.values()) if isinstance(one, dict) else one for one in arguments.values()
+        ]
+    return [list(one) if isinstance(one, list | tuple) else [one] for one in arguments]
+
+
+def _most_likely(answers: list[list[Any]]) -> int | None:
+    """The place of the greatest log-likelihood, which files hold as text."""
+    try:
+        likelihoods = [float(one[0]) for one in answers]
+    except (TypeError, ValueError, IndexError):
+        return None
+    return max(range(len(likelihoods)), key=likelihoods.__getitem__, default=None)

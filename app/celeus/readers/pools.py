@@ -1,0 +1,360 @@
+"""Rows of several logs as one pool.
+
+Rows of one id must be of one item: where their hashes differ, the logs are of two versions of a
+data set. The guess of an item's loss (its surrogate) is the mean of what the models lost on it,
+
+    g = (sum of the losses of k models + p) / (k + 1)    where all losses are 0 or 1
+    g = (sum of the losses of k models) / k              else
+
+with p the mean over the pool of what the models lost: a hard 0 or 1 says that the item is certain,
+which another model's verdict is not, and so the pool's mean counts as one model more. It is p where
+no model has a score.
+"""
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from celeus.quoting import printable
+from celeus.readers.rows import Log, Row, refused
+
+LONGEST_ID = 256
+"""Characters of an item's id that a pool takes."""
+Means = dict[str, dict[str, float]]
+"""Mean loss over repeats by item and model; nothing where there is no score."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """An item of a pool: the row that shows it, the guess of its loss, and its loss if known."""
+
+    shown: Row
+    guess: float | None
+    loss: float | None = None
+    id: str = ""
+
+    @property
+    def name(self) -> str:
+        """The id that it has in the pool."""
+        return self.id or self.shown.id
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """The items of several logs.
+
+    ``models`` are those whose losses make the guess, ``hard`` says that all of these are 0 or 1;
+    ``unguessed`` items got the mean of all. ``truth`` is the model whose losses are held out.
+    """
+
+    items: list[Item]
+    models: tuple[str, ...]
+    truth: str | None
+    hard: bool
+    unguessed: int
+
+    @property
+    def tests(self) -> bool:
+        """Losses are known that a backtest can ask for."""
+        return self.truth is not None
+
+    @property
+    def guessed(self) -> bool:
+        """There is a surrogate."""
+        return self.unguessed < len(self.items)
+
+    @property
+    def judged(self) -> list[Item]:
+        """The items that the model held out has a score for."""
+        return [item for item in self.items if item.loss is not None]
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """An item of two systems: what each answered, and its loss; ``guess`` is of other models."""
+
+    a: Row
+    b: Row
+    loss: tuple[float | None, float | None]
+    guess: float | None
+
+    @property
+    def same(self) -> bool:
+        """Both gave one answer."""
+        if self.a.prediction is not None and self.b.prediction is not None:
+            return self.a.prediction == self.b.prediction
+        return self.a.answer is not None and self.a.answer == self.b.answer
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """The items that two systems answered; ``left_out`` has one of them no answer, or no row."""
+
+    pairs: list[Pair]
+    a: str
+    b: str
+    others: tuple[str, ...]
+    left_out: int
+
+    @property
+    def tests(self) -> bool:
+        """Losses are known that a backtest can ask for."""
+        return True
+
+    @property
+    def guessed(self) -> bool:
+        """There is a surrogate of other models."""
+        return all(pair.guess is not None for pair in self.pairs)
+
+    @property
+    def answers(self) -> str | None:
+        """What the items carry of both: a prediction, an answer, or neither."""
+        if all(one.prediction is not None for pair in self.pairs for one in (pair.a, pair.b)):
+            return "prediction"
+        return "answer" if self.pairs[0].a.answer is not None else None
+
+    @property
+    def judged(self) -> list[Pair]:
+        """The pairs of which both losses are known."""
+        return [pair for pair in self.pairs if None not in pair.loss]
+
+    @property
+    def contradicted(self) -> int:
+        """Pairs with one answer and two scores."""
+        return sum(pair.same and pair.loss[0] != pair.loss[1] for pair in self.judged)
+
+
+def rows_of(logs: Iterable[Log]) -> list[Row]:
+    """The rows of all logs."""
+    return [row for log in logs for row in log.rows]
+
+
+def join(rows: Sequence[Row], truth: str | None = None) -> Joined:
+    """The pool of these rows, with the losses of ``truth`` held out.
+
+    Its items are those of ``truth``, or all. Refuses rows of one id and of two items.
+    """
+    _check_one_item_each(rows)
+    models = tuple(dict.fromkeys(row.model for row in rows))
+    if truth is not None:
+        _check_model(truth, models)
+    others = tuple(one for one in models if one != truth)
+    kept = {row.id: row for row in reversed(rows) if truth in (None, row.model)}
+    kept = {row.id: kept[row.id] for row in rows if row.id in kept}
+    means = _means(row for row in rows if row.id in kept)
+    guesses, hard, unguessed = _guesses(list(kept), means, others)
+    items = []
+    for name, row in kept.items():
+        loss = None if truth is None else means[name].get(truth)
+        items.append(Item(row, guesses.get(name), loss))
+    if truth is not None and all(item.loss is None for item in items):
+        raise refused(f"no item has a score of {truth}", "truth")
+    return Joined(items, others, truth, hard, unguessed)
+
+
+def each_output(rows: Sequence[Row]) -> Joined:
+    """A pool with an item for every output, guessed by its own score: for people who check it."""
+    _check_one_item_each(rows)
+    models = tuple(dict.fromkeys(row.model for row in rows))
+    repeated = any(row.repeat > 1 for row in rows)
+    named = {}
+    for row in rows:
+        name = f"{row.model}/{row.id}" if len(models) > 1 else row.id
+        named[f"{name}/{row.repeat}" if repeated else name] = row
+    means = {name: {} if row.loss is None else {"": row.loss} for name, row in named.items()}
+    guesses, hard, unguessed = _guesses(list(named), means, ("",))
+    items = [Item(row, guesses.get(name), id=name) for name, row in named.items()]
+    return Joined(items, models, None, hard, unguessed)
+
+
+def compare(rows: Sequence[Row], a: str, b: str) -> Compared:
+    """The items that both answered, once each, guessed by the models beside them."""
+    _check_one_item_each(rows)
+    models = tuple(dict.fromkeys(row.model for row in rows))
+    for name in (a, b):
+        _check_model(name, models)
+    if a == b:
+        raise refused(f"{a} is compared with itself: name two models", "compare")
+    if any(row.repeat > 1 for row in rows if row.model in {a, b}):
+        raise refused("items were answered several times: a comparison takes one answer each")
+    others = tuple(one for one in models if one not in {a, b})
+    sides = [{row.id: row for row in rows if row.model == name} for name in (a, b)]
+    names = list(dict.fromkeys(row.id for row in rows if row.model in {a, b}))
+    some = any(_answered(row) for side in sides for row in side.values())
+    kept = [
+        name
+        for name in names
+        if all(name in side and (_answered(side[name]) or not some) for side in sides)
+    ]
+    if not kept:
+        raise refused(f"no item has an answer of both {a} and {b}", "compare")
+    means = _means(row for row in rows if row.id in {*kept})
+    guesses = _guesses(kept, means, others)[0]
+    pairs = []
+    for name in kept:
+        losses = means[name].get(a), means[name].get(b)
+        pairs.append(Pair(sides[0][name], sides[1][name], losses, guesses.get(name)))
+    return Compared(pairs, a, b, others, len(names) - len(kept))
+
+
+def _answered(row: Row) -> bool:
+    return row.answer is not None or row.prediction is not None
+
+
+def _check_model(name: str, models: Sequence[str]) -> None:
+    if name not in models:
+        raise refused(f"no log is of {name!r}, only of {', '.join(models)}", "model")
+
+
+def _check_one_item_each(rows: Sequence[Row]) -> None:
+    """Refuse rows of one id that are of two items, and a pool in which nothing has a score."""
+    first: dict[str, Row] = {}
+    for row in rows:
+        seen = first.setdefault(row.id, row)
+        if not seen.check and row.check:
+            first[row.id] = row
+        elif row.check and seen.check != row.check:
+            why = "the logs are of two versions of the data set; take those of one"
+            raise refused(
+                f"item {row.id} is not the same in the logs of {seen.model} and {row.model}: {why}"
+            )
+        if not 0 < len(row.id) <= LONGEST_ID or "\0" in row.id:
+            raise refused(f"the id {row.id[:40]!r}… is no text of 1 to {LONGEST_ID} characters")
+    counts = Counter(row.model for row in rows if row.loss is not None)
+    for model in dict.fromkeys(row.model for row in rows):
+        if not counts[model]:
+            raise refused(f"no item has a score of {model}: all are errors or have none")
+
+
+def _means(rows: Iterable[Row]) -> Means:
+    losses: dict[str, dict[str, list[float]]] = {}
+    for row in rows:
+        of_item = losses.setdefault(row.id, {})
+        if row.loss is not None:
+            of_item.setdefault(row.model, []).append(row.loss)
+    return {
+        name: {model: math.fsum(some) / len(some) for model, some in of_item.items()}
+        for name, of_item in losses.items()
+    }
+
+
+def _guesses(
+    names: Sequence[str], means: Means, models: Sequence[str]
+) -> tuple[dict[str, float], bool, int]:
+    """The guess of every item, whether losses are hard, and of how many items nothing is known."""
+    told = {name: [means[name][one] for one in models if one in means[name]] for name in names}
+    every = [loss for losses in told.values() for loss in losses]
+    if not every:
+        return {}, False, len(names)
+    hard = all(loss in {0.0, 1.0} for loss in every)
+    mean = math.fsum(every) / len(every)
+    guesses = {}
+    for name, losses in told.items():
+        known = [*losses, mean] if hard or not losses else losses
+        guesses[name] = math.fsum(known) / len(known)
+    return guesses, hard, sum(not losses for losses in told.values())
+
+
+def kind_of(rows: Iterable[Row]) -> str:
+    """The kind of loss of a pool of these rows: zero_one, or bounded where any lies between."""
+    return "zero_one" if all(row.loss in {None, 0.0, 1.0} for row in rows) else "bounded"
+
+
+def mean_loss(items: Iterable[Item]) -> float:
+    """The mean of the losses that are known."""
+    losses = [item.loss for item in items if item.loss is not None]
+    return math.fsum(losses) / len(losses)
+
+
+def ndjson(joined: Joined | Compared) -> bytes:
+    """The pool as the service takes it, a line an item."""
+    lines = _pairs(joined) if isinstance(joined, Compared) else _items(joined)
+    return b"".join(json.dumps(line, ensure_ascii=False).encode() + b"\n" for line in lines)
+
+
+def _items(joined: Joined) -> Iterator[dict[str, Any]]:
+    own = joined.truth is not None or any(item.id for item in joined.items)
+    grouped = all(item.shown.group for item in joined.items)
+    for item in joined.items:
+        payload = _payload(item.shown)
+        if own and item.shown.answer is not None:
+            payload["answer"] = _clean(item.shown.answer)
+        elif own and item.shown.prediction is not None:
+            payload["answer"] = _clean(item.shown.choices[item.shown.prediction])
+        line: dict[str, Any] = {"id": _clean(item.name)}
+        if payload:
+            line["payload"] = payload
+        if item.guess is not None:
+            line["surrogate"] = item.guess
+        if grouped:
+            line["group"] = _clean(str(item.shown.group))
+        yield line
+
+
+def _pairs(compared: Compared) -> Iterator[dict[str, Any]]:
+    """What each of two systems answered, its own score the guess of what a judge will say."""
+    carried = compared.answers
+    scored = [_tempered([pair.loss[side] for pair in compared.pairs]) for side in range(2)]
+    for at, pair in enumerate(compared.pairs):
+        line: dict[str, Any] = {"id": _clean(pair.a.id)}
+        payload = _payload(pair.a)
+        if payload:
+            line["payload"] = payload
+        for side, row, guesses in (("a", pair.a, scored[0]), ("b", pair.b, scored[1])):
+            line[side] = {"surrogate": guesses[at]}
+            if carried == "prediction":
+                line[side]["prediction"] = row.prediction
+            elif carried is not None:
+                line[side]["answer"] = _clean(str(row.answer))
+        yield line
+
+
+def _tempered(losses: list[float | None]) -> list[float]:
+    """The losses of one model as guesses."""
+    means: Means = {str(at): {} if one is None else {"": one} for at, one in enumerate(losses)}
+    guesses = _guesses(list(means), means, ("",))[0]
+    return [guesses[str(at)] for at in range(len(losses))]
+
+
+def _payload(row: Row) -> dict[str, Any]:
+    payload: dict[str, Any] = {}
+    if row.question is not None:
+        payload["question"] = _clean(row.question)
+    if row.choices:
+        payload["choices"] = [_clean(one) for one in row.choices]
+    if row.reference is not None:
+        payload["reference"] = _clean(row.reference)
+    return payload
+
+
+def _clean(text: str) -> str:
+    """Text that any JSON reader and the database take: no lone surrogates, no U+0000."""
+    return printable(text.replace("\0", "\\0"))
+
+
+def arrays(joined: Joined | Compared) -> dict[str, list[Any]]:
+    """The known losses as `celeus simulate` reads them, without the items that have none."""
+    if isinstance(joined, Compared):
+        return _arrays_of_pairs(joined)
+    items = joined.judged
+    guess = [0.5 if item.guess is None else item.guess for item in items]
+    return {"loss": [float(item.loss or 0.0) for item in items], "surrogate": guess}
+
+
+def _arrays_of_pairs(compared: Compared) -> dict[str, list[Any]]:
+    """Losses of both, 0 apart where the answers are equal, whatever the scores."""
+    pairs = compared.judged
+    if not pairs:
+        raise refused(f"no item has a score of both {compared.a} and {compared.b}", "compare")
+    a = [float(pair.loss[0] or 0.0) for pair in pairs]
+    b = [a[at] if pair.same else float(pair.loss[1] or 0.0) for at, pair in enumerate(pairs)]
+    found: dict[str, list[Any]] = {"loss_a": a, "loss_b": b}
+    if compared.answers is not None:
+        found["answer_a"] = [0] * len(pairs)
+        found["answer_b"] = [0 if pair.same else 1 for pair in pairs]
+    if compared.guessed:
+        found["surrogate_a"] = found["surrogate_b"] = [pair.guess for pair in pairs]
+    return found

@@ -1,0 +1,131 @@
+"""The one row that every reader yields: what a model answered to an item, and what it lost.
+
+A loss lies between 0 and 1. A score that a log does not have is no loss: None, and never 0.
+"""
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from celeus.errors import InvalidValue
+from celeus.quoting import shortened
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What one model answered to one item, once.
+
+    ``loss`` is None where the log has no score: an error, a scorer without an answer, NaN.
+    ``check`` is a hash of what the item is, empty where the log does not say: rows of one id are of
+    one item where it agrees. ``prediction`` is the place of the answer in ``choices``.
+    """
+
+    id: str
+    model: str
+    loss: float | None
+    repeat: int = 1
+    question: str | None = None
+    reference: str | None = None
+    answer: str | None = None
+    prediction: int | None = None
+    choices: tuple[str, ...] = ()
+    check: str = ""
+    group: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """The rows of one file or folder.
+
+    ``settings`` are what logs of one task share (its version, examples shown), by name: where they
+    differ the scores are of different tests on the same items.
+    """
+
+    name: str
+    rows: list[Row]
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Which columns of a table hold what; of ``loss`` and ``score`` one is given."""
+
+    id: str | None = None
+    loss: str | None = None
+    score: str | None = None
+    model: str | None = None
+    repeat: str | None = None
+    error: str | None = None
+    group: str | None = None
+    payload: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is to be read where a log holds several things.
+
+    ``higher`` says which way the score is better, where the log does not; ``scale`` are the ends of
+    the score. ``key`` is the member of the metadata that names an item.
+    """
+
+    metric: str | None = None
+    filter: str | None = None
+    tasks: tuple[str, ...] = ()
+    higher: bool | None = None
+    scale: tuple[float, float] = (0.0, 1.0)
+    key: str | None = None
+    columns: Columns = Columns()
+
+    def loss(self, value: object, place: str, *, higher: bool) -> float | None:
+        """The loss of a score; None for one that is not finite. ``place`` is for the refusal."""
+        low, high = self.scale
+        if value is None:
+            return None
+        if not isinstance(value, int | float):
+            raise refused(f"{place} has the score {shortened(value)}, which is no number", "metric")
+        if not math.isfinite(value):
+            return None
+        if not low <= value <= high:
+            ends = f"{low:g} to {high:g}: give the ends of the score with --scale LOW HIGH"
+            raise refused(f"{place} has the score {value:g}, outside {ends}", "scale")
+        return (high - value if higher else value - low) / (high - low)
+
+    def direction(self, place: str, metric: str, *, said: bool | None = None) -> bool:
+        """Which way a score is better: as asked, else as the log says; refused where neither is."""
+        higher = self.higher if self.higher is not None else said
+        if higher is None:
+            ask = "say so with --higher-is-better or --lower-is-better"
+            raise refused(f"{place} does not say which {metric} is better: {ask}", "metric")
+        return higher
+
+
+def refused(detail: str, field: str | None = None) -> InvalidValue:
+    """The refusal of a log, in one line."""
+    return InvalidValue(" ".join(detail.split()), field=field)
+
+
+def chosen(names: list[str], wanted: str | None, place: str, option: str) -> str:
+    """The name that is wanted, or the only one there is; refuses one that is not there, or none."""
+    listed = ", ".join(names)
+    if wanted is not None and wanted not in names:
+        raise refused(f"{place} has no {option} {wanted!r}, only {listed or 'none'}", option)
+    if wanted is None and len(names) != 1:
+        held = f"several ({listed})" if names else "none"
+        way = f": choose one with --{option}" if names else ""
+        raise refused(f"{place} has no single {option} but {held}{way}", option)
+    return names[0] if wanted is None else wanted
+
+
+def digest_of(*parts: object) -> str:
+    """A hash of what an item is."""
+    text = json.dumps(parts, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+
+
+def text_of(value: object) -> str | None:
+    """A value as the text a judge is shown: itself, or its JSON; None for none."""
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, default=str)

@@ -1,0 +1,245 @@
+"""`celeus import`: pools of logs, and what certifying them would have cost."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.cli.calling import Answer, simulated
+from tests.readers.made import FIXTURES, inspect_json, inspect_sample, lm_eval, losses
+
+Run = Callable[..., Answer]
+ITEMS, MODELS = 600, 7
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    """Logs of seven models on one task whose items are hard or easy for all."""
+    folder = tmp_path / "results"
+    return written(folder, ITEMS)
+
+
+def written(folder: Path, items: int) -> Path:
+    for at, of_model in enumerate(losses(items, MODELS).T):
+        lm_eval(folder / f"m{at}", f"m{at}", [1.0 - loss for loss in of_model])
+    return folder
+
+
+def labels(answer: Answer) -> dict[str, int]:
+    """The labels that a backtest told, by their names."""
+    found = re.findall(r"^  (with|without|fixed)\b.*?([\d,]+)$", answer.out, re.MULTILINE)
+    return {name: int(number.replace(",", "")) for name, number in found}
+
+
+def test_a_pool_of_a_log_is_one_line_of_glue(run: Run, results: Path, tmp_path: Path) -> None:
+    out = tmp_path / "pool.ndjson"
+    answer = run("import", "lm-eval", results, "--out", out)
+    assert (answer.status, answer.err) == (0, "")
+    assert answer.out.splitlines()[0] == f"{ITEMS} items"
+    assert "mean loss of 7: m0, m1, m2, m3, m4 and 2 more" in answer.out
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [row["id"] for row in rows] == [str(at) for at in range(ITEMS)]
+    assert {*rows[0]} == {"id", "payload", "surrogate"}
+    assert {path.name for path in tmp_path.iterdir()} == {"results", "pool.ndjson"}
+
+
+def test_losses_held_out_are_simulated_as_they_are(run: Run, results: Path, tmp_path: Path) -> None:
+    out = tmp_path / "pool.ndjson"
+    answer = run("import", "lm-eval", results, "--truth", "m3", "--out", out)
+    assert answer.status == 0
+    with np.load(tmp_path / "pool.npz") as read:
+        assert read["loss"].tolist() == losses(ITEMS, MODELS)[:, 3].tolist()
+        guesses = [json.loads(line)["surrogate"] for line in out.read_text().splitlines()]
+        assert read["surrogate"].tolist() == guesses
+    report = simulated(run, tmp_path / "pool.npz", "--precision", 0.2, "--runs", 2)
+    assert report["items"] == ITEMS
+
+
+def test_five_logs_save_more_labels_than_one_and_the_backtest_is_that_of_simulate(
+    run: Run, tmp_path: Path
+) -> None:
+    results = written(tmp_path / "results", 2000)
+    asked = ("--backtest", "--precision", 0.08, "--runs", 5)
+    told = {}
+    for logs in (1, 5):
+        paths = [results / f"m{at}" for at in (*range(logs), 6)]
+        answer = run("import", "lm-eval", *paths, "--truth", "m6", *asked)
+        assert (answer.status, answer.err) == (0, "")
+        told[logs] = labels(answer)
+        assert re.search(r"the surrogate saves \d+ % of the labels", answer.out)
+    assert told[1]["without"] == told[5]["without"]
+    assert told[5]["with"] < 0.85 * told[1]["with"] < 0.85 * told[1]["without"]
+    assert told[1]["fixed"] < told[1]["without"]
+    out = tmp_path / "pool.ndjson"
+    run("import", "lm-eval", *paths, "--truth", "m6", "--out", out)
+    file, options = tmp_path / "pool.npz", ("--precision", 0.08, "--runs", 5)
+    for policy, name in (("sharp", "with"), ("uniform", "without")):
+        report = simulated(run, file, *options, "--policy", policy)
+        assert report["labels"]["median"] == told[5][name]
+
+
+def test_a_surrogate_that_knows_nothing_is_said_to_be_worth_nothing(
+    run: Run, tmp_path: Path
+) -> None:
+    chance = np.random.default_rng(1)
+    for name in ("a", "b"):
+        lm_eval(tmp_path / name, name, (chance.random(400) < 0.5).astype(float).tolist())
+    answer = run("import", "lm-eval", tmp_path, "--backtest", "--precision", 0.12, "--runs", 3)
+    assert answer.status == 0
+    assert "held out: b" in answer.out, "the last one, where none is named"
+    assert answer.out.endswith("the surrogate is worth nothing here: take another one, or none\n")
+    alone = run("import", "lm-eval", tmp_path / "a", "--backtest", "--precision", 0.2, "--runs", 1)
+    assert "with the surrogate" not in alone.out
+    assert alone.out.endswith("there is no surrogate: give the logs of other models on the same"
+                              " task\n")  # fmt: skip
+
+
+def test_a_backtest_holds_a_model_out_and_the_pool_does_not(
+    run: Run, results: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "pool.ndjson"
+    asked = ("--backtest", "--precision", 0.2, "--runs", 1)
+    answer = run("import", "lm-eval", results, *asked, "--out", out)
+    assert answer.status == 0
+    assert "held out: m6" in answer.out
+    assert "mean loss of 6: " in answer.out
+    assert "mean loss of 7: " in answer.out
+    alone = tmp_path / "alone.ndjson"
+    run("import", "lm-eval", results, "--out", alone)
+    assert out.read_text() == alone.read_text()
+    assert not (tmp_path / "pool.npz").exists()
+
+
+def test_a_comparison_knows_the_answers_that_are_equal(
+    run: Run, results: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "pool.ndjson"
+    asked = ("--backtest", "--precision", 0.1, "--runs", 2)
+    answer = run("import", "lm-eval", results, "--compare", "m1", "m2", "--out", out, *asked)
+    assert (answer.status, answer.err) == (0, "")
+    table = losses(ITEMS, MODELS)
+    same = int((table[:, 1] == table[:, 2]).sum())
+    assert "pool.npz; the losses are zero_one\n" in answer.out
+    assert f"{same} of them alike: known, and never to be judged" in answer.out
+    assert labels(answer)["with"] < ITEMS - same
+    report = simulated(run, tmp_path / "pool.npz", "--precision", 0.1, "--runs", 2)
+    assert report["known"] == same
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    assert {*rows[0]["a"]} == {"answer", "surrogate"}
+
+
+def test_items_without_a_score_are_told_and_are_not_0(run: Run, tmp_path: Path) -> None:
+    lm_eval(tmp_path / "a", "a", [1, 0, None, 1])
+    out = tmp_path / "pool.ndjson"
+    answer = run("import", "lm-eval", tmp_path / "a", "--truth", "a", "--out", out)
+    assert "4 items; held out: a, mean loss 0.333333" in answer.out
+    assert "1 of them without a score of a: no loss is known there" in answer.out
+    with np.load(tmp_path / "pool.npz") as read:
+        assert read["loss"].tolist() == [0, 1, 0]
+    assert len(out.read_text().splitlines()) == 4
+
+
+@pytest.mark.parametrize(
+    ("form", "logs", "options", "items"),
+    [
+        ("lm-eval", "lm-eval", ("--task", "toy_mc", "--metric", "acc"), 20),
+        ("lm-eval", "lm-eval", ("--task", "toy_gen", "--filter", "strict-match"), 20),
+        ("inspect", "inspect/small.eval", (), 12),
+        ("inspect", "inspect/large.json", ("--metric", "choice"), 12),
+        ("inspect", "inspect/parts.eval", ("--metric", "two/length", "--higher-is-better"), 12),
+        ("promptfoo", "promptfoo/out.json", ("--id", "item", "--metric", "right"), 40),
+        ("deepeval", "deepeval", ("--lower-is-better",), 12),
+        ("swebench", "swebench", (), 8),
+        ("helm", "helm", ("--metric", "max_prob", "--higher-is-better", "--scale", 0, 2), 10),
+    ],
+)
+def test_the_logs_of_every_tool_become_pools(  # noqa: PLR0913 -- a log, and what is asked of it
+    run: Run, tmp_path: Path, *, form: str, logs: str, options: tuple[object, ...], items: int
+) -> None:
+    out = tmp_path / "pool.ndjson"
+    answer = run("import", form, FIXTURES / logs, *options, "--out", out)
+    assert (answer.status, answer.err) == (0, "")
+    assert answer.out.startswith(f"{items} items\n")
+    assert len(out.read_text().splitlines()) == items
+
+
+def test_a_table_is_read_by_its_columns(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "scores.csv"
+    path.write_text("name,model,f1,text,gold\n1,a,80,Why?,x\n2,a,,How?,y\n1,b,20,Why?,x\n")
+    out = tmp_path / "pool.ndjson"
+    columns = ("--id", "name", "--score", "f1", "--model-column", "model", "--scale", 0, 100)
+    shown = ("--higher-is-better", "--payload", "question=text,reference=gold")
+    answer = run("import", "table", path, *columns, *shown, "--out", out)
+    assert (answer.status, answer.err) == (0, "")
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    assert rows[0]["payload"] == {"question": "Why?", "reference": "x"}
+    assert [row["surrogate"] for row in rows] == [0.5, 0.5]
+    assert "wrote " in answer.out
+    assert answer.out.endswith("; the losses are bounded\n")
+    assert "1 of them without a score there: the mean of all stands for it" in answer.out
+
+
+def test_every_output_becomes_an_item_for_people(run: Run, results: Path, tmp_path: Path) -> None:
+    out = tmp_path / "pool.ndjson"
+    logs = (results / "m0", results / "m1")
+    answer = run("import", "lm-eval", *logs, "--each-output", "--out", out)
+    assert answer.status == 0
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    assert len(rows) == 2 * ITEMS
+    assert rows[0]["id"] == "m0/0"
+    assert rows[0]["payload"]["answer"].startswith("answer ")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--out", "x", "--truth", "none"), "no log is of 'none', only of m0, "),
+        (("--out", "x", "--truth", "m0", "--compare", "m0", "m1"), "compare must be left out"),
+        (("--each-output", "--backtest"), "backtest must be left out beside each_output"),
+        ((), "nothing to do: name a file with --out, or ask for a --backtest"),
+        (("--out", "pool.npz"), "out must be the file of the pool, such as pool.ndjson"),
+        (("--out", "none/pool.ndjson"), "cannot be written: No such file or directory"),
+        (("--out", "x", "--scale", 1, 0), "scale must be two numbers, the least first"),
+        (("--out", "x", "--metric", "f1"), "has no metric 'f1', only exact_match"),
+        (("--out", "x", "--filter", "strict"), "has no filter 'strict', only none"),
+        (("--out", "x", "--model", "a", "--model", "b"), "1 logs and 2 names: give one --model"),
+        (("--out", "x", "--model", "a"), "are both of a: name the models with --model, one a log"),
+        (("--out", "x", "--backtest", "--precision", 7), "precision"),
+    ],
+)
+def test_bad_wishes_are_refused_in_one_line_and_leave_nothing(  # noqa: PLR0913 -- fixtures
+    run: Run,
+    results: Path,
+    tmp_path: Path,
+    *,
+    monkeypatch: pytest.MonkeyPatch,
+    options: tuple[object, ...],
+    said: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    answer = run("import", "lm-eval", results, *options)
+    assert answer.status == 1
+    assert answer.err.count("\n") == 1
+    assert said in answer.err
+    assert [path.name for path in tmp_path.iterdir()] == ["results"]
+
+
+@pytest.mark.parametrize(
+    "arguments", [("lm-eval",), ("swebench", "x", "--metric", "y"), ("csv", "x")]
+)
+def test_wrong_usage_exits_with_2(run: Run, arguments: tuple[str, ...]) -> None:
+    assert run("import", *arguments).status == 2
+
+
+def test_a_failed_import_leaves_the_pool_that_was_there(run: Run, tmp_path: Path) -> None:
+    out = tmp_path / "pool.ndjson"
+    out.write_text("old\n")
+    log = tmp_path / "log.json"
+    log.write_text(json.dumps(inspect_json([inspect_sample(1, float("nan"))])))
+    answer = run("import", "inspect", log, "--out", out)
+    assert answer.status == 1
+    assert answer.err == "celeus: no item has a score of mockllm/a: all are errors or have none\n"
+    assert out.read_text() == "old\n"
