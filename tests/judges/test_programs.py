@@ -3,12 +3,13 @@
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.cli.calling import Answer, Run
 
-PAIR = {
+PAIR: dict[str, Any] = {
     "id": "p",
     "payload": {"q": 1},
     "a": {"answer": "x", "surrogate": 0.4},
@@ -16,7 +17,7 @@ PAIR = {
 }
 
 
-def guessed(run: Run, line: dict[str, object], said: str) -> Answer:
+def guessed(run: Run, line: dict[str, Any], said: str) -> Answer:
     """What a program that says this of every line comes to."""
     Path("pool.jsonl").write_text(json.dumps(line) + "\n")
     program = (
@@ -95,6 +96,7 @@ def test_a_judge_is_a_rubric_and_a_model_or_a_program(run: Run, rubric: Path) ->
     assert "give a --rubric and a --model, or a --program" in run(*command).err
     assert "takes neither" in run(*command, "--program", "cat", "--rubric", rubric).err
     (rubric.parent / "other.jsonl").write_text("{}\n")
-    command = (*command, "--program", "cat")
-    assert "is no file of verdicts" in run(*command, "--cache", rubric.parent / "other.jsonl").err
-    assert "its folder is not there" in run(*command, "--out", "x/o.jsonl").err
+    cat = ("--program", "cat")
+    foreign = ("--cache", rubric.parent / "other.jsonl")
+    assert "is no file of verdicts" in run(*command, *cat, *foreign).err
+    assert "its folder is not there" in run(*command, *cat, "--out", "x/o.jsonl").err
