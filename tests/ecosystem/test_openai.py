@@ -1,4 +1,4 @@
-"""What models are asked, and how the endpoint of the tests answers, is as OpenAI's package has it."""
+"""What models are asked, and what the tests' endpoint answers, is as OpenAI's package has it."""
 
 import asyncio
 from pathlib import Path

@@ -21,16 +21,15 @@ class Verdicts:
         self._lock = threading.Lock()
         self._known: dict[str, dict[str, Any]] = {}
         try:
-            text = path.read_bytes() if path.exists() else b""
+            lines = path.read_bytes().split(b"\n") if path.exists() else [b""]
+            for line in lines[:-1]:
+                self._read(line)
             self._file: IO[bytes] = path.open("ab", buffering=0)
         except OSError as error:
             raise InvalidValue(
                 f"{path} cannot be written: {error.strerror}; name another file with --cache",
                 field="cache",
             ) from error
-        lines = text.split(b"\n")
-        for line in lines[:-1]:
-            self._read(line)
         if lines[-1]:
             # Cut short by the end of the process that wrote it
             self._file.write(b"\n")
