@@ -160,7 +160,9 @@ def test_a_cost_that_cannot_be_known_is_not_promised(run: Run) -> None:
         assert (answer.status, "leave it out" in answer.err) == (1, True)
         assert guessed(run, at).status == 0
         answer = guessed(run, at, "--max-cost", 1)
-    assert answer.err == "celeus: --max-cost needs --price-in and --price-out\n"
+        assert answer.err == "celeus: --max-cost needs --price-in and --price-out\n"
+        answer = guessed(run, at, *PRICES, "--max-cost", "nan")
+    assert answer.err == "celeus: prices and --max-cost must be finite numbers\n"
 
 
 @pytest.mark.usefixtures("rubric")

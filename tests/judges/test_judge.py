@@ -22,7 +22,7 @@ from tests.judges.endpoints import (
     usual,
     wrong,
 )
-from tests.keys import ADMIN
+from tests.keys import ADMIN, key_in
 from tests.servers import Service, running_services
 
 SYSTEMS = {"a": "one", "b": "two"}
@@ -124,6 +124,19 @@ def test_what_goes_wrong_is_told_as_it_is_and_no_item_is_judged(
     with endpoint() as at:
         answer = judged(run, session, at)
     assert (answer.status, at.bodies) == (1, [])
+
+
+@pytest.mark.usefixtures("rubric")
+def test_a_key_that_may_only_judge_judges_and_is_told_no_more(
+    client: Client, run: Run, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = exam(client, 10)
+    monkeypatch.setenv("CELEUS_KEY", key_in(database_url, "label"))
+    with endpoint() as at:
+        answer = judged(run, session, at, "--concurrency", 1)
+    assert (answer.status, answer.err) == (0, "")
+    assert "10 labels now" in answer.out
+    assert "error rate" not in answer.out
 
 
 def weighed(body: dict[str, Any]) -> dict[str, Any]:

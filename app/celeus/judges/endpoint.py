@@ -1,5 +1,6 @@
 """A model behind `POST /chat/completions`: tries again, spares what it lacks, counts costs."""
 
+import math
 import os
 import random
 import re
@@ -50,6 +51,10 @@ class Prices:
     most: float | None = None
 
     def __post_init__(self) -> None:
+        given = (self.tokens_in, self.tokens_out, self.most or 0.0)
+        if not all(map(math.isfinite, given)):
+            # Neither above nor below any limit, so that none would be kept
+            raise InvalidValue("prices and --max-cost must be finite numbers", field="max_cost")
         if self.most is not None and not self.tokens_in and not self.tokens_out:
             raise InvalidValue("--max-cost needs --price-in and --price-out", field="max_cost")
 
