@@ -14,6 +14,7 @@ from celeus.commands.claims import claims
 from celeus.commands.database import PASS_ON, database_tool, upgrade_database
 from celeus.commands.gate import GateCommand, gate
 from celeus.commands.imports import imports
+from celeus.commands.judges import guess, judge
 from celeus.commands.keys import keys
 from celeus.commands.serve import migrate, openapi, serve
 from celeus.commands.simulate import simulate
@@ -40,6 +41,8 @@ cli.command("upgrade-database")(upgrade_database)
 cli.command()(openapi)
 cli.command(cls=GateCommand)(gate)
 cli.command()(claims)
+cli.command()(judge)
+cli.command()(guess)
 cli.command()(verify)
 cli.command()(audit)
 cli.command("signing-key")(signing_key)
@@ -54,8 +57,8 @@ EXTRAS = {
     "study": "study",
     "verify": "engine",
 }
-"""What has to be installed for a command; `gate` and `claims` need nothing more, the others the
-server."""
+"""What has to be installed for a command; `gate`, `claims`, `judge` and `guess` need nothing more,
+the others the server."""
 
 
 def main() -> None:

@@ -17,7 +17,7 @@ NOUNS = (
     *("views", "documents", "report", "certificates", "insights", "sessions", "sampling"),
     *("eprocess", "plans", "pools", "access", "runtime", "wire", "embedded", "migrations", ""),
 )
-BESIDE = ("celeus.study", "celeus.demo", "celeus.readers")
+BESIDE = ("celeus.study", "celeus.demo", "celeus.readers", "celeus.client", "celeus.judges")
 
 
 def package_of(module: str) -> tuple[str, str]:

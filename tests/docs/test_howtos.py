@@ -13,7 +13,9 @@ import numpy as np
 import pytest
 
 from celeus.demo.server import running_server
+from celeus.judges.rubrics import read_rubric
 from tests.docs.pages import ROOT, blocks
+from tests.judges.endpoints import KEY, endpoint, item
 from tests.keys import bearer
 from tests.readers.made import lm_eval, losses
 
@@ -117,6 +119,72 @@ def test_the_commands_that_gate_a_new_version_run(tmp_path: Path) -> None:
     assert "v2 at least as good within" in done.stdout
 
 
+@pytest.mark.timeout(300)
+def test_the_programs_of_the_python_client_run(tmp_path: Path) -> None:
+    script = tmp_path / "client.py"
+    programs = blocks(DOCS / "client.md", "python")
+    script.write_text("\n".join(block.text for block in programs))
+    with running_server(keep=False) as server:
+        server.await_ready()
+        done = subprocess.run(
+            [sys.executable, "-W", "error", str(script)],
+            env=os.environ | {"CELEUS_URL": server.url, "CELEUS_KEY": server.key},
+            capture_output=True,
+            text=True,
+            timeout=200,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr
+    told = done.stdout.splitlines()
+    assert len(programs) == 4
+    assert told[0].startswith("ses_")
+    assert "error rate" in told[0]
+    assert "422 invalid_value precision" in done.stdout
+
+
+@pytest.mark.timeout(300)
+def test_the_commands_that_have_people_check_a_judge_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = DOCS / "howto-people-check.md"
+    rubric, pairs = blocks(page, "toml")
+    for name, block in (("rubric.toml", rubric), ("pairs.toml", pairs)):
+        (tmp_path / name).write_text(block.text)
+    assert read_rubric(tmp_path / "pairs.toml").disagreement == "tie"
+    items = [json.dumps(item(number)) for number in range(50)]
+    (tmp_path / "answers.jsonl").write_text("\n".join(items))
+    script = "\n".join(block.text for block in blocks(page, "sh"))
+    with running_server(keep=False) as server, endpoint(busy=0.1) as at:
+        server.await_ready()
+        for shown, real in (
+            ("ce_…", server.key),
+            ("ses_…", "$(cat session)"),
+            ("http://127.0.0.1:8000", server.url),
+            ("precision=0.1).id)'", "precision=0.1).id)' | tee session"),
+        ):
+            assert shown in script
+            script = script.replace(shown, real)
+        monkeypatch.setenv("OPENAI_API_KEY", KEY)
+        monkeypatch.setenv("OPENAI_BASE_URL", at.url)
+        programs = Path(sys.executable).parent
+        done = subprocess.run(
+            [BASH, "-euc", script],
+            cwd=tmp_path,
+            env=os.environ | {"PATH": f"{programs}:{os.environ['PATH']}"},
+            capture_output=True,
+            text=True,
+            timeout=200,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr
+    assert "on 50 items, 50 soft" in done.stdout
+    assert "gpt-4.1-mini is the truth here" in done.stdout
+    labels = re.findall(r"labels, median[^\d]*(\d+) ", done.stdout)
+    told = re.search(r"takes (\d+) labels with .*?, (\d+) with .*? (\d+) without", page.read_text())
+    assert told is not None
+    assert labels == [*told.groups()]
+
+
 def written_logs(folder: Path) -> None:
     """The logs of six models that the page reads."""
     names = ("tiny", "small", "medium", "large", "huge", "new")
@@ -163,26 +231,3 @@ def test_the_commands_that_make_a_pool_of_logs_run_and_print_what_is_shown(tmp_p
     pools = [json.JSONDecoder().raw_decode(part)[0] for part in POOLS.split(done.stdout)[1:]]
     known = [one["known"] and one["known"]["items"] for one in pools]
     assert ([one["items"] for one in pools], known) == ([2000, 2000], [None, 1469])
-
-
-@pytest.mark.timeout(300)
-def test_the_programs_of_the_python_client_run(tmp_path: Path) -> None:
-    script = tmp_path / "client.py"
-    programs = blocks(DOCS / "client.md", "python")
-    script.write_text("\n".join(block.text for block in programs))
-    with running_server(keep=False) as server:
-        server.await_ready()
-        done = subprocess.run(
-            [sys.executable, "-W", "error", str(script)],
-            env=os.environ | {"CELEUS_URL": server.url, "CELEUS_KEY": server.key},
-            capture_output=True,
-            text=True,
-            timeout=200,
-            check=False,
-        )
-    assert done.returncode == 0, done.stderr
-    told = done.stdout.splitlines()
-    assert len(programs) == 4
-    assert told[0].startswith("ses_")
-    assert "error rate" in told[0]
-    assert "422 invalid_value precision" in done.stdout

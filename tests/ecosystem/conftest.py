@@ -4,7 +4,7 @@ from importlib.util import find_spec
 
 import pytest
 
-INSTALLED = all(find_spec(name) for name in ("inspect_ai", "lm_eval"))
+INSTALLED = all(find_spec(name) for name in ("inspect_ai", "lm_eval", "openai"))
 
 collect_ignore_glob = [] if INSTALLED else ["test_*.py"]
 

@@ -1,0 +1,278 @@
+"""`celeus judge` and `celeus guess`: a model or a program as the truth, or as a guess of it."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from celeus.errors import InvalidValue, Refusal
+
+if TYPE_CHECKING:
+    # Not even for annotations at run time: --help has to answer at once.
+    from celeus.client.blocking import Session
+    from celeus.client.turns import Turn
+    from celeus.judges.cases import Case, Judge, Opinion
+    from celeus.judges.endpoint import Endpoint
+
+UNFINISHED = 3
+"""Exit status of a run that goes on when it is started again; 1 is for errors."""
+OPENAI = "https://api.openai.com/v1"
+CONCURRENCY = 16
+
+RubricFile = Annotated[
+    Path | None, typer.Option(help="TOML file with what the model is to judge by.")
+]
+ModelName = Annotated[str | None, typer.Option(help="Name of the model at the endpoint.")]
+Executable = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COMMAND",
+        help="Judge by this command, in place of rubric and model: a line of JSON in for each"
+        ' item, a line such as {"loss": 0} out.',
+    ),
+]
+BaseUrl = Annotated[str, typer.Option(envvar="OPENAI_BASE_URL", help="Address of the endpoint.")]
+KeyEnv = Annotated[str, typer.Option(help="Environment variable with the endpoint's key.")]
+Concurrency = Annotated[int, typer.Option(min=1, max=64, help="How many items to judge at once.")]
+PriceIn = Annotated[float, typer.Option(min=0.0, help="Dollars for a million tokens in.")]
+PriceOut = Annotated[float, typer.Option(min=0.0, help="Dollars for a million tokens out.")]
+MaxCost = Annotated[
+    float | None,
+    typer.Option(min=0.0, help="Dollars to stop at; the calls under way are still paid."),
+]
+CacheFile = Annotated[
+    Path | None,
+    typer.Option(help="File to keep verdicts in, so that none is paid for twice."),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """Who is to judge, and for how much."""
+
+    rubric: Path | None
+    model: str | None
+    program: str | None
+    base_url: str
+    key_env: str
+    prices: tuple[float, float, float | None]
+    cache: Path
+
+    @property
+    def name(self) -> str:
+        """The judge by name."""
+        return self.model or (self.program or "").split()[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """A judge at work; ``check`` refuses a case it could not judge, before anything is paid."""
+
+    judge: "Judge"
+    check: Callable[["Case"], object]
+    endpoint: "Endpoint | None"
+
+    def end(self) -> None:
+        """Have nobody wait for another try."""
+        if self.endpoint is not None:
+            self.endpoint.end()
+
+    def bill(self) -> str:
+        """What was used, with a semicolon before it."""
+        if self.endpoint is None:
+            return ""
+        spent, prices = self.endpoint.spent, self.endpoint.prices
+        cost = f", ${spent.cost(prices):.4f}" if prices.tokens_in or prices.tokens_out else ""
+        tokens = f"{spent.tokens_in} tokens in, {spent.tokens_out} out"
+        return f"; {spent.calls} calls, {spent.retries} more tries, {tokens}{cost}"
+
+
+def judge(  # noqa: PLR0913 -- one parameter an option
+    *,
+    session: Annotated[str, typer.Option(help="Id of the session, `ses_…`.")],
+    rubric: RubricFile = None,
+    model: ModelName = None,
+    program: Executable = None,
+    base_url: BaseUrl = OPENAI,
+    key_env: KeyEnv = "OPENAI_API_KEY",
+    concurrency: Concurrency = CONCURRENCY,
+    price_in: PriceIn = 0.0,
+    price_out: PriceOut = 0.0,
+    max_cost: MaxCost = None,
+    cache: CacheFile = None,
+    worker: Annotated[
+        str | None,
+        typer.Option(help="A name that stays: what a killed run held comes back to it at once."),
+    ] = None,
+    url: Annotated[
+        str, typer.Option(envvar="CELEUS_URL", help="Address of the service.")
+    ] = "http://127.0.0.1:8000",
+    api_key_file: Annotated[
+        Path | None,
+        typer.Option(help="File with a key of scope `label`; default: the key in CELEUS_KEY."),
+    ] = None,
+) -> None:
+    """Judge a session by a model or a program: what it says is the truth of this certificate.
+
+    The certificate is then about the judge's verdicts, not about people's; `celeus guess` is for
+    these. The rubric says what each verdict costs; two answers are judged in both orders if it is
+    one for pairs. Exit status 3 where another run goes on.
+    """
+    from celeus.client.blocking import Client
+    from celeus.client.service import check_session
+    from celeus.commands.gate import key_of
+
+    check_session(session)
+    cache = cache or Path(f"{session}.verdicts.jsonl")
+    prices = (price_in, price_out, max_cost)
+    wish = Wish(rubric, model, program, base_url, key_env, prices, cache)
+    with _finished(), _working(wish) as working, Client(url, key_of(api_key_file)) as client:
+        faults: list[BaseException] = []
+
+        def told(turn: "Turn") -> None:
+            try:
+                _say(turn, working.judge(_case(turn)))
+            except BaseException as error:
+                faults.append(error)
+                working.end()
+                raise
+
+        judged = client.session(session)
+        try:
+            done = judged.judge(told, concurrency=concurrency, worker=worker)
+        except Refusal:
+            # The first of them: what follows are judges that were stopped for it
+            if faults:
+                raise faults[0] from None
+            raise
+        counts = f"{done.labels} labels now, {done.unjudgeable} of them unjudgeable"
+        typer.echo(
+            f"{session}: {wish.name} is the truth here; {counts}; {_where(judged)}"
+            f"({done.state}){working.bill()}"
+        )
+
+
+def guess(  # noqa: PLR0913 -- one parameter an option
+    pool: Annotated[Path, typer.Argument(help="Pool as JSON Lines.")],
+    *,
+    out: Annotated[Path, typer.Option(help="File to write the pool with its guesses to.")],
+    rubric: RubricFile = None,
+    model: ModelName = None,
+    program: Executable = None,
+    base_url: BaseUrl = OPENAI,
+    key_env: KeyEnv = "OPENAI_API_KEY",
+    concurrency: Concurrency = CONCURRENCY,
+    price_in: PriceIn = 0.0,
+    price_out: PriceOut = 0.0,
+    max_cost: MaxCost = None,
+    cache: CacheFile = None,
+) -> None:
+    """Guess the loss of every item of a pool by a model or a program; people are the truth.
+
+    Each item gets the guess as its surrogate: the expected loss where the endpoint tells how
+    likely each verdict is. A good guess saves labels, and a bad one never makes a certificate
+    wrong. Exit status 3 where another run goes on, without paying twice.
+    """
+    from celeus.judges.guessing import guessed, opinions, read_pool, write_pool
+
+    if out.is_dir() or not out.parent.is_dir():
+        why = "it is a folder" if out.is_dir() else "its folder is not there"
+        raise InvalidValue(f"{out} cannot be written: {why}", field="out")
+    cache = cache or out.with_name(f"{out.name}.verdicts.jsonl")
+    prices = (price_in, price_out, max_cost)
+    wish = Wish(rubric, model, program, base_url, key_env, prices, cache)
+    rows = read_pool(pool)
+    with _finished(), _working(wish) as working:
+        for row in rows:
+            working.check(row.case)
+        done = guessed(rows, opinions(rows, working.judge, concurrency, working.end))
+        write_pool(out, done.lines)
+        typer.echo(
+            f"{out}: guesses of {wish.name} on {len(rows)} items, {done.soft} soft, {done.hard}"
+            f" hard, {done.untold} without a verdict; mean guess {done.mean:.3f}{working.bill()}"
+        )
+
+
+def _where(session: "Session") -> str:
+    """The session's own sentence; nothing for a key that is not to see it."""
+    from celeus.client.refusals import Problem
+
+    try:
+        sentence = session.status().sentence or ""
+    except Problem as problem:
+        if problem.code != "scope_missing":
+            raise
+        return ""
+    return f"{sentence.rstrip('.')} " if sentence else ""
+
+
+@contextmanager
+def _finished() -> Iterator[None]:
+    """Exit with the status of a run that goes on where that is so."""
+    from celeus.judges.endpoint import Unfinished
+    from celeus.quoting import one_line
+
+    try:
+        yield
+    except Unfinished as error:
+        typer.echo(one_line(f"celeus: {error}"), err=True)
+        raise typer.Exit(UNFINISHED) from None
+
+
+@contextmanager
+def _working(wish: Wish) -> Iterator[Worker]:
+    """The judge that is wished for, until the end."""
+    from celeus.judges.cases import Model
+    from celeus.judges.endpoint import Endpoint, Prices, key_of
+    from celeus.judges.programs import Program
+    from celeus.judges.rubrics import read_rubric
+    from celeus.judges.verdicts import Verdicts
+
+    prices = Prices(*wish.prices)
+    with ExitStack() as stack:
+        if wish.program is not None:
+            if wish.rubric is not None or wish.model is not None or any(wish.prices):
+                rule = "--program takes neither --rubric nor --model, and has no price"
+                raise InvalidValue(rule, field="program")
+            verdicts = stack.enter_context(Verdicts(wish.cache))
+            program = stack.enter_context(Program(wish.program, verdicts))
+            yield Worker(program, lambda _: None, None)
+            return
+        if wish.rubric is None or wish.model is None:
+            raise InvalidValue("give a --rubric and a --model, or a --program", field="rubric")
+        rubric, key = read_rubric(wish.rubric), key_of(wish.key_env)
+        if key is None and wish.base_url == OPENAI:
+            raise InvalidValue(f"there is no key in {wish.key_env}: set it", field="key_env")
+        endpoint = Endpoint(wish.base_url, key, wish.model, prices, key_env=wish.key_env)
+        stack.enter_context(endpoint)
+        model = Model(endpoint, rubric, stack.enter_context(Verdicts(wish.cache)))
+        yield Worker(model, model.shown, endpoint)
+
+
+def _case(turn: "Turn") -> "Case":
+    """What a turn shows: sides, or nameless answers, and nothing that tells whose they are."""
+    from celeus.judges.cases import Answer, Case
+
+    shown = turn.answers
+    if turn.left is not None and turn.right is not None:
+        shown = (turn.left, turn.right)
+    return Case(turn.id, turn.payload, tuple(Answer(one.answer, one.payload) for one in shown))
+
+
+def _say(turn: "Turn", opinion: "Opinion") -> None:
+    """Hand on what a judge says, never what it only guesses."""
+    from celeus.judges.cases import NO_VERDICT
+
+    if opinion.loss is not None:
+        turn.observe(opinion.loss)
+    elif opinion.preference is not None:
+        turn.prefer(opinion.preference)
+    elif not opinion.losses:
+        turn.unjudgeable(opinion.reason or NO_VERDICT)
+    elif turn.left is not None:
+        turn.observe(dict(zip(("left", "right"), opinion.losses, strict=True)))
+    else:
+        turn.observe(list(opinion.losses))

@@ -1,0 +1,200 @@
+"""What a judge is shown, what it says of it, and the judge that is a model with a rubric."""
+
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from celeus.errors import InvalidValue
+from celeus.judges.endpoint import Endpoint, NoAnswer
+from celeus.judges.reading import UNREADABLE, Reading, read
+from celeus.judges.rubrics import CANNOT_TELL, Rubric
+from celeus.judges.verdicts import Verdicts, key_of
+from celeus.quoting import shortened
+
+NO_VERDICT = "the judge gave no verdict"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One of several answers to an item."""
+
+    answer: str | None
+    payload: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """An item as it is judged: its payload, and the answers of two or more systems, if any."""
+
+    id: str
+    payload: Any
+    answers: tuple[Answer, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """What a judge says of a case.
+
+    A ``loss`` of an item of one system; ``losses`` of all answers; or a ``preference`` (`left`,
+    `tie`, `right`) of two. None of them where it cannot tell, and ``reason`` says why. ``guesses``
+    are of the loss, of all losses, or of the difference left less right: expected losses where the
+    judge tells how likely its verdicts are, as ``soft`` says of each; None where nothing is known.
+    """
+
+    loss: float | None = None
+    losses: tuple[float, ...] = ()
+    preference: str | None = None
+    reason: str = ""
+    guesses: tuple[float | None, ...] = ()
+    soft: tuple[bool, ...] = ()
+
+    @property
+    def told(self) -> bool:
+        """Whether the judge could tell."""
+        return self.loss is not None or bool(self.losses) or self.preference is not None
+
+
+Judge = Callable[[Case], Opinion]
+
+
+class Model:
+    """A judge: a model at an endpoint, a rubric, and the verdicts given before."""
+
+    def __init__(self, endpoint: Endpoint, rubric: Rubric, verdicts: Verdicts) -> None:
+        self._endpoint = endpoint
+        self._rubric = rubric
+        self._verdicts = verdicts
+
+    def __call__(self, case: Case) -> Opinion:
+        """What it says of a case; refuses one that lacks what the rubric shows."""
+        readings = [self._reading(fields) for fields in self.shown(case)]
+        if self._rubric.disagreement is not None:
+            return self._pair(*readings)
+        scale = self._rubric.scale
+        losses = [one.loss(scale) for one in readings]
+        softs = [one.soft(scale) for one in readings]
+        guesses = (soft if soft is not None else loss for soft, loss in _zipped(softs, losses))
+        opinion = Opinion(
+            reason=next((_why(one) for one in readings if one.loss(scale) is None), ""),
+            guesses=tuple(guesses),
+            soft=tuple(soft is not None for soft in softs),
+        )
+        known = [loss for loss in losses if loss is not None]
+        if len(known) < len(losses):
+            return opinion
+        if case.answers:
+            return _with(opinion, losses=tuple(known))
+        return _with(opinion, loss=known[0])
+
+    def shown(self, case: Case) -> list[dict[str, Any]]:
+        """What the rubric shows of a case, call by call; refuses a case that lacks it."""
+        common = _members(case.payload)
+        if self._rubric.disagreement is not None:
+            if len(case.answers) != 2:
+                raise InvalidValue(
+                    f"the rubric compares two answers, and {case.id} has {len(case.answers)}: give"
+                    " it a scale in place of disagreement",
+                    field="rubric",
+                )
+            one, other = ({"answer": it.answer, **_members(it.payload)} for it in case.answers)
+            one, other = (_only_answer(it) for it in (one, other))
+            calls = [
+                common | {"first": one, "second": other},
+                common | {"first": other, "second": one},
+            ]
+        elif case.answers:
+            calls = [
+                {**common, **_members(it.payload)}
+                | ({} if it.answer is None else {"answer": it.answer})
+                for it in case.answers
+            ]
+        else:
+            calls = [common]
+        for fields in calls:
+            for name in self._rubric.fields:
+                if fields.get(name) is None:
+                    has = ", ".join(one for one in fields if fields[one] is not None)
+                    raise InvalidValue(
+                        f"item {shortened(case.id)} has no {name!r} to show, only"
+                        f" {has or 'nothing'}: give the rubric a template with the members that"
+                        " items have",
+                        field="rubric",
+                    )
+        return calls
+
+    def _reading(self, fields: Mapping[str, Any]) -> Reading:
+        """One verdict, after a second try where the first says nothing."""
+        prompt, schema = self._rubric.prompt(fields), self._rubric.schema()
+        request = self._endpoint.request(prompt, schema)
+        key = key_of(self._endpoint.model, request)
+        kept = self._verdicts.get(key)
+        if kept is None:
+            said = self._asked(request)
+            if said.said == UNREADABLE:
+                said = self._asked(self._endpoint.request(prompt, schema, seed=1))
+            kept = self._verdicts.keep(key, said.to_dict())
+        return Reading.of(kept)
+
+    def _asked(self, request: Mapping[str, Any]) -> Reading:
+        try:
+            choice = self._endpoint.choice(request)
+        except NoAnswer as error:
+            return Reading(UNREADABLE, str(error))
+        return read(choice, [*self._rubric.scale], structured=self._endpoint.structured)
+
+    def _pair(self, forth: Reading, back: Reading) -> Opinion:
+        """Both orders: where the verdicts differ the order, and not the answers, decided one."""
+        scale = self._rubric.scale
+        losses = [forth.loss(scale), _turned(back.loss(scale))]
+        softs = [forth.soft(scale), _turned(back.soft(scale))]
+        best = [soft if soft is not None else loss for soft, loss in _zipped(softs, losses)]
+        known = [one for one in best if one is not None]
+        opinion = Opinion(
+            reason=next((_why(one) for one in (forth, back) if one.loss(scale) is None), ""),
+            guesses=(math.fsum(known) / len(known) if known else None,),
+            soft=(None not in softs,),
+        )
+        if None in losses:
+            return opinion
+        if losses[0] == losses[1]:
+            side = {-1.0: "left", 0.0: "tie", 1.0: "right"}[losses[0] or 0.0]
+            return _with(opinion, preference=side)
+        if self._rubric.disagreement == "tie":
+            return _with(opinion, preference="tie")
+        return _with(opinion, reason="the judge's verdict changes with the order of the answers")
+
+
+def _with(opinion: Opinion, **said: Any) -> Opinion:  # noqa: ANN401 -- members of an opinion
+    members = {name: getattr(opinion, name) for name in ("reason", "guesses", "soft")}
+    return Opinion(**members | said)
+
+
+def _zipped(
+    softs: Iterable[float | None], losses: Iterable[float | None]
+) -> Iterable[tuple[float | None, float | None]]:
+    return zip(softs, losses, strict=True)
+
+
+def _turned(loss: float | None) -> float | None:
+    return None if loss is None else 0.0 - loss
+
+
+def _why(reading: Reading) -> str:
+    if reading.said == CANNOT_TELL:
+        return f"the judge cannot tell: {reading.reason}"
+    return reading.reason or NO_VERDICT
+
+
+def _members(payload: object) -> dict[str, Any]:
+    """What a template may show of a payload: its members, or the whole by that name."""
+    if payload is None:
+        return {}
+    whole = payload if isinstance(payload, str) else json.dumps(payload, ensure_ascii=False)
+    return {"payload": whole} | (dict(payload) if isinstance(payload, Mapping) else {})
+
+
+def _only_answer(side: Mapping[str, Any]) -> Any:  # noqa: ANN401 -- JSON
+    """The text of an answer, or its payload where it has none."""
+    return side["answer"] if side["answer"] is not None else side.get("payload")

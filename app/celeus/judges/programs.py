@@ -1,0 +1,171 @@
+"""Any executable as a judge: a line of JSON in, a line of JSON out.
+
+It is told `{"id": …, "payload": …}`, of two systems with `left` and `right`, of several with
+`answers`, each `{"answer": …, "payload": …}`. It says `{"loss": 0}`, `{"losses": {"left": 0,
+"right": 1}}`, `{"losses": [0, 1, 0]}`, `{"preference": "left"}` or `{"unjudgeable": "why"}`.
+"""
+
+import json
+import math
+import shlex
+import subprocess
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import IO, Any, Self
+
+from celeus.errors import InvalidValue
+from celeus.judges.cases import NO_VERDICT, Case, Opinion
+from celeus.judges.verdicts import Verdicts, key_of
+from celeus.quoting import printable, shortened
+
+PREFERENCES = {"left": -1.0, "tie": 0.0, "right": 1.0}
+STOP_SECONDS = 5.0
+MOST_LETTERS = 500
+
+
+class Program:
+    """A judge: processes of one command, as many as judge at once; threads may share it."""
+
+    def __init__(self, command: str, verdicts: Verdicts) -> None:
+        try:
+            self._command = shlex.split(command)
+        except ValueError as error:
+            raise InvalidValue(f"--program cannot be read: {error}", field="program") from None
+        if not self._command:
+            raise InvalidValue("--program names no program", field="program")
+        self._verdicts = verdicts
+        self._lock = threading.Lock()
+        self._idle: list[subprocess.Popen[str]] = []
+        self._all: list[subprocess.Popen[str]] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self._all:
+            _pipe(process.stdin).close()
+        for process in self._all:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(STOP_SECONDS)
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+            _pipe(process.stdout).close()
+
+    def __call__(self, case: Case) -> Opinion:
+        """What it says of a case; refuses what is no judgement of one."""
+        told = _told(case)
+        key = key_of("program", self._command, told)
+        kept = self._verdicts.get(key)
+        if kept is None:
+            line = self._answer(json.dumps(told, ensure_ascii=False))
+            # Read before it is kept: rubbish would be rubbish for ever
+            said = _document(self._name, line)
+            _opinion(self._name, said, case)
+            kept = self._verdicts.keep(key, said)
+        return _opinion(self._name, kept, case)
+
+    @property
+    def _name(self) -> str:
+        return self._command[0]
+
+    def _answer(self, line: str) -> str:
+        with self._process() as process:
+            try:
+                sent = _pipe(process.stdin)
+                sent.write(line + "\n")
+                sent.flush()
+                answer = _pipe(process.stdout).readline()
+            except (OSError, UnicodeDecodeError):
+                answer = ""
+            if answer.endswith("\n"):
+                return answer
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(STOP_SECONDS)
+        raise InvalidValue(
+            f"{self._name} ended with status {process.poll()} and without an answer: it has to"
+            " write one line for each line it reads, and go on until there are no more",
+            field="program",
+        )
+
+    @contextmanager
+    def _process(self) -> Iterator[subprocess.Popen[str]]:
+        """A process that nobody else talks to."""
+        with self._lock:
+            process = self._idle.pop() if self._idle else self._started()
+        yield process
+        with self._lock:
+            self._idle.append(process)
+
+    def _started(self) -> subprocess.Popen[str]:
+        try:
+            process = subprocess.Popen(  # noqa: S603 -- the program the user names
+                self._command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                encoding="utf-8",
+                errors="backslashreplace",
+            )
+        except OSError as error:
+            raise InvalidValue(
+                f"{self._name} cannot be started: {error.strerror}", field="program"
+            ) from error
+        self._all.append(process)
+        return process
+
+
+def _pipe(pipe: IO[str] | None) -> IO[str]:
+    if pipe is None:
+        raise RuntimeError("a process of a judge has pipes")
+    return pipe
+
+
+def _told(case: Case) -> dict[str, Any]:
+    shown = [{"answer": one.answer, "payload": one.payload} for one in case.answers]
+    told = {"id": case.id, "payload": case.payload}
+    if len(shown) == 2:
+        return told | {"left": shown[0], "right": shown[1]}
+    return told | ({"answers": shown} if shown else {})
+
+
+def _document(name: str, line: str) -> dict[str, Any]:
+    try:
+        said = json.loads(line)
+    except (ValueError, RecursionError):
+        said = None
+    if not isinstance(said, dict):
+        raise _rubbish(name, line.strip())
+    return said
+
+
+def _opinion(name: str, said: Mapping[str, Any], case: Case) -> Opinion:
+    reason = printable(str(said.get("reason", "")))[:MOST_LETTERS]
+    match said:
+        case {"unjudgeable": why}:
+            return Opinion(reason=printable(str(why))[:MOST_LETTERS] or NO_VERDICT)
+        case {"loss": loss} if _is_number(loss) and not case.answers:
+            return Opinion(loss=float(loss), guesses=(float(loss),), soft=(False,), reason=reason)
+        case {"losses": {"left": left, "right": right}} if len(case.answers) == 2:
+            losses = [left, right]
+        case {"losses": [*losses]} if len(losses) == len(case.answers):
+            pass
+        case {"preference": str(side)} if side in PREFERENCES and len(case.answers) == 2:
+            guess = (PREFERENCES[side],)
+            return Opinion(preference=side, guesses=guess, soft=(False,), reason=reason)
+        case _:
+            raise _rubbish(name, said)
+    if not losses or not all(map(_is_number, losses)):
+        raise _rubbish(name, said)
+    known = tuple(float(one) for one in losses)
+    return Opinion(losses=known, guesses=known, soft=(False,) * len(known), reason=reason)
+
+
+def _is_number(value: object) -> bool:
+    return type(value) in (int, float) and math.isfinite(value)  # type: ignore[arg-type]
+
+
+def _rubbish(name: str, said: object) -> InvalidValue:
+    rule = 'write a line such as {"loss": 0} or {"unjudgeable": "why"}'
+    detail = f"{name} says {shortened(said)}, which is no judgement of this item: it has to {rule}"
+    return InvalidValue(detail, field="program")

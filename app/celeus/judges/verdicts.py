@@ -1,0 +1,74 @@
+"""Verdicts that have been given, in a file, so that none is paid for or given twice."""
+
+import hashlib
+import json
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any, Self
+
+from celeus.errors import InvalidValue
+
+
+class Verdicts:
+    """A file of JSON Lines that grows by a line a verdict; threads and processes may share it.
+
+    The first verdict under a key stays: what was judged twice has one loss.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.Lock()
+        self._known: dict[str, dict[str, Any]] = {}
+        try:
+            lines = path.read_bytes().split(b"\n") if path.exists() else [b""]
+            for line in lines[:-1]:
+                self._read(line)
+            self._file: IO[bytes] = path.open("ab", buffering=0)
+        except OSError as error:
+            raise InvalidValue(
+                f"{path} cannot be written: {error.strerror}; name another file with --cache",
+                field="cache",
+            ) from error
+        if lines[-1]:
+            # Cut short by the end of the process that wrote it
+            self._file.write(b"\n")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def get(self, key: str) -> dict[str, Any] | None:
+        """What was said under a key, if anything."""
+        return self._known.get(key)
+
+    def keep(self, key: str, said: Mapping[str, Any]) -> dict[str, Any]:
+        """What was said first under this key, which is this where nothing was."""
+        with self._lock:
+            if key not in self._known:
+                line = json.dumps({"key": key, "said": said}, ensure_ascii=False)
+                self._file.write(line.encode(errors="backslashreplace") + b"\n")
+                self._known[key] = dict(said)
+            return self._known[key]
+
+    def _read(self, line: bytes) -> None:
+        if not line.strip():
+            return
+        try:
+            told = json.loads(line)
+            key, said = told["key"], told["said"]
+            self._known.setdefault(str(key), dict(said))
+        except (ValueError, KeyError, TypeError, RecursionError):
+            if line.startswith(b'{"key"'):
+                return
+            raise InvalidValue(
+                f"{self.path} is no file of verdicts: name another with --cache", field="cache"
+            ) from None
+
+
+def key_of(*parts: object) -> str:
+    """The key of what is asked: a hash of who is asked, and of all that is said to them."""
+    text = json.dumps(parts, sort_keys=True, ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,255 @@
+"""`celeus judge`: a model or a program is the truth of a session at a real service."""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from celeus import Client
+from celeus.client.blocking import Session
+from tests.cli.calling import Answer, Run
+from tests.judges.endpoints import (
+    Running,
+    choice,
+    endpoint,
+    item,
+    number_of,
+    spoken,
+    unit,
+    usual,
+    wrong,
+)
+from tests.keys import ADMIN, key_in
+from tests.servers import Service, running_services
+
+SYSTEMS = {"a": "one", "b": "two"}
+
+
+@pytest.fixture(scope="module")
+def running(postgres_url: str) -> Iterator[Service]:
+    with running_services(1, postgres_url) as services:
+        yield services[0]
+
+
+@pytest.fixture
+def client(
+    running: Service, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Client]:
+    assert database_url
+    monkeypatch.setenv("CELEUS_KEY", ADMIN)
+    monkeypatch.setenv("CELEUS_URL", running.url)
+    with Client() as client:
+        yield client
+
+
+def exam(client: Client, count: int = 60, **opening: float) -> Session:
+    """A session of which every item is drawn."""
+    pool = client.create_pool("exam", [item(number) for number in range(count)])
+    return client.open_session(pool, **{"precision": 0.001} | opening)
+
+
+def judged(run: Run, session: Session, at: Running, *options: object) -> Answer:
+    return run(
+        *("judge", "--session", session.id, "--model", "judge-1", "--base-url", at.url),
+        *("--rubric", "rubric.toml", *options),
+    )
+
+
+@pytest.mark.usefixtures("rubric")
+def test_the_verdicts_of_a_model_are_the_truth_of_the_certificate(client: Client, run: Run) -> None:
+    session = exam(client)
+    with endpoint(busy=0.1) as at:
+        answer = judged(run, session, at, "--price-in", 1)
+    assert (answer.status, answer.err) == (0, "")
+    assert f"{session.id}: judge-1 is the truth here; 60 labels now, 0 of them" in answer.out
+    assert "(target_reached)" in answer.out
+    assert "60 calls" in answer.out
+    status = session.status()
+    truth = sum(wrong(number) > 0.5 for number in range(60)) / 60
+    assert status.lower is not None
+    assert status.upper is not None
+    assert status.lower - 1e-9 <= truth <= status.upper + 1e-9
+    assert status.upper - status.lower < 0.001
+
+
+@pytest.mark.usefixtures("rubric")
+def test_rubbish_and_doubt_are_unjudgeable_with_the_reason(client: Client, run: Run) -> None:
+    session = exam(client, 12)
+
+    def judge(body: dict[str, Any]) -> dict[str, Any]:
+        number = number_of(body["messages"][-1]["content"])
+        if number == 3:
+            return choice("well")
+        return spoken("cannot_tell", {"cannot": 1.0}) if number == 4 else usual(body)
+
+    with endpoint(judge=judge) as at:
+        answer = judged(run, session, at)
+    assert "12 labels now, 2 of them unjudgeable" in answer.out
+    text = json.dumps([entry.raw for entry in session.ledger()])
+    assert "the judge gave no verdict, but 'well'" in text
+    assert "the judge cannot tell: so it is" in text
+
+
+@pytest.mark.usefixtures("rubric")
+def test_a_run_that_is_out_of_money_is_continued_by_the_next(client: Client, run: Run) -> None:
+    session = exam(client, 30, lease_seconds=10)
+    price = ("--price-in", 1000, "--concurrency", 2, "--worker", "w")
+    with endpoint() as at:
+        answer = judged(run, session, at, *price, "--max-cost", 1)
+        assert answer.status == 3
+        assert "--max-cost is spent" in answer.err
+        first = at.answered
+        assert first < 30
+        answer = judged(run, session, at, *price)
+    assert "(target_reached)" in answer.out
+    assert at.answered == 30
+
+
+@pytest.mark.usefixtures("rubric")
+def test_what_goes_wrong_is_told_as_it_is_and_no_item_is_judged(
+    client: Client, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = exam(client, 20)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-wrong")
+    with endpoint() as at:
+        answer = judged(run, session, at)
+    assert answer.status == 1
+    assert "refuses the key (401)" in answer.err
+    assert answer.err.count("\n") == 1
+    assert session.status().rounds.judged == 0
+    monkeypatch.setenv("CELEUS_KEY", "ce_wrong")
+    with endpoint() as at:
+        answer = judged(run, session, at)
+    assert (answer.status, at.bodies) == (1, [])
+
+
+@pytest.mark.usefixtures("rubric")
+def test_a_key_that_may_only_judge_judges_and_is_told_no_more(
+    client: Client, run: Run, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = exam(client, 10)
+    monkeypatch.setenv("CELEUS_KEY", key_in(database_url, "label"))
+    with endpoint() as at:
+        answer = judged(run, session, at, "--concurrency", 1)
+    assert (answer.status, answer.err) == (0, "")
+    assert "10 labels now" in answer.out
+    assert "error rate" not in answer.out
+
+
+def weighed(body: dict[str, Any]) -> dict[str, Any]:
+    """Prefers the answer of the greater number; shown the same gap it leans to the first."""
+    text = body["messages"][-1]["content"]
+    first, second = (
+        int(text.partition(f"<{name}>\nA ")[2].split()[0]) for name in ("first", "second")
+    )
+    if abs(first - second) < 3:
+        return spoken("first", {"first": 0.6, "second": 0.3, "tie": 0.1})
+    if first > second:
+        return spoken("first", {"first": 0.9, "second": 0.1})
+    return spoken("second", {"second": 0.8, "first": 0.2})
+
+
+def pairs(count: int = 24) -> list[dict[str, Any]]:
+    """Two answers each, by number."""
+    made = []
+    for number in range(count):
+        one, other = (int(10 * unit(side, number)) for side in "ab")
+        answers = {"a": {"answer": f"A {one} "}, "b": {"answer": f"A {other}  "}}
+        made.append({"id": f"p-{number}", "payload": {"question": f"? {number}"}, **answers})
+    return made
+
+
+def numbers(line: dict[str, Any]) -> tuple[int, int]:
+    return int(line["a"]["answer"].split()[1]), int(line["b"]["answer"].split()[1])
+
+
+@pytest.mark.parametrize("disagreement", ["tie", "unjudgeable"])
+def test_pairs_are_judged_in_both_orders(
+    client: Client, run: Run, pair_rubric: Path, disagreement: str
+) -> None:
+    pair_rubric.write_text(pair_rubric.read_text().replace("tie", disagreement))
+    lines = pairs()
+    pool = client.create_pool("pair", lines, loss={"kind": "preference"}, systems=SYSTEMS)
+    session = client.open_session(pool, precision=0.001)
+    with endpoint(judge=weighed) as at:
+        answer = judged(run, session, at, "--rubric", pair_rubric)
+    assert answer.status == 0, answer.err
+    assert at.answered == 48
+    close = sum(abs(one - other) < 3 for one, other in map(numbers, lines))
+    assert 3 < close < 20
+    unjudgeable = close if disagreement == "unjudgeable" else 0
+    assert f"24 labels now, {unjudgeable} of them unjudgeable" in answer.out
+    if disagreement == "tie":
+        better = sum((b > a) - (a > b) for a, b in map(numbers, lines) if abs(a - b) >= 3) / 24
+        estimate = session.status().estimate
+        assert estimate == pytest.approx(better, abs=1e-9)
+
+
+def test_guesses_of_pairs_are_of_the_difference_and_in_both_orders(
+    client: Client, run: Run, pair_rubric: Path
+) -> None:
+    lines = pairs()
+    Path("pool.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with endpoint(judge=weighed) as at:
+        answer = run(
+            *("guess", "pool.jsonl", "--out", "out.jsonl", "--model", "m", "--base-url", at.url),
+            *("--rubric", pair_rubric),
+        )
+    assert "24 soft" in answer.out, answer.err
+    for line in map(json.loads, Path("out.jsonl").read_text().splitlines()):
+        one, other = numbers(line)
+        # Left is a: below 0 it is better; both orders are a mean
+        expected = 0.0 if abs(one - other) < 3 else -0.7 if one > other else 0.7
+        assert line["surrogate"] == pytest.approx(expected, abs=1e-9)
+    client.create_pool("p", "out.jsonl", loss={"kind": "preference"}, systems=SYSTEMS)
+
+
+@pytest.mark.usefixtures("rubric")
+def test_a_scale_judges_both_answers_of_a_pair(client: Client, run: Run) -> None:
+    lines = [
+        {"id": f"p-{at}", "payload": {"question": "?"}}
+        | {side: {"answer": f"Q {at + by}"} for side, by in (("a", 0), ("b", 100))}
+        for at in range(20)
+    ]
+    pool = client.create_pool("pair", lines, systems=SYSTEMS)
+    session = client.open_session(pool, precision=0.001)
+    with endpoint() as at:
+        answer = judged(run, session, at)
+    assert answer.status == 0, answer.err
+    right = [wrong(number) > 0.5 for number in range(120)]
+    estimate = (sum(right[:20]) - sum(right[100:])) / 20
+    assert session.status().estimate == pytest.approx(estimate, abs=1e-9)
+
+
+def test_a_rubric_of_the_wrong_kind_is_refused_before_anything_is_paid(
+    client: Client, run: Run, pair_rubric: Path
+) -> None:
+    session = exam(client, 5)
+    with endpoint() as at:
+        answer = judged(run, session, at, "--rubric", pair_rubric)
+    assert answer.status == 1
+    assert "the rubric compares two answers" in answer.err
+    assert at.bodies == []
+
+
+PROGRAM = """
+import json, sys
+for line in sys.stdin:
+    case = json.loads(line)
+    assert "surrogate" not in line
+    number = int(case["id"].removeprefix("q-"))
+    said = {"unjudgeable": "too odd"} if number % 10 == 7 else {"loss": number % 2}
+    print(json.dumps(said), flush=True)
+"""
+
+
+def test_any_program_judges(client: Client, run: Run) -> None:
+    Path("judge.py").write_text(PROGRAM)
+    command = f"{sys.executable} judge.py"
+    session = exam(client, 40)
+    answer = run("judge", "--session", session.id, "--program", command)
+    assert answer.status == 0, answer.err
+    assert "40 labels now, 4 of them unjudgeable" in answer.out

@@ -1,0 +1,102 @@
+"""Any executable as a judge: a line in, a line out, and what becomes of rubbish."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.calling import Answer, Run
+
+PAIR: dict[str, Any] = {
+    "id": "p",
+    "payload": {"q": 1},
+    "a": {"answer": "x", "surrogate": 0.4},
+    "b": {"answer": "y"},
+}
+
+
+def guessed(run: Run, line: dict[str, Any], said: str) -> Answer:
+    """What a program that says this of every line comes to."""
+    Path("pool.jsonl").write_text(json.dumps(line) + "\n")
+    program = (
+        "import sys\nfor line in sys.stdin: sys.stderr.write(line); print(sys.argv[1], flush=True)"
+    )
+    Path("judge.py").write_text(program)
+    command = f"{sys.executable} judge.py '{said}'"
+    return run("guess", "pool.jsonl", "--out", "out.jsonl", "--program", command)
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ('{"losses": {"left": 0, "right": 1}}', (None, 0.25, 0.75)),
+        ('{"losses": [1, 0.5]}', (None, 0.875, 0.625)),
+        ('{"preference": "right"}', (1.0, None, None)),
+        ('{"preference": "left", "reason": "so"}', (-1.0, None, None)),
+    ],
+)
+def test_losses_and_preferences_become_guesses(
+    run: Run, said: str, expected: tuple[float | None, ...]
+) -> None:
+    answer = guessed(run, PAIR, said)
+    assert answer.status == 0, answer.err
+    line = json.loads(Path("out.jsonl").read_text())
+    found = (line, line["a"], line["b"])
+    assert tuple(one.get("surrogate") for one in found) == expected
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        *("", "well", "[]", '{"loss": 1}', '{"loss": "1"}', '{"losses": [1]}', "{}"),
+        *('{"losses": {"left": true, "right": 0}}', '{"preference": "a"}', '{"losses": [NaN, 1]}'),
+    ],
+)
+def test_rubbish_is_refused_with_what_is_expected_and_is_not_kept(run: Run, said: str) -> None:
+    answer = guessed(run, PAIR, said)
+    assert answer.status == 1
+    assert "which is no judgement of this item: it has to write a line such as" in answer.err
+    assert Path("out.jsonl.verdicts.jsonl").read_text() == ""
+    assert not Path("out.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        ("./not-there", "./not-there cannot be started: No such file"),
+        (f"{sys.executable} -c 'raise SystemExit(4)'", "ended with status 4 and without an answer"),
+        ("'", "--program cannot be read"),
+        ("''", "cannot be started"),
+        (" ", "names no program"),
+    ],
+)
+def test_a_program_that_does_not_run_is_told(run: Run, command: str, says: str) -> None:
+    Path("pool.jsonl").write_text(json.dumps(PAIR) + "\n")
+    answer = run("guess", "pool.jsonl", "--out", "out.jsonl", "--program", command)
+    assert (answer.status, says in answer.err) == (1, True), answer.err
+
+
+def test_a_program_is_told_the_payload_and_no_guess(run: Run) -> None:
+    Path("pool.jsonl").write_text(json.dumps(PAIR) + "\n")
+    program = "import sys\nfor line in sys.stdin:\n open('told', 'a').write(line)\n"
+    Path("judge.py").write_text(program + ' print(\'{"preference": "tie"}\', flush=True)')
+    command = ("guess", "pool.jsonl", "--out", "o.jsonl", "--program", f"{sys.executable} judge.py")
+    assert run(*command).status == 0
+    assert run(*command).status == 0
+    (line,) = Path("told").read_text().splitlines()
+    shown = {"left": {"answer": "x", "payload": None}, "right": {"answer": "y", "payload": None}}
+    assert json.loads(line) == {"id": "p", "payload": {"q": 1}, **shown}
+
+
+def test_a_judge_is_a_rubric_and_a_model_or_a_program(run: Run, rubric: Path) -> None:
+    Path("pool.jsonl").write_text(json.dumps(PAIR) + "\n")
+    command = ("guess", "pool.jsonl", "--out", "o.jsonl")
+    assert "give a --rubric and a --model, or a --program" in run(*command).err
+    assert "takes neither" in run(*command, "--program", "cat", "--rubric", rubric).err
+    (rubric.parent / "other.jsonl").write_text("{}\n")
+    cat = ("--program", "cat")
+    foreign = ("--cache", rubric.parent / "other.jsonl")
+    assert "is no file of verdicts" in run(*command, *cat, *foreign).err
+    assert "its folder is not there" in run(*command, *cat, "--out", "x/o.jsonl").err
