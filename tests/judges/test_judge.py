@@ -133,7 +133,7 @@ def test_a_key_that_may_only_judge_judges_and_is_told_no_more(
     session = exam(client, 10)
     monkeypatch.setenv("CELEUS_KEY", key_in(database_url, "label"))
     with endpoint() as at:
-        answer = judged(run, session, at, "--concurrency", 1)
+        answer = judged(run, session, at)
     assert (answer.status, answer.err) == (0, "")
     assert "10 labels now" in answer.out
     assert "error rate" not in answer.out
