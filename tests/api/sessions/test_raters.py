@@ -18,6 +18,7 @@ from celeus.settings import Settings
 from celeus.store.database import Database
 from tests.factories import KnownPool, drawn, known_pool, opened
 from tests.keys import bearer, key_in
+from tests.pairs import pair
 
 PANEL = ["ann", "ben", "cid"]
 
@@ -226,6 +227,8 @@ async def test_a_judgement_is_corrected_before_the_decision_and_not_after(
     (one, two, third), draw = await first_round(client, session)
     early = await amended(client, session, round=1, loss=0, worker=one)
     assert (early.status_code, early.json()["code"]) == (409, "round_not_judged")
+    never = await amended(client, session, round=59, loss=0, worker=one)
+    assert (never.status_code, never.json()["code"]) == (409, "round_not_judged")
     await rate(client, session, one, draw, loss=0)
     await rate(client, session, two, draw, loss=1)
     # The third was asked; the two now agree, and the round is decided
@@ -295,6 +298,61 @@ async def test_a_key_with_a_raters_name_speaks_for_that_rater_alone(
         task = (await judge.get(f"/v1/sessions/{session}/task")).json()
         assert task["labeller"] == {"name": one, "labels": 1}
     assert (await rate(client, session, two, draw, loss=0)).status_code == 200
+
+
+async def test_a_rater_who_is_told_no_names_corrects_nothing_by_name(
+    app: FastAPI, client: AsyncClient, database_url: str
+) -> None:
+    """What becomes of the round would tell whose answer stood on the left."""
+    pool = await pair(client, "losses")
+    session = await opened(
+        client,
+        KnownPool(pool.id, []),
+        raters="assigned",
+        protocol="two_then_third",
+        panel=["of a test", "ben", "cid"],
+    )
+    async with AsyncClient(
+        transport=ASGITransport(app),
+        base_url="http://celeus.test",
+        headers=bearer(key_in(database_url, "label")),
+    ) as judge:
+        draw, last = (await drawn(judge, session, 2))["draws"]
+        for one in (draw, last):
+            answer = await rate(judge, session, "of a test", one, losses={"left": 0, "right": 1})
+            assert answer.status_code == 200, answer.text
+        by_name = await judge.post(
+            f"/v1/sessions/{session}/amendments",
+            json={"round": draw["round"], "losses": {"a": 0, "b": 1}, "reason": "a slip"},
+        )
+    assert (by_name.status_code, by_name.json()["field"]) == (422, "losses")
+
+
+async def test_a_blind_rater_holds_no_more_than_the_share_of_a_key(
+    app: FastAPI, client: AsyncClient, database_url: str
+) -> None:
+    pool = await known_pool(client, 60)
+    asked = {"raters": "assigned", "protocol": "consensus", "panel": ["of a test", "ben"]}
+    session = await opened(client, pool, **asked)
+    async with AsyncClient(
+        transport=ASGITransport(app),
+        base_url="http://celeus.test",
+        headers=bearer(key_in(database_url, "label")),
+    ) as judge:
+        assert len((await drawn(judge, session, 60))["draws"]) == 30
+    assert (await status(client, session))["rounds"]["drawn"] == 30
+
+
+async def test_the_same_judgement_twice_in_a_request_is_one(client: AsyncClient) -> None:
+    session, _ = await panelled(client)
+    (one, _, _), draw = await first_round(client, session)
+    said = {"round": draw["round"], "loss": 0}
+    answer = await client.post(
+        f"/v1/sessions/{session}/observe", json={"worker": one, "observations": [said, said]}
+    )
+    assert answer.status_code == 200, answer.text
+    first, second = answer.json()["receipts"]
+    assert second == first | {"replayed": True}
 
 
 async def test_another_worker_goes_on_where_one_was_killed(

@@ -213,7 +213,7 @@ class TablePlan:
         part = self.claims[self.place_of(claim)]
         rule = "a session that was opened without it: its claims stay as they are"
         require("fixed", rule, self.fixed, holds=not self.fixed)
-        rule = "a group that is not judged whole: its interval is exact in the end anyway"
+        rule = "a group that is not judged whole: what holds of it is certain without a level"
         require("claim", rule, claim.name, holds=not part.whole)
         added = replace(
             part, level=claim.level, precision=claim.precision, questions=claim.questions

@@ -118,8 +118,10 @@ async def _rating_receipt(
 ) -> Receipt | None:
     """The receipt of a correction of what one rater of a panel has said; None of any other."""
     must_be_open(journal)
-    if own_only and isinstance(journal.state, State) and journal.state.ratings is not None:
-        _must_not_be_stopped(journal)
+    if isinstance(journal.state, State) and journal.state.ratings is not None:
+        _must_be_blind(journal.session, correction.judgement, blind=journal.blind)
+        if own_only:
+            _must_not_be_stopped(journal)
     words, worker = correction.detail, correction.worker
     return await correct_rating(
         db, journal, RatingCorrection(correction.judgement, words, worker, own_only)

@@ -313,11 +313,14 @@ def _hand_out(
 ) -> list[Lease]:
     """Lease up to ``count`` draws to ``worker`` of the caller's key, in order of their rounds.
 
-    A ``rater`` of a panel gets those in which it is their turn, which nobody else can take over.
+    A ``rater`` of a panel gets those in which it is their turn, which nobody else can take over;
+    one with a blind key no more than its share.
     A blind key gets new ones, and expired ones of others, while its share is not used up; blind
     keys together leave some to the others.
     """
     if rater is not None:
+        if journal.blind:
+            count = min(count, _share(journal.state, settings))
         return panel.hand_out(journal, rater, worker, count, settings)
     count = min(count, settings.max_draws_per_worker)
     if session_state(journal.lifecycle, journal.state) != "active":

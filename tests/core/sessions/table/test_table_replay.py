@@ -130,6 +130,19 @@ def test_a_claim_is_added_between_draws_and_within_the_reserve() -> None:
         session.add(replace(claim, level=0.001))
 
 
+def test_a_claim_whose_items_are_all_judged_is_not_called_exact_where_a_loss_is_not_told() -> None:
+    plan, table, losses = world()
+    session = begin(plan, table, SEED)
+    for round_ in range(1, ITEMS + 1):
+        draw = session.propose()
+        session.take(draw)
+        told: list[float | None] = losses[draw.item].tolist()
+        session.judge(round_, [None, told[1]] if round_ == 9 else told)
+    assert session.claims[0].interval.width > 0.0
+    with pytest.raises(InvalidValue, match="nothing is left to bet on"):
+        session.add(TableClaim("a", 0, 0.01))
+
+
 def test_a_plan_of_another_table_is_noticed() -> None:
     plan, table, _ = world()
     with pytest.raises(LedgerDiffers, match="items"):

@@ -174,7 +174,7 @@ class TableSession:
             )
         if not self.claims[self._plan.place_of(claim)].left:
             raise InvalidValue(
-                "Every item of this claim is judged: its interval is exact as it is.",
+                "Every item of this claim was judged: nothing is left to bet on.",
                 field="claim",
                 rule="an item left to draw",
                 value=claim.name,

@@ -85,7 +85,8 @@ def _must_be_corrigible(
 ) -> None:
     """Refuse to correct what is decided, what was not said, or what is another's."""
     ratings, shown = ratings_in(journal), journal.shown(round_)
-    decided = ratings is None or not ratings.is_open(round_)
+    is_open = ratings is not None and ratings.is_open(round_)
+    decided = round_ <= journal.state.drawn and not is_open
     mine = bool(rows) and rows[-1]["detail"].get("key") == journal.key_id
     if own_only and (decided or not mine):
         raise NotLastLabel(

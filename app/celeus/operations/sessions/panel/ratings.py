@@ -17,7 +17,14 @@ from celeus.core.insights.status import session_state
 from celeus.core.ledger import Observation, Rating, Unjudgeable
 from celeus.core.sessions.correction import Ahead
 from celeus.core.sessions.either import arrangement, can_draw, propose
-from celeus.core.sessions.judgements import Judgement, Loss, detail_of, loss_of, words_of
+from celeus.core.sessions.judgements import (
+    Judgement,
+    Loss,
+    Said,
+    detail_of,
+    loss_of,
+    words_of,
+)
 from celeus.core.sessions.raters import Outcome, Ratings
 from celeus.core.sessions.state import State
 from celeus.errors import InvalidValue, ObservationConflict, RoundNotHeld
@@ -31,7 +38,10 @@ NOBODY = "The raters came to no judgement."
 
 @dataclass(frozen=True, slots=True)
 class Rated:
-    """A judgement of a rater: ``loss`` where it is new, else the ``sequence`` it has already."""
+    """A judgement of a rater: its ``rating`` where it is new, else the ``sequence`` it has already.
+
+    Without both it stands before in the same request.
+    """
 
     judgement: Judgement
     rating: Rating | None
@@ -75,22 +85,19 @@ async def look_at(
     The same judgement again is known by its first sequence. Refuses another one than the first,
     and in one way all rounds in which it is not this rater's turn. Appends nothing.
     """
-    earlier: dict[tuple[int, int], RowMapping] = {}
+    first: dict[tuple[int, int], tuple[Said, int | None]] = {}
     for row in await said_before(db, journal, rater, [it.round for it in judgements]):
-        earlier.setdefault((row["round"], row["detail"].get("turn", 1)), row)
+        said = words_of(row["detail"], row["loss"]), row["sequence"]
+        first.setdefault((row["round"], row["detail"].get("turn", 1)), said)
     rated: list[Rated] = []
     outcomes: dict[int, Loss] = {}
-    fresh: dict[tuple[int, int], Loss] = {}
     for judgement in judgements:
         round_, turn = judgement.round, judgement.turn or 1
-        if (round_, turn) in fresh:
-            raise _conflict(journal, round_)
-        first = earlier.get((round_, turn))
-        if first is not None:
-            loss = checked_loss(journal, judgement)
-            if words_of(detail_of(judgement), loss) != words_of(first["detail"], first["loss"]):
+        if (round_, turn) in first:
+            words, sequence = first[round_, turn]
+            if words_of(detail_of(judgement), checked_loss(journal, judgement)) != words:
                 raise _conflict(journal, round_)
-            rated.append(Rated(judgement, None, first["sequence"]))
+            rated.append(Rated(judgement, None, sequence))
             continue
         if not ratings.is_open(round_) or (rater, turn) not in _awaited(ratings, round_):
             raise RoundNotHeld(
@@ -100,13 +107,14 @@ async def look_at(
                 rule="a round that `next` gives to this rater",
                 value=journal.shown(round_),
             )
-        loss = fresh[round_, turn] = checked_loss(journal, judgement)
+        loss = checked_loss(journal, judgement)
+        first[round_, turn] = words_of(detail_of(judgement), loss), None
         rating = Rating(round_, rater, loss, turn)
         rated.append(Rated(judgement, rating))
         result = ratings.with_rating(rating)
         if result.decided:
             outcomes[round_] = result.loss
-    if fresh:
+    if any(one.rating is not None for one in rated):
         must_be_open(journal)
     return rated, outcomes
 
@@ -116,14 +124,16 @@ def take(
 ) -> list[Receipt]:
     """Append what is new, and the outcomes it leads to; ``ready`` spares these their fold."""
     receipts = []
+    added: dict[tuple[int, int], int] = {}
     for one in rated:
-        round_ = journal.shown(one.judgement.round)
+        round_ = one.judgement.round
+        place = round_, one.judgement.turn or 1
         if one.rating is None:
-            receipts.append(Receipt(round_, one.sequence or 0, replayed=True))
-            continue
-        detail = detail_of(one.judgement) | {"worker": worker}
-        sequence = append(journal, one.rating, detail, ready)
-        receipts.append(Receipt(round_, sequence, replayed=False))
+            sequence = added[place] if one.sequence is None else one.sequence
+        else:
+            detail = detail_of(one.judgement) | {"worker": worker}
+            sequence = added[place] = append(journal, one.rating, detail, ready)
+        receipts.append(Receipt(journal.shown(round_), sequence, replayed=one.rating is None))
     return receipts
 
 
