@@ -21,6 +21,7 @@ from celeus.core.sessions.judgements import Judgement, Loss, detail_of, loss_of,
 from celeus.core.sessions.raters import Outcome, Ratings
 from celeus.core.sessions.state import State
 from celeus.errors import InvalidValue, ObservationConflict, RoundNotHeld
+from celeus.operations.sessions.blinding import predecessors
 from celeus.operations.sessions.journal import Journal, Receipt, must_be_open
 from celeus.operations.sessions.ledger import Lease, with_kinds
 from celeus.settings import Settings
@@ -73,8 +74,10 @@ async def look_at(
     """These judgements, each checked, and the losses of the rounds that they decide.
 
     The same judgement again is known by its first sequence. Refuses another one than the first,
-    and in one way all rounds in which it is not this rater's turn. Appends nothing.
+    and in one way all rounds in which it is not this rater's turn, to a blind key also those that
+    another key has judged in the rater's name. Appends nothing.
     """
+    own = {journal.key_id} | (await predecessors(db, journal.key_id) if journal.blind else set())
     earlier: dict[tuple[int, int], RowMapping] = {}
     for row in await said_before(db, journal, rater, [it.round for it in judgements]):
         earlier.setdefault((row["round"], row["detail"].get("turn", 1)), row)
@@ -86,13 +89,15 @@ async def look_at(
         if (round_, turn) in fresh:
             raise _conflict(journal, round_)
         first = earlier.get((round_, turn))
-        if first is not None:
+        mine = not journal.blind or first is None or first["detail"].get("key") in own
+        if first is not None and mine:
             loss = checked_loss(journal, judgement)
             if words_of(detail_of(judgement), loss) != words_of(first["detail"], first["loss"]):
                 raise _conflict(journal, round_)
             rated.append(Rated(judgement, None, first["sequence"]))
             continue
-        if not ratings.is_open(round_) or (rater, turn) not in _awaited(ratings, round_):
+        awaited = ratings.is_open(round_) and (rater, turn) in _awaited(ratings, round_)
+        if not mine or not awaited:
             raise RoundNotHeld(
                 f"round {journal.shown(round_)} is not this rater's to judge: it is not their"
                 " turn, or the round is decided",
