@@ -355,6 +355,73 @@ async def test_the_same_judgement_twice_in_a_request_is_one(client: AsyncClient)
     assert second == first | {"replayed": True}
 
 
+def named_key(url: str, name: str) -> str:
+    """A key with scope label and this name."""
+    token = key_in(url, "label")
+    with psycopg.connect(url) as db:
+        db.execute("UPDATE keys SET name = %s WHERE key_id = %s", [name, token.split("_")[1]])
+    return token
+
+
+def told(answer: Response) -> dict[str, Any]:
+    """An answer but for the round, which the caller has named."""
+    return {name: it for name, it in answer.json().items() if name not in {"detail", "value"}}
+
+
+async def test_a_blind_rater_whose_turn_is_over_is_told_neither_whose_it_is_nor_the_round(
+    app: FastAPI, client: AsyncClient, database_url: str
+) -> None:
+    session, _ = await panelled(client, "consensus")
+    (one, _, third), draw = await first_round(client, session)
+    transport = ASGITransport(app, raise_app_exceptions=False)
+    key = bearer(named_key(database_url, one))
+    async with AsyncClient(
+        transport=transport, base_url="http://celeus.test", headers=key
+    ) as judge:
+        held = (await drawn(judge, session, 8, one))["draws"]
+        # Passed over: the third has judged in the place of this one
+        passed = next(it for it in held if it["item"]["index"] == draw["item"]["index"])
+        await rate(judge, session, one, passed, unjudgeable="blurred")
+        assert (await rate(client, session, third, draw, loss=1)).status_code == 200
+        body = {"loss": 1, "reason": "a slip"}
+        url = f"/v1/sessions/{session}/amendments"
+        refused = await judge.post(url, json=body | {"round": passed["round"]})
+        assert refused.status_code == 409, refused.text
+        unknown = await judge.post(url, json=body | {"round": 7})
+        assert told(refused) == told(unknown)
+        assert third not in refused.text
+        # Judged differently by another: the first turn is over
+        fresh = next(it for it in held if it is not passed)
+        await rate(judge, session, one, fresh, loss=0)
+        for other in (name for name in PANEL if name != one):
+            for it in (await drawn(client, session, 8, other))["draws"]:
+                if it["item"] == fresh["item"]:
+                    assert (await rate(client, session, other, it, loss=1)).status_code == 200
+        late = await judge.post(url, json=body | {"round": fresh["round"]})
+        assert late.status_code == 409, late.text
+        assert told(late) == told(unknown)
+        assert late.json()["value"] == fresh["round"]
+
+
+async def test_a_blind_key_learns_no_judgement_that_another_key_gave_by_repeating_it(
+    app: FastAPI, client: AsyncClient, database_url: str
+) -> None:
+    session, _ = await panelled(client)
+    (one, two, _), draw = await first_round(client, session)
+    await rate(client, session, one, draw, loss=1)
+    transport = ASGITransport(app, raise_app_exceptions=False)
+    key = bearer(key_in(database_url, "label"))
+    async with AsyncClient(
+        transport=transport, base_url="http://celeus.test", headers=key
+    ) as judge:
+        held = (await drawn(judge, session, 8, two))["draws"]
+        same = next(it for it in held if it["item"]["index"] == draw["item"]["index"])
+        guesses = [await rate(judge, session, one, same, loss=loss) for loss in (0, 1)]
+        assert [it.json()["code"] for it in guesses] == ["round_not_held"] * 2
+        own = [await rate(judge, session, two, same, loss=0) for _ in range(2)]
+        assert [it.json()["receipt"]["replayed"] for it in own] == [False, True]
+
+
 async def test_another_worker_goes_on_where_one_was_killed(
     settings: Settings, client: AsyncClient, database: Database
 ) -> None:

@@ -7,6 +7,7 @@ from celeus.core.pause import PAUSE, pause
 from celeus.core.plans.plan import Claim, make_plan
 from celeus.core.plans.policies import policy_named
 from celeus.core.randomness import commitment
+from celeus.core.sessions import either
 from celeus.core.sessions.correction import Checkpoints, catch_up
 from celeus.core.sessions.state import State, apply, begin, propose
 from celeus.study.engine.simulation import seed_of
@@ -37,3 +38,16 @@ def test_every_round_that_is_folded_pauses_once() -> None:
     assert folded.points[-1] == state.points[-1]
     pause()
     assert len(pauses) == ROUNDS
+
+
+def test_every_draw_pauses_once() -> None:
+    truth, seed = synthetic(200), seed_of(0, 1)
+    plan = make_plan(Claim("pool"), truth.facts, policy_named("sharp"), commitment(seed))
+    state, pauses = begin(plan, truth.scores, seed), list[None]()
+
+    def drawn() -> None:
+        PAUSE.set(lambda: pauses.append(None))
+        either.propose(plan, state)
+
+    copy_context().run(drawn)
+    assert len(pauses) == 1

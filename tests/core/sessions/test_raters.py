@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import astuple, replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from celeus.core.ledger import Rating
 from celeus.core.plans.raters import Protocol
 from celeus.core.sessions.raters import (
+    Agreement,
     Ratings,
     Said,
     agreement,
@@ -183,3 +185,15 @@ def test_agreement_is_over_the_first_two_and_counts_a_correction_once() -> None:
         "items": 1,
         "agreement": agreement([[1.0, 0.0]]),
     }
+
+
+def test_agreement_costs_the_same_however_many_items_came_before() -> None:
+    draws = np.random.default_rng(3).random((400, 2))
+    found = Agreement()
+    for pair in draws.tolist():
+        found.add(pair)
+    # A copy is what the status of a session takes: it has sums, and no list of judgements
+    assert all(np.ndim(value) == 0 for value in astuple(found))
+    assert replace(found).alpha == agreement(draws[::-1].tolist())
+    apart, spread = ((draws[:, 0] - draws[:, 1]) ** 2).mean(), draws.var(ddof=1)
+    assert found.alpha == pytest.approx(1.0 - apart / 2.0 / spread, abs=1e-12)

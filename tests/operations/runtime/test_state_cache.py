@@ -78,6 +78,30 @@ async def test_the_rounds_of_a_state_count() -> None:
     assert slot.session.nbytes - session_of(2_000).nbytes < 200_000
 
 
+async def test_a_session_is_counted_again_when_it_has_grown_by_an_eighth(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    counts: list[int] = []
+
+    def counted(session: CachedSession) -> int:
+        counts.append(session.state.sequence)
+        return 1
+
+    monkeypatch.setattr(CachedSession, "nbytes", property(counted))
+    cache, session_id = StateCache(sessions=9, pools=1), uuid4()
+    await keep(cache, session_id, session_of(1_000))
+    for round_ in range(1, 201):
+        async with cache.hold(session_id) as slot:
+            assert slot.session is not None
+            plan, state = slot.session.plan, slot.session.state
+            state = apply(plan, state, propose(plan, state))
+            slot.session.state = apply(plan, state, Observation(round_, 0.0))
+        async with cache.hold(session_id):
+            """Who only reads has nothing counted."""
+    assert len(counts) < 40
+    assert counts[-1] > 400 * 8 // 9
+
+
 async def test_a_change_of_precision_counts_at_once() -> None:
     """A finer lattice is a hundred times larger: 256 of them took 13 GB uncounted."""
     session = session_of(2_000)

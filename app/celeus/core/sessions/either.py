@@ -46,6 +46,7 @@ def can_draw(plan: AnyPlan, now: AnyState) -> bool:
 
 def propose(plan: AnyPlan, now: AnyState) -> Draw:
     """The next draw. Changes nothing; asking again gives the same."""
+    pause()
     return state.propose(risk_plan(plan), now) if isinstance(now, State) else now.propose()
 
 

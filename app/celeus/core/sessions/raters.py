@@ -9,14 +9,11 @@ a loss like any other (docs/method.md#20-raters). Who cannot judge an item is pa
 next in its order is asked; an item of which too few are left is one that nobody can judge.
 """
 
-import math
-from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from statistics import median
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from celeus.core.ledger import Rating
 from celeus.core.plans.raters import Protocol
@@ -123,7 +120,6 @@ def turn_of(protocol: Protocol, said: Said, order: Sequence[str]) -> Turn:
                 "Another rater was asked in place of this one, and has judged.",
                 field="round",
                 rule="a judgement that nobody else was asked for",
-                value=rater,
             )
     return Turn(number, tuple(rater for rater in asked if (rater, number) not in said))
 
@@ -138,6 +134,7 @@ class _Item:
 
     order: tuple[str, ...] | None
     said: dict[tuple[str, int], float | None] = field(default_factory=dict)
+    turn: Turn | None = None
 
 
 class Ratings:
@@ -147,7 +144,7 @@ class Ratings:
     entered as the ledger has them, and refused (ValueError) where it cannot be so.
     """
 
-    __slots__ = ("_decided", "_open", "_pairs", "_seed", "count", "panel", "protocol")
+    __slots__ = ("_agreement", "_decided", "_open", "_seed", "count", "panel", "protocol")
 
     def __init__(self, protocol: Protocol, panel: Sequence[str], seed: bytes | None) -> None:
         self.protocol = protocol
@@ -155,7 +152,7 @@ class Ratings:
         self.count = 0
         self._seed = seed
         self._open: dict[int, _Item] = {}
-        self._pairs = array("d")
+        self._agreement = Agreement()
         self._decided: int | None = None
 
     def draw(self, round_: int, item: int) -> None:
@@ -177,9 +174,10 @@ class Ratings:
             decided = self.with_rating(rating).decided
         except InvalidValue as refusal:
             raise ValueError(refusal.detail) from refusal
-        said = self._item(rating.round).said
-        self.count += (rating.rater, rating.turn) not in said
-        said[rating.rater, rating.turn] = rating.loss
+        item = self._item(rating.round)
+        self.count += (rating.rater, rating.turn) not in item.said
+        item.said[rating.rater, rating.turn] = rating.loss
+        item.turn = None
         self._decided = rating.round if decided else None
 
     def with_rating(self, rating: Rating) -> Outcome:
@@ -196,7 +194,6 @@ class Ratings:
                     "It is not this rater's turn.",
                     field="round",
                     rule="a round that `next` gives to this rater",
-                    value=rating.round,
                 )
             # What is corrected may have had another rater asked
             turn_of(self.protocol, said, item.order)
@@ -208,7 +205,7 @@ class Ratings:
         if due != Outcome(True, loss):
             message = f"round {round_} is judged {loss}, and its raters come to {due}"
             raise ValueError(message)
-        self._pairs.extend(_pair(self._open.pop(round_).said))
+        self._agreement.add(_pair(self._open.pop(round_).said))
         self._decided = None
 
     def must_be_settled(self) -> None:
@@ -228,7 +225,9 @@ class Ratings:
     def turn(self, round_: int) -> Turn:
         """Whose turn it is in an open round."""
         item = self._item(round_)
-        return turn_of(self.protocol, item.said, item.order or ())
+        if item.turn is None:
+            item.turn = turn_of(self.protocol, item.said, item.order or ())
+        return item.turn
 
     def said(self, round_: int, rater: str, turn: int) -> bool:
         """Whether this rater has judged an open round in this turn."""
@@ -245,15 +244,15 @@ class Ratings:
 
         ``items`` are those that two have judged. Nothing of it is claimed.
         """
-        pairs = array("d", self._pairs)
+        agreement = replace(self._agreement)
         for item in self._open.values():
-            pairs.extend(_pair(item.said))
+            agreement.add(_pair(item.said))
         return {
             "protocol": self.protocol,
             "panel": len(self.panel),
             "judgements": self.count,
-            "items": len(pairs) // 2,
-            "agreement": _alpha(pairs, [2] * (len(pairs) // 2)),
+            "items": agreement.items,
+            "agreement": agreement.alpha,
         }
 
     @property
@@ -279,29 +278,50 @@ def _pair(said: Said) -> list[float]:
     return losses if len(losses) == 2 else []
 
 
+@dataclass(slots=True)
+class Agreement:
+    """Krippendorff's alpha of numbers, of items that come one by one.
+
+    The sums are exact, so that it is the same to the last digit whatever order they come in, and an
+    item costs the same however many came before.
+    """
+
+    items: int = 0
+    _judgements: int = 0
+    _sum: Fraction = Fraction()
+    _squares: Fraction = Fraction()
+    _within: Fraction = Fraction()
+
+    def add(self, losses: Sequence[float]) -> None:
+        """Enter the judgements of an item; fewer than two say nothing."""
+        count = len(losses)
+        if count < 2:
+            return
+        exact = [Fraction(loss) for loss in losses]
+        total, squares = sum(exact, Fraction()), sum((one * one for one in exact), Fraction())
+        self.items += 1
+        self._judgements += count
+        self._sum += total
+        self._squares += squares
+        self._within += (squares * count - total * total) / (count - 1)
+
+    @property
+    def alpha(self) -> float | None:
+        """1 where raters always agree, 0 where they do as well as chance, less where they do worse.
+
+        None without a difference. The mean squared difference of two judgements is twice their
+        variance.
+        """
+        spread = self._squares * self._judgements - self._sum * self._sum
+        return 1.0 - float(self._within * (self._judgements - 1) / spread) if spread else None
+
+
 def agreement(ratings: Sequence[Sequence[float]]) -> float | None:
     """Krippendorff's alpha of the losses of each item, for numbers; None without a difference.
 
-    1 where raters always agree, 0 where they do as well as chance, less where they do worse. Items
-    with fewer than two judgements say nothing. For losses of 0 and 1 it is that for names, too.
+    For losses of 0 and 1 it is that for names, too.
     """
-    pairable = [one for one in ratings if len(one) > 1]
-    return _alpha([loss for one in pairable for loss in one], [len(one) for one in pairable])
-
-
-def _alpha(losses: Sequence[float], sizes: Sequence[int]) -> float | None:
-    """Alpha of items with so many losses each, one after the other.
-
-    The mean squared difference of two judgements is twice their variance. Long sums are exact, so
-    that it is the same to the last digit wherever it is computed.
-    """
-    if not losses:
-        return None
-    values, counts = np.array(losses, dtype=np.float64), np.array(sizes, dtype=np.int64)
-    starts = np.cumsum(counts) - counts
-    mean = math.fsum(losses) / values.size
-    of_any = math.fsum(((values - mean) ** 2).tolist()) / (values.size - 1)
-    means = np.repeat(np.add.reduceat(values, starts) / counts, counts)
-    squares = np.add.reduceat((values - means) ** 2, starts)
-    of_one = math.fsum((squares * counts / (counts - 1)).tolist()) / values.size
-    return 1.0 - of_one / of_any if of_any > 0.0 else None
+    found = Agreement()
+    for losses in ratings:
+        found.add(losses)
+    return found.alpha

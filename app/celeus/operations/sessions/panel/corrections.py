@@ -68,7 +68,13 @@ async def correct_rating(
         return Receipt(journal.shown(round_), rows[-1]["sequence"], replayed=True)
     _must_be_corrigible(journal, round_, rows, own_only=correction.own_only)
     rating = Rating(round_, rater, checked_loss(journal, judgement), turn)
-    decided = ratings.with_rating(rating).decided
+    try:
+        decided = ratings.with_rating(rating).decided
+    except InvalidValue:
+        if correction.own_only:
+            # Whether it is decided, or others have judged in consequence, is not told
+            raise _not_own(journal.shown(round_)) from None
+        raise
     rounds = rounds_to_fold(journal.state, {round_}) if decided else 0
     detail = dict(correction.words) | {"worker": worker or rater}
     sequence = await journal.step(rounds, lambda: append(journal, rating, detail))
@@ -89,13 +95,7 @@ def _must_be_corrigible(
     decided = round_ <= journal.state.drawn and not is_open
     mine = bool(rows) and rows[-1]["detail"].get("key") == journal.key_id
     if own_only and (decided or not mine):
-        raise NotLastLabel(
-            f"round {shown} is not one that this key has judged and that is still open; correcting"
-            " it needs a key with scope manage",
-            field="round",
-            rule="a round judged with this key and not decided",
-            value=shown,
-        )
+        raise _not_own(shown)
     if decided:
         raise InvalidValue(
             "The round is decided: what its raters have come to is corrected in nobody's name.",
@@ -116,3 +116,13 @@ def _must_be_corrigible(
             rule=f"at most {MOST_CORRECTIONS} corrections of a judgement",
             value=shown,
         )
+
+
+def _not_own(shown: int) -> NotLastLabel:
+    return NotLastLabel(
+        f"round {shown} is not one that this key has judged and that is still open; correcting it"
+        " needs a key with scope manage",
+        field="round",
+        rule="a round judged with this key and not decided",
+        value=shown,
+    )

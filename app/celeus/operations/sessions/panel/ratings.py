@@ -28,6 +28,7 @@ from celeus.core.sessions.judgements import (
 from celeus.core.sessions.raters import Outcome, Ratings
 from celeus.core.sessions.state import State
 from celeus.errors import InvalidValue, ObservationConflict, RoundNotHeld
+from celeus.operations.sessions.blinding import predecessors
 from celeus.operations.sessions.journal import Journal, Receipt, must_be_open
 from celeus.operations.sessions.ledger import Lease, with_kinds
 from celeus.settings import Settings
@@ -83,23 +84,29 @@ async def look_at(
     """These judgements, each checked, and the losses of the rounds that they decide.
 
     The same judgement again is known by its first sequence. Refuses another one than the first,
-    and in one way all rounds in which it is not this rater's turn. Appends nothing.
+    and in one way all rounds in which it is not this rater's turn, to a blind key also those that
+    another key has judged in the rater's name. Appends nothing.
     """
-    first: dict[tuple[int, int], tuple[Said, int | None]] = {}
+    own = {journal.key_id} | (await predecessors(db, journal.key_id) if journal.blind else set())
+    first: dict[tuple[int, int], tuple[Said, int | None, bool]] = {}
     for row in await said_before(db, journal, rater, [it.round for it in judgements]):
-        said = words_of(row["detail"], row["loss"]), row["sequence"]
-        first.setdefault((row["round"], row["detail"].get("turn", 1)), said)
+        said = words_of(row["detail"], row["loss"])
+        mine = not journal.blind or row["detail"].get("key") in own
+        first.setdefault(
+            (row["round"], row["detail"].get("turn", 1)), (said, row["sequence"], mine)
+        )
     rated: list[Rated] = []
     outcomes: dict[int, Loss] = {}
     for judgement in judgements:
         round_, turn = judgement.round, judgement.turn or 1
-        if (round_, turn) in first:
-            words, sequence = first[round_, turn]
+        words, sequence, mine = first.get((round_, turn), (None, None, True))
+        if words is not None and mine:
             if words_of(detail_of(judgement), checked_loss(journal, judgement)) != words:
                 raise _conflict(journal, round_)
             rated.append(Rated(judgement, None, sequence))
             continue
-        if not ratings.is_open(round_) or (rater, turn) not in _awaited(ratings, round_):
+        awaited = ratings.is_open(round_) and (rater, turn) in _awaited(ratings, round_)
+        if not mine or not awaited:
             raise RoundNotHeld(
                 f"round {journal.shown(round_)} is not this rater's to judge: it is not their"
                 " turn, or the round is decided",
@@ -108,7 +115,7 @@ async def look_at(
                 value=journal.shown(round_),
             )
         loss = checked_loss(journal, judgement)
-        first[round_, turn] = words_of(detail_of(judgement), loss), None
+        first[round_, turn] = words_of(detail_of(judgement), loss), None, True
         rating = Rating(round_, rater, loss, turn)
         rated.append(Rated(judgement, rating))
         result = ratings.with_rating(rating)
