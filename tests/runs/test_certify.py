@@ -168,6 +168,14 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
         lambda: celeus.compare([{"id": "a"}, {"id": "a"}], {"a": "x"}, None),
         "'a' is there twice",
     ),
+    "twice, by number": (
+        lambda: celeus.compare([{"id": 1}, {"id": 1}], {1: "x"}, None),
+        "'1' is there twice",
+    ),
+    "no id": (
+        lambda: celeus.compare([{"answer": "x"}], [{"answer": "y"}], None),
+        "row 1 has no id",
+    ),
     "alone": (lambda: celeus.compare({"a": "x", "b": "y"}, {"a": "z"}, None), "no answer to 'b'"),
     "another": (
         lambda: celeus.compare(
@@ -193,6 +201,26 @@ def test_items_may_lie_in_a_file(folder: Path) -> None:
     (folder / "exam.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in items))
     session = celeus.certify("exam.jsonl", lambda item: losses[item.id], precision=0.3)
     assert session.status().items == ITEMS
+
+
+def test_a_file_of_items_is_cut_into_lines_at_line_feeds_alone(folder: Path) -> None:
+    text = "a line\u2028another\x85and\x0bmore"
+    rows = [{"id": f"q{at}", "payload": text} for at in range(20)]
+    written = "".join(f"{json.dumps(one, ensure_ascii=False)}\r\n" for one in rows)
+    (folder / "exam.jsonl").write_bytes(b"\xef\xbb\xbf" + written.encode())
+    session = celeus.certify("exam.jsonl", lambda item: float(item.payload != text), budget=3)
+    assert session.status().estimate == 0.0
+    (folder / "broken.jsonl").write_bytes(b'{"id": "a"}\n\n{"id": \n')
+    with pytest.raises(celeus.Refusal, match=r"line 3 of broken.jsonl is no JSON"):
+        celeus.certify("broken.jsonl", None)
+
+
+@pytest.mark.parametrize(("loss", "verdict"), [("preference", "a"), ("zero_one", {"a": 0, "b": 1})])
+def test_a_judge_who_names_a_system_has_not_judged_what_was_shown(
+    loss: str, verdict: object
+) -> None:
+    with pytest.raises(celeus.Refusal, match="not told which answer is whose"):
+        celeus.compare(answers("good"), answers("bad"), lambda _: verdict, margin=0.1, loss=loss)
 
 
 def test_what_a_service_alone_has_is_refused_by_name() -> None:

@@ -1,5 +1,6 @@
 """Certify a score, or compare two systems, in this process: one call, a file, and no server."""
 
+import codecs
 import hashlib
 import json
 import os
@@ -171,9 +172,17 @@ def _lines(path: Path) -> list[Row]:
         rule = "a file of JSON lines, named " + " or ".join(sorted(LINES))
         raise InvalidValue(f"items must be {rule}", field="items", rule=rule, value=str(path))
     try:
-        return [json.loads(line) for line in path.read_text().splitlines() if line.strip()]
-    except (OSError, ValueError) as error:
-        raise InvalidValue(f"{path} cannot be read: {error}", field="items") from error
+        lines = path.read_bytes().removeprefix(codecs.BOM_UTF8).split(b"\n")
+    except OSError as error:
+        raise InvalidValue(f"{path} cannot be read: {error.strerror}", field="items") from error
+    rows = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            rows += [json.loads(line)] if line.strip() else []
+        except (ValueError, RecursionError) as error:
+            message = f"line {number} of {path} is no JSON: {error}"
+            raise InvalidValue(message, field="items") from error
+    return rows
 
 
 def _answers(system: object) -> dict[str, Row]:
@@ -181,12 +190,15 @@ def _answers(system: object) -> dict[str, Row]:
     if isinstance(system, Mapping):
         system = [{"id": name, "answer": answer} for name, answer in system.items()]
     rows: dict[str, Row] = {}
-    for row in _rows(system):
-        if row.get("id") in rows:
+    for number, row in enumerate(_rows(system), start=1):
+        if "id" not in row:
+            rule = "the id of the item that is answered"
+            raise InvalidValue(f"row {number} has no id", field="id", rule=rule)
+        name = str(row["id"])
+        if name in rows:
             rule = "an id no other item has"
-            message = f"{row['id']!r} is there twice"
-            raise InvalidValue(message, field="id", rule=rule, value=row["id"])
-        rows[str(row.get("id"))] = row
+            raise InvalidValue(f"{name!r} is there twice", field="id", rule=rule, value=name)
+        rows[name] = row
     return rows
 
 

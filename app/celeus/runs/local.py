@@ -13,7 +13,7 @@ from celeus.client.blocking import Client, Session
 from celeus.client.exchange import Answer, Request
 from celeus.core.certificates.ed25519 import private_from_pem, private_to_pem
 from celeus.core.pools.item import Item
-from celeus.core.sessions.judgements import Judgement
+from celeus.core.sessions.judgements import Judgement, check_blind
 from celeus.core.sessions.state import State
 from celeus.errors import InvalidValue
 from celeus.runs.run import Run
@@ -75,6 +75,7 @@ class LocalClient(Client):
     def _observe(self, request: Request) -> object:
         body = _body(request)
         judgements = [_judgement(one) for one in body.get("observations", [body])]
+        check_blind(judgements)
         return self.ledger.observe(body["worker"], judgements, body["next"])
 
     def _amend(self, request: Request) -> object:
