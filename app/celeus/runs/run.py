@@ -45,7 +45,7 @@ from celeus.core.sessions.either import (
 from celeus.core.sessions.judgements import Judgement, detail_of, event_of, loss_of, shown
 from celeus.core.sessions.rounds import PENDING
 from celeus.core.sessions.state import State
-from celeus.errors import InvalidValue, LedgerBroken, ObservationConflict, SessionClosed
+from celeus.errors import Invalid, InvalidValue, LedgerBroken, ObservationConflict, SessionClosed
 from celeus.runs.ledger_file import FORMAT, Contents, LedgerFile
 
 SEED_BYTES = 32
@@ -198,11 +198,17 @@ class Run:
     @classmethod
     def _of(cls, file: LedgerFile, contents: Contents) -> Self:
         header = contents.header
-        upload = PoolForm.from_dict(header["pool"]).upload(contents.rows)
-        plan = any_plan_from(header["plan"])
+        try:
+            upload = PoolForm.from_dict(header["pool"]).upload(contents.rows)
+            plan = any_plan_from(header["plan"])
+            seed = bytes.fromhex(header["seed"])
+            run = cls(file, header, upload, plan)
+        except (KeyError, TypeError, ValueError, Invalid) as error:
+            raise _broken(file, f"its header or its items cannot be read ({error})") from error
         if plan.pool_digest != upload.pool.digest:
             raise _broken(file, "its items are not those of its plan")
-        run = cls(file, header, upload, plan)
+        if plan.commitment != commitment(seed):
+            raise _broken(file, "its seed is not that of its plan")
         transcript = Transcript(plan, upload.pool.scale)
         try:
             for record in contents.records:
