@@ -163,7 +163,23 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
         lambda: celeus.certify([{"id": "a", "surrogate": float("nan")}], None),
         "row 1, 'a', cannot be written as JSON",
     ),
-    "an id": (lambda: celeus.certify([{"id": 7}], None), "rows cannot become items"),
+    "an id": (lambda: celeus.certify([{"id": 7}], None), "line 1: id must be"),
+    "no items": (lambda: celeus.certify([], None), "there are no items"),
+    "no judge": (lambda: celeus.certify(exam()[0], 3), "judge must be a function"),  # type: ignore[arg-type]
+    "nobody": (lambda: celeus.certify(exam()[0], print, concurrency=0), "concurrency must be"),
+    "a text": (
+        lambda: celeus.certify(exam()[0], None, precision="0.1"),  # type: ignore[arg-type]
+        "precision must be a finite number",
+    ),
+    "half a label": (
+        lambda: celeus.certify(exam()[0], None, budget=10.5),  # type: ignore[arg-type]
+        "budget must be a whole number",
+    ),
+    "one end": (lambda: celeus.certify(exam()[0], None, loss=(1,)), "loss must be"),  # type: ignore[arg-type]
+    "score": (lambda: celeus.certify(exam()[0], None, score="accuracy"), "score must be"),  # type: ignore[arg-type]
+    "a folder": (lambda: celeus.certify(exam()[0], None, file="."), "cannot be opened"),
+    "no folder": (lambda: celeus.certify(exam()[0], None, file="no/a.jsonl"), "no such folder"),
+    "no key": (lambda: celeus.certify(exam()[0], None, key="no/key.pem"), "cannot sign"),
     "twice": (
         lambda: celeus.compare([{"id": "a"}, {"id": "a"}], {"a": "x"}, None),
         "'a' is there twice",
@@ -215,11 +231,32 @@ def test_a_file_of_items_is_cut_into_lines_at_line_feeds_alone(folder: Path) -> 
         celeus.certify("broken.jsonl", None)
 
 
+def test_numbers_may_be_those_of_numpy() -> None:
+    items, losses = exam()
+    session = celeus.certify(
+        items, lambda item: losses[item.id], precision=np.float32(0.25), budget=np.int64(9)
+    )
+    assert session.status().rounds.judged == 9
+
+
+@pytest.mark.parametrize("loss", [float("nan"), np.array([1.0, 0.0]), {1.0}, 1j])
+def test_a_loss_that_is_no_number_is_refused_with_the_name_of_its_item(loss: object) -> None:
+    with pytest.raises(celeus.Refusal, match="a loss of 'q0' must be a finite number"):
+        celeus.certify([{"id": "q0"}], lambda _: loss)
+
+
+def test_a_key_that_is_none_is_refused_before_anything_is_judged(folder: Path) -> None:
+    (folder / "key.pem").write_text("")
+    with pytest.raises(celeus.Refusal, match="cannot sign certificates"):
+        celeus.certify(exam()[0], lambda _: pytest.fail("judged"), key="key.pem")
+
+
 @pytest.mark.parametrize(("loss", "verdict"), [("preference", "a"), ("zero_one", {"a": 0, "b": 1})])
 def test_a_judge_who_names_a_system_has_not_judged_what_was_shown(
     loss: str, verdict: object
 ) -> None:
-    with pytest.raises(celeus.Refusal, match="not told which answer is whose"):
+    said = "must be left, tie or right" if loss == "preference" else "not told which answer is"
+    with pytest.raises(celeus.Refusal, match=said):
         celeus.compare(answers("good"), answers("bad"), lambda _: verdict, margin=0.1, loss=loss)
 
 

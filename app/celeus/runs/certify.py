@@ -12,16 +12,16 @@ from typing import Any
 from celeus.client.blocking import Session
 from celeus.client.exchange import encoded
 from celeus.client.rows import rows_of
-from celeus.client.turns import Turn
+from celeus.client.turns import Turn, check_concurrency, finite
 from celeus.core.canonical import canonical_json
 from celeus.core.plans.opening import SessionRequest
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.stopping import Question
 from celeus.core.pools.losses import LossScale
-from celeus.core.pools.score import Better, declared_score
+from celeus.core.pools.score import Better, Score, declared_score
 from celeus.core.pools.systems import Systems
 from celeus.errors import InvalidValue
-from celeus.runs.local import session_of
+from celeus.runs.local import check_key, session_of
 from celeus.runs.run import PoolForm, Run
 
 FOLDER = Path(".celeus")
@@ -64,19 +64,19 @@ def certify(  # noqa: PLR0913 -- what a session is opened with, each by its name
     there. Raises `celeus.Refusal` for what cannot be certified; what ``judge`` raises comes
     through, and its item is not judged.
     """
-    scale = LossScale.of("bounded", *loss) if isinstance(loss, tuple) else _scale(loss)
-    named = None if score is None else declared_score(*score, scale, None)
+    scale = _scale(loss)
+    named = None if score is None else _score(score, scale)
     sides = {"at_most": at_most, "at_least": at_least}
     claim = Claim(
         target,  # type: ignore[arg-type]  # the plan checks it
-        alpha,
-        precision,
+        finite(alpha, "alpha", "alpha"),
+        _number(precision, "precision"),
         questions=tuple(
-            Question(side, threshold)  # type: ignore[arg-type]
+            Question(side, finite(threshold, side, side))  # type: ignore[arg-type]
             for side, threshold in sides.items()
             if threshold is not None
         ),
-        budget=budget,
+        budget=_whole(budget, "budget"),
         fixed=fixed,
     )
     form = PoolForm("items", scale, score=named)
@@ -111,7 +111,14 @@ def compare(  # noqa: PLR0913 -- what a session is opened with, each by its name
     in `certify`.
     """
     systems = Systems.of(names, (loss, None, None), "exact")
-    claim = Claim("pool", alpha, precision, decide=margin, budget=budget, fixed=fixed)
+    claim = Claim(
+        "pool",
+        finite(alpha, "alpha", "alpha"),
+        _number(precision, "precision"),
+        decide=_number(margin, "margin"),
+        budget=_whole(budget, "budget"),
+        fixed=fixed,
+    )
     form = PoolForm(f"{names[0]} and {names[1]}", systems.scale, systems)
     rows = _pairs(_answers(a), _answers(b), names)
     return _judged(form, rows, claim, judge, Place(file, key, concurrency))
@@ -129,11 +136,19 @@ class Place:
 def _judged(
     form: PoolForm, rows: Sequence[Row], claim: Claim, judge: Judge | None, place: Place
 ) -> Session:
+    if not rows:
+        raise InvalidValue("there are no items", field="items", rule="at least one item")
+    if judge is not None and not callable(judge):
+        rule = "a function of an item, or None"
+        raise InvalidValue(f"judge must be {rule}", field="judge", rule=rule, value=type(judge))
+    check_concurrency(place.concurrency)
     request = SessionRequest(claim)
     file = _file_of(form, rows, request) if place.file is None else Path(place.file)
     key = place.key or os.environ.get("CELEUS_SIGNING_KEY_FILE")
+    signing = file.parent / f"{file.name}.pem" if key is None else Path(key)
+    check_key(signing)
     run = Run.open(file, form, rows, request)
-    session = session_of(run, file.with_name(f"{file.name}.pem") if key is None else Path(key))
+    session = session_of(run, signing)
     if judge is not None:
         try:
             session.judge(judge, concurrency=place.concurrency, worker="process")
@@ -229,8 +244,31 @@ def _said(row: Row) -> dict[str, Any]:
     return {name: value for name, value in row.items() if name not in {"id", "payload"}}
 
 
-def _scale(kind: str) -> LossScale:
-    if kind != "zero_one":
-        rule = "zero_one, or the two ends of a bounded loss"
-        raise InvalidValue(f"loss must be {rule}", field="loss", rule=rule, value=kind)
-    return LossScale.of("zero_one", None, None)
+def _scale(loss: object) -> LossScale:
+    if loss == "zero_one":
+        return LossScale.of("zero_one", None, None)
+    rule = "zero_one, or the two ends of a bounded loss"
+    if not isinstance(loss, tuple | list) or len(loss) != len(("lower", "upper")):
+        raise InvalidValue(f"loss must be {rule}", field="loss", rule=rule, value=loss)
+    return LossScale.of("bounded", *(finite(end, "an end of the loss", "loss") for end in loss))
+
+
+def _score(score: object, scale: LossScale) -> Score:
+    rule = "its name and the better direction, as ('accuracy', 'higher')"
+    if not isinstance(score, tuple | list) or len(score) != len(("name", "better")):
+        raise InvalidValue(f"score must be {rule}", field="score", rule=rule, value=score)
+    return declared_score(*score, scale, None)
+
+
+def _number(value: object, name: str) -> float | None:
+    return None if value is None else finite(value, name, name)
+
+
+def _whole(value: object, name: str) -> int | None:
+    number = _number(value, name)
+    if number is None:
+        return None
+    if not number.is_integer():
+        rule = "a whole number"
+        raise InvalidValue(f"{name} must be {rule}", field=name, rule=rule, value=number)
+    return int(number)
