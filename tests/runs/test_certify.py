@@ -233,9 +233,8 @@ def test_a_file_of_items_is_cut_into_lines_at_line_feeds_alone(folder: Path) -> 
 
 def test_numbers_may_be_those_of_numpy() -> None:
     items, losses = exam()
-    session = celeus.certify(
-        items, lambda item: losses[item.id], precision=np.float32(0.25), budget=np.int64(9)
-    )
+    settings: dict[str, Any] = {"precision": np.float32(0.25), "budget": np.int64(9)}
+    session = celeus.certify(items, lambda item: losses[item.id], **settings)
     assert session.status().rounds.judged == 9
 
 

@@ -238,6 +238,7 @@ class Status:
     sides: Sides | None
     best: dict[str, Any] | None
     table: dict[str, Any] | None
+    raters: dict[str, Any] | None
     rounds: Rounds
     forecast: Forecast | None
     contradictions: tuple[dict[str, Any], ...]
@@ -280,6 +281,7 @@ class Draw:
     left: Shown | None
     right: Shown | None
     answers: tuple[Shown, ...]
+    turn: int | None
     expires_at: str
     raw: Raw = field(repr=False)
 

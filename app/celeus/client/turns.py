@@ -38,10 +38,22 @@ class Turn:
     What is said is sent when the next item is asked for, in the same request.
     """
 
-    __slots__ = ("_holder", "answers", "id", "index", "left", "payload", "right", "round", "said")
+    __slots__ = (
+        "_holder",
+        "answers",
+        "id",
+        "index",
+        "left",
+        "payload",
+        "right",
+        "round",
+        "said",
+        "turn",
+    )
 
     def __init__(self, draw: Draw, holder: Holder) -> None:
         self.round = draw.round
+        self.turn = draw.turn
         self.id = draw.item.id
         self.index = draw.item.index
         self.payload = draw.item.payload
@@ -92,6 +104,11 @@ class Turn:
             self.prefer(verdict)
         else:
             self.observe(verdict)
+
+    @property
+    def place(self) -> dict[str, int]:
+        """Of which round it is, and for which time where a panel judges it several times."""
+        return {"round": self.round} | ({} if self.turn is None else {"turn": self.turn})
 
     def _number(self, loss: object) -> float | None:
         return None if loss is None else finite(loss, f"a loss of {self.id!r}", "loss")
@@ -168,7 +185,7 @@ class Turns:
         """The answer to what was said; None where it has to be asked for the next items apart."""
         if not held:
             return None
-        said = [{"round": turn.round, **(turn.said or {})} for turn in held]
+        said = [{**turn.place, **(turn.said or {})} for turn in held]
         body: dict[str, Any] = {"worker": self.worker, "next": following}
         body |= said[0] if len(said) == 1 else {"observations": said}
         try:

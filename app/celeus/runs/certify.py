@@ -138,9 +138,7 @@ def _judged(
 ) -> Session:
     if not rows:
         raise InvalidValue("there are no items", field="items", rule="at least one item")
-    if judge is not None and not callable(judge):
-        rule = "a function of an item, or None"
-        raise InvalidValue(f"judge must be {rule}", field="judge", rule=rule, value=type(judge))
+    _check_judge(judge)
     check_concurrency(place.concurrency)
     request = SessionRequest(claim)
     file = _file_of(form, rows, request) if place.file is None else Path(place.file)
@@ -257,7 +255,14 @@ def _score(score: object, scale: LossScale) -> Score:
     rule = "its name and the better direction, as ('accuracy', 'higher')"
     if not isinstance(score, tuple | list) or len(score) != len(("name", "better")):
         raise InvalidValue(f"score must be {rule}", field="score", rule=rule, value=score)
-    return declared_score(*score, scale, None)
+    name, better = score
+    return declared_score(name, better, scale, None)
+
+
+def _check_judge(judge: object) -> None:
+    if judge is not None and not callable(judge):
+        rule = "a function of an item, or None"
+        raise InvalidValue(f"judge must be {rule}", field="judge", rule=rule, value=type(judge))
 
 
 def _number(value: object, name: str) -> float | None:

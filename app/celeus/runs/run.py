@@ -96,7 +96,8 @@ class PoolForm:
         try:
             return pool_of_rows(rows, Growth(self.scale, self.named), self.score)
         except BadRows as bad:
-            raise BadRows(f"{bad}{faults(bad.more['errors'])}", **bad.more) from None
+            more: dict[str, Any] = bad.more
+            raise BadRows(f"{bad}{faults(more['errors'])}", **more) from None
 
 
 class Run:
