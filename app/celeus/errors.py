@@ -62,7 +62,8 @@ class Refusal(Exception):
     ) -> None:
         """Say what is wrong (`detail`), where (`field`), by which `rule`, and with which `value`.
 
-        `more` holds further members for the answer, such as the faults of an upload's rows.
+        `more` holds further members for the answer, such as the faults of an upload's rows. A
+        traceback shows the rule, where `detail` does not.
         """
         super().__init__(detail)
         self.detail = detail
@@ -70,6 +71,8 @@ class Refusal(Exception):
         self.rule = rule
         self.value = value
         self.more = more
+        if rule is not None and rule not in detail:
+            self.add_note(rule if field is None else f"{field}: {rule}")
 
     @classmethod
     def title(cls) -> str:

@@ -3,6 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx2
 import pytest
@@ -215,10 +216,34 @@ def test_metrics_are_judged_by_name(client: Client) -> None:
     assert "faithful" in str(table["metrics"])
 
 
+def test_a_panel_is_asked_again_until_it_agrees(client: Client, known: Exam) -> None:
+    panel = ["ada", "ben"]
+    session = client.open_session(
+        known.pool, budget=3, raters="assigned", protocol="consensus", panel=panel
+    )
+
+    def rate(name: str) -> list[int | None]:
+        turns = []
+        for item in session.draws(name):
+            turns.append(item.turn)
+            item.observe(panel.index(name) if item.turn == 1 else known(item))
+        return turns
+
+    with ThreadPoolExecutor(len(panel)) as threads:
+        assert [sorted(map(str, one)) for one in threads.map(rate, panel)] == [list("111222")] * 2
+    status = session.status()
+    assert (status.rounds.judged, status.raters and status.raters["judgements"]) == (3, 12)
+
+
+def test_a_verdict_of_a_word_says_which_side(session: celeus.Session) -> None:
+    with pytest.raises(Refusal, match="must be left, tie or right, or a loss"):
+        session.judge(lambda _: "a", concurrency=1)
+
+
 @pytest.mark.parametrize("loss", [float("nan"), "often", object()])
 def test_what_is_no_loss_is_refused_where_it_is_said(session: celeus.Session, loss: object) -> None:
     item = next(session.draws())
-    with pytest.raises(Refusal, match="a loss must be a finite number"):
+    with pytest.raises(Refusal, match=r"a loss of 'q.*' must be a finite number"):
         item.observe(loss)
 
 

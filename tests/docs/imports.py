@@ -17,7 +17,9 @@ NOUNS = (
     *("views", "documents", "report", "certificates", "insights", "sessions", "sampling"),
     *("eprocess", "plans", "pools", "access", "runtime", "wire", "embedded", "migrations", ""),
 )
-BESIDE = ("celeus.study", "celeus.demo", "celeus.readers", "celeus.client", "celeus.judges")
+BESIDE = tuple(
+    f"celeus.{room}" for room in ("study", "demo", "readers", "client", "judges", "runs")
+)
 
 
 def package_of(module: str) -> tuple[str, str]:

@@ -163,10 +163,34 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
         lambda: celeus.certify([{"id": "a", "surrogate": float("nan")}], None),
         "row 1, 'a', cannot be written as JSON",
     ),
-    "an id": (lambda: celeus.certify([{"id": 7}], None), "rows cannot become items"),
+    "an id": (lambda: celeus.certify([{"id": 7}], None), "line 1: id must be"),
+    "no items": (lambda: celeus.certify([], None), "there are no items"),
+    "no judge": (lambda: celeus.certify(exam()[0], 3), "judge must be a function"),  # type: ignore[arg-type]
+    "nobody": (lambda: celeus.certify(exam()[0], print, concurrency=0), "concurrency must be"),
+    "a text": (
+        lambda: celeus.certify(exam()[0], None, precision="0.1"),  # type: ignore[arg-type]
+        "precision must be a finite number",
+    ),
+    "half a label": (
+        lambda: celeus.certify(exam()[0], None, budget=10.5),  # type: ignore[arg-type]
+        "budget must be a whole number",
+    ),
+    "one end": (lambda: celeus.certify(exam()[0], None, loss=(1,)), "loss must be"),  # type: ignore[arg-type]
+    "score": (lambda: celeus.certify(exam()[0], None, score="accuracy"), "score must be"),  # type: ignore[arg-type]
+    "a folder": (lambda: celeus.certify(exam()[0], None, file="."), "cannot be opened"),
+    "no folder": (lambda: celeus.certify(exam()[0], None, file="no/a.jsonl"), "no such folder"),
+    "no key": (lambda: celeus.certify(exam()[0], None, key="no/key.pem"), "cannot sign"),
     "twice": (
         lambda: celeus.compare([{"id": "a"}, {"id": "a"}], {"a": "x"}, None),
         "'a' is there twice",
+    ),
+    "twice, by number": (
+        lambda: celeus.compare([{"id": 1}, {"id": 1}], {1: "x"}, None),
+        "'1' is there twice",
+    ),
+    "no id": (
+        lambda: celeus.compare([{"answer": "x"}], [{"answer": "y"}], None),
+        "row 1 has no id",
     ),
     "alone": (lambda: celeus.compare({"a": "x", "b": "y"}, {"a": "z"}, None), "no answer to 'b'"),
     "another": (
@@ -193,6 +217,46 @@ def test_items_may_lie_in_a_file(folder: Path) -> None:
     (folder / "exam.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in items))
     session = celeus.certify("exam.jsonl", lambda item: losses[item.id], precision=0.3)
     assert session.status().items == ITEMS
+
+
+def test_a_file_of_items_is_cut_into_lines_at_line_feeds_alone(folder: Path) -> None:
+    text = "a line\u2028another\x85and\x0bmore"
+    rows = [{"id": f"q{at}", "payload": text} for at in range(20)]
+    written = "".join(f"{json.dumps(one, ensure_ascii=False)}\r\n" for one in rows)
+    (folder / "exam.jsonl").write_bytes(b"\xef\xbb\xbf" + written.encode())
+    session = celeus.certify("exam.jsonl", lambda item: float(item.payload != text), budget=3)
+    assert session.status().estimate == 0.0
+    (folder / "broken.jsonl").write_bytes(b'{"id": "a"}\n\n{"id": \n')
+    with pytest.raises(celeus.Refusal, match=r"line 3 of broken.jsonl is no JSON"):
+        celeus.certify("broken.jsonl", None)
+
+
+def test_numbers_may_be_those_of_numpy() -> None:
+    items, losses = exam()
+    settings: dict[str, Any] = {"precision": np.float32(0.25), "budget": np.int64(9)}
+    session = celeus.certify(items, lambda item: losses[item.id], **settings)
+    assert session.status().rounds.judged == 9
+
+
+@pytest.mark.parametrize("loss", [float("nan"), np.array([1.0, 0.0]), {1.0}, 1j])
+def test_a_loss_that_is_no_number_is_refused_with_the_name_of_its_item(loss: object) -> None:
+    with pytest.raises(celeus.Refusal, match="a loss of 'q0' must be a finite number"):
+        celeus.certify([{"id": "q0"}], lambda _: loss)
+
+
+def test_a_key_that_is_none_is_refused_before_anything_is_judged(folder: Path) -> None:
+    (folder / "key.pem").write_text("")
+    with pytest.raises(celeus.Refusal, match="cannot sign certificates"):
+        celeus.certify(exam()[0], lambda _: pytest.fail("judged"), key="key.pem")
+
+
+@pytest.mark.parametrize(("loss", "verdict"), [("preference", "a"), ("zero_one", {"a": 0, "b": 1})])
+def test_a_judge_who_names_a_system_has_not_judged_what_was_shown(
+    loss: str, verdict: object
+) -> None:
+    said = "must be left, tie or right" if loss == "preference" else "not told which answer is"
+    with pytest.raises(celeus.Refusal, match=said):
+        celeus.compare(answers("good"), answers("bad"), lambda _: verdict, margin=0.1, loss=loss)
 
 
 def test_what_a_service_alone_has_is_refused_by_name() -> None:

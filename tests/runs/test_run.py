@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from celeus.core.canonical import canonical_json
 from celeus.core.certificates.replay import Evidence
 from celeus.core.certificates.verify import verify
 from celeus.core.plans.opening import SessionRequest
@@ -195,6 +196,30 @@ def test_a_changed_record_is_found(tmp_path: Path) -> None:
     path.write_bytes(b"".join(lines))
     with pytest.raises(LedgerBroken, match="was changed"):
         Run.resume(path)
+
+
+HEADERS: dict[str, dict[str, Any]] = {
+    "seed": {"seed": "00" * 32},
+    "no seed": {"seed": "?"},
+    "no session": {"session": None},
+    "no plan": {"plan": {}},
+    "no count": {"items": "400"},
+    "too many items": {"items": 10 * ITEMS},
+    "too few items": {"items": 10},
+}
+
+
+@pytest.mark.parametrize("change", HEADERS)
+def test_a_changed_header_is_found_and_nothing_is_lost(tmp_path: Path, change: str) -> None:
+    path = tmp_path / "exam.celeus"
+    with Run.open(path, FORM, ROWS, ASKED) as session:
+        judged(session, 5)
+    header, *lines = path.read_bytes().splitlines(keepends=True)
+    changed = canonical_json(json.loads(header) | HEADERS[change]) + b"\n" + b"".join(lines)
+    path.write_bytes(changed)
+    with pytest.raises(LedgerBroken, match="was changed"):
+        Run.resume(path)
+    assert path.read_bytes() == changed
 
 
 def test_another_judgement_of_a_round_is_a_conflict_and_nothing_is_kept(run: Run) -> None:

@@ -1,6 +1,6 @@
 """What goes wrong between a client and a service; `celeus.Refusal` catches all of it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from celeus.client.service import plain
@@ -21,7 +21,7 @@ class Problem(Refusal):
         self.code = str(body.get("code") or status)
         self.errors: list[dict[str, Any]] = body.get("errors") or []
         super().__init__(
-            f"{self._said(body)}{_faults(self.errors)} ({status} {self.code})",
+            f"{self._said(body)}{faults(self.errors)} ({status} {self.code})",
             field=body.get("field"),
             rule=body.get("rule"),
             value=body.get("value"),
@@ -41,7 +41,7 @@ class Unreachable(Unavailable):
     """Nobody answered, also after repeating, or what answered is no such service."""
 
 
-def _faults(errors: list[dict[str, Any]]) -> str:
+def faults(errors: Sequence[Mapping[str, Any]]) -> str:
     """The first faults by line, where lines were told."""
     told = [
         f"line {one['line']}: {one.get('field')} must be {one.get('rule')}"

@@ -10,6 +10,7 @@ from celeus.client.exchange import Flow, Pause, member, post
 from celeus.client.refusals import Problem
 from celeus.client.results import Draw, Judged, Shown, read
 from celeus.errors import InvalidValue
+from celeus.quoting import shortened
 
 MOST_HELD = 256
 """Draws that one worker may hold."""
@@ -17,6 +18,8 @@ MOST_JUDGES = 64
 LONGEST_LOOK = 2.0
 """Seconds between two looks whether others have judged what they hold: the service says when the
 first of their leases ends, which may be long after the last of them has judged."""
+PREFERENCES = frozenset({"left", "tie", "right"})
+"""What a function says of two answers as it saw them: by `a` one may mean a system or a place."""
 NO_VERDICT = "the judge gave no verdict"
 OVERTAKEN = frozenset({"observation_conflict", "round_not_held"})
 """Somebody else judged the item meanwhile: an answer, and no fault of anybody."""
@@ -63,11 +66,11 @@ class Turn:
     def observe(self, loss: Any) -> None:  # noqa: ANN401 -- also numbers of NumPy
         """The loss; of several systems or metrics the losses by name, or as `answers` are shown."""
         if isinstance(loss, Mapping):
-            self.said = {"losses": {name: _number(one) for name, one in loss.items()}}
+            self.said = {"losses": {name: self._number(one) for name, one in loss.items()}}
         elif isinstance(loss, Sequence) and not isinstance(loss, str):
-            self.said = {"losses": [_number(one) for one in loss]}
+            self.said = {"losses": [self._number(one) for one in loss]}
         else:
-            self.said = {"loss": _number(loss)}
+            self.said = {"loss": self._number(loss)}
 
     def label(self, label: int) -> None:
         """The true class, from which the service computes the loss."""
@@ -94,14 +97,21 @@ class Turn:
             if self.said is None:
                 self.unjudgeable(NO_VERDICT)
         elif isinstance(verdict, str):
+            if verdict not in PREFERENCES:
+                rule = "left, tie or right, or a loss as a number"
+                message = f"a verdict on {self.id!r} must be {rule}, and is {shortened(verdict)}"
+                raise InvalidValue(message, field="preference", rule=rule, value=verdict)
             self.prefer(verdict)
         else:
             self.observe(verdict)
 
-    def judgement(self) -> dict[str, Any]:
-        """What is sent of it; a ``turn`` of a panel, so that sent again it is no second one."""
-        named = {"round": self.round} | ({} if self.turn is None else {"turn": self.turn})
-        return named | (self.said or {})
+    @property
+    def place(self) -> dict[str, int]:
+        """Of which round it is, and for which time where a panel judges it several times."""
+        return {"round": self.round} | ({} if self.turn is None else {"turn": self.turn})
+
+    def _number(self, loss: object) -> float | None:
+        return None if loss is None else finite(loss, f"a loss of {self.id!r}", "loss")
 
     def __repr__(self) -> str:
         return f"Turn(round={self.round}, id={self.id!r}, said={self.said!r})"
@@ -175,7 +185,7 @@ class Turns:
         """The answer to what was said; None where it has to be asked for the next items apart."""
         if not held:
             return None
-        said = [turn.judgement() for turn in held]
+        said = [{**turn.place, **(turn.said or {})} for turn in held]
         body: dict[str, Any] = {"worker": self.worker, "next": following}
         body |= said[0] if len(said) == 1 else {"observations": said}
         try:
@@ -225,12 +235,12 @@ def total(workers: Sequence[Turns]) -> Judged:
     )
 
 
-def _number(loss: object) -> float | None:
-    if loss is None:
-        return None
-    item = getattr(loss, "item", None)
-    value = item() if callable(item) else loss
-    if not isinstance(value, Real) or not math.isfinite(value):
+def finite(value: object, what: str, field: str) -> float:
+    """A number as Python has it, one of NumPy too; raises InvalidValue for anything else."""
+    item = getattr(value, "item", None)
+    number = item() if callable(item) and getattr(value, "size", 1) == 1 else value
+    if not isinstance(number, Real) or not math.isfinite(number):
         rule = "a finite number"
-        raise InvalidValue(f"a loss must be {rule}", field="loss", rule=rule, value=value)
-    return float(value)
+        said = f"{what} must be {rule}, and is {shortened(number)}"
+        raise InvalidValue(said, field=field, rule=rule, value=number)
+    return float(number)

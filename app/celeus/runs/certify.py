@@ -1,5 +1,6 @@
 """Certify a score, or compare two systems, in this process: one call, a file, and no server."""
 
+import codecs
 import hashlib
 import json
 import os
@@ -11,16 +12,16 @@ from typing import Any
 from celeus.client.blocking import Session
 from celeus.client.exchange import encoded
 from celeus.client.rows import rows_of
-from celeus.client.turns import Turn
+from celeus.client.turns import Turn, check_concurrency, finite
 from celeus.core.canonical import canonical_json
 from celeus.core.plans.opening import SessionRequest
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.stopping import Question
 from celeus.core.pools.losses import LossScale
-from celeus.core.pools.score import Better, declared_score
+from celeus.core.pools.score import Better, Score, declared_score
 from celeus.core.pools.systems import Systems
 from celeus.errors import InvalidValue
-from celeus.runs.local import session_of
+from celeus.runs.local import check_key, session_of
 from celeus.runs.run import PoolForm, Run
 
 FOLDER = Path(".celeus")
@@ -63,19 +64,19 @@ def certify(  # noqa: PLR0913 -- what a session is opened with, each by its name
     there. Raises `celeus.Refusal` for what cannot be certified; what ``judge`` raises comes
     through, and its item is not judged.
     """
-    scale = LossScale.of("bounded", *loss) if isinstance(loss, tuple) else _scale(loss)
-    named = None if score is None else declared_score(*score, scale, None)
+    scale = _scale(loss)
+    named = None if score is None else _score(score, scale)
     sides = {"at_most": at_most, "at_least": at_least}
     claim = Claim(
         target,  # type: ignore[arg-type]  # the plan checks it
-        alpha,
-        precision,
+        finite(alpha, "alpha", "alpha"),
+        _number(precision, "precision"),
         questions=tuple(
-            Question(side, threshold)  # type: ignore[arg-type]
+            Question(side, finite(threshold, side, side))  # type: ignore[arg-type]
             for side, threshold in sides.items()
             if threshold is not None
         ),
-        budget=budget,
+        budget=_whole(budget, "budget"),
         fixed=fixed,
     )
     form = PoolForm("items", scale, score=named)
@@ -110,7 +111,14 @@ def compare(  # noqa: PLR0913 -- what a session is opened with, each by its name
     in `certify`.
     """
     systems = Systems.of(names, (loss, None, None), "exact")
-    claim = Claim("pool", alpha, precision, decide=margin, budget=budget, fixed=fixed)
+    claim = Claim(
+        "pool",
+        finite(alpha, "alpha", "alpha"),
+        _number(precision, "precision"),
+        decide=_number(margin, "margin"),
+        budget=_whole(budget, "budget"),
+        fixed=fixed,
+    )
     form = PoolForm(f"{names[0]} and {names[1]}", systems.scale, systems)
     rows = _pairs(_answers(a), _answers(b), names)
     return _judged(form, rows, claim, judge, Place(file, key, concurrency))
@@ -128,11 +136,17 @@ class Place:
 def _judged(
     form: PoolForm, rows: Sequence[Row], claim: Claim, judge: Judge | None, place: Place
 ) -> Session:
+    if not rows:
+        raise InvalidValue("there are no items", field="items", rule="at least one item")
+    _check_judge(judge)
+    check_concurrency(place.concurrency)
     request = SessionRequest(claim)
     file = _file_of(form, rows, request) if place.file is None else Path(place.file)
     key = place.key or os.environ.get("CELEUS_SIGNING_KEY_FILE")
+    signing = file.parent / f"{file.name}.pem" if key is None else Path(key)
+    check_key(signing)
     run = Run.open(file, form, rows, request)
-    session = session_of(run, file.with_name(f"{file.name}.pem") if key is None else Path(key))
+    session = session_of(run, signing)
     if judge is not None:
         try:
             session.judge(judge, concurrency=place.concurrency, worker="process")
@@ -171,9 +185,17 @@ def _lines(path: Path) -> list[Row]:
         rule = "a file of JSON lines, named " + " or ".join(sorted(LINES))
         raise InvalidValue(f"items must be {rule}", field="items", rule=rule, value=str(path))
     try:
-        return [json.loads(line) for line in path.read_text().splitlines() if line.strip()]
-    except (OSError, ValueError) as error:
-        raise InvalidValue(f"{path} cannot be read: {error}", field="items") from error
+        lines = path.read_bytes().removeprefix(codecs.BOM_UTF8).split(b"\n")
+    except OSError as error:
+        raise InvalidValue(f"{path} cannot be read: {error.strerror}", field="items") from error
+    rows = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            rows += [json.loads(line)] if line.strip() else []
+        except (ValueError, RecursionError) as error:
+            message = f"line {number} of {path} is no JSON: {error}"
+            raise InvalidValue(message, field="items") from error
+    return rows
 
 
 def _answers(system: object) -> dict[str, Row]:
@@ -181,12 +203,15 @@ def _answers(system: object) -> dict[str, Row]:
     if isinstance(system, Mapping):
         system = [{"id": name, "answer": answer} for name, answer in system.items()]
     rows: dict[str, Row] = {}
-    for row in _rows(system):
-        if row.get("id") in rows:
+    for number, row in enumerate(_rows(system), start=1):
+        if "id" not in row:
+            rule = "the id of the item that is answered"
+            raise InvalidValue(f"row {number} has no id", field="id", rule=rule)
+        name = str(row["id"])
+        if name in rows:
             rule = "an id no other item has"
-            message = f"{row['id']!r} is there twice"
-            raise InvalidValue(message, field="id", rule=rule, value=row["id"])
-        rows[str(row.get("id"))] = row
+            raise InvalidValue(f"{name!r} is there twice", field="id", rule=rule, value=name)
+        rows[name] = row
     return rows
 
 
@@ -217,8 +242,38 @@ def _said(row: Row) -> dict[str, Any]:
     return {name: value for name, value in row.items() if name not in {"id", "payload"}}
 
 
-def _scale(kind: str) -> LossScale:
-    if kind != "zero_one":
-        rule = "zero_one, or the two ends of a bounded loss"
-        raise InvalidValue(f"loss must be {rule}", field="loss", rule=rule, value=kind)
-    return LossScale.of("zero_one", None, None)
+def _scale(loss: object) -> LossScale:
+    if loss == "zero_one":
+        return LossScale.of("zero_one", None, None)
+    rule = "zero_one, or the two ends of a bounded loss"
+    if not isinstance(loss, tuple | list) or len(loss) != len(("lower", "upper")):
+        raise InvalidValue(f"loss must be {rule}", field="loss", rule=rule, value=loss)
+    return LossScale.of("bounded", *(finite(end, "an end of the loss", "loss") for end in loss))
+
+
+def _score(score: object, scale: LossScale) -> Score:
+    rule = "its name and the better direction, as ('accuracy', 'higher')"
+    if not isinstance(score, tuple | list) or len(score) != len(("name", "better")):
+        raise InvalidValue(f"score must be {rule}", field="score", rule=rule, value=score)
+    name, better = score
+    return declared_score(name, better, scale, None)
+
+
+def _check_judge(judge: object) -> None:
+    if judge is not None and not callable(judge):
+        rule = "a function of an item, or None"
+        raise InvalidValue(f"judge must be {rule}", field="judge", rule=rule, value=type(judge))
+
+
+def _number(value: object, name: str) -> float | None:
+    return None if value is None else finite(value, name, name)
+
+
+def _whole(value: object, name: str) -> int | None:
+    number = _number(value, name)
+    if number is None:
+        return None
+    if not number.is_integer():
+        rule = "a whole number"
+        raise InvalidValue(f"{name} must be {rule}", field=name, rule=rule, value=number)
+    return int(number)

@@ -47,7 +47,12 @@ class LedgerFile:
         place = path.resolve()
         if place in _OPEN:
             _OPEN[place].close()
-        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        except OSError as error:
+            raise InvalidValue(
+                f"{path} cannot be opened: {error.strerror}", field="file", rule="a file's path"
+            ) from error
         # Closed as well when nobody has it any more
         self._end = weakref.finalize(self, os.close, self._descriptor)
         try:
@@ -78,7 +83,7 @@ class LedgerFile:
             raise _foreign(self.path)
         lines = whole.splitlines()
         header = self._header(lines[0]) if lines else None
-        if header is None or len(lines) <= header["items"]:
+        if header is None or self._unfinished(header, lines):
             os.ftruncate(self._descriptor, 0)
             return None
         if len(whole) < len(data):
@@ -123,18 +128,32 @@ class LedgerFile:
             raise _foreign(self.path)
         return header
 
+    def _unfinished(self, header: Mapping[str, Any], lines: Sequence[bytes]) -> bool:
+        """Whether the items were never all written; refuses a header that counts too many."""
+        items = header.get("items")
+        if not isinstance(items, int):
+            raise self._changed(lines[0])
+        if len(lines) > items:
+            return False
+        if len(lines) > 1 and "sequence" in self._object(lines[-1]):
+            raise self._changed(lines[0])
+        return True
+
+    def _changed(self, line: bytes) -> LedgerBroken:
+        return LedgerBroken(
+            f"{self.path} was changed: {line[:40]!r} is no line of a session.",
+            field="file",
+            rule="a file as it was written",
+            value=str(self.path),
+        )
+
     def _object(self, line: bytes, **options: Any) -> Mapping[str, Any]:  # noqa: ANN401
         try:
             value = json.loads(line, **options)
         except ValueError:
             value = None
         if not isinstance(value, dict):
-            raise LedgerBroken(
-                f"{self.path} was changed: {line[:40]!r} is no line of a session.",
-                field="file",
-                rule="a file as it was written",
-                value=str(self.path),
-            )
+            raise self._changed(line)
         return value
 
 

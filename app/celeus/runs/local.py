@@ -1,8 +1,9 @@
 """The client's requests answered in this process: `celeus.Session` without a service."""
 
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any, Never
@@ -11,9 +12,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from celeus.client.blocking import Client, Session
 from celeus.client.exchange import Answer, Request
-from celeus.core.certificates.ed25519 import private_from_pem, private_to_pem
+from celeus.core.certificates.ed25519 import NotAKey, private_from_pem, private_to_pem
 from celeus.core.pools.item import Item
-from celeus.core.sessions.judgements import Judgement
+from celeus.core.sessions.judgements import Judgement, check_blind
 from celeus.core.sessions.state import State
 from celeus.errors import InvalidValue
 from celeus.runs.run import Run
@@ -75,6 +76,7 @@ class LocalClient(Client):
     def _observe(self, request: Request) -> object:
         body = _body(request)
         judgements = [_judgement(one) for one in body.get("observations", [body])]
+        check_blind(judgements)
         return self.ledger.observe(body["worker"], judgements, body["next"])
 
     def _amend(self, request: Request) -> object:
@@ -119,10 +121,33 @@ def session_of(run: Run, key: Path) -> Session:
 
 def signing_key(file: Path) -> Ed25519PrivateKey:
     """The key in a file, which is made where there is none, for its owner alone."""
+    check_key(file)
     if not file.exists():
-        file.touch(mode=0o600)
-        file.write_bytes(private_to_pem(Ed25519PrivateKey.generate()))
+        made = file.with_name(f"{file.name}.{os.getpid()}")
+        made.touch(mode=0o600)
+        made.write_bytes(private_to_pem(Ed25519PrivateKey.generate()))
+        # Whole or not there, and never in place of another one
+        with suppress(FileExistsError):
+            os.link(made, file)
+        made.unlink()
     return private_from_pem(file.read_bytes())
+
+
+def check_key(file: Path) -> None:
+    """Refuse a file that holds no key, or that cannot be made."""
+    why = "there is no such folder"
+    try:
+        if file.exists():
+            private_from_pem(file.read_bytes())
+            return
+        if file.parent.is_dir():
+            return
+    except (OSError, NotAKey) as error:
+        why = str(error)
+    rule = "a file with an Ed25519 private key in PEM, or one to be made"
+    raise InvalidValue(
+        f"{file} cannot sign certificates: {why}", field="key", rule=rule, value=str(file)
+    )
 
 
 def _body(request: Request) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from typing import Any, Self
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from celeus.client.refusals import faults
 from celeus.core.canonical import canonical_json
 from celeus.core.certificates.chain import chain_on, chain_start, record_of
 from celeus.core.certificates.document import Account, certificate, position_of
@@ -45,7 +46,14 @@ from celeus.core.sessions.either import (
 from celeus.core.sessions.judgements import Judgement, detail_of, event_of, loss_of, shown
 from celeus.core.sessions.rounds import PENDING
 from celeus.core.sessions.state import State
-from celeus.errors import InvalidValue, LedgerBroken, ObservationConflict, SessionClosed
+from celeus.errors import (
+    BadRows,
+    Invalid,
+    InvalidValue,
+    LedgerBroken,
+    ObservationConflict,
+    SessionClosed,
+)
 from celeus.runs.ledger_file import FORMAT, Contents, LedgerFile
 
 SEED_BYTES = 32
@@ -84,8 +92,12 @@ class PoolForm:
         )
 
     def upload(self, rows: Sequence[object]) -> Upload:
-        """The pool of these rows; refuses bad ones by line."""
-        return pool_of_rows(rows, Growth(self.scale, self.named), self.score)
+        """The pool of these rows; refuses bad ones by line, and says the first."""
+        try:
+            return pool_of_rows(rows, Growth(self.scale, self.named), self.score)
+        except BadRows as bad:
+            more: dict[str, Any] = bad.more
+            raise BadRows(f"{bad}{faults(more['errors'])}", **more) from None
 
 
 class Run:
@@ -198,11 +210,17 @@ class Run:
     @classmethod
     def _of(cls, file: LedgerFile, contents: Contents) -> Self:
         header = contents.header
-        upload = PoolForm.from_dict(header["pool"]).upload(contents.rows)
-        plan = any_plan_from(header["plan"])
+        try:
+            upload = PoolForm.from_dict(header["pool"]).upload(contents.rows)
+            plan = any_plan_from(header["plan"])
+            seed = bytes.fromhex(header["seed"])
+            run = cls(file, header, upload, plan)
+        except (KeyError, TypeError, ValueError, Invalid) as error:
+            raise _broken(file, f"its header or its items cannot be read ({error})") from error
         if plan.pool_digest != upload.pool.digest:
             raise _broken(file, "its items are not those of its plan")
-        run = cls(file, header, upload, plan)
+        if plan.commitment != commitment(seed):
+            raise _broken(file, "its seed is not that of its plan")
         transcript = Transcript(plan, upload.pool.scale)
         try:
             for record in contents.records:

@@ -77,14 +77,14 @@ def words_of(detail: Mapping[str, Any], loss: Loss) -> Said:
 
 
 def check_blind(judgements: Sequence[Judgement]) -> None:
-    """Refuse what a key that is not told which answer is whose says of systems by name."""
+    """Refuse what somebody who is not told which answer is whose says of systems by name."""
     for judgement in judgements:
         losses = judgement.losses
         named = isinstance(losses, Mapping) and not losses.keys() <= {*PLACES}
         if judgement.preference in SIDES or named:
             field = "preference" if judgement.preference in SIDES else "losses"
             raise InvalidValue(
-                "This key is not told which answer is whose.",
+                "Who judges is not told which answer is whose.",
                 field=field,
                 rule="said of left and right, as `next` shows the two answers, or of several in"
                 " the order shown",
