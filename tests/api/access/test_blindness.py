@@ -57,7 +57,8 @@ def assert_blind(answer: Response, secret: list[float]) -> None:
 async def test_a_labeller_reads_no_interval_by_any_route(
     client: AsyncClient, app: FastAPI, database_url: str
 ) -> None:
-    pool = await known_pool(client)
+    # No item has the budget's number
+    pool = await known_pool(client, BUDGET)
     session = await opened(client, pool, precision=PRECISION, budget=BUDGET)
     ids = {"pool_id": pool.id, "session_id": session}
     async with client_with(app, key_in(database_url, "label")) as labeller:
