@@ -24,6 +24,7 @@ from celeus.core.sessions.judgements import Judgement
 from celeus.errors import InvalidValue, LedgerBroken, ObservationConflict, SessionClosed
 from celeus.runs.run import PoolForm, Run
 
+ROOT = Path(__file__).parents[2]
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 FORM = PoolForm("exam", LossScale.of("zero_one", None, None))
 ASKED = SessionRequest(Claim(precision=0.2))
@@ -136,9 +137,11 @@ while answer["draws"]:
     print(draw["round"], flush=True)
 """
     path, seen = tmp_path / "exam.celeus", 0
+    # Where a process finds this file is not left to the folder that the run was started in
+    own = os.environ | {"PYTHONPATH": str(ROOT)}
     for count in (3, 9, 1):
         command = [sys.executable, "-c", program, str(path)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=own) as child:
             assert child.stdout is not None
             for _ in range(count):
                 seen = int(child.stdout.readline())

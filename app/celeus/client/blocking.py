@@ -341,6 +341,9 @@ class Session:
         def work(number: int) -> Turns:
             turns, lock = Turns(self.id, f"{named}-{number}", size), threading.Lock()
             working.append((turns, lock))
+            if stop.is_set():
+                # It ended before this thread began, and tells only those who work
+                return turns
             with closing(self._held(turns, lock)) as holding:
                 for held in holding:
                     told(held)
