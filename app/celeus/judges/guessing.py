@@ -7,16 +7,15 @@ guess of the pool. That mean is the guess where the judge cannot tell.
 
 import json
 import math
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from celeus.errors import InvalidValue
 from celeus.judges.cases import Answer, Case, Judge, Opinion
+from celeus.readers.files import write
 
 SIDES = ("a", "b")
 
@@ -146,14 +145,6 @@ def _line(line: dict[str, Any], guesses: Sequence[float]) -> dict[str, Any]:
 
 
 def write_pool(path: Path, lines: Sequence[dict[str, Any]]) -> None:
-    """Write the file as a whole: under another name first, then in its place."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    """Write the file as a whole, or not at all."""
     text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-    try:
-        part.write_bytes(text.encode(errors="backslashreplace"))
-        part.replace(path)
-    except OSError as error:
-        raise InvalidValue(f"{path} cannot be written: {error.strerror}", field="out") from error
-    finally:
-        with suppress(OSError):
-            part.unlink()
+    write({path: text.encode(errors="backslashreplace")})
