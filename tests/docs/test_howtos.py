@@ -25,6 +25,28 @@ POOLS = re.compile(r'\{"pool":(?=\{)')
 BASH = shutil.which("bash") or "/bin/sh"
 
 
+def in_bash(script: str, folder: Path, seconds: float = 200) -> subprocess.CompletedProcess[str]:
+    """What becomes of a page's commands, typed in a folder where `celeus` is installed."""
+    programs = Path(sys.executable).parent
+    return subprocess.run(
+        [BASH, "-euc", script],
+        cwd=folder,
+        env=os.environ | {"PATH": f"{programs}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+        check=False,
+    )
+
+
+def filled(script: str, *places: tuple[str, str]) -> str:
+    """A page's commands with what is real in the place of what it shows."""
+    for shown, real in places:
+        assert shown in script
+        script = script.replace(shown, real)
+    return script
+
+
 @pytest.mark.timeout(300)
 def test_the_program_that_lets_a_model_judge_certifies_its_score(tmp_path: Path) -> None:
     line, program = blocks(DOCS / "howto-llm-judge.md", "json", "python")
@@ -67,16 +89,7 @@ def test_the_program_that_lets_a_model_judge_certifies_its_score(tmp_path: Path)
 @pytest.mark.timeout(300)
 def test_the_commands_that_try_a_surrogate_on_old_labels_run(tmp_path: Path) -> None:
     [block] = blocks(DOCS / "howto-surrogates.md", "sh")
-    programs = Path(sys.executable).parent
-    done = subprocess.run(
-        [BASH, "-euc", block.text],
-        cwd=tmp_path,
-        env=os.environ | {"PATH": f"{programs}:{os.environ['PATH']}"},
-        capture_output=True,
-        text=True,
-        timeout=280,
-        check=False,
-    )
+    done = in_bash(block.text, tmp_path, 280)
     assert done.returncode == 0, done.stderr
     assert "uniform" in done.stdout
 
@@ -97,24 +110,14 @@ def test_the_commands_that_gate_a_new_version_run(tmp_path: Path) -> None:
             told = {"round": 1, "label": 3, "worker": "ada"}
             http.post(f"/sessions/{session}/observe", json=told).raise_for_status()
             http.patch(f"/sessions/{session}", json={"state": "closed"}).raise_for_status()
-        for shown, real in (
+        script = filled(
+            script,
             ("ce_…", server.key),
             ("ses_…", session),
             ("http://127.0.0.1:8000", server.url),
             ("--wait 3600", "--wait 0"),
-        ):
-            assert shown in script
-            script = script.replace(shown, real)
-        programs = Path(sys.executable).parent
-        done = subprocess.run(
-            [BASH, "-euc", script],
-            cwd=tmp_path,
-            env=os.environ | {"PATH": f"{programs}:{os.environ['PATH']}"},
-            capture_output=True,
-            text=True,
-            timeout=200,
-            check=False,
         )
+        done = in_bash(script, tmp_path)
     assert done.returncode == 3, done.stderr
     assert "v2 at least as good within" in done.stdout
 
@@ -156,26 +159,16 @@ def test_the_commands_that_have_people_check_a_judge_run(
     script = "\n".join(block.text for block in blocks(page, "sh"))
     with running_server(keep=False) as server, endpoint(busy=0.1) as at:
         server.await_ready()
-        for shown, real in (
+        script = filled(
+            script,
             ("ce_…", server.key),
             ("ses_…", "$(cat session)"),
             ("http://127.0.0.1:8000", server.url),
             ("precision=0.1).id)'", "precision=0.1).id)' | tee session"),
-        ):
-            assert shown in script
-            script = script.replace(shown, real)
+        )
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
         monkeypatch.setenv("OPENAI_BASE_URL", at.url)
-        programs = Path(sys.executable).parent
-        done = subprocess.run(
-            [BASH, "-euc", script],
-            cwd=tmp_path,
-            env=os.environ | {"PATH": f"{programs}:{os.environ['PATH']}"},
-            capture_output=True,
-            text=True,
-            timeout=200,
-            check=False,
-        )
+        done = in_bash(script, tmp_path)
     assert done.returncode == 0, done.stderr
     assert "on 50 items, 50 soft" in done.stdout
     assert "gpt-4.1-mini is the truth here" in done.stdout
@@ -201,9 +194,7 @@ def test_the_commands_that_make_a_pool_of_logs_run_and_print_what_is_shown(tmp_p
     script = "\n".join(block.text for block in blocks(page, "sh"))
     with running_server(keep=False) as server:
         server.await_ready()
-        for shown, real in (("ce_…", server.key), ("http://127.0.0.1:8000", server.url)):
-            assert shown in script
-            script = script.replace(shown, real)
+        script = filled(script, ("ce_…", server.key), ("http://127.0.0.1:8000", server.url))
         script += (
             'curl -sS --data-binary @pair.ndjson -H "Content-Type: application/x-ndjson"'
             ' -H "Authorization: Bearer $CELEUS_KEY"'
@@ -211,16 +202,7 @@ def test_the_commands_that_make_a_pool_of_logs_run_and_print_what_is_shown(tmp_p
             "celeus import lm-eval results/org__huge results/org__new"
             " --truth org/new --backtest --precision 0.08\n"
         )
-        programs = Path(sys.executable).parent
-        done = subprocess.run(
-            [BASH, "-euc", script],
-            cwd=tmp_path,
-            env=os.environ | {"PATH": f"{programs}:{os.environ['PATH']}"},
-            capture_output=True,
-            text=True,
-            timeout=200,
-            check=False,
-        )
+        done = in_bash(script, tmp_path)
     assert done.returncode == 0, done.stderr
     text = page.read_text()
     printed = re.findall(r"^    (.*)$", FENCED.sub("", text), re.MULTILINE)
