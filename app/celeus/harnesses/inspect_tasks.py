@@ -1,41 +1,40 @@
 """Tasks of Inspect that a session drives, made of any task."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TypeVar
 
 from inspect_ai import SampleSource, Task, task_with
+from inspect_ai._util.error import PrerequisiteError  # one line in place of a traceback
 from inspect_ai.scorer import Metric, metric
 from inspect_ai.util import registry_info
 
 from celeus.client.blocking import Client, Session
 from celeus.client.results import Status
-from celeus.errors import InvalidValue
+from celeus.errors import InvalidValue, Refusal
 from celeus.harnesses.inspect_items import check_items, check_same, in_python, samples_of
 from celeus.harnesses.inspect_live import Live, Side, epochs_refused
 from celeus.readers.inspect_logs import scorer_of
 from celeus.readers.rows import Wish, refused
 
+T = TypeVar("T")
+
 HOLD = 10
 WORKER = "inspect"
 SIDES = ("a", "b")
+WHOLE = (0.0, 1.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+def wish_of(score: str | None, scale: Sequence[float], *, higher: bool | None) -> Wish:
     """How scores are read: which one, which way it is better, and its ends."""
-
-    score: str | None = None
-    higher: bool | None = None
-    scale: tuple[float, float] = (0.0, 1.0)
-
-    @property
-    def wish(self) -> Wish:
-        """As the reader of logs takes it."""
-        low, high = self.scale
-        if not low < high:
-            rule = "its two ends, the least first"
-            raise InvalidValue(f"scale must be {rule}", field="scale", rule=rule, value=self.scale)
-        return Wish(self.score, higher=self.higher, scale=(float(low), float(high)))
+    rule = "its two ends, the least first"
+    refusal = InvalidValue(f"scale must be {rule}", field="scale", rule=rule, value=scale)
+    try:
+        low, high = (float(end) for end in scale)
+    except (TypeError, ValueError):
+        raise refusal from None
+    if not low < high:
+        raise refusal
+    return Wish(score, higher=higher, scale=(low, high))
 
 
 def certified(  # noqa: PLR0913 -- how a score is read, and how it is asked for, each by its name
@@ -44,7 +43,7 @@ def certified(  # noqa: PLR0913 -- how a score is read, and how it is asked for,
     *,
     score: str | None = None,
     higher: bool | None = None,
-    scale: tuple[float, float] = (0.0, 1.0),
+    scale: Sequence[float] = WHOLE,
     hold: int = HOLD,
     worker: str = WORKER,
 ) -> Task:
@@ -60,7 +59,7 @@ def certified(  # noqa: PLR0913 -- how a score is read, and how it is asked for,
     was killed goes on at once; of several that run beside each other each needs its own.
     Raises `celeus.Refusal` for a task and a session that do not belong together.
     """
-    wish = Reading(score, higher, scale).wish
+    wish = wish_of(score, scale, higher=higher)
     opened, status = _opened(session)
     if status.systems is not None:
         raise refused(f"{opened.id} compares two systems: give both to compared()", "session")
@@ -77,7 +76,7 @@ def compared(  # noqa: PLR0913 -- as `certified`
     *,
     score: str | None = None,
     higher: bool | None = None,
-    scale: tuple[float, float] = (0.0, 1.0),
+    scale: Sequence[float] = WHOLE,
     hold: int = HOLD,
     worker: str = WORKER,
 ) -> list[Task]:
@@ -88,7 +87,7 @@ def compared(  # noqa: PLR0913 -- as `certified`
     as `eval(tasks, max_tasks=2)`; each log has the metrics `difference`, of the score of the first
     less the second, `lower`, `upper` and `labels`. All else is as in `certified`.
     """
-    wish = Reading(score, higher, scale).wish
+    wish = wish_of(score, scale, higher=higher)
     opened, status = _opened(session)
     if status.systems is None:
         raise refused(f"{opened.id} compares nothing: open it on a pool of two systems", "session")
@@ -146,8 +145,8 @@ def _driven(task: Task, live: Live, side: Side, told: Callable[[], Mapping[str, 
     """The task with a session as its data set, and the session's interval as its metric."""
     source = SampleSource.from_samples(
         [],
-        next_samples=lambda: live.next_samples(side),
-        sample_complete=lambda sample: live.sample_complete(side, sample),
+        next_samples=lambda: _in_one_line(live.next_samples(side)),
+        sample_complete=lambda sample: _in_one_line(live.sample_complete(side, sample)),
         sample_abandoned=lambda sample, _: live.sample_abandoned(sample),
     )
     for scorer in task.scorer or ():
@@ -169,6 +168,14 @@ def _driven(task: Task, live: Live, side: Side, told: Callable[[], Mapping[str, 
         metadata=metadata,
         headline_metric=None,
     )
+
+
+async def _in_one_line(work: Awaitable[T]) -> T:
+    """What comes of it; a refusal as Inspect shows it, and keeps it in the log."""
+    try:
+        return await work
+    except Refusal as refusal:
+        raise PrerequisiteError(f"celeus: {refusal}") from refusal
 
 
 def _metric(told: Callable[[], Mapping[str, float]]) -> Metric:
