@@ -34,6 +34,8 @@ from celeus.readers.rows import Wish, refused
 
 CALLED_OFF = ("CancelledError(", "Cancelled(")
 """How the error of a sample begins that an operator has called off."""
+GOES_ON = frozenset({"active", "all_leased"})
+"""States of a session that is worth asking."""
 LOOK = 0.1
 """Seconds between two looks at what another task has brought."""
 LONGEST_START = 120.0
@@ -152,7 +154,8 @@ class Live:
         waited = 0.0
         while True:
             async with self._asking:
-                if not side.queue and not any(self._working()):
+                idle = not side.queue and not any(self._working())
+                if idle and (self._turns.state in GOES_ON or self._untold):
                     await self._ask()
             if side.queue:
                 return side.drained()
@@ -185,10 +188,9 @@ class Live:
         drawn.say(len(self.sides))
         self._settle(side, drawn.number)
         async with self._asking:
-            held = self._turns.held
-            short = drawn.failed is not None and len(held) < self._turns.size
+            short = drawn.failed is not None and len(self._turns.held) < self._turns.size
             # What another sample's request has taken along is told already
-            if short or any(turn.said is not None for turn in held):
+            if short or self._untold:
                 await self._ask()
         return side.drained()
 
@@ -197,6 +199,10 @@ class Live:
         drawn = self._drawn.get(str(sample.id))
         if drawn is not None:
             drawn.abandoned = True
+
+    @property
+    def _untold(self) -> bool:
+        return any(turn.said is not None for turn in self._turns.held)
 
     def _working(self) -> Iterator[Drawn]:
         """What is held, and neither judged nor called off."""

@@ -12,7 +12,7 @@ from celeus.client.blocking import Client, Session
 from celeus.client.results import Status
 from celeus.errors import InvalidValue, Refusal
 from celeus.harnesses.inspect_items import check_items, check_same, in_python, samples_of
-from celeus.harnesses.inspect_live import Live, Side, epochs_refused
+from celeus.harnesses.inspect_live import GOES_ON, Live, Side, epochs_refused
 from celeus.readers.inspect_logs import scorer_of
 from celeus.readers.rows import Wish, refused
 
@@ -105,7 +105,7 @@ def _opened(session: Session | str) -> tuple[Session, Status]:
     """The session and where it stands; refuses one that a run of a model cannot serve."""
     opened = Client().session(session) if isinstance(session, str) else session
     status = opened.status()
-    if status.state not in {"active", "all_leased"}:
+    if status.state not in GOES_ON:
         where = f": {status.sentence}" if status.sentence else ""
         raise refused(f"{opened.id} asks for nothing more, it is {status.state}{where}", "session")
     for several, what in (
