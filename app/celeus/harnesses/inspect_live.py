@@ -138,6 +138,7 @@ class Live:
         self._lock = threading.Lock()
         self._asking = anyio.Lock()
         self._turns = Turns(session.id, worker, hold)
+        self._begun = False
 
     @property
     def status(self) -> Status:
@@ -254,7 +255,8 @@ class Live:
         """Begin a run, or run beside the other task that has begun one."""
         if side.runner is not None and not side.runner.done():
             raise refused(ONE_MODEL, "model")
-        if side.served is None or side.served is self._turns:
+        if not self._begun or side.served is self._turns:
+            self._begun = True
             models = [one.model or str(get_model()) for one in self.sides]
             worker = f"{self._worker}{OF}{' and '.join(models)}"[:LONGEST_WORKER]
             self._opened = self.status

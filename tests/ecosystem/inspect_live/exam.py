@@ -7,7 +7,7 @@ from inspect_ai.solver import multiple_choice
 from tests.ecosystem.inspect_runs import questions
 
 
-@task
+@task  # type: ignore[untyped-decorator]
 def exam(samples: int = 400) -> Task:
     """The questions."""
     return Task(dataset=questions(samples), solver=multiple_choice(), scorer=choice())

@@ -13,7 +13,7 @@ from tests.ecosystem.inspect_runs import LETTERS, SKILLS, right
 from tests.ecosystem.units import unit
 
 
-@modelapi(name="madeup")  # type: ignore[untyped-decorator]
+@modelapi(name="madeup")
 class Madeup(ModelAPI):  # type: ignore[misc]
     """One of them."""
 
@@ -23,14 +23,18 @@ class Madeup(ModelAPI):  # type: ignore[misc]
         base_url: str | None = None,
         api_key: str | None = None,
         config: GenerateConfig | None = None,
-        **model_args: Any,
+        **model_args: Any,  # noqa: ANN401 -- theirs
     ) -> None:
         super().__init__(model_name, base_url, api_key, [], config or GenerateConfig())
         self.pause = float(model_args.get("pause", 0))
         self.flaky = bool(model_args.get("flaky"))
         self.failed: set[str] = set()
 
-    async def generate(self, input: list[Any], *_: object) -> ModelOutput:  # noqa: A002 -- theirs
+    async def generate(
+        self,
+        input: list[Any],  # noqa: A002 -- theirs
+        **_: object,
+    ) -> ModelOutput:
         """An answer."""
         await anyio.sleep(self.pause)
         (at,) = re.findall(r"Question (\d+)", input[-1].text)

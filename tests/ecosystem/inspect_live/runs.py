@@ -47,7 +47,7 @@ def logs(folder: Path) -> list[EvalLog]:
     return [read_eval_log(str(path)) for path in sorted(folder.glob("logs/*.eval"))]
 
 
-def ran(task: Task, model: object, folder: Path, **options: Any) -> EvalLog:
+def ran(task: Task, model: object, folder: Path, **options: Any) -> EvalLog:  # noqa: ANN401
     """The log of a run in this process."""
     (log,) = run_eval(task, model=model, log_dir=str(folder / "logs"), display="none", **options)
     return log

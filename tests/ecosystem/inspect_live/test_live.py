@@ -6,11 +6,9 @@ from typing import Any
 
 import httpx2
 import pytest
-from inspect_ai import Task, task_with
 from inspect_ai import eval as run_eval
+from inspect_ai import task_with
 from inspect_ai.model import Model, get_model
-from inspect_ai.scorer import choice
-from inspect_ai.solver import multiple_choice
 
 import celeus
 import celeus.inspect
@@ -52,16 +50,15 @@ def counted(name: str) -> tuple[Model, list[str]]:
     return get_model(f"mockllm/{name}", custom_outputs=output, memoize=False), asked
 
 
-def in_process(task: Task | None = None, **claim: Any) -> Session:
+def in_process(precision: float = 0.15) -> Session:
     """A session in process on the task's samples."""
-    items = celeus.inspect.items(task or exam())
-    return celeus.certify(items, None, **{"precision": 0.15} | claim)
+    return celeus.certify(celeus.inspect.items(exam()), None, precision=precision)
 
 
-def on_service(client: celeus.Client, task: Task | None = None, **claim: Any) -> Session:
+def on_service(client: celeus.Client) -> Session:
     """A session of a service on the task's samples."""
-    pool = client.create_pool("exam", celeus.inspect.items(task or exam()))
-    return client.open_session(pool, **{"precision": 0.15} | claim)
+    pool = client.create_pool("exam", celeus.inspect.items(exam()))
+    return client.open_session(pool, precision=0.15)
 
 
 @pytest.mark.parametrize("hold", [1, 10])
@@ -180,7 +177,7 @@ def test_a_sample_that_fails_is_unjudgeable_where_the_run_goes_on(folder: Path) 
     assert reason["unjudgeable"] == "RuntimeError('the endpoint is down')"
 
 
-@pytest.mark.parametrize("when", [lambda at: True, lambda at: at % 10 == 0])
+@pytest.mark.parametrize("when", [lambda at: at >= 0, lambda at: at % 10 == 0])
 def test_an_error_that_ends_the_run_is_told_to_nobody(
     folder: Path, when: Callable[[int], bool]
 ) -> None:
