@@ -166,10 +166,10 @@ class _Loop:
 
     def _take(self, told: Mapping[str, Any]) -> None:
         """Know what is held by an answer to who holds it."""
-        self._due = time.monotonic() + self._renewed_in
         self.done.state = member(told, "state")
         draws = [read(Draw, one) for one in member(told, "draws")]
         self._held = {task.mark: task for task in map(self._task, draws)}
+        self._due = time.monotonic() + (self._renewed_in if draws else 0.0)
 
     def _task(self, draw: Draw) -> Task:
         sides = () if draw.left is None or draw.right is None else (draw.left, draw.right)
