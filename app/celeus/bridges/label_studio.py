@@ -67,16 +67,14 @@ class LabelStudio:
 
     def take_back(self, marks: Collection[str]) -> None:
         """Delete those without annotation or draft."""
-        wanted = [
-            task["id"]
-            for task in self._look()
-            if task["data"].get(MARK) in marks and not task["annotations"] and not task["drafts"]
-        ]
-        if wanted:
-            form = {"selectedItems": {"all": False, "included": wanted}}
-            query = {"project": self.project, "id": "delete_tasks"}
-            self._tool.ask("POST", "/api/dm/actions", form, query)
-            self._look()
+        for task in self._look():
+            if task["data"].get(MARK) in marks:
+                path = f"/api/tasks/{task['id']}"
+                # Somebody may have begun since
+                now = self._tool.get(path)
+                if not now["annotations"] and not now["drafts"]:
+                    self._tool.ask("DELETE", path)
+        self._look()
 
     def _look(self) -> list[dict[str, Any]]:
         """All tasks, read anew: a change may have been committed late, and a task be deleted."""

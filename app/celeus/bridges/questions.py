@@ -168,6 +168,14 @@ def _members(payload: object) -> list[tuple[str, Any]]:
     return sorted(payload.items(), key=lambda one: order.get(one[0], len(order)))
 
 
+def members_of(task: Task) -> dict[str, Any]:
+    """A task as members of an object, the names of classes with their numbers."""
+    return {
+        title: _lines(title, value) if title == "choices" else value
+        for title, value in parts_of(task)
+    }
+
+
 def text_of(task: Task) -> str:
     """A task as plain text."""
     return "\n\n".join(f"{title}: {_lines(title, value)}" for title, value in parts_of(task))

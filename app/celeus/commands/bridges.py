@@ -63,6 +63,23 @@ def label_studio(  # noqa: PLR0913 -- one parameter an option
         run(at, queue, f"{tool.url}/projects/{queue.project}", hold, every)
 
 
+@bridges.command()
+def mlflow(
+    *,
+    session: SessionId,
+    hold: Hold = HOLD,
+    every: Every = EVERY,
+    url: Url = HERE,
+    api_key_file: KeyFile = None,
+) -> None:
+    """A review queue of MLflow 3.14 or later, at MLFLOW_TRACKING_URI; with MLflow installed."""
+    from celeus.bridges.mlflow_queues import ReviewQueue
+
+    with judged(session, url, api_key_file) as (at, question):
+        queue = ReviewQueue(session, question)
+        run(at, queue, f"experiment {queue.experiment}", hold, every)
+
+
 def secret(name: str) -> str:
     """What an environment variable holds; refuses none, and what no header can hold."""
     value = os.environ.get(name, "")

@@ -96,17 +96,19 @@ def test_people_annotate_what_is_drawn_also_when_the_bridge_is_killed_half_way(
     assert "error rate" in told
     items, judged = rounds(session)
     marks = {f"{session.id}/{round_}": name for round_, name in items.items()}
-    for mark, said in person.said.items():
-        loss = judged[int(mark.rpartition("/")[2])]
-        assert loss == {"Correct": 0.0, "Wrong": 1.0, None: None}[said]
-    assert len(judged) == len(person.said) < 300
+    # What was submitted while the session stopped may have gone with its task
+    assert 0 <= len(person.said) - len(judged) <= 1
     tasks = studio.tasks(project)
-    assert [task["data"]["celeus"] for task in tasks] == [*dict.fromkeys(person.said)]
+    there = [task["data"]["celeus"] for task in tasks]
+    assert sorted(there) == sorted(f"{session.id}/{round_}" for round_ in judged)
+    for mark in there:
+        loss = judged[int(mark.rpartition("/")[2])]
+        assert loss == {"Correct": 0.0, "Wrong": 1.0, None: None}[person.said[mark]]
+    assert len({task["id"] for task in person.shown}) == len(person.shown)
     for task in [*tasks, *person.shown]:
         assert marks[task["data"]["celeus"]] == task["data"]["name"]
         assert not task["predictions"]
         assert "surrogate" not in str(task["data"])
-    assert len(person.shown) == len(person.said)
     assert "<b>" not in tasks[0]["data"]["celeus_item"]
     made = studio.http.get(f"/api/projects/{project}").json()
     assert made["sampling"] == "Sequential sampling"
