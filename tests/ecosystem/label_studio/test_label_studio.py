@@ -1,11 +1,13 @@
 """A real Label Studio: people annotate what was drawn, and the session gets what they say."""
 
+import json
 import os
 import random
 import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from statistics import median
 from threading import Thread
 from typing import Any
@@ -17,10 +19,13 @@ from celeus.bridges.label_studio import LabelStudio as Queue
 from celeus.bridges.label_studio import open_tool
 from celeus.bridges.loop import asked_of, bridge
 from celeus.client.blocking import Session
+from tests.docs.pages import ROOT, blocks
 from tests.ecosystem.label_studio.server import TOKEN, LabelStudio, Person, label_studio, region
 from tests.ecosystem.service import PROGRAM, Service
 
 pytestmark = pytest.mark.ecosystem
+
+PAGE = ROOT / "docs" / "howto-label-studio.md"
 
 CHANCE = random.Random(3)  # noqa: S311 -- made-up verdicts
 WRONG = {f"q-{at}": CHANCE.random() < 0.3 for at in range(300)}
@@ -110,9 +115,6 @@ def test_people_annotate_what_is_drawn_also_when_the_bridge_is_killed_half_way(
         assert not task["predictions"]
         assert "surrogate" not in str(task["data"])
     assert "<b>" not in tasks[0]["data"]["celeus_item"]
-    made = studio.http.get(f"/api/projects/{project}").json()
-    assert made["sampling"] == "Sequential sampling"
-    assert (made["maximum_annotations"], made["skip_queue"]) == (1, "IGNORE_SKIPPED")
 
 
 @pytest.mark.parametrize(("hold", "most"), [(3, 0.9), (8, 0.4)])
@@ -136,6 +138,9 @@ def test_nobody_waits_long_for_the_next_item(
             done = True
             thread.join()
     assert came.labels >= len(person.said) - 1
+    made = studio.http.get(f"/api/projects/{queue.project}").json()
+    assert made["sampling"] == "Sequential sampling"
+    assert (made["maximum_annotations"], made["skip_queue"]) == (1, "IGNORE_SKIPPED")
     waits = sorted(person.waits[1:])
     figures = {
         "items": len(waits),
@@ -245,3 +250,36 @@ def test_what_is_no_label_studio_is_told_in_one_line(
         assert running.returncode == 1
         assert told.count("\n") == 1
         assert words in told
+
+
+def test_the_commands_of_the_page_run(
+    service: Service, studio: LabelStudio, tmp_path: Path
+) -> None:
+    (tmp_path / "pool.jsonl").write_text("\n".join(map(json.dumps, ROWS)))
+    script = "\n".join(block.text for block in blocks(PAGE, "sh"))
+    for shown, real in (
+        ("ce_…", service.key),
+        ("http://127.0.0.1:8000", service.url),
+        ("http://127.0.0.1:8080", studio.url),
+        ("API_KEY=…", f"API_KEY={TOKEN}"),
+        ("precision=0.1).id)'", "precision=0.4).id)' | tee session"),
+        ("ses_…", "$(cat session)"),
+    ):
+        assert shown in script
+        script = script.replace(shown, real)
+    programs = f"{PROGRAM.parent}:{os.environ['PATH']}"
+    running = subprocess.Popen(
+        ["/bin/bash", "-euc", script],
+        cwd=tmp_path,
+        env=os.environ | {"PATH": programs},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    wait_until(lambda: (tmp_path / "session").is_file() and (tmp_path / "session").stat().st_size)
+    project = studio.project_of((tmp_path / "session").read_text().strip())
+    Person(studio, project, truly).annotate(lambda: running.poll() is None)
+    told = running.communicate()[0]
+    assert running.returncode == 0, told
+    assert f"people judge it in Label Studio, {studio.url}/projects/{project}" in told
+    assert "(target_reached)" in told
