@@ -4,10 +4,11 @@ A column of a nested row is named by its path, as `scores.exact`.
 """
 
 import csv
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from celeus.readers.files import Source
+from celeus.readers.files import LONGEST_LINE, Source
 from celeus.readers.rows import Columns, Log, Row, Wish, digest_of, refused, text_of
 
 PARQUET = b"PAR1"
@@ -32,6 +33,9 @@ def rows_of(cells: Iterable[Cells], wish: Wish, name: str = "the table", model: 
     if (columns.loss is None) == (columns.score is None):
         how = "--loss COLUMN where less is better, or --score COLUMN"
         raise refused(f"say which column of {name} is the score: {how}", "score")
+    if columns.loss is not None and wish.higher is True:
+        how = f"give --score {columns.loss} in place of --loss {columns.loss}"
+        raise refused(f"of a loss less is better: {how}", "loss")
     unknown = columns.payload.keys() - {*SHOWN}
     if unknown:
         listed = ", ".join(SHOWN)
@@ -56,20 +60,31 @@ def _rows(cells: Iterable[Cells], wish: Wish, name: str, model: str) -> Iterator
         told = {it: shown.get(it) for it in ("question", "reference")}
         check = digest_of(*told.values()) if any(told.values()) else ""
         item = check[:_NAME_LENGTH] if columns.id is None else _cell(row, columns.id, place)
-        if item is None or item == "":
-            raise refused(f"{place} has no {columns.id}", "id")
+        if columns.id is not None:
+            item = _there(item, columns.id, place)
         failed = columns.error is not None and bool(_cell(row, columns.error, place))
         yield Row(
             id=_named(item),
-            model=model if columns.model is None else str(_cell(row, columns.model, place)),
+            model=model
+            if columns.model is None
+            else str(_there(_cell(row, columns.model, place), columns.model, place)),
             loss=None if failed else _loss(row, wish, place),
             repeat=1 if columns.repeat is None else _repeat(row, columns, place),
             check=check,
-            group=None if columns.group is None else str(_cell(row, columns.group, place)),
+            group=None
+            if columns.group is None
+            else str(_there(_cell(row, columns.group, place), columns.group, place)),
             question=shown.get("question"),
             reference=shown.get("reference"),
             answer=shown.get("answer"),
         )
+
+
+def _there(name: object, column: str, place: str) -> object:
+    """What names something; refuses nothing at all, and the NaN that frames hold in its place."""
+    if name is None or name == "" or name != name:  # noqa: PLR0124 -- NaN
+        raise refused(f"{place} has no {column}", column)
+    return name
 
 
 def _named(item: object) -> str:
@@ -101,7 +116,7 @@ def _loss(row: Cells, wish: Wish, place: str) -> float | None:
         value = value.item()
         words = isinstance(value, bool)
     if columns.loss is not None:
-        return wish.loss(value, place, higher=wish.higher is True)
+        return wish.loss(value, place, higher=False)
     return wish.loss(value, place, higher=wish.direction(place, column, said=words or None))
 
 
@@ -152,8 +167,12 @@ def _objects(source: Source) -> list[Cells]:
 
 
 def _csv(source: Source) -> Iterator[Cells]:
+    csv.field_size_limit(LONGEST_LINE)
     reader = csv.DictReader(source.text(), strict=True)
     try:
+        for name, count in Counter(reader.fieldnames or ()).items():
+            if count > 1:
+                raise refused(f"{source.name} has two columns {name!r}: give each its name")
         for row in reader:
             if None in row or None in row.values():
                 width = len(reader.fieldnames or ())
