@@ -99,7 +99,24 @@ def test_nested_rows_are_read_by_their_paths() -> None:
     assert (row.id, row.loss) == ("7", 0.0)
     assert of(table, id="metadata.item", loss="a.b")[0].loss == 0.5
     said = refusal(of, table, id="metadata.name", loss="a.b")
-    assert said.startswith("row 1 of the table has no column 'metadata.name', only metadata, ")
+    assert said == "the table has no column 'metadata.name', only metadata, scores, a.b"
+
+
+def test_a_row_that_lacks_a_column_of_others_has_nothing_there() -> None:
+    """As rows of errors have no scores in them."""
+    table: list[dict[str, Any]] = [
+        {"id": 1, "scores": {}, "error": "down"},
+        {"id": 2, "scores": {"exact": True}},
+        {"id": 3},
+        {"id": 4, "scores": {"exact": None}, "error": float("nan"), "text": float("nan")},
+    ]
+    shown = {"question": "text"}
+    found = of(table, id="id", score="scores.exact", error="error", payload=shown)
+    assert [row.loss for row in found] == [None, 0.0, None, None]
+    assert [row.question for row in found] == [None] * 4
+    assert refusal(of, table[1:], id="error", score="scores.exact") == (
+        "row 1 of the table has no error"
+    )
 
 
 def test_whole_numbers_that_a_frame_holds_as_floats_are_the_ids_they_were() -> None:
