@@ -118,9 +118,13 @@ packaging: env ## Install the wheel bare and with [engine], and try it
 ECOSYSTEM := .venv-ecosystem
 ONLY ?= $(patsubst tests/ecosystem/%/requirements.lock,%,$(wildcard tests/ecosystem/*/requirements.lock))
 
+# What a package brings to build itself, and what it can do without, is left out
+MODULES := npm --silent --ignore-scripts --omit=optional --omit=peer
+
 $(ECOSYSTEM)/%/.celeus-ready: tests/ecosystem/%/requirements.lock
 	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --requirement $<
+	test ! -f $(<D)/package.json || { cp $(<D)/package*.json $(@D) && cd $(@D) && $(MODULES) install; }
 	@touch $@
 
 ecosystem: env $(ONLY:%=$(ECOSYSTEM)/%/.celeus-ready) ## Try the real tools of our users (options: ONLY="evaluations")
@@ -146,6 +150,8 @@ lock: env ## Resolve the dependencies anew into requirements.lock and its parts
 	$(call part,server) --output-file=requirements-server.lock pyproject.toml
 	for folder in $(dir $(wildcard tests/ecosystem/*/requirements.in)); do $(COMPILE) --allow-unsafe \
 		--output-file=$$folder/requirements.lock $$folder/requirements.in || exit; done
+	cd tests/ecosystem/promptfoo && npm update --silent --package-lock-only \
+		--omit-lockfile-registry-resolved
 	awk '/^[^ ]/ { heavy = /^(cuda-|nvidia-|torch|triton)/ } !heavy' \
 		tests/ecosystem/helm/requirements.lock > .venv/helm.lock
 	mv .venv/helm.lock tests/ecosystem/helm/requirements.lock
