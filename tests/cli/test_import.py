@@ -166,6 +166,24 @@ def test_the_logs_of_every_tool_become_pools(  # noqa: PLR0913 -- a log, and wha
     assert len(out.read_text().splitlines()) == items
 
 
+def test_the_mean_of_repeats_is_no_zero_or_one_and_the_first_answer_is_shown(
+    run: Run, tmp_path: Path
+) -> None:
+    log, out = tmp_path / "log.json", tmp_path / "pool.ndjson"
+    samples = [inspect_sample(1, grade, epoch=at) for at, grade in enumerate("CI", 1)]
+    log.write_text(json.dumps(inspect_json([*samples, inspect_sample(2, "C")])))
+    answer = run("import", "inspect", log, "--truth", "mockllm/a", "--out", out)
+    assert answer.out.splitlines()[1:] == [
+        "1 of them answered several times: the loss is their mean, the answer shown the first",
+        "no surrogate: give the logs of other models on the same task",
+        f"wrote {out} and {tmp_path / 'pool.npz'}; the losses are bounded",
+    ]
+    with np.load(tmp_path / "pool.npz") as read:
+        assert read["loss"].tolist() == [0.5, 0]
+    outputs = run("import", "inspect", log, "--each-output", "--out", out)
+    assert outputs.out.endswith("the losses are zero_one\n"), "of every output by itself"
+
+
 def test_a_table_is_read_by_its_columns(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "scores.csv"
     path.write_text("name,model,f1,text,gold\n1,a,80,Why?,x\n2,a,,How?,y\n1,b,20,Why?,x\n")

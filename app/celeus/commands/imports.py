@@ -267,7 +267,8 @@ def _import(form: str, wish: "Wish", shared: Shared) -> None:
     write(made)
     if told != (lines := _said(pool)):
         _print(lines)
-    _print([f"wrote {' and '.join(map(str, made))}; the losses are {kind_of(rows)}"])
+    kind = kind_of(rows, outputs=shared.each_output)
+    _print([f"wrote {' and '.join(map(str, made))}; the losses are {kind}"])
 
 
 def _pool(rows: "list[Row]", shared: Shared) -> "Joined | Compared":
@@ -325,6 +326,9 @@ def _of_items(pool: "Joined") -> list[str]:
             lines.append(
                 f"{missing} of them without a score of {pool.truth}: no loss is known there"
             )
+    if pool.repeated:
+        shown = "the loss is their mean, the answer shown the first"
+        lines.append(f"{pool.repeated} of them answered several times: {shown}")
     if pool.left_out:
         lines.append(f"left out: {pool.left_out} without an output")
     if not pool.guessed:

@@ -51,6 +51,7 @@ class Joined:
     ``models`` are those whose losses make the guess, ``hard`` says that all of these are 0 or 1;
     ``unguessed`` items got the mean of all. ``truth`` is the model whose losses are held out.
     ``partial`` items are in the logs of some models only; ``left_out`` outputs are none.
+    ``repeated`` items were answered several times by ``truth``.
     """
 
     items: list[Item]
@@ -60,6 +61,7 @@ class Joined:
     unguessed: int
     partial: int = 0
     left_out: int = 0
+    repeated: int = 0
 
     @property
     def tests(self) -> bool:
@@ -161,7 +163,9 @@ def join(rows: Sequence[Row], truth: str | None = None) -> Joined:
         items.append(Item(row, guesses.get(name), loss))
     if truth is not None and all(item.loss is None for item in items):
         raise refused(f"no item has a score of {truth}", "truth")
-    return Joined(items, others, truth, hard, unguessed, partial)
+    answers = Counter(row.id for row in rows if row.model == truth)
+    repeated = sum(count > 1 for count in answers.values())
+    return Joined(items, others, truth, hard, unguessed, partial, repeated=repeated)
 
 
 def _check_shared(
@@ -306,9 +310,16 @@ def _guesses(
     return guesses, hard, sum(not losses for losses in told.values())
 
 
-def kind_of(rows: Iterable[Row]) -> str:
-    """The kind of loss of a pool of these rows: zero_one, or bounded where any lies between."""
-    return "zero_one" if all(row.loss in {None, 0.0, 1.0} for row in rows) else "bounded"
+def kind_of(rows: Sequence[Row], *, outputs: bool = False) -> str:
+    """The kind of loss of a pool of these rows: zero_one, or bounded where any lies between.
+
+    The loss of an item is the mean over its repeats, unless the items are ``outputs``.
+    """
+    if outputs:
+        losses = [row.loss for row in rows if row.loss is not None]
+    else:
+        losses = [loss for of_item in _means(rows).values() for loss in of_item.values()]
+    return "zero_one" if {0.0, 1.0}.issuperset(losses) else "bounded"
 
 
 def mean_loss(items: Iterable[Item]) -> float:

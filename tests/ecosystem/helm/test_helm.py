@@ -28,7 +28,7 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
         [program, *entries, *sizes, "--output-path", folder],
         check=True,
         env={**os.environ, **SETTINGS},
-        timeout=300,
+        timeout=560,
     )
     return folder / "runs" / "s1"
 
