@@ -20,9 +20,10 @@ from celeus.core.plans.stopping import Question
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.score import Better, Score, declared_score
 from celeus.core.pools.systems import Systems
+from celeus.core.runs.form import PoolForm
 from celeus.errors import InvalidValue
 from celeus.runs.local import check_key, session_of
-from celeus.runs.run import PoolForm, Run
+from celeus.runs.run import Run
 
 FOLDER = Path(".celeus")
 """Where a session's file lies that nobody named."""

@@ -1,11 +1,8 @@
 """A session in a file: what it was opened with, its items, and its ledger, to which is only added.
 
-    line 1                  the header: format, session, pool, plan and seed
-    as many as it has items the rows, as an upload has them
-    all others              the records of the ledger, as the hash chain takes them
-
-Every line is canonical JSON (RFC 8785). A line that was being written when the process was killed
-is cut off; a record counts once it is on the disk.
+`celeus.core.runs.form` says which line is what. Every line is canonical JSON (RFC 8785). A line
+that was being written when the process was killed is cut off; a record counts once it is on the
+disk.
 """
 
 import fcntl
@@ -18,9 +15,9 @@ from pathlib import Path
 from typing import Any, Self
 
 from celeus.core.canonical import canonical_json
+from celeus.core.runs.form import FORMAT
 from celeus.errors import Busy, InvalidValue, LedgerBroken
 
-FORMAT = "celeus-run-1"
 _OPEN: "weakref.WeakValueDictionary[Path, LedgerFile]" = weakref.WeakValueDictionary()
 """What this process has open, by its resolved path."""
 
