@@ -20,9 +20,10 @@ from celeus.core.plans.opening import SessionRequest
 from celeus.core.plans.plan import Claim
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.systems import Systems
+from celeus.core.runs.form import PoolForm
 from celeus.core.sessions.judgements import Judgement
 from celeus.errors import InvalidValue, LedgerBroken, ObservationConflict, SessionClosed
-from celeus.runs.run import PoolForm, Run
+from celeus.runs.run import Run
 
 ROOT = Path(__file__).parents[2]
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))

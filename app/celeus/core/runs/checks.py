@@ -51,7 +51,7 @@ from celeus.core.pools.pool import Pool
 from celeus.core.randomness import commitment
 from celeus.core.runs.form import FORMAT, HEADER, PoolForm
 from celeus.core.sessions.either import AnyPlan, AnyState
-from celeus.errors import Refusal
+from celeus.errors import InvalidValue, Refusal
 
 SESSION: Final = re.compile(r"[0-9a-f]{32}")
 LONGEST_NAME = 200
@@ -126,7 +126,13 @@ def run_of(opening: Opening, pool: Pool, lines: Iterable[bytes], until: str) -> 
     transcript = Transcript(plan, pool.scale)
     records = list(_read(transcript, lines, until))
     if not transcript.closed:
-        raise Mismatch("ledger", "an open session", "one that is closed for good")
+        raise InvalidValue(
+            "The run is not closed: it may go on where it is, by whoever knows its seed. Close it"
+            " for good, with `session.close()` or `celeus push --close`, and push it then.",
+            field="state",
+            rule="closed",
+            value=transcript.state,
+        )
     with np.errstate(all="ignore"):
         state = _replayed(plan, pool, opening.seed, transcript)
     start = chain_start(opening.session, bytes.fromhex(plan.digest))
