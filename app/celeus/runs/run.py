@@ -51,7 +51,7 @@ from celeus.errors import (
     ObservationConflict,
     SessionClosed,
 )
-from celeus.runs.ledger_file import Contents, LedgerFile
+from celeus.runs.ledger_file import Contents, LedgerFile, spelled
 
 SEED_BYTES = 32
 NO_LEASE = 0
@@ -110,7 +110,9 @@ class Run:
             if contents is None:
                 return cls._begin(file, form, rows, request)
             upload = upload_of(form, rows)
-            run = cls._of(file, contents)
+            told = contents.header.get("pool"), contents.rows
+            known = told == (form.to_dict(), spelled(rows))
+            run = cls._of(file, contents, upload if known else None)
             asked = plan_of(request, upload.pool, run.plan.commitment)
             for field, same in (
                 ("items", upload.pool.digest == run.upload.pool.digest),
@@ -172,14 +174,21 @@ class Run:
             "session": uuid.uuid4().hex,
         }
         run = cls(file, header, upload, plan)
-        file.begin(header, rows)
+        try:
+            file.begin(header, rows)
+        except BaseException:
+            file.path.unlink()
+            raise
         return run
 
     @classmethod
-    def _of(cls, file: LedgerFile, contents: Contents) -> Self:
+    def _of(cls, file: LedgerFile, contents: Contents, upload: Upload | None = None) -> Self:
+        """The session in a file; ``upload`` is its pool where that was made already."""
         header = contents.header
         try:
-            upload = upload_of(PoolForm.from_dict(header["pool"]), contents.rows)
+            if upload is None:
+                rows = file.parsed(contents.rows)
+                upload = upload_of(PoolForm.from_dict(header["pool"]), rows)
             plan = any_plan_from(header["plan"])
             seed = bytes.fromhex(header["seed"])
             run = cls(file, header, upload, plan)

@@ -15,7 +15,8 @@ from celeus.core.pools.rows.growth import Growth
 from celeus.core.pools.score import Score
 from celeus.core.pools.systems import AnySystems, systems_from
 
-FORMAT = "celeus-run-1"
+KIND = "celeus-run-"
+FORMAT = f"{KIND}1"
 HEADER = ("created_at", "format", "items", "plan", "pool", "seed", "session")
 """The members of a header."""
 
