@@ -69,11 +69,11 @@ async def push(context: Context, file: IO[bytes]) -> Pushed:
         run = _Run(values, file, events, trajectory)
         async with context.gates.imports, context.transaction() as db:
             known = await _known(db, context.project_id, run)
-            if known is not None:
-                return Pushed(known, created=False)
-            document = await _keep(context, db, run, at)
+            document = known or await _keep(context, db, run, at)
+    # Also of one that was there: whoever kept it may have been killed before
     warnings = await uncertified(context, run.session_id)
-    return Pushed(document | {"warnings": document["warnings"] + warnings}, created=True)
+    document |= {"warnings": document["warnings"] + warnings}
+    return Pushed(document, created=known is None)
 
 
 async def _checked(context: Context, at: datetime, files: list[IO[bytes]]) -> dict[str, Any]:
