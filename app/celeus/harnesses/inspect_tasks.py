@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from inspect_ai import SampleSource, Task, task_with
 from inspect_ai._util.error import PrerequisiteError  # one line in place of a traceback
-from inspect_ai.scorer import Metric, metric
+from inspect_ai.scorer import Metric, Scorer, metric
 from inspect_ai.util import registry_info
 
 from celeus.client.blocking import Client, Session
@@ -130,7 +130,7 @@ def _side(name: str, task: Task, wish: Wish) -> Side:
         raise epochs_refused()
     if task.early_stopping is not None:
         raise refused("a session stops the task: leave out its early_stopping", "early_stopping")
-    scorers = [registry_info(one).name.rpartition("/")[2] for one in task.scorer or ()]
+    scorers = [_name_of(one) for one in task.scorer or ()]
     try:
         scorer, part = scorer_of(scorers, wish, f"the task {task.name}")
     except InvalidValue as error:
@@ -139,6 +139,12 @@ def _side(name: str, task: Task, wish: Wish) -> Side:
         raise refused(f"{task.name} has several scorers {scorer}: leave one", "score")
     model = None if task.model is None else str(task.model)
     return Side(name, samples_of(task), scorer, part, wish, model)
+
+
+def _name_of(scorer: Scorer) -> str:
+    """What a scorer is called in the log: without its package."""
+    name: str = registry_info(scorer).name
+    return name.partition("/")[2] or name
 
 
 def _driven(task: Task, live: Live, side: Side, told: Callable[[], Mapping[str, float]]) -> Task:
@@ -150,7 +156,7 @@ def _driven(task: Task, live: Live, side: Side, told: Callable[[], Mapping[str, 
         sample_abandoned=lambda sample, _: live.sample_abandoned(sample),
     )
     for scorer in task.scorer or ():
-        own = registry_info(scorer).name.rpartition("/")[2] == side.scorer
+        own = _name_of(scorer) == side.scorer
         # A mean of samples that were drawn unevenly estimates nothing. Task, and not task_with,
         # takes new metrics to heart
         Task(scorer=scorer, metrics=[_metric(told)] if own else [])

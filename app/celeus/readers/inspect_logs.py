@@ -102,10 +102,13 @@ def _rows(source: Source, wish: Wish, model: str, samples: list[dict[str, Any]])
         )
 
 
-def scorer_of(scorers: list[str], wish: Wish, place: str) -> tuple[str, str | None]:
-    """The scorer whose score is the loss, and the part of it, None where it is one value."""
-    wanted, slash, part = (wish.metric or "").partition("/")
-    return chosen(scorers, wanted or None, place, "metric"), part if slash else None
+def scorer_of(names: list[str], wish: Wish, place: str) -> tuple[str, str | None]:
+    """The scorer that is asked for, and the part of its scores; both may have a slash in them."""
+    metric = wish.metric
+    for name in sorted(names, key=len, reverse=True):
+        if metric is not None and metric.startswith(f"{name}/"):
+            return name, metric.removeprefix(f"{name}/")
+    return chosen(names, metric, place, "metric"), None
 
 
 def item_of(sample: Mapping[str, Any]) -> Row:
@@ -154,14 +157,23 @@ def loss_of(
     if isinstance(value, bool):
         value = float(value)
     elif isinstance(value, str):
-        value = GRADES.get(value, GRADES.get(value.lower(), value))
-        if isinstance(value, str):
-            raise refused(f"{place} has the score {shortened(value)}, which is no number", "metric")
+        grade = GRADES.get(value, GRADES.get(value.lower()))
+        if grade is None:
+            return wish.loss(_number(value, place), place, higher=wish.direction(place, scorer))
+        value = grade
     elif value is None or _missing(value):
         return None
     else:
         return wish.loss(value, place, higher=wish.direction(place, scorer))
     return wish.loss(value, place, higher=wish.higher is not False)
+
+
+def _number(word: str, place: str) -> float:
+    try:
+        return float(word)
+    except ValueError:
+        what = f"{place} has the score {shortened(word)}, which is no number"
+        raise refused(what, "metric") from None
 
 
 def _missing(value: object) -> bool:
