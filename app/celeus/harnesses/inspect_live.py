@@ -208,8 +208,9 @@ class Live:
     def _working(self) -> Iterator[Drawn]:
         """What is held, and neither judged nor called off."""
         for turn in self._turns.held:
-            drawn = self._drawn[turn.id]
-            if turn.said is None and not drawn.abandoned:
+            # What an answer under way has just brought, nobody works on
+            drawn = self._drawn.get(turn.id)
+            if drawn is not None and turn.said is None and not drawn.abandoned:
                 yield drawn
 
     def _settle(self, side: Side, number: int) -> None:

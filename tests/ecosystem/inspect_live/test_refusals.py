@@ -230,7 +230,7 @@ def test_a_session_that_has_stopped_says_what_it_came_to(folder: Path) -> None:
     assert "asks for nothing more, it is target_reached: mean loss" in line
 
 
-def test_sessions_that_no_single_run_serves_are_refused(service: Service) -> None:
+def test_sessions_that_no_single_run_serves_are_refused(service: Service, folder: Path) -> None:
     items = celeus.inspect.items(small())
     with celeus.Client(service.url, service.key) as client:
         pair = client.create_pool(
@@ -260,6 +260,10 @@ def test_sessions_that_no_single_run_serves_are_refused(service: Service) -> Non
         one = client.open_session(plain, precision=0.3)
         line = refusal(celeus.inspect.compared, small(), small(), one)
         assert "compares nothing: open it on a pool of two systems" in line
+        ran(celeus.inspect.certified(small(), one), model("large"), folder, limit=3)
+        log = ran(celeus.inspect.certified(small(), one), model("small"), folder)
+        assert log.error is not None
+        assert f"{one.id} was begun with mockllm/large" in log.error.message
 
 
 def test_two_tasks_of_other_samples_are_not_compared() -> None:
