@@ -43,7 +43,8 @@ class Route:
         body = None
         for media, told in content.items():
             headers["Content-Type"] = media
-            body = told["example"] if "example" in told else json.dumps(_example(told["schema"]))
+            body = told.get("example") or _example(told["schema"])
+            body = body if isinstance(body, str) else json.dumps(body)
             break
         path = self.path.format_map(ids)
         return await client.request(self.method, path, content=body, headers=headers, **more)
