@@ -41,11 +41,10 @@ class Route:
         content = self.operation.get("requestBody", {}).get("content", {})
         headers = dict(more.pop("headers", {}))
         body = None
-        for media, told in content.items():
-            headers["Content-Type"] = media
+        for media in sorted(content.keys() - {"multipart/form-data"})[:1]:
+            headers["Content-Type"], told = media, content[media]
             body = told.get("example") or _example(told["schema"])
             body = body if isinstance(body, str) else json.dumps(body)
-            break
         path = self.path.format_map(ids)
         return await client.request(self.method, path, content=body, headers=headers, **more)
 

@@ -78,3 +78,18 @@ def test_every_body_and_answer_has_an_example(contract: dict[str, Any]) -> None:
         and "examples" not in schemas[name]
     ]
     assert not missing
+
+
+def test_every_schema_is_named_once_and_by_its_name(contract: dict[str, Any]) -> None:
+    """Generators name types after titles; two of one name, and one is lost."""
+    schemas = contract["components"]["schemas"]
+    titles = [one["title"] for one in schemas.values()]
+    assert sorted(titles) == sorted(set(titles))
+    assert not [name for name in schemas if "__" in name]
+
+
+def test_a_judgement_is_one_plain_object(contract: dict[str, Any]) -> None:
+    schemas = contract["components"]["schemas"]
+    for name in ("OneObservation", "ListedObservation", "AmendmentRequest", "Losses"):
+        assert not schemas[name].keys() & {"oneOf", "anyOf", "allOf"}
+        assert schemas[name]["type"] == "object"
