@@ -76,11 +76,12 @@ def test_an_explanation_is_a_sentence() -> None:
 
 def test_what_is_uploaded_is_described_with_its_media_types() -> None:
     bodies = {one["operationId"]: one.get("requestBody") for one in OPERATIONS}
-    for name in ("add_items", "create_pool_from_file", "verify_certificate"):
+    for name in ("add_items", "create_pool_from_file", "create_session_from_file"):
         assert len(bodies[name]["description"]) > 50, name
     files = {"application/x-ndjson", "text/csv", "application/vnd.apache.parquet"}
     for name in ("add_items", "create_pool_from_file"):
         assert bodies[name]["content"].keys() == files
+    assert len(bodies["verify_certificate"]["description"]) > 50
     form = bodies["verify_certificate"]["content"]["multipart/form-data"]
     assert form["encoding"].keys() < form["schema"]["properties"].keys()
 

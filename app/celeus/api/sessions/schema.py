@@ -581,6 +581,13 @@ class Forecast(BaseModel):
     labels_left: int = Field(description="Counted from that round.")
 
 
+class Origin(BaseModel):
+    """Where a session ran that did not run here; its pusher had its seed and its file meanwhile."""
+
+    kind: Literal["pushed"] = Field(description="The one way there is so far.")
+    at: Time = Field(description="When it came, by this service's clock.")
+
+
 class Session(BaseModel):
     """Where a session stands. The interval speaks for `rounds.in_interval` of its rounds."""
 
@@ -692,6 +699,11 @@ class Session(BaseModel):
         None, description="Head of the hash chain over the ledger; null for older sessions."
     )
     created_at: Time = Field(description="When it was opened.")
+    origin: Origin | None = Field(
+        None,
+        description="Of a session that ran in a process of its own and was pushed: when it came."
+        " Null of one that ran here.",
+    )
 
 
 class BlindSession(BaseModel):
