@@ -19,7 +19,7 @@ MEDIA = "application/x-ndjson"
 BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,
-        "description": "The file that a session in process lies in, byte by byte as it was written.",
+        "description": "The file that a session in process lies in, as it was written.",
         "content": {MEDIA: {"schema": BYTES}},
     }
 }
