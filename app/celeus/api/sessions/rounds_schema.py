@@ -69,6 +69,40 @@ class NextRequest(BaseModel):
     count: Count = Field(1, description="How many draws to hold at most.")
 
 
+class ReleaseRequest(BaseModel):
+    """Give draws back: those of a worker, or the rounds named."""
+
+    model_config = ConfigDict(
+        **STRICT,
+        json_schema_extra={"examples": [{"worker": "judge-1"}, {"rounds": [412, 413]}]},
+    )
+
+    worker: Worker | None = Field(
+        None,
+        description="Whose draws, among those that this key holds; without it those of whoever"
+        " holds the `rounds`, which takes scope `manage`.",
+    )
+    rounds: list[RoundNumber] | None = Field(
+        None,
+        min_length=1,
+        max_length=MOST_HELD,
+        description="Which draws; without them all that the worker holds.",
+    )
+
+    @model_validator(mode="after")
+    def _of_somebody(self) -> Self:
+        if self.worker is None and self.rounds is None:
+            rule = "a worker, rounds, or both"
+            raise InvalidValue(f"give {rule}", field="body", rule=rule)
+        return self
+
+
+class Released(BaseModel):
+    """What others may take now."""
+
+    rounds: list[int] = Field(description="Rounds that were given back, in order.")
+
+
 class Losses(BaseModel):
     """The losses of two systems: those of `left` and `right` as the judge saw them, or of a and b.
 
