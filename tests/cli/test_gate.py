@@ -18,7 +18,8 @@ from typing import Any, ClassVar
 import pytest
 from httpx import AsyncClient, TransportError
 
-from celeus.commands import gate as gating
+from celeus.client.exchange import own_version
+from celeus.gates import waiting as gating
 from tests.cli.calling import Answer
 from tests.factories import KnownPool, drawn, known_pool, labelled, opened
 from tests.keys import ADMIN, bearer, key_in
@@ -269,18 +270,19 @@ def test_what_nobody_can_tell_is_one_line_and_status_one(
     _, session = asyncio.run(asked(service, YES, 0))
     label = key_in(database_url, "label")
     for asked_of, url, key, words in (
-        (NOBODY, service.url, ADMIN, "404"),
-        (session, service.url, "", "401"),
-        (session, service.url, ADMIN[:-1] + "x", "401"),
-        (session, service.url, label, "403"),
-        (session, f"{service.url}/elsewhere", ADMIN, "404"),
+        (NOBODY, service.url, ADMIN, f"no session {NOBODY} "),
+        (session, service.url, "", "there is no key: give one as `key`, or in CELEUS_KEY"),
+        (session, service.url, ADMIN[:-1] + "x", "give a key that works as `key`, or in CELEUS_"),
+        (session, service.url, label, "`celeus keys create --name me --scope read` makes one"),
+        (session, f"{service.url}/elsewhere", ADMIN, f"{service.url}/elsewhere is no Celeus serv"),
     ):
         monkeypatch.setenv("CELEUS_KEY", key)
         answer = run("gate", "--session", asked_of, "--url", url, "--wait", 30)
         # A refusal is no trouble that passes: waiting for it to change would be for nothing.
         assert clock.pauses == []
         assert (answer.status, answer.out) == (1, ""), answer
-        assert answer.err.startswith(f"celeus: the service answers {words}: ")
+        assert answer.err.startswith("celeus: ")
+        assert words in answer.err
         assert answer.err.count("\n") == 1
         assert ADMIN not in answer.err
 
@@ -408,15 +410,20 @@ def test_a_server_that_dies_meanwhile_is_asked_again(database_url: str, mortal: 
 class Odd(BaseHTTPRequestHandler):
     """A server that is none of ours; ``replies`` are sent one after the other, the last for ever.
 
-    A reply is a status, headers and a body; a body of None is sent byte by byte without end.
+    A reply is a status, headers and a body; a body of None is sent byte by byte without end. It
+    greets as a Celeus of ``version``, unless that is None.
     """
 
+    version: ClassVar[str | None] = None
     replies: ClassVar[list[tuple[int, dict[str, str], bytes | None]]] = []
     seen: ClassVar[list[tuple[str, str | None]]] = []
 
     def do_GET(self) -> None:
-        self.seen.append((self.path, self.headers.get("Authorization")))
-        status, headers, body = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
+        greeting = {"service": "celeus", "version": self.version}
+        reply: tuple[int, dict[str, str], bytes | None] = (200, {}, json.dumps(greeting).encode())
+        if self.path != "/version" or self.version is None:
+            reply = self._reply()
+        status, headers, body = reply
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name, value)
@@ -431,6 +438,10 @@ class Odd(BaseHTTPRequestHandler):
         except OSError:
             return
 
+    def _reply(self) -> tuple[int, dict[str, str], bytes | None]:
+        self.seen.append((self.path, self.headers.get("Authorization")))
+        return self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
+
     def log_message(self, *_: Any) -> None:  # noqa: ANN401 -- as the standard library has it
         """Say nothing."""
 
@@ -442,6 +453,7 @@ def odd() -> Iterator[str]:
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     Odd.seen.clear()
+    Odd.version = own_version()
     yield f"http://127.0.0.1:{server.server_port}"
     server.shutdown()
     server.server_close()
@@ -487,7 +499,7 @@ def test_a_service_that_wants_longer_than_the_wait_is_left_alone(
     answer = run("gate", "--session", NOBODY, "--url", odd, "--wait", 20)
     assert clock.pauses == []
     assert (answer.status, answer.out) == (1, "")
-    assert answer.err == "celeus: the service answers 503: the database is away\n"
+    assert answer.err == "celeus: the database is away (503)\n"
     assert len(Odd.seen) == 1
 
 
@@ -553,6 +565,35 @@ def test_a_document_with_a_value_no_session_has_is_no_answer(
         answer = run("gate", "--session", NOBODY, "--url", odd, *question)
         assert (answer.status, answer.out) == (1, "")
         assert answer.err == f"celeus: {odd} answers with something that is not {NOBODY}\n"
+
+
+@pytest.mark.parametrize(
+    ("reply", "words"),
+    [
+        ((200, {}, b'{"service": "celeus", "version": "99.1.0"}'), "runs celeus 99.1.0, and this"),
+        ((200, {}, b'{"service": "other", "version": "1.0"}'), "is no Celeus service"),
+        ((200, {}, b"<html>hello</html>"), "this is no Celeus service"),
+        ((404, {}, b"{}"), "is no Celeus service"),
+    ],
+)
+def test_another_program_or_another_version_is_not_asked_again(
+    run: Run, odd: str, clock: Clock, reply: tuple[int, dict[str, str], bytes], words: str
+) -> None:
+    Odd.replies, Odd.version = [reply], None
+    answer = run("gate", "--session", NOBODY, "--url", odd, "--wait", 30)
+    assert (answer.status, answer.out, clock.pauses) == (1, "", [])
+    assert answer.err.count("\n") == 1
+    assert words in answer.err
+    assert [path for path, _ in Odd.seen] == ["/version"]
+
+
+def test_a_service_that_is_always_busy_is_given_up_with_the_wait(
+    run: Run, odd: str, clock: Clock
+) -> None:
+    Odd.replies, Odd.version = [(429, {"Retry-After": "4"}, b'{"detail": "Too many."}')], None
+    answer = run("gate", "--session", NOBODY, "--url", odd, "--wait", 10)
+    assert (answer.status, answer.out, clock.pauses) == (1, "", [4.0, 4.0])
+    assert answer.err == "celeus: Too many. (429)\n"
 
 
 def test_a_session_that_says_nothing_of_decisions_can_be_asked_all_the_same(

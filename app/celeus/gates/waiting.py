@@ -1,0 +1,89 @@
+"""A service asked until it answers, or until the wait is over."""
+
+import asyncio
+import time
+from typing import Any
+
+from celeus.client.asynchronous import AsyncClient
+from celeus.client.refusals import Problem, Unanswered
+from celeus.client.service import check_session
+from celeus.errors import Refusal
+from celeus.gates.documents import Part, document
+from celeus.gates.questions import Asked, Outcome, Replacement, outcome_of
+
+POLL_SECONDS = 2.0
+REQUEST_SECONDS = 10.0
+
+
+class Gate:
+    """A session at a service, read with a key; of a table one claim of it."""
+
+    def __init__(self, url: str, session: str, key: str | None, part: Part | None = None) -> None:
+        check_session(session)
+        self._url, self._session, self._part = url.rstrip("/"), session, part
+        self._key = key
+        self._client = AsyncClient(url, key, retry=False)
+
+    def outcome(self, question: Asked | Replacement | None, wait: float = 0.0) -> Outcome:
+        """The answers when they are there or cannot come, else after ``wait`` seconds.
+
+        Without a question these are the answers to the session's own. Raises Refusal: at once
+        where another try changes nothing, else when the wait is over.
+        """
+        try:
+            with asyncio.Runner() as runner:
+                try:
+                    return self._awaited(runner, question, wait)
+                finally:
+                    runner.run(self._client.close())
+        except Refusal as refusal:
+            for name in ("detail", "rule", "value"):
+                setattr(refusal, name, without(self._key, getattr(refusal, name)))
+            raise
+
+    def _awaited(
+        self, runner: asyncio.Runner, question: Asked | Replacement | None, wait: float
+    ) -> Outcome:
+        deadline = time.monotonic() + wait
+        while True:
+            pause = POLL_SECONDS
+            try:
+                outcome = outcome_of(runner.run(self._document()), question)
+            except (Problem, Unanswered) as error:
+                asked = error.retry_after if isinstance(error, Problem) else 0.0
+                remaining = deadline - time.monotonic()
+                passing = isinstance(error, Unanswered) or error.passing
+                # Whoever asks to be left alone for longer than we wait is not asked again.
+                if not passing or remaining <= 0.0 or asked > remaining:
+                    raise
+                pause = max(pause, asked)
+            else:
+                remaining = deadline - time.monotonic()
+                if outcome.final or remaining <= 0.0:
+                    return outcome
+            time.sleep(min(pause, remaining))
+
+    async def _document(self) -> dict[str, Any]:
+        flow = document(self._url, self._session, self._part)
+        try:
+            # Of all requests: a timeout of the socket starts anew with every byte
+            async with asyncio.timeout(REQUEST_SECONDS):
+                found = await self._client.run(flow)
+        except TimeoutError:
+            message = f"{self._url} does not answer within {REQUEST_SECONDS:.3g} seconds"
+            raise Unanswered(message) from None
+        known: dict[str, Any] = without(self._key, found)
+        return known
+
+
+def without(key: str | None, value: Any) -> Any:  # noqa: ANN401 -- JSON
+    """A stranger's value that holds the key nowhere: what comes of it is shown to others."""
+    if not key:
+        return value
+    if isinstance(value, str):
+        return value.replace(key, "…")
+    if isinstance(value, list):
+        return [without(key, one) for one in value]
+    if isinstance(value, dict):
+        return {without(key, name): without(key, one) for name, one in value.items()}
+    return value
