@@ -6,13 +6,20 @@
 import json
 import math
 import os
+import time
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
-from celeus.errors import InvalidValue
+from celeus.errors import InvalidValue, Refusal
+from celeus.quoting import one_line
+
+if TYPE_CHECKING:
+    # Not even for annotations at run time: it takes a tenth of a second.
+    from celeus.gates.reports import Report
 
 STATUS = {"yes": 0, "no": 2, "undecided": 3}
 """Exit status by answer; 1 is for errors."""
@@ -23,13 +30,23 @@ class GateCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 -- typer brings its own click
         """Read the options, or refuse them by name."""
+        github = "--github" in args
         try:
             return super().parse_args(ctx, args)
         except Exception as error:
             message = getattr(error, "format_message", None)
             if message is None:
                 raise
-            raise InvalidValue(message()) from error
+            from celeus.gates.github import annotation
+            from celeus.gates.reports import Report
+            from celeus.gates.waiting import veil
+
+            refusal = InvalidValue(message())
+            veil(key_of(None), refusal)
+            if github:
+                typer.echo(annotation(Report(one_line(refusal.line))))
+                raise SystemExit(1) from None
+            raise refusal from error
 
 
 def gate(  # noqa: PLR0913 -- one parameter an option
@@ -85,6 +102,16 @@ def gate(  # noqa: PLR0913 -- one parameter an option
         typer.Option(metavar="COLUMN=VALUE", help="With --metric: of this group, not all items."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False,
+    github: Annotated[
+        bool,
+        typer.Option(
+            "--github", help="In GitHub Actions: an annotation, outputs and a summary of the step."
+        ),
+    ] = False,
+    junit: Annotated[
+        Path | None, typer.Option(help="File for JUnit's XML, a test case for each question.")
+    ] = None,
+    markdown: Annotated[Path | None, typer.Option(help="File for a table in Markdown.")] = None,
 ) -> None:
     """Exit 0 when a session answers yes to its questions, 2 for no, 3 while undecided, 1 on errors.
 
@@ -95,7 +122,8 @@ def gate(  # noqa: PLR0913 -- one parameter an option
     """
     from celeus.gates.documents import part_of
     from celeus.gates.questions import question_of
-    from celeus.gates.waiting import Gate
+    from celeus.gates.reports import Report
+    from celeus.gates.waiting import Gate, veil
 
     thresholds = {
         "--at-most": at_most,
@@ -103,14 +131,64 @@ def gate(  # noqa: PLR0913 -- one parameter an option
         "--score-at-most": score_at_most,
         "--score-at-least": score_at_least,
     }
-    question = question_of(thresholds, compare, margin)
-    if math.isnan(wait):
-        # Neither above nor below any limit, so the option lets it pass
-        raise InvalidValue("--wait must be a number of seconds", field="--wait", rule="a number")
-    asked = Gate(url, session, key_of(api_key_file), part_of(metric, group))
-    outcome = asked.outcome(question, wait)
-    typer.echo(json.dumps(outcome.to_dict()) if as_json else outcome.line())
+    told = Told(github=github, as_json=as_json, junit=junit, markdown=markdown)
+    began = time.monotonic()
+    try:
+        question = question_of(thresholds, compare, margin)
+        if math.isnan(wait):
+            # Neither above nor below any limit, so the option lets it pass
+            rule = "a number of seconds"
+            raise InvalidValue(f"--wait must be {rule}", field="--wait", rule=rule)
+        asked = Gate(url, session, key_of(api_key_file), part_of(metric, group))
+        outcome = asked.outcome(question, wait)
+    except Refusal as refusal:
+        veil(key_of(None), refusal)
+        told.tell(Report(one_line(refusal.line), time.monotonic() - began))
+        if github:
+            raise typer.Exit(1) from None
+        raise
+    told.tell(Report(outcome, time.monotonic() - began))
     raise typer.Exit(STATUS[outcome.answer])
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Where a gate says what it found."""
+
+    github: bool
+    as_json: bool
+    junit: Path | None
+    markdown: Path | None
+
+    def __post_init__(self) -> None:
+        from celeus.gates.github import check_step
+
+        if self.github:
+            check_step()
+        if self.github and self.as_json:
+            rule = "one of --github and --json"
+            raise InvalidValue(f"give only {rule}", field="--json", rule=rule)
+        for path in (self.junit, self.markdown):
+            # Known before the wait, not after it
+            if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
+                rule = "a file in a folder that is there"
+                raise InvalidValue(f"{path} must be {rule}", field="path", rule=rule)
+
+    def tell(self, report: "Report") -> None:
+        """Write the files, and print the answer."""
+        from celeus.gates.github import annotation, tell
+        from celeus.gates.reports import write
+
+        if self.junit is not None:
+            write(self.junit, report.junit())
+        if self.markdown is not None:
+            write(self.markdown, report.markdown().encode())
+        if self.github:
+            tell(report)
+            typer.echo(annotation(report))
+        elif not isinstance(report.found, str):
+            found = report.found
+            typer.echo(json.dumps(found.to_dict()) if self.as_json else found.line())
 
 
 def key_of(file: Path | None) -> str | None:

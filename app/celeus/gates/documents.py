@@ -13,7 +13,7 @@ from celeus.errors import InvalidValue
 MOST_WHOLE = 2**53
 TEXTS = ("id", "target", "state", "policy", "method_version")
 NUMBERS = ("alpha", "lower", "upper", "estimate")
-WHOLE_NUMBERS = ("round", "revision", "changes")
+WHOLE_NUMBERS = ("round", "revision", "changes", "labels")
 DEFAULTS = {
     "decisions": [],
     "fixed": False,
@@ -58,7 +58,8 @@ def part_of(metric: str | None, group: str | None) -> Part | None:
 def document(url: str, session: str, part: Part | None = None) -> Flow[dict[str, Any]]:
     """Where a session of the service at ``url`` stands, with a value for each of DEFAULTS.
 
-    Of a table, what one claim says stands in the place of what a single one would.
+    Of a table, what one claim says stands in the place of what a single one would. ``labels`` are
+    those in the interval.
     """
     told = yield from get(f"{SESSIONS}/{session}")
     # The claim is read later, so that it is final where the session was
@@ -80,13 +81,15 @@ def _claim(told: object, session: str, part: Part) -> Flow[dict[str, Any]]:
             level = told.get("alpha") if row.get("level") is None else row["level"]
             names = {"metric": part.metric, "column": part.column or None, "value": part.value}
             more = {"alpha": level, "claim": names, "policy": SHARP, "table": None}
-            return told | own | said | more
+            rounds = row.get("rounds")
+            labels = rounds.get("in_interval") if isinstance(rounds, dict) else None
+            return told | own | said | more | {"labels": labels}
     message = f"{session} has no group {part.value} in {part.column}"
     raise InvalidValue(message, field="--group", rule="COLUMN=VALUE of the session")
 
 
 def _checked(told: object, url: str, asked: str) -> dict[str, Any]:
-    session = DEFAULTS | told if isinstance(told, dict) else {}
+    session = DEFAULTS | {"labels": told.get("round")} | told if isinstance(told, dict) else {}
     several = {
         "best": "seeks the best of several systems",
         "table": "makes a table of claims (name one by --metric)",

@@ -36,9 +36,23 @@ class Outcome:
     def line(self) -> str:
         """Claim, interval and answers for a reader."""
         known = self.session
-        answers = ", ".join(_line(one) for one in self.answers)
-        settings = settings_line(fixed=known["fixed"], changes=known["changes"])
-        return f"{known['id']}: {_said(known)} ({known['state']}, settings {settings}); {answers}"
+        answers = ", ".join(f"{asked(one)}: {answered(one)}" for one in self.answers)
+        where = f"{known['state']}, settings {self.settings}"
+        return f"{known['id']}: {self.sentence} ({where}); {answers}"
+
+    @property
+    def sentence(self) -> str:
+        """The session's own, or its interval where it was written before sentences."""
+        known = self.session
+        if known["sentence"] is not None:
+            return plain(known["sentence"]).removesuffix(".")
+        ends = f"[{known['lower']}, {known['upper']}]"
+        return f"{known['target']} risk in {ends} with probability {1.0 - known['alpha']:g}"
+
+    @property
+    def settings(self) -> str:
+        """Whether the session's settings are fixed, or how often they changed."""
+        return settings_line(fixed=self.session["fixed"], changes=self.session["changes"])
 
     def to_dict(self) -> dict[str, Any]:
         """The same for a program."""
@@ -55,22 +69,21 @@ class Outcome:
         }
 
 
-def _said(session: dict[str, Any]) -> str:
-    """The session's own sentence, or its interval where it was written before sentences."""
-    if session["sentence"] is not None:
-        return plain(session["sentence"]).removesuffix(".")
-    ends = f"[{session['lower']}, {session['upper']}]"
-    return f"{session['target']} risk in {ends} with probability {1.0 - session['alpha']:g}"
-
-
-def _line(one: dict[str, Any]) -> str:
-    where = "" if one["round"] is None else f" (round {one['round']})"
+def asked(one: dict[str, Any]) -> str:
+    """The question of an answer."""
     if "verdict" in one:
-        verdict = "" if one["verdict"] in (None, "undecided") else f", {one['verdict']}"
         within = f" within {_margin(one)}" if one["margin"] else ""
-        return f"{one['system']} at least as good{within}: {one['answer']}{verdict}{where}"
+        return f"{one['system']} at least as good{within}"
     name = f"{one['score']} " if "score" in one else ""
-    return f"{name}{one['side'].replace('_', ' ')} {one['threshold']:g}: {one['answer']}{where}"
+    return f"{name}{one['side'].replace('_', ' ')} {one['threshold']:g}"
+
+
+def answered(one: dict[str, Any]) -> str:
+    """The answer itself, the verdict it follows from, and the round that gave it."""
+    where = "" if one["round"] is None else f" (round {one['round']})"
+    verdict = one.get("verdict")
+    more = "" if verdict in (None, "undecided") else f", {verdict}"
+    return f"{one['answer']}{more}{where}"
 
 
 def _margin(one: dict[str, Any]) -> str:

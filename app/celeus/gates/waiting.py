@@ -19,36 +19,39 @@ class Gate:
     """A session at a service, read with a key; of a table one claim of it."""
 
     def __init__(self, url: str, session: str, key: str | None, part: Part | None = None) -> None:
-        check_session(session)
         self._url, self._session, self._part = url.rstrip("/"), session, part
         self._key = key
-        self._client = AsyncClient(url, key, retry=False)
 
     def outcome(self, question: Asked | Replacement | None, wait: float = 0.0) -> Outcome:
         """The answers when they are there or cannot come, else after ``wait`` seconds.
 
         Without a question these are the answers to the session's own. Raises Refusal: at once
-        where another try changes nothing, else when the wait is over.
+        where another try changes nothing, else when the wait is over. The key is in none of it.
         """
         try:
+            check_session(self._session)
+            client = AsyncClient(self._url, self._key, retry=False)
             with asyncio.Runner() as runner:
                 try:
-                    return self._awaited(runner, question, wait)
+                    return self._awaited(runner, client, question, wait)
                 finally:
-                    runner.run(self._client.close())
+                    runner.run(client.close())
         except Refusal as refusal:
-            for name in ("detail", "rule", "value"):
-                setattr(refusal, name, without(self._key, getattr(refusal, name)))
+            veil(self._key, refusal)
             raise
 
     def _awaited(
-        self, runner: asyncio.Runner, question: Asked | Replacement | None, wait: float
+        self,
+        runner: asyncio.Runner,
+        client: AsyncClient,
+        question: Asked | Replacement | None,
+        wait: float,
     ) -> Outcome:
         deadline = time.monotonic() + wait
         while True:
             pause = POLL_SECONDS
             try:
-                outcome = outcome_of(runner.run(self._document()), question)
+                outcome = outcome_of(runner.run(self._document(client)), question)
             except (Problem, Unanswered) as error:
                 asked = error.retry_after if isinstance(error, Problem) else 0.0
                 remaining = deadline - time.monotonic()
@@ -63,17 +66,23 @@ class Gate:
                     return outcome
             time.sleep(min(pause, remaining))
 
-    async def _document(self) -> dict[str, Any]:
+    async def _document(self, client: AsyncClient) -> dict[str, Any]:
         flow = document(self._url, self._session, self._part)
         try:
             # Of all requests: a timeout of the socket starts anew with every byte
             async with asyncio.timeout(REQUEST_SECONDS):
-                found = await self._client.run(flow)
+                found = await client.run(flow)
         except TimeoutError:
             message = f"{self._url} does not answer within {REQUEST_SECONDS:.3g} seconds"
             raise Unanswered(message) from None
         known: dict[str, Any] = without(self._key, found)
         return known
+
+
+def veil(key: str | None, refusal: Refusal) -> None:
+    """Take the key out of all that a refusal says."""
+    for name in ("detail", "field", "rule", "value"):
+        setattr(refusal, name, without(key, getattr(refusal, name)))
 
 
 def without(key: str | None, value: Any) -> Any:  # noqa: ANN401 -- JSON
