@@ -4,7 +4,11 @@ import asyncio
 import time
 from typing import Any
 
+import httpx2
+
 from celeus.client.asynchronous import AsyncClient
+from celeus.client.blocking import Client
+from celeus.client.exchange import Flow
 from celeus.client.refusals import Problem, Unanswered
 from celeus.client.service import check_session
 from celeus.errors import Refusal
@@ -77,6 +81,21 @@ class Gate:
             raise Unanswered(message) from None
         known: dict[str, Any] = without(self._key, found)
         return known
+
+
+def check_reachable(url: str, key: str | None) -> None:
+    """Refuse an address at which no Celeus of this series answers."""
+
+    def nothing() -> Flow[None]:
+        yield from ()
+
+    try:
+        with httpx2.Client(timeout=REQUEST_SECONDS) as http:
+            # Before the first flow a client greets the service
+            Client(url, key, http=http).run(nothing())
+    except Refusal as refusal:
+        veil(key, refusal)
+        raise
 
 
 def veil(key: str | None, refusal: Refusal) -> None:
