@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+import yaml  # type: ignore[import-untyped]
 from httpx import AsyncClient
 
 from tests.factories import known_pool, labelled, opened
