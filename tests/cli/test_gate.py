@@ -268,7 +268,7 @@ def test_what_nobody_can_tell_is_one_line_and_status_one(
     _, session = asyncio.run(asked(service, YES, 0))
     label = key_in(database_url, "label")
     for asked_of, url, key, words in (
-        (NOBODY, service.url, ADMIN, f"no session {NOBODY} "),
+        (NOBODY, service.url, ADMIN, f"no session {NOBODY}; check its id, and the project of the key"),
         (session, service.url, "", "there is no key: give one as `key`, or in CELEUS_KEY"),
         (session, service.url, ADMIN[:-1] + "x", "give a key that works as `key`, or in CELEUS_"),
         (session, service.url, label, "`celeus keys create --name me --scope read` makes one"),
@@ -527,7 +527,7 @@ def test_a_service_that_is_always_busy_is_given_up_with_the_wait(
     Odd.replies, Odd.version = [(429, {"Retry-After": "4"}, b'{"detail": "Too many."}')], None
     answer = run("gate", "--session", NOBODY, "--url", odd, "--wait", 10)
     assert (answer.status, answer.out, clock.pauses) == (1, "", [4.0, 4.0])
-    assert answer.err == "celeus: Too many. (429)\n"
+    assert answer.err == "celeus: Too many; ask again in 4 seconds (429)\n"
 
 
 def test_a_session_that_says_nothing_of_decisions_can_be_asked_all_the_same(

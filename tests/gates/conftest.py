@@ -6,8 +6,6 @@ import pytest
 
 from tests.servers import Service, running_services
 
-pytest_plugins = ["pytester"]
-
 
 @pytest.fixture(scope="module")
 def running(postgres_url: str) -> Iterator[Service]:

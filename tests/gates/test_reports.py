@@ -198,7 +198,7 @@ def test_two_systems_are_told_by_name(gate: Callable[..., Answer], step: Step) -
             (404, {}, b'{"detail": "There is no\\n::error::session %."}'),
             "There is no ::error::",
         ),
-        ((), (429, {}, b'{"detail": "Too many."}'), "Too many. (429)"),
+        ((), (429, {}, b'{"detail": "Too many."}'), "Too many; ask again later (429)"),
         ((), (200, {}, document(decisions=[])), "has no questions; ask one with --at-most or"),
         (("--at-most", "nan"), (200, {}, b""), "a finite number"),
     ],

@@ -49,6 +49,11 @@ class Problem(Refusal):
         if self.code == "scope_missing":
             scope = str(body.get("rule")).rpartition(" ")[2]
             return f"{text.rstrip('.')}; `celeus keys create --name me --scope {scope}` makes one"
+        if self.code == "session_not_found":
+            return f"{text.rstrip('.')}; check its id, and the project of the key"
+        if self.status == TOO_MANY:
+            when = f"in {self.retry_after:.0f} seconds" if self.retry_after else "later"
+            return f"{text.rstrip('.')}; ask again {when}"
         return text
 
 
