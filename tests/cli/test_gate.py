@@ -268,7 +268,7 @@ def test_what_nobody_can_tell_is_one_line_and_status_one(
     _, session = asyncio.run(asked(service, YES, 0))
     label = key_in(database_url, "label")
     for asked_of, url, key, words in (
-        (NOBODY, service.url, ADMIN, f"no session {NOBODY}; check its id, and the project of the key"),
+        (NOBODY, service.url, ADMIN, f"no session {NOBODY}; check its id, and"),
         (session, service.url, "", "there is no key: give one as `key`, or in CELEUS_KEY"),
         (session, service.url, ADMIN[:-1] + "x", "give a key that works as `key`, or in CELEUS_"),
         (session, service.url, label, "`celeus keys create --name me --scope read` makes one"),
