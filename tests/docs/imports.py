@@ -19,7 +19,10 @@ NOUNS = (
 )
 BESIDE = tuple(
     f"celeus.{room}"
-    for room in ("study", "demo", "readers", "client", "gates", "judges", "bridges", "runs")
+    for room in (
+        *("study", "demo", "readers", "client", "gates", "judges", "bridges", "runs", "harnesses"),
+        "inspect",
+    )
 )
 
 
