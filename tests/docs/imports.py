@@ -20,7 +20,7 @@ NOUNS = (
 BESIDE = tuple(
     f"celeus.{room}"
     for room in (
-        *("study", "demo", "readers", "client", "judges", "bridges", "runs", "harnesses"),
+        *("study", "demo", "readers", "client", "gates", "judges", "bridges", "runs", "harnesses"),
         "inspect",
     )
 )
