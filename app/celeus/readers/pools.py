@@ -144,6 +144,7 @@ def join(rows: Sequence[Row], truth: str | None = None) -> Joined:
     others = tuple(one for one in models if one != truth)
     kept = {row.id: row for row in reversed(rows) if truth in (None, row.model)}
     kept = {row.id: kept[row.id] for row in rows if row.id in kept}
+    _check_whole([row for row in rows if truth in (None, row.model)])
     means = _means(row for row in rows if row.id in kept)
     guesses, hard, unguessed = _guesses(list(kept), means, others)
     items = []
@@ -155,9 +156,27 @@ def join(rows: Sequence[Row], truth: str | None = None) -> Joined:
     return Joined(items, others, truth, hard, unguessed)
 
 
+def guessed(items: Sequence[Row], rows: Sequence[Row]) -> Joined:
+    """The pool of these items, which have no answers yet, guessed by what models lost on them.
+
+    Refuses rows of an id that are of another item, and rows of which none is of any item.
+    """
+    _check_one_item_each(rows)
+    _check_items([*items, *rows])
+    models = tuple(dict.fromkeys(row.model for row in rows))
+    names = [item.id for item in items]
+    means: Means = {name: {} for name in names} | _means(rows)
+    guesses, hard, unguessed = _guesses(names, means, models)
+    if unguessed == len(names):
+        raise refused(f"the logs of {', '.join(models)} have a score of none of these items")
+    shown = [Item(item, guesses.get(item.id)) for item in items]
+    return Joined(shown, models, None, hard, unguessed)
+
+
 def each_output(rows: Sequence[Row]) -> Joined:
     """A pool with an item for every output, guessed by its own score: for people who check it."""
     _check_one_item_each(rows)
+    _check_whole([row for row in rows if row.drawn])
     models = tuple(dict.fromkeys(row.model for row in rows))
     repeated = any(row.repeat > 1 for row in rows)
     named = {}
@@ -180,6 +199,7 @@ def compare(rows: Sequence[Row], a: str, b: str) -> Compared:
         raise refused(f"{a} is compared with itself: name two models", "compare")
     if any(row.repeat > 1 for row in rows if row.model in {a, b}):
         raise refused("items were answered several times: a comparison takes one answer each")
+    _check_whole([row for row in rows if row.drawn and row.model in {a, b}])
     others = tuple(one for one in models if one not in {a, b})
     sides = [{row.id: row for row in rows if row.model == name} for name in (a, b)]
     names = list(dict.fromkeys(row.id for row in rows if row.model in {a, b}))
@@ -209,8 +229,28 @@ def _check_model(name: str, models: Sequence[str]) -> None:
         raise refused(f"no log is of {name!r}, only of {', '.join(models)}", "model")
 
 
+def _check_whole(rows: Sequence[Row]) -> None:
+    """Refuse items that stand in the log of a session alone: the pool would be what it drew."""
+    whole = {row.id for row in rows if not row.drawn}
+    alone = next((row for row in rows if row.id not in whole), None)
+    if alone is not None:
+        why = "they were not drawn equally likely, and stand for no others"
+        way = "its results_*.json has the interval; as a guess beside whole logs it can be read"
+        raise refused(
+            f"the log of {alone.model} has only documents that a session drew: {why}; {way}", "log"
+        )
+
+
 def _check_one_item_each(rows: Sequence[Row]) -> None:
     """Refuse rows of one id that are of two items, and a pool in which nothing has a score."""
+    _check_items(rows)
+    counts = Counter(row.model for row in rows if row.loss is not None)
+    for model in dict.fromkeys(row.model for row in rows):
+        if not counts[model]:
+            raise refused(f"no item has a score of {model}: all are errors or have none")
+
+
+def _check_items(rows: Sequence[Row]) -> None:
     first: dict[str, Row] = {}
     for row in rows:
         seen = first.setdefault(row.id, row)
@@ -223,10 +263,6 @@ def _check_one_item_each(rows: Sequence[Row]) -> None:
             )
         if not 0 < len(row.id) <= LONGEST_ID or "\0" in row.id:
             raise refused(f"the id {row.id[:40]!r}… is no text of 1 to {LONGEST_ID} characters")
-    counts = Counter(row.model for row in rows if row.loss is not None)
-    for model in dict.fromkeys(row.model for row in rows):
-        if not counts[model]:
-            raise refused(f"no item has a score of {model}: all are errors or have none")
 
 
 def _means(rows: Iterable[Row]) -> Means:

@@ -90,7 +90,7 @@ def compare(  # noqa: PLR0913 -- what a session is opened with, each by its name
     *,
     margin: float | None = None,
     precision: float | None = None,
-    loss: str = "preference",
+    loss: str | tuple[float, float] = "preference",
     names: tuple[str, str] = ("a", "b"),
     alpha: float = 0.05,
     budget: int | None = None,
@@ -104,13 +104,14 @@ def compare(  # noqa: PLR0913 -- what a session is opened with, each by its name
     ``a`` and ``b``: answers by id, or rows with ``id``, ``answer`` and perhaps ``payload``, which
     is what both were asked. Equal answers need no judge. ``judge`` is given an item with its
     answers as ``left`` and ``right``, in an order drawn by item, and returns the better one or
-    `tie`, or with ``loss`` `zero_one` the losses by these names. ``margin``: stop once one is at
-    least as good as the other or both are equivalent within it, on the scale of the difference of
-    losses;
+    `tie`, or with ``loss`` `zero_one`, or the ends of a bounded one, the losses by these names.
+    ``margin``: stop once one is at least as good as the other or both are equivalent within it, on
+    the scale of the difference of losses;
     ``precision``: stop at this width of the interval of the difference, a less b. All else is as
     in `certify`.
     """
-    systems = Systems.of(names, (loss, None, None), "exact")
+    kind, lower, upper = (loss, None, None) if isinstance(loss, str) else ("bounded", *_ends(loss))
+    systems = Systems.of(names, (kind, lower, upper), "exact")
     claim = Claim(
         "pool",
         finite(alpha, "alpha", "alpha"),
@@ -245,10 +246,15 @@ def _said(row: Row) -> dict[str, Any]:
 def _scale(loss: object) -> LossScale:
     if loss == "zero_one":
         return LossScale.of("zero_one", None, None)
+    return LossScale.of("bounded", *_ends(loss))
+
+
+def _ends(loss: object) -> tuple[float, float]:
     rule = "zero_one, or the two ends of a bounded loss"
     if not isinstance(loss, tuple | list) or len(loss) != len(("lower", "upper")):
         raise InvalidValue(f"loss must be {rule}", field="loss", rule=rule, value=loss)
-    return LossScale.of("bounded", *(finite(end, "an end of the loss", "loss") for end in loss))
+    lower, upper = (finite(end, "an end of the loss", "loss") for end in loss)
+    return lower, upper
 
 
 def _score(score: object, scale: LossScale) -> Score:

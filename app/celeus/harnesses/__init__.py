@@ -1,0 +1,1 @@
+"""Evaluation harnesses that a session drives: only what is drawn is run."""
