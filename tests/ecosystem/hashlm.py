@@ -2,6 +2,7 @@
 
 import re
 import time
+from pathlib import Path
 
 from lm_eval.api.instance import Instance
 from lm_eval.api.model import LM
@@ -17,7 +18,7 @@ class HashLM(LM):  # type: ignore[misc]  # it ships no types
     """Knows the answer to a share of sums, its ``skill``.
 
     With ``whole`` it depends on the whole prompt, examples included, whether it knows a sum.
-    ``slow`` is how many seconds a request takes it.
+    ``slow`` is how many seconds a request takes it; what it is asked is added to the file ``log``.
     """
 
     made = 0
@@ -30,12 +31,13 @@ class HashLM(LM):  # type: ignore[misc]  # it ships no types
         *,
         whole: bool = False,
         slow: float = 0.0,
-        batch_size: int = 1,
+        log: str = "",
         **more: object,
     ) -> None:
         super().__init__()
-        del batch_size, more
-        self.name, self.skill, self.whole, self.slow = name, float(skill), whole, slow
+        del more
+        self.name, self.skill, self.whole = name, float(skill), whole
+        self.slow, self.log = slow, log
         HashLM.made += 1
 
     def loglikelihood(self, requests: list[Instance]) -> list[tuple[float, bool]]:
@@ -66,6 +68,9 @@ class HashLM(LM):  # type: ignore[misc]  # it ships no types
     def _drawn(self, context: str, one: int, other: int) -> float:
         """What decides whether it knows a sum."""
         time.sleep(self.slow)
+        if self.log:
+            with Path(self.log).open("a") as file:
+                file.write(f"{one}+{other}\n")
         return unit(self.name, one, other, *([context] if self.whole else []))
 
     def loglikelihood_rolling(self, requests: list[Instance]) -> list[float]:

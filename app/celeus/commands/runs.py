@@ -211,13 +211,15 @@ def _run(models: "list[Documents]", machine: "Machine", wanted: Wanted) -> None:
 def _certify(test: "Test", session: "Session", wanted: Wanted, kept: Path) -> None:
     """Run what is drawn, write what came of it, and say so."""
     from celeus.harnesses.lm_eval_run import Work
-    from celeus.judges.verdicts import Verdicts
+    from celeus.judges.verdicts import Verdicts, key_of
     from celeus.readers.files import write
 
     began = time.monotonic()
     with Verdicts(kept, "--output_path") as verdicts:
         work = Work(test, verdicts)
-        done = work.judge(session, wanted.hold, f"lm-eval-{socket.gethostname()}-{kept.stem}")
+        # The same one after a kill, another one in another folder
+        place = key_of(socket.gethostname(), str(kept.resolve()))
+        done = work.judge(session, wanted.hold, f"lm-eval-{place[:16]}")
     took = time.monotonic() - began
     status = session.status()
     estimate, lower, upper = test.score(status)

@@ -56,9 +56,9 @@ class Test:
     @classmethod
     def of(cls, models: Sequence[Documents], joined: Joined | None) -> "Test":
         """With the guesses that logs of other models make; refuses a model beside itself."""
-        names = [one.settings.name for one in models]
-        if len(names) > len({*names}):
-            raise refused(f"{names[0]} is compared with itself: name two models", "compare")
+        first, *others = (one.settings for one in models)
+        if first in others:
+            raise refused(f"{first.name} is compared with itself: name two models", "compare")
         items = [] if joined is None else joined.items
         return cls(tuple(models), {item.name: item.guess for item in items})
 
@@ -69,8 +69,12 @@ class Test:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The models."""
-        return tuple(one.settings.name for one in self.models)
+        """The models, with all their arguments where the shorter names are the same."""
+        settings = [one.settings for one in self.models]
+        short = tuple(one.name for one in settings)
+        if len({*short}) == len(short):
+            return short
+        return tuple(f"{one.model}({one.model_args})" for one in settings)
 
     @property
     def two(self) -> bool:
@@ -177,23 +181,29 @@ class Work:
             for turn in turns:
                 self._check(turn)
             items = [turn.id for turn in turns]
-            losses = zip(*(self._losses(one, items) for one in self.test.models), strict=True)
+            losses = zip(*(self._losses(name, items) for name in self.models), strict=True)
             return [self._said(turn, of) for turn, of in zip(turns, losses, strict=True)]
 
         return session.judge_many(told, size=hold, worker=worker)
 
-    def _losses(self, model: Documents, items: Sequence[str]) -> list[float | None]:
-        new = [item for item in dict.fromkeys(items) if not self._lines(model, item)]
+    @property
+    def models(self) -> dict[str, Documents]:
+        """The models by name."""
+        return dict(zip(self.test.names, self.test.models, strict=True))
+
+    def _losses(self, name: str, items: Sequence[str]) -> list[float | None]:
+        model = self.models[name]
+        new = [item for item in dict.fromkeys(items) if not self._lines(name, item)]
         if new:
             for item, lines in model.run(new).items():
                 # Before it is kept: what is no number is refused here
                 model.loss(item, lines)
-                self.kept.keep(key_of(model.settings.name, item), {"lines": lines})
-        return [model.loss(item, self._lines(model, item)) for item in items]
+                self.kept.keep(key_of(name, item), {"lines": lines})
+        return [model.loss(item, self._lines(name, item)) for item in items]
 
-    def _lines(self, model: Documents, item: str) -> list[dict[str, Any]]:
+    def _lines(self, name: str, item: str) -> list[dict[str, Any]]:
         """What a log says of a document; nothing where it has not been run."""
-        said = self.kept.get(key_of(model.settings.name, item))
+        said = self.kept.get(key_of(name, item))
         return [] if said is None else said["lines"]
 
     def _said(self, turn: Turn, losses: tuple[float | None, ...]) -> object:
@@ -228,12 +238,12 @@ class Work:
         at = datetime.fromisoformat(status.created_at)
         date = at.replace(tzinfo=None).isoformat(timespec="microseconds").replace(":", "-")
         files: dict[Path, bytes] = {}
-        for model in self.test.models:
-            place = folder / sanitize_model_name(model.settings.name)
+        for name, model in self.models.items():
+            place = folder / sanitize_model_name(name)
             totals = Counter(model.task_of(row.id) for row in model.rows)
             samples: dict[str, list[dict[str, Any]]] = {}
             for row in model.rows:
-                if lines := self._lines(model, row.id):
+                if lines := self._lines(name, row.id):
                     samples.setdefault(model.task_of(row.id), []).extend(lines)
             for task, lines in samples.items():
                 drawn = [line | {DRAWN_BY: status.id} for line in lines]
@@ -261,8 +271,10 @@ class Work:
             metric += "_difference"
             what = {"difference": f"{self.test.names[1]} less {self.test.names[0]}"}
         tasks = ",".join(first.settings.tasks)
+        limit = first.settings.limit
+        of = tasks if limit is None else f"{tasks} (the first {limit} of each task)"
         what |= {
-            "of": f"the mean {metric} over the {status.items} items of {tasks}",
+            "of": f"the mean {metric} over {status.items} documents of {of}",
             "average": first.average(),
             "session": status.id,
             "labels": status.rounds.judged,
