@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from celeus.errors import InvalidValue
+from celeus.quoting import one_line
 
 if TYPE_CHECKING:
     # Not even for annotations at run time: --help has to answer at once.
@@ -219,7 +220,11 @@ def _certify(test: "Test", session: "Session", wanted: Wanted, kept: Path) -> No
         work = Work(test, verdicts)
         # The same one after a kill, another one in another folder
         place = key_of(socket.gethostname(), str(kept.resolve()))
-        done = work.judge(session, wanted.hold, f"lm-eval-{place[:16]}")
+        try:
+            done = work.judge(session, wanted.hold, f"lm-eval-{place[:16]}")
+        except KeyboardInterrupt:
+            typer.echo("celeus: interrupted; the same command goes on from here", err=True)
+            raise typer.Exit(UNFINISHED) from None
     took = time.monotonic() - began
     status = session.status()
     estimate, lower, upper = test.score(status)
@@ -233,7 +238,7 @@ def _certify(test: "Test", session: "Session", wanted: Wanted, kept: Path) -> No
         path.parent.mkdir(exist_ok=True)
     write(files)
     what = "the second model leads by" if test.two else test.first.metric
-    typer.echo(str(status))
+    typer.echo(one_line(str(status)))
     typer.echo(
         f"{what} {estimate:.4f}, from {lower:.4f} to {upper:.4f}: {status.rounds.judged} of"
         f" {status.items} documents, {done.labels} of them now in {took:.1f} s ({done.state})"
@@ -246,11 +251,12 @@ def _certify(test: "Test", session: "Session", wanted: Wanted, kept: Path) -> No
 
 @contextmanager
 def _nothing_left(kept: Path, file: Path) -> Iterator[None]:
-    """Have no file stay where nothing was run."""
+    """Have no new file stay where nothing was run."""
+    fresh = not kept.exists() and not file.exists()
     try:
         yield
     finally:
-        if not kept.exists() or not kept.stat().st_size:
+        if fresh and not (kept.exists() and kept.stat().st_size):
             kept.unlink(missing_ok=True)
             file.unlink(missing_ok=True)
 

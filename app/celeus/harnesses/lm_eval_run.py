@@ -195,9 +195,11 @@ class Work:
         model = self.models[name]
         new = [item for item in dict.fromkeys(items) if not self._lines(name, item)]
         if new:
-            for item, lines in model.run(new).items():
-                # Before it is kept: what is no number is refused here
+            ran = model.run(new)
+            # All before any is kept: a score that is none is refused here
+            for item, lines in ran.items():
                 model.loss(item, lines)
+            for item, lines in ran.items():
                 self.kept.keep(key_of(name, item), {"lines": lines})
         return [model.loss(item, self._lines(name, item)) for item in items]
 

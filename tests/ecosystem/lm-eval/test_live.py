@@ -290,9 +290,9 @@ def test_a_service_session_on_other_items_is_refused(
 
 @pytest.fixture(scope="module")
 def others(tasks: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Whole logs of five other models, which know a sum in the order of their skill."""
+    """Whole logs of other models, which know a sum in the order of their skill."""
     folder = tmp_path_factory.mktemp("others")
-    for skill in (0.3, 0.45, 0.6, 0.75, 0.9):
+    for skill in (0.3, 0.5, 0.7, 0.9):
         arguments = f"name=w,skill={skill}"
         command = [
             sys.executable,
@@ -307,13 +307,13 @@ def others(tasks: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_five_logs_of_others_halve_the_labels(tasks: Path, tmp_path: Path, others: Path) -> None:
+def test_logs_of_others_save_labels(tasks: Path, tmp_path: Path, others: Path) -> None:
     own = [*words(tasks, model="name=w,skill=0.65"), "--precision", "0.15", "--hold", "1"]
     ran(tmp_path, *own, "--output_path", "plain")
     said = ran(tmp_path, *own, "--output_path", "guessed", "--surrogate", str(others))
     assert "surrogate: the mean loss of hashlm(name=w,skill=0.3)" in said
     plain, guessed = (result(tmp_path / it)["celeus"]["labels"] for it in ("plain", "guessed"))
-    assert guessed < 0.6 * plain
+    assert guessed < 0.8 * plain
 
 
 def test_two_models_on_the_drawn_documents(tasks: Path, tmp_path: Path) -> None:
@@ -382,7 +382,7 @@ BAD = [
     (["--metric", "accuracy"], "toy_mc has no metric 'accuracy', only acc, acc_norm"),
     (["--filter", "strict"], "toy_mc has no filter 'strict', only none"),
     (["--model", "nothing"], "no model for this name found"),
-    (["--model_args", "name"], "lm-eval declines"),
+    (["--model_args", "skill=much"], "lm-eval declines model hashlm: could not convert"),
     (["--margin", "0.1"], "margin must be left out, or beside --compare"),
     (["--compare", WHOLE], "is compared with itself"),
     (["--surrogate", "nowhere"], "nowhere: there is no such file"),
@@ -390,6 +390,18 @@ BAD = [
     (["--tasks", "toy_points", "--metric", "points"], "say so with --higher-is-better"),
     (["--tasks", "toy_gen", "--metric", "exact_match"], "choose one with --filter"),
 ]
+
+
+POINTS = """
+import signal
+
+def points(doc, results):
+    # As the harness's own tasks of mathematics end what takes too long: in the main thread alone
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.alarm(5)
+    signal.alarm(0)
+    return {"points": 0.5 + doc["answer"]}
+"""
 
 
 @pytest.fixture(scope="module")
@@ -406,8 +418,7 @@ def strange(tasks: Path) -> Path:
         if name == "toy_points":
             text += "process_results: !function points.points\n"
         (tasks / f"{name}.yaml").write_text(text)
-    points = "def points(doc, results):\n    return {'points': 0.5 + doc['answer']}\n"
-    (tasks / "points.py").write_text(points)
+    (tasks / "points.py").write_text(POINTS)
     return tasks
 
 
