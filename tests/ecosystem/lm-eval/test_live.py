@@ -114,7 +114,7 @@ def test_drawn_documents_have_the_losses_of_a_full_run(
     order = [row.id for row in test.rows]
     assert {*order} == {*whole}
     random.Random(1).shuffle(order)  # noqa: S311 -- an order, no secret
-    found = {}
+    found: dict[str, float | None] = {}
     for at in range(0, len(order), 7):
         batch = test.run(order[at : at + 7])
         found |= {name: test.loss(name, lines) for name, lines in batch.items()}
@@ -263,6 +263,7 @@ def test_on_a_service_killed_and_started_again(
     found = check(tmp_path / "results", whole)
     assert found["celeus"]["session"] == status.id
     (scores,) = found["results"].values()
+    assert status.upper is not None
     assert scores["acc_lower,none"] == pytest.approx(1 - status.upper, abs=1e-12)
 
 

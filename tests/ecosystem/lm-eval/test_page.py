@@ -102,7 +102,10 @@ def test_the_commands_run_and_print_what_is_shown(folder: Path, service: Service
     said = typed(folder, filled(last).replace("ses_…", session), service)
     assert session in said
     assert "target_reached" in said
-    names = {re.sub(r"_[0-9a-fT.-]{16,}", "_…", path.name) for path in folder.rglob("results/**/*")}
+    names = {
+        re.sub(r"_[0-9a-fT.-]{16,}(?=[.]json)", "_…", path.name)
+        for path in folder.rglob("results/**/*")
+    }
     listed = re.findall(r"`(?:org__new/)?([a-z_]+_…[a-z.]+)`", PAGE.read_text())
     assert len(listed) == 5
     assert {name.replace("mmlu", "toy") for name in listed} <= names
