@@ -83,6 +83,8 @@ class Documents:
 
     def __init__(self, settings: Settings, wish: Wish) -> None:
         self.settings = settings
+        if not settings.tasks:
+            raise refused("name a task, or several with commas between, with --tasks", "tasks")
         with _declined(f"tasks {', '.join(settings.tasks)}"):
             self._manager = _Manager(settings)
             loaded = self._manager.load([*settings.tasks])
@@ -212,7 +214,7 @@ class Documents:
         """The task of a document."""
         return self._samples[name].name
 
-    @property
+    @cached_property
     def results(self) -> dict[str, Any]:
         """What a full run's results say of tasks and model, without any score."""
         hashes: dict[str, list[str]] = {name: [] for name in self._tasks}
@@ -243,22 +245,18 @@ class Documents:
         }
 
     def average(self) -> str | None:
-        """How the mean of all documents stands to what lm-eval reports of a group, if it is one."""
-        for name in self.settings.tasks:
-            group = self._groups.get(name)
-            if group is None:
-                continue
-            own = [one for one in group.aggregate_metric_list or () if one.metric == self.metric]
-            if len(self.settings.tasks) > 1 or not own:
-                return f"lm-eval reports no {self.metric} of all these documents together"
-            if all(one.weight_by_size for one in own):
-                return (
-                    f"the average that lm-eval reports of {name}, which weighs tasks by their size"
-                )
-            return (
-                f"not the average that lm-eval reports of {name}, in which all tasks weigh the same"
-            )
-        return None
+        """How the mean of all documents stands to what lm-eval reports of several tasks."""
+        if len(self._tasks) == 1:
+            return None
+        name, *more = self.settings.tasks
+        group = None if more else self._groups.get(name)
+        listed = (group and group.aggregate_metric_list) or ()
+        own = [one for one in listed if one.metric == self.metric]
+        if not own:
+            return f"lm-eval reports no {self.metric} of all these tasks together"
+        if all(one.weight_by_size for one in own):
+            return f"the average that lm-eval reports of {name}, which weighs tasks by their size"
+        return f"not the average that lm-eval reports of {name}, in which all tasks weigh the same"
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,7 +380,7 @@ def _declined(what: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        raise refused(f"{what}: {error.name} is needed, and is not installed here") from error
+        raise refused(f"{what} needs more than is installed here: {error}") from error
     except _DECLINES as error:
         said = error.args[0] if isinstance(error, KeyError) and error.args else error
         raise refused(f"lm-eval declines {what}: {said}") from error

@@ -262,7 +262,8 @@ class Work:
                 "n-samples": counts,
                 "date": at.timestamp(),
             }
-            files[place / f"results_{date}.json"] = json.dumps(results, indent=2).encode()
+            text = json.dumps(results, indent=2, default=str)
+            files[place / f"results_{date}.json"] = text.encode()
         return files
 
     def _found(self, status: Status) -> dict[str, Any]:

@@ -333,6 +333,25 @@ def test_two_models_on_the_drawn_documents(tasks: Path, tmp_path: Path) -> None:
     assert found[0]["celeus"]["difference"].startswith("hashlm(name=w,skill=0.8) less")
 
 
+def test_two_models_on_a_service(tasks: Path, tmp_path: Path, service: Service) -> None:
+    own = [*words(tasks, model="name=w,skill=0.45"), "--compare", "name=w,skill=0.8"]
+    said = ran(tmp_path, *own, "--write-pool", "pool.ndjson")
+    a, b = (f"hashlm(name=w,skill={it})" for it in (0.45, 0.8))
+    assert f"system_a={a}&system_b={b}" in said
+    loss = {"kind": "bounded", "lower": 0, "upper": 1}
+    with celeus.Client(service.url, service.key) as client:
+        items = tmp_path / "pool.ndjson"
+        pool = client.create_pool("pair", items, loss=loss, systems={"a": a, "b": b})
+        session = client.open_session(pool, precision=0.3)
+        ran(tmp_path, *own, "--session", session.id, environment=service.environment)
+        lower, upper = session.status().lower, session.status().upper
+    runs = [full_run(tasks, "toy_mc", f"name=w,skill={it}") for it in (0.45, 0.8)]
+    lost = [sum(losses(one, "toy_mc", "acc").values()) / DOCUMENTS for one in runs]
+    assert lower is not None
+    assert upper is not None
+    assert lower <= lost[0] - lost[1] <= upper
+
+
 @pytest.mark.parametrize(
     ("group", "said"),
     [("toy_both", "which weighs tasks by their size"), ("toy_even", "not the average that")],
