@@ -10,12 +10,14 @@ from typing import Annotated
 
 import typer
 
+from celeus.commands.bridges import bridges
 from celeus.commands.claims import claims
 from celeus.commands.database import PASS_ON, database_tool, upgrade_database
 from celeus.commands.gate import GateCommand, gate
 from celeus.commands.imports import imports
 from celeus.commands.judges import guess, judge
 from celeus.commands.keys import keys
+from celeus.commands.push import push
 from celeus.commands.runs import runs
 from celeus.commands.serve import migrate, openapi, serve
 from celeus.commands.simulate import simulate
@@ -35,6 +37,7 @@ cli = typer.Typer(
 cli.add_typer(keys, name="keys")
 cli.add_typer(study, name="study")
 cli.add_typer(imports, name="import")
+cli.add_typer(bridges, name="bridge")
 cli.add_typer(runs, name="run")
 cli.command()(serve)
 cli.command()(migrate)
@@ -45,6 +48,7 @@ cli.command(cls=GateCommand)(gate)
 cli.command()(claims)
 cli.command()(judge)
 cli.command()(guess)
+cli.command()(push)
 cli.command()(verify)
 cli.command()(audit)
 cli.command("signing-key")(signing_key)
@@ -54,14 +58,15 @@ cli.command()(simulate)
 EXTRAS = {
     "demo": "demo",
     "import": "engine",
+    "push": "engine",
     "run": "engine",
     "signing-key": "engine",
     "simulate": "engine",
     "study": "study",
     "verify": "engine",
 }
-"""What has to be installed for a command; `gate`, `claims`, `judge` and `guess` need nothing more,
-the others the server."""
+"""What has to be installed for a command; `gate`, `claims`, `judge`, `guess`, `bridge` and `push`
+need nothing more (but to close a run before), the others the server."""
 
 
 def main() -> None:

@@ -36,6 +36,14 @@ class Row:
     group: str | None = None
     drawn: bool = False
 
+    @property
+    def said(self) -> str | None:
+        """The answer as text; of several choices the one it took, with its place if alike."""
+        if self.prediction is None or self.answer is not None:
+            return self.answer
+        choice = self.choices[self.prediction]
+        return choice if self.choices.count(choice) == 1 else f"{self.prediction + 1}. {choice}"
+
 
 @dataclass(frozen=True, slots=True)
 class Log:
