@@ -4,7 +4,7 @@ import json
 import re
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -26,6 +26,8 @@ UNFINISHED = 3
 """Exit status of a run that goes on when it is started again; 1 is for errors."""
 OLDEST = (0, 4, 12)
 """The first lm-eval whose tasks are loaded as they are here."""
+
+ALPHA = 0.05
 
 runs = typer.Typer(
     name="run",
@@ -68,7 +70,9 @@ def lm_eval(  # noqa: PLR0913 -- one parameter an option
     precision: Annotated[
         float | None, typer.Option(help="Width of the interval to stop at.")
     ] = None,
-    alpha: Annotated[float, typer.Option(help="Chance that the interval is wrong.")] = 0.05,
+    alpha: Annotated[
+        float | None, typer.Option(help="Chance that the interval is wrong; default: 0.05.")
+    ] = None,
     budget: Annotated[int | None, typer.Option(help="Most documents to run.", min=1)] = None,
     output_path: Annotated[
         Path, typer.Option("--output_path", help="Folder of samples, results and the session.")
@@ -177,8 +181,9 @@ def lm_eval(  # noqa: PLR0913 -- one parameter an option
     )
     wish = Wish(metric, filter_, higher=higher, scale=scale)
     models = [settings] if compare is None else [settings, replace(settings, model_args=compare)]
-    goal = Goal(precision, margin, alpha, budget)
-    _check_goal(goal, session, pool=write_pool is not None, two=compare is not None)
+    given = {"precision": precision, "margin": margin, "alpha": alpha, "budget": budget}
+    _check_goal(given | {"surrogate": surrogate}, session, write_pool, two=compare is not None)
+    goal = Goal(precision, margin, ALPHA if alpha is None else alpha, budget)
     wanted = Wanted(goal, output_path, surrogate or [], session, write_pool, hold)
     machine = Machine(batch_size, max_batch_size, device)
     _run([Documents(one, wish) for one in models], machine, wanted)
@@ -195,13 +200,17 @@ def _run(models: "list[Documents]", machine: "Machine", wanted: Wanted) -> None:
             served = stack.enter_context(Client()).session(wanted.session)
             Test.of(models, None).check(served.status())
         _build(models, machine, model=wanted.pool is None)
-        test = Test.of(models, _guessed(models[0], wanted.surrogates))
+        test = Test.of(models, _guessed(models, wanted.surrogates))
         if average := test.first.average():
             typer.echo(f"the mean over all documents: {average}")
         if wanted.pool is not None:
             _write_pool(test, wanted.pool)
             return
-        wanted.folder.mkdir(parents=True, exist_ok=True)
+        try:
+            wanted.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            detail = f"{wanted.folder} cannot be made: {error.strerror}"
+            raise InvalidValue(detail, field="output_path") from error
         name = test.digest(wanted.session or asdict(wanted.goal))
         file, kept = (wanted.folder / f"{it}_{name}.jsonl" for it in ("session", "documents"))
         with _nothing_left(kept, file):
@@ -286,7 +295,7 @@ def _build(models: "list[Documents]", machine: "Machine", *, model: bool) -> Non
         )
 
 
-def _guessed(first: "Documents", logs: list[Path]) -> "Joined | None":
+def _guessed(models: "list[Documents]", logs: list[Path]) -> "Joined | None":
     """What logs of other models guess of the documents."""
     from celeus.readers.formats import differences, read, sources
     from celeus.readers.pools import guessed, rows_of
@@ -294,11 +303,16 @@ def _guessed(first: "Documents", logs: list[Path]) -> "Joined | None":
 
     if not logs:
         return None
+    first, names = models[0], {one.settings.name for one in models}
     found = read("lm-eval", sources("lm-eval", logs), first.wish)
     own = Log("this run", first.rows, first.shared)
     for line in differences([own, *found]):
         typer.echo(f"celeus: {line}", err=True)
-    joined = guessed(first.rows, rows_of(found))
+    # What this very command wrote would make another session of it when it is called again
+    rows = [row for row in rows_of(found) if not (row.drawn and row.model in names)]
+    if not rows:
+        raise InvalidValue("the logs are of this model alone: give those of others", field="log")
+    joined = guessed(first.rows, rows)
     what = f"the mean loss of {', '.join(joined.models)}"
     typer.echo(f"surrogate: {what}; {joined.unguessed} documents without a score there")
     return joined
@@ -330,16 +344,18 @@ def _check_version() -> None:
         raise InvalidValue(detail, field="lm-eval")
 
 
-def _check_goal(wanted: "Goal", session: str | None, *, pool: bool, two: bool) -> None:
+def _check_goal(
+    given: Mapping[str, object], session: str | None, pool: Path | None, *, two: bool
+) -> None:
     """Refuse options that contradict each other, and a session that would never stop."""
-    given = {"precision": wanted.precision, "margin": wanted.margin, "budget": wanted.budget}
-    named = [name for name, value in given.items() if value is not None]
+    named = [name for name, value in given.items() if value not in (None, [])]
     if session is not None and named:
         detail = f"{named[0]} must be left out beside session, which has its own"
         raise InvalidValue(detail, field=named[0], rule="left out beside session")
-    if wanted.margin is not None and not two:
+    if given["margin"] is not None and not two:
         rule = "left out, or beside --compare"
         raise InvalidValue(f"margin must be {rule}", field="margin", rule=rule)
-    if session is None and not pool and wanted.precision is None and wanted.margin is None:
+    stops = given["precision"] is not None or given["margin"] is not None
+    if session is None and pool is None and not stops:
         ways = "--precision, or --margin with --compare" if two else "--precision"
         raise InvalidValue(f"say when to stop: {ways}", field="precision")

@@ -11,7 +11,7 @@ import math
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.metadata import version
@@ -86,8 +86,8 @@ class Documents:
         if not settings.tasks:
             raise refused("name a task, or several with commas between, with --tasks", "tasks")
         with _declined(f"tasks {', '.join(settings.tasks)}"):
-            self._manager = _Manager(settings)
-            loaded = self._manager.load([*settings.tasks])
+            self._manager = _loaded(settings)
+            loaded = self._manager.load(settings.tasks)
         self._tasks: dict[str, Any] = loaded["tasks"]
         self._groups: dict[str, Any] = loaded["groups"]
         self._model: LM | None = None
@@ -335,16 +335,24 @@ class _Builder(LM):  # type: ignore[misc]  # it ships no types
 class _Manager(TaskManager):  # type: ignore[misc]  # it ships no types
     """Loads tasks once, whoever asks again."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, *, own: bool) -> None:
         metadata = simple_parse_args_string(settings.model_args)
-        super().__init__(include_path=settings.include_path, metadata=metadata)
-        self._loaded: dict[str, Any] | None = None
+        path = settings.include_path
+        super().__init__(include_path=path, include_defaults=not own, metadata=metadata)
+        self._loaded = super().load([*settings.tasks])
 
-    def load(self, task_list: Any) -> dict[str, Any]:  # noqa: ANN401 -- names
+    def load(self, _: object) -> dict[str, Any]:
         """Tasks and groups by name."""
-        if self._loaded is None:
-            self._loaded = super().load(task_list)
-        return self._loaded
+        loaded: dict[str, Any] = self._loaded
+        return loaded
+
+
+def _loaded(settings: Settings) -> _Manager:
+    """The tasks, of one's own folder where all are in it: to index lm-eval's takes seconds."""
+    if settings.include_path is not None:
+        with suppress(KeyError, ValueError):
+            return _Manager(settings, own=True)
+    return _Manager(settings, own=False)
 
 
 def _complete(tasks: Mapping[str, Any], wish: Wish) -> Wish:

@@ -54,7 +54,7 @@ def documents(tasks: Path, task: str, wish: Wish, **more: Any) -> Documents:  # 
 
 def full_run(tasks: Path, task: str, arguments: str = WHOLE, **more: Any) -> dict[str, Any]:  # noqa: ANN401
     """What lm-eval itself says of every document."""
-    manager = TaskManager(include_path=str(tasks))
+    manager = TaskManager(include_path=str(tasks), include_defaults=False)
     model, run = KIND, {"tasks": [task], "task_manager": manager, "bootstrap_iters": 0}
     ran: dict[str, Any] = simple_evaluate(model=model, model_args=arguments, **run, **more)
     return ran
