@@ -275,4 +275,4 @@ def test_items_that_nobody_has_answered_are_guessed_by_logs(tmp_path: Path) -> N
     strange = [Row(row.id, "new", None, check="another") for row in found]
     assert "item 0 is not the same in the logs of new and other" in refusal(guessed, strange, found)
     nothing = refusal(guessed, [Row("x", "new", None)], found)
-    assert nothing == "the logs of other have a score of none of these items"
+    assert nothing == "the logs are of other items: none of them is x"

@@ -1,1 +1,1 @@
-"""Evaluation harnesses that a session drives: only what is drawn is run."""
+"""Evaluation harnesses driven by a session: they run what it draws, and it hears the losses."""
