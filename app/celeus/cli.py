@@ -17,6 +17,7 @@ from celeus.commands.imports import imports
 from celeus.commands.judges import guess, judge
 from celeus.commands.keys import keys
 from celeus.commands.push import push
+from celeus.commands.runs import runs
 from celeus.commands.serve import migrate, openapi, serve
 from celeus.commands.simulate import simulate
 from celeus.commands.verify import audit, signing_key, verify
@@ -36,6 +37,7 @@ cli.add_typer(keys, name="keys")
 cli.add_typer(study, name="study")
 cli.add_typer(imports, name="import")
 cli.add_typer(bridges, name="bridge")
+cli.add_typer(runs, name="run")
 cli.command()(serve)
 cli.command()(migrate)
 cli.command("database", context_settings=PASS_ON)(database_tool)
@@ -56,6 +58,7 @@ EXTRAS = {
     "demo": "demo",
     "import": "engine",
     "push": "engine",
+    "run": "engine",
     "signing-key": "engine",
     "simulate": "engine",
     "study": "study",

@@ -1,5 +1,6 @@
 """Ask and tell: one request a label, and nothing judged twice or lost."""
 
+import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -115,6 +116,17 @@ def test_a_failure_of_the_judge_ends_the_judging_and_says_nothing_of_the_item(
     with pytest.raises(RuntimeError, match="no such model"):
         session.judge(verdict, concurrency=4)
     assert None not in told(session).values()
+
+
+def test_batches_are_judged_in_the_callers_thread(session: celeus.Session, known: Exam) -> None:
+    threads = set()
+
+    def verdicts(items: Sequence[Turn]) -> list[float]:
+        threads.add(threading.current_thread())
+        return [known(item) for item in items]
+
+    session.judge_many(verdicts, size=4)
+    assert threads == {threading.main_thread()}
 
 
 def test_no_verdict_is_told_as_such(session: celeus.Session, known: Exam) -> None:

@@ -142,14 +142,15 @@ def test_two_systems_are_compared_by_preference(folder: Path) -> None:
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
 
 
-def test_two_systems_are_compared_by_their_losses() -> None:
+@pytest.mark.parametrize("loss", ["zero_one", (0.0, 1.0)])
+def test_two_systems_are_compared_by_their_losses(loss: str | tuple[float, float]) -> None:
     def judge(item: celeus.Turn) -> dict[str, float]:
         shown = {"left": item.left, "right": item.right}
         return {
             side: float(str(one and one.answer).startswith("bad")) for side, one in shown.items()
         }
 
-    session = celeus.compare(answers("good"), answers("bad"), judge, margin=0.05, loss="zero_one")
+    session = celeus.compare(answers("good"), answers("bad"), judge, margin=0.05, loss=loss)
     verdict = session.status().verdict
     assert verdict is not None
     assert verdict.answer == "a_at_least_as_good"

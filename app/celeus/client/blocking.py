@@ -236,8 +236,9 @@ class Session:
 
         It is given an item and returns a loss, losses, a preference, or None where it cannot tell.
         What it raises ends the judging, and the item is not judged. Leases are renewed while it
-        thinks. ``seen`` is called, in whatever thread, with where the session stands after each
-        label; not with a key that may not see it.
+        thinks. With a ``concurrency`` of 1 it judges in the caller's thread. ``seen`` is called, in
+        whatever thread, with where the session stands after each label; not with a key that may not
+        see it.
         """
 
         def told(held: Sequence[Turn]) -> None:
@@ -253,7 +254,10 @@ class Session:
         worker: str | None = None,
         seen: Seen | None = None,
     ) -> Judged:
-        """The same with a function of up to ``size`` items at once, one verdict for each."""
+        """The same with a function of up to ``size`` items at once, one verdict for each.
+
+        It is called in the caller's thread.
+        """
 
         def told(held: Sequence[Turn]) -> None:
             for turn, verdict in zip(held, verdicts(held), strict=True):
@@ -373,6 +377,9 @@ class Session:
         heart = threading.Thread(target=beat, daemon=True)
         heart.start()
         try:
+            if concurrency == 1:
+                # Here, where signals arrive, on which some scorers and models count
+                return total([work(1)])
             with ThreadPoolExecutor(concurrency) as threads:
                 futures = [threads.submit(work, number) for number in range(1, concurrency + 1)]
                 try:

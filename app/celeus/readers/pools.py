@@ -152,6 +152,7 @@ def join(rows: Sequence[Row], truth: str | None = None) -> Joined:
     others = tuple(one for one in models if one != truth)
     kept = {row.id: row for row in reversed(rows) if truth in (None, row.model)}
     kept = {row.id: kept[row.id] for row in rows if row.id in kept}
+    _check_whole([row for row in rows if truth in (None, row.model)])
     there = Counter(name for name, _ in {(row.id, row.model) for row in rows if row.id in kept})
     partial = sum(there[name] < len(models) for name in kept)
     _check_shared(kept, rows, truth, others)
@@ -205,6 +206,7 @@ def each_output(rows: Sequence[Row]) -> Joined:
     What has no answer is no output, unless nothing has one. Refuses two outputs of one name.
     """
     _check_one_item_each(rows)
+    _check_whole([row for row in rows if row.drawn])
     models = tuple(dict.fromkeys(row.model for row in rows))
     repeated = any(row.repeat > 1 for row in rows)
     named: dict[str, Row] = {}
@@ -232,6 +234,7 @@ def compare(rows: Sequence[Row], a: str, b: str) -> Compared:
         raise refused(f"{a} is compared with itself: name two models", "compare")
     if any(row.repeat > 1 for row in rows if row.model in {a, b}):
         raise refused("items were answered several times: a comparison takes one answer each")
+    _check_whole([row for row in rows if row.drawn and row.model in {a, b}])
     others = tuple(one for one in models if one not in {a, b})
     sides = [{row.id: row for row in rows if row.model == name} for name in (a, b)]
     names = list(dict.fromkeys(row.id for row in rows if row.model in {a, b}))
@@ -259,6 +262,18 @@ def _answered(row: Row) -> bool:
 def _check_model(name: str, models: Sequence[str]) -> None:
     if name not in models:
         raise refused(f"no log is of {name!r}, only of {', '.join(models)}", "model")
+
+
+def _check_whole(rows: Sequence[Row]) -> None:
+    """Refuse items that stand in the log of a session alone: the pool would be what it drew."""
+    whole = {row.id for row in rows if not row.drawn}
+    alone = next((row for row in rows if row.id not in whole), None)
+    if alone is not None:
+        why = "they were not drawn equally likely, and stand for no others"
+        way = "its results_*.json has the interval; as a guess beside whole logs it can be read"
+        raise refused(
+            f"the log of {alone.model} has only documents that a session drew: {why}; {way}", "log"
+        )
 
 
 def _check_one_item_each(rows: Sequence[Row]) -> None:

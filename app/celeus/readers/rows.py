@@ -19,7 +19,8 @@ class Row:
 
     ``loss`` is None where the log has no score: an error, a scorer without an answer, NaN.
     ``check`` is a hash of what the item is, empty where the log does not say: rows of one id are of
-    one item where it agrees. ``prediction`` is the place of the answer in ``choices``.
+    one item where it agrees. ``prediction`` is the place of the answer in ``choices``. ``drawn``: a
+    session had it run, so that a mean over the rows of this log is no estimate of all.
     """
 
     id: str
@@ -33,6 +34,7 @@ class Row:
     choices: tuple[str, ...] = ()
     check: str = ""
     group: str | None = None
+    drawn: bool = False
 
     @property
     def said(self) -> str | None:
