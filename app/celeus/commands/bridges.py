@@ -35,7 +35,7 @@ KeyFile = Annotated[
     typer.Option(help="File with a key of scope `label`; default: the key in CELEUS_KEY."),
 ]
 HERE = "http://127.0.0.1:8000"
-HOLD, EVERY = 8, 1.0
+HOLD, EVERY, SELDOM = 8, 1.0, 5.0
 
 
 @bridges.command("label-studio")
@@ -78,6 +78,27 @@ def mlflow(
     with judged(session, url, api_key_file) as (at, question):
         queue = ReviewQueue(session, question)
         run(at, queue, f"experiment {queue.experiment}", hold, every)
+
+
+@bridges.command()
+def langfuse(  # noqa: PLR0913 -- one parameter an option
+    *,
+    session: SessionId,
+    tool_url: Annotated[
+        str, typer.Option(envvar="LANGFUSE_BASE_URL", help="Address of Langfuse.")
+    ] = "https://cloud.langfuse.com",
+    hold: Hold = HOLD,
+    every: Every = SELDOM,
+    url: Url = HERE,
+    api_key_file: KeyFile = None,
+) -> None:
+    """An annotation queue of Langfuse; keys in LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY."""
+    from celeus.bridges.langfuse import AnnotationQueue, open_tool
+
+    pair = secret("LANGFUSE_PUBLIC_KEY"), secret("LANGFUSE_SECRET_KEY")
+    with open_tool(tool_url, *pair) as tool, judged(session, url, api_key_file) as (at, question):
+        queue = AnnotationQueue(tool, session, question)
+        run(at, queue, f"{tool.url}, queue {queue.id}", hold, every)
 
 
 def secret(name: str) -> str:
