@@ -101,6 +101,34 @@ def langfuse(  # noqa: PLR0913 -- one parameter an option
         run(at, queue, f"{tool.url}, queue {queue.id}", hold, every)
 
 
+@bridges.command()
+def langsmith(  # noqa: PLR0913 -- one parameter an option
+    *,
+    session: SessionId,
+    tool_url: Annotated[
+        str, typer.Option(envvar="LANGSMITH_ENDPOINT", help="Address of LangSmith.")
+    ] = "https://api.smith.langchain.com",
+    workspace: Annotated[
+        str | None,
+        typer.Option(envvar="LANGSMITH_WORKSPACE_ID", help="Its id, for keys of several."),
+    ] = None,
+    hold: Hold = HOLD,
+    every: Every = SELDOM,
+    url: Url = HERE,
+    api_key_file: KeyFile = None,
+) -> None:
+    """An annotation queue of LangSmith, with the key in LANGSMITH_API_KEY."""
+    from celeus.bridges.langsmith import AnnotationQueue, open_tool
+
+    key = secret("LANGSMITH_API_KEY")
+    with (
+        open_tool(tool_url, key, workspace) as tool,
+        judged(session, url, api_key_file) as (at, question),
+    ):
+        queue = AnnotationQueue(tool, session, question)
+        run(at, queue, f"queue {queue.id}", hold, every)
+
+
 def secret(name: str) -> str:
     """What an environment variable holds; refuses none, and what no header can hold."""
     value = os.environ.get(name, "")

@@ -7,12 +7,12 @@ from typing import Any, Protocol
 import pytest
 
 import celeus
-from celeus.bridges import langfuse
+from celeus.bridges import langfuse, langsmith
 from celeus.bridges.loop import Queue, Verdict, asked_of, bridge
 from celeus.bridges.questions import Question, Task
 from celeus.client.blocking import Session
 from celeus.errors import Unauthenticated
-from tests.ecosystem.queues import langfuse_server
+from tests.ecosystem.queues import langfuse_server, langsmith_server
 from tests.ecosystem.queues.served import Route, served
 from tests.ecosystem.service import Service
 
@@ -48,8 +48,17 @@ def in_langfuse(
         yield langfuse.AnnotationQueue(tool, session, question)
 
 
+@contextmanager
+def in_langsmith(
+    url: str, session: str, question: Question, secret: str = langsmith_server.SECRET
+) -> Iterator[Queue]:
+    with langsmith.open_tool(url, secret) as tool:
+        yield langsmith.AnnotationQueue(tool, session, question)
+
+
 TOOLS: dict[str, tuple[Callable[[], Tool], Opened]] = {
-    "langfuse": (langfuse_server.Langfuse, in_langfuse)
+    "langfuse": (langfuse_server.Langfuse, in_langfuse),
+    "langsmith": (langsmith_server.LangSmith, in_langsmith),
 }
 
 
