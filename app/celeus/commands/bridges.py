@@ -129,6 +129,30 @@ def langsmith(  # noqa: PLR0913 -- one parameter an option
         run(at, queue, f"queue {queue.id}", hold, every)
 
 
+@bridges.command()
+def argilla(  # noqa: PLR0913 -- one parameter an option
+    *,
+    session: SessionId,
+    tool_url: Annotated[
+        str, typer.Option(envvar="ARGILLA_API_URL", help="Address of Argilla.")
+    ] = "http://127.0.0.1:6900",
+    workspace: Annotated[
+        str | None, typer.Option(help="Name of the workspace; default: the only one.")
+    ] = None,
+    hold: Hold = HOLD,
+    every: Every = EVERY,
+    url: Url = HERE,
+    api_key_file: KeyFile = None,
+) -> None:
+    """A dataset of Argilla 2, with the key in ARGILLA_API_KEY."""
+    from celeus.bridges.argilla import Dataset, open_tool
+
+    key = secret("ARGILLA_API_KEY")
+    with open_tool(tool_url, key) as tool, judged(session, url, api_key_file) as (at, question):
+        queue = Dataset(tool, session, question, workspace)
+        run(at, queue, f"{tool.url}/dataset/{queue.id}/annotation-mode", hold, every)
+
+
 def secret(name: str) -> str:
     """What an environment variable holds; refuses none, and what no header can hold."""
     value = os.environ.get(name, "")

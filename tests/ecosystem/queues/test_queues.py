@@ -7,12 +7,12 @@ from typing import Any, Protocol
 import pytest
 
 import celeus
-from celeus.bridges import langfuse, langsmith
+from celeus.bridges import argilla, langfuse, langsmith
 from celeus.bridges.loop import Queue, Verdict, asked_of, bridge
 from celeus.bridges.questions import Question, Task
 from celeus.client.blocking import Session
 from celeus.errors import Unauthenticated
-from tests.ecosystem.queues import langfuse_server, langsmith_server
+from tests.ecosystem.queues import argilla_server, langfuse_server, langsmith_server
 from tests.ecosystem.queues.served import Route, served
 from tests.ecosystem.service import Service
 
@@ -56,7 +56,16 @@ def in_langsmith(
         yield langsmith.AnnotationQueue(tool, session, question)
 
 
+@contextmanager
+def in_argilla(
+    url: str, session: str, question: Question, secret: str = argilla_server.SECRET
+) -> Iterator[Queue]:
+    with argilla.open_tool(url, secret) as tool:
+        yield argilla.Dataset(tool, session, question)
+
+
 TOOLS: dict[str, tuple[Callable[[], Tool], Opened]] = {
+    "argilla": (argilla_server.Argilla, in_argilla),
     "langfuse": (langfuse_server.Langfuse, in_langfuse),
     "langsmith": (langsmith_server.LangSmith, in_langsmith),
 }
@@ -81,7 +90,7 @@ class AtWork:
 
     def done(self) -> Mapping[str, Verdict | None]:
         for id_, shown in self._tool.waiting()[-1:]:
-            self._tool.say(id_, self._say(shown["answer"]))
+            self._tool.say(id_, self._say(int(shown["answer"])))
         there = self._queue.done()
         self._called()
         return there
@@ -135,7 +144,7 @@ def test_people_judge_what_is_drawn_also_when_the_bridge_is_killed(
             done = bridge(session, AtWork(queue, tool, say), hold=3, every=0.01)
             assert done.state == "target_reached"
             first, shown = next(iter(said)), tool.everything()
-            assert sorted(one["answer"] for one in shown) == sorted(said)
+            assert sorted(int(one["answer"]) for one in shown) == sorted(said)
             assert all({*one} == {"question", "answer"} for one in shown)
         assert losses(session) == {number: LOSSES[word] for number, word in said.items()}
         assert first in said
@@ -166,4 +175,4 @@ def test_a_changed_score_is_an_amendment(client: celeus.Client, kind: Kind) -> N
     assert (done.labels, done.amended) == (8, 1)
     (amendment,) = [one for one in session.ledger() if one.kind == "amendment"]
     assert amendment.loss == 3.0
-    assert str(amendment.detail["reason"]).startswith(f"changed in {queue.name} by ann")
+    assert str(amendment.detail["reason"]).startswith(f"changed in {queue.name} by ")
