@@ -17,6 +17,7 @@ from celeus.commands.gate import GateCommand, gate
 from celeus.commands.imports import imports
 from celeus.commands.judges import guess, judge
 from celeus.commands.keys import keys
+from celeus.commands.push import push
 from celeus.commands.serve import migrate, openapi, serve
 from celeus.commands.simulate import simulate
 from celeus.commands.verify import audit, signing_key, verify
@@ -45,6 +46,7 @@ cli.command(cls=GateCommand)(gate)
 cli.command()(claims)
 cli.command()(judge)
 cli.command()(guess)
+cli.command()(push)
 cli.command()(verify)
 cli.command()(audit)
 cli.command("signing-key")(signing_key)
@@ -54,13 +56,14 @@ cli.command()(simulate)
 EXTRAS = {
     "demo": "demo",
     "import": "engine",
+    "push": "engine",
     "signing-key": "engine",
     "simulate": "engine",
     "study": "study",
     "verify": "engine",
 }
-"""What has to be installed for a command; `gate`, `claims`, `judge`, `guess` and `bridge` need
-nothing more, the others the server."""
+"""What has to be installed for a command; `gate`, `claims`, `judge`, `guess`, `bridge` and `push`
+need nothing more (but to close a run before), the others the server."""
 
 
 def main() -> None:

@@ -38,7 +38,7 @@ class LabelStudio:
 
     def tasks(self, project: int) -> list[dict[str, Any]]:
         """All tasks with all that is known of them."""
-        query = {"project": project, "fields": "all", "page_size": 1000}
+        query: dict[str, str | int] = {"project": project, "fields": "all", "page_size": 1000}
         found: list[dict[str, Any]] = self.http.get("/api/tasks", params=query).json()["tasks"]
         return found
 
