@@ -162,10 +162,11 @@ class AnnotationQueue:
     def _verdict(self, item: Mapping[str, Any], feedback: Mapping[str, dict[str, Any]]) -> Verdict:
         answer: object = None
         if choice := feedback.get(self._choice):
-            answer = choice.get("value")
-            place = choice.get("score")
-            if not isinstance(answer, str) and place in range(len(self._options)):
-                answer = self._options[int(place)]
+            # The page keeps the number of the option, and may keep its words
+            answer, place = choice.get("value"), choice.get("score")
+            if not isinstance(answer, str) and isinstance(place, int | float):
+                numbered = dict(enumerate(self._options))
+                answer = numbered.get(int(place)) if float(place).is_integer() else None
         elif number := feedback.get(self._number):
             answer = number.get("score")
         said = self._question.said(answer)
