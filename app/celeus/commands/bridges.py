@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from celeus.commands.judges import UNFINISHED, where
-from celeus.errors import InvalidValue
+from celeus.errors import InvalidValue, Refusal
 
 if TYPE_CHECKING:
     # Not even for annotations at run time: --help has to answer at once.
@@ -179,16 +179,16 @@ def judged(
 
 def run(session: "Session", queue: "Queue", place: str, hold: int, every: float) -> None:
     """Go on until the session stops; exit with the status of what goes on where that is so."""
-    from celeus.bridges.loop import bridge
-    from celeus.bridges.tool import Away
-    from celeus.client.refusals import Unreachable
+    from celeus.bridges.loop import bridge, passes
 
     typer.echo(f"{session.id}: people judge it in {queue.name}, {place}")
     again = "run the command again, it goes on where it stopped"
     try:
         done = bridge(session, queue, hold=hold, every=every, warn=warn)
-    except (Away, Unreachable) as error:
-        warn(f"{error}; {again}")
+    except Refusal as refusal:
+        if not passes(refusal):
+            raise
+        warn(f"{refusal}; {again}")
         raise typer.Exit(UNFINISHED) from None
     except KeyboardInterrupt:
         warn(f"stopped; {again}")
