@@ -1,5 +1,6 @@
 """What pipelines are told of a gate: by GitHub's files and commands, JUnit's XML, and Markdown."""
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -132,6 +133,20 @@ def test_a_step_is_told_the_answer(
     assert f"| risk at most 0.3 | {decisions[0]['answer']} | 12 |\n" in summary
     assert ("| risk at least 0.15 | undecided | – |\n" in summary) == (OPEN in decisions)
     assert f"`{NOBODY}`: active, settings never changed.\n" in summary
+
+
+@pytest.mark.parametrize("fixed", [True, False])
+def test_a_session_that_was_pushed_says_so_wherever_its_answer_is_told(
+    gate: Callable[..., Answer], step: Step, tmp_path: Path, *, fixed: bool
+) -> None:
+    origin = {"kind": "pushed", "at": "2026-11-23T09:00:00.000000Z"}
+    told = document(decisions=[DECISION], state="closed", fixed=fixed, origin=origin)
+    Odd.replies = [(200, {}, told)]
+    file = tmp_path / "gate.xml"
+    answer = gate("--github", "--junit", file)
+    for text in (answer.out, step.summary.read_text(), file.read_text()):
+        assert "plan and losses are the word of who pushed it" in text
+    assert json.loads(gate("--json").out)["origin"] == origin
 
 
 def test_a_file_has_a_case_for_each_question(gate: Callable[..., Answer], tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ DEFAULTS = {
     "score": None,
     "sentence": None,
     "claim": None,
+    "origin": None,
 }
 """What a session means that was last written to by an older service and says nothing of them."""
 SHARP = "sharp"

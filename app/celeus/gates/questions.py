@@ -51,8 +51,11 @@ class Outcome:
 
     @property
     def settings(self) -> str:
-        """Whether the session's settings are fixed, or how often they changed."""
-        return settings_line(fixed=self.session["fixed"], changes=self.session["changes"])
+        """Whether the session's settings are fixed, or how often they changed; by whose word."""
+        told = settings_line(fixed=self.session["fixed"], changes=self.session["changes"])
+        if self.session["origin"] is None:
+            return told
+        return f"{told}, pushed: plan and losses are the word of who pushed it"
 
     def to_dict(self) -> dict[str, Any]:
         """The same for a program."""
@@ -64,7 +67,11 @@ class Outcome:
             "answers": self.answers,
             **{name: self.session[name] for name in (*names, *more)},
             **{name: self.session[name] for name in ("score", "sentence")},
-            **({} if self.session["claim"] is None else {"claim": self.session["claim"]}),
+            **{
+                name: self.session[name]
+                for name in ("claim", "origin")
+                if self.session[name] is not None
+            },
             **({} if self.session["systems"] is None else {"systems": named(self.session)}),
         }
 
