@@ -168,6 +168,7 @@ def _rows(
             answer=text_of(answers[0]) if answers and not multiple else None,
             prediction=_most_likely(answers) if multiple and likeliest else None,
             choices=choices if multiple else (),
+            confidence=_confidence(answers) if multiple and likeliest else None,
             check=line["doc_hash"] if line.get("doc_hash") else digest_of(line["doc"]),
             group=run.task if grouped else None,
         )
@@ -202,9 +203,23 @@ def _counts_likeliest(line: dict[str, Any]) -> bool:
 
 
 def _most_likely(answers: list[list[Any]]) -> int | None:
-    """The place of the greatest log-likelihood, which files hold as text."""
-    try:
-        likelihoods = [float(one[0]) for one in answers]
-    except (TypeError, ValueError, IndexError):
-        return None
+    """The place of the greatest log-likelihood."""
+    likelihoods = _likelihoods(answers)
     return max(range(len(likelihoods)), key=likelihoods.__getitem__, default=None)
+
+
+def _confidence(answers: list[list[Any]]) -> float | None:
+    """The probability of the likeliest choice, one of them being right."""
+    likelihoods = _likelihoods(answers)
+    if not likelihoods or not all(map(math.isfinite, likelihoods)):
+        return None
+    most = max(likelihoods)
+    return 1 / math.fsum(math.exp(one - most) for one in likelihoods)
+
+
+def _likelihoods(answers: list[list[Any]]) -> list[float]:
+    """Log-likelihoods, which files hold as text; none where one is no number."""
+    try:
+        return [float(one[0]) for one in answers]
+    except (TypeError, ValueError, IndexError):
+        return []
