@@ -125,6 +125,7 @@ def test_a_comparison_knows_the_answers_that_are_equal(
     assert "pool.npz; the losses are zero_one\n" in answer.out
     assert f"{same} of them alike: known, and never to be judged" in answer.out
     assert labels(answer)["with"] < ITEMS - same
+    assert "these scores are the truth here, and other models guess them; in the pool" in answer.out
     report = simulated(run, tmp_path / "pool.npz", "--precision", 0.1, "--runs", 2)
     assert report["known"] == same
     rows = [json.loads(line) for line in out.read_text().splitlines()]

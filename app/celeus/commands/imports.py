@@ -399,8 +399,13 @@ def _backtest(pool: "Joined | Compared", shared: Shared) -> list[str]:
         file.write_bytes(npz(arrays(pool)))
         claim = Claim(precision=shared.precision)
         done = backtest(file, claim, guessed=pool.guessed, runs=shared.runs, seed=shared.seed)
-    what = "mean difference" if isinstance(pool, Compared) else "mean loss"
-    return _told(done, what, shared.runs)
+    if not isinstance(pool, Compared):
+        return _told(done, "mean loss", shared.runs)
+    lines = _told(done, "mean difference", shared.runs)
+    if pool.guessed:
+        what = "these scores are the truth here, and other models guess them; in the pool they are"
+        lines.insert(0, f"{what} themselves the guess of what a judge will say")
+    return lines
 
 
 def _told(done: "Backtest", what: str, runs: int) -> list[str]:
