@@ -229,6 +229,9 @@ def test_a_log_that_was_cut_off_between_lines_is_refused_by_its_results(tmp_path
     said = refusal(rows, "lm-eval", path, wish=Wish(filter="flexible"))
     assert said.endswith("has 2 documents where its results count 3: is it whole?")
     assert len(rows("lm-eval", path, wish=Wish(filter="strict"))) == 3
+    told["results"]["toy"]["sample_len"] = 1
+    results.write_text(json.dumps(told))
+    assert len(rows("lm-eval", path, wish=Wish(filter="flexible"))) == 2, "some had no score"
 
 
 def test_what_logs_of_one_task_do_not_share_is_told(tmp_path: Path) -> None:

@@ -46,10 +46,10 @@ class _Run:
         return said if isinstance(said, bool) else None
 
     @property
-    def documents(self) -> int | None:
-        """How many documents the run had, where the results say so."""
+    def scored(self) -> int:
+        """How many documents had a score at least, as far as the results say."""
         said = self.results.get("results", {}).get(self.task, {}).get("sample_len")
-        return said if isinstance(said, int) else None
+        return said if isinstance(said, int) else 0
 
     @property
     def settings(self) -> dict[str, str]:
@@ -101,8 +101,8 @@ def read(source: Source, wish: Wish) -> Log:
     filters = list(dict.fromkeys(line.get("filter", "none") for _, line in lines))
     name = chosen(filters, wish.filter, source.name, "filter")
     kept = [(number, line) for number, line in lines if line.get("filter", "none") == name]
-    if run.documents is not None and run.documents != len(kept):
-        counts = f"{len(kept)} documents where its results count {run.documents}"
+    if len(kept) < run.scored:
+        counts = f"{len(kept)} documents where its results count {run.scored}"
         raise refused(f"{source.name} has {counts}: is it whole?", "log")
     metric = chosen(_metrics(source, kept[0][1]), wish.metric, source.name, "metric")
     higher = wish.direction(source.name, metric, said=run.higher(metric))
