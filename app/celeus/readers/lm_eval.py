@@ -146,7 +146,7 @@ def _rows(
     grouped: bool,
 ) -> Iterator[Row]:
     metric, higher, wish = scored
-    likeliest = metric == "acc" and all(_counts_likeliest(line) for _, line in lines)
+    likeliest = all(_counts_likeliest(line) for _, line in lines)
     for _, line in lines:
         name = str(line["doc_id"])
         if grouped:
@@ -157,8 +157,9 @@ def _rows(
         choices = tuple(str(one[1]).strip() for one in arguments if len(one) > 1)
         multiple = _is_multiple(arguments, answers)
         target = text_of(line.get("target"))
-        if multiple and target is not None and target.isdecimal() and int(target) < len(choices):
-            target = choices[int(target)]
+        if multiple and target is not None and (likeliest or target not in choices):
+            target = _choice(target, choices)
+        by_choice = answers if multiple and likeliest and metric == "acc" else []
         yield Row(
             id=name,
             model=run.model,
@@ -166,9 +167,9 @@ def _rows(
             question=text_of(arguments[0][0]) if arguments and arguments[0] else None,
             reference=target,
             answer=text_of(answers[0]) if answers and not multiple else None,
-            prediction=_most_likely(answers) if multiple and likeliest else None,
+            prediction=_most_likely(by_choice),
             choices=choices if multiple else (),
-            confidence=_confidence(answers) if multiple and likeliest else None,
+            confidence=_confidence(by_choice),
             check=line["doc_hash"] if line.get("doc_hash") else digest_of(line["doc"]),
             group=run.task if grouped else None,
         )
@@ -181,6 +182,11 @@ def _arguments(arguments: Any) -> list[list[Any]]:  # noqa: ANN401 -- two forms
             list(one.values()) if isinstance(one, dict) else one for one in arguments.values()
         ]
     return [list(one) if isinstance(one, list | tuple) else [one] for one in arguments]
+
+
+def _choice(target: str, choices: tuple[str, ...]) -> str:
+    """The choice at the place that the target is, or the target itself."""
+    return choices[int(target)] if target.isdecimal() and int(target) < len(choices) else target
 
 
 def _is_multiple(arguments: list[list[Any]], answers: list[Any]) -> bool:
