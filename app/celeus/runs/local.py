@@ -76,7 +76,8 @@ class LocalClient(Client):
     def _observe(self, request: Request) -> object:
         body = _body(request)
         judgements = [_judgement(one) for one in body.get("observations", [body])]
-        check_blind(judgements)
+        if self.ledger.upload.pool.named is not None:
+            check_blind(judgements)
         return self.ledger.observe(body["worker"], judgements, body["next"])
 
     def _amend(self, request: Request) -> object:

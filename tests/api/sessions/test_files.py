@@ -21,7 +21,7 @@ from celeus.operations.certificates.npz import read_archive
 from celeus.operations.runs.push import push as push_run
 from celeus.runs.run import Run
 from tests.keys import key_in
-from tests.runs.files import duel, exam, forged, long_exam
+from tests.runs.files import duel, exam, forged, long_exam, race, sheet
 from tests.runs.test_run import ASKED, FORM, ITEMS, ROWS, judged
 
 
@@ -82,6 +82,24 @@ async def test_two_systems_are_pushed_with_the_sides_that_were_drawn(
     assert session["systems"] == {"a": "new", "b": "old"}
     assert session["upper"] < 0
     assert not (await audit(app.state.context.database)).findings
+
+
+@pytest.mark.parametrize("kind", [race, sheet])
+async def test_other_kinds_of_claims_are_pushed(
+    client: AsyncClient, app: FastAPI, tmp_path: Path, kind: Callable[[Path], bytes]
+) -> None:
+    answer = await push(client, kind(tmp_path / "run.jsonl"))
+    assert answer.status_code == 201, answer.text
+    session = answer.json()
+    certificate = await client.get(f"/v1/sessions/{session['id']}/certificate")
+    columns = tmp_path / "pool.npz"
+    columns.write_bytes((await client.get(f"/v1/pools/{session['pool_id']}/columns.npz")).content)
+    with columns.open("rb") as file:
+        report = verify(certificate.content, read_archive(file))
+    assert report.valid, report.to_dict()
+    assert not (await audit(app.state.context.database)).findings
+    shown = await client.get(f"/v1/sessions/{session['id']}/report")
+    assert "had its seed and its file" in shown.text
 
 
 async def test_a_run_pushed_again_is_the_same_session(client: AsyncClient, tmp_path: Path) -> None:

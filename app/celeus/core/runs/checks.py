@@ -47,7 +47,10 @@ from celeus.core.ledger import Amendment, JointObservation, Observation, Unjudge
 from celeus.core.plans.best import BestPlan
 from celeus.core.plans.plan import METHOD_VERSION
 from celeus.core.plans.table import TablePlan
+from celeus.core.pools.metrics import check_metric_name
 from celeus.core.pools.pool import Pool
+from celeus.core.pools.systems import Lineup, Systems
+from celeus.core.pools.table import MOST_METRICS
 from celeus.core.randomness import commitment
 from celeus.core.runs.form import FORMAT, HEADER, PoolForm
 from celeus.core.sessions.either import AnyPlan, AnyState
@@ -165,8 +168,19 @@ def _form_of(pool: Object) -> PoolForm:
     if not 0 < len(name) <= LONGEST_NAME:
         raise Mismatch("pool.name", name, f"1 to {LONGEST_NAME} characters")
     names = [text(one.name, "pool.metrics") for one in form.metrics]
-    if len(set(names)) < len(names):
-        raise Mismatch("pool.metrics", ", ".join(names), "names of which each stands once")
+    if len(set(names)) < len(names) or len(names) > MOST_METRICS:
+        rule = f"at most {MOST_METRICS} different names"
+        raise Mismatch("pool.metrics", ", ".join(names), rule)
+    try:
+        for one in names:
+            check_metric_name(one)
+    except Refusal as refusal:
+        raise Mismatch("pool.metrics", refusal.value, refusal.rule) from refusal
+    named = form.named
+    systems = (named.a, named.b) if isinstance(named, Systems) else ()
+    for one in named.names if isinstance(named, Lineup) else systems:
+        if not 0 < len(text(one, "pool.systems")) <= LONGEST_NAME:
+            raise Mismatch("pool.systems", one, f"1 to {LONGEST_NAME} characters")
     return form
 
 
