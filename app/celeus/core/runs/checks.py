@@ -81,8 +81,8 @@ class Opening:
 class Run:
     """A session that its file shows to be one; ``records`` are its ledger as canonical JSON.
 
-    ``folded_at`` has of every folded round the number of the event since which its interval is what
-    it is.
+    ``folded_at`` has of every round with an interval the number of the event since which it is what
+    it is; of several systems and of a table no round has one.
     """
 
     session: bytes
@@ -254,12 +254,12 @@ def _replayed(plan: AnyPlan, pool: Pool, seed: bytes, transcript: Transcript) ->
 
 
 def _folded_at(transcript: Transcript, state: AnyState) -> NDArray[np.int32]:
-    """Of every folded round the event since which it has the interval that it has."""
+    """Of every round with an interval the event since which it is what it is."""
     latest = np.zeros(len(transcript.draws), dtype=np.int32)
     for at, event in enumerate(transcript.events, 1):
         if isinstance(event, Observation | JointObservation | Unjudgeable | Amendment):
             latest[event.round - 1] = at
-    return np.maximum.accumulate(latest[: state.folded])
+    return np.maximum.accumulate(latest[: len(state.points)])
 
 
 def _certify(run: Run, pool: Pool, until: str, draws: Sequence[int]) -> None:
