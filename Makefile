@@ -113,17 +113,24 @@ imports: env ## Draw the picture of the imports in docs/architecture.md
 packaging: env ## Install the wheel bare and with [engine], and try it
 	$(BIN)/pytest tests/packaging $(ARGS)
 
-# The tools whose logs are read, in an environment of their own: they need what we must not
+# The tools our users live in, in environments of their own: they need what we must not, and not
+# what each other does
 ECOSYSTEM := .venv-ecosystem
+ONLY ?= $(patsubst tests/ecosystem/%/requirements.lock,%,$(wildcard tests/ecosystem/*/requirements.lock))
 
-$(ECOSYSTEM)/.celeus-ready: requirements-ecosystem.lock
-	test -x $(ECOSYSTEM)/bin/python || $(PYTHON) -m venv $(ECOSYSTEM)
-	$(ECOSYSTEM)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --requirement $<
+# What a package brings to build itself, and what it can do without, is left out
+MODULES := npm --silent --ignore-scripts --omit=optional --omit=peer
+
+$(ECOSYSTEM)/%/.celeus-ready: tests/ecosystem/%/requirements.lock
+	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --requirement $<
+	test ! -f $(<D)/package.json || { cp $(<D)/package*.json $(@D) && cd $(@D) && $(MODULES) install; }
 	@touch $@
 
-ecosystem: $(ECOSYSTEM)/.celeus-ready ## Run the tools themselves, Inspect and lm-eval, and read what they write
-	HF_HUB_OFFLINE=1 HF_DATASETS_OFFLINE=1 $(ECOSYSTEM)/bin/python -m pytest \
-		-c tests/ecosystem/pytest.ini tests/ecosystem $(ARGS)
+ecosystem: env $(ONLY:%=$(ECOSYSTEM)/%/.celeus-ready) ## Try the real tools of our users (options: ONLY="evaluations")
+	@for name in $(ONLY); do echo "$$name:"; CELEUS_ECOSYSTEM=$$name \
+		HF_HUB_OFFLINE=1 HF_DATASETS_OFFLINE=1 $(ECOSYSTEM)/$$name/bin/python -m pytest \
+		-c tests/ecosystem/pytest.ini --rootdir . tests/ecosystem/$$name $(ARGS) || exit; done
 
 image: env ## Build the image for real and try it: root, apt, and minutes
 	CELEUS_IMAGE=build $(BIN)/pytest tests/docker --timeout=0 $(ARGS)
@@ -141,4 +148,10 @@ lock: env ## Resolve the dependencies anew into requirements.lock and its parts
 	$(call part,build) --extra demo --output-file=requirements-demo.lock pyproject.toml
 	$(call part,build) --output-file=requirements-build.lock pyproject.toml
 	$(call part,server) --output-file=requirements-server.lock pyproject.toml
-	$(COMPILE) --allow-unsafe --output-file=requirements-ecosystem.lock tests/ecosystem/requirements.in
+	for folder in $(dir $(wildcard tests/ecosystem/*/requirements.in)); do $(COMPILE) --allow-unsafe \
+		--output-file=$$folder/requirements.lock $$folder/requirements.in || exit; done
+	cd tests/ecosystem/promptfoo && npm update --silent --package-lock-only \
+		--omit-lockfile-registry-resolved
+	awk '/^[^ ]/ { heavy = /^(cuda-|nvidia-|torch|triton)/ } !heavy' \
+		tests/ecosystem/helm/requirements.lock > .venv/helm.lock
+	mv .venv/helm.lock tests/ecosystem/helm/requirements.lock

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from celeus.commands.bridges import bridges
 from celeus.commands.claims import claims
 from celeus.commands.database import PASS_ON, database_tool, upgrade_database
 from celeus.commands.gate import GateCommand, gate
@@ -35,6 +36,7 @@ cli = typer.Typer(
 cli.add_typer(keys, name="keys")
 cli.add_typer(study, name="study")
 cli.add_typer(imports, name="import")
+cli.add_typer(bridges, name="bridge")
 cli.command()(serve)
 cli.command()(migrate)
 cli.command("database", context_settings=PASS_ON)(database_tool)
@@ -60,8 +62,8 @@ EXTRAS = {
     "study": "study",
     "verify": "engine",
 }
-"""What has to be installed for a command; `gate`, `claims`, `judge`, `guess` and `push` need
-nothing more (but to close a run before), the others the server."""
+"""What has to be installed for a command; `gate`, `claims`, `judge`, `guess`, `bridge` and `push`
+need nothing more (but to close a run before), the others the server."""
 
 
 def main() -> None:

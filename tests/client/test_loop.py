@@ -63,6 +63,13 @@ def test_threads_judge_nothing_twice(session: celeus.Session, known: Exam) -> No
     assert told(session) == {place: known.losses[place] for place in asked}
 
 
+def test_the_status_is_seen_after_every_label(session: celeus.Session, known: Exam) -> None:
+    seen: list[celeus.Status] = []
+    done = session.judge(known, concurrency=4, seen=seen.append)
+    assert sorted(one.rounds.judged for one in seen) == list(range(1, done.labels + 1))
+    assert max(seen, key=lambda one: one.sequence).state == session.status().state
+
+
 def test_batches_take_a_request_each(session: celeus.Session, known: Exam) -> None:
     sizes: list[int] = []
 

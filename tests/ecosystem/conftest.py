@@ -1,15 +1,25 @@
-"""Tests against the real tools run where these are installed: `make ecosystem`."""
+"""Tests against the real tools, a folder for every environment these need: `make ecosystem`."""
 
-from importlib.util import find_spec
+import os
+from collections.abc import Iterator
 
 import pytest
 
-INSTALLED = all(find_spec(name) for name in ("inspect_ai", "lm_eval", "openai"))
+from tests.ecosystem.service import Service, running
 
-collect_ignore_glob = [] if INSTALLED else ["test_*.py"]
+ASKED = "CELEUS_ECOSYSTEM" in os.environ
+
+collect_ignore_glob = [] if ASKED else ["*/test_*.py"]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say which tests are not here."""
-    if not INSTALLED:
+    if not ASKED:
         terminalreporter.write_line("the tests against the tools themselves: make ecosystem")
+
+
+@pytest.fixture(scope="session")
+def service() -> Iterator[Service]:
+    """A Celeus that serves all tests of the folder, with a database of its own."""
+    with running() as service:
+        yield service

@@ -34,7 +34,7 @@ from celeus.client.opening import HEARTBEATS, LIMITS, REQUEST_SECONDS, Service
 from celeus.client.picture import POINTS, Picture, picture
 from celeus.client.results import Entry, Item, Judged, Point, Pool, Status
 from celeus.client.service import check_session, reason
-from celeus.client.turns import Turn, Turns, check_concurrency, new_worker, total
+from celeus.client.turns import Seen, Turn, Turns, check_concurrency, new_worker, total
 from celeus.errors import Refusal
 
 T = TypeVar("T")
@@ -237,6 +237,7 @@ class AsyncSession:
         *,
         concurrency: int = 8,
         worker: str | None = None,
+        seen: Seen | None = None,
     ) -> Judged:
         """Have a function judge, of so many items at once, until nothing more is asked for.
 
@@ -246,7 +247,7 @@ class AsyncSession:
         async def told(held: Sequence[Turn]) -> None:
             held[0].take(await _value(verdict(held[0])))
 
-        return await self._judged(told, 1, concurrency, worker)
+        return await self._judged(told, concurrency, worker, seen=seen)
 
     async def judge_many(
         self,
@@ -254,6 +255,7 @@ class AsyncSession:
         *,
         size: int = 32,
         worker: str | None = None,
+        seen: Seen | None = None,
     ) -> Judged:
         """The same with a function of up to ``size`` items at once, one verdict for each."""
 
@@ -261,7 +263,7 @@ class AsyncSession:
             for turn, verdict in zip(held, await _value(verdicts(held)), strict=True):
                 turn.take(verdict)
 
-        return await self._judged(told, size, 1, worker)
+        return await self._judged(told, 1, worker, size=size, seen=seen)
 
     async def follow(self) -> AsyncIterator[Status]:
         """Where it stands, whenever something happens, until it is closed."""
@@ -339,9 +341,9 @@ class AsyncSession:
     async def _judged(
         self,
         told: Callable[[Sequence[Turn]], Awaitable[None]],
-        size: int,
         concurrency: int,
         worker: str | None,
+        **more: Any,  # noqa: ANN401 -- as `Turns` takes it
     ) -> Judged:
         check_concurrency(concurrency)
         lease = await self.client.run(calls.lease_seconds(self.id))
@@ -349,7 +351,7 @@ class AsyncSession:
         working: list[tuple[Turns, asyncio.Lock]] = []
 
         async def work(number: int) -> Turns:
-            turns, lock = Turns(self.id, f"{named}-{number}", size), asyncio.Lock()
+            turns, lock = Turns(self.id, f"{named}-{number}", **more), asyncio.Lock()
             working.append((turns, lock))
             async with aclosing(self._held(turns, lock)) as holding:
                 async for held in holding:

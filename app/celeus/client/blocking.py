@@ -28,7 +28,7 @@ from celeus.client.opening import HEARTBEATS, LIMITS, REQUEST_SECONDS, Service
 from celeus.client.picture import POINTS, Picture, picture
 from celeus.client.results import Entry, Item, Judged, Point, Pool, Status
 from celeus.client.service import check_session, reason
-from celeus.client.turns import Turn, Turns, check_concurrency, new_worker, total
+from celeus.client.turns import Seen, Turn, Turns, check_concurrency, new_worker, total
 from celeus.errors import Refusal
 
 T = TypeVar("T")
@@ -225,18 +225,20 @@ class Session:
         *,
         concurrency: int = 8,
         worker: str | None = None,
+        seen: Seen | None = None,
     ) -> Judged:
         """Have a function judge in threads until nothing more is asked for.
 
         It is given an item and returns a loss, losses, a preference, or None where it cannot tell.
         What it raises ends the judging, and the item is not judged. Leases are renewed while it
-        thinks.
+        thinks. ``seen`` is called, in whatever thread, with where the session stands after each
+        label; not with a key that may not see it.
         """
 
         def told(held: Sequence[Turn]) -> None:
             held[0].take(verdict(held[0]))
 
-        return self._judged(told, 1, concurrency, worker)
+        return self._judged(told, concurrency, worker, seen=seen)
 
     def judge_many(
         self,
@@ -244,6 +246,7 @@ class Session:
         *,
         size: int = 32,
         worker: str | None = None,
+        seen: Seen | None = None,
     ) -> Judged:
         """The same with a function of up to ``size`` items at once, one verdict for each."""
 
@@ -251,7 +254,7 @@ class Session:
             for turn, verdict in zip(held, verdicts(held), strict=True):
                 turn.take(verdict)
 
-        return self._judged(told, size, 1, worker)
+        return self._judged(told, 1, worker, size=size, seen=seen)
 
     def follow(self) -> Iterator[Status]:
         """Where it stands, whenever something happens, until it is closed."""
@@ -335,9 +338,9 @@ class Session:
     def _judged(
         self,
         told: Callable[[Sequence[Turn]], None],
-        size: int,
         concurrency: int,
         worker: str | None,
+        **more: Any,  # noqa: ANN401 -- as `Turns` takes it
     ) -> Judged:
         check_concurrency(concurrency)
         lease = self.client.run(calls.lease_seconds(self.id))
@@ -345,7 +348,7 @@ class Session:
         working: list[tuple[Turns, threading.Lock]] = []
 
         def work(number: int) -> Turns:
-            turns, lock = Turns(self.id, f"{named}-{number}", size), threading.Lock()
+            turns, lock = Turns(self.id, f"{named}-{number}", **more), threading.Lock()
             working.append((turns, lock))
             if stop.is_set():
                 # It ended before this thread began, and tells only those who work

@@ -2,13 +2,13 @@
 
 import math
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
 from typing import Any, Protocol
 
 from celeus.client.exchange import Flow, Pause, member, post
 from celeus.client.refusals import Problem
-from celeus.client.results import Draw, Judged, Shown, read
+from celeus.client.results import Draw, Judged, Shown, Status, read
 from celeus.errors import InvalidValue
 from celeus.quoting import shortened
 
@@ -23,6 +23,8 @@ PREFERENCES = frozenset({"left", "tie", "right"})
 NO_VERDICT = "the judge gave no verdict"
 OVERTAKEN = frozenset({"observation_conflict", "round_not_held"})
 """Somebody else judged the item meanwhile: an answer, and no fault of anybody."""
+
+Seen = Callable[[Status], object]
 
 
 class Holder(Protocol):
@@ -120,11 +122,18 @@ class Turn:
 class Turns:
     """What one worker of a session holds; at most ``size`` items at once.
 
-    Set ``leaving`` and it waits for no items that others hold.
+    Set ``leaving`` and it waits for no items that others hold. ``seen`` is told where the session
+    stands after each answer that says so.
     """
 
     def __init__(
-        self, session: str, worker: str, size: int = 1, *, wait_paused: bool = False
+        self,
+        session: str,
+        worker: str,
+        size: int = 1,
+        *,
+        wait_paused: bool = False,
+        seen: Seen | None = None,
     ) -> None:
         if not 1 <= size <= MOST_HELD:
             rule = f"1 to {MOST_HELD}"
@@ -133,6 +142,7 @@ class Turns:
         self.worker = worker
         self.size = size
         self.wait_paused = wait_paused
+        self.seen = seen
         self.held: list[Turn] = []
         self.state = "active"
         self.leaving = False
@@ -200,6 +210,8 @@ class Turns:
             return None
         self.labels += len(held)
         self.unjudgeable += sum("unjudgeable" in one for one in said)
+        if self.seen is not None and "estimate" in (session := member(told, "session")):
+            self.seen(read(Status, session))
         return told
 
     def _declined(self, problem: Problem) -> None:

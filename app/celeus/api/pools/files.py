@@ -53,8 +53,10 @@ router = APIRouter(prefix="/v1/pool-files", tags=["pools"])
 class RowOut(BaseModel):
     """A row as it was read: every field as text, cut to what fits a table."""
 
-    line: int
-    cells: dict[str, str]
+    line: int = Field(description="Line or row of the file, from 1.")
+    cells: dict[str, str] = Field(
+        description="Text of every field by its name, at most 200 characters."
+    )
 
     @classmethod
     def of(cls, line: int, row: object) -> Self:
@@ -71,11 +73,15 @@ class PoolFileOut(BaseModel):
     pool: PoolOut | None = Field(description="Null in a dry run, and nothing is kept.")
     items: int = Field(description="Rows that are items.")
     skipped: int = Field(description="Bad rows; the faults of the first are in `errors`.")
-    errors: list[ProblemError]
+    errors: list[ProblemError] = Field(description="Faults of bad rows by line, the first 100.")
     columns: list[str] = Field(description="Names of the numeric columns.")
-    classes: int | None
-    preview: list[RowOut]
-    dry_run: bool
+    classes: int | None = Field(
+        description="Number of classes, where rows have probabilities; else null."
+    )
+    preview: list[RowOut] = Field(
+        description="The first rows as they were read, as many as `preview` asks for."
+    )
+    dry_run: bool = Field(description="Whether the file was only looked at.")
 
     @classmethod
     def of(cls, done: ImportResult, preview: list[RowOut], *, dry_run: bool) -> Self:
@@ -95,7 +101,12 @@ class PoolFileOut(BaseModel):
 class PoolFileQuery(BaseModel):
     """What the file is to become."""
 
-    name: str = Field(min_length=1, max_length=200, pattern=NAME)
+    name: str = Field(
+        min_length=1,
+        max_length=200,
+        pattern=NAME,
+        description="What people call the pool: 1 to 200 characters.",
+    )
     kind: KindIn | None = Field(
         None, description="Kind of loss, of one system where two are compared."
     )
