@@ -24,6 +24,7 @@ from celeus.client.exchange import (
     Pause,
     Request,
     Told,
+    checked,
     created,
     get,
     greeted,
@@ -53,11 +54,13 @@ class AsyncClient:
         key: str | None = None,
         *,
         http: httpx2.AsyncClient | None = None,
+        retry: bool = True,
     ) -> None:
         self._service = Service.of(url, key)
         self._own = http is None
         self._http = http or httpx2.AsyncClient(timeout=REQUEST_SECONDS, limits=LIMITS)
         self._greeted = False
+        self._retry = retry
 
     async def __aenter__(self) -> Self:
         return self
@@ -86,6 +89,8 @@ class AsyncClient:
                 value: T = ended.value
                 return value
             if isinstance(step, Pause):
+                if not self._retry:
+                    checked(told)
                 await asyncio.sleep(step.seconds)
                 told = None
             else:

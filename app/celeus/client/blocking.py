@@ -18,6 +18,7 @@ from celeus.client.exchange import (
     Pause,
     Request,
     Told,
+    checked,
     created,
     get,
     greeted,
@@ -38,8 +39,8 @@ class Client:
     """A service at ``url`` asked with ``key``; by default what CELEUS_URL and CELEUS_KEY say.
 
     Threads may share it. What goes wrong is a `celeus.Refusal`: `Problem` where the service
-    declines, `Unreachable` where nobody answers. ``http`` is a client of httpx2 to be used instead
-    of one of its own.
+    declines, `Unreachable` where nobody answers, both after several tries unless ``retry`` is
+    False. ``http`` is a client of httpx2 to be used instead of one of its own.
     """
 
     def __init__(
@@ -48,11 +49,13 @@ class Client:
         key: str | None = None,
         *,
         http: httpx2.Client | None = None,
+        retry: bool = True,
     ) -> None:
         self._service = Service.of(url, key)
         self._own = http is None
         self._http = http or httpx2.Client(timeout=REQUEST_SECONDS, limits=LIMITS)
         self._greeted = False
+        self._retry = retry
 
     def __enter__(self) -> Self:
         return self
@@ -81,6 +84,8 @@ class Client:
                 value: T = ended.value
                 return value
             if isinstance(step, Pause):
+                if not self._retry:
+                    checked(told)
                 time.sleep(step.seconds)
                 told = None
             else:

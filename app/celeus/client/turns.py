@@ -122,8 +122,9 @@ class Turn:
 class Turns:
     """What one worker of a session holds; at most ``size`` items at once.
 
-    Set ``leaving`` and it waits for no items that others hold. ``seen`` is told where the session
-    stands after each answer that says so.
+    They are told together by `step`, or each as it is judged by `roll`. Set ``leaving`` and it
+    waits for no items that others hold. ``seen`` is told where the session stands after each answer
+    that says so.
     """
 
     def __init__(
@@ -145,6 +146,8 @@ class Turns:
         self.seen = seen
         self.held: list[Turn] = []
         self.state = "active"
+        self.rest = 0.0
+        self.status: Mapping[str, Any] = {}
         self.leaving = False
         self.labels = self.unjudgeable = self.overtaken = 0
 
@@ -170,6 +173,30 @@ class Turns:
                 return list(self.held)
             yield Pause(min(told.get("retry_after") or LONGEST_LOOK, LONGEST_LOOK))
             told = None
+
+    def roll(self, holder: Holder) -> Flow[list[Turn]]:
+        """Tell what was said of some, and hold up to ``size``; the items that are new.
+
+        Others stay in work meanwhile. Where none come, ``state`` says why: `all_leased` is worth
+        asking again after ``rest`` seconds. ``status`` is where the session stood last.
+        """
+        said = [turn for turn in self.held if turn.said is not None]
+        working = [turn for turn in self.held if turn.said is None]
+        told = yield from self._told(said, self.size)
+        self.held = working
+        if told is None and self.state != "closed":
+            body = {"worker": self.worker, "count": self.size}
+            told = yield from post(f"{self.path}/next", body)
+        if told is None:
+            return []
+        self.state = member(told, "state")
+        self.rest = min(told.get("retry_after") or LONGEST_LOOK, LONGEST_LOOK)
+        self.status = told.get("session", self.status)
+        known = {turn.round for turn in working}
+        draws = [read(Draw, one) for one in member(told, "draws")]
+        fresh = [Turn(draw, holder) for draw in draws if draw.round not in known]
+        self.held = [*working, *fresh]
+        return fresh
 
     def finish(self) -> Flow[None]:
         """Tell what was said and not yet sent, and take nothing more."""

@@ -179,6 +179,26 @@ def _check_shared(
             raise refused(f"no item of {truth} is in the log of {name}: {how}", "truth")
 
 
+def guessed(items: Sequence[Row], rows: Sequence[Row]) -> Joined:
+    """The pool of items that nobody has answered yet, guessed by the models of ``rows``.
+
+    Refuses rows of other items, and of another version of one.
+    """
+    names = [item.id for item in items]
+    known = {*names}
+    kept = [row for row in rows if row.id in known]
+    if rows and not kept:
+        raise refused(f"the logs are of other items: none of them is {names[0]}", "log")
+    _check_same_items([*items, *kept])
+    _check_scores(kept)
+    models = tuple(dict.fromkeys(row.model for row in kept))
+    means: Means = {name: {} for name in names}
+    means |= _means(kept)
+    guesses, hard, unguessed = _guesses(names, means, models)
+    told = [Item(item, guesses.get(item.id)) for item in items]
+    return Joined(told, models, None, hard, unguessed)
+
+
 def each_output(rows: Sequence[Row]) -> Joined:
     """A pool with an item for every output, guessed by its own score: for people who check it.
 
@@ -243,6 +263,11 @@ def _check_model(name: str, models: Sequence[str]) -> None:
 
 def _check_one_item_each(rows: Sequence[Row]) -> None:
     """Refuse rows of one id that are of two items, and a pool in which nothing has a score."""
+    _check_same_items(rows)
+    _check_scores(rows)
+
+
+def _check_same_items(rows: Sequence[Row]) -> None:
     first: dict[str, Row] = {}
     for row in rows:
         seen = first.setdefault(row.id, row)
@@ -250,10 +275,14 @@ def _check_one_item_each(rows: Sequence[Row]) -> None:
             first[row.id] = row
         elif row.check and seen.check != row.check:
             why = "the logs are of two versions of the data set; take those of one"
-            raise refused(
-                f"item {row.id} is not the same in the logs of {seen.model} and {row.model}: {why}"
-            )
+            both = f"the logs of {seen.model} and {row.model}"
+            if not seen.model:
+                both = f"the data set and in the log of {row.model}"
+            raise refused(f"item {row.id} is not the same in {both}: {why}")
         _check_name(row.id)
+
+
+def _check_scores(rows: Sequence[Row]) -> None:
     counts = Counter(row.model for row in rows if row.loss is not None)
     for model in dict.fromkeys(row.model for row in rows):
         if not counts[model]:
@@ -330,15 +359,16 @@ def mean_loss(items: Iterable[Item]) -> float:
 
 def ndjson(joined: Joined | Compared) -> bytes:
     """The pool as the service takes it, a line an item."""
-    lines = _pairs(joined) if isinstance(joined, Compared) else _items(joined)
+    lines = _pairs(joined) if isinstance(joined, Compared) else lines_of(joined)
     return b"".join(json.dumps(line, ensure_ascii=False).encode() + b"\n" for line in lines)
 
 
-def _items(joined: Joined) -> Iterator[dict[str, Any]]:
+def lines_of(joined: Joined) -> Iterator[dict[str, Any]]:
+    """The items of a pool as the service takes them."""
     own = joined.truth is not None or any(item.id for item in joined.items)
     grouped = all(item.shown.group for item in joined.items)
     for item in joined.items:
-        payload = _payload(item.shown)
+        payload = payload_of(item.shown)
         if own and item.shown.said is not None:
             payload["answer"] = _clean(item.shown.said)
         line: dict[str, Any] = {"id": _clean(item.name)}
@@ -357,7 +387,7 @@ def _pairs(compared: Compared) -> Iterator[dict[str, Any]]:
     scored = [_tempered([pair.loss[side] for pair in compared.pairs]) for side in range(2)]
     for at, pair in enumerate(compared.pairs):
         line: dict[str, Any] = {"id": _clean(pair.a.id)}
-        payload = _payload(pair.a)
+        payload = payload_of(pair.a)
         if payload:
             line["payload"] = payload
         for side, row, guesses in (("a", pair.a, scored[0]), ("b", pair.b, scored[1])):
@@ -376,7 +406,8 @@ def _tempered(losses: list[float | None]) -> list[float]:
     return [guesses[str(at)] for at in range(len(losses))]
 
 
-def _payload(row: Row) -> dict[str, Any]:
+def payload_of(row: Row) -> dict[str, Any]:
+    """What a judge is shown of an item."""
     payload: dict[str, Any] = {}
     if row.question is not None:
         payload["question"] = _clean(row.question)
