@@ -158,6 +158,8 @@ def test_hostile_names_and_cells_are_shown_as_text(signed_in: SignedIn) -> None:
     ("name", "content", "said"),
     [
         ("photo.png", b"\x89PNG\r\n", "none of these, going by its name"),
+        ("log.eval", b"PK", "celeus import makes such a file"),
+        ("samples.jsonl", b'{"doc_id": 0, "resps": []}', "celeus import lm-eval"),
         ("nothing.csv", b"", "is empty"),
         ("table.csv", b"question,answer\nWhy?,Because.\n", "columns of the upload"),
         ("photo.csv", b"\x89PNG\r\n\xff", "not UTF-8"),

@@ -74,6 +74,21 @@ def test_a_metric_that_counts_something_else_than_the_likeliest_has_no_answers(
     assert [row.prediction for row in rows("lm-eval", path, wish=Wish(higher=True))] == [0] * 3
 
 
+@pytest.mark.parametrize(("target", "shown"), [(1, "2"), (2, "2")])
+def test_a_target_is_the_place_of_a_choice_or_its_text_as_the_scores_say(
+    tmp_path: Path, target: int, shown: str
+) -> None:
+    path = lm_eval(tmp_path, "a", [1, 0])
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for line, answers in zip(lines, (["-2", "-1", "-3"], ["-1", "-2", "-3"]), strict=True):
+        line |= {"acc": line.pop("exact_match"), "metrics": ["acc"], "target": str(target)}
+        line["arguments"] = {f"gen_args_{at}": {"arg_0": "Q", "arg_1": f" {at}"} for at in "123"}
+        line["filtered_resps"] = [[one, "False"] for one in answers]
+    path.write_text("\n".join(map(json.dumps, lines)))
+    found = rows("lm-eval", path, wish=Wish(higher=True))
+    assert [row.reference for row in found] == [shown] * 2
+
+
 def test_what_a_judge_is_shown_is_in_the_log() -> None:
     (row, *_) = rows("lm-eval", RUNS / "small", wish=Wish(None, "strict-match", ("toy_gen",)))
     assert row.question is not None
@@ -229,6 +244,9 @@ def test_a_log_that_was_cut_off_between_lines_is_refused_by_its_results(tmp_path
     said = refusal(rows, "lm-eval", path, wish=Wish(filter="flexible"))
     assert said.endswith("has 2 documents where its results count 3: is it whole?")
     assert len(rows("lm-eval", path, wish=Wish(filter="strict"))) == 3
+    told["results"]["toy"]["sample_len"] = 1
+    results.write_text(json.dumps(told))
+    assert len(rows("lm-eval", path, wish=Wish(filter="flexible"))) == 2, "some had no score"
 
 
 def test_what_logs_of_one_task_do_not_share_is_told(tmp_path: Path) -> None:

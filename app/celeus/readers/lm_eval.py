@@ -48,10 +48,10 @@ class _Run:
         return said if isinstance(said, bool) else None
 
     @property
-    def documents(self) -> int | None:
-        """How many documents the run had, where the results say so."""
+    def scored(self) -> int:
+        """How many documents had a score at least, as far as the results say."""
         said = self.results.get("results", {}).get(self.task, {}).get("sample_len")
-        return said if isinstance(said, int) else None
+        return said if isinstance(said, int) else 0
 
     @property
     def settings(self) -> dict[str, str]:
@@ -108,12 +108,12 @@ def read(source: Source, wish: Wish) -> Log:
     filters = list(dict.fromkeys(line.get("filter", "none") for _, line in lines))
     name = chosen(filters, wish.filter, source.name, "filter")
     kept = [(number, line) for number, line in lines if line.get("filter", "none") == name]
-    if run.documents is not None and run.documents != len(kept):
-        counts = f"{len(kept)} documents where its results count {run.documents}"
+    if len(kept) < run.scored:
+        counts = f"{len(kept)} documents where its results count {run.scored}"
         raise refused(f"{source.name} has {counts}: is it whole?", "log")
     metric = chosen(_metrics(source, kept[0][1]), wish.metric, source.name, "metric")
     higher = wish.direction(source.name, metric, said=run.higher(metric))
-    likeliest = metric == "acc" and all(_counts_likeliest(line) for _, line in kept)
+    likeliest = all(_counts_likeliest(line) for _, line in kept)
     score = metric, higher
     reading = Reading(source.name, run.task, run.model, score, wish, several(wish), likeliest)
     return Log(source.name, [reading.row(line) for _, line in kept], run.settings)
@@ -154,8 +154,8 @@ def _metrics(source: Source, line: dict[str, Any]) -> list[str]:
 class Reading:
     """How the lines of a task's log become rows; ``score`` is its name, and whether more is better.
 
-    ``place`` is what refusals call the log. With ``likeliest`` the score counts the likeliest
-    choice, which then is the model's prediction.
+    ``place`` is what refusals call the log. With ``likeliest`` its `acc` counts the likeliest
+    choice, which then is the model's prediction where that is the score.
     """
 
     place: str
@@ -177,8 +177,9 @@ class Reading:
         choices = tuple(str(one[1]).strip() for one in arguments if len(one) > 1)
         multiple = _is_multiple(arguments, answers)
         target = text_of(line.get("target"))
-        if multiple and target is not None and target.isdecimal() and int(target) < len(choices):
-            target = choices[int(target)]
+        if multiple and target is not None and (self.likeliest or target not in choices):
+            target = _choice(target, choices)
+        by_choice = answers if multiple and self.likeliest and metric == "acc" else []
         place = f"item {name} of {self.place}"
         return Row(
             id=name,
@@ -187,8 +188,9 @@ class Reading:
             question=text_of(arguments[0][0]) if arguments and arguments[0] else None,
             reference=target,
             answer=text_of(answers[0]) if answers and not multiple else None,
-            prediction=_most_likely(answers) if multiple and self.likeliest else None,
+            prediction=_most_likely(by_choice),
             choices=choices if multiple else (),
+            confidence=_confidence(by_choice),
             check=line["doc_hash"] if line.get("doc_hash") else digest_of(line["doc"]),
             group=self.task if self.grouped else None,
             drawn=DRAWN_BY in line,
@@ -202,6 +204,11 @@ def _arguments(arguments: Any) -> list[list[Any]]:  # noqa: ANN401 -- two forms
             list(one.values()) if isinstance(one, dict) else one for one in arguments.values()
         ]
     return [list(one) if isinstance(one, list | tuple) else [one] for one in arguments]
+
+
+def _choice(target: str, choices: tuple[str, ...]) -> str:
+    """The choice at the place that the target is, or the target itself."""
+    return choices[int(target)] if target.isdecimal() and int(target) < len(choices) else target
 
 
 def _is_multiple(arguments: list[list[Any]], answers: list[Any]) -> bool:
@@ -224,9 +231,23 @@ def _counts_likeliest(line: dict[str, Any]) -> bool:
 
 
 def _most_likely(answers: list[list[Any]]) -> int | None:
-    """The place of the greatest log-likelihood, which files hold as text."""
-    try:
-        likelihoods = [float(one[0]) for one in answers]
-    except (TypeError, ValueError, IndexError):
-        return None
+    """The place of the greatest log-likelihood."""
+    likelihoods = _likelihoods(answers)
     return max(range(len(likelihoods)), key=likelihoods.__getitem__, default=None)
+
+
+def _confidence(answers: list[list[Any]]) -> float | None:
+    """The probability of the likeliest choice, one of them being right."""
+    likelihoods = _likelihoods(answers)
+    if not likelihoods or not all(map(math.isfinite, likelihoods)):
+        return None
+    most = max(likelihoods)
+    return 1 / math.fsum(math.exp(one - most) for one in likelihoods)
+
+
+def _likelihoods(answers: list[list[Any]]) -> list[float]:
+    """Log-likelihoods, which files hold as text; none where one is no number."""
+    try:
+        return [float(one[0]) for one in answers]
+    except (TypeError, ValueError, IndexError):
+        return []

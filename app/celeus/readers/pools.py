@@ -8,7 +8,8 @@ data set. The guess of an item's loss (its surrogate) is the mean of what the mo
 
 with p the mean over the pool of what the models lost: a hard 0 or 1 says that the item is certain,
 which another model's verdict is not, and so the pool's mean counts as one model more. It is p where
-no model has a score.
+no model has a score. Of a model that has answered, what it left to other choices than its own,
+1 - c with c its probability of its answer, may count as much: (g + 1 - c) / 2.
 """
 
 import json
@@ -51,7 +52,8 @@ class Joined:
     ``models`` are those whose losses make the guess, ``hard`` says that all of these are 0 or 1;
     ``unguessed`` items got the mean of all. ``truth`` is the model whose losses are held out.
     ``partial`` items are in the logs of some models only; ``left_out`` outputs are none.
-    ``repeated`` items were answered several times by ``truth``.
+    ``repeated`` items were answered several times by ``truth``, whose ``own_confidence`` is half
+    of the guess where it is used.
     """
 
     items: list[Item]
@@ -62,6 +64,7 @@ class Joined:
     partial: int = 0
     left_out: int = 0
     repeated: int = 0
+    own_confidence: bool = False
 
     @property
     def tests(self) -> bool:
@@ -140,10 +143,12 @@ def rows_of(logs: Iterable[Log]) -> list[Row]:
     return [row for log in logs for row in log.rows]
 
 
-def join(rows: Sequence[Row], truth: str | None = None) -> Joined:
+def join(rows: Sequence[Row], truth: str | None = None, *, own_confidence: bool = False) -> Joined:
     """The pool of these rows, with the losses of ``truth`` held out.
 
-    Its items are those of ``truth``, or all. Refuses rows of one id and of two items.
+    Its items are those of ``truth``, or all. Refuses rows of one id and of two items. With
+    ``own_confidence`` half of the guess is how unsure ``truth`` was of its answers, which is known
+    before people judge these, and unknown of a model that is yet to run.
     """
     _check_one_item_each(rows)
     models = tuple(dict.fromkeys(row.model for row in rows))
@@ -158,6 +163,10 @@ def join(rows: Sequence[Row], truth: str | None = None) -> Joined:
     _check_shared(kept, rows, truth, others)
     means = _means(row for row in rows if row.id in kept)
     guesses, hard, unguessed = _guesses(list(kept), means, others)
+    if own_confidence:
+        unsure = {name: _unsure(row) for name, row in kept.items()}
+        guesses = {name: (guesses.get(name, own) + own) / 2 for name, own in unsure.items()}
+        unguessed = 0
     items = []
     for name, row in kept.items():
         loss = None if truth is None else means[name].get(truth)
@@ -166,7 +175,19 @@ def join(rows: Sequence[Row], truth: str | None = None) -> Joined:
         raise refused(f"no item has a score of {truth}", "truth")
     answers = Counter(row.id for row in rows if row.model == truth)
     repeated = sum(count > 1 for count in answers.values())
-    return Joined(items, others, truth, hard, unguessed, partial, repeated=repeated)
+    return Joined(
+        *(items, others, truth, hard, unguessed, partial),
+        repeated=repeated,
+        own_confidence=own_confidence,
+    )
+
+
+def _unsure(row: Row) -> float:
+    """What a model left to other choices than its own."""
+    if row.confidence is None:
+        where = f"item {row.id}: logs of lm-eval do, of multiple choice by acc"
+        raise refused(f"the log of {row.model} does not say how sure it was of {where}")
+    return 1.0 - row.confidence
 
 
 def _check_shared(

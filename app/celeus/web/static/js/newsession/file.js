@@ -117,7 +117,7 @@ export class PoolFile {
       return this.refuse("One file at a time, please: a pool is created from one file.");
     if (media === undefined) {
       return this.refuse(
-        `This page reads CSV (.csv), JSON Lines (.jsonl) and Parquet (.parquet). “${file.name}” is none of these, going by its name.`,
+        `This page reads CSV (.csv), JSON Lines (.jsonl) and Parquet (.parquet). “${file.name}” is none of these, going by its name. Of the logs of evaluation tools, celeus import makes such a file.`,
       );
     }
     if (file.size === 0) return this.refuse(`“${file.name}” is empty.`);
