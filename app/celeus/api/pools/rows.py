@@ -13,7 +13,7 @@ from typing import IO, Any, Self
 
 import orjson
 
-from celeus.api.pools.columns import ANSWERS, Layout, cell_number, cell_whole
+from celeus.api.pools.columns import ANSWERS, Layout, cell_number, cell_whole, named
 from celeus.api.pools.parquet import Limits, parquet_rows
 from celeus.api.wire.json_body import named_once
 from celeus.api.wire.uploads import Format
@@ -66,7 +66,7 @@ def _parse(lines: list[bytes]) -> list[object]:
         rows = [orjson.loads(line) for line in lines]
     if rows is None or not _named_once(b"".join(lines), rows):
         rows = [_parse_one(line) for line in lines]
-    return [_narrow(row) for row in rows]
+    return [narrow(row) for row in rows]
 
 
 def _named_once(text: bytes, value: object) -> bool:
@@ -82,11 +82,16 @@ def _named_once(text: bytes, value: object) -> bool:
         return False
 
 
-def _narrow(row: object) -> object:
-    """The row; a faulty one where it has more members than are worth naming one by one."""
-    if isinstance(row, dict) and len(row) > MAX_MEMBERS:
+def narrow(row: object) -> object:
+    """The row, a whole number as its id as text.
+
+    A faulty one where it has more members than are worth naming one by one.
+    """
+    if not isinstance(row, dict):
+        return row
+    if len(row) > MAX_MEMBERS:
         return Malformed(f"an object of at most {MAX_MEMBERS} members", f"{len(row)} members")
-    return row
+    return named(row)
 
 
 def _parse_one(line: bytes) -> object:
@@ -147,7 +152,7 @@ def _csv(file: IO[bytes]) -> Generator[Rows, None, None]:
             layout = Layout.of(cells)
             continue
         numbers.append(number)
-        rows.append(_csv_row(layout, cells))
+        rows.append(csv_row(layout, cells))
         size += lines.row_bytes
         if size >= BATCH_BYTES or len(rows) >= BATCH_ROWS:
             yield numbers, rows
@@ -229,7 +234,8 @@ _READERS: dict[str, Callable[[Any], object]] = {
 _SIDE_READERS = {"surrogate": cell_number, "prediction": cell_whole}
 
 
-def _csv_row(layout: Layout, cells: list[str]) -> object:
+def csv_row(layout: Layout, cells: list[str]) -> object:
+    """The row in a line of texts, numbers as numbers; a faulty one of another width."""
     if len(cells) != layout.width:
         rule = f"{layout.width} cells, as in the header"
         return Malformed(rule, f"{len(cells)} cells: {','.join(cells)[:60]}")
