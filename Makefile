@@ -118,15 +118,19 @@ packaging: env ## Install the wheel bare and with [engine], and try it
 ECOSYSTEM := .venv-ecosystem
 ONLY ?= $(patsubst tests/ecosystem/%/requirements.lock,%,$(wildcard tests/ecosystem/*/requirements.lock))
 
+# What a package brings to build itself, and what it can do without, is left out
+MODULES := npm --silent --ignore-scripts --omit=optional --omit=peer
+
 $(ECOSYSTEM)/%/.celeus-ready: tests/ecosystem/%/requirements.lock
 	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --requirement $<
+	test ! -f $(<D)/package.json || { cp $(<D)/package*.json $(@D) && cd $(@D) && $(MODULES) install; }
 	@touch $@
 
 ecosystem: env $(ONLY:%=$(ECOSYSTEM)/%/.celeus-ready) ## Try the real tools of our users (options: ONLY="evaluations")
 	@for name in $(ONLY); do echo "$$name:"; CELEUS_ECOSYSTEM=$$name \
 		HF_HUB_OFFLINE=1 HF_DATASETS_OFFLINE=1 $(ECOSYSTEM)/$$name/bin/python -m pytest \
-		-c tests/ecosystem/pytest.ini tests/ecosystem/$$name $(ARGS) || exit; done
+		-c tests/ecosystem/pytest.ini --rootdir . tests/ecosystem/$$name $(ARGS) || exit; done
 
 image: env ## Build the image for real and try it: root, apt, and minutes
 	CELEUS_IMAGE=build $(BIN)/pytest tests/docker --timeout=0 $(ARGS)
@@ -146,3 +150,8 @@ lock: env ## Resolve the dependencies anew into requirements.lock and its parts
 	$(call part,server) --output-file=requirements-server.lock pyproject.toml
 	for folder in $(dir $(wildcard tests/ecosystem/*/requirements.in)); do $(COMPILE) --allow-unsafe \
 		--output-file=$$folder/requirements.lock $$folder/requirements.in || exit; done
+	cd tests/ecosystem/promptfoo && npm update --silent --package-lock-only \
+		--omit-lockfile-registry-resolved
+	awk '/^[^ ]/ { heavy = /^(cuda-|nvidia-|torch|triton)/ } !heavy' \
+		tests/ecosystem/helm/requirements.lock > .venv/helm.lock
+	mv .venv/helm.lock tests/ecosystem/helm/requirements.lock

@@ -10,12 +10,14 @@ from typing import Annotated
 
 import typer
 
+from celeus.commands.bridges import bridges
 from celeus.commands.claims import claims
 from celeus.commands.database import PASS_ON, database_tool, upgrade_database
 from celeus.commands.gate import GateCommand, gate
 from celeus.commands.imports import imports
 from celeus.commands.judges import guess, judge
 from celeus.commands.keys import keys
+from celeus.commands.push import push
 from celeus.commands.serve import migrate, openapi, serve
 from celeus.commands.simulate import simulate
 from celeus.commands.verify import audit, signing_key, verify
@@ -34,6 +36,7 @@ cli = typer.Typer(
 cli.add_typer(keys, name="keys")
 cli.add_typer(study, name="study")
 cli.add_typer(imports, name="import")
+cli.add_typer(bridges, name="bridge")
 cli.command()(serve)
 cli.command()(migrate)
 cli.command("database", context_settings=PASS_ON)(database_tool)
@@ -43,6 +46,7 @@ cli.command(cls=GateCommand)(gate)
 cli.command()(claims)
 cli.command()(judge)
 cli.command()(guess)
+cli.command()(push)
 cli.command()(verify)
 cli.command()(audit)
 cli.command("signing-key")(signing_key)
@@ -52,13 +56,14 @@ cli.command()(simulate)
 EXTRAS = {
     "demo": "demo",
     "import": "engine",
+    "push": "engine",
     "signing-key": "engine",
     "simulate": "engine",
     "study": "study",
     "verify": "engine",
 }
-"""What has to be installed for a command; `gate`, `claims`, `judge` and `guess` need nothing more,
-the others the server."""
+"""What has to be installed for a command; `gate`, `claims`, `judge`, `guess`, `bridge` and `push`
+need nothing more (but to close a run before), the others the server."""
 
 
 def main() -> None:

@@ -14,7 +14,7 @@
     ├── Conflict        what is kept forbids it                        409
     │   ├── ObservationConflict, RoundNotHeld, RoundNotJudged
     │   ├── SessionClosed, SessionNotClosed, SessionFixed
-    │   ├── NotLastLabel, TooManyCorrections, SessionStopped
+    │   ├── NotLastLabel, TooManyCorrections, SessionStopped, SessionDiffers
     │   ├── EmptyPool, PoolSealed, PoolNotSealed, PoolBusy
     │   ├── KeyRetired, ProjectExists
     │   ├── LedgerBroken
@@ -22,7 +22,7 @@
     ├── TooSlow         the rest of the request does not come          408
     │   └── BodyTooSlow
     ├── TooLarge        more than this service reads at once           413
-    │   └── UploadTooLarge, PoolTooLarge, VerificationTooCostly
+    │   └── UploadTooLarge, PoolTooLarge, VerificationTooCostly, RunTooCostly
     ├── Unsupported     a format nobody here can read                  415
     │   └── UnsupportedFormat
     ├── TooMany         too often in too short a time                  429
@@ -214,6 +214,10 @@ class SessionNotClosed(Conflict):
     """The session is not closed: its judgements may still change."""
 
 
+class SessionDiffers(Conflict):
+    """There is a session of this id, with another ledger."""
+
+
 class SessionFixed(Conflict):
     """The session was opened with settings that cannot be changed."""
 
@@ -304,6 +308,10 @@ class LedgerBroken(Conflict):
 
 class VerificationTooCostly(TooLarge):
     """Verifying the certificate takes more time or memory than this service gives it."""
+
+
+class RunTooCostly(TooLarge):
+    """Computing the run again takes more time or memory than this service gives it."""
 
 
 class SchemaBehind(Unavailable):

@@ -16,6 +16,7 @@ from celeus.api.access.auth import Door
 from celeus.api.access.parameters import only_known
 from celeus.api.insights import claims, planning, surrogate, table
 from celeus.api.pools import files, items, pools
+from celeus.api.sessions import files as session_files
 from celeus.api.sessions import history, rounds, sessions, stream, task
 from celeus.api.wire import links, problems
 from celeus.api.wire.connections import Answers
@@ -40,6 +41,7 @@ ROUTES: tuple[APIRouter, ...] = (
     files.router,
     planning.router,
     sessions.router,
+    session_files.router,
     rounds.router,
     task.router,
     history.router,

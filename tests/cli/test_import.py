@@ -166,6 +166,24 @@ def test_the_logs_of_every_tool_become_pools(  # noqa: PLR0913 -- a log, and wha
     assert len(out.read_text().splitlines()) == items
 
 
+def test_the_mean_of_repeats_is_no_zero_or_one_and_the_first_answer_is_shown(
+    run: Run, tmp_path: Path
+) -> None:
+    log, out = tmp_path / "log.json", tmp_path / "pool.ndjson"
+    samples = [inspect_sample(1, grade, epoch=at) for at, grade in enumerate("CI", 1)]
+    log.write_text(json.dumps(inspect_json([*samples, inspect_sample(2, "C")])))
+    answer = run("import", "inspect", log, "--truth", "mockllm/a", "--out", out)
+    assert answer.out.splitlines()[1:] == [
+        "1 of them answered several times: the loss is their mean, the answer shown the first",
+        "no surrogate: give the logs of other models on the same task",
+        f"wrote {out} and {tmp_path / 'pool.npz'}; the losses are bounded",
+    ]
+    with np.load(tmp_path / "pool.npz") as read:
+        assert read["loss"].tolist() == [0.5, 0]
+    outputs = run("import", "inspect", log, "--each-output", "--out", out)
+    assert outputs.out.endswith("the losses are zero_one\n"), "of every output by itself"
+
+
 def test_a_table_is_read_by_its_columns(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "scores.csv"
     path.write_text("name,model,f1,text,gold\n1,a,80,Why?,x\n2,a,,How?,y\n1,b,20,Why?,x\n")
@@ -203,6 +221,8 @@ def test_every_output_becomes_an_item_for_people(run: Run, results: Path, tmp_pa
         (("--out", "pool.npz"), "out must be the file of the pool, such as pool.ndjson"),
         (("--out", "none/pool.ndjson"), "cannot be written: No such file or directory"),
         (("--out", "x", "--scale", 1, 0), "scale must be two numbers, the least first"),
+        (("--out", "x", "--scale", 0, "inf"), "scale must be two numbers, the least first"),
+        (("--out", "x", "--scale", "-1e308", "1e308"), "scale must be two numbers, the least fi"),
         (("--out", "x", "--metric", "f1"), "has no metric 'f1', only exact_match"),
         (("--out", "x", "--filter", "strict"), "has no filter 'strict', only none"),
         (("--out", "x", "--model", "a", "--model", "b"), "1 logs and 2 names: give one --model"),
@@ -227,6 +247,40 @@ def test_bad_wishes_are_refused_in_one_line_and_leave_nothing(  # noqa: PLR0913 
     assert [path.name for path in tmp_path.iterdir()] == ["results"]
 
 
+def test_a_log_is_never_written_over(run: Run, results: Path, tmp_path: Path) -> None:
+    log = next(results.rglob("samples_*"))
+    before = log.read_bytes()
+    for out in (log, tmp_path / "results" / ".." / "results" / "m0" / log.name):
+        answer = run("import", "lm-eval", results, "--out", out)
+        assert answer.status == 1
+        assert "is one of the logs: name another file for the pool" in answer.err
+    assert log.read_bytes() == before
+
+
+def test_a_path_that_cannot_be_looked_at_is_refused_in_one_line(run: Run, tmp_path: Path) -> None:
+    answer = run("import", "inspect", "x" * 300, "--out", tmp_path / "pool.ndjson")
+    assert answer.status == 1
+    assert answer.err.endswith("cannot be read: File name too long\n")
+
+
+def test_names_of_a_log_do_not_steer_the_terminal(run: Run, tmp_path: Path) -> None:
+    lm_eval(tmp_path / "a", "a\x1b[2J", [1, 0])
+    answer = run("import", "lm-eval", tmp_path / "a", "--out", tmp_path / "pool.ndjson")
+    assert answer.status == 0
+    assert "\x1b" not in answer.out
+    assert "surrogate: loss of a\\x1b[2J" in answer.out
+
+
+def test_a_copy_of_the_model_held_out_is_told(run: Run, results: Path) -> None:
+    logs = [next(results.glob(f"m{at}/samples_*")) for at in (0, 1, 1)]
+    names = [part for name in ("x", "y", "z") for part in ("--model", name)]
+    asked = ("--truth", "y", "--backtest", "--precision", 0.2, "--runs", 1)
+    answer = run("import", "lm-eval", *logs, *names, *asked)
+    assert answer.status == 0
+    said = "celeus: y and z have the same answers and scores on all 600 items: if one is a copy"
+    assert answer.err.startswith(said)
+
+
 @pytest.mark.parametrize(
     "arguments", [("lm-eval",), ("swebench", "x", "--metric", "y"), ("csv", "x")]
 )
@@ -241,5 +295,6 @@ def test_a_failed_import_leaves_the_pool_that_was_there(run: Run, tmp_path: Path
     log.write_text(json.dumps(inspect_json([inspect_sample(1, float("nan"))])))
     answer = run("import", "inspect", log, "--out", out)
     assert answer.status == 1
-    assert answer.err == "celeus: no item has a score of mockllm/a: all are errors or have none\n"
+    said = "no item has a score of mockllm/a: all are errors or have none; leave its log out"
+    assert answer.err == f"celeus: {said}\n"
     assert out.read_text() == "old\n"

@@ -20,6 +20,7 @@ BY_SCHEMA: dict[type, tuple[str, ...]] = {
     results.Loss: ("LossOut",),
     results.Metric: ("MetricOut",),
     results.Point: ("TrajectoryPoint",),
+    results.Origin: ("Origin",),
     results.Pool: ("PoolOut",),
     results.Rounds: ("Rounds",),
     results.Scale: ("Scale",),

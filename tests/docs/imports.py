@@ -18,7 +18,7 @@ NOUNS = (
     *("eprocess", "plans", "pools", "access", "runtime", "wire", "embedded", "migrations", ""),
 )
 BESIDE = tuple(
-    f"celeus.{room}" for room in ("study", "demo", "readers", "client", "judges", "runs")
+    f"celeus.{room}" for room in ("study", "demo", "readers", "client", "judges", "bridges", "runs")
 )
 
 

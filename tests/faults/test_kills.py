@@ -6,6 +6,7 @@ import random
 import signal
 import socket
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 
 import httpx
 import pytest
@@ -15,6 +16,7 @@ from tests.faults.loads import assert_nothing_lost, client_of, loaded
 from tests.faults.processes import serving
 from tests.faults.proxies import Cut, Link, Proxy, before_port, before_postgres
 from tests.faults.tally import Tally
+from tests.runs.files import exam
 from tests.servers import data_folder, running_redis, started_service
 
 COMMIT = b"COMMIT\x00"
@@ -24,6 +26,7 @@ ANSWERS_DROPPED = 40
 ITEMS = 9_000
 IMPORTS_CUT = {b"COPY items": 2, b"INSERT INTO chunks": 1, b"UPDATE pools": 1}
 """At which sight of what the worker is killed: between batches, at the end, before the commit."""
+PUSHES_CUT = (b"COPY items", b"INSERT INTO sessions", b"COPY events", b"COPY trajectory")
 
 pytestmark = pytest.mark.skipif(
     not hasattr(socket, "SO_PEERCRED"), reason="only Linux says which process asked"
@@ -170,6 +173,47 @@ async def test_an_import_killed_in_the_middle_leaves_nothing_and_may_be_repeated
                     await assert_empty_and_ready(client, pool)
             assert len(killed) == len(IMPORTS_CUT)
     tally.count("`kill -9` in the middle of an import", len(killed))
+
+
+async def test_a_push_killed_in_the_middle_leaves_nothing_and_may_be_repeated_at_once(
+    database_url: str, tally: Tally, tmp_path: Path
+) -> None:
+    data = exam(tmp_path / "exam.celeus")
+    lines = {"Content-Type": "application/x-ndjson"}
+    waited: list[bytes] = []
+    killed: list[int] = []
+
+    async def kill(link: Link, piece: bytes) -> None:
+        if waited and waited[0] in piece:
+            waited.clear()
+            os.kill(link.peer, signal.SIGKILL)
+            killed.append(link.peer)
+            raise Cut
+
+    with data_folder() as folder:
+        async with (
+            before_postgres(database_url, folder) as (proxy, through),
+            serving(1, through, workers=2) as (service,),
+        ):
+            proxy.asked = kill
+            for word in PUSHES_CUT:
+                async with client_of(service.url) as client:
+                    waited[:] = [word]
+                    with pytest.raises(httpx.RemoteProtocolError):
+                        await client.post("/v1/session-files", content=data, headers=lines)
+                # The worker that is left, or the one that took the killed one's place
+                async with client_of(service.url) as client:
+                    for path in ("/v1/sessions", "/v1/pools"):
+                        assert (await client.get(path)).json()["data"] == []
+            assert len(killed) == len(PUSHES_CUT)
+            async with client_of(service.url) as client:
+                again = [
+                    await client.post("/v1/session-files", content=data, headers=lines)
+                    for _ in range(2)
+                ]
+            assert [answer.status_code for answer in again] == [201, 200]
+            assert again[0].json() == again[1].json()
+    tally.count("`kill -9` in the middle of a push", len(killed))
 
 
 async def test_an_upload_whose_server_is_killed_leaves_no_file(

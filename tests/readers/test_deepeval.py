@@ -68,6 +68,16 @@ def test_a_run_of_nothing_but_errors_is_refused(tmp_path: Path) -> None:
     assert "no item has a score" in refusal(join, rows("deepeval", path, wish=Wish(higher=True)))
 
 
+def test_a_name_of_several_cases_names_none(tmp_path: Path) -> None:
+    """Under pytest a case without a name gets that of the test, be it one test of all cases."""
+    run = run_of([0.1, 0.9, 0.8])
+    for at, case in enumerate(run["testCases"]):
+        case["name"] = "test_answers" if at else "first"
+    found = rows("deepeval", written(tmp_path, run))
+    assert found[0].id == "first"
+    assert len({row.id for row in found}) == 3
+
+
 def test_cases_without_names_are_told_apart_by_what_they_are(tmp_path: Path) -> None:
     one = written(tmp_path, run_of([0.1, 0.9], identifier="a"), "test_run_1.json")
     moved = run_of([0.1, 0.9], identifier="b")

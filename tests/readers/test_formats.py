@@ -63,7 +63,8 @@ def test_a_log_of_another_tool_is_refused_with_its_command(tmp_path: Path) -> No
     assert said.endswith("is a log of promptfoo: try celeus import promptfoo")
     path = tmp_path / "notes.txt"
     path.write_text("Hello.\n")
-    assert refusal(rows, "inspect", path).endswith("is no log that is known")
+    said = refusal(rows, "inspect", path)
+    assert said.endswith("is no log that is known: leave it out, or name the logs one by one")
     assert "there is no such file" in refusal(rows, "inspect", tmp_path / "none.eval")
     assert "has no samples_*.jsonl" in refusal(rows, "lm-eval", tmp_path)
 

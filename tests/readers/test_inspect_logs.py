@@ -2,18 +2,22 @@
 
 import importlib
 import json
+import random
+import tracemalloc
 import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from celeus.errors import InvalidValue
 from celeus.readers import archives
 from celeus.readers.pools import join
 from celeus.readers.rows import Wish
 from tests.readers.made import FIXTURES, as_eval, inspect_json, inspect_sample, mean, refusal, rows
 
 LOGS = FIXTURES / "inspect"
+TRIES = 200
 AGGREGATES = json.loads((LOGS / "aggregates.json").read_text()) if LOGS.exists() else {}
 
 
@@ -132,6 +136,72 @@ def test_messages_and_long_texts_are_shown_whole(tmp_path: Path) -> None:
     sample = inspect_sample(1, "C", input=messages, attachments={held: "Long?"})
     (row,) = rows("inspect", written(tmp_path / "log.json", inspect_json([sample])))
     assert row.question == "system: Be brief.\n\nuser: Long?"
+
+
+def test_a_number_written_as_a_word_is_a_number_as_in_inspect(tmp_path: Path) -> None:
+    path = written(tmp_path / "log.json", inspect_json([inspect_sample(1, "0.25")]))
+    assert "does not say which match is better" in refusal(rows, "inspect", path)
+    assert rows("inspect", path, wish=Wish(higher=True))[0].loss == 0.75
+
+
+def test_a_scorer_of_a_package_is_chosen_by_its_whole_name(tmp_path: Path) -> None:
+    scores = {"lab/flow": {"value": {"a/b": 1.0, "c": 0.5}}, "lab/truth": {"value": "C"}}
+    path = written(tmp_path / "log.json", inspect_json([inspect_sample(1, 0) | {"scores": scores}]))
+    assert rows("inspect", path, wish=Wish("lab/truth"))[0].loss == 0.0
+    assert rows("inspect", path, wish=Wish("lab/flow/c", higher=True))[0].loss == 0.5
+    assert rows("inspect", path, wish=Wish("lab/flow/a/b", higher=True))[0].loss == 0.0
+    assert "no metric 'lab/none', only lab/flow, lab/truth" in refusal(
+        rows, "inspect", path, wish=Wish("lab/none")
+    )
+
+
+def test_a_member_that_unpacks_to_more_than_it_says_is_refused(tmp_path: Path) -> None:
+    """A megabyte of zeros is a hundred bytes: what is unpacked ends where the directory says."""
+    import pyarrow as pa  # noqa: PLC0415 -- an extra that few need
+
+    packed = pa.compress(b"0" * (1 << 26), codec="zstd", asbytes=True)
+    path = tmp_path / "log.eval"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("header.json", packed)
+    raw = bytearray(path.read_bytes())
+    directory = raw.find(b"PK\x01\x02")
+    raw[8:10] = raw[directory + 10 : directory + 12] = (93).to_bytes(2, "little")
+    raw[directory + 24 : directory + 28] = (100).to_bytes(4, "little")
+    path.write_bytes(raw)
+    tracemalloc.start()
+    said = refusal(rows, "inspect", path)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert "is damaged: it has more than the 100 bytes it should" in said
+    assert most < 1 << 24
+
+
+@pytest.mark.parametrize("name", ["small.eval", "deflated.eval"])
+def test_an_archive_with_any_byte_changed_is_read_or_refused(tmp_path: Path, name: str) -> None:
+    whole = (LOGS / name).read_bytes()
+    chance = random.Random(name)  # noqa: S311 -- damage, no secrets
+    path = tmp_path / "log.eval"
+    refusals = []
+    for _ in range(TRIES):
+        raw = bytearray(whole)
+        for _ in range(chance.choice([1, 3, 30])):
+            raw[chance.randrange(len(raw))] = chance.randrange(256)
+        path.write_bytes(raw)
+        try:
+            rows("inspect", path)
+        except InvalidValue as refused:
+            refusals.append(refused.detail)
+    assert len(refusals) > TRIES / 2
+    assert [said for said in refusals if "\n" in said] == []
+
+
+def test_an_archive_under_a_password_is_refused(tmp_path: Path) -> None:
+    path = as_eval(inspect_json([inspect_sample(1, "C")]), tmp_path / "log.eval")
+    raw = bytearray(path.read_bytes())
+    for mark, at in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        raw[raw.find(mark) + at] |= 1
+    path.write_bytes(raw)
+    assert "is encrypted" in refusal(rows, "inspect", path)
 
 
 @pytest.mark.parametrize("cut", [10, 200])

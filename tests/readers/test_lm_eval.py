@@ -54,6 +54,26 @@ def test_of_multiple_choice_the_answer_is_the_likeliest_choice() -> None:
     ), "the answer that acc_norm counts is another one"
 
 
+@pytest.mark.parametrize("scores", [[1, 0, 0.4], [1, 1, 0]])
+def test_a_metric_that_counts_something_else_than_the_likeliest_has_no_answers(
+    tmp_path: Path, scores: list[float]
+) -> None:
+    """As truthfulqa_mc2, whose acc is a share of the probability: equal choices differ in it."""
+    path = lm_eval(tmp_path, "a", scores)
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for line in lines:
+        line |= {"acc": line.pop("exact_match"), "metrics": ["acc"], "target": "0"}
+        line["arguments"] = {f"gen_args_{at}": {"arg_0": "Q", "arg_1": f" {at}"} for at in "01"}
+        line["filtered_resps"] = [["-1.0", "False"], ["-2.0", "False"]]
+        path.write_text("\n".join(map(json.dumps, lines)))
+    found = rows("lm-eval", path, wish=Wish(higher=True))
+    assert [row.prediction for row in found] == [None] * 3
+    for line in lines:
+        line["acc"] = 1.0
+    path.write_text("\n".join(map(json.dumps, lines)))
+    assert [row.prediction for row in rows("lm-eval", path, wish=Wish(higher=True))] == [0] * 3
+
+
 def test_what_a_judge_is_shown_is_in_the_log() -> None:
     (row, *_) = rows("lm-eval", RUNS / "small", wish=Wish(None, "strict-match", ("toy_gen",)))
     assert row.question is not None
@@ -112,7 +132,8 @@ def test_a_score_that_is_missing_or_no_number_is_never_0(tmp_path: Path) -> None
 @pytest.mark.parametrize("nothing", [None, float("nan")])
 def test_a_log_in_which_nothing_has_a_score_is_refused(tmp_path: Path, nothing: object) -> None:
     found = rows("lm-eval", lm_eval(tmp_path, "a", [nothing] * 3))
-    assert refusal(join, found) == "no item has a score of a: all are errors or have none"
+    said = "no item has a score of a: all are errors or have none; leave its log out"
+    assert refusal(join, found) == said
 
 
 @pytest.mark.parametrize("score", [[1, 2], {"f1": 1}, "right"])
@@ -196,6 +217,18 @@ def test_a_log_that_was_cut_off_is_refused_by_line(tmp_path: Path) -> None:
     said = refusal(rows, "lm-eval", path)
     assert said.startswith("line 2 of ")
     assert said.endswith("is it whole?")
+
+
+def test_a_log_that_was_cut_off_between_lines_is_refused_by_its_results(tmp_path: Path) -> None:
+    path = lm_eval(tmp_path, "a", [1, 0, 1], filters=("strict", "flexible"))
+    results = tmp_path / f"results_{DATE}.json"
+    told = json.loads(results.read_text()) | {"results": {"toy": {"sample_len": 3}}}
+    results.write_text(json.dumps(told))
+    assert len(rows("lm-eval", path, wish=Wish(filter="strict"))) == 3
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
+    said = refusal(rows, "lm-eval", path, wish=Wish(filter="flexible"))
+    assert said.endswith("has 2 documents where its results count 3: is it whole?")
+    assert len(rows("lm-eval", path, wish=Wish(filter="strict"))) == 3
 
 
 def test_what_logs_of_one_task_do_not_share_is_told(tmp_path: Path) -> None:

@@ -11,7 +11,16 @@ from celeus.core.pools.losses import LossScale
 from celeus.core.pools.rows.assembly import assemble
 from celeus.core.pools.rows.pairs import assemble_pairs
 from celeus.core.pools.systems import Systems
-from celeus.readers.pools import Compared, Joined, arrays, compare, each_output, join, ndjson
+from celeus.readers.pools import (
+    Compared,
+    Joined,
+    arrays,
+    compare,
+    copies,
+    each_output,
+    join,
+    ndjson,
+)
 from celeus.readers.rows import Row
 from tests.readers.made import losses, mean, refusal
 
@@ -87,6 +96,23 @@ def test_an_id_that_no_pool_takes_is_refused(name: str) -> None:
     assert "is no text of 1 to 256 characters" in refusal(join, [row(name, "a")])
 
 
+def test_a_log_of_other_items_than_the_model_held_out_is_refused() -> None:
+    rows = [row("1", "a"), row("1", "b"), row("1.0", "c")]
+    said = refusal(join, rows, "a")
+    assert said == "no item of a is in the log of c: leave it out, or name its items alike"
+    joined = join(rows)
+    assert joined.partial == 2
+
+
+def test_models_that_say_the_same_everywhere_are_told() -> None:
+    rows = [row(str(at), model, float(at == 1)) for model in "abc" for at in range(10)]
+    rows[-1] = replace(rows[-1], loss=1.0)
+    (line,) = copies(rows)
+    assert line.startswith("a and b have the same answers and scores on all 10 items: if one is a")
+    assert copies([replace(one, loss=0.0, answer=None) for one in rows]) == []
+    assert copies([one for one in rows if int(one.id) < 9]) == []
+
+
 def test_the_lines_are_items_of_a_pool_and_show_no_loss() -> None:
     odd = "a\0b\ud800"
     rows = [
@@ -114,8 +140,25 @@ def test_every_output_is_an_item_guessed_by_its_own_score() -> None:
     assert [one["surrogate"] for one in told] == pytest.approx(
         [2 * third, third / 2, third / 2, third]
     )
-    repeated = each_output([row("1", "a"), row("1", "a", repeat=2)])
-    assert [item.name for item in repeated.items] == ["1/1", "1/2"]
+    repeated = each_output([row("1", "a", repeat=2), row("1", "a")])
+    assert [item.name for item in repeated.items] == ["1/2", "1/1"]
+
+
+def test_what_no_model_said_is_no_output_to_judge() -> None:
+    rows = [row("1", "a", 1.0), row("2", "a", None, answer=None), row("3", "a", 0.0, answer="")]
+    outputs = each_output(rows)
+    assert [item.name for item in outputs.items] == ["1", "3"]
+    assert outputs.left_out == 1
+    nothing = each_output([replace(one, answer=None) for one in rows])
+    assert len(nothing.items) == 3, "a log without any answers is not one of errors"
+
+
+def test_outputs_that_would_have_one_name_or_one_too_long_are_refused() -> None:
+    rows = [row("b/1", "a"), row("1", "a/b")]
+    assert refusal(each_output, rows).startswith("two outputs would be called a/b/1: name the mod")
+    long = [row("1", "a" * 256), row("1", "b")]
+    assert "is no text of 1 to 256 characters" in refusal(each_output, long)
+    assert "is no text of 1 to 256 characters" in refusal(join, [row("\ud800" * 50, "a")])
 
 
 def pairs() -> list[Row]:
@@ -152,6 +195,21 @@ def test_predictions_are_compared_where_there_are_any() -> None:
     assert told[1]["a"] == {"surrogate": 0.25, "prediction": 0}
     systems = Systems("old", "new", "zero_one", 0.0, 1.0)
     assert assemble_pairs(range(4), told, systems, None).faults == []
+
+
+def test_choices_and_texts_in_one_comparison_are_told_apart() -> None:
+    """Tasks of both sorts in one pool: a choice is no missing text, which would equal another."""
+    rows = pairs()[:3] + [
+        replace(one, prediction=at, choices=("is so", "is so"), answer=None)
+        for at, one in enumerate(pairs()[3:5])
+    ]
+    for some in (rows, [*rows[3:], *rows[:3]]):
+        compared = compare(some, "old", "new")
+        assert compared.answers == "answer"
+        told = {one["id"]: one for one in lines(compared)}
+        assert told["0"]["a"]["answer"] == told["0"]["b"]["answer"] == "x"
+        assert (told["1"]["a"]["answer"], told["1"]["b"]["answer"]) == ("1. is so", "2. is so")
+        assert {pair.a.id: pair.same for pair in compared.pairs} == {"0": True, "1": False}
 
 
 def test_items_without_an_answer_of_both_are_left_out_and_counted() -> None:

@@ -80,13 +80,43 @@ def test_a_failed_row_has_no_score() -> None:
     assert [row.loss for row in found] == [None, 0.0]
 
 
+@pytest.mark.parametrize("absent", [None, "", float("nan")])
+@pytest.mark.parametrize("column", ["id", "model", "group"])
+def test_what_names_an_item_its_model_or_its_group_is_there(column: str, absent: object) -> None:
+    table = [{"id": 1, "loss": 0, "model": "a", "group": "x"} | {column: absent}]
+    said = refusal(of, table, id="id", loss="loss", model="model", group="group")
+    assert said == f"row 1 of the table has no {column}"
+
+
+def test_a_loss_of_which_more_is_better_is_refused() -> None:
+    said = refusal(of, TABLE, id="item", loss="score", higher=True)
+    assert said == "of a loss less is better: give --score score in place of --loss score"
+
+
 def test_nested_rows_are_read_by_their_paths() -> None:
     table = [{"metadata": {"item": 7}, "scores": {"exact": 1}, "a.b": 0.5}]
     (row,) = of(table, id="metadata.item", score="scores.exact", higher=True)
     assert (row.id, row.loss) == ("7", 0.0)
     assert of(table, id="metadata.item", loss="a.b")[0].loss == 0.5
     said = refusal(of, table, id="metadata.name", loss="a.b")
-    assert said.startswith("row 1 of the table has no column 'metadata.name', only metadata, ")
+    assert said == "the table has no column 'metadata.name', only metadata, scores, a.b"
+
+
+def test_a_row_that_lacks_a_column_of_others_has_nothing_there() -> None:
+    """As rows of errors have no scores in them."""
+    table: list[dict[str, Any]] = [
+        {"id": 1, "scores": {}, "error": "down"},
+        {"id": 2, "scores": {"exact": True}},
+        {"id": 3},
+        {"id": 4, "scores": {"exact": None}, "error": float("nan"), "text": float("nan")},
+    ]
+    shown = {"question": "text"}
+    found = of(table, id="id", score="scores.exact", error="error", payload=shown)
+    assert [row.loss for row in found] == [None, 0.0, None, None]
+    assert [row.question for row in found] == [None] * 4
+    assert refusal(of, table[1:], id="error", score="scores.exact") == (
+        "row 1 of the table has no error"
+    )
 
 
 def test_whole_numbers_that_a_frame_holds_as_floats_are_the_ids_they_were() -> None:
@@ -140,6 +170,7 @@ def test_what_the_map_gets_wrong_is_refused_in_one_line(columns: dict[str, Any],
         ("csv", b"id,loss\na,0\nb,0,1\n", "line 3 of "),
         ("csv", b'id,loss\na,"0', "is no CSV"),
         ("csv", b"id,loss\n\xff,0\n", "is not UTF-8"),
+        ("csv", b"id,loss,loss\na,0,1\n", "has two columns 'loss'"),
         ("jsonl", b'{"id": 1, "loss": 0}\n{"id"\n', "line 2 of "),
         ("jsonl", b'{"id": 1, "loss": 0}\n[1]\n', "is no JSON object"),
         ("json", b"[1, 2]", "is no array of objects"),
@@ -153,6 +184,13 @@ def test_a_file_that_is_not_whole_is_refused(
     path = tmp_path / f"table.{form}"
     path.write_bytes(text)
     assert said in refusal(rows, "table", path, wish=Wish(columns=Columns("id", "loss")))
+
+
+def test_a_cell_may_be_as_long_as_what_a_model_writes(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text(f"id,loss,said\na,0,{'x' * 300_000}\n")
+    wish = Wish(columns=Columns("id", "loss", payload={"answer": "said"}))
+    assert len(str(rows("table", path, wish=wish)[0].answer)) == 300_000
 
 
 def test_without_pyarrow_it_is_said_what_to_install(

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+import celeus
 from celeus.core.canonical import canonical_json
 from celeus.core.certificates.replay import Evidence
 from celeus.core.certificates.verify import verify
@@ -20,9 +21,11 @@ from celeus.core.plans.opening import SessionRequest
 from celeus.core.plans.plan import Claim
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.systems import Systems
+from celeus.core.runs.form import PoolForm
 from celeus.core.sessions.judgements import Judgement
 from celeus.errors import InvalidValue, LedgerBroken, ObservationConflict, SessionClosed
-from celeus.runs.run import PoolForm, Run
+from celeus.runs.run import Run
+from tests.faults.disks import small_disk
 
 ROOT = Path(__file__).parents[2]
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
@@ -270,3 +273,93 @@ def test_two_systems_are_shown_on_the_sides_that_were_drawn(tmp_path: Path) -> N
         run.close()
         assert run.status()["upper"] < 0
         assert verify(run.certificate(KEY), evidence(run)).valid
+
+
+def test_a_file_of_another_version_stays_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "later.celeus"
+    Run.open(path, FORM, ROWS, ASKED).close_file()
+    later = path.read_bytes().replace(b'"celeus-run-1"', b'"celeus-run-9"', 1)
+    path.write_bytes(later)
+    with pytest.raises(InvalidValue, match="another version of Celeus"):
+        Run.resume(path)
+    with pytest.raises(InvalidValue, match="another version of Celeus"):
+        Run.open(path, FORM, ROWS, ASKED)
+    assert path.read_bytes() == later
+
+
+FULL = """
+import resource, sys
+from pathlib import Path
+from celeus.errors import DiskFull
+from tests.runs.test_run import ASKED, FORM, LOSSES, ROWS, Judgement, Run
+path = Path(sys.argv[1])
+
+def room(more):
+    size = path.stat().st_size + more if path.exists() else more
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+
+room(100)
+try:
+    Run.open(path, FORM, ROWS, ASKED)
+except DiskFull as full:
+    assert not path.exists()
+    print(full)
+room(1 << 20)
+run = Run.open(path, FORM, ROWS, ASKED)
+room(3000)
+answer, kept = run.next("ada", 1), 0
+try:
+    while True:
+        draw = answer["draws"][0]
+        told = Judgement(draw["round"], float(LOSSES[draw["item"].index]))
+        answer = run.observe("ada", [told], 1)
+        kept += 1
+except DiskFull as full:
+    print(full)
+last = path.read_bytes()
+assert last.endswith(b"\\n")
+room(1 << 20)
+answer = run.observe("ada", [told], 1)
+assert answer["session"]["rounds"]["judged"] == kept + 1
+run.close_file()
+again = Run.resume(path)
+assert again.status() == answer["session"]
+assert path.read_bytes().startswith(last)
+print(kept)
+"""
+
+
+def test_a_full_disk_is_one_refusal_and_loses_no_judgement(tmp_path: Path) -> None:
+    own = os.environ | {"PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", FULL, str(tmp_path / "exam.celeus")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=own)
+    assert done.returncode == 0, done.stderr
+    begun, stopped, kept = done.stdout.splitlines()
+    for line in (begun, stopped):
+        assert "cannot be written" in line
+        assert "What was acknowledged is kept; make room, and call again." in line
+    assert int(kept) > 3
+
+
+def test_a_disk_that_is_full_and_has_room_again() -> None:
+    """By the one call that a user makes."""
+    items = [{"id": f"item-{at}"} for at in range(400)]
+    judged: list[str] = []
+
+    def judge(item: celeus.Turn) -> float:
+        judged.append(item.id)
+        if len(judged) == 20:
+            disk.fill()
+        return float(item.id.endswith("7"))
+
+    with small_disk(1) as disk:
+        file = disk.folder / "exam.jsonl"
+        with pytest.raises(celeus.Refusal, match="No space left on device"):
+            celeus.certify(items, judge, precision=0.2, file=file)
+        before = len(judged)
+        disk.free()
+        session = celeus.certify(items, judge, precision=0.2, file=file)
+        # The one that found no room is judged again
+        assert session.status().rounds.judged in {len(judged), len(judged) - 1}
+        assert before < len(judged)
+        session.client.close()

@@ -14,7 +14,7 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
 from celeus.api.access.parameters import CallerOf, Manages, OpenContext, Reads, SessionId
-from celeus.api.sessions.schema import Time
+from celeus.api.sessions.schema import Origin, Time
 from celeus.api.wire.etags import KnownTags, still_holds
 from celeus.api.wire.problems import responses
 from celeus.api.wire.uploads import spooled, too_large, unless_gone
@@ -58,6 +58,7 @@ REPORT: JsonDict = {
         "others_certified": 0,
         "others_closed_without_certificate": 0,
     },
+    "origin": None,
     "signature": {"public_key": KEY, "valid": True, "trusted": None},
     "stamped_at": None,
     "checked": ["form", "plan", "pool_header", "ledger", "chain", "commitment", "rounds"],
@@ -77,8 +78,9 @@ class Certificate(BaseModel):
     session_id: str
     issued_at: Time = Field(description="Time of its last event, or of the opening.")
     supersedes: str | None = Field(description="Digest of the last one issued before a correction.")
-    pool_sessions: dict[str, int] = Field(
-        description="Which session of its pool this is, and the fate of the others."
+    pool_sessions: dict[str, int] | None = Field(
+        description="Which session of its pool this is, and the fate of the others; null of one"
+        " that was pushed."
     )
     method_version: str
     claim: dict[str, Any]
@@ -93,6 +95,9 @@ class Certificate(BaseModel):
     surrogates: float
     rounds: dict[str, Any]
     signature: dict[str, str]
+    origin: Origin | None = Field(
+        None, description="When it was pushed; left out of a session that ran here."
+    )
     timestamp: str | None = Field(
         None, description="RFC 3161 stamp of `chain.start`, base64; left out where there is none."
     )
@@ -139,6 +144,10 @@ class Report(BaseModel):
     pool_sessions: dict[str, int] | None = Field(
         description="Sessions of the pool, as the certificate says; only the service knows them:"
         " null of a session in a process of its own."
+    )
+    origin: Origin | None = Field(
+        description="When it was pushed to its service; null of a session that ran there, or was"
+        " never pushed."
     )
     signature: Signature
     stamped_at: str | None = Field(

@@ -1,6 +1,7 @@
 """`celeus.AsyncClient`: a service met over HTTP from a program that does not block."""
 
 import asyncio
+import os
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
@@ -107,6 +108,7 @@ class AsyncClient:
             params=request.query or None,
             headers=self._service.headers_of(request),
             content=body,
+            timeout=httpx2.USE_CLIENT_DEFAULT if request.seconds is None else request.seconds,
             follow_redirects=False,
         ) as answer:
             yield answer
@@ -158,6 +160,10 @@ class AsyncClient:
         """A new session; ``opening`` has the members of docs/api.md, such as ``precision``."""
         status = await self.run(calls.open_session(pool, opening))
         return AsyncSession(self, status.id)
+
+    async def push(self, file: str | os.PathLike[str]) -> "AsyncSession":
+        """The session, closed, that the file of a run in process makes here."""
+        return AsyncSession(self, (await self.run(calls.push(file))).id)
 
     def session(self, session: str) -> "AsyncSession":
         """A session by its id, which is not asked for yet."""

@@ -1,5 +1,6 @@
 """`celeus.Client`: a service met over HTTP, one request after the other or from threads."""
 
+import os
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -102,6 +103,7 @@ class Client:
             params=request.query or None,
             headers=self._service.headers_of(request),
             content=body,
+            timeout=httpx2.USE_CLIENT_DEFAULT if request.seconds is None else request.seconds,
             follow_redirects=False,
         ) as answer:
             yield answer
@@ -152,6 +154,10 @@ class Client:
     def open_session(self, pool: Pool | str, **opening: Any) -> "Session":  # noqa: ANN401
         """A new session; ``opening`` has the members of docs/api.md, such as ``precision``."""
         return Session(self, self.run(calls.open_session(pool, opening)).id)
+
+    def push(self, file: str | os.PathLike[str]) -> "Session":
+        """The session, closed, that the file of a run in process makes here."""
+        return Session(self, self.run(calls.push(file)).id)
 
     def session(self, session: str) -> "Session":
         """A session by its id, which is not asked for yet."""

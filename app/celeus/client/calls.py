@@ -1,16 +1,19 @@
 """Every operation as a flow: what to send, and what the answer means."""
 
 import json
+import os
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 from celeus.client.exchange import Flow, Request, created, get, member, once, post, sent
 from celeus.client.results import Pool, Status, read
-from celeus.client.rows import upload_of
+from celeus.client.rows import run_file, upload_of
 from celeus.errors import InvalidValue
 
 T = TypeVar("T")
 POOLS, SESSIONS = "/v1/pools", "/v1/sessions"
+PUSH_SECONDS = 600.0
+"""A service computes a long run again before it answers."""
 FILE_MEMBERS = {
     "score": {"name": "score_name", "better": "score_better"},
     "based_on": {
@@ -95,6 +98,15 @@ def open_session(pool: Pool | str, opening: Mapping[str, Any]) -> Flow[Status]:
     """A new session on a sealed pool."""
     form = {"pool_id": id_of(pool), **opening}
     return read(Status, (yield from created(SESSIONS, form)))
+
+
+def push(file: str | os.PathLike[str]) -> Flow[Status]:
+    """The session that a run's file makes; the same however often it is sent."""
+    with run_file(file) as upload:
+        headers = {"Content-Type": upload.media}
+        path = "/v1/session-files"
+        request = Request("POST", path, {}, headers, upload.parts, seconds=PUSH_SECONDS)
+        return read(Status, (yield from sent(request)).document())
 
 
 def get_session(session: str) -> Flow[Status]:

@@ -33,7 +33,8 @@ T = TypeVar("T")
 class Request:
     """What to send; ``path`` begins behind the address.
 
-    The body is ``body``, or what ``parts`` gives anew each time it is sent.
+    The body is ``body``, or what ``parts`` gives anew each time it is sent. ``seconds`` is how long
+    an answer may take that takes longer than others.
     """
 
     method: str
@@ -42,6 +43,7 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict)
     parts: Callable[[], Iterable[bytes]] | None = None
     body: bytes | None = None
+    seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

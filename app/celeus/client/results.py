@@ -202,6 +202,14 @@ class Sides:
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """Of a session that ran in a process of its own: `pushed`, and when it came to its service."""
+
+    kind: str
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
 class Status:
     """Where a session stands. The interval speaks for `rounds.in_interval` of its rounds."""
 
@@ -249,6 +257,7 @@ class Status:
     commitment: str
     ledger_head: str | None
     created_at: str
+    origin: Origin | None
     raw: Raw = field(repr=False)
 
     def __str__(self) -> str:

@@ -44,6 +44,13 @@ def upload_of(items: object) -> Iterator[Upload]:
         yield Upload(LINES, lambda: _parts(lines))
 
 
+@contextmanager
+def run_file(path: str | os.PathLike[str]) -> Iterator[Upload]:
+    """What to send of a run: its file as it lies there."""
+    with _opened(Path(path), "file") as file:
+        yield Upload(LINES, lambda: _parts(file))
+
+
 def rows_of(items: Any) -> Iterable[Mapping[str, Any]]:  # noqa: ANN401 -- any table
     """Rows as mappings: of pandas, polars, pyarrow, of a Hugging Face `Dataset`, or of dicts.
 
@@ -77,10 +84,14 @@ def _file(path: Path) -> tuple[str, IO[bytes]]:
     if media is None:
         rule = f"a file named {', '.join(MEDIA)}"
         raise InvalidValue(f"items must be {rule}", field="items", rule=rule, value=str(path))
+    return media, _opened(path, "items")
+
+
+def _opened(path: Path, field: str) -> IO[bytes]:
     try:
-        return media, path.open("rb")
+        return path.open("rb")
     except OSError as error:
-        raise InvalidValue(f"{path} cannot be read: {error.strerror}", field="items") from error
+        raise InvalidValue(f"{path} cannot be read: {error.strerror}", field=field) from error
 
 
 def _parts(file: IO[bytes]) -> Iterator[bytes]:

@@ -4,6 +4,7 @@ A command for every format; what they share is read off `_shared`, which says it
 """
 
 import inspect
+import math
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,11 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from celeus.errors import InvalidValue
+from celeus.quoting import one_line
 
 if TYPE_CHECKING:
     # Not even for annotations at run time: --help has to answer at once.
     from celeus.readers.pools import Compared, Joined
-    from celeus.readers.rows import Wish
+    from celeus.readers.rows import Row, Wish
     from celeus.study.backtest import Backtest
 
 imports = typer.Typer(
@@ -238,52 +240,54 @@ def _table(  # noqa: PLR0913 -- one parameter an option
 
 def _import(form: str, wish: "Wish", shared: Shared) -> None:
     """Read, join, write, and say what came of it."""
-    from celeus.readers.files import npz, write
+    from celeus.readers.files import check_apart, npz, write
     from celeus.readers.formats import differences, read, sources
-    from celeus.readers.pools import (
-        Compared,
-        arrays,
-        compare,
-        each_output,
-        join,
-        kind_of,
-        ndjson,
-        rows_of,
-    )
+    from celeus.readers.pools import arrays, copies, join, kind_of, ndjson, rows_of
 
     _check(wish, shared)
-    logs = read(form, sources(form, shared.logs, shared.model), wish)
+    given = sources(form, shared.logs, shared.model)
+    files = [] if shared.out is None else [shared.out, shared.out.with_suffix(NPZ)]
+    check_apart(files, given)
+    logs = read(form, given, wish)
     rows = rows_of(logs)
-    pool: Joined | Compared
-    if shared.compare is not None:
-        pool = compare(rows, *shared.compare)
-    elif shared.each_output:
-        pool = each_output(rows)
-    else:
-        pool = join(rows, shared.truth)
-    # What is tested has losses: without a model that is named, those of the last one
-    tested = pool if pool.tests else join(rows, rows[-1].model)
-    for line in differences(logs):
-        typer.echo(f"celeus: {line}", err=True)
+    pool = _pool(rows, shared)
+    for line in [*differences(logs), *copies(rows)]:
+        typer.echo(one_line(f"celeus: {line}"), err=True)
+    told = []
     if shared.backtest:
-        for line in [*_said(tested), *_backtest(tested, shared)]:
-            typer.echo(line)
+        # What is tested has losses: without a model that is named, those of the last one
+        tested = pool if pool.tests else join(rows, rows[-1].model)
+        told = _said(tested)
+        _print([*told, *_backtest(tested, shared)])
     if shared.out is None:
         return
-    files = {shared.out: ndjson(pool)}
+    made = {shared.out: ndjson(pool)}
     if pool.tests:
-        files[shared.out.with_suffix(NPZ)] = npz(arrays(pool))
-    write(files)
-    if not shared.backtest or tested is not pool:
-        for line in _said(pool):
-            typer.echo(line)
-    typer.echo(f"wrote {' and '.join(map(str, files))}; the losses are {kind_of(rows)}")
+        made[shared.out.with_suffix(NPZ)] = npz(arrays(pool))
+    write(made)
+    if told != (lines := _said(pool)):
+        _print(lines)
+    kind = kind_of(rows, outputs=shared.each_output)
+    _print([f"wrote {' and '.join(map(str, made))}; the losses are {kind}"])
+
+
+def _pool(rows: "list[Row]", shared: Shared) -> "Joined | Compared":
+    from celeus.readers.pools import compare, each_output, join
+
+    if shared.compare is not None:
+        return compare(rows, *shared.compare)
+    return each_output(rows) if shared.each_output else join(rows, shared.truth)
+
+
+def _print(lines: list[str]) -> None:
+    for line in lines:
+        typer.echo(one_line(line))
 
 
 def _check(wish: "Wish", shared: Shared) -> None:
     """Refuse options that contradict each other."""
     low, high = wish.scale
-    if not low < high:
+    if not (low < high and math.isfinite(high - low)):
         rule = "two numbers, the least first"
         raise InvalidValue(f"scale must be {rule}", field="scale", rule=rule, value=wish.scale)
     given = {
@@ -322,8 +326,15 @@ def _of_items(pool: "Joined") -> list[str]:
             lines.append(
                 f"{missing} of them without a score of {pool.truth}: no loss is known there"
             )
+    if pool.repeated:
+        shown = "the loss is their mean, the answer shown the first"
+        lines.append(f"{pool.repeated} of them answered several times: {shown}")
+    if pool.left_out:
+        lines.append(f"left out: {pool.left_out} without an output")
     if not pool.guessed:
         return [*lines, "no surrogate: give the logs of other models on the same task"]
+    if pool.partial:
+        lines.append(f"{pool.partial} of them are not in the logs of all models")
     named = ", ".join(pool.models[:MOST_NAMED])
     if more := len(pool.models) - MOST_NAMED:
         named += f" and {more} more" if more > 0 else ""

@@ -150,7 +150,7 @@ def judge(  # noqa: PLR0913 -- one parameter an option
             raise
         counts = f"{done.labels} labels now, {done.unjudgeable} of them unjudgeable"
         typer.echo(
-            f"{session}: {wish.name} is the truth here; {counts}; {_where(judged)}"
+            f"{session}: {wish.name} is the truth here; {counts}; {where(judged)}"
             f"({done.state}){working.bill()}"
         )
 
@@ -196,7 +196,7 @@ def guess(  # noqa: PLR0913 -- one parameter an option
         )
 
 
-def _where(session: "Session") -> str:
+def where(session: "Session") -> str:
     """The session's own sentence; nothing for a key that is not to see it."""
     from celeus.client.refusals import Problem
 

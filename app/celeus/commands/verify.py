@@ -160,7 +160,7 @@ def _echo(line: str, *, err: bool = False) -> None:
 
 
 def _print(report: "Report") -> None:
-    from celeus.core.certificates.report import pool_sessions_line
+    from celeus.core.certificates.report import origin_line, pool_sessions_line
 
     if report.claim is not None:
         _echo(_claim(report.claim))
@@ -170,6 +170,8 @@ def _print(report: "Report") -> None:
         for line in (*table, *_reservations(report.claim)):
             _echo(f"  {line}")
         _echo(pool_sessions_line(report.pool_sessions))
+        if report.origin is not None:
+            _echo(origin_line(report.origin))
     if report.stamped_at is not None:
         _echo(f"opened by {report.stamped_at}, says the stamp of a timestamping service")
     elif report.claim is not None and "timestamp" not in report.unchecked:

@@ -4,8 +4,11 @@ The standard library reads the latter from Python 3.14 on. Before it, whichever 
 backports.zstd (the extra `inspect`), pyarrow and the library that inspect-ai brings along.
 """
 
+import io
+import lzma
 import struct
 import zipfile
+import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -18,6 +21,11 @@ ZSTANDARD = 93
 _HEADER = 30
 """Bytes of the local header of a member, before its name."""
 _LARGEST = 1 << 30
+_DAMAGED = (
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError),
+    # Of another version or compression, encrypted, or with names that are none
+    *(NotImplementedError, RuntimeError, ValueError),
+)
 INSTALL = "pip install 'celeus[inspect]'"
 
 
@@ -29,7 +37,7 @@ class Archive:
         self._file = file
         try:
             self._zip = zipfile.ZipFile(file)
-        except (zipfile.BadZipFile, OSError) as error:
+        except _DAMAGED as error:
             raise refused(f"{name} is no whole archive: {error}", "log") from error
         self.members = self._zip.namelist()
 
@@ -42,17 +50,20 @@ class Archive:
             if info.compress_type != ZSTANDARD:
                 return self._zip.read(member)
             packed = self._packed(info)
-        except (zipfile.BadZipFile, OSError, EOFError, struct.error, NotImplementedError) as error:
+        except _DAMAGED as error:
             raise refused(f"{member} of {self.name} is damaged: {error}", "log") from error
         unpack = _zstandard()
         if unpack is None:
             raise refused(f"{self.name} is packed with Zstandard; to read it: {INSTALL}", "log")
         try:
-            text = unpack(packed)
+            text = unpack(packed, info.file_size + 1)
         except Exception as error:
             raise refused(f"{member} of {self.name} is damaged: {error}", "log") from error
         if len(text) != info.file_size:
-            raise refused(f"{member} of {self.name} is damaged: it ends too early", "log")
+            less = "ends too early"
+            more = f"has more than the {info.file_size} bytes it should"
+            what = less if len(text) < info.file_size else more
+            raise refused(f"{member} of {self.name} is damaged: it {what}", "log")
         return text
 
     def _packed(self, info: zipfile.ZipInfo) -> bytes:
@@ -62,29 +73,30 @@ class Archive:
         return self._file.read(info.compress_size)
 
 
-def _zstandard() -> Callable[[bytes], bytes] | None:
-    """What unpacks Zstandard here: the first there is."""
+def _zstandard() -> Callable[[bytes, int], bytes] | None:
+    """What unpacks so many bytes of Zstandard at the most: the first there is."""
     for module, unpack in _UNPACKERS:
         with suppress(ImportError):
             return partial(unpack, import_module(module))
     return None
 
 
-def _by_arrow(pyarrow: Any, packed: bytes) -> bytes:  # noqa: ANN401 -- it ships no types
+def _by_arrow(pyarrow: Any, packed: bytes, most: int) -> bytes:  # noqa: ANN401 -- it ships no types
     stream = pyarrow.input_stream(pyarrow.BufferReader(packed), compression="zstd")
-    return bytes(stream.read())
+    return bytes(stream.read(most))
 
 
-def _by_standard_library(zstd: Any, packed: bytes) -> bytes:  # noqa: ANN401 -- from 3.14 on
-    return bytes(zstd.decompress(packed))
+def _by_standard_library(zstd: Any, packed: bytes, most: int) -> bytes:  # noqa: ANN401 -- from 3.14 on
+    with zstd.ZstdFile(io.BytesIO(packed)) as stream:
+        return bytes(stream.read(most))
 
 
-def _by_zstandard(zstandard: Any, packed: bytes) -> bytes:  # noqa: ANN401 -- may be absent
+def _by_zstandard(zstandard: Any, packed: bytes, most: int) -> bytes:  # noqa: ANN401 -- may be absent
     with zstandard.ZstdDecompressor().stream_reader(packed, read_across_frames=True) as stream:
-        return bytes(stream.read())
+        return bytes(stream.read(most))
 
 
-_UNPACKERS: tuple[tuple[str, Callable[[Any, bytes], bytes]], ...] = (
+_UNPACKERS: tuple[tuple[str, Callable[[Any, bytes, int], bytes]], ...] = (
     ("compression.zstd", _by_standard_library),
     ("backports.zstd", _by_standard_library),
     ("pyarrow", _by_arrow),

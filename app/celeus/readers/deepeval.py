@@ -5,6 +5,7 @@ which side of its threshold succeeded.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,7 +18,10 @@ _NAME_LENGTH = 16
 
 
 def read(source: Source, wish: Wish) -> Log:
-    """The rows of a run; an item is named by its name, by its metadata, or by a hash."""
+    """The rows of a run; an item is named by its name, by its metadata, or by a hash.
+
+    A name of several cases is that of the pytest test that made them, and names none.
+    """
     document = source.document()
     run = document.get("testRunData", document) if isinstance(document, dict) else document
     cases = under(source, run, "testCases")
@@ -61,6 +65,7 @@ def _rows(  # noqa: PLR0913 -- what a run is read by
     *,
     higher: bool,
 ) -> Iterator[Row]:
+    names = Counter(str(case.get("name") or "") for case in cases)
     for at, (case, score) in enumerate(zip(cases, scores, strict=True)):
         check = digest_of(case.get("input"), case.get("expectedOutput"))
         name = str(case.get("name") or "")
@@ -70,7 +75,7 @@ def _rows(  # noqa: PLR0913 -- what a run is read by
             if held is None:
                 raise refused(f"{place} has no {wish.key!r} in its metadata", "id")
             name = str(held)
-        elif not name or _NUMBERED.fullmatch(name):
+        elif not name or names[name] > 1 or _NUMBERED.fullmatch(name):
             name = check[:_NAME_LENGTH]
         value = None if score is None else score["score"]
         yield Row(

@@ -5,7 +5,7 @@ import json
 import os
 import struct
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,9 +35,13 @@ class Source:
     @classmethod
     def of_path(cls, path: Path) -> Self:
         """A file on disk; refuses one that cannot be read."""
-        if not path.exists():
-            raise refused(f"{path}: there is no such file", "log")
-        if not path.is_file():
+        try:
+            whole = path.is_file()
+            if not whole and not path.exists():
+                raise refused(f"{path}: there is no such file", "log")
+        except OSError as error:
+            raise refused(f"{path} cannot be read: {error.strerror}", "log") from error
+        if not whole:
             raise refused(f"{path} is no file", "log")
 
         def opened() -> AbstractContextManager[IO[bytes]]:
@@ -139,6 +143,14 @@ def npz(columns: Mapping[str, Sequence[float | int]]) -> bytes:
             text = _NPY + struct.pack("<H", len(head)) + head.encode("latin-1") + packed
             archive.writestr(f"{name}.npy", text)
     return file.getvalue()
+
+
+def check_apart(files: Iterable[Path], logs: Iterable[Source]) -> None:
+    """Refuse to write a file in the place of a log."""
+    names = {os.path.realpath(log.name) for log in logs}
+    for path in files:
+        if os.path.realpath(path) in names:
+            raise refused(f"{path} is one of the logs: name another file for the pool", "out")
 
 
 def write(files: Mapping[Path, bytes]) -> None:

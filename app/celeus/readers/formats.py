@@ -1,6 +1,7 @@
 """Which reader reads a log, found by what is in it; and all logs of one import together."""
 
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import repeat
@@ -94,7 +95,7 @@ def sources(form: str, paths: Sequence[Path], models: Sequence[str] = ()) -> lis
     found = []
     for path, model in zip(paths, models or repeat(None), strict=False):
         inside = [path]
-        if path.is_dir():
+        if os.path.isdir(path):  # noqa: PTH112 -- a name that is too long is none
             inside = sorted({one for pattern in FILES[form] for one in path.rglob(pattern)})
         if not inside:
             raise refused(f"{path} has no {' or '.join(FILES[form])} in it", "log")
@@ -116,6 +117,7 @@ def _read(form: str, source: Source, wish: Wish) -> Log:
     if form not in {found, "table"}:
         way = f": try celeus import {found}" if found else ""
         what = "no log that is known" if found is None else f"a log of {found}"
+        way = way or ": leave it out, or name the logs one by one"
         raise refused(f"{source.name} is {what if found != 'table' else 'a table'}{way}", "log")
     try:
         return READERS[form](source, wish)

@@ -84,8 +84,7 @@ def _rows(source: Source, wish: Wish, model: str, samples: list[dict[str, Any]])
     scorers = dict.fromkeys(name for one in samples for name in one.get("scores") or {})
     if not scorers:
         raise refused(f"{source.name} has no scores", "metric")
-    wanted, slash, part = (wish.metric or "").partition("/")
-    scorer = chosen(list(scorers), wanted or None, source.name, "metric")
+    scorer, part = _scorer(list(scorers), wish.metric, source.name)
     for sample in samples:
         place = f"item {sample['id']} of {source.name}"
         score = None if _void(sample) else (sample.get("scores") or {}).get(scorer)
@@ -98,7 +97,7 @@ def _rows(source: Source, wish: Wish, model: str, samples: list[dict[str, Any]])
         yield Row(
             id=str(sample["id"]),
             model=model,
-            loss=_loss(score, part if slash else None, (scorer, place, wish)),
+            loss=_loss(score, part, (scorer, place, wish)),
             repeat=int(sample.get("epoch", 1)),
             question=question,
             reference=_reference(target),
@@ -106,6 +105,14 @@ def _rows(source: Source, wish: Wish, model: str, samples: list[dict[str, Any]])
             choices=tuple(map(str, choices)),
             check=digest_of(question, target, sample.get("choices")),
         )
+
+
+def _scorer(names: list[str], metric: str | None, place: str) -> tuple[str, str | None]:
+    """The scorer that is asked for, and the part of its scores; both may have a slash in them."""
+    for name in sorted(names, key=len, reverse=True):
+        if metric is not None and metric.startswith(f"{name}/"):
+            return name, metric.removeprefix(f"{name}/")
+    return chosen(names, metric, place, "metric"), None
 
 
 def _void(sample: Mapping[str, Any]) -> bool:
@@ -135,14 +142,23 @@ def _loss(
     if isinstance(value, bool):
         value = float(value)
     elif isinstance(value, str):
-        value = GRADES.get(value, GRADES.get(value.lower(), value))
-        if isinstance(value, str):
-            raise refused(f"{place} has the score {shortened(value)}, which is no number", "metric")
+        grade = GRADES.get(value, GRADES.get(value.lower()))
+        if grade is None:
+            return wish.loss(_number(value, place), place, higher=wish.direction(place, scorer))
+        value = grade
     elif value is None or _missing(value):
         return None
     else:
         return wish.loss(value, place, higher=wish.direction(place, scorer))
     return wish.loss(value, place, higher=wish.higher is not False)
+
+
+def _number(word: str, place: str) -> float:
+    try:
+        return float(word)
+    except ValueError:
+        what = f"{place} has the score {shortened(word)}, which is no number"
+        raise refused(what, "metric") from None
 
 
 def _missing(value: object) -> bool:

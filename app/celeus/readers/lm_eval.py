@@ -3,6 +3,7 @@
 A line is one document and one filter. Model and direction of a metric stand in the results only.
 """
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -43,6 +44,12 @@ class _Run:
         """Whether the results say that more is better."""
         said = self.results.get("higher_is_better", {}).get(self.task, {}).get(metric)
         return said if isinstance(said, bool) else None
+
+    @property
+    def documents(self) -> int | None:
+        """How many documents the run had, where the results say so."""
+        said = self.results.get("results", {}).get(self.task, {}).get("sample_len")
+        return said if isinstance(said, int) else None
 
     @property
     def settings(self) -> dict[str, str]:
@@ -94,6 +101,9 @@ def read(source: Source, wish: Wish) -> Log:
     filters = list(dict.fromkeys(line.get("filter", "none") for _, line in lines))
     name = chosen(filters, wish.filter, source.name, "filter")
     kept = [(number, line) for number, line in lines if line.get("filter", "none") == name]
+    if run.documents is not None and run.documents != len(kept):
+        counts = f"{len(kept)} documents where its results count {run.documents}"
+        raise refused(f"{source.name} has {counts}: is it whole?", "log")
     metric = chosen(_metrics(source, kept[0][1]), wish.metric, source.name, "metric")
     higher = wish.direction(source.name, metric, said=run.higher(metric))
     whole = len(wish.tasks) > 1 or any("*" in one for one in wish.tasks)
@@ -105,6 +115,10 @@ def _checked(source: Source, number: int, line: dict[str, Any]) -> dict[str, Any
     if not line.keys() >= {"doc_id", "doc", "resps", "arguments"}:
         how = "give the file samples_<task>_<date>.jsonl of a run with --log_samples"
         raise refused(f"line {number} of {source.name} is no sample of lm-eval: {how}", "log")
+    # All the raw answers, and the document where it has a hash, are most of a line and of no use
+    del line["resps"]
+    if line.get("doc_hash"):
+        del line["doc"]
     return line
 
 
@@ -132,6 +146,7 @@ def _rows(
     grouped: bool,
 ) -> Iterator[Row]:
     metric, higher, wish = scored
+    likeliest = metric == "acc" and all(_counts_likeliest(line) for _, line in lines)
     for _, line in lines:
         name = str(line["doc_id"])
         if grouped:
@@ -140,8 +155,7 @@ def _rows(
         arguments = _arguments(line["arguments"])
         answers = line.get("filtered_resps") or []
         choices = tuple(str(one[1]).strip() for one in arguments if len(one) > 1)
-        multiple = len(arguments) > 1 and all(isinstance(one, list) for one in answers)
-        prediction = _most_likely(answers) if multiple and metric == "acc" else None
+        multiple = _is_multiple(arguments, answers)
         target = text_of(line.get("target"))
         if multiple and target is not None and target.isdecimal() and int(target) < len(choices):
             target = choices[int(target)]
@@ -152,9 +166,9 @@ def _rows(
             question=text_of(arguments[0][0]) if arguments and arguments[0] else None,
             reference=target,
             answer=text_of(answers[0]) if answers and not multiple else None,
-            prediction=prediction,
+            prediction=_most_likely(answers) if multiple and likeliest else None,
             choices=choices if multiple else (),
-            check=line.get("doc_hash") or digest_of(line["doc"]),
+            check=line["doc_hash"] if line.get("doc_hash") else digest_of(line["doc"]),
             group=run.task if grouped else None,
         )
 
@@ -166,6 +180,25 @@ def _arguments(arguments: Any) -> list[list[Any]]:  # noqa: ANN401 -- two forms
             list(one.values()) if isinstance(one, dict) else one for one in arguments.values()
         ]
     return [list(one) if isinstance(one, list | tuple) else [one] for one in arguments]
+
+
+def _is_multiple(arguments: list[list[Any]], answers: list[Any]) -> bool:
+    return len(arguments) > 1 and all(isinstance(one, list) for one in answers)
+
+
+def _counts_likeliest(line: dict[str, Any]) -> bool:
+    """Whether `acc` says of a document that its likeliest choice is right, and nothing else.
+
+    Of some tasks it is a share of the probability, or of likelihoods that are adjusted first.
+    """
+    score, answers = line.get("acc"), line.get("filtered_resps") or []
+    if not isinstance(score, int | float) or not math.isfinite(score):
+        return True
+    if not _is_multiple(_arguments(line["arguments"]), answers):
+        return True
+    target = text_of(line.get("target")) or ""
+    right = int(target) == _most_likely(answers) if target.isdecimal() else bool(score)
+    return score in {0, 1} and bool(score) == right
 
 
 def _most_likely(answers: list[list[Any]]) -> int | None:

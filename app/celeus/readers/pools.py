@@ -14,7 +14,7 @@ no model has a score.
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,8 @@ from celeus.readers.rows import Log, Row, refused
 
 LONGEST_ID = 256
 """Characters of an item's id that a pool takes."""
+FEWEST_ALIKE = 10
+"""Items on which two models may well say the same."""
 Means = dict[str, dict[str, float]]
 """Mean loss over repeats by item and model; nothing where there is no score."""
 
@@ -48,6 +50,8 @@ class Joined:
 
     ``models`` are those whose losses make the guess, ``hard`` says that all of these are 0 or 1;
     ``unguessed`` items got the mean of all. ``truth`` is the model whose losses are held out.
+    ``partial`` items are in the logs of some models only; ``left_out`` outputs are none.
+    ``repeated`` items were answered several times by ``truth``.
     """
 
     items: list[Item]
@@ -55,6 +59,9 @@ class Joined:
     truth: str | None
     hard: bool
     unguessed: int
+    partial: int = 0
+    left_out: int = 0
+    repeated: int = 0
 
     @property
     def tests(self) -> bool:
@@ -86,7 +93,7 @@ class Pair:
         """Both gave one answer."""
         if self.a.prediction is not None and self.b.prediction is not None:
             return self.a.prediction == self.b.prediction
-        return self.a.answer is not None and self.a.answer == self.b.answer
+        return self.a.said is not None and self.a.said == self.b.said
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +118,11 @@ class Compared:
 
     @property
     def answers(self) -> str | None:
-        """What the items carry of both: a prediction, an answer, or neither."""
-        if all(one.prediction is not None for pair in self.pairs for one in (pair.a, pair.b)):
+        """What all items carry of both: a prediction, an answer, or neither."""
+        rows = [one for pair in self.pairs for one in (pair.a, pair.b)]
+        if all(one.prediction is not None for one in rows):
             return "prediction"
-        return "answer" if self.pairs[0].a.answer is not None else None
+        return "answer" if all(one.said is not None for one in rows) else None
 
     @property
     def judged(self) -> list[Pair]:
@@ -144,6 +152,9 @@ def join(rows: Sequence[Row], truth: str | None = None) -> Joined:
     others = tuple(one for one in models if one != truth)
     kept = {row.id: row for row in reversed(rows) if truth in (None, row.model)}
     kept = {row.id: kept[row.id] for row in rows if row.id in kept}
+    there = Counter(name for name, _ in {(row.id, row.model) for row in rows if row.id in kept})
+    partial = sum(there[name] < len(models) for name in kept)
+    _check_shared(kept, rows, truth, others)
     means = _means(row for row in rows if row.id in kept)
     guesses, hard, unguessed = _guesses(list(kept), means, others)
     items = []
@@ -152,22 +163,43 @@ def join(rows: Sequence[Row], truth: str | None = None) -> Joined:
         items.append(Item(row, guesses.get(name), loss))
     if truth is not None and all(item.loss is None for item in items):
         raise refused(f"no item has a score of {truth}", "truth")
-    return Joined(items, others, truth, hard, unguessed)
+    answers = Counter(row.id for row in rows if row.model == truth)
+    repeated = sum(count > 1 for count in answers.values())
+    return Joined(items, others, truth, hard, unguessed, partial, repeated=repeated)
+
+
+def _check_shared(
+    kept: Mapping[str, Row], rows: Sequence[Row], truth: str | None, others: Sequence[str]
+) -> None:
+    """Refuse logs of models that have none of the items of the one that is held out."""
+    sharing = {row.model for row in rows if row.id in kept}
+    for name in others:
+        if name not in sharing:
+            how = "leave it out, or name its items alike"
+            raise refused(f"no item of {truth} is in the log of {name}: {how}", "truth")
 
 
 def each_output(rows: Sequence[Row]) -> Joined:
-    """A pool with an item for every output, guessed by its own score: for people who check it."""
+    """A pool with an item for every output, guessed by its own score: for people who check it.
+
+    What has no answer is no output, unless nothing has one. Refuses two outputs of one name.
+    """
     _check_one_item_each(rows)
     models = tuple(dict.fromkeys(row.model for row in rows))
     repeated = any(row.repeat > 1 for row in rows)
-    named = {}
-    for row in rows:
+    named: dict[str, Row] = {}
+    given = [row for row in rows if row.said is not None] or rows
+    for row in given:
         name = f"{row.model}/{row.id}" if len(models) > 1 else row.id
-        named[f"{name}/{row.repeat}" if repeated else name] = row
+        name = f"{name}/{row.repeat}" if repeated else name
+        if named.setdefault(name, row) is not row:
+            how = "name the models with --model, one a log"
+            raise refused(f"two outputs would be called {name}: {how}", "model")
+        _check_name(name)
     means = {name: {} if row.loss is None else {"": row.loss} for name, row in named.items()}
     guesses, hard, unguessed = _guesses(list(named), means, ("",))
     items = [Item(row, guesses.get(name), id=name) for name, row in named.items()]
-    return Joined(items, models, None, hard, unguessed)
+    return Joined(items, models, None, hard, unguessed, left_out=len(rows) - len(given))
 
 
 def compare(rows: Sequence[Row], a: str, b: str) -> Compared:
@@ -201,7 +233,7 @@ def compare(rows: Sequence[Row], a: str, b: str) -> Compared:
 
 
 def _answered(row: Row) -> bool:
-    return row.answer is not None or row.prediction is not None
+    return row.said is not None
 
 
 def _check_model(name: str, models: Sequence[str]) -> None:
@@ -221,12 +253,32 @@ def _check_one_item_each(rows: Sequence[Row]) -> None:
             raise refused(
                 f"item {row.id} is not the same in the logs of {seen.model} and {row.model}: {why}"
             )
-        if not 0 < len(row.id) <= LONGEST_ID or "\0" in row.id:
-            raise refused(f"the id {row.id[:40]!r}… is no text of 1 to {LONGEST_ID} characters")
+        _check_name(row.id)
     counts = Counter(row.model for row in rows if row.loss is not None)
     for model in dict.fromkeys(row.model for row in rows):
         if not counts[model]:
-            raise refused(f"no item has a score of {model}: all are errors or have none")
+            why = "all are errors or have none; leave its log out"
+            raise refused(f"no item has a score of {model}: {why}")
+
+
+def _check_name(name: str) -> None:
+    if not 0 < len(_clean(name)) <= LONGEST_ID or "\0" in name:
+        raise refused(f"the id {name[:40]!r}… is no text of 1 to {LONGEST_ID} characters")
+
+
+def copies(rows: Sequence[Row]) -> list[str]:
+    """Which models say the same everywhere, a line a pair: a copy knows what is held out."""
+    told: dict[str, dict[tuple[str, int], tuple[str | None, float | None]]] = {}
+    for row in rows:
+        told.setdefault(row.model, {})[row.id, row.repeat] = (row.said, row.loss)
+    first: dict[frozenset[Any], str] = {}
+    lines = []
+    for model, of_model in told.items():
+        other = first.setdefault(frozenset(of_model.items()), model)
+        if other != model and len(of_model) >= FEWEST_ALIKE and len({*of_model.values()}) > 1:
+            both = f"{other} and {model} have the same answers and scores on all {len(of_model)}"
+            lines.append(f"{both} items: if one is a copy of the other, leave it out")
+    return lines
 
 
 def _means(rows: Iterable[Row]) -> Means:
@@ -258,9 +310,16 @@ def _guesses(
     return guesses, hard, sum(not losses for losses in told.values())
 
 
-def kind_of(rows: Iterable[Row]) -> str:
-    """The kind of loss of a pool of these rows: zero_one, or bounded where any lies between."""
-    return "zero_one" if all(row.loss in {None, 0.0, 1.0} for row in rows) else "bounded"
+def kind_of(rows: Sequence[Row], *, outputs: bool = False) -> str:
+    """The kind of loss of a pool of these rows: zero_one, or bounded where any lies between.
+
+    The loss of an item is the mean over its repeats, unless the items are ``outputs``.
+    """
+    if outputs:
+        losses = [row.loss for row in rows if row.loss is not None]
+    else:
+        losses = [loss for of_item in _means(rows).values() for loss in of_item.values()]
+    return "zero_one" if {0.0, 1.0}.issuperset(losses) else "bounded"
 
 
 def mean_loss(items: Iterable[Item]) -> float:
@@ -280,10 +339,8 @@ def _items(joined: Joined) -> Iterator[dict[str, Any]]:
     grouped = all(item.shown.group for item in joined.items)
     for item in joined.items:
         payload = _payload(item.shown)
-        if own and item.shown.answer is not None:
-            payload["answer"] = _clean(item.shown.answer)
-        elif own and item.shown.prediction is not None:
-            payload["answer"] = _clean(item.shown.choices[item.shown.prediction])
+        if own and item.shown.said is not None:
+            payload["answer"] = _clean(item.shown.said)
         line: dict[str, Any] = {"id": _clean(item.name)}
         if payload:
             line["payload"] = payload
@@ -308,7 +365,7 @@ def _pairs(compared: Compared) -> Iterator[dict[str, Any]]:
             if carried == "prediction":
                 line[side]["prediction"] = row.prediction
             elif carried is not None:
-                line[side]["answer"] = _clean(str(row.answer))
+                line[side]["answer"] = _clean(str(row.said))
         yield line
 
 

@@ -34,6 +34,14 @@ class Row:
     check: str = ""
     group: str | None = None
 
+    @property
+    def said(self) -> str | None:
+        """The answer as text; of several choices the one it took, with its place if alike."""
+        if self.prediction is None or self.answer is not None:
+            return self.answer
+        choice = self.choices[self.prediction]
+        return choice if self.choices.count(choice) == 1 else f"{self.prediction + 1}. {choice}"
+
 
 @dataclass(frozen=True, slots=True)
 class Log:

@@ -4,10 +4,12 @@ A column of a nested row is named by its path, as `scores.exact`.
 """
 
 import csv
+import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from celeus.readers.files import Source
+from celeus.readers.files import LONGEST_LINE, Source
 from celeus.readers.rows import Columns, Log, Row, Wish, digest_of, refused, text_of
 
 PARQUET = b"PAR1"
@@ -32,6 +34,9 @@ def rows_of(cells: Iterable[Cells], wish: Wish, name: str = "the table", model: 
     if (columns.loss is None) == (columns.score is None):
         how = "--loss COLUMN where less is better, or --score COLUMN"
         raise refused(f"say which column of {name} is the score: {how}", "score")
+    if columns.loss is not None and wish.higher is True:
+        how = f"give --score {columns.loss} in place of --loss {columns.loss}"
+        raise refused(f"of a loss less is better: {how}", "loss")
     unknown = columns.payload.keys() - {*SHOWN}
     if unknown:
         listed = ", ".join(SHOWN)
@@ -39,48 +44,54 @@ def rows_of(cells: Iterable[Cells], wish: Wish, name: str = "the table", model: 
     if columns.id is None and not columns.payload.keys() & {"question", "reference"}:
         how = "--id COLUMN, or --payload question=COLUMN to tell items by their text"
         raise refused(f"say how the items of {name} are told apart: {how}", "id")
-    rows = list(_rows(cells, wish, name, model))
-    if not rows:
+    table = list(cells)
+    if not table:
         raise refused(f"{name} has no rows", "log")
-    return Log(name, rows)
+    for column in _columns(columns):
+        if all(_held(row, column) is _ABSENT for row in table):
+            listed = ", ".join(map(str, table[0]))[:200]
+            raise refused(f"{name} has no column {column!r}, only {listed}", "columns")
+    return Log(name, list(_rows(table, wish, name, model)))
+
+
+def _columns(columns: Columns) -> list[str]:
+    single = (columns.id, columns.loss, columns.score, columns.model, columns.repeat)
+    named = (*single, columns.error, columns.group, *columns.payload.values())
+    return [column for column in named if column is not None]
 
 
 def _rows(cells: Iterable[Cells], wish: Wish, name: str, model: str) -> Iterator[Row]:
     columns = wish.columns
     for number, row in enumerate(cells, 1):
         place = f"row {number} of {name}"
-        shown = {
-            shown_as: text_of(_cell(row, column, place))
-            for shown_as, column in columns.payload.items()
-        }
+        shown = {name: text_of(_cell(row, column)) for name, column in columns.payload.items()}
         told = {it: shown.get(it) for it in ("question", "reference")}
         check = digest_of(*told.values()) if any(told.values()) else ""
-        item = check[:_NAME_LENGTH] if columns.id is None else _cell(row, columns.id, place)
-        if item is None or item == "":
-            raise refused(f"{place} has no {columns.id}", "id")
-        failed = columns.error is not None and bool(_cell(row, columns.error, place))
+        item = check[:_NAME_LENGTH] if columns.id is None else _name(row, columns.id, place)
+        failed = columns.error is not None and bool(_cell(row, columns.error))
         yield Row(
-            id=_named(item),
-            model=model if columns.model is None else str(_cell(row, columns.model, place)),
+            id=item,
+            model=model if columns.model is None else _name(row, columns.model, place),
             loss=None if failed else _loss(row, wish, place),
             repeat=1 if columns.repeat is None else _repeat(row, columns, place),
             check=check,
-            group=None if columns.group is None else str(_cell(row, columns.group, place)),
+            group=None if columns.group is None else _name(row, columns.group, place),
             question=shown.get("question"),
             reference=shown.get("reference"),
             answer=shown.get("answer"),
         )
 
 
-def _named(item: object) -> str:
-    """The id as text: whole numbers that a table holds as floats without a fraction."""
-    if isinstance(item, float) and item.is_integer():
-        return str(int(item))
-    return str(item)
+def _name(row: Cells, column: str, place: str) -> str:
+    """What names something; whole numbers that a table holds as floats without a fraction."""
+    name = _cell(row, column)
+    if name is None or name == "":
+        raise refused(f"{place} has no {column}", column)
+    return str(int(name)) if isinstance(name, float) and name.is_integer() else str(name)
 
 
 def _repeat(row: Cells, columns: Columns, place: str) -> int:
-    value = _cell(row, str(columns.repeat), place)
+    value = _cell(row, str(columns.repeat))
     try:
         return int(value)
     except (TypeError, ValueError):
@@ -90,7 +101,7 @@ def _repeat(row: Cells, columns: Columns, place: str) -> int:
 def _loss(row: Cells, wish: Wish, place: str) -> float | None:
     columns = wish.columns
     column = str(columns.loss if columns.loss is not None else columns.score)
-    value = _cell(row, column, place)
+    value = _cell(row, column)
     words = isinstance(value, bool)
     if isinstance(value, str):
         word = value.strip().lower()
@@ -100,8 +111,10 @@ def _loss(row: Cells, wish: Wish, place: str) -> float | None:
         # What arrays and frames hold in place of Python's own numbers
         value = value.item()
         words = isinstance(value, bool)
+    if value is None:
+        return None
     if columns.loss is not None:
-        return wish.loss(value, place, higher=wish.higher is True)
+        return wish.loss(value, place, higher=False)
     return wish.loss(value, place, higher=wish.direction(place, column, said=words or None))
 
 
@@ -115,20 +128,19 @@ def _number(word: str) -> object:
         return word
 
 
-def _cell(row: Cells, column: str, place: str) -> Any:  # noqa: ANN401 -- whatever a table holds
-    """What stands in a column, or at a path of a nested row; refuses a column that is not there."""
+def _cell(row: Cells, column: str) -> Any:  # noqa: ANN401 -- whatever a table holds
+    """What stands in a column, or at a path of a nested row; None for nothing, as for NaN."""
+    found = _held(row, column)
+    return None if found is _ABSENT or (isinstance(found, float) and math.isnan(found)) else found
+
+
+def _held(row: Cells, column: str) -> Any:  # noqa: ANN401 -- whatever a table holds
     found: Any = row.get(column, _ABSENT)
     if found is not _ABSENT:
         return found
     found = row
     for name in column.split("."):
-        if isinstance(found, Mapping) and name in found:
-            found = found[name]
-        elif found is None:
-            return None
-        else:
-            listed = ", ".join(map(str, row))[:200]
-            raise refused(f"{place} has no column {column!r}, only {listed}", "columns")
+        found = found.get(name, _ABSENT) if isinstance(found, Mapping) else _ABSENT
     return found
 
 
@@ -152,8 +164,12 @@ def _objects(source: Source) -> list[Cells]:
 
 
 def _csv(source: Source) -> Iterator[Cells]:
+    csv.field_size_limit(LONGEST_LINE)
     reader = csv.DictReader(source.text(), strict=True)
     try:
+        for name, count in Counter(reader.fieldnames or ()).items():
+            if count > 1:
+                raise refused(f"{source.name} has two columns {name!r}: give each its name")
         for row in reader:
             if None in row or None in row.values():
                 width = len(reader.fieldnames or ())

@@ -20,9 +20,11 @@ from celeus.core.plans.stopping import Question
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.score import Better, Score, declared_score
 from celeus.core.pools.systems import Systems
+from celeus.core.runs.form import PoolForm
 from celeus.errors import InvalidValue
+from celeus.runs.ledger_file import unwritten
 from celeus.runs.local import check_key, session_of
-from celeus.runs.run import PoolForm, Run
+from celeus.runs.run import Run
 
 FOLDER = Path(".celeus")
 """Where a session's file lies that nobody named."""
@@ -160,7 +162,10 @@ def _file_of(form: PoolForm, rows: Sequence[Row], request: SessionRequest) -> Pa
     """The same file for the same items and settings."""
     asked = [form.to_dict(), asdict(request.claim), [dict(row) for row in rows]]
     name = hashlib.sha256(canonical_json(asked)).hexdigest()[:16]
-    FOLDER.mkdir(exist_ok=True)
+    try:
+        FOLDER.mkdir(exist_ok=True)
+    except OSError as error:
+        raise unwritten(FOLDER, error) from error
     return FOLDER / f"{name}.jsonl"
 
 

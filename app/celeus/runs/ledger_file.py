@@ -1,13 +1,11 @@
 """A session in a file: what it was opened with, its items, and its ledger, to which is only added.
 
-    line 1                  the header: format, session, pool, plan and seed
-    as many as it has items the rows, as an upload has them
-    all others              the records of the ledger, as the hash chain takes them
-
-Every line is canonical JSON (RFC 8785). A line that was being written when the process was killed
-is cut off; a record counts once it is on the disk.
+`celeus.core.runs.form` says which line is what. Every line is canonical JSON (RFC 8785). A line
+that was being written when the process was killed is cut off; a record counts once it is on the
+disk.
 """
 
+import errno
 import fcntl
 import json
 import os
@@ -18,19 +16,23 @@ from pathlib import Path
 from typing import Any, Self
 
 from celeus.core.canonical import canonical_json
-from celeus.errors import Busy, InvalidValue, LedgerBroken
+from celeus.core.runs.form import FORMAT, KIND
+from celeus.errors import Busy, DiskFull, InvalidValue, LedgerBroken, Unavailable
 
-FORMAT = "celeus-run-1"
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _OPEN: "weakref.WeakValueDictionary[Path, LedgerFile]" = weakref.WeakValueDictionary()
 """What this process has open, by its resolved path."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a file holds; ``records`` are read with every number as a float."""
+    """What a file holds: its rows and its records as they stand there.
+
+    ``records`` are these once more, read with every number as a float.
+    """
 
     header: Mapping[str, Any]
-    rows: Sequence[Mapping[str, Any]]
+    rows: Sequence[bytes]
     records: Sequence[Mapping[str, Any]]
     lines: Sequence[bytes]
 
@@ -89,20 +91,23 @@ class LedgerFile:
         if len(whole) < len(data):
             os.ftruncate(self._descriptor, len(whole))
         first = 1 + header["items"]
-        rows = [self._object(line) for line in lines[1:first]]
         records = [self._object(line, parse_int=float) for line in lines[first:]]
-        return Contents(header, rows, records, lines[first:])
+        return Contents(header, lines[1:first], records, lines[first:])
+
+    def parsed(self, rows: Iterable[bytes]) -> list[Mapping[str, Any]]:
+        """Rows that were read."""
+        return [self._object(line) for line in rows]
 
     def begin(self, header: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> None:
         """Write what a session is opened with."""
-        self._write([canonical_json(dict(header)), *(canonical_json(dict(row)) for row in rows)])
+        self._write([canonical_json(dict(header)), *spelled(rows)])
 
     def append(self, records: Iterable[bytes]) -> None:
         """Write records, each canonical JSON; they are on the disk when this returns."""
         self._write(records)
 
     def _write(self, lines: Iterable[bytes]) -> None:
-        """All lines or, where the disk is full, none."""
+        """All lines or, where there is no room for them, none."""
         if not self._end.alive:
             raise InvalidValue(
                 f"{self.path} was closed, or opened anew: this session is no longer kept.",
@@ -115,16 +120,25 @@ class LedgerFile:
             while data:
                 data = data[os.write(self._descriptor, data) :]
             os.fsync(self._descriptor)
-        except OSError:
+        except OSError as error:
             os.ftruncate(self._descriptor, size)
-            raise
+            raise unwritten(self.path, error) from error
 
     def _header(self, line: bytes) -> Mapping[str, Any]:
         try:
             header = json.loads(line)
         except ValueError:
             header = None
-        if not isinstance(header, dict) or header.get("format") != FORMAT:
+        version = header.get("format") if isinstance(header, dict) else None
+        if isinstance(version, str) and version.startswith(KIND) and version != FORMAT:
+            raise InvalidValue(
+                f"{self.path} was written by another version of Celeus, which goes on with it;"
+                " nothing was written to it.",
+                field="file",
+                rule=f"a file of format {FORMAT}",
+                value=version,
+            )
+        if not isinstance(header, dict) or version != FORMAT:
             raise _foreign(self.path)
         return header
 
@@ -155,6 +169,22 @@ class LedgerFile:
         if not isinstance(value, dict):
             raise self._changed(line)
         return value
+
+
+def spelled(rows: Iterable[Mapping[str, Any]]) -> list[bytes]:
+    """Rows as the file holds them."""
+    return [canonical_json(dict(row)) for row in rows]
+
+
+def unwritten(path: Path, error: OSError) -> Unavailable:
+    """The refusal of what the disk does not take."""
+    kind, then = (DiskFull, "make room") if error.errno in NO_ROOM else (Unavailable, "mend that")
+    return kind(
+        f"{path} cannot be written: {error.strerror}. What was acknowledged is kept; {then}, and"
+        " call again.",
+        field="file",
+        rule="a disk with room",
+    )
 
 
 def _foreign(path: Path) -> InvalidValue:

@@ -35,7 +35,7 @@ class LocalClient(Client):
         self._routes: Mapping[tuple[str, str], Callable[[Request], object]] = {
             ("GET", ""): lambda _: run.status(),
             ("PATCH", ""): self._change,
-            ("GET", "/task"): lambda _: {"lease_seconds": LEASE_SECONDS},
+            ("GET", "/task"): self._task,
             ("POST", "/next"): self._next,
             ("POST", "/observe"): self._observe,
             ("POST", "/amendments"): self._amend,
@@ -68,6 +68,17 @@ class LocalClient(Client):
                 rule="left out; `close` ends the session",
             )
         return self.ledger.close()
+
+    def _task(self, _: Request) -> object:
+        pool = self.ledger.upload.pool
+        takes_labels, systems = pool.scale.implied_by(pool.columns), pool.systems
+        return {
+            "loss": {"kind": pool.scale.kind, "scale": (pool.scale.lower, pool.scale.upper)},
+            "takes_labels": takes_labels,
+            "classes": pool.classes,
+            "comparison": systems and systems.task(takes_labels=takes_labels),
+            "lease_seconds": LEASE_SECONDS,
+        }
 
     def _next(self, request: Request) -> object:
         body = _body(request)

@@ -8,7 +8,6 @@ import secrets
 import threading
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
@@ -25,11 +24,9 @@ from celeus.core.insights.status import Header, session_state, status_document
 from celeus.core.ledger import Amendment, Change, Event
 from celeus.core.plans.opening import SessionRequest, plan_of
 from celeus.core.pools.item import Item
-from celeus.core.pools.losses import LossScale
-from celeus.core.pools.rows.growth import Growth, Upload, pool_of_rows
-from celeus.core.pools.score import Score
-from celeus.core.pools.systems import AnySystems, systems_from
+from celeus.core.pools.rows.growth import Upload, pool_of_rows
 from celeus.core.randomness import commitment
+from celeus.core.runs.form import FORMAT, PoolForm
 from celeus.core.sessions.correction import Checkpoints, correct
 from celeus.core.sessions.either import (
     AnyPlan,
@@ -54,7 +51,7 @@ from celeus.errors import (
     ObservationConflict,
     SessionClosed,
 )
-from celeus.runs.ledger_file import FORMAT, Contents, LedgerFile
+from celeus.runs.ledger_file import Contents, LedgerFile, spelled
 
 SEED_BYTES = 32
 NO_LEASE = 0
@@ -62,42 +59,13 @@ RESPITE = 0.1
 """Seconds until somebody who found all items taken by others asks again."""
 
 
-@dataclass(frozen=True, slots=True)
-class PoolForm:
-    """What is said of a pool beside its items; as in a request to create one."""
-
-    name: str
-    scale: LossScale
-    named: AnySystems | None = None
-    score: Score | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        values: dict[str, Any] = {"name": self.name, "loss": asdict(self.scale)}
-        if self.named is not None:
-            values["systems"] = self.named.to_dict()
-        if self.score is not None:
-            values["score"] = self.score.to_dict()
-        return values
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """The form whose ``to_dict`` gave ``values``."""
-        loss, systems, score = values["loss"], values.get("systems"), values.get("score")
-        return cls(
-            name=values["name"],
-            scale=LossScale(loss["kind"], float(loss["lower"]), float(loss["upper"])),
-            named=None if systems is None else systems_from(systems),
-            score=None if score is None else Score(**score),
-        )
-
-    def upload(self, rows: Sequence[object]) -> Upload:
-        """The pool of these rows; refuses bad ones by line, and says the first."""
-        try:
-            return pool_of_rows(rows, Growth(self.scale, self.named), self.score)
-        except BadRows as bad:
-            more: dict[str, Any] = bad.more
-            raise BadRows(f"{bad}{faults(more['errors'])}", **more) from None
+def upload_of(form: PoolForm, rows: Sequence[object]) -> Upload:
+    """The pool of these rows; refuses bad ones by line, and says the first."""
+    try:
+        return pool_of_rows(rows, form.growth, form.score)
+    except BadRows as bad:
+        more: dict[str, Any] = bad.more
+        raise BadRows(f"{bad}{faults(more['errors'])}", **more) from None
 
 
 class Run:
@@ -141,8 +109,10 @@ class Run:
             contents = file.read()
             if contents is None:
                 return cls._begin(file, form, rows, request)
-            upload = form.upload(rows)
-            run = cls._of(file, contents)
+            upload = upload_of(form, rows)
+            told = contents.header.get("pool"), contents.rows
+            known = told == (form.to_dict(), spelled(rows))
+            run = cls._of(file, contents, upload if known else None)
             asked = plan_of(request, upload.pool, run.plan.commitment)
             for field, same in (
                 ("items", upload.pool.digest == run.upload.pool.digest),
@@ -189,7 +159,7 @@ class Run:
         """A new session; where it is refused, no file stays."""
         seed = secrets.token_bytes(SEED_BYTES)
         try:
-            upload = form.upload(rows)
+            upload = upload_of(form, rows)
             plan = plan_of(request, upload.pool, commitment(seed))
         except BaseException:
             file.path.unlink()
@@ -204,14 +174,21 @@ class Run:
             "session": uuid.uuid4().hex,
         }
         run = cls(file, header, upload, plan)
-        file.begin(header, rows)
+        try:
+            file.begin(header, rows)
+        except BaseException:
+            file.path.unlink()
+            raise
         return run
 
     @classmethod
-    def _of(cls, file: LedgerFile, contents: Contents) -> Self:
+    def _of(cls, file: LedgerFile, contents: Contents, upload: Upload | None = None) -> Self:
+        """The session in a file; ``upload`` is its pool where that was made already."""
         header = contents.header
         try:
-            upload = PoolForm.from_dict(header["pool"]).upload(contents.rows)
+            if upload is None:
+                rows = file.parsed(contents.rows)
+                upload = upload_of(PoolForm.from_dict(header["pool"]), rows)
             plan = any_plan_from(header["plan"])
             seed = bytes.fromhex(header["seed"])
             run = cls(file, header, upload, plan)

@@ -224,6 +224,8 @@ sessions = Table(
     Column("forecast", JSONB(none_as_null=True)),
     # Judgements refused since they contradict bounds that the pool states.
     Column("contradictions", JSONB, nullable=False, server_default=text("'[]'::jsonb")),
+    # Of a session that was pushed when it came; null of one that ran here.
+    Column("origin", JSONB(none_as_null=True)),
     Column("created_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
     Column("updated_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
     CheckConstraint("lifecycle IN ('active', 'paused', 'closed')", name="lifecycle"),

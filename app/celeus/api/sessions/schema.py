@@ -547,6 +547,13 @@ class Forecast(BaseModel):
     labels_left: int
 
 
+class Origin(BaseModel):
+    """Where a session ran that did not run here; its pusher had its seed and its file meanwhile."""
+
+    kind: Literal["pushed"]
+    at: Time = Field(description="When it came, by this service's clock.")
+
+
 class Session(BaseModel):
     """Where a session stands. The interval speaks for `rounds.in_interval` of its rounds."""
 
@@ -627,6 +634,11 @@ class Session(BaseModel):
         None, description="Head of the hash chain over the ledger; null for older sessions."
     )
     created_at: Time
+    origin: Origin | None = Field(
+        None,
+        description="Of a session that ran in a process of its own and was pushed: when it came."
+        " Null of one that ran here.",
+    )
 
 
 class BlindSession(BaseModel):

@@ -135,12 +135,7 @@ def _comparison(task: Task) -> dict[str, Any] | None:
     systems = task.systems
     if systems is None or isinstance(systems, Lineup):
         return None
-    judged_by = "preference" if systems.kind == "preference" else "losses"
-    return {
-        "judged_by": "label" if task.takes_labels else judged_by,
-        "kind": systems.kind,
-        "scale": (systems.lower, systems.upper),
-    }
+    return systems.task(takes_labels=task.takes_labels)
 
 
 @router.get(

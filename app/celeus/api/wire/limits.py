@@ -24,7 +24,7 @@ FAIR_SECONDS = 1.0
 RETRY_SECONDS = 5
 
 _WITH_BODY = {"POST", "PUT", "PATCH"}
-_UPLOADS = re.compile(r"/v1/pools/[^/]+/items|/v1/pool-files|/v1/certificates/verify")
+_UPLOADS = re.compile(r"/v1/pools/[^/]+/items|/v1/(pool|session)-files|/v1/certificates/verify")
 
 
 class BodyLimit:

@@ -74,6 +74,19 @@ ASSUMPTIONS: Mapping[str, str] = MappingProxyType(
     }
 )
 """What a claim may rest on beside the draws. The claim for a pool as it was judged needs none."""
+PUSHED = "pushed"
+"""The kind of an origin: the session ran in a process of its own, and its file was brought here."""
+OWN_PROCESS: Mapping[str, str] = MappingProxyType(
+    {
+        "code": "own_process",
+        "text": (
+            "The session ran in a process of whoever pushed it, who had its seed and its file: that"
+            " its plan was fixed before its losses were seen, that these are what its judge gave,"
+            " and that it was not picked from several, is their word."
+        ),
+    }
+)
+"""What the claim of a pushed session rests on beside all else."""
 SEEN: Mapping[str, str] = MappingProxyType(
     {
         "yes": "They did: the claim is about these items and no others, which it may be made for.",
@@ -126,6 +139,7 @@ class Account:
     supersedes: str | None
     pool_sessions: Mapping[str, int] | None
     stamp: bytes | None = None
+    origin: Mapping[str, str] | None = None
 
 
 def position_of(plan: AnyPlan, state: AnyState, *, amended: bool) -> Position:
@@ -242,7 +256,7 @@ def document(account: Account) -> dict[str, Any]:
         "supersedes": account.supersedes,
         "pool_sessions": None if account.pool_sessions is None else dict(account.pool_sessions),
         "method_version": plan.method_version,
-        "claim": dict(position.claim),
+        "claim": _claimed(account),
         "plan": plan.to_dict(),
         "plan_digest": plan.digest,
         "pool": dict(account.header),
@@ -256,7 +270,16 @@ def document(account: Account) -> dict[str, Any]:
         if position.surrogates is None
         else _columns(rounds_of(position.points, position.rounds.q, position.rounds.seen)),
         **({} if account.stamp is None else {"timestamp": to_text(account.stamp)}),
+        **({} if account.origin is None else {"origin": dict(account.origin)}),
     }
+
+
+def _claimed(account: Account) -> dict[str, Any]:
+    """The claim, and of a pushed session what it rests on besides."""
+    claim = dict(account.position.claim)
+    if account.origin is not None:
+        claim["assumptions"] = [*claim["assumptions"], dict(OWN_PROCESS)]
+    return claim
 
 
 def claim_of(plan: Plan, state: State, *, amended: bool) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from celeus.core.certificates.document import FORMAT
+from celeus.core.certificates.document import FORMAT, OWN_PROCESS, PUSHED
 from celeus.core.certificates.ed25519 import ALGORITHM, OF_DIGEST, of_small_order
 from celeus.core.certificates.parsing import (
     DIGEST,
@@ -12,9 +12,11 @@ from celeus.core.certificates.parsing import (
     Object,
     equal,
     flag,
+    listed,
     members,
     moment,
     parse,
+    same,
     text,
     whole,
 )
@@ -41,7 +43,7 @@ MEMBERS = (
     "supersedes",
     "surrogates",
 )
-OPTIONAL = ("timestamp",)
+OPTIONAL = ("origin", "timestamp")
 SESSION: Final = re.compile(r"ses_[0-9a-f]{32}")
 SIGNATURE: Final = re.compile(r"[0-9a-f]{128}")
 OTHERS = ("others_open", "others_certified", "others_closed_without_certificate")
@@ -76,7 +78,25 @@ def form_of(data: bytes) -> Object:
     text(signature["value"], "signature.value", SIGNATURE)
     if "timestamp" in document:
         text(document["timestamp"], "timestamp")
+    if "origin" in document:
+        _origin(document)
     return document
+
+
+def _origin(document: Object) -> None:
+    """A session that was pushed was closed by then, nobody counted others, and its claim says so.
+
+    Nor has it a time stamp, which would be one of its end.
+    """
+    origin = members(document["origin"], "origin", ("kind", "at"))
+    equal("origin.kind", origin["kind"], PUSHED)
+    equal("issued_at", document["issued_at"], moment(origin["at"], "origin.at"))
+    equal("final", document["final"], found=True)
+    for name in ("pool_sessions", "supersedes", "timestamp"):
+        equal(name, document.get(name), None)
+    claim = document["claim"] if isinstance(document["claim"], dict) else {}
+    assumed = listed(claim.get("assumptions"), "claim.assumptions")
+    same("claim.assumptions, the last one", assumed[-1] if assumed else None, dict(OWN_PROCESS))
 
 
 def _pool_sessions(value: object) -> None:

@@ -52,6 +52,15 @@ def shown(value: object) -> str:
     return value if isinstance(value, str) and value else repr(value)
 
 
+def origin_line(origin: Mapping[str, str]) -> str:
+    """Where the session ran, and who had its seed meanwhile."""
+    return (
+        f"it ran in a process of whoever pushed it, who had its seed and its file, and came to its"
+        f" service, closed, on {origin['at']}: the signature is by who computed it again, not by"
+        f" who judged"
+    )
+
+
 def pool_sessions_line(counts: Mapping[str, int] | None) -> str:
     """Which session of its pool it is, and what became of the others."""
     if counts is None:
@@ -74,7 +83,7 @@ class Report:
 
     ``sentence`` is what it says for people, None where it does not hold.
     ``pool_sessions`` counts the sessions opened on the pool, by the signer's word only; None where
-    nobody counted them.
+    nobody counted them. ``origin`` says of a pushed session when it came to the signer.
     ``stamped_at`` is the time in the stamp of its opening, where the roots vouch for it.
     ``unchecked`` gives for every check that was not made the reason why.
     """
@@ -87,6 +96,7 @@ class Report:
     claim: dict[str, Any] | None = None
     sentence: str | None = None
     pool_sessions: dict[str, int] | None = None
+    origin: dict[str, str] | None = None
     signature: Signature = field(default_factory=Signature)
     stamped_at: str | None = None
     checked: list[str] = field(default_factory=list)

@@ -237,7 +237,8 @@ class Transcript:
             where += ".losses"
             losses = listed(record["losses"], where, len(self.plan.systems))
             given = [self._loss(loss, f"{where}[{at}]") for at, loss in enumerate(losses)]
-            return JointObservation(round_, tuple(given))
+            in_order = (record.get("detail") or {}).get("in_order") is True
+            return JointObservation(round_, tuple(given), in_order)
         if isinstance(self.plan, TablePlan):
             return JointObservation(round_, self._vector(record["losses"], f"{where}.losses"))
         return Observation(round_, self._loss(record["loss"], f"{where}.loss"))

@@ -302,6 +302,10 @@ class _Inspection:
         counts = document["pool_sessions"]
         if counts is not None:
             report.pool_sessions = {name: int(n) for name, n in counts.items()}
+        if "origin" in document:
+            report.origin = document["origin"]
+            # All before it is what the ledger leads to; that it stands there, the form has seen
+            del document["claim"]["assumptions"][-1]
         if document["supersedes"] is not None:
             report.unchecked["supersedes"] = NO_OLDER
         signature = document["signature"]

@@ -51,7 +51,8 @@ class Header:
     """What is kept of a session and its state does not contain.
 
     ``session`` and ``pool`` are ids as the wire has them, ``created_at`` is ISO 8601 in UTC to the
-    microsecond, ``ledger_head`` hexadecimal.
+    microsecond, ``ledger_head`` hexadecimal. ``origin`` says of a session that was pushed when it
+    came; None of one that ran here.
     """
 
     session: str
@@ -64,6 +65,7 @@ class Header:
     forecast: Mapping[str, Any] | None = None
     name: str | None = None
     contradictions: Sequence[Mapping[str, Any]] = ()
+    origin: Mapping[str, str] | None = None
 
 
 def session_state(lifecycle: str, state: AnyState) -> str:
@@ -109,6 +111,7 @@ def status_document(session: Header, plan: AnyPlan, state: AnyState, pool: Pool)
         "commitment": plan.commitment,
         "ledger_head": session.ledger_head,
         "created_at": session.created_at,
+        "origin": None if session.origin is None else dict(session.origin),
     } | claim
     return document | {"sentence": _sentence(document, plan, state, pool)}
 

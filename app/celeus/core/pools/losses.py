@@ -9,6 +9,7 @@ Notation: l loss, [L, U] scale, y true label, p_f the target's probabilities, y_
 """
 
 import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, Self
 
@@ -24,6 +25,12 @@ LARGEST_LIMIT = 1e15
 """Beyond it JSON readers and databases turn whole floats into other numbers."""
 SMALLEST_WIDTH = 1e-15
 """Squares of narrower widths, which the bets divide by, come near the end of the floats."""
+IMPLIED_BY: Mapping[str, frozenset[str]] = {
+    "cross_entropy": frozenset({"target_probs"}),
+    "zero_one": frozenset({"target_probs", "prediction", "predictions"}),
+    "difference": frozenset({"prediction_a"}),
+}
+"""Columns of a pool by which a label, the true class, implies a loss of this kind."""
 FINEST_SCALE = 1e-9
 """Least width in limits nearer to 0: a float has 16 digits, a cell is 5e-6 of the width."""
 
@@ -107,6 +114,10 @@ class LossScale:
     def width(self) -> float:
         """U - L."""
         return self.upper - self.lower
+
+    def implied_by(self, columns: Iterable[str]) -> bool:
+        """Whether a label, the true class, implies the loss in a pool of these columns."""
+        return not IMPLIED_BY.get(self.kind, frozenset()).isdisjoint(columns)
 
     def check(self, loss: float, field: str = "loss") -> float:
         """The loss itself, when it lies on the scale; refused by its name, ``field``, otherwise."""

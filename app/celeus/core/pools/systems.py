@@ -106,6 +106,15 @@ class Systems:
         """Where the difference lies."""
         return LossScale.of("difference", upper=self.upper - self.lower)
 
+    def task(self, *, takes_labels: bool) -> dict[str, Any]:
+        """What a judge has to know of the comparison, and nothing of who is compared."""
+        judged_by = "preference" if self.kind == "preference" else "losses"
+        return {
+            "judged_by": "label" if takes_labels else judged_by,
+            "kind": self.kind,
+            "scale": (self.lower, self.upper),
+        }
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
         loss = {"kind": self.kind, "lower": self.lower, "upper": self.upper}

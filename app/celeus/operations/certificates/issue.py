@@ -158,11 +158,15 @@ async def _signed(
         opened = (await db.execute(_OPENED, {"session_id": session_id})).one()
         params = _params(session_id, standing.place)
         superseded = (await db.execute(_SUPERSEDED, params)).scalar_one_or_none()
-        siblings = await pool_sessions(db, session_id)
+        # Of a session that ran elsewhere nobody counted those that were thrown away
+        siblings = None if opened.origin else await pool_sessions(db, session_id)
 
     def make() -> Issued:
         _check_chain(session_id, standing, records)
         issued_at = last or moment(standing.created_at)
+        if opened.origin is not None:
+            # The times in its ledger are by another clock
+            issued_at = opened.origin["at"]
         account = Account(
             session=session_id.bytes,
             header=standing.pool.header(),
@@ -173,11 +177,12 @@ async def _signed(
             supersedes=None if superseded is None else bytes(superseded).hex(),
             pool_sessions=siblings,
             stamp=None if opened.stamp is None else bytes(opened.stamp),
+            origin=opened.origin,
         )
         body = certificate(account, key)
         at = datetime.fromisoformat(issued_at)
         stamped = opened.stamp is not None
-        version = _version(standing.place, standing.head, siblings, stamped=stamped)
+        version = _version(standing.place, standing.head, siblings or {}, stamped=stamped)
         return Issued(body, digest_of(body), standing.final, standing.place, version, at)
 
     return await asyncio.to_thread(make)
@@ -237,7 +242,8 @@ async def _standing(db: AsyncConnection, project_id: UUID, session_id: UUID) -> 
         name = f"ses_{session_id.hex}"
         raise SessionNotFound(f"no session {name}", field="session_id", value=name)
     digest = None if row.digest is None else bytes(row.digest).hex()
-    counts = {} if digest is not None else await pool_sessions(db, session_id)
+    counted = digest is None and row.origin is None
+    counts = await pool_sessions(db, session_id) if counted else {}
     place = Place(row.sequence, row.revision)
     return _Standing(_version(place, row.ledger_head, counts, stamped=row.stamped), digest)
 
@@ -268,7 +274,7 @@ def _params(session_id: UUID, place: Place) -> Mapping[str, Any]:
 _STANDING = text(
     """
     SELECT sessions.sequence, sessions.revision, sessions.ledger_head,
-           sessions.stamp IS NOT NULL AS stamped,
+           sessions.stamp IS NOT NULL AS stamped, sessions.origin,
            (SELECT digest FROM certificates
             WHERE certificates.session_id = sessions.session_id AND final) AS digest
     FROM sessions WHERE session_id = :session_id AND project_id = :project_id
@@ -304,7 +310,7 @@ _POOL_SESSIONS = text(
     WHERE own.session_id = :session_id
     """
 )
-_OPENED = text("SELECT seed, stamp FROM sessions WHERE session_id = :session_id")
+_OPENED = text("SELECT seed, stamp, origin FROM sessions WHERE session_id = :session_id")
 _LOCK = text("SELECT revision FROM sessions WHERE session_id = :session_id FOR UPDATE")
 _INSERT = text(
     """

@@ -13,7 +13,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.certificates.best.claim import best_assumptions
-from celeus.core.certificates.document import assumptions_of
+from celeus.core.certificates.document import OWN_PROCESS, assumptions_of
 from celeus.core.certificates.ed25519 import public_of
 from celeus.core.certificates.table.claim import table_assumptions
 from celeus.core.plans.best import BestPlan
@@ -77,7 +77,7 @@ class Account:
     unjudgeable: int
     amendments: int
     skipped_ahead: bool
-    pool_sessions: Mapping[str, int]
+    pool_sessions: Mapping[str, int] | None
     stamped: bool
     answered: bool
     certified: Certified | None
@@ -92,8 +92,17 @@ class Account:
         return Place(self.document["sequence"], self.document["revision"])
 
     @property
+    def origin(self) -> Mapping[str, str] | None:
+        """Of a session that was pushed when it came; None of one that ran here."""
+        return self.document.get("origin")
+
+    @property
     def assumptions(self) -> list[str]:
         """What the claim rests on beside the draws, in sentences."""
+        return self._assumed + ([] if self.origin is None else [OWN_PROCESS["text"]])
+
+    @property
+    def _assumed(self) -> list[str]:
         if isinstance(self.plan, BestPlan):
             return [one["text"] for one in best_assumptions(self.plan, answered=self.answered)]
         amended, changed = self.amendments > 0, self.document["changes"] > 0
@@ -180,7 +189,7 @@ async def _read(context: Context, session_id: UUID, points: int) -> Account:
             unjudgeable=counted.unjudgeable,
             amendments=counted.amendments,
             skipped_ahead=counted.skipped_ahead,
-            pool_sessions=await pool_sessions(db, session_id),
+            pool_sessions=None if document.get("origin") else await pool_sessions(db, session_id),
             stamped=row.stamped,
             answered=not ANSWERS.isdisjoint(row.columns),
             certified=certified,

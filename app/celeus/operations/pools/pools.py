@@ -98,6 +98,15 @@ async def pool_of_file(
         return await keep(db, context, once, result)
 
 
+async def create_sealed_pool(
+    context: Context, db: AsyncConnection, new: NewPool, batches: Iterator[Rows]
+) -> PoolRecord:
+    """A sealed pool of these rows, in the transaction of ``db``; refuses bad rows."""
+    record = await _create(db, context, new)
+    result = await import_rows(context, db, record, batches, ImportOptions())
+    return await _seal(db, result.pool)
+
+
 async def add_items(
     context: Context,
     pool_id: UUID,

@@ -30,6 +30,7 @@ class SessionRecord:
     ledger_head: bytes | None
     name: str | None = None
     contradictions: Sequence[Mapping[str, Any]] = ()
+    origin: Mapping[str, str] | None = None
 
 
 def status_document(
@@ -47,6 +48,7 @@ def status_document(
         forecast=session.forecast,
         name=session.name,
         contradictions=session.contradictions,
+        origin=session.origin,
     )
     return status.status_document(header, plan, state, pool)
 

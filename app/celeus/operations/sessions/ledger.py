@@ -42,6 +42,7 @@ KINDS: dict[type, int] = {
 }
 KIND_NAMES = {number: chain.KINDS[kind] for kind, number in KINDS.items()}
 """Names of the event kinds on the wire."""
+KIND_NUMBERS = {name: number for number, name in KIND_NAMES.items()}
 _TYPES = {number: kind for kind, number in KINDS.items()}
 
 PAGE = 200
@@ -171,6 +172,13 @@ async def records_of(
         records += await asyncio.to_thread(_encoded, page)
         last = moment(page[-1]["at"])
     return records, last
+
+
+async def head_of(db: AsyncConnection, session_id: UUID, start: bytes) -> bytes:
+    """The head of the chain over all events, from its ``start``."""
+    async for page in _pages(db, session_id, MOST_EVENTS):
+        start = await asyncio.to_thread(chain.chain_head, start, map(record_from, page))
+    return start
 
 
 def _encoded(rows: list[dict[str, Any]]) -> list[bytes]:

@@ -166,10 +166,10 @@ async def change_session(context: Context, session_id: UUID, changes: Settings) 
         await announce(context.cache, context.project_id, session_id, document)
     if journal.lifecycle != "closed":
         return document
-    return document | {"warnings": document["warnings"] + await _uncertified(context, session_id)}
+    return document | {"warnings": document["warnings"] + await uncertified(context, session_id)}
 
 
-async def _uncertified(context: Context, session_id: UUID) -> list[str]:
+async def uncertified(context: Context, session_id: UUID) -> list[str]:
     """Issue the final certificate of a session that is closed already, or say why there is none."""
     try:
         await issue(context, session_id)

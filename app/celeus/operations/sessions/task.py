@@ -58,20 +58,14 @@ async def get_task(context: Context, session_id: UUID) -> Task:
     if row is None:
         name = f"ses_{session_id.hex}"
         raise SessionNotFound(f"no session {name}", field="session_id", value=name)
-    columns = set(row.columns)
     scale = LossScale(row.loss_kind, row.loss_lower, row.loss_upper)
-    implied_by = {
-        "cross_entropy": {"target_probs"},
-        "zero_one": {"target_probs", "prediction", "predictions"},
-        "difference": {"prediction_a"},
-    }
     systems = None if row.systems is None else systems_from(row.systems)
     return Task(
         session_id=session_id,
         state=row.state,
         name=_name(row.name, systems),
         scale=scale,
-        takes_labels=bool(columns & implied_by.get(scale.kind, set())),
+        takes_labels=scale.implied_by(row.columns),
         classes=row.classes,
         systems=systems,
         metrics=tuple(map(Metric.from_dict, row.metrics or ())),

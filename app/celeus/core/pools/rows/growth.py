@@ -1,7 +1,7 @@
 """A pool while rows are added to it: its columns so far, its names, and the faults of its rows."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
@@ -286,11 +286,22 @@ class Upload:
 def pool_of_rows(rows: Sequence[object], growth: Growth, score: Score | None = None) -> Upload:
     """The pool of all rows, each as an upload has it; refuses bad rows, all of them by line."""
     growth.check_count(len(rows))
+    parts = ((at, rows[at : at + ROWS_AT_ONCE]) for at in range(0, len(rows), ROWS_AT_ONCE))
+    batches = ((range(at + 1, at + len(part) + 1), part) for at, part in parts)
+    return pool_of_batches(batches, growth, score)
+
+
+def pool_of_batches(
+    batches: Iterable[tuple[Sequence[int], Sequence[object]]],
+    growth: Growth,
+    score: Score | None = None,
+) -> Upload:
+    """The same of rows that come batch by batch, with the numbers of their lines."""
     ids: dict[str, None] = {}
     payloads: list[bytes | None] = []
-    for start in range(0, len(rows), ROWS_AT_ONCE):
-        part = rows[start : start + ROWS_AT_ONCE]
-        made = growth.assemble(range(start + 1, start + len(part) + 1), part)
+    for lines, rows in batches:
+        growth.check_count(growth.items + len(rows))
+        made = growth.assemble(lines, rows)
         growth.shape = made.shape
         rule = "an id no other item has"
         twice = [

@@ -24,7 +24,7 @@ export function head(session, pool, words) {
     byId("about"),
     `${words} “`,
     el("bdi", {}, pool),
-    `” · ${counted(session.items, "item")} · opened ${ago(Date.parse(session.created_at))}`,
+    `” · ${counted(session.items, "item")} · ${session.origin ? "pushed" : "opened"} ${ago(Date.parse(session.created_at))}`,
   );
   fill(
     byId("warnings"),

@@ -1,0 +1,111 @@
+"""A tool met over HTTP: JSON in, JSON out, and no secret in any message."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Self
+
+import httpx2
+
+from celeus.client.service import plain, reason
+from celeus.errors import InvalidValue, Unauthenticated, Unavailable
+
+REQUEST_SECONDS = 60.0
+PASSING = frozenset({408, 425, 429})
+SERVER_ERRORS = 500
+REFUSED = frozenset({401, 403})
+
+Headers = Mapping[str, str]
+
+
+class Away(Unavailable):
+    """A tool does not answer now; whether what was asked has happened is not known."""
+
+
+class Tool:
+    """A tool at ``url``. ``name`` is what messages call it, ``hint`` where its secret comes from.
+
+    ``sign`` gives the headers that let a request in; it is asked again when the tool refuses them.
+    Raises `Away`, `celeus.Refusal`.
+    """
+
+    def __init__(self, name: str, url: str, sign: Callable[["Tool"], Headers], hint: str) -> None:
+        self.name = name
+        self.url = _checked(name, url)
+        self._sign = sign
+        self._hint = hint
+        self._headers: Headers | None = None
+        self._http = httpx2.Client(timeout=REQUEST_SECONDS)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._http.close()
+
+    def get(self, path: str, **query: object) -> Any:  # noqa: ANN401 -- JSON
+        """The JSON at a path; what is None is no part of the query."""
+        given = {name: value for name, value in query.items() if value is not None}
+        return self.ask("GET", path, query=given)
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        query: Mapping[str, Any] | None = None,
+    ) -> Any:  # noqa: ANN401 -- JSON
+        """The answer as JSON, None where it has no body."""
+        signed_before = self._headers is not None
+        if self._headers is None:
+            self._headers = self._sign(self)
+        answer = self.send(method, path, body, query, self._headers)
+        if answer.status_code in REFUSED and signed_before:
+            # What let it in may have run out
+            self._headers = self._sign(self)
+            answer = self.send(method, path, body, query, self._headers)
+        return self.read(answer)
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        body: object,
+        query: Mapping[str, Any] | None = None,
+        headers: Headers | None = None,
+    ) -> httpx2.Response:
+        """An answer, whatever it says; raises Away where none comes."""
+        try:
+            return self._http.request(
+                method, self.url + path, params=query, headers=headers, json=body
+            )
+        except httpx2.HTTPError as error:
+            raise Away(f"{self.name} cannot be reached at {self.url}: {reason(error)}") from None
+
+    def read(self, answer: httpx2.Response) -> Any:  # noqa: ANN401 -- JSON
+        """What an answer holds; refuses one that declines."""
+        status = answer.status_code
+        if status in PASSING or status >= SERVER_ERRORS:
+            raise Away(f"{self.name} at {self.url} answers {status}")
+        if status in REFUSED:
+            raise Unauthenticated(f"{self.name} at {self.url} refuses ({status}): {self._hint}")
+        if not answer.is_success:
+            path = answer.request.url.path
+            raise InvalidValue(
+                f"{self.name} answers {status} to {answer.request.method} {path}:"
+                f" {plain(answer.text)}"
+            )
+        try:
+            return answer.json() if answer.content else None
+        except (ValueError, RecursionError):
+            raise InvalidValue(f"{self.url} does not speak as {self.name} does") from None
+
+
+def _checked(name: str, url: str) -> str:
+    rule = "an address such as http://127.0.0.1:8080"
+    try:
+        parts = httpx2.URL(url)
+    except httpx2.InvalidURL:
+        parts = httpx2.URL("")
+    if parts.scheme not in {"http", "https"} or not parts.host or parts.userinfo:
+        message = f"the address of {name} must be {rule}"
+        raise InvalidValue(message, field="tool_url", rule=rule)
+    return url.rstrip("/")

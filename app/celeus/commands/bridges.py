@@ -1,0 +1,133 @@
+"""`celeus bridge`: people judge a session in the annotation tool they know."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from celeus.commands.judges import UNFINISHED, where
+from celeus.errors import InvalidValue
+
+if TYPE_CHECKING:
+    # Not even for annotations at run time: --help has to answer at once.
+    from celeus.bridges.loop import Queue
+    from celeus.bridges.questions import Question
+    from celeus.client.blocking import Session
+
+bridges = typer.Typer(
+    help="Have people judge a session in Label Studio or another tool, and in no other order"
+    " than that of its draws. The tool's secret is read from the environment.",
+    no_args_is_help=True,
+)
+
+SessionId = Annotated[str, typer.Option(help="Id of the session, `ses_…`.")]
+Hold = Annotated[
+    int,
+    typer.Option(min=1, max=256, help="Items in the tool at once; more than there are people."),
+]
+Every = Annotated[float, typer.Option(min=0.1, help="Seconds between two looks.")]
+Url = Annotated[str, typer.Option(envvar="CELEUS_URL", help="Address of the service.")]
+KeyFile = Annotated[
+    Path | None,
+    typer.Option(help="File with a key of scope `label`; default: the key in CELEUS_KEY."),
+]
+HERE = "http://127.0.0.1:8000"
+HOLD, EVERY = 8, 1.0
+
+
+@bridges.command("label-studio")
+def label_studio(  # noqa: PLR0913 -- one parameter an option
+    *,
+    session: SessionId,
+    tool_url: Annotated[
+        str, typer.Option(envvar="LABEL_STUDIO_URL", help="Address of Label Studio.")
+    ] = "http://127.0.0.1:8080",
+    project: Annotated[
+        int | None,
+        typer.Option(min=1, help="Number of a project of your own; default: one is made."),
+    ] = None,
+    hold: Hold = HOLD,
+    every: Every = EVERY,
+    url: Url = HERE,
+    api_key_file: KeyFile = None,
+) -> None:
+    """A project of Label Studio, with the token in LABEL_STUDIO_API_KEY, legacy or personal."""
+    from celeus.bridges.label_studio import LabelStudio, open_tool
+
+    token = secret("LABEL_STUDIO_API_KEY")
+    with open_tool(tool_url, token) as tool, judged(session, url, api_key_file) as (at, question):
+        queue = LabelStudio(tool, session, question, project)
+        run(at, queue, f"{tool.url}/projects/{queue.project}", hold, every)
+
+
+@bridges.command()
+def mlflow(
+    *,
+    session: SessionId,
+    hold: Hold = HOLD,
+    every: Every = EVERY,
+    url: Url = HERE,
+    api_key_file: KeyFile = None,
+) -> None:
+    """A review queue of MLflow 3.14 or later, at MLFLOW_TRACKING_URI; with MLflow installed."""
+    from celeus.bridges.mlflow_queues import ReviewQueue
+
+    with judged(session, url, api_key_file) as (at, question):
+        queue = ReviewQueue(session, question)
+        run(at, queue, f"experiment {queue.experiment}", hold, every)
+
+
+def secret(name: str) -> str:
+    """What an environment variable holds; refuses none, and what no header can hold."""
+    value = os.environ.get(name, "")
+    if not value or not (value.isascii() and value.isprintable()) or " " in value:
+        raise InvalidValue(f"there is no secret in {name} that works: set it", field=name)
+    return value
+
+
+@contextmanager
+def judged(
+    session: str, url: str, api_key_file: Path | None
+) -> Iterator[tuple["Session", "Question"]]:
+    """A session of a service, and what it asks of people."""
+    from celeus.bridges.loop import asked_of
+    from celeus.client.blocking import Client
+    from celeus.client.service import check_session
+    from celeus.commands.gate import key_of
+
+    check_session(session)
+    with Client(url, key_of(api_key_file)) as client:
+        at = client.session(session)
+        yield at, asked_of(at)
+
+
+def run(session: "Session", queue: "Queue", place: str, hold: int, every: float) -> None:
+    """Go on until the session stops; exit with the status of what goes on where that is so."""
+    from celeus.bridges.loop import bridge
+    from celeus.bridges.tool import Away
+    from celeus.client.refusals import Unreachable
+
+    typer.echo(f"{session.id}: people judge it in {queue.name}, {place}")
+    again = "run the command again, it goes on where it stopped"
+    try:
+        done = bridge(session, queue, hold=hold, every=every, warn=warn)
+    except (Away, Unreachable) as error:
+        warn(f"{error}; {again}")
+        raise typer.Exit(UNFINISHED) from None
+    except KeyboardInterrupt:
+        warn(f"stopped; {again}")
+        raise typer.Exit(UNFINISHED) from None
+    counts = f"{done.labels} labels, {done.unjudgeable} of them unjudgeable, {done.amended} changed"
+    typer.echo(
+        f"{session.id}: {counts}, {done.overtaken} overtaken; {where(session)}({done.state})"
+    )
+
+
+def warn(text: str) -> None:
+    """A line for whoever looks after it."""
+    from celeus.quoting import one_line
+
+    typer.echo(one_line(f"celeus: {text}"), err=True)

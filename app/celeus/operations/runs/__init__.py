@@ -1,0 +1,1 @@
+"""Runs that are pushed: their files checked, and kept as pools and sessions."""

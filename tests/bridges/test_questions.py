@@ -1,0 +1,110 @@
+"""What is asked of an item, what is shown of it, and the judgement that an answer is."""
+
+from typing import Any
+
+import pytest
+
+from celeus.bridges.questions import (
+    CANNOT_TELL,
+    Question,
+    Task,
+    html_of,
+    question_of,
+    text_of,
+)
+from celeus.client.results import Shown
+from celeus.errors import InvalidValue
+
+
+def asked(kind: str, scale: tuple[float, float] = (0, 1), **task: object) -> Question:
+    loss = {"kind": kind, "scale": scale}
+    return question_of({"loss": loss, "takes_labels": False, "classes": None, **task})
+
+
+def test_a_loss_of_zero_or_one_is_asked_as_correct_or_wrong() -> None:
+    question = asked("zero_one")
+    assert question.said("Wrong") == {"loss": 1}
+    assert question.said("Correct") == {"loss": 0}
+    assert question.said(CANNOT_TELL) == {"unjudgeable": "cannot tell"}
+    assert [question.said(one) for one in ("wrong", 1, None, True)] == [None] * 4
+
+
+def test_a_bounded_loss_is_a_number_on_its_scale() -> None:
+    question = asked("bounded", (1, 5))
+    assert question.text == "The loss, from 1 (best) to 5 (worst)"
+    assert question.said(2.5) == {"loss": 2.5}
+    assert [question.said(one) for one in (0.5, 6, float("nan"), "2")] == [None] * 4
+
+
+def test_labels_are_classes_with_the_names_that_an_item_brings() -> None:
+    question = asked("zero_one", takes_labels=True, classes=3)
+    assert question.said("2") == {"label": 2}
+    named = {"choices": ["cat", {"text": "dog"}, CANNOT_TELL]}
+    assert [*question.options_of(named)] == ["0: cat", "1: dog", f"2: {CANNOT_TELL}"]
+    assert question.said("yes", {"choices": ["no", "yes"]}) == {"label": 1}
+    assert question.said("Tie", {"pair": ["a", "b"]}) == {"label": 2}
+    uncounted = asked("zero_one", takes_labels=True)
+    assert (uncounted.options, uncounted.said(12.0)) == ({}, {"label": 12})
+    assert [uncounted.said(one) for one in (1.5, -1)] == [None, None]
+
+
+def test_two_answers_are_asked_for_side_by_side() -> None:
+    pair = {"judged_by": "losses", "kind": "zero_one", "scale": (0, 1)}
+    question = asked("difference", (-1, 1), comparison=pair)
+    assert question.said("Only left is correct") == {"losses": {"left": 0, "right": 1}}
+    graded = pair | {"judged_by": "preference", "kind": "preference", "scale": (0, 2)}
+    assert [*asked("difference", (-2, 2), comparison=graded).options] == [
+        "Left is better by 2",
+        "Left is better by 1",
+        "Equally good",
+        "Right is better by 1",
+        "Right is better by 2",
+    ]
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        {"comparison": {"judged_by": "losses", "kind": "bounded", "scale": (0, 4)}},
+        {"rater": True},
+        {"best": {"judged_by": "losses"}},
+        {"metrics": [{"name": "a"}], "loss": None},
+    ],
+)
+def test_what_has_no_such_form_is_refused_by_name(task: dict[str, Any]) -> None:
+    with pytest.raises(InvalidValue, match="on the page of Celeus or by programs"):
+        asked("bounded", **task)
+
+
+def test_an_item_is_shown_in_the_order_of_the_labelling_page() -> None:
+    payload = {"extra": 1, "reference": "8", "answer": "7", "question": {"markdown": "4 + 4?"}}
+    assert text_of(Task("m", "q", payload)).split("\n\n") == [
+        "question: 4 + 4?",
+        "answer: 7",
+        "reference: 8",
+        "extra: 1",
+    ]
+    assert text_of(Task("m", "q-1", None)) == "item: q-1"
+    sides = (Shown("yes", None), Shown("no", {"note": "n"}))
+    assert text_of(Task("m", "q", "text", sides)).split("\n\n") == [
+        "item: text",
+        "left: yes",
+        "right: no",
+        "right: note: n",
+    ]
+
+
+def test_nothing_in_a_payload_is_interpreted_as_html() -> None:
+    payload = {
+        "answer": "<script>alert(1)</script>",
+        "<b>": "x",
+        "image": ['https://a.example/"onerror="x', "javascript:alert(1)"],
+        "choices": ["<i>", "b"],
+    }
+    shown = html_of(Task("m", "q", payload))
+    assert "<script" not in shown
+    assert "<b>" not in shown
+    assert "<i>" not in shown
+    assert '"onerror' not in shown
+    assert shown.count("<img ") == 1
+    assert "javascript:alert(1)</div>" in shown

@@ -1,0 +1,82 @@
+"""Files of runs that are closed, for tests that push them."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from celeus.core.canonical import canonical_json
+from celeus.core.plans.opening import SessionRequest
+from celeus.core.plans.plan import Claim
+from celeus.core.pools.systems import Systems
+from celeus.core.runs.form import PoolForm
+from celeus.core.sessions.judgements import Judgement
+from celeus.runs.run import Run
+from tests.runs.test_run import ASKED, FORM, ITEMS, LOSSES, ROWS
+
+PAIRS = [
+    {
+        "id": f"q{at}",
+        "payload": {"question": at},
+        "a": {"answer": f"new {at}"},
+        "b": {"answer": f"old {at if at % 3 else f'new {at}'}"},
+    }
+    for at in range(120)
+]
+
+
+def exam(path: Path, ahead: int = 1, most: int = ITEMS) -> bytes:
+    """A run over items with a surrogate, closed; ``ahead`` draws are out at once."""
+    with Run.open(path, FORM, ROWS, ASKED) as run:
+        draws = run.next("ada", ahead)["draws"]
+        for _ in range(most):
+            if not draws:
+                break
+            draw = draws.pop(0)
+            index = draw["item"].index
+            told = Judgement(draw["round"], float(LOSSES[index]))
+            if index % 17 == 3:
+                told = Judgement(draw["round"], unjudgeable="the image is missing")
+            run.observe("ada", [told], 0)
+            draws = draws or run.next("ada", ahead)["draws"]
+        if most > 3:
+            run.amend(Judgement(3, 1.0), "ada", "misread")
+        run.close()
+    return path.read_bytes()
+
+
+def long_exam(path: Path, items: int) -> bytes:
+    """A run that judges all of so many items without a surrogate, closed."""
+    rows = [{"id": f"item-{at}"} for at in range(items)]
+    with Run.open(path, FORM, rows, SessionRequest(Claim())) as run:
+        while draws := run.next("ada", 4096)["draws"]:
+            told = [Judgement(it["round"], float(it["item"].index % 7 == 0)) for it in draws]
+            run.observe("ada", told, 0)
+        run.close()
+    return path.read_bytes()
+
+
+def duel(path: Path) -> bytes:
+    """A run of two systems by preference, closed."""
+    systems = Systems.of(("new", "old"), ("preference", None, None), "exact")
+    form = PoolForm("duel", systems.scale, systems)
+    with Run.open(path, form, PAIRS, SessionRequest(Claim(precision=0.4))) as run:
+        answer = run.next("ada", 1)
+        while answer["draws"]:
+            draw = answer["draws"][0]
+            left = draw["left"]["answer"].startswith("new")
+            told = Judgement(draw["round"], preference="left" if left else "right")
+            answer = run.observe("ada", [told], 1)
+        run.close()
+    return path.read_bytes()
+
+
+def forged(data: bytes, change: Callable[[list[dict[str, Any]]], object]) -> bytes:
+    """The file with its lines changed as objects, written as they were."""
+    lines = [json.loads(line) for line in data.splitlines()]
+    change(lines)
+    return written(lines)
+
+
+def written(lines: Sequence[dict[str, Any]]) -> bytes:
+    return b"".join(canonical_json(line) + b"\n" for line in lines)
