@@ -45,7 +45,7 @@ from celeus.core.pools.metrics import Metric
 from celeus.core.pools.rows.validation import Malformed
 from celeus.core.pools.score import LONGEST_NAME, Better
 from celeus.core.pools.systems import MOST, AnySystems, Normalisation, Systems
-from celeus.operations.pools import pools
+from celeus.operations.pools import mappings, pools
 from celeus.operations.pools.earlier import BasedOn
 from celeus.operations.pools.imports import ImportOptions, ImportResult
 from celeus.operations.pools.pools import NewPool
@@ -366,7 +366,7 @@ async def create_pool_from_file(
             return PoolFileOut.of(done, seen, look, dry_run=dry_run).model_dump_json().encode()
 
         with closing(rows):
-            return await attempt.answer(
+            answer = await attempt.answer(
                 200 if dry_run else 201,
                 encode,
                 lambda once: pools.pool_of_file(
@@ -374,6 +374,9 @@ async def create_pool_from_file(
                 ),
                 lambda body: f"/v1/pools/{body['pool']['id']}",
             )
+        if look.mapping and not dry_run:
+            await mappings.remember(context, look.mapping)
+        return answer
 
 
 def _with_members(request: Request, params: PoolFileQuery, upload: Received) -> PoolFileQuery:
@@ -432,6 +435,7 @@ async def _rows(
         upper=wanted.scale.upper,
         two=isinstance(wanted.named, Systems),
         mapping=mapping,
+        remembered=[] if mapping is not None else await mappings.remembered(context),
         metric=params.metric,
         filter=params.filter,
     )

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -84,11 +85,17 @@ def flat(row: SheetRow) -> Iterator[tuple[str, Any]]:
 
 def _flat(row: dict[str, Any], before: str, depth: int) -> Iterator[tuple[str, Any]]:
     for name, value in row.items():
-        path = f"{before}{name}"
+        path = _path(before, name)
         if isinstance(value, dict) and depth > 1 and _spreads(value):
             yield from _flat(value, f"{path}.", depth - 1)
         else:
             yield path, value
+
+
+@lru_cache(maxsize=4096)
+def _path(before: str, name: str) -> str:
+    """The name of a column, as any JSON reader takes it."""
+    return clean(f"{before}{name}")
 
 
 def _spreads(value: dict[str, Any]) -> bool:

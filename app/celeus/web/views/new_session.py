@@ -11,4 +11,8 @@ router = page_router()
 @router.get("/sessions/new")
 async def new_session(view: ManagesPage) -> Response:
     """The form; everything it shows comes by the interface any program uses."""
-    return view.page("newsession.html", policy=PICTURES, upload_limit_bytes=view.context.settings.upload_limit_bytes)
+    return view.page(
+        "newsession.html",
+        policy=PICTURES,
+        upload_limit_bytes=view.context.settings.upload_limit_bytes,
+    )
