@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from celeus import errors
 from celeus.api.access.parameters import NAME, Manages, form_of
+from celeus.api.pools.forms import FORM, Received, received
 from celeus.api.pools.losses import (
     NORMALISATION,
     BasedOnIn,
@@ -35,7 +36,6 @@ from celeus.api.pools.pools import PoolOut
 from celeus.api.pools.rows import Rows, read_rows
 from celeus.api.pools.schema import FILE_BODY
 from celeus.api.pools.sheets import Look, Reading, holds_items, mapping_of, sheet_rows
-from celeus.api.wire.forms import FORM, Received, received
 from celeus.api.wire.idempotency import StreamedAttempt
 from celeus.api.wire.problems import ProblemError, responses
 from celeus.api.wire.uploads import Format, format_of_any, media_of

@@ -9,17 +9,20 @@ import csv
 import json
 from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
-from typing import IO, Any, Self
+from typing import IO, TYPE_CHECKING, Any, Self
 
 import orjson
 
 from celeus.api.pools.columns import ANSWERS, Layout, cell_number, cell_whole, named
 from celeus.api.pools.parquet import Limits, parquet_rows
-from celeus.api.wire.json_body import named_once
-from celeus.api.wire.uploads import Format
+from celeus.core.canonical import named_once
 from celeus.core.pools.rows.validation import DEPTH_RULE, Malformed
 from celeus.core.pools.systems import SIDES
 from celeus.errors import InvalidValue
+
+if TYPE_CHECKING:
+    # Only a name: what reads files needs no server
+    from celeus.api.wire.uploads import Format
 
 Rows = tuple[list[int], list[object]]
 """Line numbers, counted from 1, and as many rows."""
@@ -31,7 +34,7 @@ MAX_MEMBERS = 32
 """Members of a row; an item has at most sixteen."""
 
 
-def read_rows(file: IO[bytes], form: Format, limits: Limits) -> Generator[Rows, None, None]:
+def read_rows(file: IO[bytes], form: "Format", limits: Limits) -> Generator[Rows, None, None]:
     """Batches of rows in file order; refuses a file that is not of its format.
 
     ``limits`` are for what is packed: of the others the file itself is the limit.

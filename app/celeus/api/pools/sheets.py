@@ -9,7 +9,7 @@ import io
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, field
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import orjson
 
@@ -23,10 +23,13 @@ from celeus.api.pools.parquet import (
     Rows,
     rows_in,
 )
-from celeus.api.wire.uploads import Format
 from celeus.errors import InvalidValue, Refusal, UploadTooLarge
 from celeus.operations.runtime.workers import Bounds, Frame, WorkerFailed, answers
 from celeus.readers.sheets.documents import is_json
+
+if TYPE_CHECKING:
+    # Only a name: the child process needs no server
+    from celeus.api.wire.uploads import Format
 
 MODULE = "celeus.api.pools.sheet_worker"
 _SLACK = 1 << 20
@@ -89,7 +92,7 @@ def _of_several(name: str) -> bool:
     return name.startswith("answers.") and name.count(".") > 1
 
 
-def holds_items(file: IO[bytes], form: Format) -> bool:
+def holds_items(file: IO[bytes], form: "Format") -> bool:
     """Whether a text announced as this form begins as one of items; it is then at its beginning."""
     file.seek(0)
     head = file.read(_HEAD_BYTES)
