@@ -71,7 +71,10 @@ def squad(at: int) -> dict[str, object]:
 def questions() -> bytes:
     """A CSV with a comma, a quote and a line break in its cells."""
     head = "question,answer,expected_answer,category\n"
-    cells = (f'"What is {at}, doubled?","It is\n""{2 * at}""",{2 * at},sums' for at in range(ROWS))
+    cells = (
+        f'"What is {at}, doubled?","It is\n""{2 * at}""",{2 * at},{"sums" if at % 2 else "others"}'
+        for at in range(ROWS)
+    )
     return (head + "\n".join(cells) + "\n").encode()
 
 

@@ -71,7 +71,7 @@ def _seen(sheet: Sheet, reading: Reading) -> tuple[Look, Iterator[Line | None]]:
             return Look(sheet.form, told), _as_they_are(sheet, names)
     columns = columns_of(sheet)
     if not columns:
-        return Look(sheet.form, told), iter(())
+        return Look(sheet.form, told), _as_they_are(sheet, [])
     mapping, source = _mapping(sheet, columns, reading, kind)
     roles = checked(mapping, columns)
     examples = {column.name: column.examples() for column in columns}
@@ -96,7 +96,7 @@ def _mapping(
 
 def _as_they_are(sheet: Sheet, names: list[str]) -> Iterator[Line]:
     """Rows that are items: of a table by its columns, of JSON as they stand."""
-    layout = None if sheet.form in {"json", "jsonl"} else Layout.of(names)
+    layout = None if not names or sheet.form in {"json", "jsonl"} else Layout.of(names)
     for line, row in sheet.rows():
         if isinstance(row, BadRow):
             yield line, row

@@ -107,7 +107,7 @@ export class Mapping {
   table(names, examples) {
     return el(
       "table",
-      { class: "table columns" },
+      { class: "table roles" },
       el(
         "thead",
         {},
