@@ -9,15 +9,15 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.evaluations import barriers
 from tests.browser.natural import ROWS, excel, files, questions
-from tests.browser.site import NARROW, WIDE, Site
+from tests.browser.site import NARROW, WIDE, Complaints, Site
 from tests.browser.test_new_session import file_of, kept
 
 SignedIn = Callable[..., Page]
-FITS = """() => [...document.querySelectorAll(".asked *")].every((one) => {
+CUT_OFF = """() => [...document.querySelectorAll("#columns *, #looks *")].filter((one) => {
     const card = one.closest(".card.step");
-    return one.closest("#item-shown, .visually-hidden, .drop, .source") || card === null ||
-        one.getBoundingClientRect().right <= card.getBoundingClientRect().right + 1;
-})"""
+    return !one.closest(".example, option") &&
+        one.getBoundingClientRect().right > card.getBoundingClientRect().right;
+}).map((one) => one.outerHTML.slice(0, 100))"""
 CLICKS = 2
 """Choose the file, create the pool."""
 
@@ -52,7 +52,6 @@ def test_a_natural_file_becomes_a_pool_in_two_clicks(
     record_property("clicks", CLICKS)
     record_property("seconds until it is shown", round(seen, 2))
     record_property("seconds until there is a pool", round(time.monotonic() - began, 2))
-    print(f"{name}: {CLICKS} clicks, {seen:.2f} s, {time.monotonic() - began:.2f} s")
     assert [pool["items"] for pool in kept(server)] == [items]
 
 
@@ -75,7 +74,7 @@ def test_another_role_changes_what_a_judge_will_see_and_the_next_file_has_it(
     expect(role(page, "expected_answer")).to_be_focused()
     role(page, "category").select_option("question")
     expect(role(page, "question")).to_have_value("ignore")
-    expect(shown).to_contain_text("sums")
+    expect(shown).to_contain_text("others")
     expect(page.locator("#columns-told")).to_contain_text("As you said.")
     page.get_by_role("button", name="Create the pool").click()
     expect(page.locator("#chosen-facts")).to_contain_text(f"{ROWS} items")
@@ -100,7 +99,11 @@ def test_items_are_turned_and_faults_name_the_column(signed_in: SignedIn) -> Non
     expect(page.locator("#item-place")).to_have_text("8 of 8")
 
 
-def test_two_answers_stand_side_by_side(signed_in: SignedIn, server: Site) -> None:
+def test_two_answers_stand_side_by_side(
+    signed_in: SignedIn, server: Site, complaints: Complaints
+) -> None:
+    # Twelve items are too few for the precision that the page begins with
+    complaints.expect("422")
     page = signed_in("manage")
     rows = "".join(f"Which is {at}?,It is {at}.,No idea.\n" for at in range(ROWS))
     choose(page, "pairs.csv", f"prompt,response_a,response_b\n{rows}".encode())
@@ -134,4 +137,4 @@ def test_axe_finds_nothing_serious_and_nothing_is_cut_off(
             choose(page, name, content)
             expect(page.locator("#item-shown")).to_contain_text(shows)
             assert barriers(page) == []
-            assert page.evaluate(FITS)
+            assert page.evaluate(CUT_OFF) == []
