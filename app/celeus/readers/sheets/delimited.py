@@ -22,7 +22,7 @@ def sheet_of(file: IO[bytes], *, named: bool) -> Sheet:
     with text_of(file, encoding) as text:
         begin = text.read(HEAD_BYTES)
     first, _, rest = begin.partition("\n")
-    announced = first.strip().lower()
+    announced = first.rstrip("\r").lower()
     skip = announced.startswith("sep=") and len(announced) == len("sep=;")
     separator = announced[-1] if skip else _separator(begin, named=named)
     if skip:

@@ -37,6 +37,12 @@ _OTHERS = (
     (b"ARROW1", "an Arrow file: save it as Parquet"),
     (b"{\\rtf", "a text document"),
 )
+_MANY_NULS = 0.3
+"""Share of the bytes that are 0 in UTF-16 and in no other text: half of them in Latin letters."""
+MOST_PACKED = 200
+"""Times its size that a gzip file may unpack to: tables rarely come to a tenth of it."""
+FREE_BYTES = 16 << 20
+"""That many bytes it may unpack to in any case."""
 _PLAIN = frozenset(range(32)) - {*b"\t\n\r\f\x1a"}
 """Control characters that no text has."""
 
@@ -59,12 +65,9 @@ def unpacked(file: IO[bytes], limit_bytes: int) -> Iterator[IO[bytes] | None]:
             while part := packed.read(PART_BYTES):
                 size += len(part)
                 if size > limit_bytes:
-                    raise UploadTooLarge(
-                        "The upload is too large once it is unpacked.",
-                        field="body",
-                        rule=f"at most {limit_bytes} bytes, unpacked too",
-                        value=f"more than {limit_bytes}",
-                    )
+                    raise _too_large(f"at most {limit_bytes} bytes, unpacked too", size)
+                if size > max(FREE_BYTES, MOST_PACKED * file.tell()):
+                    raise _too_large(f"at most {MOST_PACKED} times as large unpacked", size)
                 whole.write(part)
                 yield None
     except (OSError, EOFError, zlib.error) as error:
@@ -74,6 +77,15 @@ def unpacked(file: IO[bytes], limit_bytes: int) -> Iterator[IO[bytes] | None]:
         ) from error
     whole.seek(0)
     yield whole
+
+
+def _too_large(rule: str, size: int) -> UploadTooLarge:
+    return UploadTooLarge(
+        "The upload is too large once it is unpacked.",
+        field="body",
+        rule=rule,
+        value=f"{size} bytes, and more",
+    )
 
 
 def check_readable(head: bytes) -> None:
@@ -97,7 +109,7 @@ def encoding_of(file: IO[bytes]) -> str:
         if head.startswith(mark):
             return name
     odd, even = head[1::2].count(0), head[::2].count(0)
-    if max(odd, even) > len(head) // 5:
+    if max(odd, even) > _MANY_NULS * len(head):
         return "utf-16-le" if odd > even else "utf-16-be"
     if not _PLAIN.isdisjoint(head):
         raise refused("The file is no text and no table.", "a table, or a log", repr(head[:20]))
