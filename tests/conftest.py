@@ -19,7 +19,7 @@ from celeus.store.tables import metadata
 from tests import kinds, workers
 from tests.browser.site import NO_BROWSER
 from tests.keys import add_key
-from tests.servers import running_postgres, running_redis
+from tests.servers import Service, running_postgres, running_redis, running_services
 
 # Properties are tried on the same examples everywhere, however slow the machine is
 settings.register_profile("celeus", deadline=None, derandomize=True)
@@ -122,6 +122,20 @@ async def database(database_url: str) -> AsyncIterator[Database]:
     database = Database.connect(database_url, pool_size=4)
     yield database
     await database.close()
+
+
+@pytest.fixture(scope="session")
+def running(postgres_url: str) -> Iterator[Service]:
+    """A service that all tests share who do not harm it."""
+    with running_services(1, postgres_url) as services:
+        yield services[0]
+
+
+@pytest.fixture
+def service(running: Service, database_url: str) -> Service:
+    """The same with nothing in its database."""
+    assert database_url
+    return running
 
 
 @pytest.fixture(scope="session")

@@ -213,7 +213,7 @@ declare global {
 
   /** What the line to the service tells the page. */
   type LinkEvent =
-    | { what: "draws" | "state" | "line" }
+    | { what: "draws" | "state" | "line" | "released" }
     | { what: "sent"; entry: Entry; answer: ObserveAnswer }
     | { what: "refused"; entry: Entry; problem: Refusal };
   interface Refusal {
@@ -249,6 +249,7 @@ declare global {
       : HTMLElement;
 
   interface RequestOptions {
+    keepalive?: boolean;
     headers?: Record<string, string>;
     signal?: AbortSignal;
     retry?: number;

@@ -3,7 +3,6 @@
 Every command imports what it needs when it runs, so that `celeus --help` answers at once.
 """
 
-import re
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -18,6 +17,7 @@ from celeus.commands.imports import imports
 from celeus.commands.judges import guess, judge
 from celeus.commands.keys import keys
 from celeus.commands.push import push
+from celeus.commands.runs import runs
 from celeus.commands.serve import migrate, openapi, serve
 from celeus.commands.simulate import simulate
 from celeus.commands.verify import audit, signing_key, verify
@@ -37,6 +37,7 @@ cli.add_typer(keys, name="keys")
 cli.add_typer(study, name="study")
 cli.add_typer(imports, name="import")
 cli.add_typer(bridges, name="bridge")
+cli.add_typer(runs, name="run")
 cli.command()(serve)
 cli.command()(migrate)
 cli.command("database", context_settings=PASS_ON)(database_tool)
@@ -57,6 +58,7 @@ EXTRAS = {
     "demo": "demo",
     "import": "engine",
     "push": "engine",
+    "run": "engine",
     "signing-key": "engine",
     "simulate": "engine",
     "study": "study",
@@ -79,21 +81,8 @@ def main() -> None:
         typer.echo(f"celeus: {command} needs {package}, which is not installed: {extra}", err=True)
         raise SystemExit(1) from None
     except Refusal as refusal:
-        typer.echo(one_line(f"celeus: {line_of(refusal)}"), err=True)
+        typer.echo(one_line(f"celeus: {refusal.line}"), err=True)
         raise SystemExit(1) from None
-
-
-def line_of(refusal: Refusal) -> str:
-    """A refusal in one line: what is wrong, the rule, and the value."""
-    text = refusal.detail.rstrip(".")
-    value = repr(refusal.value)[:100]
-    if refusal.rule is not None and refusal.rule not in text:
-        what = "" if refusal.field is None else f"{refusal.field} to be "
-        text += f"; expected {what}{refusal.rule}"
-    word = re.escape(value.strip("'"))
-    if refusal.value is not None and not re.search(rf"(?<!\w){word}(?!\w)", text):
-        text += f", not {value}"
-    return text
 
 
 def _version(*, requested: bool) -> None:

@@ -39,6 +39,9 @@ import math
 import re
 from typing import Self
 
+MOST_LETTERS = 100
+"""Of a value in a line."""
+
 
 class Refusal(Exception):
     """The request was understood and declined."""
@@ -73,6 +76,19 @@ class Refusal(Exception):
         self.more = more
         if rule is not None and rule not in detail:
             self.add_note(rule if field is None else f"{field}: {rule}")
+
+    @property
+    def line(self) -> str:
+        """The refusal in one line: what is wrong, the rule, and the value."""
+        text = self.detail.rstrip(".")
+        value = repr(self.value)[:MOST_LETTERS]
+        if self.rule is not None and self.rule not in text:
+            what = "" if self.field is None else f"{self.field} to be "
+            text += f"; expected {what}{self.rule}"
+        word = re.escape(value.strip("'"))
+        if self.value is not None and not re.search(rf"(?<!\w){word}(?!\w)", text):
+            text += f", not {value}"
+        return text
 
     @classmethod
     def title(cls) -> str:

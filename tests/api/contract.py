@@ -41,10 +41,10 @@ class Route:
         content = self.operation.get("requestBody", {}).get("content", {})
         headers = dict(more.pop("headers", {}))
         body = None
-        for media, told in content.items():
-            headers["Content-Type"] = media
-            body = told["example"] if "example" in told else json.dumps(_example(told["schema"]))
-            break
+        for media in sorted(content.keys() - {"multipart/form-data"})[:1]:
+            headers["Content-Type"], told = media, content[media]
+            body = told.get("example") or _example(told["schema"])
+            body = body if isinstance(body, str) else json.dumps(body)
         path = self.path.format_map(ids)
         return await client.request(self.method, path, content=body, headers=headers, **more)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 import celeus
@@ -16,7 +17,7 @@ from celeus.client.blocking import Session
 from celeus.errors import InvalidValue
 from tests.bridges.desk import Desk, PowerCut
 from tests.client.pools import exam
-from tests.keys import key_in
+from tests.keys import ADMIN, key_in
 from tests.servers import Service
 
 ROWS, LOSSES = exam(200)
@@ -228,6 +229,31 @@ def test_a_tool_that_is_away_for_a_while_is_waited_for(client: Client) -> None:
     session, desk, warnings = opened(client), Desk(truly, away=3), list[str]()
     assert bridged(session, desk, warn=warnings.append).state == "target_reached"
     assert warnings == ["the desk is away; trying again"] * 3
+
+
+class Overloaded(httpx2.HTTPTransport):
+    """Answers some judgements with 503 or `busy`, and asks to be left alone for long."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answers = [(503, "overloaded"), (409, "busy")] * 2
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        if not request.url.path.endswith("/observe") or not self.answers:
+            return super().handle_request(request)
+        status, code = self.answers.pop()
+        headers = {"Retry-After": "100"}
+        return httpx2.Response(status, headers=headers, json={"code": code}, request=request)
+
+
+def test_a_service_that_is_busy_loses_no_label(client: Client, service: Service) -> None:
+    session, warnings, transport = opened(client, budget=12), list[str](), Overloaded()
+    http = httpx2.Client(transport=transport)
+    with http, Client(service.url, ADMIN, http=http) as slow:
+        done = bridged(slow.session(session.id), Desk(truly), warn=warnings.append)
+    assert (done.state, done.labels, transport.answers) == ("budget_spent", 12, [])
+    assert len(warnings) == 4
+    assert len(observed(session)) == 12
 
 
 @pytest.fixture

@@ -108,3 +108,11 @@ def test_nothing_in_a_payload_is_interpreted_as_html() -> None:
     assert '"onerror' not in shown
     assert shown.count("<img ") == 1
     assert "javascript:alert(1)</div>" in shown
+
+
+def test_a_picture_in_a_payload_cannot_end_the_style_it_is_shown_by() -> None:
+    image = {"src": "data:image/png;base64,AA');x:url('\"\n\\", "alt": "a 'cat'"}
+    assert html_of(Task("m", "q", {"image": image})) == (
+        '<h4>image</h4><img alt="a &#x27;cat&#x27;" style="max-width: 100%; content:'
+        ' url(&#x27;data:image/png;base64,AA%27);x:url(%27&quot;%5C&#x27;)">'
+    )

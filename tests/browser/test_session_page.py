@@ -78,7 +78,7 @@ def test_the_surrogate_and_the_workers_are_shown(signed_in: SignedIn, server: Si
     table = page.locator("#workers tbody tr")
     expect(table).to_have_count(2)
     expect(table.first).to_contain_text("<b>bob</b>")
-    expect(table.first).to_contain_text(re.compile(r"3, until in \d+"))
+    expect(table.first).to_contain_text(re.compile(r"3, for \d+"))
     expect(table.last).to_contain_text("60")
 
 

@@ -11,16 +11,16 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 from httpx import AsyncClient, TransportError
 
-from celeus.commands import gate as gating
+from celeus.gates import waiting as gating
 from tests.cli.calling import Answer
 from tests.factories import KnownPool, drawn, known_pool, labelled, opened
+from tests.gates.odd import NOBODY, Odd, document, strangers
 from tests.keys import ADMIN, bearer, key_in
 from tests.pairs import A, B, pair
 from tests.servers import Service, free_port, running_services
@@ -32,7 +32,6 @@ from tests.versions import made as pool_of_versions
 Run = Callable[..., Answer]
 YES = [{"side": "at_most", "threshold": 0.9}]
 NO = [{"side": "at_least", "threshold": 0.95}]
-NOBODY = f"ses_{'0' * 32}"
 
 
 @pytest.fixture(autouse=True)
@@ -269,18 +268,19 @@ def test_what_nobody_can_tell_is_one_line_and_status_one(
     _, session = asyncio.run(asked(service, YES, 0))
     label = key_in(database_url, "label")
     for asked_of, url, key, words in (
-        (NOBODY, service.url, ADMIN, "404"),
-        (session, service.url, "", "401"),
-        (session, service.url, ADMIN[:-1] + "x", "401"),
-        (session, service.url, label, "403"),
-        (session, f"{service.url}/elsewhere", ADMIN, "404"),
+        (NOBODY, service.url, ADMIN, f"no session {NOBODY}; check its id, and"),
+        (session, service.url, "", "there is no key: give one as `key`, or in CELEUS_KEY"),
+        (session, service.url, ADMIN[:-1] + "x", "give a key that works as `key`, or in CELEUS_"),
+        (session, service.url, label, "`celeus keys create --name me --scope read` makes one"),
+        (session, f"{service.url}/elsewhere", ADMIN, f"{service.url}/elsewhere is no Celeus serv"),
     ):
         monkeypatch.setenv("CELEUS_KEY", key)
         answer = run("gate", "--session", asked_of, "--url", url, "--wait", 30)
         # A refusal is no trouble that passes: waiting for it to change would be for nothing.
         assert clock.pauses == []
         assert (answer.status, answer.out) == (1, ""), answer
-        assert answer.err.startswith(f"celeus: the service answers {words}: ")
+        assert answer.err.startswith("celeus: ")
+        assert words in answer.err
         assert answer.err.count("\n") == 1
         assert ADMIN not in answer.err
 
@@ -405,64 +405,10 @@ def test_a_server_that_dies_meanwhile_is_asked_again(database_url: str, mortal: 
     assert "at most 0.9: yes" in out
 
 
-class Odd(BaseHTTPRequestHandler):
-    """A server that is none of ours; ``replies`` are sent one after the other, the last for ever.
-
-    A reply is a status, headers and a body; a body of None is sent byte by byte without end.
-    """
-
-    replies: ClassVar[list[tuple[int, dict[str, str], bytes | None]]] = []
-    seen: ClassVar[list[tuple[str, str | None]]] = []
-
-    def do_GET(self) -> None:
-        self.seen.append((self.path, self.headers.get("Authorization")))
-        status, headers, body = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.end_headers()
-        if body is not None:
-            self.wfile.write(body)
-            return
-        try:
-            while True:
-                self.wfile.write(b" ")
-                time.sleep(0.1)
-        except OSError:
-            return
-
-    def log_message(self, *_: Any) -> None:  # noqa: ANN401 -- as the standard library has it
-        """Say nothing."""
-
-
 @pytest.fixture
 def odd() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Odd)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    Odd.seen.clear()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
-
-
-def document(**changed: Any) -> bytes:  # noqa: ANN401 -- any member of a session
-    known = {
-        "id": NOBODY,
-        "target": "pool",
-        "alpha": 0.05,
-        "lower": 0.1,
-        "upper": 0.2,
-        "estimate": 0.15,
-        "round": 40,
-        "state": "active",
-        "policy": "sharp",
-        "method_version": "celeus-2",
-        "revision": 1,
-        "decisions": [{"side": "at_most", "threshold": 0.3, "answer": "yes", "round": 12}],
-    }
-    return json.dumps(known | changed).encode()
+    with strangers() as url:
+        yield url
 
 
 def test_a_service_that_is_busy_is_asked_again_when_it_says(
@@ -487,7 +433,7 @@ def test_a_service_that_wants_longer_than_the_wait_is_left_alone(
     answer = run("gate", "--session", NOBODY, "--url", odd, "--wait", 20)
     assert clock.pauses == []
     assert (answer.status, answer.out) == (1, "")
-    assert answer.err == "celeus: the service answers 503: the database is away\n"
+    assert answer.err == "celeus: the database is away (503)\n"
     assert len(Odd.seen) == 1
 
 
@@ -553,6 +499,35 @@ def test_a_document_with_a_value_no_session_has_is_no_answer(
         answer = run("gate", "--session", NOBODY, "--url", odd, *question)
         assert (answer.status, answer.out) == (1, "")
         assert answer.err == f"celeus: {odd} answers with something that is not {NOBODY}\n"
+
+
+@pytest.mark.parametrize(
+    ("reply", "words"),
+    [
+        ((200, {}, b'{"service": "celeus", "version": "99.1.0"}'), "runs celeus 99.1.0, and this"),
+        ((200, {}, b'{"service": "other", "version": "1.0"}'), "is no Celeus service"),
+        ((200, {}, b"<html>hello</html>"), "this is no Celeus service"),
+        ((404, {}, b"{}"), "is no Celeus service"),
+    ],
+)
+def test_another_program_or_another_version_is_not_asked_again(
+    run: Run, odd: str, clock: Clock, reply: tuple[int, dict[str, str], bytes], words: str
+) -> None:
+    Odd.replies, Odd.version = [reply], None
+    answer = run("gate", "--session", NOBODY, "--url", odd, "--wait", 30)
+    assert (answer.status, answer.out, clock.pauses) == (1, "", [])
+    assert answer.err.count("\n") == 1
+    assert words in answer.err
+    assert [path for path, _ in Odd.seen] == ["/version"]
+
+
+def test_a_service_that_is_always_busy_is_given_up_with_the_wait(
+    run: Run, odd: str, clock: Clock
+) -> None:
+    Odd.replies, Odd.version = [(429, {"Retry-After": "4"}, b'{"detail": "Too many."}')], None
+    answer = run("gate", "--session", NOBODY, "--url", odd, "--wait", 10)
+    assert (answer.status, answer.out, clock.pauses) == (1, "", [4.0, 4.0])
+    assert answer.err == "celeus: Too many; ask again in 4 seconds (429)\n"
 
 
 def test_a_session_that_says_nothing_of_decisions_can_be_asked_all_the_same(

@@ -125,6 +125,7 @@ def test_a_comparison_knows_the_answers_that_are_equal(
     assert "pool.npz; the losses are zero_one\n" in answer.out
     assert f"{same} of them alike: known, and never to be judged" in answer.out
     assert labels(answer)["with"] < ITEMS - same
+    assert "these scores are the truth here, and other models guess them; in the pool" in answer.out
     report = simulated(run, tmp_path / "pool.npz", "--precision", 0.1, "--runs", 2)
     assert report["known"] == same
     rows = [json.loads(line) for line in out.read_text().splitlines()]
@@ -182,6 +183,36 @@ def test_the_mean_of_repeats_is_no_zero_or_one_and_the_first_answer_is_shown(
         assert read["loss"].tolist() == [0.5, 0]
     outputs = run("import", "inspect", log, "--each-output", "--out", out)
     assert outputs.out.endswith("the losses are zero_one\n"), "of every output by itself"
+
+
+def test_a_model_whose_answers_people_judge_is_asked_how_sure_it_was(
+    run: Run, tmp_path: Path
+) -> None:
+    small, large = "hashlm(name=small,skill=0.45)", "hashlm(name=large,skill=0.7)"
+    out = tmp_path / "pool.ndjson"
+    asked = (FIXTURES / "lm-eval", "--task", "toy_mc", "--truth", large, "--out", out)
+    guesses = {}
+    for options in (("--metric", "acc"), ("--metric", "acc", "--own-confidence")):
+        answer = run("import", "lm-eval", *asked, *options)
+        assert (answer.status, answer.err) == (0, "")
+        lines = [json.loads(line) for line in out.read_text().splitlines()]
+        guesses[len(options)] = {line["id"]: line["surrogate"] for line in lines}
+    assert f"surrogate: loss of {small}; a hard 0 or 1 is drawn towards the mean" in answer.out
+    assert f"and, weighing as much, what {large} left to other choices than its own" in answer.out
+    (log,) = (FIXTURES / "lm-eval" / "large").glob("samples_toy_mc_*")
+    for line in map(json.loads, log.read_text().splitlines()):
+        likely = np.exp([float(one[0]) for one in line["filtered_resps"]])
+        own = 1 - likely.max() / likely.sum()
+        name = str(line["doc_id"])
+        assert guesses[3][name] == pytest.approx((guesses[2][name] + own) / 2, abs=1e-12)
+    alone = run("import", "lm-eval", log, *asked[1:], *options)
+    assert f"surrogate: what {large} left to other choices than its own\n" in alone.out
+    refused = run("import", "lm-eval", *asked, "--metric", "acc_norm", "--own-confidence")
+    assert refused.status == 1
+    assert f"the log of {large} does not say how sure it was of item 0: " in refused.err
+    for others in ((), ("--each-output",)):
+        refused = run("import", "lm-eval", log, *options, "--out", out, *others)
+        assert "own_confidence must come with truth: of a model that is yet to run" in refused.err
 
 
 def test_a_table_is_read_by_its_columns(run: Run, tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from celeus.cli import line_of
 from celeus.core.certificates.report import Difference, Report
 from celeus.errors import InvalidValue
 from tests.cli.calling import Answer
@@ -33,7 +32,7 @@ Run = Callable[..., Answer]
 def test_a_refusal_says_what_is_wrong_expected_and_given_once(
     refusal: InvalidValue, line: str
 ) -> None:
-    assert line_of(refusal) == line
+    assert refusal.line == line
 
 
 def test_a_file_that_is_no_certificate_is_described_in_words(run: Run, tmp_path: Path) -> None:

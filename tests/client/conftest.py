@@ -1,4 +1,4 @@
-"""A real service, and clients of it."""
+"""Clients of a real service."""
 
 from collections.abc import Iterator
 
@@ -8,20 +8,7 @@ import celeus
 from celeus import Client
 from tests.client.pools import Exam, exam
 from tests.keys import ADMIN
-from tests.servers import Service, running_services
-
-
-@pytest.fixture(scope="session")
-def running(postgres_url: str) -> Iterator[Service]:
-    with running_services(1, postgres_url) as services:
-        yield services[0]
-
-
-@pytest.fixture
-def service(running: Service, database_url: str) -> Service:
-    """The service of all these tests, with nothing in its database."""
-    assert database_url
-    return running
+from tests.servers import Service
 
 
 @pytest.fixture

@@ -72,6 +72,12 @@ async def test_functions_and_coroutines_judge(session: AsyncSession) -> None:
     assert done.state in {"target_reached", "exhausted"}
 
 
+async def test_the_status_is_seen_after_every_label(session: AsyncSession) -> None:
+    seen: list[int] = []
+    done = await session.judge(loss, seen=lambda status: seen.append(status.rounds.judged))
+    assert sorted(seen) == list(range(1, done.labels + 1))
+
+
 async def test_batches_are_judged(session: AsyncSession) -> None:
     async def verdicts(items: Sequence[Turn]) -> list[float]:
         return [loss(item) for item in items]

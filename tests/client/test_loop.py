@@ -1,5 +1,6 @@
 """Ask and tell: one request a label, and nothing judged twice or lost."""
 
+import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -63,6 +64,13 @@ def test_threads_judge_nothing_twice(session: celeus.Session, known: Exam) -> No
     assert told(session) == {place: known.losses[place] for place in asked}
 
 
+def test_the_status_is_seen_after_every_label(session: celeus.Session, known: Exam) -> None:
+    seen: list[celeus.Status] = []
+    done = session.judge(known, concurrency=4, seen=seen.append)
+    assert sorted(one.rounds.judged for one in seen) == list(range(1, done.labels + 1))
+    assert max(seen, key=lambda one: one.sequence).state == session.status().state
+
+
 def test_batches_take_a_request_each(session: celeus.Session, known: Exam) -> None:
     sizes: list[int] = []
 
@@ -108,6 +116,17 @@ def test_a_failure_of_the_judge_ends_the_judging_and_says_nothing_of_the_item(
     with pytest.raises(RuntimeError, match="no such model"):
         session.judge(verdict, concurrency=4)
     assert None not in told(session).values()
+
+
+def test_batches_are_judged_in_the_callers_thread(session: celeus.Session, known: Exam) -> None:
+    threads = set()
+
+    def verdicts(items: Sequence[Turn]) -> list[float]:
+        threads.add(threading.current_thread())
+        return [known(item) for item in items]
+
+    session.judge_many(verdicts, size=4)
+    assert threads == {threading.main_thread()}
 
 
 def test_no_verdict_is_told_as_such(session: celeus.Session, known: Exam) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from celeus import Client, Problem, Refusal, Unreachable
+from celeus import AsyncClient, Client, Problem, Refusal, Unreachable
 from celeus.client.exchange import LONGEST_WAIT, TRIES, Answer, Flow, Lost, Pause, Request, sent
 from tests.client.pools import Exam, Lossy, exam
 from tests.keys import ADMIN
@@ -184,3 +184,31 @@ def test_a_problem_names_field_rule_and_rows(client: Client, known: Exam) -> Non
         client.create_pool("bad", [{"id": "a", "surrogate": 0.1}, {"id": "b", "surrogate": 7}])
     assert rows.value.code == "bad_rows"
     assert [pool.name for pool in client.pools()] == ["exam"], "nothing half made is left"
+
+
+async def test_without_retry_a_request_is_sent_once_by_either_client() -> None:
+    seen: list[httpx2.Request] = []
+
+    def handler(request: httpx2.Request) -> httpx2.Response:
+        seen.append(request)
+        return httpx2.Response(503, headers={"Retry-After": "50"}, json={"detail": "not now"})
+
+    transport = httpx2.MockTransport(handler)
+    with httpx2.Client(transport=transport) as http:
+        client = Client("http://celeus.test", ADMIN, http=http, retry=False)
+        with pytest.raises(Problem, match="not now") as told:
+            list(client.pools())
+    assert (told.value.retry_after, told.value.passing) == (50.0, True)
+    async with httpx2.AsyncClient(transport=transport) as unblocked:
+        other = AsyncClient("http://celeus.test", ADMIN, http=unblocked, retry=False)
+        with pytest.raises(Problem, match="not now"):
+            await other.pool("pool_1")
+    assert [request.url.path for request in seen] == ["/version", "/version"]
+
+
+@pytest.mark.parametrize("more", ["?key=secret", "#secret"])
+def test_an_address_that_may_hold_a_secret_is_refused_and_not_shown(more: str) -> None:
+    for url in (f"http://celeus.test/{more}", "http://ann:secret@celeus.test"):
+        with pytest.raises(Refusal, match="url must be an address") as told:
+            Client(url, ADMIN)
+        assert "secret" not in told.value.line

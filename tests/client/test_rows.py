@@ -73,13 +73,3 @@ def test_what_is_no_table_is_refused(items: object, said: str) -> None:
 
 def test_rows_of_any_table_are_mappings() -> None:
     assert list(rows_of(pa.table({"id": ["a", "b"]}))) == [{"id": "a"}, {"id": "b"}]
-
-
-@pytest.mark.parametrize("library", ["pandas", "polars", "datasets"])
-def test_a_frame_of_another_library_is_sent_as_its_rows(library: str) -> None:
-    """Skipped by name where the library is not there; what is missing in a frame is left out."""
-    made = pytest.importorskip(library)
-    rows = [{"id": "a", "surrogate": 0.5, "group": "x"}, {"id": "b", "surrogate": 0.25}]
-    whole = [row | {"group": row.get("group")} for row in rows]
-    frame = made.Dataset.from_list(whole) if library == "datasets" else made.DataFrame(whole)
-    assert lines(frame) == rows

@@ -18,7 +18,11 @@ NOUNS = (
     *("eprocess", "plans", "pools", "access", "runtime", "wire", "embedded", "migrations", ""),
 )
 BESIDE = tuple(
-    f"celeus.{room}" for room in ("study", "demo", "readers", "client", "judges", "bridges", "runs")
+    f"celeus.{room}"
+    for room in (
+        *("study", "demo", "readers", "client", "gates", "judges", "bridges", "runs", "harnesses"),
+        "inspect",
+    )
 )
 
 

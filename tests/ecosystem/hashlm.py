@@ -1,6 +1,8 @@
-"""A model for lm-eval that needs no network: what it answers depends on the sum it is asked."""
+"""A model for lm-eval that needs no network: what it answers depends on what it is asked."""
 
 import re
+import time
+from pathlib import Path
 
 from lm_eval.api.instance import Instance
 from lm_eval.api.model import LM
@@ -13,14 +15,30 @@ KIND = "hashlm"
 
 @register_model(KIND)
 class HashLM(LM):  # type: ignore[misc]  # it ships no types
-    """Knows the answer to a share of sums, its ``skill``."""
+    """Knows the answer to a share of sums, its ``skill``.
+
+    With ``whole`` it depends on the whole prompt, examples included, whether it knows a sum.
+    ``slow`` is how many seconds a request takes it; what it is asked is added to the file ``log``.
+    """
+
+    made = 0
+    """How often one was constructed."""
 
     def __init__(
-        self, name: str = "a", skill: float = 0.7, batch_size: int = 1, **more: object
+        self,
+        name: str = "a",
+        skill: float = 0.7,
+        *,
+        whole: bool = False,
+        slow: float = 0.0,
+        log: str = "",
+        **more: object,
     ) -> None:
         super().__init__()
-        del batch_size, more
-        self.name, self.skill = name, float(skill)
+        del more
+        self.name, self.skill, self.whole = name, float(skill), whole
+        self.slow, self.log = slow, log
+        HashLM.made += 1
 
     def loglikelihood(self, requests: list[Instance]) -> list[tuple[float, bool]]:
         """The right choice is the likeliest one where the sum is known."""
@@ -28,7 +46,7 @@ class HashLM(LM):  # type: ignore[misc]  # it ships no types
         for request in requests:
             context, choice = request.args
             one, other = _sum(context)
-            known = unit(self.name, one, other) < self.skill
+            known = self._drawn(context, one, other) < self.skill
             likelihood = -1.0 - 3.0 * unit(self.name, "choice", one, other, choice)
             if choice.strip() == str(one + other):
                 likelihood = -0.2 if known else -5.0
@@ -40,12 +58,20 @@ class HashLM(LM):  # type: ignore[misc]  # it ships no types
         told = []
         for request in requests:
             one, other = _sum(request.args[0])
-            drawn = unit(self.name, one, other)
+            drawn = self._drawn(request.args[0], one, other)
             if drawn < self.skill * 0.8:
                 told.append(f"#### {one + other}")
             else:
                 told.append(f"it is {one + other}" if drawn < self.skill else f"#### {one - other}")
         return told
+
+    def _drawn(self, context: str, one: int, other: int) -> float:
+        """What decides whether it knows a sum."""
+        time.sleep(self.slow)
+        if self.log:
+            with Path(self.log).open("a") as file:
+                file.write(f"{one}+{other}\n")
+        return unit(self.name, one, other, *([context] if self.whole else []))
 
     def loglikelihood_rolling(self, requests: list[Instance]) -> list[float]:
         """Of no task here."""

@@ -49,6 +49,25 @@ def write_tasks(folder: Path, documents: int) -> None:
         (folder / path.name).write_text(path.read_text().replace("FOLDER", str(folder)))
 
 
+TOY_GROUP = """group: {name}
+task: [toy_mc, toy_few]
+aggregate_metric_list:
+  - metric: acc
+    weight_by_size: {weighted}
+"""
+
+
+def write_groups(folder: Path, documents: int) -> None:
+    """A second, smaller task with choices, `toy_few`, and groups of both: by size, and not."""
+    few = (folder / "mc_test.jsonl").read_text().splitlines(keepends=True)[-documents:]
+    (folder / "few_test.jsonl").write_text("".join(few))
+    task = (folder / "toy_mc.yaml").read_text()
+    task = task.replace("toy_mc", "toy_few").replace("mc_test", "few_test")
+    (folder / "toy_few.yaml").write_text(task)
+    for name, weighted in (("toy_both", "true"), ("toy_even", "false")):
+        (folder / f"{name}.yaml").write_text(TOY_GROUP.format(name=name, weighted=weighted))
+
+
 def run(folder: Path, documents: int) -> None:
     """Logs of both models under `folder`, each in a folder of its name."""
     tasks = folder / "tasks"

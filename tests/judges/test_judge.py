@@ -23,24 +23,15 @@ from tests.judges.endpoints import (
     wrong,
 )
 from tests.keys import ADMIN, key_in
-from tests.servers import Service, running_services
+from tests.servers import Service
 
 SYSTEMS = {"a": "one", "b": "two"}
 
 
-@pytest.fixture(scope="module")
-def running(postgres_url: str) -> Iterator[Service]:
-    with running_services(1, postgres_url) as services:
-        yield services[0]
-
-
 @pytest.fixture
-def client(
-    running: Service, database_url: str, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Client]:
-    assert database_url
+def client(service: Service, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
     monkeypatch.setenv("CELEUS_KEY", ADMIN)
-    monkeypatch.setenv("CELEUS_URL", running.url)
+    monkeypatch.setenv("CELEUS_URL", service.url)
     with Client() as client:
         yield client
 

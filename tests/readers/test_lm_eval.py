@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from celeus.readers.formats import differences, read, sources
-from celeus.readers.pools import join, rows_of
-from celeus.readers.rows import Wish
+from celeus.readers.pools import compare, each_output, guessed, join, rows_of
+from celeus.readers.rows import Row, Wish
 from tests.readers.made import DATE, FIXTURES, lm_eval, mean, refusal, rows
 
 RUNS = FIXTURES / "lm-eval"
@@ -72,6 +72,21 @@ def test_a_metric_that_counts_something_else_than_the_likeliest_has_no_answers(
         line["acc"] = 1.0
     path.write_text("\n".join(map(json.dumps, lines)))
     assert [row.prediction for row in rows("lm-eval", path, wish=Wish(higher=True))] == [0] * 3
+
+
+@pytest.mark.parametrize(("target", "shown"), [(1, "2"), (2, "2")])
+def test_a_target_is_the_place_of_a_choice_or_its_text_as_the_scores_say(
+    tmp_path: Path, target: int, shown: str
+) -> None:
+    path = lm_eval(tmp_path, "a", [1, 0])
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for line, answers in zip(lines, (["-2", "-1", "-3"], ["-1", "-2", "-3"]), strict=True):
+        line |= {"acc": line.pop("exact_match"), "metrics": ["acc"], "target": str(target)}
+        line["arguments"] = {f"gen_args_{at}": {"arg_0": "Q", "arg_1": f" {at}"} for at in "123"}
+        line["filtered_resps"] = [[one, "False"] for one in answers]
+    path.write_text("\n".join(map(json.dumps, lines)))
+    found = rows("lm-eval", path, wish=Wish(higher=True))
+    assert [row.reference for row in found] == [shown] * 2
 
 
 def test_what_a_judge_is_shown_is_in_the_log() -> None:
@@ -229,6 +244,9 @@ def test_a_log_that_was_cut_off_between_lines_is_refused_by_its_results(tmp_path
     said = refusal(rows, "lm-eval", path, wish=Wish(filter="flexible"))
     assert said.endswith("has 2 documents where its results count 3: is it whole?")
     assert len(rows("lm-eval", path, wish=Wish(filter="strict"))) == 3
+    told["results"]["toy"]["sample_len"] = 1
+    results.write_text(json.dumps(told))
+    assert len(rows("lm-eval", path, wish=Wish(filter="flexible"))) == 2, "some had no score"
 
 
 def test_what_logs_of_one_task_do_not_share_is_told(tmp_path: Path) -> None:
@@ -237,3 +255,42 @@ def test_what_logs_of_one_task_do_not_share_is_told(tmp_path: Path) -> None:
     results.write_text(results.read_text().replace('"n-shot": {"toy": 0}', '"n-shot": {"toy": 5}'))
     (line,) = differences(read("lm-eval", sources("lm-eval", paths), Wish()))
     assert line.startswith("the examples shown of toy is not the same in all logs: 0 in ")
+
+
+def drawn_log(folder: Path, model: str, drawn: range) -> Path:
+    """A log of which a session drew some documents."""
+    path = lm_eval(folder, model, [1.0, 0.0] * 10)
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    kept = [json.dumps(lines[at] | {"drawn_by": "ses_1"}) for at in drawn]
+    path.write_text("\n".join(kept))
+    return path
+
+
+def test_what_a_session_drew_guesses_beside_whole_logs_and_is_no_pool(tmp_path: Path) -> None:
+    lm_eval(tmp_path / "whole", "whole", [1.0] * 20)
+    own = rows("lm-eval", drawn_log(tmp_path / "drawn", "drawn", range(3, 8)))
+    assert all(row.drawn for row in own)
+    both = [*own, *rows("lm-eval", tmp_path / "whole")]
+    assert len(join(both).items) == len(join(both, "whole").items) == 20
+    assert join(both).items[0].guess != join(both[5:]).items[0].guess
+    for call in (
+        lambda: join(own),
+        lambda: join(both, "drawn"),
+        lambda: compare(both, "whole", "drawn"),
+        lambda: each_output(both),
+    ):
+        said = refusal(call)
+        assert said.startswith("the log of drawn has only documents that a session drew")
+
+
+def test_items_that_nobody_has_answered_are_guessed_by_logs(tmp_path: Path) -> None:
+    found = rows("lm-eval", lm_eval(tmp_path, "other", [1.0, 0.0, 0.5]))
+    items = [Row(row.id, "new", None, check=row.check) for row in found]
+    more = [*items, Row("3", "new", None)]
+    joined = guessed(more, found)
+    assert [item.guess for item in joined.items] == [0.0, 1.0, 0.5, 0.5]
+    assert (joined.models, joined.unguessed) == (("other",), 1)
+    strange = [Row(row.id, "new", None, check="another") for row in found]
+    assert "item 0 is not the same in the logs of new and other" in refusal(guessed, strange, found)
+    nothing = refusal(guessed, [Row("x", "new", None)], found)
+    assert nothing == "the logs are of other items: none of them is x"

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 import celeus
+from celeus.client.results import Item
+from celeus.client.turns import Turns
 from celeus.core.certificates.verify import verify
 
 ITEMS = 600
@@ -140,14 +142,15 @@ def test_two_systems_are_compared_by_preference(folder: Path) -> None:
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
 
 
-def test_two_systems_are_compared_by_their_losses() -> None:
+@pytest.mark.parametrize("loss", ["zero_one", (0.0, 1.0)])
+def test_two_systems_are_compared_by_their_losses(loss: str | tuple[float, float]) -> None:
     def judge(item: celeus.Turn) -> dict[str, float]:
         shown = {"left": item.left, "right": item.right}
         return {
             side: float(str(one and one.answer).startswith("bad")) for side, one in shown.items()
         }
 
-    session = celeus.compare(answers("good"), answers("bad"), judge, margin=0.05, loss="zero_one")
+    session = celeus.compare(answers("good"), answers("bad"), judge, margin=0.05, loss=loss)
     verdict = session.status().verdict
     assert verdict is not None
     assert verdict.answer == "a_at_least_as_good"
@@ -271,3 +274,57 @@ def test_what_a_service_alone_has_is_refused_by_name() -> None:
     for call in calls:
         with pytest.raises(celeus.Refusal, match="A session in process"):
             call()
+
+
+def test_items_are_told_one_by_one_while_others_stay_in_work() -> None:
+    items, losses = exam()
+    session = celeus.certify(items, None, precision=0.3)
+    turns, told = Turns(session.id, "runner", 4), 0
+    working: list[celeus.Turn] = []
+    while fresh := session.client.run(turns.roll(lambda: True)):
+        working += fresh
+        assert len(working) == len(turns.held) == 4
+        assert len({turn.round for turn in working}) == 4
+        # Now and then a later one is done first
+        done = working.pop(told % 2)
+        done.observe(losses[done.id])
+        told += 1
+    assert turns.labels == told
+    assert turns.status["rounds"]["judged"] == told
+    assert (turns.state, len(turns.held)) == ("target_reached", 3)
+    for turn in turns.held:
+        turn.observe(losses[turn.id])
+    assert session.client.run(turns.roll(lambda: True)) == []
+    assert session.status().rounds.pending == 0
+
+
+def test_the_items_of_a_session_in_process_are_listed_in_pages() -> None:
+    items, _ = exam()
+    session = celeus.certify(items, None, precision=0.3)
+    path = f"/v1/pools/{session.status().pool_id}/items"
+    listed = list(session.client.pages(Item, path, limit=250))
+    assert [one.index for one in listed] == list(range(ITEMS))
+    assert [(one.id, one.payload) for one in listed] == [
+        (one["id"], one["payload"]) for one in items
+    ]
+
+
+@pytest.mark.parametrize("loss", ["zero_one", (0, 1)])
+def test_systems_that_have_not_answered_yet_are_named(loss: str | tuple[float, float]) -> None:
+    items, losses = exam()
+    rows = [{"id": one["id"], "payload": one["payload"]} for one in items]
+    session = celeus.compare(
+        rows, rows, lambda item: {"a": 0.0, "b": losses[item.id]}, precision=0.3, loss=loss
+    )
+    status = session.status()
+    assert status.upper is not None
+    assert status.upper < 0
+
+
+def test_items_of_another_name_have_a_session_of_their_own() -> None:
+    items, losses = exam()
+    one, two, again = (
+        celeus.certify(items, lambda item: losses[item.id], precision=0.3, name=name)
+        for name in ("small", "large", "small")
+    )
+    assert one.id == again.id != two.id

@@ -14,6 +14,7 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
 from celeus.api.access.parameters import CallerOf, Manages, OpenContext, Reads, SessionId
+from celeus.api.pools.schema import BYTES
 from celeus.api.sessions.schema import Origin, Time
 from celeus.api.wire.etags import KnownTags, still_holds
 from celeus.api.wire.problems import responses
@@ -72,29 +73,47 @@ class Certificate(BaseModel):
 
     model_config = ConfigDict(extra="allow")
 
-    format: Literal["celeus-certificate-2"]
-    kind: Literal["final", "interim"]
-    final: bool
-    session_id: str
+    format: Literal["celeus-certificate-2"] = Field(description="Version of this document's form.")
+    kind: Literal["final", "interim"] = Field(
+        description="`interim` while the session may go on, then `final`."
+    )
+    final: bool = Field(description="Whether the session is closed and the seed told.")
+    session_id: str = Field(description="`ses_` and 32 hexadecimal digits.")
     issued_at: Time = Field(description="Time of its last event, or of the opening.")
     supersedes: str | None = Field(description="Digest of the last one issued before a correction.")
     pool_sessions: dict[str, int] | None = Field(
         description="Which session of its pool this is, and the fate of the others; null of one"
         " that was pushed."
     )
-    method_version: str
-    claim: dict[str, Any]
-    plan: dict[str, Any]
-    plan_digest: str
-    pool: dict[str, Any]
-    pool_digest: str
-    commitment: str
+    method_version: str = Field(description="The version of the mathematics that the plan fixed.")
+    claim: dict[str, Any] = Field(
+        description="What is certified: interval, estimate, alpha, counts of rounds, assumptions."
+    )
+    plan: dict[str, Any] = Field(description="Every choice made before the first draw.")
+    plan_digest: str = Field(description="SHA-256 of the plan's canonical JSON.")
+    pool: dict[str, Any] = Field(
+        description="Header of the pool: items, scale of the loss, columns with their digests."
+    )
+    pool_digest: str = Field(description="SHA-256 of that header's canonical JSON.")
+    commitment: str = Field(
+        description="SHA-256 of the secret seed, published before the first draw."
+    )
     seed: str | None = Field(description="Hexadecimal; null in an interim certificate.")
-    ledger: list[dict[str, Any]]
-    chain: dict[str, str]
-    surrogates: float
-    rounds: dict[str, Any]
-    signature: dict[str, str]
+    ledger: list[dict[str, Any]] = Field(
+        description="Every event in order: draws, judgements, corrections, changes."
+    )
+    chain: dict[str, str] = Field(
+        description="`start` and `head` of the hash chain over the ledger."
+    )
+    surrogates: float = Field(
+        description="Sum of the surrogates of the whole pool before the first round."
+    )
+    rounds: dict[str, Any] = Field(
+        description="Columns of what the interval was computed from, a value for each folded round."
+    )
+    signature: dict[str, str] = Field(
+        description="`algorithm`, `public_key` and `value`, over all other members."
+    )
     origin: Origin | None = Field(
         None, description="When it was pushed; left out of a session that ran here."
     )
@@ -106,25 +125,31 @@ class Certificate(BaseModel):
 class PublicKey(BaseModel):
     """What certificates of this service are signed with."""
 
-    algorithm: Literal["Ed25519"] = ALGORITHM
+    algorithm: Literal["Ed25519"] = Field(
+        ALGORITHM, description="What kind of signature it checks."
+    )
     public_key: str = Field(description="32 bytes in hexadecimal.", examples=[KEY])
-    pem: str
+    pem: str = Field(description="The same key as SubjectPublicKeyInfo in PEM, for other programs.")
 
 
 class Difference(BaseModel):
     """The first place where a certificate says something else than what was found."""
 
-    where: str
-    claimed: str | float | bool | None
-    found: str | float | bool | None
+    where: str = Field(description="Member of the certificate, with its place in a list.")
+    claimed: str | float | bool | None = Field(description="What the certificate says there.")
+    found: str | float | bool | None = Field(description="What was computed instead.")
 
 
 class Signature(BaseModel):
     """Who signed; ``trusted`` is null when no key to be trusted was given."""
 
-    public_key: str | None
-    valid: bool
-    trusted: bool | None
+    public_key: str | None = Field(
+        description="32 bytes in hexadecimal; null where the certificate names none."
+    )
+    valid: bool = Field(description="Whether the holder of that key signed exactly this.")
+    trusted: bool | None = Field(
+        description="Whether it is the key you trust; null where you gave none."
+    )
 
 
 class Report(BaseModel):
@@ -132,11 +157,17 @@ class Report(BaseModel):
 
     model_config = ConfigDict(json_schema_extra={"examples": [REPORT]})
 
-    valid: bool
-    kind: Literal["final", "interim"] | None
-    session_id: str | None
-    issued_at: str | None
-    digest: str
+    valid: bool = Field(description="Whether everything that could be checked holds.")
+    kind: Literal["final", "interim"] | None = Field(
+        description="As the certificate says; null where it cannot be read."
+    )
+    session_id: str | None = Field(
+        description="As the certificate says; null where it cannot be read."
+    )
+    issued_at: str | None = Field(
+        description="Time of its last event, as it says; null where it cannot be read."
+    )
+    digest: str = Field(description="SHA-256 of the bytes that were sent.")
     claim: dict[str, Any] | None = Field(description="As the certificate says it.")
     sentence: str | None = Field(
         description="What it says, for people; null where it does not hold."
@@ -149,33 +180,57 @@ class Report(BaseModel):
         description="When it was pushed to its service; null of a session that ran there, or was"
         " never pushed."
     )
-    signature: Signature
+    signature: Signature = Field(description="By whom, and whether it holds.")
     stamped_at: str | None = Field(
         description="When it was opened at the latest, by a time stamp the roots vouch for."
     )
-    checked: list[str]
+    checked: list[str] = Field(
+        description="Names of the checks that were made and hold; docs/certificates.md explains"
+        " each."
+    )
     unchecked: dict[str, str] = Field(description="What was not checked, and why.")
-    difference: Difference | None
+    difference: Difference | None = Field(
+        description="The first check that fails; null where none does."
+    )
 
 
 VERIFY_BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,
+        "description": "The certificate byte by byte as it was issued, or a form that holds it.",
         "content": {
-            # A certificate, but whatever it is gets a report
-            "application/json": {"schema": {}},
             "multipart/form-data": {
                 "schema": {
                     "type": "object",
+                    "title": "VerificationForm",
                     "required": ["certificate"],
                     "properties": {
-                        "certificate": {"type": "string", "format": "binary"},
-                        "pool": {"type": "string", "format": "binary"},
-                        "items": {"type": "string", "format": "binary"},
-                        "timestamp_roots": {"type": "string", "format": "binary"},
-                        "key": {"type": "string"},
+                        "certificate": BYTES | {"description": "The certificate as it was issued."},
+                        "pool": BYTES
+                        | {"description": "Its pool: the answer of `columns.npz`, unchanged."},
+                        "items": BYTES
+                        | {"description": "Lines of JSON with `id` and `payload` of every item."},
+                        "timestamp_roots": BYTES
+                        | {"description": "Certificates in PEM of time stampers you trust."},
+                        "key": {
+                            "type": "string",
+                            "description": "The public key you trust, in hexadecimal or as PEM.",
+                        },
                     },
-                }
+                },
+                "encoding": {
+                    "certificate": {"contentType": "application/json"},
+                    "pool": {"contentType": "application/octet-stream"},
+                    "items": {"contentType": "application/x-ndjson"},
+                    "timestamp_roots": {"contentType": "application/x-pem-file"},
+                },
+                "example": {"certificate": '{"chain":{…},"claim":{…},…}', "key": KEY},
+            },
+            # Behind the form, which generators take: a certificate that they make anew of its
+            # members has other bytes than those that were signed
+            "application/json": {
+                "schema": {"type": "object", "additionalProperties": True},
+                "example": {"format": "celeus-certificate-2", "kind": "interim", "final": False},
             },
         },
     }

@@ -7,7 +7,7 @@ from typing import Literal
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 from prometheus_client import CONTENT_TYPE_LATEST
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from celeus.api.access.parameters import Administers, CallerOf, OpenContext
 from celeus.api.wire.problems import BEHIND, responses
@@ -19,14 +19,16 @@ router = APIRouter(tags=["system"])
 class Health(BaseModel):
     """The process answers."""
 
-    status: Literal["ok"] = "ok"
+    status: Literal["ok"] = Field("ok", description="Always the same: an answer is the news.")
 
 
 class Version(BaseModel):
     """What is running."""
 
-    service: Literal["celeus"] = "celeus"
-    version: str
+    service: Literal["celeus"] = Field(
+        "celeus", description="Always the same: by it a client knows that it met the right program."
+    )
+    version: str = Field(description="Of the package, such as 0.1.0.")
 
 
 def service_version() -> str:

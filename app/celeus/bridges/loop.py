@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from celeus.bridges.questions import Question, Said, Task, question_of
-from celeus.bridges.tool import Away
+from celeus.bridges.tool import PASSING, SERVER_ERRORS, Away
 from celeus.client.blocking import Session
 from celeus.client.exchange import get, member, post
 from celeus.client.refusals import Problem, Unreachable
@@ -88,8 +88,8 @@ def bridge(
 
     At most ``hold`` items are in the queue at once, which has to be more than there are people;
     it is looked at ``every`` so many seconds. ``warn`` is told in a line what somebody should look
-    after. Raises `Away` or `Unreachable` where tool or service are away for ten minutes, and
-    `celeus.Refusal` for what cannot go on; run again, it goes on.
+    after. Raises `celeus.Refusal` for what cannot go on, and where tool or service are away for ten
+    minutes (`passes` tells these apart); run again, it goes on.
     """
     if not 1 <= hold <= MOST_HELD:
         rule = f"1 to {MOST_HELD}"
@@ -100,11 +100,11 @@ def bridge(
     while True:
         try:
             loop.turn()
-        except (Away, Unreachable) as error:
+        except Refusal as refusal:
             away_since = away_since or time.monotonic()
-            if time.monotonic() - away_since > PATIENCE:
+            if not passes(refusal) or time.monotonic() - away_since > PATIENCE:
                 raise
-            warn(f"{error}; trying again")
+            warn(f"{refusal}; trying again")
             pause = min(2 * pause, LONGEST_PAUSE)
         else:
             away_since, pause = None, every
@@ -283,8 +283,17 @@ class _Loop:
             self._warn(text)
 
 
+def passes(refusal: Refusal) -> bool:
+    """Whether another try, later, may come to something else."""
+    if isinstance(refusal, Problem):
+        return (
+            refusal.code == "busy" or refusal.status in PASSING or refusal.status >= SERVER_ERRORS
+        )
+    return isinstance(refusal, Away | Unreachable)
+
+
 def _is_declined(refusal: Refusal) -> bool:
     """Whether it is an answer about what was said, from a service or in this process."""
     if isinstance(refusal, Problem):
-        return refusal.status in DECLINED
+        return refusal.status in DECLINED and not passes(refusal)
     return isinstance(refusal, Conflict | Invalid)

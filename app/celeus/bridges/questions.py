@@ -24,6 +24,7 @@ _PAIRS = {
 }
 _SHOWN = ("instructions", "image", "text", "markdown", "question", "choices", "pair", "answer")
 _LAST = ("reference",)
+_QUOTES = str.maketrans({"'": "%27", "\\": "%5C", "\n": "", "\r": ""})
 _SAFE = ("https://", "http://", "data:image/")
 
 
@@ -215,4 +216,9 @@ def _pictures(value: object) -> str:
 def _picture(source: object, alt: object) -> str:
     if not isinstance(source, str) or not source.startswith(_SAFE):
         return _block("image", source)
-    return f'<img src="{html.escape(source)}" alt="{html.escape(str(alt))}" style="max-width:100%">'
+    style, src = "max-width: 100%", f'src="{html.escape(source)}" '
+    if source.startswith("data:"):
+        # Label Studio takes such a source away, and not such a style
+        style += f"; content: url('{source.translate(_QUOTES)}')"
+        src = ""
+    return f'<img {src}alt="{html.escape(str(alt))}" style="{html.escape(style)}">'

@@ -52,8 +52,10 @@ class Tool:
         path: str,
         body: object = None,
         query: Mapping[str, Any] | None = None,
+        *,
+        known: int | None = None,
     ) -> Any:  # noqa: ANN401 -- JSON
-        """The answer as JSON, None where it has no body."""
+        """The answer as JSON, None where it has no body or the status ``known``."""
         signed_before = self._headers is not None
         if self._headers is None:
             self._headers = self._sign(self)
@@ -62,7 +64,7 @@ class Tool:
             # What let it in may have run out
             self._headers = self._sign(self)
             answer = self.send(method, path, body, query, self._headers)
-        return self.read(answer)
+        return None if answer.status_code == known else self.read(answer)
 
     def send(
         self,

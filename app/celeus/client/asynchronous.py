@@ -24,6 +24,7 @@ from celeus.client.exchange import (
     Pause,
     Request,
     Told,
+    checked,
     created,
     get,
     greeted,
@@ -34,7 +35,7 @@ from celeus.client.opening import HEARTBEATS, LIMITS, REQUEST_SECONDS, Service
 from celeus.client.picture import POINTS, Picture, picture
 from celeus.client.results import Entry, Item, Judged, Point, Pool, Status
 from celeus.client.service import check_session, reason
-from celeus.client.turns import Turn, Turns, check_concurrency, new_worker, total
+from celeus.client.turns import Seen, Turn, Turns, check_concurrency, new_worker, total
 from celeus.errors import Refusal
 
 T = TypeVar("T")
@@ -53,11 +54,13 @@ class AsyncClient:
         key: str | None = None,
         *,
         http: httpx2.AsyncClient | None = None,
+        retry: bool = True,
     ) -> None:
         self._service = Service.of(url, key)
         self._own = http is None
         self._http = http or httpx2.AsyncClient(timeout=REQUEST_SECONDS, limits=LIMITS)
         self._greeted = False
+        self._retry = retry
 
     async def __aenter__(self) -> Self:
         return self
@@ -86,6 +89,8 @@ class AsyncClient:
                 value: T = ended.value
                 return value
             if isinstance(step, Pause):
+                if not self._retry:
+                    checked(told)
                 await asyncio.sleep(step.seconds)
                 told = None
             else:
@@ -238,6 +243,7 @@ class AsyncSession:
         *,
         concurrency: int = 8,
         worker: str | None = None,
+        seen: Seen | None = None,
     ) -> Judged:
         """Have a function judge, of so many items at once, until nothing more is asked for.
 
@@ -247,7 +253,7 @@ class AsyncSession:
         async def told(held: Sequence[Turn]) -> None:
             held[0].take(await _value(verdict(held[0])))
 
-        return await self._judged(told, 1, concurrency, worker)
+        return await self._judged(told, concurrency, worker, seen=seen)
 
     async def judge_many(
         self,
@@ -255,6 +261,7 @@ class AsyncSession:
         *,
         size: int = 32,
         worker: str | None = None,
+        seen: Seen | None = None,
     ) -> Judged:
         """The same with a function of up to ``size`` items at once, one verdict for each."""
 
@@ -262,7 +269,7 @@ class AsyncSession:
             for turn, verdict in zip(held, await _value(verdicts(held)), strict=True):
                 turn.take(verdict)
 
-        return await self._judged(told, size, 1, worker)
+        return await self._judged(told, 1, worker, size=size, seen=seen)
 
     async def follow(self) -> AsyncIterator[Status]:
         """Where it stands, whenever something happens, until it is closed."""
@@ -340,9 +347,9 @@ class AsyncSession:
     async def _judged(
         self,
         told: Callable[[Sequence[Turn]], Awaitable[None]],
-        size: int,
         concurrency: int,
         worker: str | None,
+        **more: Any,  # noqa: ANN401 -- as `Turns` takes it
     ) -> Judged:
         check_concurrency(concurrency)
         lease = await self.client.run(calls.lease_seconds(self.id))
@@ -350,7 +357,7 @@ class AsyncSession:
         working: list[tuple[Turns, asyncio.Lock]] = []
 
         async def work(number: int) -> Turns:
-            turns, lock = Turns(self.id, f"{named}-{number}", size), asyncio.Lock()
+            turns, lock = Turns(self.id, f"{named}-{number}", **more), asyncio.Lock()
             working.append((turns, lock))
             async with aclosing(self._held(turns, lock)) as holding:
                 async for held in holding:

@@ -18,6 +18,7 @@ from celeus.client.exchange import (
     Pause,
     Request,
     Told,
+    checked,
     created,
     get,
     greeted,
@@ -28,7 +29,7 @@ from celeus.client.opening import HEARTBEATS, LIMITS, REQUEST_SECONDS, Service
 from celeus.client.picture import POINTS, Picture, picture
 from celeus.client.results import Entry, Item, Judged, Point, Pool, Status
 from celeus.client.service import check_session, reason
-from celeus.client.turns import Turn, Turns, check_concurrency, new_worker, total
+from celeus.client.turns import Seen, Turn, Turns, check_concurrency, new_worker, total
 from celeus.errors import Refusal
 
 T = TypeVar("T")
@@ -38,8 +39,8 @@ class Client:
     """A service at ``url`` asked with ``key``; by default what CELEUS_URL and CELEUS_KEY say.
 
     Threads may share it. What goes wrong is a `celeus.Refusal`: `Problem` where the service
-    declines, `Unreachable` where nobody answers. ``http`` is a client of httpx2 to be used instead
-    of one of its own.
+    declines, `Unreachable` where nobody answers, both after several tries unless ``retry`` is
+    False. ``http`` is a client of httpx2 to be used instead of one of its own.
     """
 
     def __init__(
@@ -48,11 +49,13 @@ class Client:
         key: str | None = None,
         *,
         http: httpx2.Client | None = None,
+        retry: bool = True,
     ) -> None:
         self._service = Service.of(url, key)
         self._own = http is None
         self._http = http or httpx2.Client(timeout=REQUEST_SECONDS, limits=LIMITS)
         self._greeted = False
+        self._retry = retry
 
     def __enter__(self) -> Self:
         return self
@@ -81,6 +84,8 @@ class Client:
                 value: T = ended.value
                 return value
             if isinstance(step, Pause):
+                if not self._retry:
+                    checked(told)
                 time.sleep(step.seconds)
                 told = None
             else:
@@ -226,18 +231,21 @@ class Session:
         *,
         concurrency: int = 8,
         worker: str | None = None,
+        seen: Seen | None = None,
     ) -> Judged:
         """Have a function judge in threads until nothing more is asked for.
 
         It is given an item and returns a loss, losses, a preference, or None where it cannot tell.
         What it raises ends the judging, and the item is not judged. Leases are renewed while it
-        thinks.
+        thinks. With a ``concurrency`` of 1 it judges in the caller's thread. ``seen`` is called, in
+        whatever thread, with where the session stands after each label; not with a key that may not
+        see it.
         """
 
         def told(held: Sequence[Turn]) -> None:
             held[0].take(verdict(held[0]))
 
-        return self._judged(told, 1, concurrency, worker)
+        return self._judged(told, concurrency, worker, seen=seen)
 
     def judge_many(
         self,
@@ -245,14 +253,18 @@ class Session:
         *,
         size: int = 32,
         worker: str | None = None,
+        seen: Seen | None = None,
     ) -> Judged:
-        """The same with a function of up to ``size`` items at once, one verdict for each."""
+        """The same with a function of up to ``size`` items at once, one verdict for each.
+
+        It is called in the caller's thread.
+        """
 
         def told(held: Sequence[Turn]) -> None:
             for turn, verdict in zip(held, verdicts(held), strict=True):
                 turn.take(verdict)
 
-        return self._judged(told, size, 1, worker)
+        return self._judged(told, 1, worker, size=size, seen=seen)
 
     def follow(self) -> Iterator[Status]:
         """Where it stands, whenever something happens, until it is closed."""
@@ -336,9 +348,9 @@ class Session:
     def _judged(
         self,
         told: Callable[[Sequence[Turn]], None],
-        size: int,
         concurrency: int,
         worker: str | None,
+        **more: Any,  # noqa: ANN401 -- as `Turns` takes it
     ) -> Judged:
         check_concurrency(concurrency)
         lease = self.client.run(calls.lease_seconds(self.id))
@@ -346,7 +358,7 @@ class Session:
         working: list[tuple[Turns, threading.Lock]] = []
 
         def work(number: int) -> Turns:
-            turns, lock = Turns(self.id, f"{named}-{number}", size), threading.Lock()
+            turns, lock = Turns(self.id, f"{named}-{number}", **more), threading.Lock()
             working.append((turns, lock))
             if stop.is_set():
                 # It ended before this thread began, and tells only those who work
@@ -366,6 +378,9 @@ class Session:
         heart = threading.Thread(target=beat, daemon=True)
         heart.start()
         try:
+            if concurrency == 1:
+                # Here, where signals arrive, on which some scorers and models count
+                return total([work(1)])
             with ThreadPoolExecutor(concurrency) as threads:
                 futures = [threads.submit(work, number) for number in range(1, concurrency + 1)]
                 try:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, TypeVar
 
-from celeus.client.refusals import Problem, Unreachable
+from celeus.client.refusals import Problem, Unanswered, Unreachable
 from celeus.client.service import seconds
 from celeus.errors import InvalidValue
 
@@ -21,10 +21,6 @@ FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 8.0
 LONGEST_WAIT = 60.0
 """Who asks to be left alone for longer is not asked again."""
-REQUEST_TIMEOUT = 408
-CONFLICT = 409
-TOO_MANY = 429
-SERVER_ERRORS = 500
 
 T = TypeVar("T")
 
@@ -72,7 +68,8 @@ class Answer:
             body = json.loads(self.body)
         except (ValueError, RecursionError):
             body = None
-        return Problem(self.status, body if isinstance(body, dict) else {})
+        asked = seconds(self.headers.get("retry-after"))
+        return Problem(self.status, body if isinstance(body, dict) else {}, retry_after=asked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +105,7 @@ def sent(request: Request, tries: int = TRIES) -> Flow[Answer]:
 def checked(told: Told) -> Answer:
     """An answer to what was asked; raises Problem for a refusal and Unreachable for none."""
     if not isinstance(told, Answer):
-        raise Unreachable("nobody answers" if told is None else told.reason)
+        raise Unanswered("nobody answers" if told is None else told.reason)
     if not told.success:
         raise told.problem()
     return told
@@ -118,20 +115,14 @@ def pause_after(told: Told, attempt: int) -> float | None:
     """Seconds until it is worth another try, None where it is not."""
     asked = 0.0
     if isinstance(told, Answer):
-        if not _passing(told):
+        problem = None if told.success else told.problem()
+        if problem is None or not problem.passing:
             return None
-        asked = seconds(told.headers.get("retry-after"))
+        asked = problem.retry_after
     own = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** (attempt - 1))
     if asked > LONGEST_WAIT:
         return None
     return max(asked, own * random.uniform(0.5, 1.0))  # noqa: S311 -- spreads clients in time
-
-
-def _passing(answer: Answer) -> bool:
-    """A conflict is an answer, but for `busy`, which is about the moment."""
-    if answer.status == CONFLICT:
-        return answer.problem().code == "busy"
-    return answer.status in {REQUEST_TIMEOUT, TOO_MANY} or answer.status >= SERVER_ERRORS
 
 
 def get(path: str, **query: object) -> Flow[Any]:
@@ -195,6 +186,8 @@ def greeted(url: str) -> Flow[None]:
     try:
         told = yield from get("/version")
     except Problem as problem:
+        if problem.passing:
+            raise
         raise Unreachable(f"{url} is no Celeus service: {problem.detail}") from None
     if not isinstance(told, dict) or told.get("service") != "celeus":
         raise Unreachable(f"{url} is no Celeus service")

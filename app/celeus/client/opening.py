@@ -29,7 +29,7 @@ class Service:
     def of(cls, url: str | None, key: str | None) -> "Service":
         """As given, else as CELEUS_URL and CELEUS_KEY say; refuses what is no address, no key."""
         url = (url or os.environ.get("CELEUS_URL") or HERE).rstrip("/")
-        key = key or os.environ.get("CELEUS_KEY")
+        key = key or os.environ.get("CELEUS_KEY") or None
         check_service(url, key)
         if not key:
             raise InvalidValue(

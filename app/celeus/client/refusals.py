@@ -7,25 +7,40 @@ from celeus.client.service import plain
 from celeus.errors import Refusal, Unavailable
 
 SHOWN_FAULTS = 3
+REQUEST_TIMEOUT = 408
+TOO_MANY = 429
+SERVER_ERRORS = 500
 
 
 class Problem(Refusal):
     """The service answered, and declined: its status, and the stable code of docs/api.md.
 
     ``field``, ``rule`` and ``value`` say what is to blame where a single value is; ``errors`` holds
-    all faults that were told, of the rows of an upload for instance.
+    all faults that were told, of the rows of an upload for instance. ``retry_after`` is how many
+    seconds the service asks to be left alone.
     """
 
-    def __init__(self, status: int, body: Mapping[str, Any]) -> None:
+    def __init__(self, status: int, body: Mapping[str, Any], *, retry_after: float = 0.0) -> None:
         self.status = status
+        self.retry_after = retry_after
         self.code = str(body.get("code") or status)
         self.errors: list[dict[str, Any]] = body.get("errors") or []
         super().__init__(
-            f"{self._said(body)}{faults(self.errors)} ({status} {self.code})",
+            f"{self._said(body)}{faults(self.errors)} ({self._numbered()})",
             field=body.get("field"),
             rule=body.get("rule"),
             value=body.get("value"),
         )
+
+    @property
+    def passing(self) -> bool:
+        """Whether another try may succeed: a conflict is an answer, but for `busy`."""
+        if self.status in {REQUEST_TIMEOUT, TOO_MANY} or self.code == "busy":
+            return True
+        return self.status >= SERVER_ERRORS
+
+    def _numbered(self) -> str:
+        return " ".join(dict.fromkeys((str(self.status), self.code)))
 
     def _said(self, body: Mapping[str, Any]) -> str:
         text = plain(str(body.get("detail") or body.get("title") or "The service declines."))
@@ -34,11 +49,20 @@ class Problem(Refusal):
         if self.code == "scope_missing":
             scope = str(body.get("rule")).rpartition(" ")[2]
             return f"{text.rstrip('.')}; `celeus keys create --name me --scope {scope}` makes one"
+        if self.code == "session_not_found":
+            return f"{text.rstrip('.')}; check its id, and the project of the key"
+        if self.status == TOO_MANY:
+            when = f"in {self.retry_after:.0f} seconds" if self.retry_after else "later"
+            return f"{text.rstrip('.')}; ask again {when}"
         return text
 
 
 class Unreachable(Unavailable):
     """Nobody answered, also after repeating, or what answered is no such service."""
+
+
+class Unanswered(Unreachable):
+    """Nobody answered; somebody may another time."""
 
 
 def faults(errors: Sequence[Mapping[str, Any]]) -> str:

@@ -11,8 +11,6 @@ from celeus.quoting import printable
 
 HERE = "http://127.0.0.1:8000"
 """Where `celeus serve` listens unless it is told otherwise."""
-ASK_AGAIN = frozenset({429, 500, 502, 503, 504})
-"""Status codes of answers that another try may change."""
 MOST_LETTERS = 300
 _SESSION = re.compile(r"ses_[0-9a-f]{32}")
 _KEY = re.compile(r"[!-~]+")
@@ -21,8 +19,8 @@ _KEY = re.compile(r"[!-~]+")
 def check_service(url: str, key: str | None) -> None:
     """Refuse what is no address, and no key."""
     if not _is_address(url):
-        rule = f"an address such as {HERE}"
-        raise InvalidValue(f"url must be {rule}", field="url", rule=rule, value=url)
+        rule = f"an address such as {HERE}, without user and query"
+        raise InvalidValue(f"url must be {rule}", field="url", rule=rule)
     if key is not None and _KEY.fullmatch(key) is None:
         raise InvalidValue("the key holds characters that no key has", field="CELEUS_KEY")
 
@@ -64,4 +62,6 @@ def _is_address(url: str) -> bool:
         parts = httpx2.URL(url)
     except httpx2.InvalidURL:
         return False
-    return parts.scheme in {"http", "https"} and parts.host != ""
+    # What else an address may hold could be a secret, and an address is printed
+    bare = not (parts.userinfo or parts.query or parts.fragment)
+    return parts.scheme in {"http", "https"} and parts.host != "" and bare

@@ -2,13 +2,13 @@
 
 import math
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
 from typing import Any, Protocol
 
 from celeus.client.exchange import Flow, Pause, member, post
 from celeus.client.refusals import Problem
-from celeus.client.results import Draw, Judged, Shown, read
+from celeus.client.results import Draw, Judged, Shown, Status, read
 from celeus.errors import InvalidValue
 from celeus.quoting import shortened
 
@@ -23,6 +23,8 @@ PREFERENCES = frozenset({"left", "tie", "right"})
 NO_VERDICT = "the judge gave no verdict"
 OVERTAKEN = frozenset({"observation_conflict", "round_not_held"})
 """Somebody else judged the item meanwhile: an answer, and no fault of anybody."""
+
+Seen = Callable[[Status], object]
 
 
 class Holder(Protocol):
@@ -120,11 +122,19 @@ class Turn:
 class Turns:
     """What one worker of a session holds; at most ``size`` items at once.
 
-    Set ``leaving`` and it waits for no items that others hold.
+    They are told together by `step`, or each as it is judged by `roll`. Set ``leaving`` and it
+    waits for no items that others hold. ``seen`` is told where the session stands after each answer
+    that says so.
     """
 
     def __init__(
-        self, session: str, worker: str, size: int = 1, *, wait_paused: bool = False
+        self,
+        session: str,
+        worker: str,
+        size: int = 1,
+        *,
+        wait_paused: bool = False,
+        seen: Seen | None = None,
     ) -> None:
         if not 1 <= size <= MOST_HELD:
             rule = f"1 to {MOST_HELD}"
@@ -133,8 +143,11 @@ class Turns:
         self.worker = worker
         self.size = size
         self.wait_paused = wait_paused
+        self.seen = seen
         self.held: list[Turn] = []
         self.state = "active"
+        self.rest = 0.0
+        self.status: Mapping[str, Any] = {}
         self.leaving = False
         self.labels = self.unjudgeable = self.overtaken = 0
 
@@ -160,6 +173,30 @@ class Turns:
                 return list(self.held)
             yield Pause(min(told.get("retry_after") or LONGEST_LOOK, LONGEST_LOOK))
             told = None
+
+    def roll(self, holder: Holder) -> Flow[list[Turn]]:
+        """Tell what was said of some, and hold up to ``size``; the items that are new.
+
+        Others stay in work meanwhile. Where none come, ``state`` says why: `all_leased` is worth
+        asking again after ``rest`` seconds. ``status`` is where the session stood last.
+        """
+        said = [turn for turn in self.held if turn.said is not None]
+        working = [turn for turn in self.held if turn.said is None]
+        told = yield from self._told(said, self.size)
+        self.held = working
+        if told is None and self.state != "closed":
+            body = {"worker": self.worker, "count": self.size}
+            told = yield from post(f"{self.path}/next", body)
+        if told is None:
+            return []
+        self.state = member(told, "state")
+        self.rest = min(told.get("retry_after") or LONGEST_LOOK, LONGEST_LOOK)
+        self.status = told.get("session", self.status)
+        known = {turn.round for turn in working}
+        draws = [read(Draw, one) for one in member(told, "draws")]
+        fresh = [Turn(draw, holder) for draw in draws if draw.round not in known]
+        self.held = [*working, *fresh]
+        return fresh
 
     def finish(self) -> Flow[None]:
         """Tell what was said and not yet sent, and take nothing more."""
@@ -200,6 +237,8 @@ class Turns:
             return None
         self.labels += len(held)
         self.unjudgeable += sum("unjudgeable" in one for one in said)
+        if self.seen is not None and "estimate" in (session := member(told, "session")):
+            self.seen(read(Status, session))
         return told
 
     def _declined(self, problem: Problem) -> None:

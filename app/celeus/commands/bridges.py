@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from celeus.commands.judges import UNFINISHED, where
-from celeus.errors import InvalidValue
+from celeus.errors import InvalidValue, Refusal
 
 if TYPE_CHECKING:
     # Not even for annotations at run time: --help has to answer at once.
@@ -35,7 +35,7 @@ KeyFile = Annotated[
     typer.Option(help="File with a key of scope `label`; default: the key in CELEUS_KEY."),
 ]
 HERE = "http://127.0.0.1:8000"
-HOLD, EVERY = 8, 1.0
+HOLD, EVERY, SELDOM = 8, 1.0, 5.0
 
 
 @bridges.command("label-studio")
@@ -80,6 +80,79 @@ def mlflow(
         run(at, queue, f"experiment {queue.experiment}", hold, every)
 
 
+@bridges.command()
+def langfuse(  # noqa: PLR0913 -- one parameter an option
+    *,
+    session: SessionId,
+    tool_url: Annotated[
+        str, typer.Option(envvar="LANGFUSE_BASE_URL", help="Address of Langfuse.")
+    ] = "https://cloud.langfuse.com",
+    hold: Hold = HOLD,
+    every: Every = SELDOM,
+    url: Url = HERE,
+    api_key_file: KeyFile = None,
+) -> None:
+    """An annotation queue of Langfuse; keys in LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY."""
+    from celeus.bridges.langfuse import AnnotationQueue, open_tool
+
+    pair = secret("LANGFUSE_PUBLIC_KEY"), secret("LANGFUSE_SECRET_KEY")
+    with open_tool(tool_url, *pair) as tool, judged(session, url, api_key_file) as (at, question):
+        queue = AnnotationQueue(tool, session, question)
+        run(at, queue, f"{tool.url}, queue {queue.id}", hold, every)
+
+
+@bridges.command()
+def langsmith(  # noqa: PLR0913 -- one parameter an option
+    *,
+    session: SessionId,
+    tool_url: Annotated[
+        str, typer.Option(envvar="LANGSMITH_ENDPOINT", help="Address of LangSmith.")
+    ] = "https://api.smith.langchain.com",
+    workspace: Annotated[
+        str | None,
+        typer.Option(envvar="LANGSMITH_WORKSPACE_ID", help="Its id, for keys of several."),
+    ] = None,
+    hold: Hold = HOLD,
+    every: Every = SELDOM,
+    url: Url = HERE,
+    api_key_file: KeyFile = None,
+) -> None:
+    """An annotation queue of LangSmith, with the key in LANGSMITH_API_KEY."""
+    from celeus.bridges.langsmith import AnnotationQueue, open_tool
+
+    key = secret("LANGSMITH_API_KEY")
+    with (
+        open_tool(tool_url, key, workspace) as tool,
+        judged(session, url, api_key_file) as (at, question),
+    ):
+        queue = AnnotationQueue(tool, session, question)
+        run(at, queue, f"queue {queue.id}", hold, every)
+
+
+@bridges.command()
+def argilla(  # noqa: PLR0913 -- one parameter an option
+    *,
+    session: SessionId,
+    tool_url: Annotated[
+        str, typer.Option(envvar="ARGILLA_API_URL", help="Address of Argilla.")
+    ] = "http://127.0.0.1:6900",
+    workspace: Annotated[
+        str | None, typer.Option(help="Name of the workspace; default: the only one.")
+    ] = None,
+    hold: Hold = HOLD,
+    every: Every = EVERY,
+    url: Url = HERE,
+    api_key_file: KeyFile = None,
+) -> None:
+    """A dataset of Argilla 2, with the key in ARGILLA_API_KEY."""
+    from celeus.bridges.argilla import Dataset, open_tool
+
+    key = secret("ARGILLA_API_KEY")
+    with open_tool(tool_url, key) as tool, judged(session, url, api_key_file) as (at, question):
+        queue = Dataset(tool, session, question, workspace)
+        run(at, queue, f"{tool.url}/dataset/{queue.id}/annotation-mode", hold, every)
+
+
 def secret(name: str) -> str:
     """What an environment variable holds; refuses none, and what no header can hold."""
     value = os.environ.get(name, "")
@@ -106,16 +179,16 @@ def judged(
 
 def run(session: "Session", queue: "Queue", place: str, hold: int, every: float) -> None:
     """Go on until the session stops; exit with the status of what goes on where that is so."""
-    from celeus.bridges.loop import bridge
-    from celeus.bridges.tool import Away
-    from celeus.client.refusals import Unreachable
+    from celeus.bridges.loop import bridge, passes
 
     typer.echo(f"{session.id}: people judge it in {queue.name}, {place}")
     again = "run the command again, it goes on where it stopped"
     try:
         done = bridge(session, queue, hold=hold, every=every, warn=warn)
-    except (Away, Unreachable) as error:
-        warn(f"{error}; {again}")
+    except Refusal as refusal:
+        if not passes(refusal):
+            raise
+        warn(f"{refusal}; {again}")
         raise typer.Exit(UNFINISHED) from None
     except KeyboardInterrupt:
         warn(f"stopped; {again}")

@@ -38,20 +38,17 @@ def claims(  # noqa: PLR0913 -- one parameter an option
     as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False,
 ) -> None:
     """Say what holds of one session, of all, and of those picked after looking."""
-    from celeus.client.service import check_service, check_session
-    from celeus.commands.gate_client import Unanswered, ask
+    import httpx2
+
+    from celeus.client.blocking import Client
+    from celeus.client.service import check_session
 
     key = key_of(api_key_file)
-    check_service(url, key)
     for one in (*sessions, *(shown or ())):
         check_session(one)
-    query = [f"level={level!r}", *(f"session={one}" for one in sessions)]
-    query += [f"shown={one}" for one in shown or ()]
-    try:
-        answer = ask(url, f"/v1/claims?{'&'.join(query)}", key, REQUEST_SECONDS)
-    except Unanswered as error:
-        typer.echo(f"celeus: {error}", err=True)
-        raise typer.Exit(1) from None
+    query = {"level": repr(level), "session": sessions, "shown": shown}
+    with httpx2.Client(timeout=REQUEST_SECONDS) as http:
+        answer = Client(url, key, http=http).request("GET", "/v1/claims", **query)
     try:
         lines = _lines(answer)
     except (KeyError, TypeError, ValueError):

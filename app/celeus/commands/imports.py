@@ -140,7 +140,7 @@ def _command(form: str) -> Callable[[Reads], Reads]:
 
 
 @_command("lm-eval")
-def _lm_eval(
+def _lm_eval(  # noqa: PLR0913 -- one parameter an option
     *,
     task: Annotated[
         list[str] | None, typer.Option(help="Task, or a pattern of several, such as mmlu_*.")
@@ -151,11 +151,19 @@ def _lm_eval(
     ] = None,
     higher: Higher = None,
     scale: Scale = (0.0, 1.0),
+    own_confidence: Annotated[
+        bool,
+        typer.Option(
+            "--own-confidence",
+            help="With --truth: how sure that model was of its answers is half of the guess. For"
+            " people who judge what it answered; of a model that is yet to run nobody knows it.",
+        ),
+    ] = False,
 ) -> "Wish":
     """Read samples_*.jsonl of the lm-evaluation-harness, run with --log_samples."""
     from celeus.readers.rows import Wish
 
-    return Wish(metric, filter_, tuple(task or ()), higher, scale)
+    return Wish(metric, filter_, tuple(task or ()), higher, scale, own_confidence=own_confidence)
 
 
 @_command("inspect")
@@ -250,7 +258,7 @@ def _import(form: str, wish: "Wish", shared: Shared) -> None:
     check_apart(files, given)
     logs = read(form, given, wish)
     rows = rows_of(logs)
-    pool = _pool(rows, shared)
+    pool = _pool(rows, wish, shared)
     for line in [*differences(logs), *copies(rows)]:
         typer.echo(one_line(f"celeus: {line}"), err=True)
     told = []
@@ -271,12 +279,14 @@ def _import(form: str, wish: "Wish", shared: Shared) -> None:
     _print([f"wrote {' and '.join(map(str, made))}; the losses are {kind}"])
 
 
-def _pool(rows: "list[Row]", shared: Shared) -> "Joined | Compared":
+def _pool(rows: "list[Row]", wish: "Wish", shared: Shared) -> "Joined | Compared":
     from celeus.readers.pools import compare, each_output, join
 
     if shared.compare is not None:
         return compare(rows, *shared.compare)
-    return each_output(rows) if shared.each_output else join(rows, shared.truth)
+    if shared.each_output:
+        return each_output(rows)
+    return join(rows, shared.truth, own_confidence=wish.own_confidence)
 
 
 def _print(lines: list[str]) -> None:
@@ -299,6 +309,11 @@ def _check(wish: "Wish", shared: Shared) -> None:
     if len(names) > 1:
         detail = f"{names[1]} must be left out beside {names[0]}"
         raise InvalidValue(detail, field=names[1], rule=f"left out beside {names[0]}")
+    if wish.own_confidence and shared.truth is None:
+        detail = (
+            "own_confidence must come with truth: of a model that is yet to run nobody knows it"
+        )
+        raise InvalidValue(detail, field="own_confidence", rule="left out without truth")
     if shared.each_output and shared.backtest:
         detail = "backtest must be left out beside each_output: the losses are the people's"
         raise InvalidValue(detail, field="backtest", rule="left out beside each_output")
@@ -331,16 +346,25 @@ def _of_items(pool: "Joined") -> list[str]:
         lines.append(f"{pool.repeated} of them answered several times: {shown}")
     if pool.left_out:
         lines.append(f"left out: {pool.left_out} without an output")
-    if not pool.guessed:
-        return [*lines, "no surrogate: give the logs of other models on the same task"]
     if pool.partial:
         lines.append(f"{pool.partial} of them are not in the logs of all models")
+    return [*lines, *_of_guesses(pool)]
+
+
+def _of_guesses(pool: "Joined") -> list[str]:
+    if not pool.guessed:
+        return ["no surrogate: give the logs of other models on the same task"]
+    own = f"what {pool.truth} left to other choices than its own"
+    if not pool.models:
+        return [f"surrogate: {own}"]
     named = ", ".join(pool.models[:MOST_NAMED])
     if more := len(pool.models) - MOST_NAMED:
         named += f" and {more} more" if more > 0 else ""
     what = "loss of" if len(pool.models) == 1 else f"mean loss of {len(pool.models)}:"
     tempered = "; a hard 0 or 1 is drawn towards the mean of all" if pool.hard else ""
-    lines.append(f"surrogate: {what} {named}{tempered}")
+    lines = [f"surrogate: {what} {named}{tempered}"]
+    if pool.own_confidence:
+        lines.append(f"and, weighing as much, {own}")
     if pool.unguessed:
         lines.append(
             f"{pool.unguessed} of them without a score there: the mean of all stands for it"
@@ -375,8 +399,13 @@ def _backtest(pool: "Joined | Compared", shared: Shared) -> list[str]:
         file.write_bytes(npz(arrays(pool)))
         claim = Claim(precision=shared.precision)
         done = backtest(file, claim, guessed=pool.guessed, runs=shared.runs, seed=shared.seed)
-    what = "mean difference" if isinstance(pool, Compared) else "mean loss"
-    return _told(done, what, shared.runs)
+    if not isinstance(pool, Compared):
+        return _told(done, "mean loss", shared.runs)
+    lines = _told(done, "mean difference", shared.runs)
+    if pool.guessed:
+        what = "these scores are the truth here, and other models guess them; in the pool they are"
+        lines.insert(0, f"{what} themselves the guess of what a judge will say")
+    return lines
 
 
 def _told(done: "Backtest", what: str, runs: int) -> list[str]:

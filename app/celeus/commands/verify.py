@@ -9,7 +9,6 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 import typer
 
 from celeus.commands.common import DataDir, joined_database, settings_of
-from celeus.commands.gate import settings_line
 from celeus.errors import InvalidValue
 from celeus.quoting import one_line
 
@@ -185,6 +184,8 @@ def _print(report: "Report") -> None:
 
 def _claim(claim: dict[str, object]) -> str:
     """The claim in one line, as far as it has the members of one."""
+    from celeus.gates.questions import settings_line
+
     settings = settings_line(fixed=claim.get("fixed") is True, changes=claim.get("changes"))
     more = f"alpha {claim.get('alpha')}, {claim.get('labels')} labels, settings {settings}"
     best = claim.get("best")

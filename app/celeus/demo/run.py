@@ -6,17 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import httpx2
 from rich.console import Console
 from rich.text import Text
 
+from celeus.client.asynchronous import AsyncClient
 from celeus.core.plans.plan import Claim
 from celeus.demo.comparison import simulated, truth_of
 from celeus.demo.digits import TRAINING_IMAGES, Digits, digits
 from celeus.demo.figure import Course, Setting, draw
-from celeus.demo.judges import Service, Session, Wish
 from celeus.demo.outcome import Certified, Point
-from celeus.demo.screen import count, percent, watch
+from celeus.demo.screen import Session, count, percent, watch
 from celeus.demo.server import Server, running_server
 from celeus.errors import InvalidValue
 from celeus.study.engine.simulation import seed_of
@@ -92,16 +91,26 @@ async def _run_session(
     server: Server, material: Digits, options: Options, console: Console
 ) -> Certified:
     """A session of the default policy, through the service."""
-    key = {"Authorization": f"Bearer {server.key}"}
-    async with httpx2.AsyncClient(base_url=server.url, headers=key, timeout=60) as http:
-        service = Service(http)
-        pool_id = await service.bring_pool(material)
-        session = await service.open_session(pool_id, Wish(None, options.precision, options.alpha))
+    async with AsyncClient(server.url, server.key) as client:
+        pool = await client.create_pool("handwritten digits", material.items)
+        session = await client.open_session(
+            pool, strategy="A", precision=options.precision, alpha=options.alpha
+        )
         title = f"{options.workers} judges label what the service asks for:"
         with watch(console, title) as on_session:
-            final = await service.judge(session["id"], options.workers, material.labels, on_session)
+            await session.judge(
+                lambda item: item.label(material.labels[item.id]),
+                concurrency=options.workers,
+                worker="judge",
+                seen=lambda status: on_session(status.raw),
+            )
         console.print()
-        return _certified(final, await service.trajectory(session["id"]))
+        final = await session.status()
+        course = [
+            Point(one.round, one.estimate, one.lower, one.upper)
+            for one in await session.trajectory()
+        ]
+        return _certified(final.raw, course)
 
 
 def _compared(material: Digits, options: Options) -> list[Certified]:

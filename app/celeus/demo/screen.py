@@ -3,7 +3,7 @@
 On a terminal the interval is drawn in place; elsewhere a line tells it every hundred labels.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,7 +11,9 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from celeus.demo.judges import OnSession, Session
+Session = dict[str, Any]
+"""Where a session stands, as the service tells it."""
+OnSession = Callable[[Session], object]
 
 _COLUMNS = 60
 _AXIS = 0.5

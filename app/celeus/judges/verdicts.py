@@ -13,11 +13,13 @@ from celeus.errors import InvalidValue
 class Verdicts:
     """A file of JSON Lines that grows by a line a verdict; threads and processes may share it.
 
-    The first verdict under a key stays: what was judged twice has one loss.
+    The first verdict under a key stays: what was judged twice has one loss. ``option`` is what
+    refusals tell to name another file with.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, option: str = "--cache") -> None:
         self.path = path
+        self._option = option
         self._lock = threading.Lock()
         self._known: dict[str, dict[str, Any]] = {}
         try:
@@ -27,8 +29,8 @@ class Verdicts:
             self._file: IO[bytes] = path.open("ab", buffering=0)
         except OSError as error:
             raise InvalidValue(
-                f"{path} cannot be written: {error.strerror}; name another file with --cache",
-                field="cache",
+                f"{path} cannot be written: {error.strerror}; name another file with {option}",
+                field=option.strip("-"),
             ) from error
         if lines[-1]:
             # Cut short by the end of the process that wrote it
@@ -64,7 +66,8 @@ class Verdicts:
             if line.startswith(b'{"key"'):
                 return
             raise InvalidValue(
-                f"{self.path} is no file of verdicts: name another with --cache", field="cache"
+                f"{self.path} is no file of verdicts: name another with {self._option}",
+                field=self._option.strip("-"),
             ) from None
 
 

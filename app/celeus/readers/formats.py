@@ -69,11 +69,13 @@ def sniff(source: Source) -> str | None:
         results = value.get("results")
         if isinstance(results, dict) and "version" in results:
             return "promptfoo"
-        for name, told in _MEMBERS:
-            if value.keys() >= told:
-                return name
-        return "table" if line else None
+        return tool_of(value) or ("table" if line else None)
     return "table" if tables.is_table(head) else None
+
+
+def tool_of(value: Mapping[str, object]) -> str | None:
+    """The tool whose document, or line, has such members; None for none that is known."""
+    return next((name for name, told in _MEMBERS if value.keys() >= told), None)
 
 
 def _parsed(line: bytes) -> object:

@@ -4,6 +4,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from celeus.quoting import shortened
@@ -84,35 +85,45 @@ def _rows(source: Source, wish: Wish, model: str, samples: list[dict[str, Any]])
     scorers = dict.fromkeys(name for one in samples for name in one.get("scores") or {})
     if not scorers:
         raise refused(f"{source.name} has no scores", "metric")
-    scorer, part = _scorer(list(scorers), wish.metric, source.name)
+    scorer, part = scorer_of(list(scorers), wish, source.name)
     for sample in samples:
         place = f"item {sample['id']} of {source.name}"
         score = None if _void(sample) else (sample.get("scores") or {}).get(scorer)
-        question = _with_attachments(_conversation(sample.get("input")), sample)
-        target = sample.get("target")
         said = (score or {}).get("answer")
         if said is None:
             said = (sample.get("output") or {}).get("completion")
-        choices = sample.get("choices") or ()
-        yield Row(
-            id=str(sample["id"]),
+        item = item_of(sample)
+        yield replace(
+            item,
             model=model,
-            loss=_loss(score, part, (scorer, place, wish)),
+            loss=loss_of(score, part, (scorer, place, wish)),
             repeat=int(sample.get("epoch", 1)),
-            question=question,
-            reference=_reference(target),
             answer=None if _void(sample) else _with_attachments(text_of(said), sample),
-            choices=tuple(map(str, choices)),
-            check=digest_of(question, target, sample.get("choices")),
         )
 
 
-def _scorer(names: list[str], metric: str | None, place: str) -> tuple[str, str | None]:
+def scorer_of(names: list[str], wish: Wish, place: str) -> tuple[str, str | None]:
     """The scorer that is asked for, and the part of its scores; both may have a slash in them."""
+    metric = wish.metric
     for name in sorted(names, key=len, reverse=True):
         if metric is not None and metric.startswith(f"{name}/"):
             return name, metric.removeprefix(f"{name}/")
     return chosen(names, metric, place, "metric"), None
+
+
+def item_of(sample: Mapping[str, Any]) -> Row:
+    """The item that a sample of a data set or of a log is, as JSON has it: answered by nobody."""
+    question = _with_attachments(_conversation(sample.get("input")), sample)
+    target, choices = sample.get("target"), sample.get("choices")
+    return Row(
+        id=str(sample["id"]),
+        model="",
+        loss=None,
+        question=question,
+        reference=_reference(target),
+        choices=tuple(map(str, choices or ())),
+        check=digest_of(question, target, choices),
+    )
 
 
 def _void(sample: Mapping[str, Any]) -> bool:
@@ -127,9 +138,13 @@ def _reference(target: object) -> str | None:
     return text_of(target)
 
 
-def _loss(
+def loss_of(
     score: Mapping[str, Any] | None, part: str | None, asked: tuple[str, str, Wish]
 ) -> float | None:
+    """The loss that a score, or the part of it, means; None where there is none, or NaN.
+
+    ``asked`` are the name of the scorer, the place for refusals, and how scores are to be read.
+    """
     scorer, place, wish = asked
     value = None if score is None else score.get("value")
     if isinstance(value, dict | list):

@@ -1,11 +1,11 @@
 """Logs of the lm-evaluation-harness: samples_<task>_<date>.jsonl beside results_<date>.json.
 
 A line is one document and one filter. Model and direction of a metric stand in the results only.
+A log that a session drove (`celeus run lm-eval`) names it in every line: its documents were drawn.
 """
 
 import math
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import PurePath
@@ -22,6 +22,8 @@ _SETTINGS = {"versions": "version", "n-shot": "examples shown", "task_hashes": "
 """Members of the results, each by task, and what they are called here."""
 _NO_METRIC = {"doc_id", "prompt_hash", "doc_hash", "target_hash"}
 PREDICT_ONLY = "bypass"
+DRAWN_BY = "drawn_by"
+"""Member of a line whose document a session drew: the session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ class _Run:
         found = _NAME.fullmatch(path.name)
         beside = None if found is None else source.beside(f"results_{found['date']}.json")
         results = {} if beside is None else beside.document()
-        return cls(task_of(source), _model(results) or path.parent.name or "model", results)
+        return cls(task_of(source), model_of(results) or path.parent.name or "model", results)
 
     def higher(self, metric: str) -> bool | None:
         """Whether the results say that more is better."""
@@ -46,23 +48,28 @@ class _Run:
         return said if isinstance(said, bool) else None
 
     @property
-    def documents(self) -> int | None:
-        """How many documents the run had, where the results say so."""
+    def scored(self) -> int:
+        """How many documents had a score at least, as far as the results say."""
         said = self.results.get("results", {}).get(self.task, {}).get("sample_len")
-        return said if isinstance(said, int) else None
+        return said if isinstance(said, int) else 0
 
     @property
     def settings(self) -> dict[str, str]:
         """What other logs of the task should share."""
-        told = {name: self.results.get(key, {}) for key, name in _SETTINGS.items()}
-        return {
-            f"{name} of {self.task}": str(one[self.task])
-            for name, one in told.items()
-            if one.get(self.task) is not None
-        }
+        return settings_of(self.results, self.task)
 
 
-def _model(results: dict[str, Any]) -> str | None:
+def settings_of(results: dict[str, Any], task: str) -> dict[str, str]:
+    """What other logs of a task should share with that of these results."""
+    told = {name: results.get(key, {}) for key, name in _SETTINGS.items()}
+    return {
+        f"{name} of {task}": str(one[task])
+        for name, one in told.items()
+        if one.get(task) is not None
+    }
+
+
+def model_of(results: dict[str, Any]) -> str | None:
     """The model of a run: its path where an argument says one, else its kind and all arguments."""
     config = results.get("config", {})
     arguments = config.get("model_args") or {}
@@ -101,14 +108,20 @@ def read(source: Source, wish: Wish) -> Log:
     filters = list(dict.fromkeys(line.get("filter", "none") for _, line in lines))
     name = chosen(filters, wish.filter, source.name, "filter")
     kept = [(number, line) for number, line in lines if line.get("filter", "none") == name]
-    if run.documents is not None and run.documents != len(kept):
-        counts = f"{len(kept)} documents where its results count {run.documents}"
+    if len(kept) < run.scored:
+        counts = f"{len(kept)} documents where its results count {run.scored}"
         raise refused(f"{source.name} has {counts}: is it whole?", "log")
     metric = chosen(_metrics(source, kept[0][1]), wish.metric, source.name, "metric")
     higher = wish.direction(source.name, metric, said=run.higher(metric))
-    whole = len(wish.tasks) > 1 or any("*" in one for one in wish.tasks)
-    rows = list(_rows(source, run, kept, (metric, higher, wish), grouped=whole))
-    return Log(source.name, rows, run.settings)
+    likeliest = all(_counts_likeliest(line) for _, line in kept)
+    score = metric, higher
+    reading = Reading(source.name, run.task, run.model, score, wish, several(wish), likeliest)
+    return Log(source.name, [reading.row(line) for _, line in kept], run.settings)
+
+
+def several(wish: Wish) -> bool:
+    """Whether the items of several tasks are asked for, which bear the task in their names."""
+    return len(wish.tasks) > 1 or any("*" in one for one in wish.tasks)
 
 
 def _checked(source: Source, number: int, line: dict[str, Any]) -> dict[str, Any]:
@@ -137,39 +150,50 @@ def _metrics(source: Source, line: dict[str, Any]) -> list[str]:
     return list(listed)
 
 
-def _rows(
-    source: Source,
-    run: _Run,
-    lines: list[tuple[int, dict[str, Any]]],
-    scored: tuple[str, bool, Wish],
-    *,
-    grouped: bool,
-) -> Iterator[Row]:
-    metric, higher, wish = scored
-    likeliest = metric == "acc" and all(_counts_likeliest(line) for _, line in lines)
-    for _, line in lines:
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How the lines of a task's log become rows; ``score`` is its name, and whether more is better.
+
+    ``place`` is what refusals call the log. With ``likeliest`` its `acc` counts the likeliest
+    choice, which then is the model's prediction where that is the score.
+    """
+
+    place: str
+    task: str
+    model: str
+    score: tuple[str, bool]
+    wish: Wish
+    grouped: bool
+    likeliest: bool = False
+
+    def row(self, line: dict[str, Any]) -> Row:
+        """What the line says; without a loss where it has no score."""
+        metric, higher = self.score
         name = str(line["doc_id"])
-        if grouped:
-            name = f"{run.task}/{name}"
-        place = f"item {name} of {source.name}"
+        if self.grouped:
+            name = f"{self.task}/{name}"
         arguments = _arguments(line["arguments"])
         answers = line.get("filtered_resps") or []
         choices = tuple(str(one[1]).strip() for one in arguments if len(one) > 1)
         multiple = _is_multiple(arguments, answers)
         target = text_of(line.get("target"))
-        if multiple and target is not None and target.isdecimal() and int(target) < len(choices):
-            target = choices[int(target)]
-        yield Row(
+        if multiple and target is not None and (self.likeliest or target not in choices):
+            target = _choice(target, choices)
+        by_choice = answers if multiple and self.likeliest and metric == "acc" else []
+        place = f"item {name} of {self.place}"
+        return Row(
             id=name,
-            model=run.model,
-            loss=wish.loss(line.get(metric), place, higher=higher),
+            model=self.model,
+            loss=self.wish.loss(line.get(metric), place, higher=higher),
             question=text_of(arguments[0][0]) if arguments and arguments[0] else None,
             reference=target,
             answer=text_of(answers[0]) if answers and not multiple else None,
-            prediction=_most_likely(answers) if multiple and likeliest else None,
+            prediction=_most_likely(by_choice),
             choices=choices if multiple else (),
+            confidence=_confidence(by_choice),
             check=line["doc_hash"] if line.get("doc_hash") else digest_of(line["doc"]),
-            group=run.task if grouped else None,
+            group=self.task if self.grouped else None,
+            drawn=DRAWN_BY in line,
         )
 
 
@@ -180,6 +204,11 @@ def _arguments(arguments: Any) -> list[list[Any]]:  # noqa: ANN401 -- two forms
             list(one.values()) if isinstance(one, dict) else one for one in arguments.values()
         ]
     return [list(one) if isinstance(one, list | tuple) else [one] for one in arguments]
+
+
+def _choice(target: str, choices: tuple[str, ...]) -> str:
+    """The choice at the place that the target is, or the target itself."""
+    return choices[int(target)] if target.isdecimal() and int(target) < len(choices) else target
 
 
 def _is_multiple(arguments: list[list[Any]], answers: list[Any]) -> bool:
@@ -202,9 +231,23 @@ def _counts_likeliest(line: dict[str, Any]) -> bool:
 
 
 def _most_likely(answers: list[list[Any]]) -> int | None:
-    """The place of the greatest log-likelihood, which files hold as text."""
-    try:
-        likelihoods = [float(one[0]) for one in answers]
-    except (TypeError, ValueError, IndexError):
-        return None
+    """The place of the greatest log-likelihood."""
+    likelihoods = _likelihoods(answers)
     return max(range(len(likelihoods)), key=likelihoods.__getitem__, default=None)
+
+
+def _confidence(answers: list[list[Any]]) -> float | None:
+    """The probability of the likeliest choice, one of them being right."""
+    likelihoods = _likelihoods(answers)
+    if not likelihoods or not all(map(math.isfinite, likelihoods)):
+        return None
+    most = max(likelihoods)
+    return 1 / math.fsum(math.exp(one - most) for one in likelihoods)
+
+
+def _likelihoods(answers: list[list[Any]]) -> list[float]:
+    """Log-likelihoods, which files hold as text; none where one is no number."""
+    try:
+        return [float(one[0]) for one in answers]
+    except (TypeError, ValueError, IndexError):
+        return []

@@ -8,7 +8,8 @@ data set. The guess of an item's loss (its surrogate) is the mean of what the mo
 
 with p the mean over the pool of what the models lost: a hard 0 or 1 says that the item is certain,
 which another model's verdict is not, and so the pool's mean counts as one model more. It is p where
-no model has a score.
+no model has a score. Of a model that has answered, what it left to other choices than its own,
+1 - c with c its probability of its answer, may count as much: (g + 1 - c) / 2.
 """
 
 import json
@@ -51,7 +52,8 @@ class Joined:
     ``models`` are those whose losses make the guess, ``hard`` says that all of these are 0 or 1;
     ``unguessed`` items got the mean of all. ``truth`` is the model whose losses are held out.
     ``partial`` items are in the logs of some models only; ``left_out`` outputs are none.
-    ``repeated`` items were answered several times by ``truth``.
+    ``repeated`` items were answered several times by ``truth``, whose ``own_confidence`` is half
+    of the guess where it is used.
     """
 
     items: list[Item]
@@ -62,6 +64,7 @@ class Joined:
     partial: int = 0
     left_out: int = 0
     repeated: int = 0
+    own_confidence: bool = False
 
     @property
     def tests(self) -> bool:
@@ -140,10 +143,12 @@ def rows_of(logs: Iterable[Log]) -> list[Row]:
     return [row for log in logs for row in log.rows]
 
 
-def join(rows: Sequence[Row], truth: str | None = None) -> Joined:
+def join(rows: Sequence[Row], truth: str | None = None, *, own_confidence: bool = False) -> Joined:
     """The pool of these rows, with the losses of ``truth`` held out.
 
-    Its items are those of ``truth``, or all. Refuses rows of one id and of two items.
+    Its items are those of ``truth``, or all. Refuses rows of one id and of two items. With
+    ``own_confidence`` half of the guess is how unsure ``truth`` was of its answers, which is known
+    before people judge these, and unknown of a model that is yet to run.
     """
     _check_one_item_each(rows)
     models = tuple(dict.fromkeys(row.model for row in rows))
@@ -152,11 +157,16 @@ def join(rows: Sequence[Row], truth: str | None = None) -> Joined:
     others = tuple(one for one in models if one != truth)
     kept = {row.id: row for row in reversed(rows) if truth in (None, row.model)}
     kept = {row.id: kept[row.id] for row in rows if row.id in kept}
+    _check_whole([row for row in rows if truth in (None, row.model)])
     there = Counter(name for name, _ in {(row.id, row.model) for row in rows if row.id in kept})
     partial = sum(there[name] < len(models) for name in kept)
     _check_shared(kept, rows, truth, others)
     means = _means(row for row in rows if row.id in kept)
     guesses, hard, unguessed = _guesses(list(kept), means, others)
+    if own_confidence:
+        unsure = {name: _unsure(row) for name, row in kept.items()}
+        guesses = {name: (guesses.get(name, own) + own) / 2 for name, own in unsure.items()}
+        unguessed = 0
     items = []
     for name, row in kept.items():
         loss = None if truth is None else means[name].get(truth)
@@ -165,7 +175,19 @@ def join(rows: Sequence[Row], truth: str | None = None) -> Joined:
         raise refused(f"no item has a score of {truth}", "truth")
     answers = Counter(row.id for row in rows if row.model == truth)
     repeated = sum(count > 1 for count in answers.values())
-    return Joined(items, others, truth, hard, unguessed, partial, repeated=repeated)
+    return Joined(
+        *(items, others, truth, hard, unguessed, partial),
+        repeated=repeated,
+        own_confidence=own_confidence,
+    )
+
+
+def _unsure(row: Row) -> float:
+    """What a model left to other choices than its own."""
+    if row.confidence is None:
+        where = f"item {row.id}: logs of lm-eval do, of multiple choice by acc"
+        raise refused(f"the log of {row.model} does not say how sure it was of {where}")
+    return 1.0 - row.confidence
 
 
 def _check_shared(
@@ -179,12 +201,33 @@ def _check_shared(
             raise refused(f"no item of {truth} is in the log of {name}: {how}", "truth")
 
 
+def guessed(items: Sequence[Row], rows: Sequence[Row]) -> Joined:
+    """The pool of items that nobody has answered yet, guessed by the models of ``rows``.
+
+    Refuses rows of other items, and of another version of one.
+    """
+    names = [item.id for item in items]
+    known = {*names}
+    kept = [row for row in rows if row.id in known]
+    if rows and not kept:
+        raise refused(f"the logs are of other items: none of them is {names[0]}", "log")
+    _check_same_items([*items, *kept])
+    _check_scores(kept)
+    models = tuple(dict.fromkeys(row.model for row in kept))
+    means: Means = {name: {} for name in names}
+    means |= _means(kept)
+    guesses, hard, unguessed = _guesses(names, means, models)
+    told = [Item(item, guesses.get(item.id)) for item in items]
+    return Joined(told, models, None, hard, unguessed)
+
+
 def each_output(rows: Sequence[Row]) -> Joined:
     """A pool with an item for every output, guessed by its own score: for people who check it.
 
     What has no answer is no output, unless nothing has one. Refuses two outputs of one name.
     """
     _check_one_item_each(rows)
+    _check_whole([row for row in rows if row.drawn])
     models = tuple(dict.fromkeys(row.model for row in rows))
     repeated = any(row.repeat > 1 for row in rows)
     named: dict[str, Row] = {}
@@ -212,6 +255,7 @@ def compare(rows: Sequence[Row], a: str, b: str) -> Compared:
         raise refused(f"{a} is compared with itself: name two models", "compare")
     if any(row.repeat > 1 for row in rows if row.model in {a, b}):
         raise refused("items were answered several times: a comparison takes one answer each")
+    _check_whole([row for row in rows if row.drawn and row.model in {a, b}])
     others = tuple(one for one in models if one not in {a, b})
     sides = [{row.id: row for row in rows if row.model == name} for name in (a, b)]
     names = list(dict.fromkeys(row.id for row in rows if row.model in {a, b}))
@@ -241,8 +285,25 @@ def _check_model(name: str, models: Sequence[str]) -> None:
         raise refused(f"no log is of {name!r}, only of {', '.join(models)}", "model")
 
 
+def _check_whole(rows: Sequence[Row]) -> None:
+    """Refuse items that stand in the log of a session alone: the pool would be what it drew."""
+    whole = {row.id for row in rows if not row.drawn}
+    alone = next((row for row in rows if row.id not in whole), None)
+    if alone is not None:
+        why = "they were not drawn equally likely, and stand for no others"
+        way = "its results_*.json has the interval; as a guess beside whole logs it can be read"
+        raise refused(
+            f"the log of {alone.model} has only documents that a session drew: {why}; {way}", "log"
+        )
+
+
 def _check_one_item_each(rows: Sequence[Row]) -> None:
     """Refuse rows of one id that are of two items, and a pool in which nothing has a score."""
+    _check_same_items(rows)
+    _check_scores(rows)
+
+
+def _check_same_items(rows: Sequence[Row]) -> None:
     first: dict[str, Row] = {}
     for row in rows:
         seen = first.setdefault(row.id, row)
@@ -250,10 +311,14 @@ def _check_one_item_each(rows: Sequence[Row]) -> None:
             first[row.id] = row
         elif row.check and seen.check != row.check:
             why = "the logs are of two versions of the data set; take those of one"
-            raise refused(
-                f"item {row.id} is not the same in the logs of {seen.model} and {row.model}: {why}"
-            )
+            both = f"the logs of {seen.model} and {row.model}"
+            if not seen.model:
+                both = f"the data set and in the log of {row.model}"
+            raise refused(f"item {row.id} is not the same in {both}: {why}")
         _check_name(row.id)
+
+
+def _check_scores(rows: Sequence[Row]) -> None:
     counts = Counter(row.model for row in rows if row.loss is not None)
     for model in dict.fromkeys(row.model for row in rows):
         if not counts[model]:
@@ -330,15 +395,16 @@ def mean_loss(items: Iterable[Item]) -> float:
 
 def ndjson(joined: Joined | Compared) -> bytes:
     """The pool as the service takes it, a line an item."""
-    lines = _pairs(joined) if isinstance(joined, Compared) else _items(joined)
+    lines = _pairs(joined) if isinstance(joined, Compared) else lines_of(joined)
     return b"".join(json.dumps(line, ensure_ascii=False).encode() + b"\n" for line in lines)
 
 
-def _items(joined: Joined) -> Iterator[dict[str, Any]]:
+def lines_of(joined: Joined) -> Iterator[dict[str, Any]]:
+    """The items of a pool as the service takes them."""
     own = joined.truth is not None or any(item.id for item in joined.items)
     grouped = all(item.shown.group for item in joined.items)
     for item in joined.items:
-        payload = _payload(item.shown)
+        payload = payload_of(item.shown)
         if own and item.shown.said is not None:
             payload["answer"] = _clean(item.shown.said)
         line: dict[str, Any] = {"id": _clean(item.name)}
@@ -357,7 +423,7 @@ def _pairs(compared: Compared) -> Iterator[dict[str, Any]]:
     scored = [_tempered([pair.loss[side] for pair in compared.pairs]) for side in range(2)]
     for at, pair in enumerate(compared.pairs):
         line: dict[str, Any] = {"id": _clean(pair.a.id)}
-        payload = _payload(pair.a)
+        payload = payload_of(pair.a)
         if payload:
             line["payload"] = payload
         for side, row, guesses in (("a", pair.a, scored[0]), ("b", pair.b, scored[1])):
@@ -376,7 +442,8 @@ def _tempered(losses: list[float | None]) -> list[float]:
     return [guesses[str(at)] for at in range(len(losses))]
 
 
-def _payload(row: Row) -> dict[str, Any]:
+def payload_of(row: Row) -> dict[str, Any]:
+    """What a judge is shown of an item."""
     payload: dict[str, Any] = {}
     if row.question is not None:
         payload["question"] = _clean(row.question)

@@ -19,7 +19,9 @@ class Row:
 
     ``loss`` is None where the log has no score: an error, a scorer without an answer, NaN.
     ``check`` is a hash of what the item is, empty where the log does not say: rows of one id are of
-    one item where it agrees. ``prediction`` is the place of the answer in ``choices``.
+    one item where it agrees. ``prediction`` is the place of the answer in ``choices``,
+    ``confidence`` the probability that the model gave it. ``drawn``: a session had it run, so that
+    a mean over the rows of this log is no estimate of all.
     """
 
     id: str
@@ -31,8 +33,10 @@ class Row:
     answer: str | None = None
     prediction: int | None = None
     choices: tuple[str, ...] = ()
+    confidence: float | None = None
     check: str = ""
     group: str | None = None
+    drawn: bool = False
 
     @property
     def said(self) -> str | None:
@@ -75,7 +79,8 @@ class Wish:
     """What is to be read where a log holds several things.
 
     ``higher`` says which way the score is better, where the log does not; ``scale`` are the ends of
-    the score. ``key`` is the member of the metadata that names an item.
+    the score. ``key`` is the member of the metadata that names an item. ``own_confidence`` says
+    that the model held out has answered, and helps to guess what it lost.
     """
 
     metric: str | None = None
@@ -84,6 +89,7 @@ class Wish:
     higher: bool | None = None
     scale: tuple[float, float] = (0.0, 1.0)
     key: str | None = None
+    own_confidence: bool = False
     columns: Columns = Columns()
 
     def loss(self, value: object, place: str, *, higher: bool) -> float | None:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from celeus.client.blocking import Session
 from celeus.client.exchange import encoded
@@ -49,6 +49,7 @@ def certify(  # noqa: PLR0913 -- what a session is opened with, each by its name
     budget: int | None = None,
     fixed: bool = False,
     concurrency: int = 1,
+    name: str = "items",
     file: str | os.PathLike[str] | None = None,
     key: str | os.PathLike[str] | None = None,
 ) -> Session:
@@ -59,6 +60,7 @@ def certify(  # noqa: PLR0913 -- what a session is opened with, each by its name
     judged yet, and `session.draws()` asks. ``precision`` is the width of the interval to stop at;
     ``at_most`` and ``at_least`` are questions whose answers stop it as well. ``loss`` is the kind,
     or the ends of a bounded one; ``score`` what its mean is called, as `("accuracy", "higher")`.
+    ``name`` is what the pool is called: items of another name have a session of their own.
 
     The session lies in ``file``, by default in the folder `.celeus`: whoever is stopped or killed
     and calls again with the same arguments goes on where they were, and judges nothing twice.
@@ -81,7 +83,7 @@ def certify(  # noqa: PLR0913 -- what a session is opened with, each by its name
         budget=_whole(budget, "budget"),
         fixed=fixed,
     )
-    form = PoolForm("items", scale, score=named)
+    form = PoolForm(name, scale, score=named)
     return _judged(form, _rows(items), claim, judge, Place(file, key, concurrency))
 
 
@@ -92,7 +94,7 @@ def compare(  # noqa: PLR0913 -- what a session is opened with, each by its name
     *,
     margin: float | None = None,
     precision: float | None = None,
-    loss: str = "preference",
+    loss: str | tuple[float, float] = "preference",
     names: tuple[str, str] = ("a", "b"),
     alpha: float = 0.05,
     budget: int | None = None,
@@ -106,13 +108,15 @@ def compare(  # noqa: PLR0913 -- what a session is opened with, each by its name
     ``a`` and ``b``: answers by id, or rows with ``id``, ``answer`` and perhaps ``payload``, which
     is what both were asked. Equal answers need no judge. ``judge`` is given an item with its
     answers as ``left`` and ``right``, in an order drawn by item, and returns the better one or
-    `tie`, or with ``loss`` `zero_one` the losses by these names. ``margin``: stop once one is at
-    least as good as the other or both are equivalent within it, on the scale of the difference of
-    losses;
+    `tie`, or with ``loss`` `zero_one`, or the ends of a bounded one, the losses by these names; of
+    rows without answers, which are made as they are judged, the losses of `a` and `b`.
+    ``margin``: stop once one is at least as good as the other or both are equivalent within it, on
+    the scale of the difference of losses;
     ``precision``: stop at this width of the interval of the difference, a less b. All else is as
     in `certify`.
     """
-    systems = Systems.of(names, (loss, None, None), "exact")
+    kind = (loss, None, None) if isinstance(loss, str) else _bounded(loss)
+    systems = Systems.of(names, kind, "exact")
     claim = Claim(
         "pool",
         finite(alpha, "alpha", "alpha"),
@@ -250,10 +254,15 @@ def _said(row: Row) -> dict[str, Any]:
 def _scale(loss: object) -> LossScale:
     if loss == "zero_one":
         return LossScale.of("zero_one", None, None)
+    return LossScale.of(*_bounded(loss))
+
+
+def _bounded(loss: object) -> tuple[Literal["bounded"], float, float]:
     rule = "zero_one, or the two ends of a bounded loss"
     if not isinstance(loss, tuple | list) or len(loss) != len(("lower", "upper")):
         raise InvalidValue(f"loss must be {rule}", field="loss", rule=rule, value=loss)
-    return LossScale.of("bounded", *(finite(end, "an end of the loss", "loss") for end in loss))
+    lower, upper = (finite(end, "an end of the loss", "loss") for end in loss)
+    return "bounded", lower, upper
 
 
 def _score(score: object, scale: LossScale) -> Score:

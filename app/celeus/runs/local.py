@@ -11,6 +11,7 @@ from typing import Any, Never
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from celeus.client.blocking import Client, Session
+from celeus.client.calls import POOLS
 from celeus.client.exchange import Answer, Request
 from celeus.core.certificates.ed25519 import NotAKey, private_from_pem, private_to_pem
 from celeus.core.pools.item import Item
@@ -41,6 +42,7 @@ class LocalClient(Client):
             ("POST", "/amendments"): self._amend,
             ("GET", "/ledger"): self._records,
             ("GET", "/trajectory"): self._trajectory,
+            ("GET", f"{POOLS}/pool_{run.session.hex()}/items"): self._items,
             ("GET", "/certificate"): lambda _: run.certificate(signing_key(self._key)),
         }
 
@@ -87,7 +89,8 @@ class LocalClient(Client):
     def _observe(self, request: Request) -> object:
         body = _body(request)
         judgements = [_judgement(one) for one in body.get("observations", [body])]
-        check_blind(judgements)
+        # Where nothing is shown of the two, losses are those of systems that have just been run
+        check_blind([one for one in judgements if self.ledger.shows_answers(one.round)])
         return self.ledger.observe(body["worker"], judgements, body["next"])
 
     def _amend(self, request: Request) -> object:
@@ -100,6 +103,16 @@ class LocalClient(Client):
         data = [json.loads(line) for line in islice(self.ledger.records, after, after + limit)]
         more = after + len(data) < len(self.ledger.records)
         return {"data": data, "next": after + len(data) if more else None}
+
+    def _items(self, request: Request) -> object:
+        begin, limit = int(request.query.get("after", -1)) + 1, _page(request)[1]
+        upload = self.ledger.upload
+        data = [
+            {"index": index, "id": upload.ids[index], "payload": _payload(upload.payloads[index])}
+            for index in range(begin, min(begin + limit, len(upload.ids)))
+        ]
+        last = begin + len(data) - 1
+        return {"data": data, "next": last if last + 1 < len(upload.ids) else None}
 
     def _trajectory(self, request: Request) -> object:
         after, limit = _page(request)
@@ -176,10 +189,13 @@ def _judgement(said: Mapping[str, Any]) -> Judgement:
 
 def _plain(value: object) -> object:
     if isinstance(value, Item):
-        payload = None if value.payload is None else json.loads(value.payload)
-        return {"index": value.index, "id": value.id, "payload": payload}
+        return {"index": value.index, "id": value.id, "payload": _payload(value.payload)}
     message = f"{type(value).__name__} is not in JSON"
     raise TypeError(message)
+
+
+def _payload(text: str | bytes | None) -> object:
+    return None if text is None else json.loads(text)
 
 
 def _refuse(request: Request) -> Never:

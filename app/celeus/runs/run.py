@@ -25,6 +25,7 @@ from celeus.core.ledger import Amendment, Change, Event
 from celeus.core.plans.opening import SessionRequest, plan_of
 from celeus.core.pools.item import Item
 from celeus.core.pools.rows.growth import Upload, pool_of_rows
+from celeus.core.pools.systems import PLACES
 from celeus.core.randomness import commitment
 from celeus.core.runs.form import FORMAT, PoolForm
 from celeus.core.sessions.correction import Checkpoints, correct
@@ -253,6 +254,14 @@ class Run:
                 ledger_head=self._head.hex(),
             )
             return status_document(header, self.plan, self._state, self.upload.pool)
+
+    def shows_answers(self, round_: int) -> bool:
+        """Whether who judges a round is shown answers, and not told whose they are."""
+        if not 1 <= round_ <= self._state.drawn:
+            return True
+        draw = self._draw(round_)
+        told = [value for place in PLACES for value in (draw.get(place) or {}).values()]
+        return not told or any(value is not None for value in told)
 
     def next(self, worker: str, count: int) -> dict[str, Any]:
         """Up to ``count`` draws for a worker to judge: its own, those of nobody, then new ones.

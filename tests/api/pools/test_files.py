@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from celeus.store.database import Database
 from celeus.store.tables import metadata
 from tests.keys import bearer, key_in
+from tests.readers.made import FIXTURES
 
 CSV = b"id,surrogate,payload.question\na,0.25,Why?\nb,0.75,<b>How?</b>\n"
 BAD = b"id,surrogate\na,0.25\nb,1.5\nc,much\nd,0.5,more\n"
@@ -51,6 +53,32 @@ async def sent(
         content=body,
         headers={"Content-Type": media} | (headers or {}),
     )
+
+
+@pytest.mark.parametrize(
+    ("log", "tool"),
+    [("lm-eval/small/samples_toy_mc_*.jsonl", "lm-eval"), ("promptfoo/out.json", "promptfoo")],
+)
+@pytest.mark.parametrize("dry_run", [True, False])
+async def test_the_log_of_a_tool_is_refused_with_the_command_that_reads_it(
+    client: httpx.AsyncClient,
+    kept: Callable[[], Awaitable[int]],
+    *,
+    log: str,
+    tool: str,
+    dry_run: bool,
+) -> None:
+    (path,) = FIXTURES.glob(log)
+    body = path.read_bytes()
+    if path.suffix == ".json":
+        results = json.loads(body)["results"]["results"]
+        body = b"\n".join(json.dumps({"id": "x", **one}).encode() for one in results)
+    refused = await sent(client, body, "application/x-ndjson", dry_run=dry_run)
+    assert refused.status_code == 422
+    told = refused.json()
+    assert told["detail"] == f"The file is a log of {tool}, and its rows are no items."
+    assert told["rule"] == f"the pool that `celeus import {tool}` makes of it"
+    assert await kept() == 0
 
 
 @pytest.fixture

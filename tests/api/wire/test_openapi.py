@@ -66,7 +66,7 @@ def test_what_may_be_answered_304_takes_an_etag(contract: dict[str, Any]) -> Non
     conditional = [one for one in operations(contract) if "304" in one["responses"]]
     assert len(conditional) == 3
     for operation in conditional:
-        assert "If-None-Match" in {one["name"] for one in operation["parameters"]}
+        assert "If-None-Match" in {one.get("name") for one in operation["parameters"]}
 
 
 def test_every_body_and_answer_has_an_example(contract: dict[str, Any]) -> None:
@@ -78,3 +78,18 @@ def test_every_body_and_answer_has_an_example(contract: dict[str, Any]) -> None:
         and "examples" not in schemas[name]
     ]
     assert not missing
+
+
+def test_every_schema_is_named_once_and_by_its_name(contract: dict[str, Any]) -> None:
+    """Generators name types after titles; two of one name, and one is lost."""
+    schemas = contract["components"]["schemas"]
+    titles = [one["title"] for one in schemas.values()]
+    assert sorted(titles) == sorted(set(titles))
+    assert not [name for name in schemas if "__" in name]
+
+
+def test_a_judgement_is_one_plain_object(contract: dict[str, Any]) -> None:
+    schemas = contract["components"]["schemas"]
+    for name in ("OneObservation", "ListedObservation", "AmendmentRequest", "Losses"):
+        assert not schemas[name].keys() & {"oneOf", "anyOf", "allOf"}
+        assert schemas[name]["type"] == "object"

@@ -101,7 +101,7 @@ def form_of(prefix: str) -> dict[str, Any]:
 
 def _in_path(noun: str, prefix: str) -> Any:  # noqa: ANN401 -- what FastAPI's Path returns
     return Path(
-        description=f"Id of the {noun}.",
+        description=f"The {noun} by its id: `{prefix}_` and 32 hexadecimal digits.",
         examples=[f"{prefix}_019aa3c4d5e67f8091a2b3c4d5e6f708"],
         json_schema_extra=form_of(prefix),
     )

@@ -17,42 +17,50 @@ router = APIRouter(prefix="/v1/claims", tags=["insights"])
 class ClaimDecision(BaseModel):
     """The answer to a question at the level shown."""
 
-    side: QuestionSide
-    threshold: float
-    answer: Literal["yes", "no", "undecided"]
+    side: QuestionSide = Field(
+        description="The question asked: whether the mean loss is `at_most` or `at_least` this."
+    )
+    threshold: float = Field(description="Threshold of the question, on the scale of the losses.")
+    answer: Literal["yes", "no", "undecided"] = Field(description="At this level, and so far.")
 
 
 class ClaimAlone(BaseModel):
     """What the session says by itself, at every moment."""
 
     level: float = Field(description="The session's alpha.")
-    lower: float
-    upper: float
+    lower: float = Field(description="Lower end of the interval at that level.")
+    upper: float = Field(description="Upper end of the interval at that level.")
 
 
 class ClaimShown(BaseModel):
     """What the session says at a level that several share, at this moment."""
 
-    level: float
-    lower: float
-    upper: float
+    level: float = Field(
+        description="Probability with which this interval alone may miss the truth."
+    )
+    lower: float = Field(description="Lower end of the interval at that level.")
+    upper: float = Field(description="Upper end of the interval at that level.")
     answers: list[ClaimDecision] = Field(description="To its questions, in their order.")
-    verdict: Literal["a_at_least_as_good", "b_at_least_as_good", "equivalent", "undecided"] | None
+    verdict: (
+        Literal["a_at_least_as_good", "b_at_least_as_good", "equivalent", "undecided"] | None
+    ) = Field(description="On two systems, at this level; null where none is asked for.")
 
 
 class SessionClaim(BaseModel):
     """One session: alone, beside all others, and where it is shown."""
 
-    session: str
-    name: str | None
-    round: int
-    sequence: int
-    estimate: float
+    session: str = Field(description="`ses_` and 32 hexadecimal digits.")
+    name: str | None = Field(description="What people call the session; null where it has no name.")
+    round: int = Field(description="The last round in its interval.")
+    sequence: int = Field(description="Number of the last event in its ledger.")
+    estimate: float = Field(description="Of its mean loss.")
     evidence: bool = Field(
         description="The session gives an interval at any level. Without, it has one at the level"
         " divided by the number of sessions, however many are shown."
     )
-    alone: ClaimAlone
+    alone: ClaimAlone = Field(
+        description="The session by itself, as if no other had been looked at."
+    )
     together: ClaimShown = Field(description="Holds at once with those of all others.")
     shown: ClaimShown | None = Field(
         description="Where it is shown with others; null where it is not shown."
@@ -70,13 +78,13 @@ class ClaimPromises(BaseModel):
 class Claims(BaseModel):
     """Sessions side by side."""
 
-    level: float
+    level: float = Field(description="Expected share of false ones among those shown, at most.")
     sessions: int = Field(description="How many there are to pick from.")
     shown: int = Field(description="How many are shown.")
     shown_level: float | None = Field(
         description="Level of what is shown: `level` times the share that is; null where none is."
     )
-    promises: ClaimPromises
+    promises: ClaimPromises = Field(description="The guarantee in plain words.")
     claims: list[SessionClaim] = Field(description="In the order they were named in.")
 
 

@@ -83,9 +83,9 @@ class PlanningRequest(ClaimsIn):
 class SpreadOut(BaseModel):
     """Median of the simulated sessions, and their 10 and 90 %."""
 
-    median: float
-    low: float
-    high: float
+    median: float = Field(description="Half of the sessions came to less.")
+    low: float = Field(description="The 10 % point: one in ten came to less.")
+    high: float = Field(description="The 90 % point: one in ten came to more.")
 
 
 class SimulatedOut(BaseModel):
@@ -116,9 +116,11 @@ class SimulatedOut(BaseModel):
 class RefusedOut(BaseModel):
     """Why a policy cannot be opened for this claim."""
 
-    code: str
-    detail: str
-    field: str | None
+    code: str = Field(description="Code of the problem that an opening would be answered with.")
+    detail: str = Field(description="What is wrong, in a sentence.")
+    field: str | None = Field(
+        description="Member of the request that it is about; null where it is several."
+    )
     smallest_reachable: float | None = Field(description="For `unreachable_precision`.")
 
     @classmethod
@@ -144,10 +146,12 @@ class SmallestWidth(BaseModel):
 class PolicyPlanOut(BaseModel):
     """What one policy would need."""
 
-    policy: PolicyName
-    refused: RefusedOut | None
+    policy: PolicyName = Field(description="How items would be chosen and bet on.")
+    refused: RefusedOut | None = Field(description="Why it cannot be opened; null where it can.")
     warning: str | None = Field(description="Risks for which the precision is out of reach.")
-    smallest_width: SmallestWidth | None
+    smallest_width: SmallestWidth | None = Field(
+        description="No number of labels gets below it; null where the policy is refused."
+    )
     surrogate_right: SimulatedOut | None = Field(
         description="If the surrogate means what it says; null where none tells items apart."
     )
@@ -162,14 +166,20 @@ class PlannedClaim(BaseModel):
     Where no session ended in the time there was, they are those of the one that came furthest.
     """
 
-    metric: str
+    metric: str = Field(description="Name of the metric in the pool.")
     column: str | None = Field(description="The group column; null for all items.")
-    value: str | None
-    items: int
+    value: str | None = Field(description="Value of the group in that column; null for all items.")
+    items: int = Field(description="Items of the pool that the claim is about.")
     level: float | None = Field(description="Null of a group that is judged whole.")
-    precision: float | None
-    surrogate_right: SimulatedOut | None
-    surrogate_useless: SimulatedOut
+    precision: float | None = Field(
+        description="Width at which its target is met; null where it has questions only."
+    )
+    surrogate_right: SimulatedOut | None = Field(
+        description="If the surrogate means what it says; null where none tells items apart."
+    )
+    surrogate_useless: SimulatedOut = Field(
+        description="If losses are the same and the surrogate knows nothing of them."
+    )
 
     @classmethod
     def of(cls, found: planning.ClaimPlan) -> Self:
@@ -189,14 +199,23 @@ class PlanningAnswer(BaseModel):
 
     model_config = ConfigDict(json_schema_extra={"examples": [PLANNED]})
 
-    pool_id: str
-    items: int
-    target: Literal["pool", "population"]
-    alpha: float
-    precision: float | dict[str, float | None] | None
-    budget: int
-    strategy: str | None
-    seed: int
+    pool_id: str = Field(description="The pool that was planned for.")
+    items: int = Field(description="How many items it has.")
+    target: Literal["pool", "population"] = Field(
+        description="As it was asked for: the pool, or its population."
+    )
+    alpha: float = Field(
+        description="As it was asked for: how often the interval may miss the truth."
+    )
+    precision: float | dict[str, float | None] | None = Field(
+        description="Interval width at which sessions stop, as it was asked for."
+    )
+    budget: int = Field(description="Most labels of a simulated session.")
+    strategy: str | None = Field(
+        description="How probabilities of the items become surrogate and proxy; null where they"
+        " have none."
+    )
+    seed: int = Field(description="Gives the same numbers again for the same request.")
     assumed_risk: float | None = Field(
         description="Mean loss of the simulated pools; null of a table."
     )

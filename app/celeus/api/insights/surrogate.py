@@ -20,10 +20,10 @@ router = APIRouter(prefix="/v1/sessions", tags=["insights"])
 class SurrogatePart(BaseModel):
     """A part of the pool: what its surrogates say, and what its losses are."""
 
-    items: int
+    items: int = Field(description="How many items of the pool lie in this part.")
     labels: int = Field(description="Judged and folded rounds on its items.")
     least: float = Field(description="Smallest surrogate score of its items.")
-    largest: float
+    largest: float = Field(description="Largest surrogate score of its items.")
     surrogate: float = Field(description="Mean surrogate score of its items.")
     used: float = Field(description="Mean surrogate that the policy bets with now.")
     loss: float | None = Field(
@@ -31,7 +31,7 @@ class SurrogatePart(BaseModel):
         " probabilities of being drawn; null without labels."
     )
     low: float | None = Field(description="Rough 95 % limits of `loss`: to look at, not a claim.")
-    high: float | None
+    high: float | None = Field(description="Upper rough limit of `loss`.")
 
 
 class Surrogate(BaseModel):
@@ -42,13 +42,16 @@ class Surrogate(BaseModel):
     bad surrogate costs width, never validity: nothing certified rests on this answer.
     """
 
-    policy: str
-    strategy: str | None
-    round: int
-    revision: int
-    width: float
+    policy: str = Field(description="How items are chosen and bet on.")
+    strategy: str | None = Field(
+        description="How probabilities of the items became surrogate and proxy; null where they"
+        " have none."
+    )
+    round: int = Field(description="The last folded round that it speaks of.")
+    revision: int = Field(description="Counts amendments from 1, as in the session.")
+    width: float = Field(description="Width of the session's interval at that round.")
     used: bool = Field(description="The policy looks at the surrogate.")
-    labels: int
+    labels: int = Field(description="Folded rounds that have a loss.")
     surrogate: float = Field(description="Mean over these items.")
     loss: float | None = Field(description="Mean over them, estimated.")
     correlation: float | None = Field(description="Of surrogate and loss; null if one is constant.")
@@ -59,18 +62,20 @@ class Surrogate(BaseModel):
 class WorkerDraw(BaseModel):
     """A draw that waits for its judgement, and when its lease ends."""
 
-    round: int
-    expires_at: Time
+    round: int = Field(description="The round that is to be judged.")
+    expires_at: Time = Field(description="After this others may get the item.")
 
 
 class Worker(BaseModel):
     """What a worker did, and what it holds."""
 
-    worker: str
-    labels_minute: int
-    labels_hour: int
-    last_label_at: Time | None
-    draws: list[WorkerDraw]
+    worker: str = Field(description="The name it gave; workers of several keys may share it.")
+    labels_minute: int = Field(description="Judgements in the last minute.")
+    labels_hour: int = Field(description="Judgements since `since`.")
+    last_label_at: Time | None = Field(
+        description="When it judged last in that time; null where it did not."
+    )
+    draws: list[WorkerDraw] = Field(description="What it holds and has not judged.")
 
 
 class WorkerPage(BaseModel):
@@ -80,13 +85,13 @@ class WorkerPage(BaseModel):
     The sums are those of all pages.
     """
 
-    at: Time
-    since: Time
-    labels_minute: int
-    labels_hour: int
-    draws: int
-    data: list[Worker]
-    next: str | None
+    at: Time = Field(description="When this was counted.")
+    since: Time = Field(description="From when `labels_hour` counts, an hour before or later.")
+    labels_minute: int = Field(description="Judgements of all workers in the last minute.")
+    labels_hour: int = Field(description="Judgements of all workers since `since`.")
+    draws: int = Field(description="Draws that all workers hold together.")
+    data: list[Worker] = Field(description="At most `limit` of them, by name.")
+    next: str | None = Field(description="Give it as `after` for the next page; null at the end.")
 
 
 @router.get(
@@ -119,7 +124,10 @@ async def get_surrogate(context: Reads, session_id: SessionId, known: KnownTags 
 async def list_workers(
     context: Reads,
     session_id: SessionId,
-    after: Annotated[str | None, Query(max_length=128, pattern=NO_NUL)] = None,
+    after: Annotated[
+        str | None,
+        Query(max_length=128, pattern=NO_NUL, description="`next` of the page before."),
+    ] = None,
     limit: Annotated[int, Query(ge=1, le=1_000, description="Entries of a page.")] = 100,
 ) -> dict[str, Any]:
     """Workers are known by the name they give, whatever their keys."""

@@ -77,9 +77,9 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")
 class ClaimRounds(BaseModel):
     """Counts of the session's rounds that fell into the claim."""
 
-    drawn: int
-    judged: int
-    in_interval: int
+    drawn: int = Field(description="Rounds given out on items of the claim.")
+    judged: int = Field(description="Those whose judgement has arrived.")
+    in_interval: int = Field(description="Judged ones that its interval speaks for.")
 
 
 class TableClaimOut(BaseModel):
@@ -89,22 +89,26 @@ class TableClaimOut(BaseModel):
     of several. Those to show of claims picked after looking are in the certificate, as `picked`.
     """
 
-    metric: str
+    metric: str = Field(description="Name of the metric in the pool.")
     column: str | None = Field(description="The group column; null for all items.")
     value: str | None = Field(description="The value of the group in it.")
-    items: int
+    items: int = Field(description="Items of the pool that the claim is about.")
     known: int = Field(description="Items whose loss was known before the first draw.")
     level: float | None = Field(
         description="The interval misses the truth with at most this probability; null of a group"
         " that is judged whole, whose interval is certain."
     )
-    precision: float | None
+    precision: float | None = Field(
+        description="Width at which its target is met; null where none is asked for."
+    )
     estimate: float = Field(description="Of the mean loss.")
-    lower: float
-    upper: float
-    score: ScoreInterval
+    lower: float = Field(description="Lower end of the interval, on the metric's scale.")
+    upper: float = Field(description="Upper end of the interval, on the metric's scale.")
+    score: ScoreInterval = Field(
+        description="The same interval by the name and in the direction that people use."
+    )
     sentence: str = Field(description="What the claim says by itself, as people name its score.")
-    scale: Scale
+    scale: Scale = Field(description="Where every loss of the metric lies.")
     whole: bool = Field(
         description="The group is judged to its last item, unless the budget ends first."
     )
@@ -116,19 +120,21 @@ class TableClaimOut(BaseModel):
         description="Its target is met: precision and answers; null where it has none."
     )
     met_at: int | None = Field(description="The session's round that it has it since.")
-    rounds: ClaimRounds
+    rounds: ClaimRounds = Field(description="How far drawing, judging and folding have come in it.")
     answers: list[Decision] = Field(description="To its questions; `round` is the session's.")
 
 
 class TableClaims(BaseModel):
     """All claims of a session, or those asked for."""
 
-    session_id: str
-    sequence: int
-    round: int
-    account: Literal["each", "together", "selected", "closed"]
-    alpha: float
-    data: list[TableClaimOut]
+    session_id: str = Field(description="`ses_` and 32 hexadecimal digits.")
+    sequence: int = Field(description="Number of the last event in its ledger.")
+    round: int = Field(description="The last round in the intervals.")
+    account: Literal["each", "together", "selected", "closed"] = Field(
+        description="What holds of several claims: see `account` of the opening."
+    )
+    alpha: float = Field(description="As the session was opened; `account` tells what it bounds.")
+    data: list[TableClaimOut] = Field(description="In the order asked for.")
 
 
 class LaterClaim(BaseModel):
@@ -149,14 +155,20 @@ class LaterClaim(BaseModel):
         },
     )
 
-    metric: str = Field(pattern=NO_NUL)
+    metric: str = Field(pattern=NO_NUL, description="Name of a metric of the pool.")
     column: str | None = Field(
         None, pattern=NO_NUL, description="A group column; left out for all items."
     )
     value: str | None = Field(None, pattern=NO_NUL, description="The value of the group in it.")
     level: float = Field(description="Taken from the session's `reserve` for good.")
-    precision: float | None = None
-    questions: list[AskedQuestion] = Field([], max_length=MOST_QUESTIONS)
+    precision: float | None = Field(
+        None, description="Width at which its target is met; null for questions only."
+    )
+    questions: list[AskedQuestion] = Field(
+        [],
+        max_length=MOST_QUESTIONS,
+        description="One-sided questions, answered at the claim's level.",
+    )
 
     @property
     def addition(self) -> Addition:
@@ -224,7 +236,10 @@ async def get_session_claims(  # noqa: PLR0913, PLR0917 -- one parameter each of
     column: Annotated[
         str | None, Query(description="Claims about this group column; empty: about all items.")
     ] = None,
-    format_: Annotated[Literal["json", "csv"] | None, Query(alias="format")] = None,
+    format_: Annotated[
+        Literal["json", "csv"] | None,
+        Query(alias="format", description="Default: what `Accept` asks for, else `json`."),
+    ] = None,
     accept: Annotated[str, Header(include_in_schema=False)] = "",
 ) -> Any:  # noqa: ANN401 -- plain values, or a file
     """As they stand. `format=csv`, or `Accept: text/csv`, downloads them as a table."""
@@ -244,8 +259,10 @@ class ClaimItem(BaseModel):
     """An item that a claim speaks of, and what a judge said of it."""
 
     index: int = Field(description="Place in upload order, from 0.")
-    id: str
-    payload: dict[str, Any] | str | None
+    id: str = Field(description="The id it was uploaded with.")
+    payload: dict[str, Any] | str | None = Field(
+        description="What judges are shown, as it was uploaded; null for nothing."
+    )
     round: int | None = Field(description="The round it was judged in; null while it is not.")
     losses: dict[str, float | None] | None = Field(
         description="By metric, null where nobody could tell it; null while it is not judged."
@@ -256,7 +273,7 @@ class ClaimItem(BaseModel):
 class ClaimItems(BaseModel):
     """Some items of a claim, in upload order."""
 
-    data: list[ClaimItem]
+    data: list[ClaimItem] = Field(description="At most `limit` of them, or as many as fit 4 MiB.")
     next: int | None = Field(description="Give it as `after` for the next page; null at the end.")
 
 

@@ -64,8 +64,10 @@ router = APIRouter(prefix="/v1/pool-files", tags=["pools"])
 class RowOut(BaseModel):
     """A row as it was read: every field as text, cut to what fits a table."""
 
-    line: int
-    cells: dict[str, str]
+    line: int = Field(description="Line or row of the file, from 1.")
+    cells: dict[str, str] = Field(
+        description="Text of every field by its name, at most 200 characters."
+    )
 
     @classmethod
     def of(cls, line: int, row: object) -> Self:
@@ -112,10 +114,14 @@ class PoolFileOut(BaseModel):
     pool: PoolOut | None = Field(description="Null in a dry run, and nothing is kept.")
     items: int = Field(description="Rows that are items.")
     skipped: int = Field(description="Bad rows; the faults of the first are in `errors`.")
-    errors: list[ProblemError]
+    errors: list[ProblemError] = Field(description="Faults of bad rows by line, the first 100.")
     columns: list[str] = Field(description="Names of the numeric columns of the pool.")
-    classes: int | None
-    preview: list[RowOut]
+    classes: int | None = Field(
+        description="Number of classes, where rows have probabilities; else null."
+    )
+    preview: list[RowOut] = Field(
+        description="The first rows as they were read, as many as `preview` asks for."
+    )
     first: list[FirstItem] = Field(description="As many items as `preview` asks for.")
     format: str | None = Field(
         description="What the file turned out to be: csv, json, jsonl, parquet, or the tool that"
@@ -131,7 +137,7 @@ class PoolFileOut(BaseModel):
         " `remembered`: the last pool of this project made of these columns had it."
     )
     examples: dict[str, list[str]] = Field(description="A few values of every column.")
-    dry_run: bool
+    dry_run: bool = Field(description="Whether the file was only looked at.")
 
     @classmethod
     def of(cls, done: ImportResult, seen: Seen, look: Look, *, dry_run: bool) -> Self:

@@ -38,16 +38,22 @@ router = APIRouter(prefix="/v1/pools", tags=["pools"], route_class=JsonRoute)
 class SideOut(BaseModel):
     """What one of two systems answered, as a judge sees it."""
 
-    answer: str | None
-    payload: dict[str, Any] | str | None
+    answer: str | None = Field(
+        description="The answer as text; null where there is only a payload."
+    )
+    payload: dict[str, Any] | str | None = Field(
+        description="What else was uploaded to be shown of it; null for nothing."
+    )
 
 
 class ItemOut(BaseModel):
     """An item as a judge sees it."""
 
     index: int = Field(description="Place in upload order, from 0.")
-    id: str
-    payload: dict[str, Any] | str | None
+    id: str = Field(description="The id it was uploaded with, unique in its pool.")
+    payload: dict[str, Any] | str | None = Field(
+        description="What judges are shown, as it was uploaded; null for nothing."
+    )
     a: SideOut | None = Field(None, description="What system a answered, if two are compared.")
     b: SideOut | None = Field(None, description="What system b answered.")
     answers: dict[str, SideOut] | None = Field(
@@ -59,18 +65,18 @@ class ItemOut(BaseModel):
 class ItemPage(BaseModel):
     """Some items, in upload order."""
 
-    data: list[ItemOut]
+    data: list[ItemOut] = Field(description="At most `limit` of them, or as many as fit 4 MiB.")
     next: int | None = Field(description="Give it as `after` for the next page; null at the end.")
 
 
 class ImportOut(BaseModel):
     """What an import did, or with `dry_run` would have done."""
 
-    pool: PoolOut
-    added: int
+    pool: PoolOut = Field(description="The pool afterwards, or as it is where nothing was kept.")
+    added: int = Field(description="Rows that became items, or would have.")
     skipped: int = Field(description="Bad rows left out; their faults are in `errors`.")
-    errors: list[ProblemError]
-    dry_run: bool
+    errors: list[ProblemError] = Field(description="Faults of bad rows by line, the first 100.")
+    dry_run: bool = Field(description="Whether everything was checked and nothing kept.")
 
     @classmethod
     def of(cls, done: ImportResult, *, dry_run: bool) -> Self:

@@ -86,7 +86,10 @@ class MetricIn(BaseModel):
 
     model_config = STRICT
 
-    kind: Literal["zero_one", "bounded", "cross_entropy"]
+    kind: Literal["zero_one", "bounded", "cross_entropy"] = Field(
+        description="What kind of loss it is; it settles the scale but for `bounded` and"
+        " `cross_entropy`."
+    )
     lower: float | None = Field(None, description="Of a bounded loss.")
     upper: float | None = Field(None, description="Of a bounded loss or a cross-entropy.")
     score: ScoreIn | None = Field(None, description="What its mean is called.")
@@ -137,8 +140,8 @@ def check_alone(metrics: object, **others: object) -> None:
 class ScoreOut(BaseModel):
     """What the mean of the pool's losses is called, by default after the kind of loss."""
 
-    name: str
-    better: Better
+    name: str = Field(description="Such as accuracy, or error rate.")
+    better: Better = Field(description="Which direction is the good one.")
     unit: Unit = Field(
         description="A `share`, from 0 to 1, is said in percent, its differences in points."
     )
@@ -147,10 +150,10 @@ class ScoreOut(BaseModel):
 class MetricOut(BaseModel):
     """One of several losses that a judgement gives."""
 
-    kind: LossKind
-    lower: float
-    upper: float
-    score: ScoreOut
+    kind: LossKind = Field(description="What kind of loss it is.")
+    lower: float = Field(description="The least loss there can be.")
+    upper: float = Field(description="The largest loss there can be.")
+    score: ScoreOut = Field(description="What its mean is called where results are told.")
 
 
 class SystemsIn(BaseModel):
@@ -158,8 +161,10 @@ class SystemsIn(BaseModel):
 
     model_config = STRICT
 
-    a: SystemName
-    b: SystemName
+    a: SystemName = Field(
+        description="Name of the first system; where there is an earlier version, that one."
+    )
+    b: SystemName = Field(description="Name of the second system, another one.")
     normalisation: Normalisation = Field("exact", description=NORMALISATION)
 
 
@@ -195,12 +200,16 @@ class BasedOnIn(BaseModel):
 class BasedOnOut(BaseModel):
     """The session that a pool is based on, as it ended."""
 
-    session: str
+    session: str = Field(description="Id of the closed session.")
     pool: str = Field(description="Digest of the session's pool.")
     ledger: str | None = Field(description="Head of its ledger.")
     certificate: str | None = Field(description="Digest of its final certificate, if it has one.")
-    labels_seen: LabelsSeen
-    answer: str | None
+    labels_seen: LabelsSeen = Field(
+        description="Whether the makers of the new version saw labels of this pool."
+    )
+    answer: str | None = Field(
+        description="Member of the payload that holds what a version answered; null for none."
+    )
     system: Literal["a", "b"] | None = Field(
         description="Which of two systems compared in the session is the earlier version."
     )
@@ -239,26 +248,30 @@ AnySystemsIn = Annotated[
 class LossOut(BaseModel):
     """Scale of the loss; of two systems of the difference, loss of a less loss of b."""
 
-    kind: LossKind
-    lower: float
-    upper: float
+    kind: LossKind = Field(
+        description="What kind of loss it is; `difference` where two systems are compared."
+    )
+    lower: float = Field(description="The least loss there can be.")
+    upper: float = Field(description="The largest loss there can be.")
 
 
 class SystemLoss(BaseModel):
     """Scale of the loss of one of two systems; of a preference the grades, from 0."""
 
-    kind: Kind
-    lower: float
-    upper: float
+    kind: Kind = Field(description="What kind of loss one system has, or `preference`.")
+    lower: float = Field(description="The least loss of one system.")
+    upper: float = Field(
+        description="The largest loss of one system; of a preference the number of grades."
+    )
 
 
 class SystemsOut(BaseModel):
     """The two systems that a pool compares."""
 
-    a: str
-    b: str
-    loss: SystemLoss
-    normalisation: Normalisation
+    a: str = Field(description="Name of the first system.")
+    b: str = Field(description="Name of the second system, whose loss is subtracted.")
+    loss: SystemLoss = Field(description="The scale on which one of the two is judged.")
+    normalisation: Normalisation = Field(description="When two texts count as the same answer.")
 
     @classmethod
     def of(cls, systems: Systems) -> Self:
@@ -269,9 +282,9 @@ class SystemsOut(BaseModel):
 class LineupOut(BaseModel):
     """The systems among which the best is sought."""
 
-    names: list[str]
-    loss: LossOut
-    normalisation: Normalisation
+    names: list[str] = Field(description="In the order in which the ledger has their losses.")
+    loss: LossOut = Field(description="The scale on which each of them is judged.")
+    normalisation: Normalisation = Field(description="When two texts count as the same answer.")
 
 
 def systems_out(named: AnySystems | None) -> SystemsOut | LineupOut | None:

@@ -19,6 +19,7 @@ from celeus.api.access.parameters import (
 )
 from celeus.api.pools.columns import named
 from celeus.api.pools.losses import (
+    METRICS,
     STRICT,
     AnySystemsIn,
     BasedOnIn,
@@ -111,9 +112,18 @@ class PoolIn(BaseModel):
         }
     )
 
-    name: str = Field(min_length=1, max_length=200, pattern=NAME)
-    loss: LossIn | None = None
-    metrics: MetricsIn | None = None
+    name: str = Field(
+        min_length=1,
+        max_length=200,
+        pattern=NAME,
+        description="What people call it: 1 to 200 characters.",
+    )
+    loss: LossIn | None = Field(
+        None,
+        description="What one judgement measures, and on which scale; left out where there are"
+        " `metrics`.",
+    )
+    metrics: MetricsIn | None = Field(None, description=METRICS)
     score: ScoreIn | None = Field(
         None,
         description="What the mean loss is called where results are told; plan and certificate"
@@ -131,7 +141,7 @@ class PoolIn(BaseModel):
     )
     # Of a list of junk one element is told, not all.
     items: list[Annotated[dict[str, Any], WithJsonSchema(ITEM_SCHEMA)]] | None = Field(
-        None, fail_fast=True
+        None, fail_fast=True, description="Items to begin with, all of them or none."
     )
     sealed: bool = Field(False, description="Seal the pool at once.")
 
@@ -140,7 +150,7 @@ class KnownOut(BaseModel):
     """Losses known before the first draw, by reason, and items with bounds of their own."""
 
     items: int = Field(description="Items whose loss is known: they are never drawn.")
-    reasons: dict[str, int]
+    reasons: dict[str, int] = Field(description="How many of those, by the reason given.")
     bounded: int = Field(description="Further items whose loss has bounds of its own.")
     bounds: dict[str, int] = Field(description="How many of those, by the reason given.")
 
@@ -160,10 +170,15 @@ class KnownOut(BaseModel):
 class PoolOut(BaseModel):
     """A pool without its items."""
 
-    id: str = Field(examples=["pool_019aa3c4d5e67f8091a2b3c4d5e6f708"])
-    name: str
+    id: str = Field(
+        examples=["pool_019aa3c4d5e67f8091a2b3c4d5e6f708"],
+        description="`pool_` and 32 hexadecimal digits.",
+    )
+    name: str = Field(description="What people call it.")
     loss: LossOut | None = Field(description="Null where the pool has `metrics`.")
-    score: ScoreOut | None
+    score: ScoreOut | None = Field(
+        description="What the mean loss is called; null where the pool has `metrics`."
+    )
     metrics: dict[str, MetricOut] | None = Field(
         description="The losses that a judgement gives, by name; null where it gives one."
     )
@@ -176,7 +191,9 @@ class PoolOut(BaseModel):
     based_on: BasedOnOut | None = Field(
         description="The judged session of an earlier version, if there is one."
     )
-    sealed: bool
+    sealed: bool = Field(
+        description="Whether its items are frozen; sessions take sealed pools only."
+    )
     items: int = Field(description="Number of items.")
     classes: int | None = Field(description="Number of classes, where items have probabilities.")
     columns: list[str] = Field(description="Names of the numeric columns.")
@@ -185,8 +202,10 @@ class PoolOut(BaseModel):
         description="What is known of single losses; null where nothing is."
     )
     digest: str | None = Field(description="SHA-256 that names the sealed pool.")
-    created_at: Time
-    sealed_at: Time | None
+    created_at: Time = Field(description="When it was made.")
+    sealed_at: Time | None = Field(
+        description="When its items were frozen; null while it takes more."
+    )
 
     @classmethod
     def of(cls, record: PoolRecord) -> Self:
@@ -221,7 +240,7 @@ class PoolOut(BaseModel):
 class PoolPage(BaseModel):
     """Some pools, the newest first."""
 
-    data: list[PoolOut]
+    data: list[PoolOut] = Field(description="At most `limit` of them, without their items.")
     next: str | None = Field(description="Give it as `after` for the next page.")
 
 

@@ -19,6 +19,7 @@ from celeus.core.canonical import named_once
 from celeus.core.pools.rows.validation import DEPTH_RULE, Malformed
 from celeus.core.pools.systems import SIDES
 from celeus.errors import InvalidValue
+from celeus.readers.formats import tool_of
 
 if TYPE_CHECKING:
     # Only a name: what reads files needs no server
@@ -57,10 +58,23 @@ def _ndjson(file: IO[bytes]) -> Generator[Rows, None, None]:
         lines.append(line)
         size += len(line)
         if size >= BATCH_BYTES or len(lines) >= BATCH_ROWS:
-            yield numbers, _parse(lines)
+            yield numbers, _no_log(_parse(lines))
             numbers, lines, size = [], [], 0
     if lines:
-        yield numbers, _parse(lines)
+        yield numbers, _no_log(_parse(lines))
+
+
+def _no_log(rows: list[object]) -> list[object]:
+    """The rows; refuses those of a tool's log, of which a reader makes a pool."""
+    row = rows[0]
+    tool = tool_of(row) if isinstance(row, dict) else None
+    if tool is not None:
+        raise InvalidValue(
+            f"The file is a log of {tool}, and its rows are no items.",
+            field="file",
+            rule=f"the pool that `celeus import {tool}` makes of it",
+        )
+    return rows
 
 
 def _parse(lines: list[bytes]) -> list[object]:

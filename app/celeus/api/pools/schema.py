@@ -110,7 +110,8 @@ ITEM_SCHEMA: dict[str, Any] = {
             "type": ["string", "integer"],
             "minLength": 1,
             "maxLength": MAX_TEXT,
-            "description": "A name; a whole number is the text of it.",
+            "description": "Names the item; no other of its pool has the same; a whole"
+            " number is the text of it.",
         },
         "payload": {
             "description": (
@@ -148,7 +149,13 @@ ITEM_SCHEMA: dict[str, Any] = {
             "minimum": 0,
             "description": "The target's class, for zero_one losses from labels.",
         },
-        "group": {"type": ["string", "null"], "minLength": 1, "maxLength": MAX_TEXT},
+        "group": {
+            "type": ["string", "null"],
+            "minLength": 1,
+            "maxLength": MAX_TEXT,
+            "description": "A part of the pool that policies may tell from the others; with it a"
+            " session may make a claim of every part, as with `groups`.",
+        },
         "groups": {
             "type": ["object", "null"],
             "additionalProperties": {"type": ["string", "integer", "null"]},
@@ -180,8 +187,17 @@ ITEM_SCHEMA: dict[str, Any] = {
             "additionalProperties": {"type": ["number", "null"]},
             "properties": {
                 "loss": {"type": "number", "description": f"The loss, {_SCORE}."},
-                "label": {"type": "integer", "minimum": 0},
-                "reason": {"type": "string", "minLength": 1, "maxLength": MAX_TEXT},
+                "label": {
+                    "type": "integer",
+                    "minimum": 0,
+                    "description": "The true class, in place of the loss.",
+                },
+                "reason": {
+                    "type": "string",
+                    "minLength": 1,
+                    "maxLength": MAX_TEXT,
+                    "description": "How it is known, for the certificate.",
+                },
             },
         },
         "loss_lower": {
@@ -202,12 +218,14 @@ ITEM_SCHEMA: dict[str, Any] = {
     "examples": [ITEM_EXAMPLE, PAIR_EXAMPLE, LINEUP_EXAMPLE, TABLE_EXAMPLE],
 }
 
+BYTES: dict[str, Any] = {"type": "string", "format": "binary"}
+"""A file: generators of clients make it bytes, whatever is in them."""
 
 UPLOAD_BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,
         "description": (
-            "Items, one on every line or row. CSV and Parquet spread lists over columns "
+            "Items, one `Item` on every line or row. CSV and Parquet spread lists over columns "
             "(`target_probs.0`, `target_probs.1`, …) and may spread a payload "
             "(`payload.question`). What is known of a loss goes into `known_loss` or `known_label`"
             " and `known_reason`, what two systems answered into `answer_a` or `prediction_a`,"
@@ -216,14 +234,14 @@ UPLOAD_BODY: dict[str, Any] = {
         ),
         "content": {
             "application/x-ndjson": {
-                "schema": ITEM_SCHEMA,
+                "schema": BYTES,
                 "example": '{"id": "a", "surrogate": 0.2}\n{"id": "b", "surrogate": 0.7}\n',
             },
             "text/csv": {
-                "schema": {"type": "string"},
+                "schema": BYTES,
                 "example": "id,surrogate,payload.question\na,0.2,Why?\nb,0.7,How?\n",
             },
-            "application/vnd.apache.parquet": {"schema": {"type": "string", "format": "binary"}},
+            "application/vnd.apache.parquet": {"schema": BYTES},
         },
     }
 }

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Request, Response
 
 from celeus import errors
 from celeus.api.access.parameters import Manages
+from celeus.api.pools.schema import BYTES
 from celeus.api.sessions.schema import Session
 from celeus.api.wire.problems import responses
 from celeus.api.wire.uploads import FORMATS, spooled, unless_gone
@@ -18,8 +19,8 @@ MEDIA = "application/x-ndjson"
 BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,
-        "description": "The file that a session in process lies in.",
-        "content": {MEDIA: {"schema": {"type": "string", "format": "binary"}}},
+        "description": "The file that a session in process lies in, as it was written.",
+        "content": {MEDIA: {"schema": BYTES}},
     }
 }
 

@@ -14,15 +14,17 @@ from celeus.operations.sessions.ledger import KIND_NAMES, moment
 
 router = APIRouter(prefix="/v1/sessions", tags=["history"])
 
+Most = Annotated[int, Query(ge=1, le=10_000, description="Entries of a page.")]
+
 
 class TrajectoryPoint(BaseModel):
     """The answer after a folded round."""
 
-    round: int
-    sequence: int
-    estimate: float
-    lower: float
-    upper: float
+    round: int = Field(description="Rounds folded so far.")
+    sequence: int = Field(description="Number of the ledger's event that brought it.")
+    estimate: float = Field(description="Of the mean loss.")
+    lower: float = Field(description="Lower end of the interval.")
+    upper: float = Field(description="Upper end of the interval.")
 
 
 class Trajectory(BaseModel):
@@ -31,13 +33,19 @@ class Trajectory(BaseModel):
     ``revision`` counts amendments: another one than before means that earlier pages are outdated.
     """
 
-    alpha: float
-    target: Literal["pool", "population"]
-    policy: str | None
-    method_version: str
-    revision: int
-    data: list[TrajectoryPoint]
-    next: int | None
+    alpha: float = Field(
+        description="All intervals cover the truth at once with probability at least 1 - alpha."
+    )
+    target: Literal["pool", "population"] = Field(
+        description="Whether the claim is about the pool, or its population."
+    )
+    policy: str | None = Field(
+        description="How items are chosen and bet on; null where there is no single interval."
+    )
+    method_version: str = Field(description="The version of the mathematics that the plan fixed.")
+    revision: int = Field(description="Counts amendments from 1.")
+    data: list[TrajectoryPoint] = Field(description="In the order of rounds.")
+    next: int | None = Field(description="Give it as `after` for the next page; null at the end.")
 
 
 class LedgerEntry(BaseModel):
@@ -46,28 +54,40 @@ class LedgerEntry(BaseModel):
     Of a change and of a claim that is added, ``detail`` is what was asked.
     """
 
-    sequence: int
-    kind: Literal["draw", "observation", "unjudgeable", "amendment", "change", "rating", "addition"]
-    round: int | None
-    item: int | None
-    q: float | None
+    sequence: int = Field(description="Place in the ledger, from 1 without gaps.")
+    kind: Literal[
+        "draw", "observation", "unjudgeable", "amendment", "change", "rating", "addition"
+    ] = Field(description="What happened.")
+    round: int | None = Field(
+        description="The round it is about; null for a change or an added claim."
+    )
+    item: int | None = Field(description="Of a draw: index of the item in its pool.")
+    q: float | None = Field(
+        description="Of a draw: probability of this item among those not yet drawn."
+    )
     strata_q: str | None = Field(
         description="Of one item in every stratum: little-endian float64 in hexadecimal."
     )
-    seen: int | None
-    loss: float | None
+    seen: int | None = Field(
+        description="Of a draw: sequence of the last event that its probabilities knew of."
+    )
+    loss: float | None = Field(
+        description="Of a judgement that gives one number: the loss, on the scale of the pool."
+    )
     losses: list[float | None] | None = Field(
         None, description="Of several systems or metrics, in their order."
     )
-    detail: dict[str, Any] | None
-    at: Time
+    detail: dict[str, Any] | None = Field(
+        description="What else belongs to the event; null where nothing does."
+    )
+    at: Time = Field(description="Time of the database.")
 
 
 class LedgerPage(BaseModel):
     """Events in order; ``next`` goes into ``after`` for the following page."""
 
-    data: list[LedgerEntry]
-    next: int | None
+    data: list[LedgerEntry] = Field(description="In the order of their sequence.")
+    next: int | None = Field(description="Give it as `after` for the next page; null at the end.")
 
 
 @router.get(
@@ -80,8 +100,8 @@ class LedgerPage(BaseModel):
 async def get_trajectory(
     context: Reads,
     session_id: SessionId,
-    after: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
-    limit: Annotated[int, Query(ge=1, le=10_000)] = 1_000,
+    after: Annotated[int, Query(ge=0, le=2**31 - 1, description="Rounds behind this one.")] = 0,
+    limit: Most = 1_000,
     points: Annotated[
         int | None, Query(ge=1, le=10_000, description="Thin evenly to about this many.")
     ] = None,
@@ -105,8 +125,10 @@ async def get_trajectory(
 async def get_ledger(
     context: Reads,
     session_id: SessionId,
-    after: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
-    limit: Annotated[int, Query(ge=1, le=10_000)] = 1_000,
+    after: Annotated[
+        int, Query(ge=0, le=2**31 - 1, description="Events behind this sequence.")
+    ] = 0,
+    limit: Most = 1_000,
 ) -> dict[str, Any]:
     """Append-only: a page once read never changes."""
     rows, last = await history.ledger(context, session_id, after, limit)

@@ -14,6 +14,8 @@ from celeus.api.sessions.rounds_schema import (
     ObserveAnswer,
     Observed,
     OneObservation,
+    Released,
+    ReleaseRequest,
 )
 from celeus.api.sessions.schema import BlindSession
 from celeus.api.wire.json_body import JsonRoute
@@ -32,7 +34,7 @@ from celeus.errors import (
     SessionStopped,
     TooManyCorrections,
 )
-from celeus.operations.sessions import amendments, rounds
+from celeus.operations.sessions import amendments, releases, rounds
 from celeus.operations.sessions.amendments import Correction
 from celeus.operations.sessions.rounds import Answer, Offer
 
@@ -53,6 +55,27 @@ async def next_draws(context: Labels, session_id: SessionId, body: NextRequest) 
     """
     offer = await rounds.next_draws(context, session_id, body.worker, body.count)
     return _answer(_offered(offer))
+
+
+@router.post(
+    "/{session_id}/release",
+    operation_id="release_draws",
+    summary="Give draws back",
+    response_model=Released,
+    responses=responses(SessionNotFound),
+)
+async def release_draws(
+    context: Corrects, caller: CallerOf, session_id: SessionId, body: ReleaseRequest
+) -> Response:
+    """Their leases end, and `next` gives them to whoever asks first.
+
+    Who gave a draw back may still judge it until somebody else has. Turns of a panel's raters are
+    nobody else's and stay. Asked again it answers that there was nothing left to give back.
+    """
+    if body.worker is None:
+        caller.require("manage")
+    released = await releases.release(context, session_id, body.worker, body.rounds)
+    return _answer({"rounds": released})
 
 
 @router.post(

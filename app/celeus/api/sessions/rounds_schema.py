@@ -69,6 +69,40 @@ class NextRequest(BaseModel):
     count: Count = Field(1, description="How many draws to hold at most.")
 
 
+class ReleaseRequest(BaseModel):
+    """Give draws back: those of a worker, or the rounds named."""
+
+    model_config = ConfigDict(
+        **STRICT,
+        json_schema_extra={"examples": [{"worker": "judge-1"}, {"rounds": [412, 413]}]},
+    )
+
+    worker: Worker | None = Field(
+        None,
+        description="Whose draws, among those that this key holds; without it those of whoever"
+        " holds the `rounds`, which takes scope `manage`.",
+    )
+    rounds: list[RoundNumber] | None = Field(
+        None,
+        min_length=1,
+        max_length=MOST_HELD,
+        description="Which draws; without them all that the worker holds.",
+    )
+
+    @model_validator(mode="after")
+    def _of_somebody(self) -> Self:
+        if self.worker is None and self.rounds is None:
+            rule = "a worker, rounds, or both"
+            raise InvalidValue(f"give {rule}", field="body", rule=rule)
+        return self
+
+
+class Released(BaseModel):
+    """What others may take now."""
+
+    rounds: list[int] = Field(description="Rounds that were given back, in order.")
+
+
 class Losses(BaseModel):
     """The losses of two systems: those of `left` and `right` as the judge saw them, or of a and b.
 
@@ -78,10 +112,15 @@ class Losses(BaseModel):
 
     model_config = ConfigDict(**STRICT, json_schema_extra={"examples": [{"left": 0, "right": 1}]})
 
-    left: float | None = None
-    right: float | None = None
-    a: float | None = None
-    b: float | None = None
+    left: float | None = Field(
+        None,
+        description="Loss of the answer that the judge saw on the left, on one system's scale.",
+    )
+    right: float | None = Field(
+        None, description="Loss of the answer on the right, on the same scale."
+    )
+    a: float | None = Field(None, description="Loss of the pool's system a, on the same scale.")
+    b: float | None = Field(None, description="Loss of the pool's system b, on the same scale.")
 
     @model_validator(mode="after")
     def _of_both(self) -> Self:
@@ -122,8 +161,10 @@ AnyLosses = Annotated[
 class _Judged(BaseModel):
     model_config = STRICT
 
-    round: RoundNumber
-    loss: float | None = None
+    round: RoundNumber = Field(description="The `round` of the draw that is judged.")
+    loss: float | None = Field(
+        None, description="Where a judgement is one number: the loss, on the scale of the pool."
+    )
     losses: AnyLosses | None = Field(
         None,
         description="Of two systems the loss of each; of several the loss of each by its name, or"
@@ -194,7 +235,9 @@ class OneObservation(_Judged):
     )
 
     worker: Worker
-    next: Held = 0
+    next: Held = Field(
+        0, description="How many draws to hold afterwards; 0, the default, takes no new one."
+    )
 
 
 class ListedObservation(_Judged):
@@ -217,9 +260,15 @@ class ObservationList(BaseModel):
         },
     )
 
-    observations: list[ListedObservation] = Field(min_length=1, max_length=MOST_OBSERVATIONS)
+    observations: list[ListedObservation] = Field(
+        min_length=1,
+        max_length=MOST_OBSERVATIONS,
+        description="Judgements of different rounds, 1 to 1 000.",
+    )
     worker: Worker
-    next: Held = 0
+    next: Held = Field(
+        0, description="How many draws to hold afterwards; 0, the default, takes no new one."
+    )
 
 
 def _form(body: object) -> str:
@@ -262,15 +311,23 @@ class AmendmentRequest(_Judged):
         description="Of a panel, while the round is not decided: the rater whose judgement it is;"
         " default: the name of the key.",
     )
-    reason: str = Field(min_length=1, max_length=2000, pattern=NO_NUL)
+    reason: str = Field(
+        min_length=1,
+        max_length=2000,
+        pattern=NO_NUL,
+        description="Why the first judgement was wrong, for the ledger: up to 2 000 characters.",
+    )
 
 
 class DrawnItem(BaseModel):
     """What is to be judged."""
 
-    index: int
-    id: str
-    payload: Any = None
+    index: int = Field(description="Place of the item in its pool, from 0.")
+    id: str = Field(description="The item's own id, as it was uploaded.")
+    payload: Any = Field(
+        None,
+        description="What the judge is shown, as it was uploaded; null where the item has none.",
+    )
 
 
 class DrawnAnswer(BaseModel):
@@ -280,8 +337,12 @@ class DrawnAnswer(BaseModel):
         json_schema_extra={"examples": [{"answer": "Canberra.", "payload": None}]}
     )
 
-    answer: str | None
-    payload: Any = None
+    answer: str | None = Field(
+        description="The system's answer as text; null where there is only a payload."
+    )
+    payload: Any = Field(
+        None, description="What else was uploaded to be shown of this answer; null for nothing."
+    )
 
 
 class HeldDraw(BaseModel):
@@ -290,7 +351,7 @@ class HeldDraw(BaseModel):
     round: int = Field(
         description="What the judgement names; without scope `read` a number in no order."
     )
-    item: DrawnItem
+    item: DrawnItem = Field(description="The item drawn, with what its judge is shown.")
     left: DrawnAnswer | None = Field(
         None, description="Of two systems the answer on the left: whose it is, is drawn by round."
     )
@@ -303,7 +364,9 @@ class HeldDraw(BaseModel):
     turn: int | None = Field(
         None, description="For which time, where a panel seeks consensus; else left out."
     )
-    expires_at: Time
+    expires_at: Time = Field(
+        description="When the lease ends and another worker may get the draw; asking renews it."
+    )
 
 
 class NextAnswer(BaseModel):
@@ -318,19 +381,25 @@ class NextAnswer(BaseModel):
         }
     )
 
-    state: SessionState | Literal["all_leased"]
-    draws: list[HeldDraw]
+    state: SessionState | Literal["all_leased"] = Field(
+        description="State of the session; `all_leased`: others hold all that is left to judge."
+    )
+    draws: list[HeldDraw] = Field(
+        description="All that the worker holds now, to be judged in any order."
+    )
     retry_after: float | None = Field(description="Seconds until asking again may help.")
 
 
 class ReceiptModel(BaseModel):
     """The judgement is kept; ``replayed`` when it was there before."""
 
-    round: int
+    round: int = Field(description="The round that was judged.")
     sequence: int | None = Field(
         description="Its place in the ledger; null for a key without scope `read`."
     )
-    replayed: bool
+    replayed: bool = Field(
+        description="Whether the same judgement was kept before, so that nothing changed."
+    )
 
 
 class ObserveAnswer(NextAnswer):
@@ -353,6 +422,12 @@ class ObserveAnswer(NextAnswer):
         }
     )
 
-    receipt: ReceiptModel | None = None
-    receipts: list[ReceiptModel] | None = None
-    session: Session | BlindSession
+    receipt: ReceiptModel | None = Field(
+        None, description="Of a single judgement or correction; null where a list was sent."
+    )
+    receipts: list[ReceiptModel] | None = Field(
+        None, description="Of a list, in its order; null where a single judgement was sent."
+    )
+    session: Session | BlindSession = Field(
+        description="Where the session stands after the judgement."
+    )

@@ -110,7 +110,9 @@ class AskedQuestion(BaseModel):
 
     model_config = ConfigDict(**STRICT, json_schema_extra={"examples": [QUESTION]})
 
-    side: QuestionSide
+    side: QuestionSide = Field(
+        description="Asks whether the mean loss is `at_most`, or `at_least`, the threshold."
+    )
     threshold: float = Field(description="Strictly inside the scale of the pool's losses.")
 
 
@@ -134,10 +136,16 @@ class Decision(BaseModel):
 
     model_config = ConfigDict(json_schema_extra={"examples": [DECISION]})
 
-    side: QuestionSide
-    threshold: float
-    answer: Literal["yes", "no", "undecided"]
-    round: int | None
+    side: QuestionSide = Field(
+        description="The question asked: whether the mean loss is `at_most` or `at_least` this."
+    )
+    threshold: float = Field(description="Threshold of the question, on the scale of the losses.")
+    answer: Literal["yes", "no", "undecided"] = Field(
+        description="`undecided` until a round gives the answer."
+    )
+    round: int | None = Field(
+        description="The round that gave the answer; null while it is undecided."
+    )
 
 
 class Decide(BaseModel):
@@ -155,9 +163,15 @@ class Decide(BaseModel):
 class Verdict(BaseModel):
     """The verdict; ``round`` is the one that gave it. An answer stays."""
 
-    margin: float
-    answer: Literal["a_at_least_as_good", "b_at_least_as_good", "equivalent", "undecided"]
-    round: int | None
+    margin: float = Field(
+        description="Largest difference of mean losses that still counts as equivalent."
+    )
+    answer: Literal["a_at_least_as_good", "b_at_least_as_good", "equivalent", "undecided"] = Field(
+        description="`undecided` until a round gives it; `equivalent` only with a margin above 0."
+    )
+    round: int | None = Field(
+        description="The round that gave the verdict; null while it is undecided."
+    )
 
 
 class ClaimIn(BaseModel):
@@ -177,7 +191,13 @@ class ClaimIn(BaseModel):
     ) = Field(None, description="How the interval reaches from the pool to its population.")
     alpha2: float | None = Field(None, description="Share of alpha for the population bound.")
     margin: float | None = Field(None, description="Half-width for a dependent pool.")
-    margin_assumption: str = Field("", max_length=2000, pattern=NO_NUL)
+    margin_assumption: str = Field(
+        "",
+        max_length=2000,
+        pattern=NO_NUL,
+        description="Why `margin` bounds the distance of the pool from its population, in your"
+        " words; needed with it.",
+    )
     questions: list[AskedQuestion] = Field(
         [],
         description="One-sided questions, at most 20, answered at the same alpha as the interval.",
@@ -343,7 +363,9 @@ class SessionOpening(ClaimsIn):
     lease_seconds: Annotated[int, Field(ge=1, le=604_800), AS_WHOLE] | None = Field(
         None, description="How long a worker may hold a draw unheard."
     )
-    parameters: Parameters = Field(default_factory=Parameters)
+    parameters: Parameters = Field(
+        default_factory=Parameters, description="Fine adjustment of the policy; best left out."
+    )
     best: bool = Field(
         False,
         description="Seek the best of the pool's several `systems`, with `alpha`, `budget`,"
@@ -366,26 +388,26 @@ class ScoreInterval(BaseModel):
     Of two systems it is the score of a less that of b.
     """
 
-    name: str
-    better: Better
+    name: str = Field(description="What people call it, such as accuracy.")
+    better: Better = Field(description="Which direction is the good one.")
     unit: Unit = Field(description="A `share` is said in percent, its differences in points.")
-    estimate: float
+    estimate: float = Field(description="The estimate on the scale of the score.")
     lower: float = Field(description="No digit of it is inside the interval of the loss.")
-    upper: float
+    upper: float = Field(description="Upper end, rounded outward like the lower one.")
 
 
 class Scale(BaseModel):
     """Where every loss lies."""
 
-    lower: float
-    upper: float
+    lower: float = Field(description="The least loss there can be.")
+    upper: float = Field(description="The largest loss there can be.")
 
 
 class ComparedSystems(BaseModel):
     """The names of the two systems whose difference is measured, loss of a less loss of b."""
 
-    a: str
-    b: str
+    a: str = Field(description="Name of the first system.")
+    b: str = Field(description="Name of the second system, whose loss is subtracted.")
 
 
 class PreferredSides(BaseModel):
@@ -395,40 +417,40 @@ class PreferredSides(BaseModel):
     is the judges that lean to it.
     """
 
-    left: int
-    tie: int
-    right: int
+    left: int = Field(description="Rounds in which the answer on the left had the smaller loss.")
+    tie: int = Field(description="Rounds in which both had the same loss.")
+    right: int = Field(description="Rounds in which the answer on the right had the smaller loss.")
 
 
 class Contradiction(BaseModel):
     """A judgement that was refused, since the pool states that the item's loss is another."""
 
-    item: str
+    item: str = Field(description="Id of the item that was judged.")
     metric: str | None = Field(
         None, description="Whose loss it is, where a judgement gives several."
     )
-    loss: float
-    lower: float
-    upper: float
+    loss: float = Field(description="The loss that the judge gave.")
+    lower: float = Field(description="The least loss that the pool states for the item.")
+    upper: float = Field(description="The largest loss that the pool states for the item.")
     key: str | None = Field(
         None, description="Id of the key that sent it first; null where none was kept."
     )
     author: str | None = Field(None, description="The name of that key then.")
-    at: Time
+    at: Time = Field(description="When it was refused.")
 
 
 class AwaitedRater(BaseModel):
     """A rater, and in how many rounds it is their turn."""
 
-    name: str
-    rounds: int
+    name: str = Field(description="Name of a key or worker, as the panel has it.")
+    rounds: int = Field(description="Open rounds in which it is this rater's turn.")
 
 
 class RatersOut(BaseModel):
     """What the raters of a panel have said, and how far they agree; no claim rests on it."""
 
-    protocol: Protocol
-    panel: list[AwaitedRater]
+    protocol: Protocol = Field(description="How several judgements of an item become one loss.")
+    panel: list[AwaitedRater] = Field(description="Every rater who may be asked.")
     judgements: int = Field(description="Of single raters, also where one could not judge.")
     items: int = Field(description="Items that two raters have judged.")
     agreement: float | None = Field(
@@ -444,8 +466,11 @@ class RankedSystem(BaseModel):
     systems are in and which are out is, with probability 1 - alpha for a given best system.
     """
 
-    name: str
-    state: Literal["leading", "in", "out"]
+    name: str = Field(description="What the pool calls the system.")
+    state: Literal["leading", "in", "out"] = Field(
+        description="`leading`: least estimated loss; `in`: may be the best; `out`: is not the"
+        " best."
+    )
     round: int | None = Field(description="The round at which it was out.")
     stake: float = Field(
         description="What was won by betting that it is not the best: starts at alpha, out at 1."
@@ -487,41 +512,50 @@ class Best(BaseModel):
 class MetricClaim(BaseModel):
     """The claim about a metric over all items of a table."""
 
-    metric: str
+    metric: str = Field(description="Name of the metric in the pool.")
     met: bool | None = Field(
         description="Its target is met: precision and answers; null where it has none."
     )
-    level: float | None
-    precision: float | None
-    estimate: float
-    lower: float
-    upper: float
-    score: ScoreInterval
-    scale: Scale
+    level: float | None = Field(
+        description="Probability with which the interval may miss the truth; null where it is"
+        " certain."
+    )
+    precision: float | None = Field(
+        description="Width at which its target is met; null where none is asked for."
+    )
+    estimate: float = Field(description="Of the mean loss in this metric.")
+    lower: float = Field(description="Lower end of the interval, on the metric's scale.")
+    upper: float = Field(description="Upper end of the interval, on the metric's scale.")
+    score: ScoreInterval = Field(
+        description="The same interval by the name and in the direction that people use."
+    )
+    scale: Scale = Field(description="Where every loss of the metric lies.")
 
 
 class PromisesOut(BaseModel):
     """What holds, in words: of one claim, of all, and of those picked after looking."""
 
-    one: str
-    all: str
-    picked: str
+    one: str = Field(description="Of a claim by itself.")
+    all: str = Field(description="Of all claims at once.")
+    picked: str = Field(description="Of claims picked after looking.")
 
 
 class TableOut(BaseModel):
     """Where a table of claims stands; `GET /v1/sessions/{id}/claims` gives all of them."""
 
-    account: Literal["each", "together", "selected", "closed"]
+    account: Literal["each", "together", "selected", "closed"] = Field(
+        description="What holds of several claims: see `account` of the opening."
+    )
     reserve: float = Field(
         description="The part of alpha that no claim has: claims added later may take it."
     )
     groups: list[str] = Field(description="The group columns.")
-    claims: int
+    claims: int = Field(description="How many claims there are, the later ones included.")
     later: int = Field(0, description="How many of these were added while the session ran.")
     wanted: int = Field(description="Claims of which something was asked.")
     met: int = Field(description="How many of those have it.")
     metrics: list[MetricClaim] = Field(description="The claims about all items.")
-    promises: PromisesOut
+    promises: PromisesOut = Field(description="The guarantee in plain words.")
 
 
 class Rounds(BaseModel):
@@ -543,14 +577,14 @@ class Rounds(BaseModel):
 class Forecast(BaseModel):
     """Labels left until the stop, roughly: the median of simulated futures."""
 
-    round: int
-    labels_left: int
+    round: int = Field(description="The round after which the futures were simulated.")
+    labels_left: int = Field(description="Counted from that round.")
 
 
 class Origin(BaseModel):
     """Where a session ran that did not run here; its pusher had its seed and its file meanwhile."""
 
-    kind: Literal["pushed"]
+    kind: Literal["pushed"] = Field(description="The one way there is so far.")
     at: Time = Field(description="When it came, by this service's clock.")
 
 
@@ -559,15 +593,27 @@ class Session(BaseModel):
 
     model_config = ConfigDict(json_schema_extra={"examples": [SESSION]})
 
-    id: str
-    name: str | None = None
-    pool_id: str
-    state: SessionState
-    target: Literal["pool", "population"]
-    alpha: float
+    id: str = Field(description="`ses_` and 32 hexadecimal digits.")
+    name: str | None = Field(
+        None, description="What people call it; null where it was given no name."
+    )
+    pool_id: str = Field(description="The sealed pool whose items are judged.")
+    state: SessionState = Field(
+        description="`active` hands out draws; all others say why it does not."
+    )
+    target: Literal["pool", "population"] = Field(
+        description="Whether the claim is about the pool, or the population it is a sample of."
+    )
+    alpha: float = Field(
+        description="The interval covers the truth with probability at least 1 - alpha, at all"
+        " rounds at once."
+    )
     policy: str | None = Field(description="Null where there is no single interval.")
-    strategy: str | None
-    method_version: str
+    strategy: str | None = Field(
+        description="How probabilities of the items became surrogate and proxy; null where they"
+        " have none."
+    )
+    method_version: str = Field(description="The version of the mathematics that the plan fixed.")
     round: int = Field(description="The last round in the interval; equals `rounds.in_interval`.")
     estimate: float | None = Field(
         description="Of the mean loss, after that round; null, as the interval is, where the best"
@@ -584,9 +630,11 @@ class Session(BaseModel):
     sentence: str | None = Field(
         None, description="What the session says, for people; null as `score` is in older ones."
     )
-    precision: float | None
-    budget: int
-    items: int
+    precision: float | None = Field(
+        description="Interval width at which it stops, on the scale of the losses; null for none."
+    )
+    budget: int = Field(description="Most rounds that may be drawn.")
+    items: int = Field(description="Items of the pool, known ones included.")
     known: int = Field(0, description="Items whose loss was known before the first draw.")
     effective_items: float | None = Field(
         None,
@@ -594,9 +642,15 @@ class Session(BaseModel):
         " weight would say as much, W^2 / sum of w^2. Null where all count the same.",
     )
     scale: Scale | None = Field(None, description="Of the losses; null with a `table`.")
-    stopped: bool
-    stop_reason: Literal["target_reached", "decided", "exhausted", "budget_spent"] | None
-    stop_when_decided: bool = False
+    stopped: bool = Field(
+        description="Whether no new draws are handed out because the goal or an end is reached."
+    )
+    stop_reason: Literal["target_reached", "decided", "exhausted", "budget_spent"] | None = Field(
+        description="What stopped it; null while it goes on."
+    )
+    stop_when_decided: bool = Field(
+        False, description="Whether it stops once all questions and the verdict are answered."
+    )
     fixed: bool = Field(False, description="Whether precision, budget and stop cannot be changed.")
     changes: int = Field(0, description="How often precision, budget or stop were changed.")
     decisions: list[Decision] = Field([], description="In the order of the questions asked.")
@@ -618,22 +672,33 @@ class Session(BaseModel):
     table: TableOut | None = Field(
         None, description="Where a table of claims stands; null in other sessions."
     )
-    rounds: Rounds
-    forecast: Forecast | None
+    rounds: Rounds = Field(description="How far drawing, judging and folding have come.")
+    forecast: Forecast | None = Field(
+        description="How much work is left; null where nothing was simulated, or no goal is set."
+    )
     contradictions: list[Contradiction] = Field(
         [],
         description="Judgements outside the bounds that the pool states, the first 20: where one is"
         " right, an assumption is false and nothing can be claimed.",
     )
-    warnings: list[str]
-    sequence: int
-    revision: int
-    lease_seconds: int
-    commitment: str
+    warnings: list[str] = Field(
+        description="What people should know, in plain sentences; most often empty."
+    )
+    sequence: int = Field(description="Number of the last event in its ledger, 0 before the first.")
+    revision: int = Field(
+        description="Counts amendments from 1: a new number means that earlier rounds were folded"
+        " again."
+    )
+    lease_seconds: int = Field(
+        description="How long a worker may hold a draw before others can get it."
+    )
+    commitment: str = Field(
+        description="SHA-256 of the secret seed, published before the first draw."
+    )
     ledger_head: str | None = Field(
         None, description="Head of the hash chain over the ledger; null for older sessions."
     )
-    created_at: Time
+    created_at: Time = Field(description="When it was opened.")
     origin: Origin | None = Field(
         None,
         description="Of a session that ran in a process of its own and was pushed: when it came."
@@ -648,15 +713,15 @@ class BlindSession(BaseModel):
         json_schema_extra={"examples": [{"id": SESSION["id"], "state": SESSION["state"]}]}
     )
 
-    id: str
-    state: SessionState
+    id: str = Field(description="`ses_` and 32 hexadecimal digits.")
+    state: SessionState = Field(description="Whether there is anything to judge, and if not, why.")
 
 
 class SessionPage(BaseModel):
     """Sessions, newest first; ``next`` goes into ``after`` for the following page."""
 
-    data: list[Session]
-    next: str | None
+    data: list[Session] = Field(description="At most `limit` of them.")
+    next: str | None = Field(description="Give it as `after` for the next page; null at the end.")
 
 
 class SessionChange(BaseModel):
@@ -664,10 +729,15 @@ class SessionChange(BaseModel):
 
     model_config = ConfigDict(**STRICT, json_schema_extra={"examples": [{"precision": 0.03}]})
 
-    precision: float | None = Field(None, description="null: no precision.")
-    budget: Whole | None = None
+    precision: float | None = Field(
+        None, description="Interval width at which to stop; null for none."
+    )
+    budget: Whole | None = Field(
+        None,
+        description="Most rounds that may be drawn; null changes nothing.",
+    )
     stop_when_decided: bool | None = Field(
-        None, description="false: go on although all questions are answered; true: stop then."
+        None, description="False goes on although all questions are answered; true stops then."
     )
     state: Literal["active", "paused", "closed"] | None = Field(
         None, description="Resume, pause, or close for good."

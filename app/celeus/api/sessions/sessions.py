@@ -91,10 +91,15 @@ async def open_session(context: Manages, body: SessionOpening, attempt: AttemptO
 )
 async def list_sessions(
     context: Reads,
-    pool_id: Annotated[str | None, Query(json_schema_extra=form_of("pool"))] = None,
-    state: SessionState | None = None,
+    pool_id: Annotated[
+        str | None,
+        Query(description="Sessions on this pool alone.", json_schema_extra=form_of("pool")),
+    ] = None,
+    state: Annotated[
+        SessionState | None, Query(description="Sessions in this state alone.")
+    ] = None,
     after: AfterSession = None,
-    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    limit: Annotated[int, Query(ge=1, le=200, description="Entries of a page.")] = 50,
 ) -> dict[str, Any]:
     """Filter by pool and state; pages are keyed by the last session seen."""
     wanted = sessions.Filter(

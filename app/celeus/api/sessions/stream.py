@@ -32,7 +32,14 @@ async def _place(context: Reads, session_id: SessionId) -> AsyncIterator[None]:
 async def stream_session(
     context: Reads,
     session_id: SessionId,
-    last_event_id: Annotated[str | None, Header(pattern=r"^\d{1,10}(-\d{1,10})?$")] = None,
+    last_event_id: Annotated[
+        str | None,
+        Header(
+            alias="Last-Event-ID",
+            pattern=r"^\d{1,10}(-\d{1,10})?$",
+            description="Id of the last event that came: those behind it follow.",
+        ),
+    ] = None,
 ) -> AsyncIterator[ServerSentEvent]:
     """An event `session` whenever something happened.
 

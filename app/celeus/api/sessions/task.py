@@ -21,21 +21,23 @@ router = APIRouter(prefix="/v1/sessions", tags=["rounds"], route_class=JsonRoute
 class TaskLoss(BaseModel):
     """What a loss may be; lower is better."""
 
-    kind: LossKind
+    kind: LossKind = Field(description="What kind of loss a judgement gives.")
     scale: tuple[float, float] = Field(description="The best and the worst loss.")
 
 
 class Labeller(BaseModel):
     """Whose key asks, and how many items were judged with it in this session."""
 
-    name: str
-    labels: int
+    name: str = Field(description="Name of the key.")
+    labels: int = Field(description="Items judged with it in this session.")
 
 
 class TaskComparison(BaseModel):
     """How two answers are judged: by what, and on which scale the loss of one of them is."""
 
-    judged_by: Literal["label", "losses", "preference"]
+    judged_by: Literal["label", "losses", "preference"] = Field(
+        description="Which member a judgement has: `label`, `losses` or `preference`."
+    )
     kind: Kind = Field(description="Kind of loss of one answer, or `preference`.")
     scale: tuple[float, float] = Field(
         description="The best and the worst loss of an answer; of a preference the grades, from 0."
@@ -45,13 +47,15 @@ class TaskComparison(BaseModel):
 class TaskBest(BaseModel):
     """How several answers are judged: by the true class, or by the loss of each answer shown."""
 
-    judged_by: Literal["label", "losses"]
+    judged_by: Literal["label", "losses"] = Field(
+        description="Which member a judgement has: `label` or `losses`."
+    )
 
 
 class TaskMetric(TaskLoss):
     """One of several losses that a judgement gives; null says that nobody can tell it."""
 
-    name: str
+    name: str = Field(description="The name it has in `losses` of a judgement.")
 
 
 class TaskAnswer(BaseModel):
@@ -74,7 +78,7 @@ class TaskAnswer(BaseModel):
         }
     )
 
-    session: BlindSession
+    session: BlindSession = Field(description="Id and state of the session.")
     name: str = Field(description="Name of the session, or of its pool.")
     loss: TaskLoss | None = Field(description="Null where a judgement gives several.")
     metrics: list[TaskMetric] | None = Field(
@@ -97,8 +101,8 @@ class TaskAnswer(BaseModel):
         description="What is said of an item stands: the session takes no corrections, as one of"
         " several claims, or of several systems."
     )
-    lease_seconds: int
-    labeller: Labeller
+    lease_seconds: int = Field(description="How long a draw may be held before others can get it.")
+    labeller: Labeller = Field(description="Who asks, by the key.")
 
     @classmethod
     def of(cls, task: Task) -> Self:

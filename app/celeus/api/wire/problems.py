@@ -52,6 +52,23 @@ LOCATION: Mapping[str, Any] = MappingProxyType(
     {"description": "Where what was created is found.", "schema": {"type": "string"}}
 )
 
+ETAG: Mapping[str, Any] = MappingProxyType(
+    {
+        "description": "Names this answer: sent back as `If-None-Match`, it asks for a newer one.",
+        "schema": {"type": "string"},
+    }
+)
+ID: Mapping[str, Any] = MappingProxyType(
+    {
+        "name": "X-Request-ID",
+        "in": "header",
+        "description": "Names the request in the service's log: 1 to 128 letters, digits, dots,"
+        " dashes and underscores. Else a new id is made up; the answer's header has it.",
+        "schema": {"type": "string"},
+    }
+)
+REQUEST_ID: Mapping[str, Any] = MappingProxyType({"$ref": "#/components/parameters/X-Request-ID"})
+
 
 class RefusedBody(HTTPException):
     """A refusal while a body is read, in the one form the framework lets through there."""
@@ -73,10 +90,12 @@ class ProblemError(BaseModel):
 
     model_config = ConfigDict(json_schema_extra={"required": ["field", "rule", "value"]})
 
-    field: str
-    rule: str
+    field: str = Field(description="Member of the request or row that is wrong.")
+    rule: str = Field(description="What it has to be.")
     value: Any = VALUE
-    line: int | None = None
+    line: int | None = Field(
+        None, description="Line or row of an upload, from 1; left out of other requests."
+    )
 
 
 class Problem(BaseModel):
@@ -100,16 +119,22 @@ class Problem(BaseModel):
         },
     )
 
-    type: str
-    title: str
-    status: int
-    detail: str
-    code: str
-    field: str | None = None
-    rule: str | None = None
+    type: str = Field(
+        description="Address of the page that explains the problem, relative to the service."
+    )
+    title: str = Field(description="The problem in a few words, the same every time.")
+    status: int = Field(description="HTTP status of the answer.")
+    detail: str = Field(description="What is wrong this time, in a sentence.")
+    code: str = Field(description="Stable name of the problem, for programs.")
+    field: str | None = Field(
+        None, description="Member of the request that is wrong; left out where it is none."
+    )
+    rule: str | None = Field(None, description="What it has to be.")
     value: Any = VALUE
     errors: list[ProblemError] | None = Field(None, description="The first 100 faults.")
-    total_errors: int | None = None
+    total_errors: int | None = Field(
+        None, description="How many faults there are, also beyond those listed."
+    )
 
 
 def status_of(refusal: type[Refusal]) -> HTTPStatus:
@@ -227,6 +252,10 @@ def described(contract: dict[str, Any]) -> dict[str, Any]:
     template = "#/components/schemas/{model}"
     defined = Problem.model_json_schema(ref_template=template)
     schemas |= defined.pop("$defs") | {"Problem": defined}
+    listed = schemas["PoolIn"]["properties"]["items"]["anyOf"][0]
+    schemas["Item"] = listed["items"]
+    listed["items"] = {"$ref": "#/components/schemas/Item"}
+    contract["components"]["parameters"] = {"X-Request-ID": dict(ID)}
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
     invalid = responses(errors.InvalidValue)[int(HTTPStatus.UNPROCESSABLE_ENTITY)]
@@ -242,6 +271,9 @@ def described(contract: dict[str, Any]) -> dict[str, Any]:
                 _also(answers, errors.SchemaBehind, errors.Stopping)
             if "requestBody" in operation:
                 _also(answers, errors.BodyTooSlow, errors.UploadTooLarge, errors.UnsupportedFormat)
+            operation.setdefault("parameters", []).append(dict(REQUEST_ID))
+            if "304" in answers:
+                answers["200"]["headers"] = {"ETag": dict(ETAG)}
             if created := answers.get("201"):
                 created["headers"] = {"Location": dict(LOCATION)}
             if MEDIA_TYPE not in answers.get("422", {}).get("content", {MEDIA_TYPE: None}):

@@ -9,7 +9,7 @@ send two at once, and an observation is mostly the price of sending statements.
 
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 from uuid import UUID
@@ -195,6 +195,12 @@ class Journal:
         self.leases[round_] = lease
         self.new_leases.append(lease)
         return lease
+
+    def release(self, round_: int) -> None:
+        """End the lease of ``round_`` now; who held it is remembered."""
+        ended = replace(self.leases[round_], expires_at=self.now)
+        self.leases[round_] = ended
+        self.new_leases.append(ended)
 
     def shown(self, round_: int) -> int:
         """The number of a round as the caller knows it."""

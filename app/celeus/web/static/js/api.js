@@ -76,7 +76,7 @@ export async function api(method, path, body, options = {}) {
  * @param {RequestOptions} options
  */
 async function once(method, path, body, options) {
-  const { headers: extra, signal, raw } = options;
+  const { headers: extra, keepalive, signal, raw } = options;
   const headers = new Headers(extra);
   headers.set("Accept", "application/json");
   if (method !== "GET" && method !== "HEAD") headers.set("X-CSRF-Token", csrf());
@@ -93,6 +93,7 @@ async function once(method, path, body, options) {
       headers,
       body: sent,
       credentials: "same-origin",
+      keepalive,
       signal,
     });
   } catch (error) {

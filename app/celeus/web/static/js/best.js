@@ -52,7 +52,7 @@ fill(
 );
 show(session);
 keepLooking(
-  () => lookAtWorkers(session.id),
+  () => lookAtWorkers(session),
   () => session.state !== "closed",
 );
 live(

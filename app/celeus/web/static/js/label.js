@@ -47,6 +47,7 @@ let last = recalled();
 let revising = false;
 /** @type {{ entry: Entry, problem: Refusal } | null} */
 let refusal = null;
+let passedOn = false;
 let counted = task.labeller.labels;
 /** @type {string | null} */
 let spoken = null;
@@ -64,12 +65,21 @@ function heard(event) {
     refusal = { entry, problem };
     if (entry.round === last?.draw.round) forget();
   }
+  if (event.what === "released") dropPassedOn();
   if (link.state === "closed") [current, revising] = [null, false];
   for (const draw of link.draws) {
     if (!prepared.has(draw.round)) prepare(draw);
     prepared.add(draw.round);
   }
   advance();
+}
+
+/** Drop the item shown if it was given back and has gone to somebody else. */
+function dropPassedOn() {
+  const open = current?.round;
+  if (open === undefined || outbox.rounds.has(open)) return;
+  passedOn = link.draws.every((draw) => draw.round !== open);
+  if (passedOn) current = null;
 }
 
 async function recount() {
@@ -101,6 +111,7 @@ function judge(told) {
   // Which turn it is tells a retry from a second judgement
   const said = draw.turn ? { ...told, turn: draw.turn } : told;
   refusal = null;
+  passedOn = false;
   const words = wordsOf(said, formOf(draw));
   if (revising && last !== null) {
     revise(last, said);
@@ -165,7 +176,7 @@ function render() {
   if (task.best) byId("unjudgeable").hidden = true;
   byId("count").textContent = String(counted + outbox.labels);
   const differed = (draw?.turn ?? 1) > 1;
-  const seen = { link, outbox, refusal, judging: draw !== null, differed };
+  const seen = { link, outbox, refusal, passedOn, judging: draw !== null, differed };
   const revised = revising && last !== null ? wordsOf(last.said, formOf(last.draw)) : null;
   showNotices(noticesOf(seen, revised, { keep, login: loginPath(), retry: () => link.retry() }));
 }
@@ -321,7 +332,9 @@ function why() {
 /* The beginning */
 
 document.addEventListener("keydown", pressed);
-document.addEventListener("pointerdown", () => link.used());
+for (const event of ["pointerdown", "pointermove", "wheel", "scroll"])
+  document.addEventListener(event, () => link.used(), { passive: true, capture: true });
+window.addEventListener("pagehide", () => link.release());
 byId("undo").addEventListener("click", undo);
 byId("unjudgeable").addEventListener("click", why);
 // Signing in elsewhere would leave the item; the notice leads there when the person wants to

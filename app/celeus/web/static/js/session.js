@@ -100,6 +100,6 @@ fill(byId("plan"), plan(opened, session));
 show(session);
 const wanted = () => session.state !== "closed" || surrogate === null;
 keepLooking(lookAtSurrogate, wanted);
-keepLooking(() => lookAtWorkers(session.id), wanted);
+keepLooking(() => lookAtWorkers(session), wanted);
 live(session.id, told, () => ({ closed: session.state === "closed", seenAt }));
 performance.mark("usable");

@@ -117,7 +117,7 @@ fill(
 show(session);
 const open = () => session.state !== "closed";
 keepLooking(lookAtClaims, () => open() || asked !== session.sequence);
-keepLooking(() => lookAtWorkers(session.id), open);
+keepLooking(() => lookAtWorkers(session), open);
 live(
   session.id,
   ({ session: latest }) => show(/** @type {TableSession} */ (latest)),

@@ -10,14 +10,18 @@ const ANSWER_MS = 20 * SECOND;
 const LONGEST_BEAT_MS = 30 * SECOND;
 const LOOK_AGAIN_MS = 15 * SECOND;
 const OTHERS_MS = 5 * SECOND;
-const IDLE_MS = 30 * 60 * SECOND;
+const WAITING_MS = 30 * 60 * SECOND;
+const IDLE_MS = 60 * SECOND;
+const WORDS_A_SECOND = 3;
 const LONGEST_BACKOFF_MS = 15 * SECOND;
 
 /**
- * Sends the outbox, holds draws, and renews their leases while somebody is there.
+ * Sends the outbox, holds draws, and renews their leases while somebody is there. Who touches
+ * nothing for a minute, and for as long as the item takes to read, gives the draws back: all labels
+ * behind them wait for these.
  *
  * `tell` is called with what happened: `draws`, `state`, `line`, `sent` (with the entry and its
- * answer) or `refused` (with the entry and the problem). `line` is `up`, `down`, `signed-out`, `forbidden` or `gone`.
+ * answer), `refused` (with the entry and the problem) or `released`. `line` is `up`, `down`, `signed-out`, `forbidden` or `gone`.
  */
 export class Link {
   /**
@@ -42,6 +46,10 @@ export class Link {
     this.failures = 0;
     this.askAt = 0;
     this.usedAt = Date.now();
+    this.heldAt = 0;
+    this.readingMs = 0;
+    /** @type {Set<number>} */
+    this.released = new Set();
     this.wakeUp = () => {};
   }
 
@@ -50,7 +58,11 @@ export class Link {
     for (;;) {
       const entry = this.outbox.first;
       if (entry === null && Date.now() < this.#due()) {
-        await this.#sleep(this.#due() - Date.now());
+        const away = this.#away();
+        if (away) this.release();
+        await this.#sleep(
+          (away ? this.#due() : Math.min(this.#due(), this.#awayAt())) - Date.now(),
+        );
         continue;
       }
       try {
@@ -69,9 +81,19 @@ export class Link {
 
   /** Somebody is there. */
   used() {
-    const away = Date.now() - this.usedAt > IDLE_MS;
+    const away = this.#away();
     this.usedAt = Date.now();
     if (away) this.retry();
+  }
+
+  /** Let others have what is held; whoever comes back asks for it again. */
+  release() {
+    const rounds = this.draws.map((draw) => draw.round).filter((one) => !this.released.has(one));
+    if (rounds.length === 0 || this.line !== "up") return;
+    for (const round of rounds) this.released.add(round);
+    const body = { worker: this.worker, rounds };
+    // Where it does not arrive, the leases run out
+    api("POST", `${this.path}/release`, body, { keepalive: true }).catch(() => {});
   }
 
   /**
@@ -94,7 +116,16 @@ export class Link {
   #due() {
     if (this.state === "closed") return Number.POSITIVE_INFINITY;
     // Whoever went away and left the window open must not keep items from the others
-    return Date.now() - this.usedAt > IDLE_MS ? Number.POSITIVE_INFINITY : this.askAt;
+    return this.#away() ? Number.POSITIVE_INFINITY : this.askAt;
+  }
+
+  #away() {
+    return Date.now() >= this.#awayAt();
+  }
+
+  #awayAt() {
+    if (this.draws.length === 0) return this.usedAt + WAITING_MS;
+    return Math.max(this.usedAt, this.heldAt) + IDLE_MS + this.readingMs;
   }
 
   async #ask() {
@@ -145,7 +176,11 @@ export class Link {
     const offered = entry === null || (entry.kind === "observe" && entry.worker === this.worker);
     if (offered) {
       const judged = this.outbox.rounds;
+      if (this.draws.length === 0) this.heldAt = Date.now();
       this.draws = answer.draws.filter((draw) => !judged.has(draw.round));
+      this.readingMs = Math.max(0, ...this.draws.map(readingMs));
+      if (this.released.size > 0) this.tell({ what: "released" });
+      this.released.clear();
       const busy = answer.state === "active" || answer.state === "all_leased";
       const few = this.draws.length < HELD && busy;
       const wait = few ? Math.min((answer.retry_after ?? 1) * SECOND, OTHERS_MS) : this.beatMs;
@@ -221,4 +256,9 @@ export class Link {
       };
     });
   }
+}
+
+/** @param {Draw} draw */
+function readingMs(draw) {
+  return (JSON.stringify(draw).split(/\s+/).length / WORDS_A_SECOND) * SECOND;
 }

@@ -31,6 +31,7 @@ const STILL_TAKEN = {
  * @property {Link} link
  * @property {Outbox} outbox
  * @property {{ entry: Entry, problem: Refusal } | null} refusal
+ * @property {boolean} passedOn
  * @property {boolean} judging
  * @property {boolean} differed two raters have judged the item, and not alike
  *
@@ -49,7 +50,7 @@ const STILL_TAKEN = {
  * @returns {Notice[]}
  */
 export function noticesOf(
-  { link, outbox, refusal, judging, differed },
+  { link, outbox, refusal, passedOn, judging, differed },
   revised,
   { keep, login, retry },
 ) {
@@ -82,6 +83,11 @@ export function noticesOf(
       words:
         REFUSED[refusal.problem.code] ??
         `The service did not accept your last label. ${refusal.problem.detail}`,
+    });
+  }
+  if (passedOn && revised === null) {
+    found.push({
+      words: "You were away, so the item you had open was passed on. Here is the next one.",
     });
   }
   if (differed && revised === null) {

@@ -1,12 +1,15 @@
 /* What the pages of all sessions have: a head, a banner, who is judging, and the stream. */
 
-import { api } from "../api.js";
-import { byId, el, fill } from "../dom.js";
+import { api, messageOf } from "../api.js";
+import { byId, el, fill, given } from "../dom.js";
 import { ago, clock, counted, stateOf } from "../format.js";
 import { follow } from "./follow.js";
-import { workers } from "./workers.js";
+import { held, workers } from "./workers.js";
 
 const LOOK_MS = 2_000;
+const PATIENCE_MS = 30_000;
+
+let waiting = { first: 0, since: 0 };
 
 /**
  * The badge, the line below the name, and the warnings.
@@ -52,14 +55,63 @@ function banner(text, kind = "warning") {
   fill(byId("banner"), text === null ? null : el("p", { class: `notice ${kind}` }, text));
 }
 
-/** @param {string} id */
-export async function lookAtWorkers(id) {
+/** @param {AnySession} session */
+export async function lookAtWorkers(session) {
+  const path = `/v1/sessions/${session.id}`;
   const focused = byId("workers").contains(document.activeElement);
-  const page = await api("GET", `/v1/sessions/${id}/workers?limit=50`, undefined, { retry: 0 });
+  const page = await api("GET", `${path}/workers?limit=50`, undefined, { retry: 0 });
   fill(byId("workers"), workers(page));
+  showHeld(path, waitedFor(held(page, session)));
   /** @type {HTMLElement | null} */
   const scroll = byId("workers").querySelector(".table-scroll");
   if (focused) scroll?.focus();
+}
+
+/**
+ * What labels have waited for longer than an item usually takes; null where nothing is.
+ *
+ * @param {ReturnType<typeof held>} found
+ */
+function waitedFor(found) {
+  if (found === null) return null;
+  if (found.first !== waiting.first) waiting = { first: found.first, since: Date.now() };
+  return Date.now() - waiting.since < PATIENCE_MS ? null : found;
+}
+
+/**
+ * What labels wait for, and a button that takes it from who holds it.
+ *
+ * @param {string} path
+ * @param {ReturnType<typeof held>} found
+ */
+function showHeld(path, found) {
+  const place = byId("held");
+  const words = found?.words ?? "";
+  if (place.dataset.words === words) return;
+  place.dataset.words = words;
+  if (found === null) {
+    fill(place);
+    return;
+  }
+  /** @type {string[]} */
+  const scopes = given("scopes");
+  const free = async () => {
+    try {
+      await api("POST", `${path}/release`, { rounds: found.rounds });
+      fill(place, el("p", { class: "notice" }, "Whoever asks next gets it."));
+    } catch (error) {
+      fill(place, el("p", { class: "notice danger" }, messageOf(error)));
+    }
+  };
+  const button =
+    found.rounds.length > 0 && scopes.includes("manage")
+      ? el(
+          "button",
+          { type: "button", class: "button small", on: { click: free } },
+          "Give it to whoever asks next",
+        )
+      : null;
+  fill(place, el("p", { class: "notice warning" }, found.words), button);
 }
 
 /**

@@ -1,7 +1,63 @@
-/* Who is judging: labels of the last minute and hour, and the draws each holds. */
+/* Who is judging: labels of the last minute and hour, the draws each holds, and who keeps whom. */
 
 import { el } from "../dom.js";
 import { ago, count, counted } from "../format.js";
+
+/* What the labelling page adds to a person's name, a window each */
+const WINDOW = / [0-9a-f]{12}$/;
+
+/**
+ * @typedef {object} Person
+ * @property {string} name
+ * @property {number} minute
+ * @property {number} hour
+ * @property {string | null} last
+ * @property {WorkerRow["draws"]} draws
+ */
+
+/**
+ * Who works from several windows is one person.
+ *
+ * @param {WorkerPage} page
+ * @returns {Person[]}
+ */
+function persons(page) {
+  /** @type {Map<string, Person>} */
+  const found = new Map();
+  for (const one of page.data) {
+    const name = one.worker.replace(WINDOW, "");
+    const person = found.get(name) ?? { name, minute: 0, hour: 0, last: null, draws: [] };
+    person.minute += one.labels_minute;
+    person.hour += one.labels_hour;
+    person.draws.push(...one.draws);
+    if (one.last_label_at !== null && one.last_label_at > (person.last ?? ""))
+      person.last = one.last_label_at;
+    found.set(name, person);
+  }
+  return [...found.values()];
+}
+
+/**
+ * What the labels that are not in the interval yet wait for; null where none waits.
+ *
+ * @param {WorkerPage} page
+ * @param {AnySession} session
+ */
+export function held(page, { state, rounds }) {
+  const labels = rounds.judged - rounds.in_interval;
+  const first = rounds.in_interval + 1;
+  const person = persons(page).find((one) => one.draws.some((draw) => draw.round === first));
+  if (state !== "active" || labels <= 0 || person === undefined) return null;
+  const now = Date.parse(page.at);
+  const live = person.draws.filter((draw) => Date.parse(draw.expires_at) > now);
+  const holds = live.some((draw) => draw.round === first);
+  const verb = labels === 1 ? "waits" : "wait";
+  return {
+    first,
+    words: `${counted(labels, "label")} ${verb} for an item drawn earlier, which ${holds ? `${person.name} holds` : "is free for whoever asks next"}.`,
+    rounds: holds ? live.map((draw) => draw.round) : [],
+  };
+}
 
 /**
  * The workers as a table with a sentence above it.
@@ -40,7 +96,7 @@ export function workers(page) {
         el(
           "tbody",
           {},
-          page.data.map((worker) => row(worker, now)),
+          persons(page).map((person) => row(person, now)),
         ),
       ),
     ),
@@ -49,24 +105,24 @@ export function workers(page) {
 }
 
 /**
- * @param {WorkerRow} worker
+ * @param {Person} person
  * @param {number} now
  */
-function row(worker, now) {
+function row(person, now) {
   return el(
     "tr",
     {},
     el(
       "th",
       { scope: "row" },
-      el("bdi", {}, worker.worker),
-      worker.last_label_at === null
+      el("bdi", {}, person.name),
+      person.last === null
         ? null
-        : el("span", { class: "quiet-text" }, ago(Date.parse(worker.last_label_at), now)),
+        : el("span", { class: "quiet-text" }, ago(Date.parse(person.last), now)),
     ),
-    el("td", { class: "number" }, count(worker.labels_minute)),
-    el("td", { class: "number" }, count(worker.labels_hour)),
-    el("td", {}, held(worker.draws, now)),
+    el("td", { class: "number" }, count(person.minute)),
+    el("td", { class: "number" }, count(person.hour)),
+    el("td", {}, out(person.draws, now)),
   );
 }
 
@@ -74,19 +130,20 @@ function row(worker, now) {
  * @param {WorkerRow["draws"]} draws
  * @param {number} now
  */
-function held(draws, now) {
+function out(draws, now) {
   if (draws.length === 0) return "–";
   const ends = draws.map((draw) => Date.parse(draw.expires_at));
-  const overdue = ends.filter((end) => end <= now).length;
-  const next = Math.min(...ends);
-  if (overdue > 0) return `${count(draws.length)}, ${count(overdue)} overdue`;
-  return `${count(draws.length)}, until ${inTime(next - now)}`;
+  const free = ends.filter((end) => end <= now).length;
+  if (free === draws.length) return `${count(free)} given back`;
+  const next = Math.min(...ends.filter((end) => end > now));
+  const also = free > 0 ? `, ${count(free)} given back` : "";
+  return `${count(draws.length - free)}, for ${inTime(next - now)}${also}`;
 }
 
 /** @param {number} milliseconds */
 function inTime(milliseconds) {
   const seconds = Math.round(milliseconds / 1000);
-  return seconds < 90 ? `in ${seconds}\u202fs` : `in ${Math.round(seconds / 60)}\u202fmin`;
+  return seconds < 90 ? `${seconds}\u202fs` : `${Math.round(seconds / 60)}\u202fmin`;
 }
 
 /**

@@ -1,0 +1,234 @@
+"""What a gate is asked, and what a session answers to it."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from celeus.client.service import plain
+from celeus.core.interval import Interval
+from celeus.core.plans.stopping import Question, Side, rounding
+from celeus.errors import InvalidValue
+
+SIDES = ("a", "b")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A session's document, and the answers asked for."""
+
+    session: dict[str, Any]
+    answers: list[dict[str, Any]]
+
+    @property
+    def answer(self) -> str:
+        """No when one answer is no, yes when all are, else undecided."""
+        given = {one["answer"] for one in self.answers}
+        if "no" in given:
+            return "no"
+        return "yes" if given == {"yes"} else "undecided"
+
+    @property
+    def final(self) -> bool:
+        """Whether waiting cannot change the outcome."""
+        return self.answer != "undecided" or self.session["state"] == "closed"
+
+    def line(self) -> str:
+        """Claim, interval and answers for a reader."""
+        known = self.session
+        answers = ", ".join(f"{asked(one)}: {answered(one)}" for one in self.answers)
+        where = f"{known['state']}, settings {self.settings}"
+        return f"{known['id']}: {self.sentence} ({where}); {answers}"
+
+    @property
+    def sentence(self) -> str:
+        """The session's own, or its interval where it was written before sentences."""
+        known = self.session
+        if known["sentence"] is not None:
+            return plain(known["sentence"]).removesuffix(".")
+        ends = f"[{known['lower']}, {known['upper']}]"
+        return f"{known['target']} risk in {ends} with probability {1.0 - known['alpha']:g}"
+
+    @property
+    def settings(self) -> str:
+        """Whether the session's settings are fixed, or how often they changed."""
+        return settings_line(fixed=self.session["fixed"], changes=self.session["changes"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same for a program."""
+        names = ("target", "alpha", "lower", "upper", "estimate", "round", "state", "policy")
+        more = ("method_version", "revision", "fixed", "changes")
+        return {
+            "session": self.session["id"],
+            "answer": self.answer,
+            "answers": self.answers,
+            **{name: self.session[name] for name in (*names, *more)},
+            **{name: self.session[name] for name in ("score", "sentence")},
+            **({} if self.session["claim"] is None else {"claim": self.session["claim"]}),
+            **({} if self.session["systems"] is None else {"systems": named(self.session)}),
+        }
+
+
+def asked(one: dict[str, Any]) -> str:
+    """The question of an answer."""
+    if "verdict" in one:
+        within = f" within {_margin(one)}" if one["margin"] else ""
+        return f"{one['system']} at least as good{within}"
+    name = f"{one['score']} " if "score" in one else ""
+    return f"{name}{one['side'].replace('_', ' ')} {one['threshold']:g}"
+
+
+def answered(one: dict[str, Any]) -> str:
+    """The answer itself, the verdict it follows from, and the round that gave it."""
+    where = "" if one["round"] is None else f" (round {one['round']})"
+    verdict = one.get("verdict")
+    more = "" if verdict in (None, "undecided") else f", {verdict}"
+    return f"{one['answer']}{more}{where}"
+
+
+def _margin(one: dict[str, Any]) -> str:
+    """The margin as the session's sentence has it: of a share in points."""
+    if one["unit"] == "share":
+        return f"{100 * one['margin']:.10g} points"
+    return f"{one['margin']:.10g}"
+
+
+def named(session: dict[str, Any]) -> dict[str, str]:
+    """The names of the two systems compared; a pool of plain differences calls them a and b."""
+    names = session["systems"] or {}
+    return {side: plain(str(names.get(side, side))) for side in SIDES}
+
+
+def settings_line(*, fixed: bool, changes: object) -> str:
+    """Whether precision, budget and stop of a session are fixed, or how often they changed."""
+    if fixed:
+        return "fixed"
+    if not changes:
+        return "never changed"
+    return "changed once" if changes == 1 else f"changed {changes} times"
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """May ``system`` replace the other one of two? A margin of None is the session's own."""
+
+    system: str
+    margin: float | None
+
+    def answered(self, session: dict[str, Any]) -> dict[str, Any]:
+        """Yes where it is at least as good or equivalent, no where the other is at least as good.
+
+        Raises InvalidValue where the session compares no such system.
+        """
+        names = named(session)
+        if session["systems"] is None and session["verdict"] is None:
+            message = f"{session['id']} compares no two systems"
+            raise InvalidValue(message, field="session")
+        side = self._side(session["systems"] or {}, names)
+        if side is None:
+            rule = f"{names['a']} or {names['b']}"
+            message = f"--compare must be {rule}, the systems of {session['id']}"
+            raise InvalidValue(message, field="--compare", rule=rule, value=self.system)
+        # Sessions older than scores have none
+        unit = (session["score"] or {"unit": "number"})["unit"]
+        system = {"system": names[side], "unit": unit}
+        if self.margin is None:
+            return system | self._decided(session, side)
+        return system | self._seen(session, side, self.margin)
+
+    def _side(self, *names: dict[str, str]) -> str | None:
+        """The side so called, by the first kind of name that one is: a system may be named "b"."""
+        for of in (*names, dict(zip(SIDES, SIDES, strict=True))):
+            sides = [one for one in SIDES if of.get(one) == self.system]
+            if sides:
+                return sides[0] if len(sides) == 1 else None
+        return None
+
+    def _decided(self, session: dict[str, Any], side: str) -> dict[str, Any]:
+        """The session's own verdict: its first one, which stays."""
+        own: dict[str, Any] | None = session["verdict"]
+        if own is None:
+            message = f"{session['id']} asks for no verdict; name a --margin, 0 for none"
+            raise InvalidValue(message, field="--margin")
+        yes = own["answer"] in (f"{side}_at_least_as_good", "equivalent")
+        no = "undecided" if own["answer"] == "undecided" else "no"
+        answer = "yes" if yes else no
+        return {
+            "margin": own["margin"],
+            "verdict": own["answer"],
+            "answer": answer,
+            "round": own["round"],
+        }
+
+    def _seen(self, session: dict[str, Any], side: str, margin: float) -> dict[str, Any]:
+        """What the interval says: yes where it is worse by no more than the margin, no by more."""
+        lower, upper = session["lower"], session["upper"]
+        widest = max(abs(lower), abs(upper), margin)
+        question = Question("at_most", margin) if side == "a" else Question("at_least", -margin)
+        answer = question.answer(Interval(lower, upper), rounding(Interval(-widest, widest)))
+        return {"margin": margin, "verdict": None, "answer": answer, "round": None}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question the session need not have asked; ``score``: of the score in place of the risk."""
+
+    question: Question
+    score: bool
+
+    def answered(self, session: dict[str, Any]) -> dict[str, Any]:
+        """What the interval says.
+
+        Raises InvalidValue where the session has no score of one system.
+        """
+        found, question = session, self.question
+        name: dict[str, Any] = {}
+        if self.score:
+            compared = session["systems"] is not None or session["verdict"] is not None
+            if compared or session["score"] is None:
+                message = f"{session['id']} has no score of one system"
+                raise InvalidValue(message, field="session")
+            found = session["score"]
+            name = {"score": plain(found["name"])}
+        interval = Interval(found["lower"], found["upper"])
+        slack = rounding(Interval(interval.lower, max(interval.upper, abs(question.threshold))))
+        return {
+            **name,
+            "side": question.side,
+            "threshold": question.threshold,
+            "answer": question.answer(interval, slack),
+            "round": None,
+        }
+
+
+def question_of(
+    thresholds: Mapping[str, float | None], compare: str | None, margin: float | None
+) -> Asked | Replacement | None:
+    """The question of the options by name, None where none is given; refuses several."""
+    given = {name: one for name, one in thresholds.items() if one is not None}
+    if len(given) + (compare is not None) > 1:
+        rule = f"one of {', '.join(thresholds)} and --compare"
+        raise InvalidValue(f"give only {rule}", field="at_most", rule=rule)
+    if margin is not None and compare is None:
+        raise InvalidValue("--margin needs --compare", field="--margin", rule="with --compare")
+    for threshold in (*given.values(), margin):
+        if threshold is not None and not math.isfinite(threshold):
+            raise InvalidValue(
+                "the threshold must be a finite number", field="threshold", value=threshold
+            )
+    if compare is not None:
+        return Replacement(compare, margin)
+    for name, threshold in given.items():
+        side: Side = "at_most" if name.endswith("at-most") else "at_least"
+        return Asked(Question(side, threshold), name.startswith("--score"))
+    return None
+
+
+def outcome_of(session: dict[str, Any], question: Asked | Replacement | None) -> Outcome:
+    """What a session answers to a question, or to its own; raises InvalidValue where to none."""
+    if question is not None:
+        return Outcome(session, [question.answered(session)])
+    if not session["decisions"]:
+        how = "--at-most or --at-least" if session["verdict"] is None else "--compare"
+        raise InvalidValue(f"{session['id']} has no questions; ask one with {how}", field="session")
+    return Outcome(session, session["decisions"])

@@ -1,0 +1,140 @@
+"""What a gate found, for those who read pipelines: a table in Markdown, and JUnit's XML."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+from celeus.client.service import plain
+from celeus.errors import InvalidValue
+from celeus.gates.questions import Outcome, answered, asked
+
+_MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~&!$])")
+_LINK = re.compile(r":(?=//)|(?<=www)\.", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A question, and its answer: yes, no, undecided or, where nobody could be asked, error."""
+
+    name: str
+    answer: str
+    said: str
+    round: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a session answered or, in one line, why there is no answer; in how many seconds."""
+
+    found: Outcome | str
+    seconds: float = 0.0
+
+    @property
+    def answer(self) -> str:
+        """yes, no, undecided or error."""
+        return "error" if isinstance(self.found, str) else self.found.answer
+
+    @property
+    def line(self) -> str:
+        """All of it in one line."""
+        return self.found if isinstance(self.found, str) else self.found.line()
+
+    @property
+    def title(self) -> str:
+        """What came of it, in three words."""
+        return f"Celeus gate: {self.answer}"
+
+    def cases(self) -> Iterator[Case]:
+        """One for each question."""
+        if isinstance(self.found, str):
+            yield Case("the session can be asked", "error", self.found)
+            return
+        claim = self.found.session["claim"]
+        group = claim and claim["column"] and f", {claim['column']} {claim['value']}"
+        of = f"{claim['metric']}{group or ''}: " if claim else ""
+        for one in self.found.answers:
+            # A threshold without a name is one of the mean loss
+            risk = "" if "score" in one or "verdict" in one else "risk "
+            name = f"{of}{risk}{asked(one)}"
+            yield Case(plain(name), one["answer"], answered(one), one["round"])
+
+    def markdown(self) -> str:
+        """A heading, the session's sentence, and a row for each question."""
+        head = f"### {self.title}\n\n"
+        if isinstance(self.found, str):
+            return f"{head}{_literal(self.found)}\n"
+        rows = [
+            f"| {_literal(one.name)} | {one.answer} | {one.round or '–'} |" for one in self.cases()
+        ]
+        table = "\n".join(["| question | answer | round |", "|---|---|--:|", *rows])
+        known = self.found.session
+        about = f"`{known['id']}`: {_literal(known['state'])}, settings {self.found.settings}."
+        return f"{head}{_literal(self.found.sentence)}.\n\n{table}\n\n{about}\n"
+
+    def junit(self) -> bytes:
+        """A suite with a case for each question; one that is undecided has not passed."""
+        cases = list(self.cases())
+        where = "celeus" if isinstance(self.found, str) else f"celeus.{self.found.session['id']}"
+        seconds = f"{self.seconds:.3f}"
+        counts = {
+            "tests": len(cases),
+            "failures": sum(one.answer in {"no", "undecided"} for one in cases),
+            "errors": sum(one.answer == "error" for one in cases),
+            "skipped": 0,
+        }
+        suites = ET.Element("testsuites")
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S")
+        about = {"name": where, "package": "celeus", "id": "0", "hostname": "localhost"}
+        told = {"timestamp": now, "time": seconds, **{name: str(it) for name, it in counts.items()}}
+        suite = ET.SubElement(suites, "testsuite", about | told)
+        properties = ET.SubElement(suite, "properties")
+        for name, value in self._properties().items():
+            ET.SubElement(properties, "property", name=name, value=value)
+        for one in cases:
+            case = ET.SubElement(suite, "testcase", name=one.name, classname=where, time=seconds)
+            if one.answer != "yes":
+                kind = "error" if one.answer == "error" else "failure"
+                ET.SubElement(case, kind, type=one.answer, message=one.said).text = self.line
+        ET.SubElement(suite, "system-out").text = self.line
+        ET.SubElement(suite, "system-err")
+        written: bytes = ET.tostring(suites, encoding="utf-8", xml_declaration=True)
+        return written
+
+    def values(self) -> dict[str, str]:
+        """Answer, state, labels and the interval of the mean loss, by name; empty on errors."""
+        if isinstance(self.found, str):
+            return {}
+        known = self.found.session
+        names = ("estimate", "lower", "upper", "labels", "state")
+        return {"answer": self.answer, **{name: str(known[name]) for name in names}}
+
+    def _properties(self) -> dict[str, str]:
+        return (
+            {}
+            if isinstance(self.found, str)
+            else self.values()
+            | {
+                "alpha": str(self.found.session["alpha"]),
+                "settings": self.found.settings,
+            }
+        )
+
+
+def write(path: Path, content: bytes, *, more: bool = False) -> None:
+    """The content as a file, or ``more`` of it; raises InvalidValue where that cannot be."""
+    try:
+        with path.open("ab" if more else "wb") as file:
+            file.write(content)
+    except OSError as error:
+        message = f"{path} cannot be written: {error.strerror}"
+        raise InvalidValue(
+            message, field="path", rule="a file in a folder that is there"
+        ) from error
+
+
+def _literal(text: str) -> str:
+    """A stranger's text, which Markdown is to show as it is."""
+    return _LINK.sub(r"\\\g<0>", _MARKUP.sub(r"\\\1", text))

@@ -1,0 +1,1 @@
+"""Evaluation harnesses driven by a session: they run what it draws, and it hears the losses."""

@@ -1,0 +1,338 @@
+"""A session as the data set of tasks of Inspect: what it draws is run, and their scores observed.
+
+Inspect asks a `SampleSource` for samples when none is in work, and tells it of each that is done.
+Every sample that is done is observed, in one request, which brings the next draws.
+"""
+
+import asyncio
+import logging
+import threading
+import time
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+from anyio import to_thread
+from inspect_ai.dataset import Sample
+from inspect_ai.log import EvalSample
+from inspect_ai.model import get_model
+
+from celeus.client import calls
+from celeus.client.blocking import Session
+from celeus.client.opening import HEARTBEATS
+from celeus.client.results import Entry, Status, read
+from celeus.client.service import plain
+from celeus.client.turns import MOST_HELD, Turn, Turns
+from celeus.errors import InvalidValue, Refusal
+from celeus.harnesses.inspect_items import Samples, in_python
+from celeus.readers.inspect_logs import loss_of
+from celeus.readers.rows import Wish, refused
+
+CALLED_OFF = ("CancelledError(", "Cancelled(")
+"""How the error of a sample begins that an operator has called off."""
+GOES_ON = frozenset({"active", "all_leased"})
+"""States of a session that is worth asking."""
+LOOK = 0.1
+"""Seconds between two looks at what another task has brought."""
+LONGEST_START = 120.0
+"""Seconds that the first of two tasks waits for the second to begin."""
+LONGEST_WORKER = 128
+OF = ": "
+"""Stands in the name of a worker before the model whose losses it tells."""
+ONE_MODEL = "a session is of one model: open one for each"
+
+_SERVED: ContextVar[Turns] = ContextVar("served")
+"""What the run under way is served from; not set in one that begins."""
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Side:
+    """One of the tasks that answer what is drawn: its samples, and how its scores are read.
+
+    ``model`` is its own, None for that of the run.
+    """
+
+    name: str
+    samples: Samples
+    scorer: str
+    part: str | None
+    wish: Wish
+    model: str | None = None
+    queue: list[Sample] = field(default_factory=list)
+    served: Turns | None = None
+    runner: "asyncio.Task[Any] | None" = None
+
+    def verdict(self, sample: EvalSample) -> float | str | None:
+        """The loss of a sample, the reason why there is none, or None where it was called off."""
+        place = f"item {sample.id}"
+        if sample.limit is not None and sample.limit.type == "operator":
+            return "an operator ended it early"
+        score = (sample.scores or {}).get(self.scorer)
+        if score is None and sample.error is not None:
+            message = sample.error.message
+            return None if message.startswith(CALLED_OFF) else plain(message) or "an error"
+        if score is None:
+            how = "run it with scoring; a scorer that cannot tell returns Score.unscored()"
+            raise refused(f"{place} has no score of {self.scorer}: {how}", "score")
+        try:
+            loss = loss_of(score.model_dump(), self.part, (self.scorer, place, self.wish))
+        except InvalidValue as error:
+            raise in_python(error) from None
+        if loss is None:
+            return plain(f"{self.scorer} gave no score: {score.reason or 'not a number'}")
+        return loss
+
+    def drained(self) -> list[Sample]:
+        """What is to be run next."""
+        waiting, self.queue = self.queue, []
+        return waiting
+
+
+@dataclass(slots=True)
+class Drawn:
+    """An item that was drawn, by the order of the draws, and what is known of it by side.
+
+    ``failed`` is set while a side's sample has ended in an error and the run may be about to end of
+    it: the side, and the number of the first draw that was handed out later. Once one of these is
+    done the run has gone on.
+    """
+
+    turn: Turn
+    number: int
+    verdicts: dict[str, float | str] = field(default_factory=dict)
+    failed: tuple[str, int] | None = None
+    abandoned: bool = False
+
+    def say(self, sides: int) -> None:
+        """Say of the item what its sides came to, once all have."""
+        if len(self.verdicts) < sides or self.failed is not None:
+            return
+        reasons = [one for one in self.verdicts.values() if isinstance(one, str)]
+        if reasons:
+            self.turn.unjudgeable(reasons[0])
+        elif sides == 1:
+            (loss,) = self.verdicts.values()
+            self.turn.observe(loss)
+        else:
+            self.turn.observe(self.verdicts)
+
+
+class Live:
+    """A session that draws what one task runs, or two tasks that it compares."""
+
+    def __init__(
+        self, session: Session, status: Status, sides: Sequence[Side], hold: int, worker: str
+    ) -> None:
+        self.session = session
+        self.sides = sides
+        self._opened = status
+        self._hold = hold
+        self._worker = worker
+        self._drawn: dict[str, Drawn] = {}
+        self._failed: list[Drawn] = []
+        self._lock = threading.Lock()
+        self._asking = anyio.Lock()
+        self._turns = Turns(session.id, worker, hold)
+        self._begun = False
+
+    @property
+    def status(self) -> Status:
+        """Where the session stood last."""
+        told = self._turns.status
+        return read(Status, told) if told else self._opened
+
+    async def next_samples(self, side: Side) -> list[Sample] | None:
+        """What a task runs next that runs nothing now; None when there is no more."""
+        if _SERVED.get(None) is not self._turns:
+            await self._join(side)
+        self._check_left_out(side)
+        self._settle(side, len(self._drawn))
+        waited = 0.0
+        while True:
+            async with self._asking:
+                idle = not side.queue and not any(self._working())
+                if idle and (self._turns.state in GOES_ON or self._untold):
+                    await self._ask()
+            if side.queue:
+                return side.drained()
+            working = any(self._working())
+            called_off = any(one.abandoned for one in self._drawn.values())
+            if not working and (self._turns.state != "all_leased" or called_off):
+                return None
+            rest = LOOK if working else self._turns.rest
+            await anyio.sleep(rest)
+            waited += rest
+            self._check_others(side, waited)
+
+    async def sample_complete(self, side: Side, sample: EvalSample) -> list[Sample] | None:
+        """Observe a sample that is done; what to run next."""
+        drawn = self._drawn.get(str(sample.id))
+        if drawn is None:
+            # The task itself has added it
+            return None
+        if sample.epoch > 1:
+            raise epochs_refused()
+        verdict = side.verdict(sample)
+        if verdict is None:
+            drawn.abandoned = True
+            return side.drained()
+        drawn.verdicts[side.name] = verdict
+        if sample.error is not None and isinstance(verdict, str):
+            drawn.failed = side.name, len(self._drawn)
+            self._failed.append(drawn)
+            self._turns.size = min(self._turns.size + 1, MOST_HELD)
+        drawn.say(len(self.sides))
+        self._settle(side, drawn.number)
+        async with self._asking:
+            short = drawn.failed is not None and len(self._turns.held) < self._turns.size
+            # What another sample's request has taken along is told already
+            if short or self._untold:
+                await self._ask()
+        return side.drained()
+
+    async def sample_abandoned(self, sample: Sample) -> None:
+        """Leave a sample that an operator has called off to whoever draws it next."""
+        drawn = self._drawn.get(str(sample.id))
+        if drawn is not None:
+            drawn.abandoned = True
+
+    @property
+    def _untold(self) -> bool:
+        return any(turn.said is not None for turn in self._turns.held)
+
+    def _working(self) -> Iterator[Drawn]:
+        """What is held, and neither judged nor called off."""
+        for turn in self._turns.held:
+            # What an answer under way has just brought, nobody works on
+            drawn = self._drawn.get(turn.id)
+            if drawn is not None and turn.said is None and not drawn.abandoned:
+                yield drawn
+
+    def _settle(self, side: Side, number: int) -> None:
+        """Say of what failed before the draw of this number was handed out that nobody can tell."""
+        for drawn in tuple(self._failed):
+            failed_in, later = drawn.failed or (side.name, 0)
+            if failed_in == side.name and later <= number:
+                drawn.failed = None
+                self._failed.remove(drawn)
+                self._turns.size = max(self._hold, self._turns.size - 1)
+                drawn.say(len(self.sides))
+
+    async def _ask(self) -> None:
+        """Tell what was said, and hand what comes new to every side."""
+        fresh = await to_thread.run_sync(self._rolled)
+        for turn in fresh:
+            self._drawn[turn.id] = Drawn(turn, len(self._drawn))
+            for side in self.sides:
+                side.queue.append(side.samples[turn.id][0])
+
+    def _rolled(self) -> list[Turn]:
+        overtaken = self._turns.overtaken
+        with self._lock:
+            fresh = self.session.client.run(self._turns.roll(self.renew))
+        if self._turns.overtaken > overtaken == 0:
+            _log.warning(
+                "somebody else has judged samples of this run: of several processes on one session"
+                " each needs a worker= of its own"
+            )
+        return fresh
+
+    def renew(self) -> bool:
+        """Hold what is held for longer."""
+        with self._lock:
+            return self.session.client.run(self._turns.keep())
+
+    def serves(self, turns: Turns) -> bool:
+        """Whether a run is under way that is served from these."""
+        ended = any(side.runner is not None and side.runner.done() for side in self.sides)
+        return turns is self._turns and not ended
+
+    async def _join(self, side: Side) -> None:
+        """Begin a run, or run beside the other task that has begun one."""
+        if side.runner is not None and not side.runner.done():
+            raise refused(ONE_MODEL, "model")
+        if not self._begun or side.served is self._turns:
+            self._begun = True
+            models = [one.model or str(get_model()) for one in self.sides]
+            worker = f"{self._worker}{OF}{' and '.join(models)}"[:LONGEST_WORKER]
+            self._opened = self.status
+            self._turns = Turns(self.session.id, worker, self._hold)
+            self._asking = anyio.Lock()
+            self._drawn, self._failed = {}, []
+            for one in self.sides:
+                one.queue.clear()
+                one.served = one.runner = None
+            _keep_alive(self, self._turns)
+        side.served = self._turns
+        _SERVED.set(self._turns)
+        side.runner = None
+        with suppress(RuntimeError):
+            # Where Inspect runs on another event loop it is not known when a run has ended
+            side.runner = asyncio.current_task()
+        await to_thread.run_sync(self._check_model, self._turns.worker)
+
+    def _check_model(self, worker: str) -> None:
+        """Refuse a session that was begun with another model."""
+        if self._opened.rounds.drawn == 0:
+            return
+        path = f"{calls.SESSIONS}/{self.session.id}/ledger"
+        (first, *_), _ = self.session.client.run(calls.page(Entry, path, {"limit": 1}))
+        begun, ours = str(first.detail.get("worker")).partition(OF), worker.partition(OF)
+        if begun[1] and begun[2] != ours[2]:
+            raise refused(
+                f"{self.session.id} was begun with {begun[2]}, and this is {ours[2]}: {ONE_MODEL}",
+                "model",
+            )
+
+    def _check_left_out(self, side: Side) -> None:
+        """Refuse a run that was given samples, and has not run them."""
+        for drawn in self._working():
+            if side.name not in drawn.verdicts and not any(
+                str(one.id) == drawn.turn.id for one in side.queue
+            ):
+                raise refused(
+                    f"Inspect left out {drawn.turn.id}, which was drawn: run without --sample-id",
+                    "sample_id",
+                )
+
+    def _check_others(self, side: Side, waited: float) -> None:
+        """Refuse to wait for a task that is not run."""
+        for other in self.sides:
+            if other is side:
+                continue
+            if other.served is not self._turns:
+                if waited > LONGEST_START:
+                    how = "run both at once, with max_tasks=2"
+                    raise refused(f"the other task, {other.name}, does not begin: {how}", "task")
+            elif other.runner is not None and other.runner.done() and any(self._working()):
+                how = "mend it, and run both again"
+                raise refused(f"the other task, {other.name}, has ended: {how}", "task")
+
+
+def epochs_refused() -> InvalidValue:
+    """The refusal of samples that are run several times."""
+    return refused("an item is judged once: run the task with one epoch", "epochs")
+
+
+def _keep_alive(live: Live, turns: Turns) -> None:
+    """Renew what a run holds while its samples take long, as long as there is such a run."""
+    lease, known = live.status.lease_seconds, weakref.ref(live)
+
+    def beat() -> None:
+        while True:
+            time.sleep(lease / HEARTBEATS)
+            served = known()
+            if served is None or not served.serves(turns):
+                return
+            with suppress(Refusal):
+                # The run itself meets it with its next request
+                served.renew()
+            del served
+
+    if lease:
+        threading.Thread(target=beat, daemon=True).start()

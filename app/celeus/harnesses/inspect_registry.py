@@ -1,0 +1,99 @@
+"""`inspect eval celeus/certified -T task=exam.py@exam -T precision=0.1`: no glue at all."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from inspect_ai import Task, task
+from inspect_ai._eval.loader import load_tasks  # what `inspect eval` finds tasks by
+from inspect_ai._util.error import PrerequisiteError  # one line in place of a traceback
+from inspect_ai.model import get_model
+
+import celeus
+from celeus.client.blocking import Session
+from celeus.errors import Refusal
+from celeus.harnesses.inspect_items import Logs, items
+from celeus.harnesses.inspect_tasks import HOLD, WHOLE, WORKER, certified, wish_of
+from celeus.readers.rows import Wish, refused
+
+if TYPE_CHECKING:
+    # Sessions of a service need no engine
+    from celeus.runs.local import LocalClient
+
+
+@task(name="certified")  # type: ignore[untyped-decorator]
+def certified_task(  # noqa: PLR0913 -- the options of the command line
+    task: str,
+    *,
+    session: str | None = None,
+    logs: Logs = (),
+    precision: float | None = None,
+    at_most: float | None = None,
+    at_least: float | None = None,
+    budget: int | None = None,
+    file: str | None = None,
+    score: str | None = None,
+    higher: bool | None = None,
+    scale: Sequence[float] = WHOLE,
+    hold: int = HOLD,
+    worker: str = WORKER,
+    **arguments: Any,  # noqa: ANN401 -- whatever the task takes
+) -> Task:
+    """A task, until its score is known.
+
+    ``task`` is what `inspect eval` takes, and gets all other ``arguments``. With ``session`` it
+    runs what that session of a service draws. Else a session is opened in process, in ``file``,
+    by default one of the task and the model in the folder `.celeus`; ``precision``, ``at_most``,
+    ``at_least`` and ``budget`` are those of `celeus.certify`, of the mean loss, ``logs`` those of
+    `items`, and the rest as in `certified`.
+    """
+    try:
+        found = load_tasks([task], arguments)
+        if len(found) != 1:
+            names = ", ".join(one.name for one in found) or "none"
+            raise refused(f"{task} has not one task but {names}: name it, as exam.py@exam", "task")
+        (inner,) = found
+        wish = wish_of(score, scale, higher=higher)
+        claim = {"precision": precision, "at_most": at_most, "at_least": at_least, "budget": budget}
+        asked = {name: value for name, value in claim.items() if value is not None}
+        opened: Session | str
+        if session is not None:
+            if asked:
+                rule = "left out beside session, which was opened with its own"
+                raise refused(f"{next(iter(asked))} must be {rule}", next(iter(asked)))
+            opened = session
+        else:
+            opened = _in_process(inner, items(inner, logs, wish=wish), wish, asked, file)
+        read: dict[str, Any] = {"score": score, "higher": higher, "scale": scale}
+        driven = certified(inner, opened, **read, hold=hold, worker=worker)
+        if not isinstance(opened, str):
+            driven.metadata["celeus"]["file"] = str(_file_of(opened))
+    except (Refusal, ImportError) as error:
+        raise PrerequisiteError(f"celeus: {error}") from None
+    return driven
+
+
+def _in_process(
+    inner: Task, rows: object, wish: Wish, asked: dict[str, Any], file: str | None
+) -> Session:
+    """A session of this task and this model alone, which goes on where it was."""
+    if not asked.keys() & {"precision", "at_most", "at_least"}:
+        how = "say when it is known well enough, as precision=0.1"
+        raise refused(f"the score of {inner.name} could always be known better: {how}", "precision")
+    model = get_model() if inner.model is None else inner.model
+    named = wish.higher is None and wish.scale == WHOLE
+    return celeus.certify(
+        rows,
+        None,
+        loss=WHOLE,
+        score=("accuracy", "higher") if named else None,
+        name=f"{inner.name} by {model}",
+        file=file,
+        **asked,
+    )
+
+
+def _file_of(session: Session) -> Path:
+    """Where a session in process lies."""
+    client = cast("LocalClient", session.client)
+    return client.ledger.file.path

@@ -1,0 +1,32 @@
+"""Give draws back that their holders will not judge now, for others to take."""
+
+from collections.abc import Collection
+from uuid import UUID
+
+from celeus.operations.runtime.context import Context
+from celeus.operations.sessions.journal import locked
+from celeus.operations.sessions.rounds import finish
+
+
+async def release(
+    context: Context, session_id: UUID, worker: str | None, rounds: Collection[int] | None
+) -> list[int]:
+    """End leases early; the rounds whose leases ended, in order.
+
+    Of what ``worker`` of the caller's key holds, or, without a worker, of whoever holds it; only of
+    ``rounds`` where these are given. Who held a draw may still judge it until somebody else has.
+    A rater's turn in a panel is nobody else's, so of these there is nothing to release.
+    """
+    async with locked(context, session_id) as (journal, db):
+        chosen = None if rounds is None else {journal.round_of(it) for it in rounds}
+        released = sorted(
+            lease.round
+            for lease in journal.leases.values()
+            if lease.expires_at > journal.now
+            and (worker is None or lease.holder == (journal.key, worker))
+            and (chosen is None or lease.round in chosen)
+        )
+        for round_ in released:
+            journal.release(round_)
+        await finish(db, journal, [], want_draws=False)
+        return [journal.shown(it) for it in released]

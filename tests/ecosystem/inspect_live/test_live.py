@@ -1,0 +1,201 @@
+"""A session drives a task of Inspect, in this process: what it draws is run, and nothing else."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from inspect_ai import eval as run_eval
+from inspect_ai import task_with
+from inspect_ai.model import Model, get_model
+
+import celeus
+import celeus.inspect
+from celeus.client.blocking import Session
+from celeus.core.certificates.verify import verify
+from tests.ecosystem.inspect_live.runs import exam, interval, losses, metrics, ran
+from tests.ecosystem.inspect_runs import model, questions
+from tests.ecosystem.service import Service
+
+pytestmark = pytest.mark.ecosystem
+SAMPLES = 400
+IDS = [f"q{at:03d}" for at in range(SAMPLES)]
+
+
+@pytest.fixture(scope="module")
+def truth(tmp_path_factory: pytest.TempPathFactory) -> dict[str, float]:
+    """What the model loses on every question, by a run of all."""
+    folder = tmp_path_factory.mktemp("full")
+    log = ran(exam(), model("large"), folder)
+    return {str(one.id): float(one.scores["choice"].value != "C") for one in log.samples}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of its own to work in."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def counted(name: str) -> tuple[Model, list[str]]:
+    """A model, and what it has been asked."""
+    asked: list[str] = []
+    outputs = model(name).api.outputs
+
+    def output(messages: list[Any], *more: object) -> object:
+        asked.append(messages[-1].text)
+        return outputs(messages, *more)
+
+    return get_model(f"mockllm/{name}", custom_outputs=output, memoize=False), asked
+
+
+def in_process(precision: float = 0.15) -> Session:
+    """A session in process on the task's samples."""
+    return celeus.certify(celeus.inspect.items(exam()), None, precision=precision)
+
+
+def on_service(client: celeus.Client) -> Session:
+    """A session of a service on the task's samples."""
+    pool = client.create_pool("exam", celeus.inspect.items(exam()))
+    return client.open_session(pool, precision=0.15)
+
+
+@pytest.mark.parametrize("hold", [1, 10])
+def test_a_service_draws_and_the_log_has_its_interval(
+    service: Service, folder: Path, truth: dict[str, float], hold: int
+) -> None:
+    requests: list[str] = []
+    http = httpx2.Client(event_hooks={"request": [lambda one: requests.append(one.url.path)]})
+    with celeus.Client(service.url, service.key, http=http) as client:
+        session = on_service(client)
+        requests.clear()
+        task = celeus.inspect.certified(exam(), session, hold=hold)
+        large, asked = counted("large")
+        log = ran(task, large, folder)
+        made = len(requests)
+        status = session.status()
+        assert (log.status, status.state) == ("success", "target_reached")
+        assert metrics(log) == pytest.approx(interval(session), abs=1e-12)
+        rounds = status.rounds
+        assert len(asked) == rounds.drawn == rounds.judged < SAMPLES
+        assert made <= rounds.judged + 3
+        assert len(log.samples) == rounds.judged
+        told = losses(session, IDS)
+        assert told == {name: truth[name] for name in told}
+        session.close()
+        assert verify(session.certificate()).valid
+
+
+def test_in_process_it_is_the_same_without_a_server(folder: Path, truth: dict[str, float]) -> None:
+    session = in_process()
+    large, asked = counted("large")
+    log = ran(celeus.inspect.certified(exam(), session), large, folder)
+    status = session.status()
+    assert (log.status, status.state) == ("success", "target_reached")
+    assert metrics(log) == pytest.approx(interval(session), abs=1e-12)
+    assert len(asked) == status.rounds.judged < SAMPLES
+    told = losses(session, IDS)
+    assert told == {name: truth[name] for name in told}
+    assert session.id in log.eval.metadata["celeus"]["says"]
+    session.close()
+    assert verify(session.certificate()).valid
+
+
+def test_logs_of_other_models_make_the_surrogate(folder: Path) -> None:
+    ran(exam(), model("small"), folder)
+    items = celeus.inspect.items(exam(), "logs")
+    assert len({item["surrogate"] for item in items}) == 2
+    assert [item["id"] for item in items] == IDS
+    assert items[7]["payload"] == {
+        "question": "Question 7: which letter?",
+        "choices": ["w", "x", "y", "z"],
+        "reference": questions(8)[7].target,
+    }
+
+
+def test_two_models_are_compared_on_the_same_draws(service: Service, folder: Path) -> None:
+    items = celeus.inspect.items(exam())
+    with celeus.Client(service.url, service.key) as client:
+        rows = [item | {"a": {}, "b": {}} for item in items]
+        pool = client.create_pool("exam", rows, systems={"a": "large", "b": "small"})
+        there = client.open_session(pool, precision=0.2)
+        here = celeus.compare(items, items, None, loss="zero_one", precision=0.2)
+        for session in (there, here):
+            large, asked = counted("large")
+            small, asked_too = counted("small")
+            a, b = task_with(exam(), model=large), task_with(exam(), model=small)
+            tasks = celeus.inspect.compared(a, b, session)
+            both = run_eval(tasks, log_dir=str(folder / "logs"), display="none", max_tasks=2)
+            status = session.status()
+            assert [log.status for log in both] == ["success", "success"]
+            assert sorted(asked) == sorted(asked_too)
+            assert len(asked) == status.rounds.judged < SAMPLES
+            for log in both:
+                assert metrics(log) == pytest.approx(
+                    {
+                        "difference": -float(status.estimate or 0),
+                        "lower": -float(status.upper or 0),
+                        "upper": -float(status.lower or 0),
+                        "labels": status.rounds.in_interval,
+                    }
+                )
+            scores = [
+                {str(one.id): float(one.scores["choice"].value != "C") for one in log.samples}
+                for log in both
+            ]
+            assert losses(session, IDS) == {
+                name: loss - scores[1][name] for name, loss in scores[0].items()
+            }
+
+
+def failing(when: Callable[[int], bool]) -> Model:
+    """A model whose endpoint fails at some questions."""
+    outputs = model("large").api.outputs
+
+    def output(messages: list[Any], *more: object) -> object:
+        at = int(messages[-1].text.split("Question ")[1].split(":")[0])
+        if when(at):
+            message = "the endpoint is down"
+            raise RuntimeError(message)
+        return outputs(messages, *more)
+
+    return get_model("mockllm/large", custom_outputs=output, memoize=False)
+
+
+def test_a_sample_that_fails_is_unjudgeable_where_the_run_goes_on(folder: Path) -> None:
+    session = in_process(precision=0.25)
+    task = celeus.inspect.certified(exam(), session)
+    log = ran(task, failing(lambda at: at % 10 == 0), folder, fail_on_error=False)
+    status = session.status()
+    assert (log.status, status.state) == ("success", "target_reached")
+    assert status.rounds.pending == 0
+    told = losses(session, IDS)
+    failed = [one for one in log.samples if one.error is not None]
+    assert {name for name, loss in told.items() if loss is None} == {str(it.id) for it in failed}
+    (reason, *_) = [one.detail for one in session.ledger() if one.kind == "unjudgeable"]
+    assert reason["unjudgeable"] == "RuntimeError('the endpoint is down')"
+
+
+@pytest.mark.parametrize("when", [lambda at: at >= 0, lambda at: at % 10 == 0])
+def test_an_error_that_ends_the_run_is_told_to_nobody(
+    folder: Path, when: Callable[[int], bool]
+) -> None:
+    session = in_process()
+    log = ran(celeus.inspect.certified(exam(), session), failing(when), folder)
+    assert log.status == "error"
+    assert None not in losses(session, IDS).values()
+    log = ran(celeus.inspect.certified(exam(), session), model("large"), folder)
+    assert (log.status, session.status().state) == ("success", "target_reached")
+    assert session.status().rounds.pending == 0
+    assert None not in losses(session, IDS).values()
+
+
+def test_a_task_is_run_again_and_goes_on(folder: Path) -> None:
+    session = in_process()
+    task = celeus.inspect.certified(exam(), session)
+    first = ran(task, model("large"), folder, limit=30)
+    assert (first.status, len(first.samples)) == ("success", 30)
+    again = ran(task, model("large"), folder)
+    assert (again.status, session.status().state) == ("success", "target_reached")
+    assert len(again.samples) + 30 == session.status().rounds.judged == len(losses(session, IDS))
