@@ -29,7 +29,7 @@ async def sent(
     media: str = "application/octet-stream",
     **query: Any,  # noqa: ANN401 -- as the wire takes it
 ) -> httpx.Response:
-    asked = {"name": "exam", "kind": "zero_one", "preview": 50} | query
+    asked: dict[str, Any] = {"name": "exam", "kind": "zero_one", "preview": 50} | query
     headers = {"Content-Type": media}
     return await client.post("/v1/pool-files", params=asked, content=body, headers=headers)
 
@@ -134,7 +134,7 @@ async def test_a_form_that_cannot_be_read_is_refused(
     answer = await client.post(
         "/v1/pool-files",
         headers=headers,
-        **({"files": files, "data": data} if files else {"content": content}),  # type: ignore[arg-type]
+        **({"files": files, "data": data} if files else {"content": content}),
     )
     assert (answer.status_code, answer.json()["code"]) == (422, "invalid_value"), answer.text
     assert answer.json()["field"].rpartition(".")[2] == field
