@@ -99,7 +99,9 @@ def files() -> Iterator[tuple[str, bytes, str, int]]:
     yield log.name, log.read_bytes(), "What is 49+97?", 20
     yield "small.eval", (FIXTURES / "inspect/small.eval").read_bytes(), "which letter?", 12
     yield "out.json", (FIXTURES / "promptfoo/out.json").read_bytes(), "Double 0.", 80
-    outputs = [{"id": at, "prompt": f"Say {at}.", "response": f"{at}!"} for at in at_all]
+    # What the page takes for two systems at first, going by the word
+    outputs = [{"id": at, "prompt": f"Say {at}.", "response": f"answer_a{at}"} for at in at_all]
+    outputs[0]["response"] = "See answer_a in the table"
     yield "outputs.parquet", parquet(outputs), "Say 0.", ROWS
     yield "outputs.jsonl.gz", gzip.compress(lines(outputs)), "Say 0.", ROWS
     studio = json.dumps([label_studio(at) for at in at_all], indent=1).encode()

@@ -47,7 +47,7 @@ const TYPED = [
 const PEEKED_BYTES = 1 << 16;
 /** A member, or a column, that only rows of two systems have. */
 const TWO_SYSTEMS =
-  /"[ab]"\s*:\s*\{|\b(answer|prediction|payload|surrogate|response|output|completion|antwort)_?[ab12]\b|\bchosen\b.{1,5000}\brejected\b/is;
+  /"[ab]"\s*:\s*\{\s*"(answer|prediction|payload|surrogate)"|\b(answer|prediction|payload|surrogate|response|output|completion|antwort)_?[ab12]\b|\bchosen\b.{1,5000}\brejected\b/is;
 const PLACES = {
   name: "pool-name",
   session: "based_on",
@@ -73,6 +73,7 @@ export class PoolFile {
     /** @type {PoolFileAnswer | null} */
     this.found = null;
     this.whole = false;
+    this.supposed = false;
     this.keyOf = keyring();
     this.mapping = new Mapping(() => this.checkAgain());
     this.looks = new Looks();
@@ -95,7 +96,10 @@ export class PoolFile {
       input.value = "";
     });
     for (const subject of document.querySelectorAll("input[name=subject]"))
-      subject.addEventListener("change", () => this.about(picked("subject")));
+      subject.addEventListener("change", () => {
+        this.supposed = false;
+        this.about(picked("subject"));
+      });
     for (const kind of document.querySelectorAll("input[name=kind]"))
       kind.addEventListener("change", () => {
         begunLimits();
@@ -143,7 +147,8 @@ export class PoolFile {
     const ends = [file.slice(0, PEEKED_BYTES), file.slice(-PEEKED_BYTES)];
     const texts = await Promise.all(ends.map((end) => end.text()));
     if (this.file !== file) return;
-    this.about(TWO_SYSTEMS.test(texts.join("")) ? "two" : "one");
+    this.supposed = TWO_SYSTEMS.test(texts.join(""));
+    this.about(this.supposed ? "two" : "one");
   }
 
   /**
@@ -214,6 +219,11 @@ export class PoolFile {
     }
     const found = await this.send(part, query, "Checking the file");
     if (found === null || this.file !== file) return;
+    if (this.supposed && found.items === 0) {
+      // What looked like two systems is none
+      this.supposed = false;
+      return this.about("one");
+    }
     this.found = found;
     this.whole = part === file;
     this.show(found);
