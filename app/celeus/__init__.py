@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from celeus.client.results import Status as Status
     from celeus.client.turns import Turn as Turn
     from celeus.errors import Refusal as Refusal
+    from celeus.runs.certify import best as best
     from celeus.runs.certify import certify as certify
     from celeus.runs.certify import compare as compare
 
@@ -30,6 +31,7 @@ _HOMES = {
     "Status": "client.results",
     "Turn": "client.turns",
     "Unreachable": "client.refusals",
+    "best": "runs.certify",
     "certify": "runs.certify",
     "compare": "runs.certify",
 }

@@ -8,13 +8,17 @@ version and further files.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
 from celeus.api.pools.items import archive_of
+from celeus.core.certificates.document import certificate
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.stopping import Question
 from tests.core.certifying import (
+    ISSUED_AT,
+    KEY,
     Case,
     World,
     bare_world,
@@ -188,6 +192,9 @@ TABLES: Mapping[str, tuple[str, Callable[[], Tabled]]] = MappingProxyType(
 """The same of sessions that make many claims, one under every account, and one with claims added
 later."""
 
+PUSHED = ("pushed", "zero_one")
+"""Name and pool of the certificate of a session that ran in a process of its own."""
+
 WORLDS: Mapping[str, Callable[[], World]] = MappingProxyType(
     {
         "zero_one": lambda: zero_one_world(150),
@@ -213,10 +220,19 @@ def main() -> None:
         case = build(worlds[pool])
         for kind in KINDS:
             _write(f"{name}.{pool}.{kind}.json", case.certificate(final=kind == "final"))
+    _write(f"{'.'.join(PUSHED)}.final.json", pushed(_walked(opened(worlds[PUSHED[1]]))))
     for name, (pool, seek) in BEST.items():
         _keep(name, pool, seek())
     for name, (pool, claim) in TABLES.items():
         _keep(name, pool, claim())
+
+
+def pushed(case: Case) -> bytes:
+    """The certificate of a session as if it had been pushed."""
+    case.certificate()
+    origin = {"kind": "pushed", "at": ISSUED_AT}
+    account = replace(case.account(final=True), pool_sessions=None, origin=origin)
+    return certificate(account, KEY)
 
 
 def _keep(name: str, pool: str, session: Best | Tabled) -> None:

@@ -1,18 +1,21 @@
 """Certificates issued by this version and earlier ones; they must verify for ever."""
 
 import json
+from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 import rfc8785
 
+from celeus.core.certificates.document import OWN_PROCESS, signed
 from celeus.core.certificates.ed25519 import public_of
 from celeus.core.certificates.report import Report
 from celeus.core.certificates.verify import verify
 from celeus.operations.certificates.npz import read_archive
 from tests.core.certifying import KEY
-from tests.golden.make_certificates import BEST, CERTIFICATES, FOLDER, KINDS, TABLES
+from tests.golden.make_certificates import BEST, CERTIFICATES, FOLDER, KINDS, PUSHED, TABLES
 
 ISSUED = sorted(path.name for path in FOLDER.glob("*.json"))
 WITHOUT_SCORES = {"uniform", "no-surrogate", "evalue", "evalue-ahead"}
@@ -49,7 +52,50 @@ def test_every_certificate_that_was_made_is_kept() -> None:
         for name, (pool, _) in (*CERTIFICATES.items(), *BEST.items(), *TABLES.items())
         for kind in KINDS
     }
-    assert made == set(ISSUED)
+    assert made | {f"{'.'.join(PUSHED)}.final.json"} == set(ISSUED)
+
+
+def test_a_certificate_of_a_pushed_session_says_whose_word_it_rests_on() -> None:
+    path = FOLDER / f"{'.'.join(PUSHED)}.final.json"
+    report = _with_pool(path)
+    assert report.origin == {"kind": "pushed", "at": report.issued_at}
+    assert report.pool_sessions is None
+    assert report.claim is not None
+    assert report.claim["assumptions"][-1] == dict(OWN_PROCESS)
+
+
+def _counted(document: dict[str, Any]) -> None:
+    others = ("others_open", "others_certified", "others_closed_without_certificate")
+    document["pool_sessions"] = {"number": 1, "total": 1, **dict.fromkeys(others, 0)}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        _counted,
+        lambda it: it["claim"]["assumptions"].pop(),
+        lambda it: it["claim"].update(assumptions=[]),
+        lambda it: it["claim"]["assumptions"].insert(0, it["claim"]["assumptions"].pop()),
+        lambda it: it["claim"]["assumptions"][-1].update(text="It ran here."),
+        lambda it: it["origin"].update(kind="native"),
+        lambda it: it["origin"].update(at="2026-01-01T00:00:00.000000+00:00"),
+        lambda it: it["origin"].update(by="us"),
+        lambda it: it.pop("origin"),
+        lambda it: it.update(timestamp="AAAA"),
+        lambda it: it.update(supersedes="ab" * 32),
+    ],
+)
+def test_a_pushed_session_whose_certificate_says_more_is_not_valid(
+    change: Callable[[dict[str, Any]], object],
+) -> None:
+    """Signed by the very key, as a service would that hides where it ran."""
+    path = FOLDER / f"{'.'.join(PUSHED)}.final.json"
+    document = json.loads(path.read_bytes())
+    change(document)
+    del document["signature"]
+    report = verify(signed(document, KEY))
+    assert report.difference is not None
+    assert report.difference.where != "signature"
 
 
 @pytest.mark.parametrize("name", ISSUED)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import celeus
 from celeus.core.canonical import canonical_json
 from celeus.core.plans.opening import SessionRequest
 from celeus.core.plans.plan import Claim
@@ -68,6 +69,50 @@ def duel(path: Path) -> bytes:
             told = Judgement(draw["round"], preference="left" if left else "right")
             answer = run.observe("ada", [told], 1)
         run.close()
+    return path.read_bytes()
+
+
+def race(path: Path) -> bytes:
+    """A run that seeks the best of three systems, closed."""
+    said = {
+        name: {f"q{at}": f"{name if at % 4 else 'same'} {at}" for at in range(120)}
+        for name in "xyz"
+    }
+
+    def judge(item: celeus.Turn) -> list[float]:
+        return [float(not str(one.answer).startswith("x")) for one in item.answers]
+
+    session = celeus.best(said, judge, file=path)
+    session.close()
+    session.client.close()
+    return path.read_bytes()
+
+
+def sheet(path: Path) -> bytes:
+    """A run of two metrics in two groups, closed."""
+    items = [
+        {
+            "id": f"text-{at}",
+            "surrogates": {"faithful": (at % 10) / 10, "stars": 1.5},
+            "groups": {"topic": ("law", "art")[at % 2]},
+        }
+        for at in range(120)
+    ]
+
+    def judge(item: celeus.Turn) -> dict[str, float]:
+        return {"faithful": float(item.index % 10 > 6), "stars": float(item.index % 4)}
+
+    session = celeus.certify(
+        items,
+        judge,
+        metrics={"faithful": "zero_one", "stars": (0, 4)},
+        groups=["topic"],
+        precision={"faithful": 0.3},
+        account="together",
+        file=path,
+    )
+    session.close()
+    session.client.close()
     return path.read_bytes()
 
 

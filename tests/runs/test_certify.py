@@ -13,6 +13,8 @@ import celeus
 from celeus.client.results import Item
 from celeus.client.turns import Turns
 from celeus.core.certificates.verify import verify
+from celeus.runs.run import Run
+from tests.runs.files import race, sheet
 
 ITEMS = 600
 
@@ -274,6 +276,42 @@ def test_what_a_service_alone_has_is_refused_by_name() -> None:
     for call in calls:
         with pytest.raises(celeus.Refusal, match="A session in process"):
             call()
+
+
+def test_the_best_of_several_is_sought(folder: Path) -> None:
+    data = race(folder / "race.jsonl")
+    assert b'"in_order":true' in data
+    with Run.resume(folder / "race.jsonl") as run:
+        best = run.status()["best"]
+        assert best["winner"] == "x"
+        # What was said in the order shown is so when it is read again, too
+        assert sum(best["places"].values()) > 0
+
+
+def test_metrics_and_groups_are_claimed_together(folder: Path) -> None:
+    sheet(folder / "sheet.jsonl")
+    with Run.resume(folder / "sheet.jsonl") as run:
+        table = run.status()["table"]
+    assert (table["account"], table["claims"], table["groups"]) == ("together", 6, ["topic"])
+    assert [one["met"] for one in table["metrics"]] == [True, None]
+
+
+@pytest.mark.parametrize(
+    ("said", "settings"),
+    [
+        ("loss must be left out beside metrics", {"loss": (0, 4)}),
+        ("score must be left out beside metrics", {"score": ("accuracy", "higher")}),
+        ("columns of that name mean something else", {"metrics": {"label": "zero_one"}}),
+        ("asked of one metric", {"at_most": 0.3}),
+    ],
+)
+def test_what_several_metrics_cannot_have_is_refused(
+    folder: Path, said: str, settings: dict[str, Any]
+) -> None:
+    metrics = {"metrics": {"faithful": "zero_one", "stars": (0, 4)}}
+    with pytest.raises(celeus.Refusal, match=said):
+        celeus.certify([{"id": "a"}], None, **metrics | settings)
+    assert not [one for one in folder.rglob("*") if one.is_file()]
 
 
 def test_items_are_told_one_by_one_while_others_stay_in_work() -> None:

@@ -14,12 +14,13 @@ from celeus.client.exchange import encoded
 from celeus.client.rows import rows_of
 from celeus.client.turns import Turn, check_concurrency, finite
 from celeus.core.canonical import canonical_json
-from celeus.core.plans.opening import SessionRequest
+from celeus.core.plans.opening import SessionRequest, TableRequest
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.stopping import Question
 from celeus.core.pools.losses import LossScale
+from celeus.core.pools.metrics import Metric, check_metric_name
 from celeus.core.pools.score import Better, Score, declared_score
-from celeus.core.pools.systems import Systems
+from celeus.core.pools.systems import Lineup, Systems
 from celeus.core.runs.form import PoolForm
 from celeus.errors import InvalidValue
 from celeus.runs.ledger_file import unwritten
@@ -39,10 +40,14 @@ def certify(  # noqa: PLR0913 -- what a session is opened with, each by its name
     items: object,
     judge: Judge | None,
     *,
-    precision: float | None = None,
+    precision: float | Mapping[str, float] | None = None,
     at_most: float | None = None,
     at_least: float | None = None,
     loss: str | tuple[float, float] = "zero_one",
+    metrics: Mapping[str, str | tuple[float, float]] | None = None,
+    groups: Sequence[str] = (),
+    group_precision: float | Mapping[str, float] | None = None,
+    account: str = "each",
     score: tuple[str, Better] | None = None,
     target: str = "pool",
     alpha: float = 0.05,
@@ -62,19 +67,38 @@ def certify(  # noqa: PLR0913 -- what a session is opened with, each by its name
     or the ends of a bounded one; ``score`` what its mean is called, as `("accuracy", "higher")`.
     ``name`` is what the pool is called: items of another name have a session of their own.
 
+    Where a judge gives several losses, ``metrics`` has the kind or the ends of each by name in
+    place of ``loss``; it returns them by name, and ``precision`` may be one for each. ``groups``
+    are names in the `groups` of the items: every value of theirs gets an interval, to be
+    ``group_precision`` wide. ``account`` says what holds of all these together: docs/api.md.
+
     The session lies in ``file``, by default in the folder `.celeus`: whoever is stopped or killed
     and calls again with the same arguments goes on where they were, and judges nothing twice.
     Certificates are signed with the key in ``key``, which is made beside the file if it is not
     there. Raises `celeus.Refusal` for what cannot be certified; what ``judge`` raises comes
     through, and its item is not judged.
     """
-    scale = _scale(loss)
+    measured = tuple(_metric(name, one) for name, one in (metrics or {}).items())
+    scale = measured[0].scale if measured else _scale(loss)
+    if measured and (score is not None or loss != "zero_one"):
+        rule = "left out beside metrics, each of which is a loss by its name"
+        field = "loss" if score is None else "score"
+        raise InvalidValue(f"{field} must be {rule}", field=field, rule=rule, value=score or loss)
     named = None if score is None else _score(score, scale)
+    table = None
+    if measured or groups:
+        table = TableRequest(
+            groups=tuple(groups),
+            precision=_by_metric(precision, "precision"),
+            group_precision=_by_metric(group_precision, "group_precision"),
+            # Whatever else it is, the plan refuses it by name
+            account=account,  # type: ignore[arg-type]
+        )
     sides = {"at_most": at_most, "at_least": at_least}
     claim = Claim(
         target,  # type: ignore[arg-type]  # the plan checks it
         finite(alpha, "alpha", "alpha"),
-        _number(precision, "precision"),
+        _number(precision, "precision") if table is None else None,
         questions=tuple(
             Question(side, finite(threshold, side, side))  # type: ignore[arg-type]
             for side, threshold in sides.items()
@@ -83,8 +107,9 @@ def certify(  # noqa: PLR0913 -- what a session is opened with, each by its name
         budget=_whole(budget, "budget"),
         fixed=fixed,
     )
-    form = PoolForm(name, scale, score=named)
-    return _judged(form, _rows(items), claim, judge, Place(file, key, concurrency))
+    form = PoolForm(name, scale, score=named, metrics=measured)
+    request = SessionRequest(claim, table=table)
+    return _judged(form, _rows(items), request, judge, Place(file, key, concurrency))
 
 
 def compare(  # noqa: PLR0913 -- what a session is opened with, each by its name
@@ -127,7 +152,36 @@ def compare(  # noqa: PLR0913 -- what a session is opened with, each by its name
     )
     form = PoolForm(f"{names[0]} and {names[1]}", systems.scale, systems)
     rows = _pairs(_answers(a), _answers(b), names)
-    return _judged(form, rows, claim, judge, Place(file, key, concurrency))
+    return _judged(form, rows, SessionRequest(claim), judge, Place(file, key, concurrency))
+
+
+def best(  # noqa: PLR0913 -- what a session is opened with, each by its name
+    systems: Mapping[str, object],
+    judge: Judge | None,
+    *,
+    loss: str | tuple[float, float] = "zero_one",
+    alpha: float = 0.05,
+    budget: int | None = None,
+    fixed: bool = False,
+    concurrency: int = 1,
+    file: str | os.PathLike[str] | None = None,
+    key: str | os.PathLike[str] | None = None,
+) -> Session:
+    """Judge answers of several systems to the same questions until one of them is the best.
+
+    ``systems``: by the name of each its answers, as ``a`` and ``b`` of `compare`. ``judge`` is
+    given an item with the different answers as ``answers``, in an order drawn by item, and returns
+    their losses in that order. All else is as in `certify`.
+    """
+    scale = _scale(loss)
+    lineup = Lineup.of(tuple(systems), (scale.kind, scale.lower, scale.upper), "exact")
+    claim = Claim(
+        "pool", finite(alpha, "alpha", "alpha"), budget=_whole(budget, "budget"), fixed=fixed
+    )
+    form = PoolForm(f"the best of {len(systems)}", scale, lineup)
+    rows = _lineups({name: _answers(one) for name, one in systems.items()})
+    request = SessionRequest(claim, best=True)
+    return _judged(form, rows, request, judge, Place(file, key, concurrency))
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,13 +194,16 @@ class Place:
 
 
 def _judged(
-    form: PoolForm, rows: Sequence[Row], claim: Claim, judge: Judge | None, place: Place
+    form: PoolForm,
+    rows: Sequence[Row],
+    request: SessionRequest,
+    judge: Judge | None,
+    place: Place,
 ) -> Session:
     if not rows:
         raise InvalidValue("there are no items", field="items", rule="at least one item")
     _check_judge(judge)
     check_concurrency(place.concurrency)
-    request = SessionRequest(claim)
     file = _file_of(form, rows, request) if place.file is None else Path(place.file)
     key = place.key or os.environ.get("CELEUS_SIGNING_KEY_FILE")
     signing = file.parent / f"{file.name}.pem" if key is None else Path(key)
@@ -164,7 +221,9 @@ def _judged(
 
 def _file_of(form: PoolForm, rows: Sequence[Row], request: SessionRequest) -> Path:
     """The same file for the same items and settings."""
-    asked = [form.to_dict(), asdict(request.claim), [dict(row) for row in rows]]
+    asked: list[Any] = [form.to_dict(), asdict(request.claim), [dict(row) for row in rows]]
+    if request.table is not None:
+        asked.append([[name, repr(value)] for name, value in asdict(request.table).items()])
     name = hashlib.sha256(canonical_json(asked)).hexdigest()[:16]
     try:
         FOLDER.mkdir(exist_ok=True)
@@ -244,6 +303,31 @@ def _pairs(
         pair = {"id": name, "a": _said(row), "b": _said(b[name])}
         pairs.append(pair | ({"payload": asked[0]} if asked else {}))
     return pairs
+
+
+def _lineups(answers: Mapping[str, Mapping[str, Row]]) -> list[dict[str, Any]]:
+    """The items of several systems; refuses ids that one has no answer to, and other questions."""
+    (first, own), *others = answers.items()
+    paired = {name: _pairs(own, rows, (first, name)) for name, rows in others}
+    items = []
+    for at, (item, row) in enumerate(own.items()):
+        pairs = {name: rows[at] for name, rows in paired.items()}
+        told = {first: _said(row)} | {name: pair["b"] for name, pair in pairs.items()}
+        asked = [pair["payload"] for pair in pairs.values() if "payload" in pair][:1]
+        items.append({"id": item, "answers": told} | ({"payload": asked[0]} if asked else {}))
+    return items
+
+
+def _metric(name: str, loss: object) -> Metric:
+    check_metric_name(name)
+    return Metric(name, _scale(loss))
+
+
+def _by_metric(given: object, name: str) -> dict[str | None, float | None]:
+    """A width for every metric by its name, or the same for all by none."""
+    if isinstance(given, Mapping):
+        return {str(one): _number(width, name) for one, width in given.items()}
+    return {} if given is None else {None: _number(given, name)}
 
 
 def _said(row: Row) -> dict[str, Any]:

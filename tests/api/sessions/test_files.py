@@ -21,7 +21,7 @@ from celeus.operations.certificates.npz import read_archive
 from celeus.operations.runs.push import push as push_run
 from celeus.runs.run import Run
 from tests.keys import key_in
-from tests.runs.files import duel, exam, forged, long_exam
+from tests.runs.files import duel, exam, forged, long_exam, race, sheet
 from tests.runs.test_run import ASKED, FORM, ITEMS, ROWS, judged
 
 
@@ -84,6 +84,24 @@ async def test_two_systems_are_pushed_with_the_sides_that_were_drawn(
     assert not (await audit(app.state.context.database)).findings
 
 
+@pytest.mark.parametrize("kind", [race, sheet])
+async def test_other_kinds_of_claims_are_pushed(
+    client: AsyncClient, app: FastAPI, tmp_path: Path, kind: Callable[[Path], bytes]
+) -> None:
+    answer = await push(client, kind(tmp_path / "run.jsonl"))
+    assert answer.status_code == 201, answer.text
+    session = answer.json()
+    certificate = await client.get(f"/v1/sessions/{session['id']}/certificate")
+    columns = tmp_path / "pool.npz"
+    columns.write_bytes((await client.get(f"/v1/pools/{session['pool_id']}/columns.npz")).content)
+    with columns.open("rb") as file:
+        report = verify(certificate.content, read_archive(file))
+    assert report.valid, report.to_dict()
+    assert not (await audit(app.state.context.database)).findings
+    shown = await client.get(f"/v1/sessions/{session['id']}/report")
+    assert "had its seed and its file" in shown.text
+
+
 async def test_a_run_pushed_again_is_the_same_session(client: AsyncClient, tmp_path: Path) -> None:
     data = exam(tmp_path / "exam.celeus")
     one, other = await asyncio.gather(push(client, data), push(client, data))
@@ -114,12 +132,17 @@ async def test_a_pushed_session_takes_nothing_more(client: AsyncClient, tmp_path
     assert drawn.json()["state"] == "closed"
     refused = [
         await client.patch(path, json={"state": "active"}),
-        await client.post(f"{path}/observe", json={"worker": "eve", "round": 1, "loss": 0}),
         await client.post(
             f"{path}/amendments", json={"round": 1, "loss": 0, "reason": "no", "author": "eve"}
         ),
     ]
-    assert [it.status_code for it in refused] == [409, 409, 409]
+    assert [it.status_code for it in refused] == [409, 409]
+    # The judgement that is there is told again; any other one is a conflict
+    told = [
+        await client.post(f"{path}/observe", json={"worker": "eve", "round": 1, "loss": loss})
+        for loss in (0, 1)
+    ]
+    assert sorted(it.status_code for it in told) in ([200, 409], [409, 409])
     assert (await client.get(path)).json() == session
 
 

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 from celeus.api.access.parameters import NAME, form_of, session_id_of
 from celeus.core.pools.bounds import Basis, LabelsSeen
 from celeus.core.pools.losses import LossKind, LossScale
-from celeus.core.pools.metrics import Metric
+from celeus.core.pools.metrics import Metric, check_metric_name
 from celeus.core.pools.score import LONGEST_NAME, Better, Score, Unit, declared_score
 from celeus.core.pools.systems import (
     FEWEST,
@@ -22,7 +22,6 @@ from celeus.core.pools.table import MOST_METRICS
 from celeus.errors import InvalidValue
 from celeus.operations.pools.earlier import BasedOn
 
-NO_METRIC = frozenset({"loss", "label", "reason", "probs", "a", "b", "left", "right"})
 METRICS = (
     "Several losses that one judgement gives, by name, in place of `loss`. Sessions on such a pool"
     " make a claim of each."
@@ -105,13 +104,7 @@ def metrics_of(metrics: dict[str, MetricIn] | None) -> tuple[Metric, ...]:
     """The metrics in the core's words; refuses names that mean something else in a file."""
     made = []
     for name, one in (metrics or {}).items():
-        if name in NO_METRIC:
-            raise InvalidValue(
-                f"A metric is not called {name}: columns of that name mean something else.",
-                field=f"metrics.{name}",
-                rule="another name",
-                value=name,
-            )
+        check_metric_name(name)
         scale = LossScale.of(one.kind, one.lower, one.upper)
         score = None if one.score is None else one.score.of(scale, None)
         made.append(Metric(name, scale, score))

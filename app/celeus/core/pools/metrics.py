@@ -5,7 +5,10 @@ from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 from celeus.core.pools.losses import LossScale
-from celeus.core.pools.score import Score, default_score
+from celeus.core.pools.score import LONGEST_NAME, Score, default_score
+from celeus.errors import InvalidValue
+
+NO_METRIC = frozenset({"loss", "label", "reason", "probs", "a", "b", "left", "right"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,3 +35,21 @@ class Metric:
         scale = LossScale(values["kind"], float(values["lower"]), float(values["upper"]))
         score = Score(**values["score"]) if "score" in values else None
         return cls(values["name"], scale, score)
+
+
+def check_metric_name(name: str) -> None:
+    """Refuse names that are none, and those that mean something else in a file."""
+    if not 0 < len(name) <= LONGEST_NAME:
+        raise InvalidValue(
+            "A metric has a name.",
+            field="metrics",
+            rule=f"1 to {LONGEST_NAME} characters",
+            value=name,
+        )
+    if name in NO_METRIC:
+        raise InvalidValue(
+            f"A metric is not called {name}: columns of that name mean something else.",
+            field=f"metrics.{name}",
+            rule="another name",
+            value=name,
+        )

@@ -47,7 +47,10 @@ from celeus.core.ledger import Amendment, JointObservation, Observation, Unjudge
 from celeus.core.plans.best import BestPlan
 from celeus.core.plans.plan import METHOD_VERSION
 from celeus.core.plans.table import TablePlan
+from celeus.core.pools.metrics import check_metric_name
 from celeus.core.pools.pool import Pool
+from celeus.core.pools.systems import Lineup, Systems
+from celeus.core.pools.table import MOST_METRICS
 from celeus.core.randomness import commitment
 from celeus.core.runs.form import FORMAT, HEADER, PoolForm
 from celeus.core.sessions.either import AnyPlan, AnyState
@@ -78,8 +81,8 @@ class Opening:
 class Run:
     """A session that its file shows to be one; ``records`` are its ledger as canonical JSON.
 
-    ``folded_at`` has of every folded round the number of the event since which its interval is what
-    it is.
+    ``folded_at`` has of every round with an interval the number of the event since which it is what
+    it is; of several systems and of a table no round has one.
     """
 
     session: bytes
@@ -165,8 +168,19 @@ def _form_of(pool: Object) -> PoolForm:
     if not 0 < len(name) <= LONGEST_NAME:
         raise Mismatch("pool.name", name, f"1 to {LONGEST_NAME} characters")
     names = [text(one.name, "pool.metrics") for one in form.metrics]
-    if len(set(names)) < len(names):
-        raise Mismatch("pool.metrics", ", ".join(names), "names of which each stands once")
+    if len(set(names)) < len(names) or len(names) > MOST_METRICS:
+        rule = f"at most {MOST_METRICS} different names"
+        raise Mismatch("pool.metrics", ", ".join(names), rule)
+    try:
+        for one in names:
+            check_metric_name(one)
+    except Refusal as refusal:
+        raise Mismatch("pool.metrics", refusal.value, refusal.rule) from refusal
+    named = form.named
+    systems = (named.a, named.b) if isinstance(named, Systems) else ()
+    for one in named.names if isinstance(named, Lineup) else systems:
+        if not 0 < len(text(one, "pool.systems")) <= LONGEST_NAME:
+            raise Mismatch("pool.systems", one, f"1 to {LONGEST_NAME} characters")
     return form
 
 
@@ -240,12 +254,12 @@ def _replayed(plan: AnyPlan, pool: Pool, seed: bytes, transcript: Transcript) ->
 
 
 def _folded_at(transcript: Transcript, state: AnyState) -> NDArray[np.int32]:
-    """Of every folded round the event since which it has the interval that it has."""
+    """Of every round with an interval the event since which it is what it is."""
     latest = np.zeros(len(transcript.draws), dtype=np.int32)
     for at, event in enumerate(transcript.events, 1):
         if isinstance(event, Observation | JointObservation | Unjudgeable | Amendment):
             latest[event.round - 1] = at
-    return np.maximum.accumulate(latest[: state.folded])
+    return np.maximum.accumulate(latest[: len(state.points)])
 
 
 def _certify(run: Run, pool: Pool, until: str, draws: Sequence[int]) -> None:
