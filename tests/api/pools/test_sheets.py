@@ -113,6 +113,7 @@ async def test_a_form_sent_again_under_a_key_is_the_same_request(client: httpx.A
         ({"file": ("a.csv", QUESTIONS)}, {"kind": "zero_one", "name": ""}, "name"),
         ({"file": ("a.csv", QUESTIONS)}, {"kind": "zero_one", "mapping": "[]"}, "mapping"),
         ({"file": ("a.csv", QUESTIONS)}, {"kind": "zero_one", "junk": "x" * 70_000}, "body"),
+        ({"file": ("a.csv", QUESTIONS)}, {"kind": "zero_one", "maping": "{}"}, "maping"),
         (
             {"file": ("a.csv", QUESTIONS)},
             {"kind": "zero_one"} | {f"m{at}": "x" for at in range(80)},

@@ -389,6 +389,13 @@ def _with_members(request: Request, params: PoolFileQuery, upload: Received) -> 
     """The query, and the members of the form under the same names."""
     if not upload.members:
         return params
+    unknown = next((one for one in upload.members if one not in PoolFileQuery.model_fields), None)
+    if unknown is not None:
+        raise errors.InvalidValue(
+            "The form has a member that is none of the query.",
+            field=unknown,
+            rule="left out, or one of " + ", ".join(PoolFileQuery.model_fields),
+        )
     given: dict[str, Any] = {}
     for name in PoolFileQuery.model_fields:
         values = [*request.query_params.getlist(name), *upload.members.get(name, [])]
