@@ -54,11 +54,11 @@ def jsonl(rows: list[dict[str, Any]]) -> bytes:
         (b"\xef\xbb\xbf" + QUESTIONS.replace(b"\n", b"\r\n"), "application/vnd.ms-excel", "csv"),
         (QUESTIONS.decode().encode("utf-16"), "text/csv", "csv"),
         (QUESTIONS.decode().encode("utf-16-le"), "text/plain", "csv"),
-        (gzip.compress(QUESTIONS), "application/gzip", "csv"),
+        (gzip.compress(QUESTIONS, mtime=0), "application/gzip", "csv"),
         (json.dumps(ROWS).encode(), "application/json", "json"),
         (json.dumps({"version": 2, "items": ROWS}, indent=1).encode(), "", "json"),
         (jsonl(ROWS), "application/x-ndjson", "jsonl"),
-        (gzip.compress(jsonl(ROWS)), "", "jsonl"),
+        (gzip.compress(jsonl(ROWS), mtime=0), "", "jsonl"),
         (parquet(ROWS), "application/vnd.apache.parquet", "parquet"),
         (parquet(ROWS), "", "parquet"),
     ],
@@ -79,7 +79,7 @@ async def test_a_table_is_read_whatever_it_is_written_in(
 async def test_a_form_brings_the_file_its_name_and_the_query(client: httpx.AsyncClient) -> None:
     mapping = {"question": "question", "expected": "answer"}
     members = {"kind": "zero_one", "mapping": json.dumps(mapping), "preview": "1"}
-    files = {"file": ("spring exam.csv.gz", gzip.compress(QUESTIONS))}
+    files = {"file": ("spring exam.csv.gz", gzip.compress(QUESTIONS, mtime=0))}
     answer = await client.post("/v1/pool-files", data=members, files=files)
     assert answer.status_code == 201, answer.text
     told = answer.json()
@@ -153,7 +153,7 @@ async def test_a_form_that_cannot_be_read_is_refused(
         (b'[{"question": "Why?"', "cut off on its way"),
         (b"[" * 100_000, "too deep"),
         (b"42", "no table that is known"),
-        (gzip.compress(QUESTIONS)[:30], "gzip file is damaged"),
+        (gzip.compress(QUESTIONS, mtime=0)[:30], "gzip file is damaged"),
         (parquet(ROWS)[:-9], "cannot be read as Parquet"),
         (b"\x28\xb5\x2f\xfd\x00", "Zstandard"),
     ],
@@ -260,7 +260,7 @@ async def test_items_as_they_were_always_sent_are_read_as_before(client: httpx.A
     answer = await sent(client, b"id,payload.question,surogate\na,Why?,0.5\n", "text/csv")
     assert (answer.status_code, answer.json()["field"]) == (422, "header")
     rows = jsonl([{"id": 7, "surrogate": 0.5, "payload": {"question": "Why?"}}])
-    for body in (rows, gzip.compress(rows)):
+    for body in (rows, gzip.compress(rows, mtime=0)):
         told = (await sent(client, body, "application/x-ndjson")).json()
         assert (told["mapping"], told["mapping_source"]) == ({}, "items")
         assert told["first"][0]["item"]["id"] == "7"
