@@ -57,6 +57,7 @@ FIRST_BYTES = 1 << 20
 _METRICS: TypeAdapter[dict[str, MetricIn]] = TypeAdapter(MetricsIn)
 MOST_SPREAD = 8
 MAPPING_CHARACTERS = 16_000
+MAPPING_IN_ADDRESS = 500
 
 router = APIRouter(prefix="/v1/pool-files", tags=["pools"])
 
@@ -212,13 +213,15 @@ class PoolFileQuery(BaseModel):
     mapping: str | None = Field(
         None,
         max_length=MAPPING_CHARACTERS,
+        # An address has room for little more, each of them written in up to twelve
+        json_schema_extra={"maxLength": MAPPING_IN_ADDRESS},
         description="What the columns of the file mean, as JSON: roles by columns, such as"
         ' `{"Frage": "question", "Nr": "id"}`. Roles: '
         + ", ".join(f"`{role}`" for role in ROLES)
         + ". `surrogate` is a guess of the loss, `score` a guess that is better the higher it is;"
-        " `payload` is shown under the column's own name. Columns left out are ignored. Without"
-        " it the roles are guessed by names and values, and told in the answer; rows that are"
-        " items already have none.",
+        " `payload` is shown under the column's own name. Columns left out are ignored. A long one"
+        " goes into a form. Without it the roles are guessed by names and values, and told in the"
+        " answer; rows that are items already have none.",
     )
     metric: str | None = Field(
         None, max_length=200, description="Which metric of a log, where it has several."

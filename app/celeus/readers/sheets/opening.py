@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import IO
 
-from celeus.readers.files import Source
+from celeus.readers.files import LONGEST_LINE, Source
 from celeus.readers.rows import Wish
 from celeus.readers.sheets import delimited, documents, logs
 from celeus.readers.sheets.sheet import Sheet
@@ -43,7 +43,7 @@ def _sheet(file: IO[bytes], name: str, given: Given) -> Sheet:
     head = file.read(HEAD_BYTES)
     if head.startswith(documents.PARQUET):
         return documents.parquet_of(file)
-    source = Source.of_file(name or "the log", file)
+    source = Source.of_file(name or _called(file), file)
     zipped = head.startswith(b"PK")
     if zipped or documents.is_json(head):
         form = logs.form_of(source)
@@ -54,6 +54,14 @@ def _sheet(file: IO[bytes], name: str, given: Given) -> Sheet:
         return documents.sheet_of(file)
     named = given.csv or PurePath(name).suffix.lower() in _TABLES
     return delimited.sheet_of(file, named=named)
+
+
+def _called(file: IO[bytes]) -> str:
+    """What a log without a name is called: some readers go by the ending."""
+    file.seek(0)
+    first = file.readline(LONGEST_LINE).strip()
+    lines = first.startswith(b"{") and first.endswith(b"}") and file.read(2).startswith(b"{")
+    return "log.jsonl" if lines else "log.json"
 
 
 def _is_wide_json(head: bytes) -> bool:
