@@ -147,8 +147,7 @@ async def test_a_bad_row_refuses_the_file_unless_it_may_be_left_out(
     ("body", "media", "query", "status_code", "code", "field"),
     [
         (b"", "text/csv", {}, 409, "empty_pool", "items"),
-        (b"question\nWhy?\n", "text/csv", {}, 422, "invalid_value", "header"),
-        (b"\x89PNG\r\n", "text/csv", {}, 422, "invalid_value", "line 1"),
+        (b"\x89PNG\r\n", "text/csv", {}, 422, "invalid_value", "body"),
         (b"PAR1", "application/vnd.apache.parquet", {}, 422, "invalid_value", "body"),
         (CSV, "image/png", {}, 415, "unsupported_format", "Content-Type"),
         (CSV, "text/csv", {"kind": "bounded"}, 422, "invalid_value", "loss.upper"),
