@@ -56,8 +56,6 @@ CELL_CHARACTERS = 200
 FIRST_BYTES = 1 << 20
 _METRICS: TypeAdapter[dict[str, MetricIn]] = TypeAdapter(MetricsIn)
 MOST_SPREAD = 8
-MAPPING_CHARACTERS = 16_000
-MAPPING_IN_ADDRESS = 500
 
 router = APIRouter(prefix="/v1/pool-files", tags=["pools"])
 
@@ -212,9 +210,6 @@ class PoolFileQuery(BaseModel):
     )
     mapping: str | None = Field(
         None,
-        max_length=MAPPING_CHARACTERS,
-        # An address has room for little more, each of them written in up to twelve
-        json_schema_extra={"maxLength": MAPPING_IN_ADDRESS},
         description="What the columns of the file mean, as JSON: roles by columns, such as"
         ' `{"Frage": "question", "Nr": "id"}`. Roles: '
         + ", ".join(f"`{role}`" for role in ROLES)
