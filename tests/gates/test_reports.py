@@ -145,7 +145,7 @@ def test_a_session_that_was_pushed_says_so_wherever_its_answer_is_told(
     file = tmp_path / "gate.xml"
     answer = gate("--github", "--junit", file)
     for text in (answer.out, step.summary.read_text(), file.read_text()):
-        assert "plan and losses are the word of who pushed it" in text
+        assert "plan and losses are the word of whoever pushed it" in text
     assert json.loads(gate("--json").out)["origin"] == origin
 
 

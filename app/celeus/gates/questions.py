@@ -55,7 +55,7 @@ class Outcome:
         told = settings_line(fixed=self.session["fixed"], changes=self.session["changes"])
         if self.session["origin"] is None:
             return told
-        return f"{told}, pushed: plan and losses are the word of who pushed it"
+        return f"{told}, pushed: plan and losses are the word of whoever pushed it"
 
     def to_dict(self) -> dict[str, Any]:
         """The same for a program."""

@@ -385,7 +385,7 @@ async def test_it_is_said_wherever_the_session_is_shown(
     page = await client.get(f"/sessions/{session['id']}", headers={"Accept": "text/html"})
     assert "had its seed" in page.text, page.status_code
     claims = (await client.get("/v1/claims", params={"session": session["id"]})).json()
-    assert "the word of who pushed" in claims["promises"]["one"]
+    assert "the word of whoever pushed" in claims["promises"]["one"]
 
 
 async def test_its_losses_are_not_carried_into_a_session_of_the_service(

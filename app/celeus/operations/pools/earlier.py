@@ -80,8 +80,8 @@ async def basis_of(
         )
     if session.origin is not None:
         raise InvalidValue(
-            "The session was pushed: its losses are the word of who pushed it, and no session of"
-            " this service goes on from them.",
+            "The session was pushed: its losses are the word of whoever pushed it, and no"
+            " session of this service goes on from them.",
             field="based_on.session",
             rule="a session that ran on this service",
             value=name,

@@ -56,7 +56,7 @@ function card(session) {
         { class: "session-name" },
         el("a", { href: `/sessions/${session.id}` }, el("bdi", {}, nameOf(session))),
       ),
-      el("span", { class: `badge ${kind}` }, word),
+      el("span", { class: `badge ${kind}` }, session.origin ? `${word}, pushed` : word),
     ),
     session.best || session.table
       ? sentenceOf(session)
