@@ -81,7 +81,7 @@ def attempts(route: Route, ids: dict[str, str], text: str) -> Iterator[dict[str,
         url = route.path.format_map(ids | {name: quote(text, safe="")})
         yield base | {"url": url, "headers": headers}
     for parameter in route.operation.get("parameters", []):
-        if parameter["in"] == "query":
+        if parameter.get("in") == "query":
             yield base | {"params": {parameter["name"]: text}, "headers": headers}
     for header in ("Idempotency-Key", "Last-Event-ID", "If-None-Match", "Accept", "User-Agent"):
         if text.isascii() and text.isprintable():

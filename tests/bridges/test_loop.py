@@ -153,7 +153,7 @@ def test_a_key_that_only_judges_takes_back_only_its_last_label(
     client: Client, service: Service, database_url: str
 ) -> None:
     warnings: list[str] = []
-    session = opened(client, budget=40)
+    session = opened(client, precision=0.05, budget=40)
     told = iter(range(1000))
 
     def judge(task: Task) -> Said:

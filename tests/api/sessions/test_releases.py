@@ -9,7 +9,7 @@ from tests.keys import bearer, key_in
 async def release(client: AsyncClient, session: str, key: str | None = None, **body: object) -> int:
     headers = {} if key is None else bearer(key)
     answer = await client.post(f"/v1/sessions/{session}/release", json=body, headers=headers)
-    return len(answer.json()["rounds"]) if answer.status_code == 200 else -answer.status_code
+    return len(answer.json()["released"]) if answer.status_code == 200 else -answer.status_code
 
 
 async def test_what_was_given_back_goes_to_whoever_asks_first(client: AsyncClient) -> None:
@@ -69,7 +69,7 @@ async def test_a_blind_key_gives_back_by_the_numbers_it_knows(
     assert sorted(numbers) != [1, 2], "they tell nothing of how many there are"
     given = {"worker": "ada", "rounds": numbers[:1]}
     answer = await client.post(f"{path}/release", json=given, headers=bearer(key))
-    assert answer.json() == {"rounds": numbers[:1]}
+    assert answer.json() == {"released": numbers[:1]}
     handed = (await drawn(client, session, 1, "bob"))["draws"]
     assert handed[0]["item"]["id"] == draws[0]["item"]["id"]
     late = {"round": numbers[1], "loss": 0, "worker": "ada"}

@@ -80,8 +80,8 @@ class RowOut(BaseModel):
 class FirstItem(BaseModel):
     """A row as the item that it is, with all that is uploaded of it."""
 
-    line: int
-    item: dict[str, Any]
+    line: int = Field(description="Where it begins in the file, from 1.")
+    item: dict[str, Any] = Field(description="What `POST /v1/pools/{pool_id}/items` would take.")
 
 
 @dataclass(slots=True)

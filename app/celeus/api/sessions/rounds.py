@@ -63,6 +63,7 @@ async def next_draws(context: Labels, session_id: SessionId, body: NextRequest) 
     summary="Give draws back",
     response_model=Released,
     responses=responses(SessionNotFound),
+    openapi_extra={"security": [{"key": ["manage"]}]},
 )
 async def release_draws(
     context: Corrects, caller: CallerOf, session_id: SessionId, body: ReleaseRequest
@@ -75,7 +76,7 @@ async def release_draws(
     if body.worker is None:
         caller.require("manage")
     released = await releases.release(context, session_id, body.worker, body.rounds)
-    return _answer({"rounds": released})
+    return _answer({"released": released})
 
 
 @router.post(

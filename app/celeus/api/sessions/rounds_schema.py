@@ -100,7 +100,7 @@ class ReleaseRequest(BaseModel):
 class Released(BaseModel):
     """What others may take now."""
 
-    rounds: list[int] = Field(description="Rounds that were given back, in order.")
+    released: list[int] = Field(description="Rounds that were given back, in order.")
 
 
 class Losses(BaseModel):

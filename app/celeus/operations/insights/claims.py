@@ -229,7 +229,7 @@ def _promises(level: float, count: int, shown: int) -> Promises:
 def _elsewhere(pushed: int, count: int) -> str:
     """What all promises rest on besides where sessions were pushed."""
     return (
-        f"{pushed} of the {count} ran elsewhere: all that is said here rests on the word of who"
+        f"{pushed} of the {count} ran elsewhere: all that is said here rests on the word of whoever"
         " pushed them, too, that their plans were fixed before their losses were seen, that these"
         " are what their judges gave, and that they were not picked from several."
     )

@@ -20,6 +20,7 @@ depends_on = None
 def upgrade() -> None:
     op.execute("SET LOCAL lock_timeout = '4s'")
     op.add_column("sessions", sa.Column("origin", JSONB, nullable=True))
+    op.execute("""UPDATE sessions SET status = status || '{"origin": null}'""")
 
 
 def downgrade() -> None:
