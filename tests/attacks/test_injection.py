@@ -100,7 +100,8 @@ def example_of(route: Route) -> tuple[str | None, str | None]:
     content = route.operation.get("requestBody", {}).get("content", {})
     for media, told in content.items():
         if "example" in told:
-            return media, told["example"]
+            example = told["example"]
+            return media, example if isinstance(example, str) else json.dumps(example)
         schema = told["schema"]
         while "examples" not in schema and schema.keys() & {"$ref", "anyOf", "oneOf"}:
             several = schema.get("anyOf") or schema.get("oneOf") or [schema]

@@ -256,7 +256,8 @@ FORGED = {
     ),
     "another seed": (header(seed="00" * 32), "line 1"),
     "another seed, promised": (other_seed, None),
-    "another item drawn": (record(1, item=5.0), "line 302"),
+    # Where that item is drawn later as well, its line comes first
+    "another item drawn": (record(1, item=5.0), None),
     "another chance": (record(1, q=0.9), None),
     "a loss off its scale": (record(2, loss=0.5), "line 303"),
     "a huge loss": (record(2, loss=1e300), "line 303"),
