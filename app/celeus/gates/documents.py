@@ -23,6 +23,7 @@ DEFAULTS = {
     "score": None,
     "sentence": None,
     "claim": None,
+    "origin": None,
 }
 """What a session means that was last written to by an older service and says nothing of them."""
 SHARP = "sharp"
@@ -118,6 +119,7 @@ def _is_session(document: dict[str, Any]) -> bool:
         and _are_systems(document["systems"])
         and _is_score(document["score"])
         and isinstance(document["sentence"], str | None)
+        and isinstance(document["origin"], dict | None)
     )
 
 

@@ -11,6 +11,8 @@ from celeus.core.plans.stopping import Question, Side, rounding
 from celeus.errors import InvalidValue
 
 SIDES = ("a", "b")
+PUSHED = "by the word of who pushed it"
+"""Of a session that ran in a process of its own: its service has only computed it again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +53,9 @@ class Outcome:
 
     @property
     def settings(self) -> str:
-        """Whether the session's settings are fixed, or how often they changed."""
-        return settings_line(fixed=self.session["fixed"], changes=self.session["changes"])
+        """Whether the session's settings are fixed, or how often they changed; on whose word."""
+        told = settings_line(fixed=self.session["fixed"], changes=self.session["changes"])
+        return told if self.session["origin"] is None else f"{told}, {PUSHED}"
 
     def to_dict(self) -> dict[str, Any]:
         """The same for a program."""
@@ -65,6 +68,7 @@ class Outcome:
             **{name: self.session[name] for name in (*names, *more)},
             **{name: self.session[name] for name in ("score", "sentence")},
             **({} if self.session["claim"] is None else {"claim": self.session["claim"]}),
+            **({} if self.session["origin"] is None else {"origin": self.session["origin"]}),
             **({} if self.session["systems"] is None else {"systems": named(self.session)}),
         }
 
