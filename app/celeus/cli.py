@@ -11,14 +11,14 @@ import typer
 
 from celeus.commands.bridges import bridges
 from celeus.commands.claims import claims
-from celeus.commands.database import PASS_ON, database_tool, upgrade_database
 from celeus.commands.gate import GateCommand, gate
 from celeus.commands.imports import imports
 from celeus.commands.judges import guess, judge
-from celeus.commands.keys import keys
 from celeus.commands.push import push
 from celeus.commands.runs import runs
-from celeus.commands.serve import migrate, openapi, serve
+from celeus.commands.service.database import PASS_ON, database_tool, upgrade_database
+from celeus.commands.service.keys import keys
+from celeus.commands.service.serve import migrate, openapi, serve
 from celeus.commands.simulate import simulate
 from celeus.commands.verify import audit, signing_key, verify
 from celeus.errors import Refusal

@@ -283,6 +283,19 @@ def test_a_graded_loss_is_given_by_a_slider_and_by_keys(server: Site, signed_in:
     expect(page.locator("#notices")).to_contain_text("loss -1")
 
 
+def test_a_digit_is_the_grade_it_names(server: Site, signed_in: SignedIn) -> None:
+    session = session_of(server, texts(4), {"kind": "bounded", "lower": 0, "upper": 5})
+    page = signed_in("label")
+    visit(page, session)
+    expect(page.locator("body")).to_contain_text("0–5 grade")
+    page.keyboard.press("3")
+    page.keyboard.press("7")
+    expect(page.locator("output")).to_have_text("3")
+    press(page, "Enter")
+    all_sent(page)
+    assert [one["loss"] for one in events(server, session, "observation")] == [3]
+
+
 def test_what_is_new_is_told_to_who_does_not_see(server: Site, signed_in: SignedIn) -> None:
     session = session_of(server, [{"text": "the first"}, {"text": "the second"}])
     page = signed_in("label")

@@ -157,12 +157,10 @@ def test_hostile_names_and_cells_are_shown_as_text(signed_in: SignedIn) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("photo.png", b"\x89PNG\r\n", "none of these, going by its name"),
-        ("log.eval", b"PK", "celeus import makes such a file"),
-        ("samples.jsonl", b'{"doc_id": 0, "resps": []}', "celeus import lm-eval"),
+        ("photo.png", b"\x89PNG\r\n", "is a picture"),
         ("nothing.csv", b"", "is empty"),
-        ("table.csv", b"question,answer\nWhy?,Because.\n", "columns of the upload"),
-        ("photo.csv", b"\x89PNG\r\n\xff", "not UTF-8"),
+        ("page.csv", b"<html><p>One, two</p></html>", "no table that is known"),
+        ("noise.csv", b"a,b\n\x01\x02\xff\n", "no text and no table"),
         ("cut.parquet", b"PAR1 and then no more", "cannot be read as Parquet"),
     ],
 )

@@ -183,7 +183,7 @@ def test_what_is_said_in_a_session_of_groups_is_not_taken_back(
 def test_every_metric_of_a_judgement_is_asked_for(
     server: Site, signed_in: SignedIn, viewport: dict[str, int]
 ) -> None:
-    """By keys alone: two ends of a zero-one loss, a share of a scale, and what nobody can tell."""
+    """By keys alone: two ends of a zero-one loss, a grade, and what nobody can tell."""
     tables = Tables(server, subjects=2)
     page = signed_in("label", viewport=viewport)
     page.goto(f"/label/{tables.session}")
@@ -192,7 +192,7 @@ def test_every_metric_of_a_judgement_is_asked_for(
     assert barriers(page) == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     give = page.locator("#give")
-    for count, keys in enumerate(("215", "1u9"), 1):
+    for count, keys in enumerate(("215", "1u94"), 1):
         expect(page.locator(ITEM)).to_be_visible()
         expect(give).to_be_disabled()
         for key in keys:
@@ -205,7 +205,7 @@ def test_every_metric_of_a_judgement_is_asked_for(
         while len(said) < 2:
             ledger = client.get(f"/v1/sessions/{tables.session}/ledger").json()["data"]
             said = [one["losses"] for one in ledger if one["kind"] == "observation"]
-    assert said == [[1.0, 0.0, 2.5], [0.0, None, 4.5]]
+    assert said == [[1.0, 0.0, 5.0], [0.0, None, 4.0]]
 
 
 @pytest.mark.parametrize("viewport", [PHONE, WIDE], ids=["phone", "desktop"])

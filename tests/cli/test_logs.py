@@ -1,6 +1,6 @@
 import logging
 
-from celeus.commands.logs import MOST_TARGET, ShortTarget
+from celeus.commands.service.logs import MOST_TARGET, ShortTarget
 
 LINE = '%s - "%s %s HTTP/%s" %d'
 

@@ -16,8 +16,8 @@ import httpx
 import psycopg
 import pytest
 
-from celeus.commands import logs
-from celeus.commands.processes import STOP_SECONDS
+from celeus.commands.service import logs
+from celeus.commands.service.processes import STOP_SECONDS
 from tests.factories import known_pool, opened
 from tests.faults.loads import client_of, until
 from tests.servers import Service, await_ready, free_port, running_services

@@ -63,7 +63,6 @@ def test_what_json_has_not_is_refused_by_its_row(value: object) -> None:
         (7, "items must be a frame"),
         ({"id": "a"}, "items must be a frame"),
         (["a"], "row 1 is no mapping"),
-        ("pool.xlsx", "items must be a file named .jsonl"),
         ("missing.csv", "missing.csv cannot be read: No such file"),
     ],
 )

@@ -135,6 +135,20 @@ def test_a_step_is_told_the_answer(
     assert f"`{NOBODY}`: active, settings never changed.\n" in summary
 
 
+@pytest.mark.parametrize("fixed", [True, False])
+def test_a_session_that_was_pushed_says_so_wherever_its_answer_is_told(
+    gate: Callable[..., Answer], step: Step, tmp_path: Path, *, fixed: bool
+) -> None:
+    origin = {"kind": "pushed", "at": "2026-11-23T09:00:00.000000Z"}
+    told = document(decisions=[DECISION], state="closed", fixed=fixed, origin=origin)
+    Odd.replies = [(200, {}, told)]
+    file = tmp_path / "gate.xml"
+    answer = gate("--github", "--junit", file)
+    for text in (answer.out, step.summary.read_text(), file.read_text()):
+        assert "plan and losses are the word of whoever pushed it" in text
+    assert json.loads(gate("--json").out)["origin"] == origin
+
+
 def test_a_file_has_a_case_for_each_question(gate: Callable[..., Answer], tmp_path: Path) -> None:
     no = DECISION | {"answer": "no", "threshold": 0.05}
     Odd.replies = [(200, {}, document(decisions=[DECISION, no, OPEN], fixed=True))]
@@ -156,25 +170,6 @@ def test_a_file_has_a_case_for_each_question(gate: Callable[..., Answer], tmp_pa
     assert properties["labels"] == "40"
     assert properties["settings"] == "fixed"
     assert page.read_text().startswith("### Celeus gate: no\n")
-
-
-def test_a_session_that_was_pushed_is_told_to_be_one(
-    gate: Callable[..., Answer], step: Step, tmp_path: Path
-) -> None:
-    origin = {"kind": "pushed", "at": "2026-11-23T09:10:00Z"}
-    Odd.replies = [(200, {}, document(fixed=True, state="closed", origin=origin))]
-    file = tmp_path / "gate.xml"
-    word = "closed, settings fixed, by the word of who pushed it"
-    told = gate("--github", "--junit", file)
-    assert told.status == 0
-    assert word in told.out
-    assert word in step.summary.read_text()
-    assert word in (checked(file).findtext("system-out") or "")
-    assert json.loads(gate("--json").out)["origin"] == origin
-    Odd.replies = [(200, {}, document())]
-    assert "word" not in gate().out
-    Odd.replies = [(200, {}, document(origin="pushed"))]
-    assert gate().status == 1
 
 
 def test_no_name_of_a_session_is_a_command_or_markup(

@@ -5,6 +5,7 @@ import json
 import random
 import tracemalloc
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ import pytest
 
 from celeus.errors import InvalidValue
 from celeus.readers import archives
+from celeus.readers.files import Source
+from celeus.readers.inspect_logs import is_drawn
 from celeus.readers.pools import join
 from celeus.readers.rows import Wish
 from tests.readers.made import FIXTURES, as_eval, inspect_json, inspect_sample, mean, refusal, rows
@@ -37,6 +40,20 @@ def test_epochs_are_repeats_of_an_item() -> None:
     found = rows("inspect", LOGS / "large.json")
     assert {row.repeat for row in found} == {1, 2}
     assert len(join(found).items) == len(found) / 2
+
+
+@pytest.mark.parametrize("pack", [as_eval, lambda log, path: written(path, log)])
+def test_what_a_session_drew_is_no_pool(
+    tmp_path: Path, pack: Callable[[dict[str, Any], Path], Path]
+) -> None:
+    log = inspect_json([inspect_sample(at, "C" if at else "I") for at in range(5)])
+    log["eval"]["metadata"] = {"celeus": {"session": "ses_1"}}
+    path = pack(log, tmp_path / "drawn.eval")
+    assert is_drawn(Source.of_path(path))
+    found = rows("inspect", path)
+    assert all(row.drawn for row in found)
+    said = refusal(join, found)
+    assert said.startswith("the log of mockllm/a has only documents that a session drew")
 
 
 def test_packed_in_either_way_and_plain_the_rows_are_the_same() -> None:

@@ -47,6 +47,7 @@ class LabelStudio:
         self._question = question
         self.project = self._opened(f"Celeus {session}") if project is None else project
         self._verdicts: dict[str, Verdict | None] = {}
+        self._holders: dict[str, int] = {}
         self._since = ""
         self._whole_at = 0.0
 
@@ -78,7 +79,7 @@ class LabelStudio:
 
     def _look(self) -> list[dict[str, Any]]:
         """All tasks, read anew: a change may have been committed late, and a task be deleted."""
-        self._verdicts = {}
+        self._verdicts, self._holders = {}, {}
         tasks = self._tasks("")
         for task in tasks:
             self._know(task)
@@ -87,7 +88,12 @@ class LabelStudio:
 
     def _know(self, task: Mapping[str, Any]) -> None:
         self._since = max(self._since, task["updated_at"])
-        self._verdicts[str(task["data"].get(MARK, ""))] = self._verdict(task)
+        mark, verdict = str(task["data"].get(MARK, "")), self._verdict(task)
+        # Where the answer to an import was lost two tasks may bear a mark: the first verdict counts
+        double = self._holders.get(mark, task["id"]) != task["id"]
+        if double and (verdict is None or self._verdicts.get(mark) is not None):
+            return
+        self._holders[mark], self._verdicts[mark] = task["id"], verdict
 
     def _opened(self, title: str) -> int:
         found = self._tool.get("/api/projects", title=title)["results"]

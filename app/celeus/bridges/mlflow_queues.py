@@ -57,11 +57,15 @@ class ReviewQueue:
         """Every item of the queue, with the last answer to the question where it is complete."""
         with self._met():
             known = self._traces()
-            return {
-                known[item.item_id].tags[TAG]: self._verdict(item, known[item.item_id])
-                for item in self._items()
-                if item.item_id in known
-            }
+            told: dict[str, Verdict | None] = {}
+            for item in self._items():
+                if item.item_id not in known:
+                    continue
+                mark = known[item.item_id].tags[TAG]
+                # Where an answer was lost two items may bear a mark: the first verdict counts
+                if told.get(mark) is None:
+                    told[mark] = self._verdict(item, known[item.item_id])
+            return told
 
     def take_back(self, marks: Collection[str]) -> None:
         """Remove pending ones without an answer."""

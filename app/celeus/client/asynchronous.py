@@ -130,11 +130,12 @@ class AsyncClient:
         items: object = None,
         **members: Any,  # noqa: ANN401 -- members of the contract
     ) -> Pool:
-        """A sealed pool of ``items``: a frame, a Dataset, dicts, or the path of a file.
+        """A sealed pool of ``items``: a frame, a Dataset, dicts, or the path of a table or a log.
 
         It is there with all its items or not at all. Further members: ``loss`` (`zero_one` unless
-        said otherwise), ``score``, ``metrics``, ``systems``, ``based_on``. Without items it is open
-        for `add_items`.
+        said otherwise), ``score``, ``metrics``, ``systems``, ``based_on``, and ``mapping``, roles
+        by columns, such as `{"Frage": "question"}`: without it they are guessed, unless columns
+        are members of an item. Without items it is open for `add_items`.
         """
         form = calls.pool_form(name, **members)
         if items is None:

@@ -261,7 +261,8 @@ class Status:
     raw: Raw = field(repr=False)
 
     def __str__(self) -> str:
-        return f"{self.id}: {self.sentence or self.state}"
+        pushed = "" if self.origin is None else " (pushed)"
+        return f"{self.id}{pushed}: {self.sentence or self.state}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from celeus.client.blocking import Session
 
 bridges = typer.Typer(
-    help="Have people judge a session in Label Studio or another tool, and in no other order"
-    " than that of its draws. The tool's secret is read from the environment.",
+    help="Have people judge what a session draws, in Label Studio or another tool. The tool's"
+    " secret is read from the environment.",
     no_args_is_help=True,
 )
 

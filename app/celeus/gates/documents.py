@@ -119,7 +119,6 @@ def _is_session(document: dict[str, Any]) -> bool:
         and _are_systems(document["systems"])
         and _is_score(document["score"])
         and isinstance(document["sentence"], str | None)
-        and isinstance(document["origin"], dict | None)
     )
 
 

@@ -11,8 +11,6 @@ from celeus.core.plans.stopping import Question, Side, rounding
 from celeus.errors import InvalidValue
 
 SIDES = ("a", "b")
-PUSHED = "by the word of who pushed it"
-"""Of a session that ran in a process of its own: its service has only computed it again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +51,11 @@ class Outcome:
 
     @property
     def settings(self) -> str:
-        """Whether the session's settings are fixed, or how often they changed; on whose word."""
+        """Whether the session's settings are fixed, or how often they changed; by whose word."""
         told = settings_line(fixed=self.session["fixed"], changes=self.session["changes"])
-        return told if self.session["origin"] is None else f"{told}, {PUSHED}"
+        if self.session["origin"] is None:
+            return told
+        return f"{told}, pushed: plan and losses are the word of whoever pushed it"
 
     def to_dict(self) -> dict[str, Any]:
         """The same for a program."""
@@ -67,8 +67,11 @@ class Outcome:
             "answers": self.answers,
             **{name: self.session[name] for name in (*names, *more)},
             **{name: self.session[name] for name in ("score", "sentence")},
-            **({} if self.session["claim"] is None else {"claim": self.session["claim"]}),
-            **({} if self.session["origin"] is None else {"origin": self.session["origin"]}),
+            **{
+                name: self.session[name]
+                for name in ("claim", "origin")
+                if self.session[name] is not None
+            },
             **({} if self.session["systems"] is None else {"systems": named(self.session)}),
         }
 

@@ -13,7 +13,7 @@ from celeus.client.blocking import Session
 from celeus.client.calls import POOLS
 from celeus.errors import InvalidValue
 from celeus.readers.formats import read, sources
-from celeus.readers.inspect_logs import item_of
+from celeus.readers.inspect_logs import is_drawn, item_of
 from celeus.readers.pools import guessed, lines_of, payload_of, rows_of
 from celeus.readers.rows import Row, Wish, refused
 
@@ -34,13 +34,18 @@ def items(task: Task, logs: Logs = (), *, wish: Wish | None = None) -> list[dict
     """The samples of a task as the items of a pool, whoever is going to answer them.
 
     ``logs`` are of other models on the same task, or folders of them: the mean of what these lost
-    is the surrogate of an item. Refuses logs of other samples.
+    is the surrogate of an item. Those of runs that sessions drove are left out: when such a run
+    goes on, its items are to be the same. Refuses logs of other samples.
     """
     rows = [row for _, row in samples_of(task).values()]
     paths = [logs] if isinstance(logs, str | os.PathLike) else [*logs]
     found = []
     if paths:
-        found = read("inspect", sources("inspect", [*map(Path, paths)]), wish or Wish())
+        whole = [it for it in sources("inspect", [*map(Path, paths)]) if not is_drawn(it)]
+        if not whole:
+            what = "all samples in these logs were drawn by sessions"
+            raise refused(f"{what}: give whole logs of other models, or none", "logs")
+        found = read("inspect", whole, wish or Wish())
     return list(lines_of(guessed(rows, rows_of(found))))
 
 

@@ -5,6 +5,7 @@ Every sample that is done is observed, in one request, which brings the next dra
 """
 
 import asyncio
+import hashlib
 import logging
 import threading
 import time
@@ -225,11 +226,15 @@ class Live:
 
     async def _ask(self) -> None:
         """Tell what was said, and hand what comes new to every side."""
+        first = not self._drawn
         fresh = await to_thread.run_sync(self._rolled)
         for turn in fresh:
             self._drawn[turn.id] = Drawn(turn, len(self._drawn))
             for side in self.sides:
                 side.queue.append(side.samples[turn.id][0])
+        if first and fresh:
+            # Another run may have begun the session since this one looked
+            await to_thread.run_sync(self._check_model, self._turns.worker)
 
     def _rolled(self) -> list[Turn]:
         overtaken = self._turns.overtaken
@@ -259,7 +264,7 @@ class Live:
         if not self._begun or side.served is self._turns:
             self._begun = True
             models = [one.model or str(get_model()) for one in self.sides]
-            worker = f"{self._worker}{OF}{' and '.join(models)}"[:LONGEST_WORKER]
+            worker = _named(f"{self._worker}{OF}{' and '.join(models)}")
             self._opened = self.status
             self._turns = Turns(self.session.id, worker, self._hold)
             self._asking = anyio.Lock()
@@ -278,7 +283,7 @@ class Live:
 
     def _check_model(self, worker: str) -> None:
         """Refuse a session that was begun with another model."""
-        if self._opened.rounds.drawn == 0:
+        if self._opened.rounds.drawn == 0 and not self._drawn:
             return
         path = f"{calls.SESSIONS}/{self.session.id}/ledger"
         (first, *_), _ = self.session.client.run(calls.page(Entry, path, {"limit": 1}))
@@ -336,3 +341,11 @@ def _keep_alive(live: Live, turns: Turns) -> None:
 
     if lease:
         threading.Thread(target=beat, daemon=True).start()
+
+
+def _named(worker: str) -> str:
+    """A name short enough for a worker; of a longer one the rest by its digest."""
+    if len(worker) <= LONGEST_WORKER:
+        return worker
+    digest = hashlib.sha256(worker.encode()).hexdigest()[:12]
+    return f"{worker[: LONGEST_WORKER - len(digest) - 1]}-{digest}"

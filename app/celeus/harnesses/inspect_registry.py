@@ -14,6 +14,7 @@ from celeus.client.blocking import Session
 from celeus.errors import Refusal
 from celeus.harnesses.inspect_items import Logs, items
 from celeus.harnesses.inspect_tasks import HOLD, WHOLE, WORKER, certified, wish_of
+from celeus.readers.inspect_logs import DRAWN_BY
 from celeus.readers.rows import Wish, refused
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def certified_task(  # noqa: PLR0913 -- the options of the command line
         read: dict[str, Any] = {"score": score, "higher": higher, "scale": scale}
         driven = certified(inner, opened, **read, hold=hold, worker=worker)
         if not isinstance(opened, str):
-            driven.metadata["celeus"]["file"] = str(_file_of(opened))
+            driven.metadata[DRAWN_BY]["file"] = str(_file_of(opened))
     except (Refusal, ImportError) as error:
         raise PrerequisiteError(f"celeus: {error}") from None
     return driven

@@ -13,7 +13,7 @@ from celeus.client.results import Status
 from celeus.errors import InvalidValue, Refusal
 from celeus.harnesses.inspect_items import check_items, check_same, in_python, samples_of
 from celeus.harnesses.inspect_live import GOES_ON, Live, Side, epochs_refused
-from celeus.readers.inspect_logs import scorer_of
+from celeus.readers.inspect_logs import DRAWN_BY, scorer_of
 from celeus.readers.rows import Wish, refused
 
 T = TypeVar("T")
@@ -166,7 +166,7 @@ def _driven(task: Task, live: Live, side: Side, told: Callable[[], Mapping[str, 
         f"The metrics are those of {what}. Samples were drawn unevenly: any other mean over"
         " this log is no estimate."
     )
-    metadata = {**(task.metadata or {}), "celeus": {"session": live.session.id, "says": words}}
+    metadata = {**(task.metadata or {}), DRAWN_BY: {"session": live.session.id, "says": words}}
     return task_with(
         task,
         dataset=source,

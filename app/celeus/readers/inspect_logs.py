@@ -1,4 +1,7 @@
-"""Logs of Inspect AI: .eval, a zip archive of JSON, or .json."""
+"""Logs of Inspect AI: .eval, a zip archive of JSON, or .json.
+
+A log that a session drove (`celeus.inspect`) names it in its metadata: its samples were drawn.
+"""
 
 import json
 import math
@@ -14,6 +17,8 @@ from celeus.readers.rows import Log, Row, Wish, chosen, digest_of, refused, text
 
 HEADER = "header.json"
 START = "_journal/start.json"
+DRAWN_BY = "celeus"
+"""Member of the metadata that names the session."""
 GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 """What Inspect's own value_to_float makes of words: correct, partial, incorrect, no answer."""
 _ATTACHMENT = re.compile(r"attachment://([0-9a-f]{32})")
@@ -42,7 +47,22 @@ def read(source: Source, wish: Wish) -> Log:
             if told.get(name) not in (None, {}):
                 settings[f"{name} of {task}"] = json.dumps(told[name], sort_keys=True)
         rows = list(_rows(source, wish, str(under(source, head, "eval", "model")), list(samples)))
+    if _of_session(head):
+        rows = [replace(row, drawn=True) for row in rows]
     return Log(source.name, rows, settings)
+
+
+def is_drawn(source: Source) -> bool:
+    """Whether a session had the samples of a log run; also of a run that did not finish."""
+    with source.open() as file:
+        packed = file.read(2) == b"PK"
+        return _of_session(_head(Archive(source.name, file)) if packed else source.document())
+
+
+def _of_session(head: object) -> bool:
+    told = head.get("eval") if isinstance(head, dict) else None
+    metadata = told.get("metadata") if isinstance(told, dict) else None
+    return isinstance(metadata, dict) and DRAWN_BY in metadata
 
 
 def _head(archive: Archive) -> dict[str, Any]:

@@ -291,7 +291,7 @@ def _check_whole(rows: Sequence[Row]) -> None:
     alone = next((row for row in rows if row.id not in whole), None)
     if alone is not None:
         why = "they were not drawn equally likely, and stand for no others"
-        way = "its results_*.json has the interval; as a guess beside whole logs it can be read"
+        way = "the results of that run have the interval; beside whole logs this one can be a guess"
         raise refused(
             f"the log of {alone.model} has only documents that a session drew: {why}; {way}", "log"
         )

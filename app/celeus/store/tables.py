@@ -194,6 +194,17 @@ chunks = Table(
     Column("data", LargeBinary, nullable=False),
 )
 
+mappings = Table(
+    "mappings",
+    metadata,
+    Column("project_id", Uuid, ForeignKey("projects.project_id"), primary_key=True),
+    # SHA-256 of the canonical JSON of the names, sorted.
+    Column("columns_digest", LargeBinary, primary_key=True),
+    # Roles by the columns of a file.
+    Column("mapping", JSONB, nullable=False),
+    Column("used_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
+)
+
 sessions = Table(
     "sessions",
     metadata,

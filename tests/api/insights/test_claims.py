@@ -72,7 +72,8 @@ async def test_what_holds_of_one_of_all_and_of_those_picked(client: AsyncClient)
 async def test_the_most_that_answer_at_the_level_of_so_many_are_shown(client: AsyncClient) -> None:
     pool = await known_pool(client, ITEMS)
     clear = await session_on(client, pool, 60, at_most=0.95)
-    open_ = await session_on(client, pool, 60, at_most=pool.risk - 0.001)
+    # Few labels: nothing is known of so near a threshold, whatever the seed
+    open_ = await session_on(client, pool, 12, at_most=pool.risk - 0.001)
     told = await claims(client, session=[open_, clear])
     assert told["shown"] == 1
     assert told["claims"][0]["shown"] is None

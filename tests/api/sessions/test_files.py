@@ -384,3 +384,17 @@ async def test_it_is_said_wherever_the_session_is_shown(
     assert "had its seed and its file" in report.text
     page = await client.get(f"/sessions/{session['id']}", headers={"Accept": "text/html"})
     assert "had its seed" in page.text, page.status_code
+    claims = (await client.get("/v1/claims", params={"session": session["id"]})).json()
+    assert "the word of whoever pushed" in claims["promises"]["one"]
+
+
+async def test_its_losses_are_not_carried_into_a_session_of_the_service(
+    client: AsyncClient, tmp_path: Path
+) -> None:
+    session = (await push(client, exam(tmp_path / "exam.celeus"))).json()
+    basis = {"session": session["id"], "labels_seen": "no", "answer": "number"}
+    body = {"name": "next", "loss": {"kind": "zero_one"}, "items": ROWS, "based_on": basis}
+    refused = await client.post("/v1/pools", json=body)
+    problem = refused.json()
+    assert (refused.status_code, problem["field"]) == (422, "based_on.session"), problem
+    assert "pushed" in problem["detail"]

@@ -9,7 +9,7 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from celeus.commands.logs import log_config
+from celeus.commands.service.logs import log_config
 from tests.api.contract import ROUTES, Route, every
 from tests.factories import known_pool, labelled, opened
 from tests.keys import bearer

@@ -14,7 +14,8 @@ import celeus
 import celeus.inspect
 from celeus.client.blocking import Session
 from celeus.core.certificates.verify import verify
-from tests.ecosystem.inspect_live.runs import exam, interval, losses, metrics, ran
+from celeus.errors import InvalidValue
+from tests.ecosystem.inspect_live.runs import exam, interval, logs, losses, metrics, ran
 from tests.ecosystem.inspect_runs import model, questions
 from tests.ecosystem.service import Service
 
@@ -112,6 +113,21 @@ def test_logs_of_other_models_make_the_surrogate(folder: Path) -> None:
         "choices": ["w", "x", "y", "z"],
         "reference": questions(8)[7].target,
     }
+
+
+def test_what_sessions_drew_changes_no_surrogate(folder: Path) -> None:
+    ran(exam(), model("small"), folder)
+    items = celeus.inspect.items(exam(), "logs")
+    session = celeus.certify(items, None, precision=0.3)
+    for limit in (5, None):
+        # The first log is of a run that did not finish, and both are of one model
+        task = celeus.inspect.certified(exam(), session)
+        ran(task, model("large"), folder, limit=limit)
+    assert celeus.inspect.items(exam(), "logs") == items
+    assert len(logs(folder)) == 3
+    min((folder / "logs").glob("*.eval")).unlink()
+    with pytest.raises(InvalidValue, match="drawn by sessions"):
+        celeus.inspect.items(exam(), "logs")
 
 
 def test_two_models_are_compared_on_the_same_draws(service: Service, folder: Path) -> None:

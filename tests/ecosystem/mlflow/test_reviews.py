@@ -30,7 +30,9 @@ ROWS = [
 
 
 @pytest.fixture
-def tracking(tmp_path: Path) -> Iterator[str]:
+def tracking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    # Traces are written below the folder one is in
+    monkeypatch.chdir(tmp_path)
     uri = f"sqlite:///{tmp_path}/mlflow.db"
     mlflow.set_tracking_uri(uri)
     yield uri

@@ -131,6 +131,11 @@ def cell_whole(cell: str) -> object:
     return int(cell) if digits.isascii() and digits.isdigit() and len(digits) < 16 else cell
 
 
+def named(row: dict[str, Any]) -> dict[str, Any]:
+    """The row, with a whole number for its id as text."""
+    return row | {"id": str(row["id"])} if type(row.get("id")) is int else row
+
+
 def _tabled(name: str) -> tuple[str, str] | None:
     """The field, and the metric or group column, that a column is a part of."""
     for begin, whole in TABLED.items():

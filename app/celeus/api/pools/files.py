@@ -1,14 +1,21 @@
 """A file that becomes a sealed pool, in one request; or, as a dry run, is looked at only."""
 
+import re
 from collections.abc import Generator, Iterator
 from contextlib import closing
+from dataclasses import asdict, dataclass, field
+from pathlib import PurePath
 from typing import Annotated, Any, Literal, Self
 
+import orjson
+from anyio import to_thread
 from fastapi import APIRouter, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from celeus import errors
 from celeus.api.access.parameters import NAME, Manages, form_of
+from celeus.api.pools.forms import FORM, Received, received
 from celeus.api.pools.losses import (
     NORMALISATION,
     BasedOnIn,
@@ -27,23 +34,26 @@ from celeus.api.pools.losses import (
 from celeus.api.pools.parquet import Limits
 from celeus.api.pools.pools import PoolOut
 from celeus.api.pools.rows import Rows, read_rows
-from celeus.api.pools.schema import UPLOAD_BODY
+from celeus.api.pools.schema import FILE_BODY
+from celeus.api.pools.sheets import Look, Reading, holds_items, mapping_of, sheet_rows
 from celeus.api.wire.idempotency import StreamedAttempt
 from celeus.api.wire.problems import ProblemError, responses
-from celeus.api.wire.uploads import format_of, spooled
+from celeus.api.wire.uploads import Format, format_of_any, media_of
 from celeus.core.pools.bounds import LabelsSeen
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
 from celeus.core.pools.rows.validation import Malformed
 from celeus.core.pools.score import LONGEST_NAME, Better
-from celeus.core.pools.systems import MOST, AnySystems, Normalisation
-from celeus.operations.pools import pools
+from celeus.core.pools.systems import MOST, AnySystems, Normalisation, Systems
+from celeus.operations.pools import mappings, pools
 from celeus.operations.pools.earlier import BasedOn
 from celeus.operations.pools.imports import ImportOptions, ImportResult
 from celeus.operations.pools.pools import NewPool
 from celeus.quoting import printable, shortened
+from celeus.readers.sheets.roles import ROLES
 
 CELL_CHARACTERS = 200
+FIRST_BYTES = 1 << 20
 _METRICS: TypeAdapter[dict[str, MetricIn]] = TypeAdapter(MetricsIn)
 MOST_SPREAD = 8
 
@@ -67,6 +77,36 @@ class RowOut(BaseModel):
         return cls(line=line, cells={"": _cell(row.text if isinstance(row, Malformed) else row)})
 
 
+class FirstItem(BaseModel):
+    """A row as the item that it is, with all that is uploaded of it."""
+
+    line: int
+    item: dict[str, Any]
+
+
+@dataclass(slots=True)
+class Seen:
+    """The first rows of a file, noted on their way; of items no more than fits an answer."""
+
+    most: int
+    rows: list[RowOut] = field(default_factory=list)
+    items: list[FirstItem] = field(default_factory=list)
+    _bytes: int = 0
+
+    def note(self, line: int, row: object) -> None:
+        """Take a row, unless there are enough."""
+        if len(self.rows) >= self.most:
+            return
+        self.rows.append(RowOut.of(line, row))
+        if isinstance(row, dict) and self._bytes < FIRST_BYTES:
+            try:
+                self._bytes += len(orjson.dumps(row))
+            except TypeError:
+                # A number JSON has not; the row is among the bad ones
+                return
+            self.items.append(FirstItem(line=line, item=row))
+
+
 class PoolFileOut(BaseModel):
     """What the file became, or with `dry_run` would become."""
 
@@ -74,17 +114,32 @@ class PoolFileOut(BaseModel):
     items: int = Field(description="Rows that are items.")
     skipped: int = Field(description="Bad rows; the faults of the first are in `errors`.")
     errors: list[ProblemError] = Field(description="Faults of bad rows by line, the first 100.")
-    columns: list[str] = Field(description="Names of the numeric columns.")
+    columns: list[str] = Field(description="Names of the numeric columns of the pool.")
     classes: int | None = Field(
         description="Number of classes, where rows have probabilities; else null."
     )
     preview: list[RowOut] = Field(
         description="The first rows as they were read, as many as `preview` asks for."
     )
+    first: list[FirstItem] = Field(description="As many items as `preview` asks for.")
+    format: str | None = Field(
+        description="What the file turned out to be: csv, json, jsonl, parquet, or the tool that"
+        " wrote the log. Null where its rows are items of its announced type."
+    )
+    read_as: list[str] = Field(description="How it was read: its separator, its encoding.")
+    mapping: dict[str, str] = Field(
+        description="The role of every column of the file; it can be sent as `mapping`. Empty"
+        " where its rows are items."
+    )
+    mapping_source: Literal["items", "given", "remembered", "guessed", "log"] = Field(
+        description="Where the mapping is from. `items`: there is none, the rows are items;"
+        " `remembered`: the last pool of this project made of these columns had it."
+    )
+    examples: dict[str, list[str]] = Field(description="A few values of every column.")
     dry_run: bool = Field(description="Whether the file was only looked at.")
 
     @classmethod
-    def of(cls, done: ImportResult, preview: list[RowOut], *, dry_run: bool) -> Self:
+    def of(cls, done: ImportResult, seen: Seen, look: Look, *, dry_run: bool) -> Self:
         """The import as it travels."""
         return cls(
             pool=None if dry_run else PoolOut.of(done.pool),
@@ -93,19 +148,22 @@ class PoolFileOut(BaseModel):
             errors=[ProblemError(**fault.members()) for fault in done.faults],
             columns=list(done.pool.columns),
             classes=done.pool.classes,
-            preview=preview,
+            preview=seen.rows,
+            first=seen.items,
             dry_run=dry_run,
+            **asdict(look),
         )
 
 
 class PoolFileQuery(BaseModel):
     """What the file is to become."""
 
-    name: str = Field(
+    name: str | None = Field(
+        None,
         min_length=1,
         max_length=200,
         pattern=NAME,
-        description="What people call the pool: 1 to 200 characters.",
+        description="Name of the pool; may be left out of a form, whose file has one.",
     )
     kind: KindIn | None = Field(
         None, description="Kind of loss, of one system where two are compared."
@@ -149,6 +207,22 @@ class PoolFileQuery(BaseModel):
     )
     earlier_system: SystemName | None = Field(
         None, description="Which of two systems is the earlier version: `based_on.system`."
+    )
+    mapping: str | None = Field(
+        None,
+        description="What the columns of the file mean, as JSON: roles by columns, such as"
+        ' `{"Frage": "question", "Nr": "id"}`. Roles: '
+        + ", ".join(f"`{role}`" for role in ROLES)
+        + ". `surrogate` is a guess of the loss, `score` a guess that is better the higher it is;"
+        " `payload` is shown under the column's own name. Columns left out are ignored. A long one"
+        " goes into a form. Without it the roles are guessed by names and values, and told in the"
+        " answer; rows that are items already have none.",
+    )
+    metric: str | None = Field(
+        None, max_length=200, description="Which metric of a log, where it has several."
+    )
+    filter: str | None = Field(
+        None, max_length=200, description="Which filter of a log of lm-eval."
     )
     on_error: Literal["fail", "skip"] = Field("fail", description="`skip` keeps the good rows.")
     preview: int = Field(0, ge=0, le=50, description="Rows to be shown.")
@@ -254,7 +328,7 @@ class PoolFileQuery(BaseModel):
     summary="Make a sealed pool of a file, or only look at it",
     status_code=201,
     response_model=PoolFileOut,
-    openapi_extra=UPLOAD_BODY,
+    openapi_extra=FILE_BODY,
     responses=responses(
         errors.InvalidValue,
         errors.BadRows,
@@ -276,50 +350,116 @@ async def create_pool_from_file(
 ) -> Response:
     """All or nothing: the pool is there with its items and sealed, or it is not.
 
-    A dry run reads and checks the same, tells bad rows by line, and answers 200.
+    A dry run reads and checks the same, tells bad rows by line, and answers 200. The file may be
+    any table, or a log of an evaluation; in a form (`-F file=@…`) the members of the query may be
+    members of the form.
     """
-    dry_run = params.dry_run
+    form = format_of_any(request)
+    if media_of(request) != FORM:
+        # Before the file comes in
+        _wanted(params, "")
+    async with received(request, attempt.hashed) as upload:
+        params = _with_members(request, params, upload)
+        dry_run = params.dry_run
+        wanted = _wanted(params, upload.name)
+        options = ImportOptions(skip_bad_rows=dry_run or params.on_error == "skip", dry_run=dry_run)
+        seen, look = Seen(params.preview), Look()
+        rows = await _rows(context, upload, params, (form, wanted), look)
+
+        def encode(done: ImportResult) -> bytes:
+            return PoolFileOut.of(done, seen, look, dry_run=dry_run).model_dump_json().encode()
+
+        with closing(rows):
+            answer = await attempt.answer(
+                200 if dry_run else 201,
+                encode,
+                lambda once: pools.pool_of_file(
+                    context, wanted, _seen(rows, seen), options, None if dry_run else once
+                ),
+                lambda body: f"/v1/pools/{body['pool']['id']}",
+            )
+        if look.mapping and not dry_run:
+            await mappings.remember(context, look.mapping)
+        return answer
+
+
+def _with_members(request: Request, params: PoolFileQuery, upload: Received) -> PoolFileQuery:
+    """The query, and the members of the form under the same names."""
+    if not upload.members:
+        return params
+    unknown = next((one for one in upload.members if one not in PoolFileQuery.model_fields), None)
+    if unknown is not None:
+        raise errors.InvalidValue(
+            "The form has a member that is none of the query.",
+            field=unknown,
+            rule="left out, or one of " + ", ".join(PoolFileQuery.model_fields),
+        )
+    given: dict[str, Any] = {}
+    for name in PoolFileQuery.model_fields:
+        values = [*request.query_params.getlist(name), *upload.members.get(name, [])]
+        if values:
+            given[name] = values if name == "system" else values[-1]
+    try:
+        return PoolFileQuery.model_validate(given)
+    except ValidationError as error:
+        faults = [{**one, "loc": ("body", *one["loc"])} for one in error.errors()]
+        raise RequestValidationError(faults) from error
+
+
+def _wanted(params: PoolFileQuery, file_name: str) -> NewPool:
+    """The pool to make; refuses one without a name."""
+    name = params.name or PurePath(file_name.removesuffix(".gz")).stem[:200]
+    if re.fullmatch(NAME, name) is None or not name:
+        raise errors.InvalidValue(
+            "The pool needs a name.", field="name", rule="a name of 1 to 200 characters"
+        )
     scale, systems, metrics = params.losses
-    score = None if params.score is None else params.score.of(scale, systems)
-    wanted = NewPool(
-        params.name,
+    return NewPool(
+        name,
         scale,
         sealed=True,
         named=systems,
         based_on=params.basis,
-        score=score,
+        score=None if params.score is None else params.score.of(scale, systems),
         metrics=metrics,
     )
-    form = format_of(request)
-    options = ImportOptions(skip_bad_rows=dry_run or params.on_error == "skip", dry_run=dry_run)
-    limits = Limits(bytes=context.settings.upload_limit_bytes, rows=context.settings.max_items)
-    shown: list[RowOut] = []
-
-    def encode(done: ImportResult) -> bytes:
-        return PoolFileOut.of(done, shown, dry_run=dry_run).model_dump_json().encode()
-
-    async with spooled(request, attempt.hashed) as file:
-        with closing(read_rows(file, form, limits)) as rows:
-            seen = _seen(rows, shown, params.preview)
-            return await attempt.answer(
-                200 if dry_run else 201,
-                encode,
-                lambda once: pools.pool_of_file(
-                    context, wanted, seen, options, None if dry_run else once
-                ),
-                lambda body: f"/v1/pools/{body['pool']['id']}",
-            )
 
 
-def _seen(
-    batches: Generator[Rows, None, None], shown: list[RowOut], most: int
+async def _rows(
+    context: Manages,
+    upload: Received,
+    params: PoolFileQuery,
+    asked: tuple[Format | None, NewPool],
+    look: Look,
 ) -> Generator[Rows, None, None]:
+    """The rows of the file: of items as they stand, else by what its columns mean."""
+    form, wanted = asked
+    limits = Limits(bytes=context.settings.upload_limit_bytes, rows=context.settings.max_items)
+    mapping = mapping_of(params.mapping)
+    plain = form is not None and form != "parquet" and mapping is None
+    if plain and form is not None and await to_thread.run_sync(holds_items, upload.file, form):
+        return read_rows(upload.file, form, limits)
+    reading = Reading(
+        name=upload.name,
+        csv=form == "csv",
+        lower=wanted.scale.lower,
+        upper=wanted.scale.upper,
+        two=isinstance(wanted.named, Systems),
+        mapping=mapping,
+        remembered=[] if mapping is not None else await mappings.remembered(context),
+        metric=params.metric,
+        filter=params.filter,
+    )
+    return sheet_rows(upload.file, reading, limits, look)
+
+
+def _seen(batches: Generator[Rows, None, None], seen: Seen) -> Generator[Rows, None, None]:
     """The batches as they are; the first rows of them are noted on their way."""
     for lines, rows in batches:
         for line, row in zip(lines, rows, strict=True):
-            if len(shown) >= most:
+            if len(seen.rows) >= seen.most:
                 break
-            shown.append(RowOut.of(line, row))
+            seen.note(line, row)
         yield lines, rows
 
 

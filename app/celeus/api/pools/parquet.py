@@ -60,14 +60,14 @@ def parquet_rows(file: IO[bytes], limits: Limits) -> Generator[Rows, None, None]
     try:
         with closing(answers(MODULE, Frame(asdict(limits)), bounds, [file])) as frames:
             for frame in frames:
-                rows = _rows(frame)
+                rows = rows_in(frame)
                 yield list(range(number + 1, number + len(rows) + 1)), rows
                 number += len(rows)
     except WorkerFailed as failure:
         raise _refused(failure) from failure
 
 
-def _rows(frame: Frame) -> list[object]:
+def rows_in(frame: Frame) -> list[object]:
     """The rows in an answer of the reader: a list of JSON, not trusted to be one."""
     text = frame.arrays["rows"].tobytes() if "rows" in frame.arrays else b""
     try:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from celeus.api.pools.columns import Layout
+from celeus.api.pools.columns import Layout, named
 from celeus.api.pools.parquet import BATCH_BYTES, MAX_ROW_BYTES, Limits, unreadable
 from celeus.errors import InvalidValue, PoolTooLarge, UploadTooLarge
 from celeus.operations.runtime.workers import Files, Frame, serve
@@ -41,7 +41,7 @@ def read(file: IO[bytes], limits: Limits) -> Iterator[list[bytes]]:
             for begin in range(0, part.num_rows, SLICE_ROWS):
                 cells = [column.to_pylist() for column in part.slice(begin, SLICE_ROWS).columns]
                 for values in zip(*cells, strict=True):
-                    batch.add(_encoded(layout.row(list(values))))
+                    batch.add(_encoded(named(layout.row(list(values)))))
                     if batch.full:
                         yield batch.lines
                         batch.clear()
@@ -99,6 +99,14 @@ class _Batch:
     def clear(self) -> None:
         """Begin the next batch."""
         self.lines, self._bytes = [], 0
+
+
+def check_declared(file: IO[bytes], limits: Limits) -> None:
+    """Refuse a file that is no Parquet, or says itself that it holds too much."""
+    try:
+        _check_declared(pq.ParquetFile(file).metadata, limits)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise unreadable(str(error)) from error
 
 
 def _check_declared(metadata: Any, limits: Limits) -> None:  # noqa: ANN401 - pyarrow has no types

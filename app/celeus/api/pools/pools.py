@@ -17,6 +17,7 @@ from celeus.api.access.parameters import (
     Reads,
     cursor_of,
 )
+from celeus.api.pools.columns import named
 from celeus.api.pools.losses import (
     METRICS,
     STRICT,
@@ -277,7 +278,7 @@ async def create_pool(context: Manages, body: PoolIn, attempt: AttemptOf) -> Res
     basis = None if body.based_on is None else body.based_on.request
     rows: Rows | None = None
     if body.items is not None:
-        rows = list(range(1, len(body.items) + 1)), list(body.items)
+        rows = list(range(1, len(body.items) + 1)), [named(item) for item in body.items]
     wanted = NewPool(
         body.name,
         scale,

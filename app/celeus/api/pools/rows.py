@@ -9,18 +9,21 @@ import csv
 import json
 from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
-from typing import IO, Any, Self
+from typing import IO, TYPE_CHECKING, Any, Self
 
 import orjson
 
-from celeus.api.pools.columns import ANSWERS, Layout, cell_number, cell_whole
+from celeus.api.pools.columns import ANSWERS, Layout, cell_number, cell_whole, named
 from celeus.api.pools.parquet import Limits, parquet_rows
-from celeus.api.wire.json_body import named_once
-from celeus.api.wire.uploads import Format
+from celeus.core.canonical import named_once
 from celeus.core.pools.rows.validation import DEPTH_RULE, Malformed
 from celeus.core.pools.systems import SIDES
 from celeus.errors import InvalidValue
 from celeus.readers.formats import tool_of
+
+if TYPE_CHECKING:
+    # Only a name: what reads files needs no server
+    from celeus.api.wire.uploads import Format
 
 Rows = tuple[list[int], list[object]]
 """Line numbers, counted from 1, and as many rows."""
@@ -32,7 +35,7 @@ MAX_MEMBERS = 32
 """Members of a row; an item has at most sixteen."""
 
 
-def read_rows(file: IO[bytes], form: Format, limits: Limits) -> Generator[Rows, None, None]:
+def read_rows(file: IO[bytes], form: "Format", limits: Limits) -> Generator[Rows, None, None]:
     """Batches of rows in file order; refuses a file that is not of its format.
 
     ``limits`` are for what is packed: of the others the file itself is the limit.
@@ -80,7 +83,7 @@ def _parse(lines: list[bytes]) -> list[object]:
         rows = [orjson.loads(line) for line in lines]
     if rows is None or not _named_once(b"".join(lines), rows):
         rows = [_parse_one(line) for line in lines]
-    return [_narrow(row) for row in rows]
+    return [narrow(row) for row in rows]
 
 
 def _named_once(text: bytes, value: object) -> bool:
@@ -96,11 +99,16 @@ def _named_once(text: bytes, value: object) -> bool:
         return False
 
 
-def _narrow(row: object) -> object:
-    """The row; a faulty one where it has more members than are worth naming one by one."""
-    if isinstance(row, dict) and len(row) > MAX_MEMBERS:
+def narrow(row: object) -> object:
+    """The row, a whole number as its id as text.
+
+    A faulty one where it has more members than are worth naming one by one.
+    """
+    if not isinstance(row, dict):
+        return row
+    if len(row) > MAX_MEMBERS:
         return Malformed(f"an object of at most {MAX_MEMBERS} members", f"{len(row)} members")
-    return row
+    return named(row)
 
 
 def _parse_one(line: bytes) -> object:
@@ -161,7 +169,7 @@ def _csv(file: IO[bytes]) -> Generator[Rows, None, None]:
             layout = Layout.of(cells)
             continue
         numbers.append(number)
-        rows.append(_csv_row(layout, cells))
+        rows.append(csv_row(layout, cells))
         size += lines.row_bytes
         if size >= BATCH_BYTES or len(rows) >= BATCH_ROWS:
             yield numbers, rows
@@ -243,7 +251,8 @@ _READERS: dict[str, Callable[[Any], object]] = {
 _SIDE_READERS = {"surrogate": cell_number, "prediction": cell_whole}
 
 
-def _csv_row(layout: Layout, cells: list[str]) -> object:
+def csv_row(layout: Layout, cells: list[str]) -> object:
+    """The row in a line of texts, numbers as numbers; a faulty one of another width."""
     if len(cells) != layout.width:
         rule = f"{layout.width} cells, as in the header"
         return Malformed(rule, f"{len(cells)} cells: {','.join(cells)[:60]}")

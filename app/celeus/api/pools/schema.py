@@ -107,10 +107,11 @@ ITEM_SCHEMA: dict[str, Any] = {
     "additionalProperties": False,
     "properties": {
         "id": {
-            "type": "string",
+            "type": ["string", "integer"],
             "minLength": 1,
             "maxLength": MAX_TEXT,
-            "description": "Names the item; no other of its pool has the same.",
+            "description": "Names the item; no other of its pool has the same; a whole"
+            " number is the text of it.",
         },
         "payload": {
             "description": (
@@ -241,6 +242,37 @@ UPLOAD_BODY: dict[str, Any] = {
                 "example": "id,surrogate,payload.question\na,0.2,Why?\nb,0.7,How?\n",
             },
             "application/vnd.apache.parquet": {"schema": BYTES},
+        },
+    }
+}
+
+
+FILE_BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "description": (
+            "Any table: CSV with any separator, JSON, JSON Lines, Parquet, one of these packed with"
+            " gzip, or a log of lm-eval, Inspect, promptfoo or DeepEval; as the body, or as the one"
+            " file of a form. Rows that are items are read as the items of a pool."
+        ),
+        "content": UPLOAD_BODY["requestBody"]["content"]
+        | {
+            "application/json": {"schema": {}},
+            "application/octet-stream": {"schema": {"type": "string", "format": "binary"}},
+            "multipart/form-data": {
+                "schema": {
+                    "title": "FileForm",
+                    "type": "object",
+                    "required": ["file"],
+                    "properties": {
+                        "file": {
+                            "type": "string",
+                            "format": "binary",
+                            "description": "The file; beside it members of the query.",
+                        }
+                    },
+                }
+            },
         },
     }
 }

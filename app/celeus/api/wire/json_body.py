@@ -6,7 +6,6 @@ refused before it is validated, and before it is read where its bytes already te
 """
 
 import json
-from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
@@ -15,6 +14,7 @@ from fastapi import Request, Response, params
 from fastapi.routing import APIRoute
 
 from celeus.api.access.auth import admit_to
+from celeus.core.canonical import named_once
 from celeus.errors import InvalidValue, UnsupportedFormat
 
 MOST_VALUES = 1_000_000
@@ -98,19 +98,6 @@ def parsed(body: bytes) -> Any:  # noqa: ANN401 - whatever JSON holds
                 rule=f"at most {MOST_MEMBERS} members",
                 value=len(inner),
             )
-    return found
-
-
-def named_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The object of these members; refuses a name that stands twice."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise InvalidValue(
-            "A name stands twice in an object: readers would disagree on its value.",
-            field="body",
-            rule="every name once in an object",
-            value=Counter(name for name, _ in pairs).most_common(1)[0][0],
-        )
     return found
 
 

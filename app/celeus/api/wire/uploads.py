@@ -23,23 +23,49 @@ FORMATS: Mapping[str, Format] = {
     "text/csv": "csv",
     "application/vnd.apache.parquet": "parquet",
 }
+ANY_FILE = frozenset(
+    {
+        *("", "application/octet-stream", "text/plain", "text/tab-separated-values"),
+        *("application/json", "application/jsonl", "application/csv", "application/vnd.ms-excel"),
+        *("application/gzip", "application/x-gzip", "application/zip"),
+        # What curl says of any body, and what a form with a file is
+        *("application/x-www-form-urlencoded", "multipart/form-data"),
+    }
+)
+"""Types under which tables and logs come; what they hold is found out."""
 WRITE_BYTES = 1 << 20
 
 T = TypeVar("T")
 
 
+def media_of(request: Request) -> str:
+    """The type that the headers announce."""
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
 def format_of(request: Request) -> Format:
     """Format the headers announce; refuses others."""
-    media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    form = FORMATS.get(media)
+    form = FORMATS.get(media_of(request))
     if form is None:
-        raise UnsupportedFormat(
-            "The format of the upload is not known.",
-            field="Content-Type",
-            rule="one of " + ", ".join(FORMATS),
-            value=media,
-        )
+        raise _unknown(request)
     return form
+
+
+def format_of_any(request: Request) -> Format | None:
+    """The same of a file that may be any table or log: None where that has to be found out."""
+    form = FORMATS.get(media_of(request))
+    if form is None and media_of(request) not in ANY_FILE:
+        raise _unknown(request)
+    return form
+
+
+def _unknown(request: Request) -> UnsupportedFormat:
+    return UnsupportedFormat(
+        "The format of the upload is not known.",
+        field="Content-Type",
+        rule="one of " + ", ".join(FORMATS),
+        value=media_of(request),
+    )
 
 
 def check_encoding(encoding: str) -> None:
@@ -65,15 +91,20 @@ async def spooled(
             if hashed is not None:
                 hashed(part)
 
-        waiting = bytearray()
-        async for part in request.stream():
-            waiting += part
-            if len(waiting) >= WRITE_BYTES:
-                await to_thread.run_sync(write, bytes(waiting))
-                waiting.clear()
-        await to_thread.run_sync(write, bytes(waiting))
+        await spool_parts(request, write)
         file.seek(0)
         yield file
+
+
+async def spool_parts(request: Request, write: Callable[[bytes], object]) -> None:
+    """Have ``write`` take the whole body in a thread, a large part at a time."""
+    waiting = bytearray()
+    async for part in request.stream():
+        waiting += part
+        if len(waiting) >= WRITE_BYTES:
+            await to_thread.run_sync(write, bytes(waiting))
+            waiting.clear()
+    await to_thread.run_sync(write, bytes(waiting))
 
 
 async def unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:

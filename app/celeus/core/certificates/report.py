@@ -56,8 +56,8 @@ def origin_line(origin: Mapping[str, str]) -> str:
     """Where the session ran, and who had its seed meanwhile."""
     return (
         f"it ran in a process of whoever pushed it, who had its seed and its file, and came to its"
-        f" service, closed, on {origin['at']}: the signature is by who computed it again, not by"
-        f" who judged"
+        f" service, closed, on {origin['at']}: the signature is by whoever computed it again, not"
+        f" by whoever judged"
     )
 
 

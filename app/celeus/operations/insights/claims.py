@@ -77,7 +77,11 @@ async def claims(
     count = len(family)
     places = [family.index(one) for one in picked] or step_up([one.rank for one in said])
     own = shown_level(level, len(places), count) if places else None
-    return Shown(level, own, places, documents, said, _promises(level, count, len(places)))
+    pushed = sum(one.get("origin") is not None for one in documents)
+    held = _promises(level, count, len(places))
+    if pushed:
+        held = held._replace(one=f"{held.one} {_elsewhere(pushed, count)}")
+    return Shown(level, own, places, documents, said, held)
 
 
 def _check(family: Sequence[UUID], picked: Sequence[UUID]) -> None:
@@ -219,4 +223,13 @@ def _promises(level: float, count: int, shown: int) -> Promises:
         f"All {count} hold at once, at this moment, with probability at least"
         f" {share(1.0 - level)}, each with the interval at level {level:g}/{count}.",
         picked,
+    )
+
+
+def _elsewhere(pushed: int, count: int) -> str:
+    """What all promises rest on besides where sessions were pushed."""
+    return (
+        f"{pushed} of the {count} ran elsewhere: all that is said here rests on the word of who"
+        " pushed them, too, that their plans were fixed before their losses were seen, that these"
+        " are what their judges gave, and that they were not picked from several."
     )

@@ -78,6 +78,14 @@ async def basis_of(
             rule="a closed session",
             value=name,
         )
+    if session.origin is not None:
+        raise InvalidValue(
+            "The session was pushed: its losses are the word of whoever pushed it, and no"
+            " session of this service goes on from them.",
+            field="based_on.session",
+            rule="a session that ran on this service",
+            value=name,
+        )
     old = await pool_record(db, session.pool_id)
     side = _side_of(old, wanted.system)
     _check_loss(old.systems or old.scale, systems or scale)
@@ -290,7 +298,7 @@ async def pool_record(db: AsyncConnection, pool_id: UUID) -> PoolRecord:
 
 _SESSION = text(
     """
-    SELECT session_id, pool_id, plan, lifecycle, ledger_head,
+    SELECT session_id, pool_id, plan, lifecycle, ledger_head, origin,
            (SELECT digest FROM certificates
             WHERE certificates.session_id = sessions.session_id AND final) AS certificate
     FROM sessions WHERE session_id = :session_id AND project_id = :project_id

@@ -106,7 +106,8 @@ async def _checked(context: Context, at: datetime, files: list[IO[bytes]]) -> di
 async def _known(db: AsyncConnection, project_id: UUID, run: _Run) -> dict[str, Any] | None:
     """The document of the session where it is there; refuses another ledger of the same id."""
     # Two who push the same file at once do it one after the other
-    await db.execute(_TURN, {"key": run.session_id.int & (1 << 62) - 1})
+    high, low = divmod(run.session_id.int & (1 << 62) - 1, 1 << 31)
+    await db.execute(_TURN, {"high": high, "low": low})
     row = (await db.execute(_THERE, {"session_id": run.session_id})).one_or_none()
     if row is None:
         return None
@@ -205,7 +206,7 @@ def _rewind(file: IO[bytes]) -> None:
     file.seek(0)
 
 
-_TURN = text("SELECT pg_advisory_xact_lock(:key)")
+_TURN = text("SELECT pg_advisory_xact_lock(CAST(:high AS int), CAST(:low AS int))")
 _THERE = text("SELECT project_id, ledger_head FROM sessions WHERE session_id = :session_id")
 _POOL = text(
     """

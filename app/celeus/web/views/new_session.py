@@ -3,6 +3,7 @@
 from fastapi import Response
 
 from celeus.web.pages import ManagesPage, page_router
+from celeus.web.views.labelling import PICTURES
 
 router = page_router()
 
@@ -10,4 +11,8 @@ router = page_router()
 @router.get("/sessions/new")
 async def new_session(view: ManagesPage) -> Response:
     """The form; everything it shows comes by the interface any program uses."""
-    return view.page("newsession.html", upload_limit_bytes=view.context.settings.upload_limit_bytes)
+    return view.page(
+        "newsession.html",
+        policy=PICTURES,
+        upload_limit_bytes=view.context.settings.upload_limit_bytes,
+    )

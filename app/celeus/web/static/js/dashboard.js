@@ -16,6 +16,7 @@ import {
   upperEnd,
   widthOf,
 } from "./format.js";
+import { upload } from "./newsession/upload.js";
 import { span } from "./span.js";
 
 const CARDS_AT_ONCE = 48;
@@ -55,7 +56,7 @@ function card(session) {
         { class: "session-name" },
         el("a", { href: `/sessions/${session.id}` }, el("bdi", {}, nameOf(session))),
       ),
-      el("span", { class: `badge ${kind}` }, word),
+      el("span", { class: `badge ${kind}` }, session.origin ? `${word}, pushed` : word),
     ),
     session.best || session.table
       ? sentenceOf(session)
@@ -261,7 +262,32 @@ function every(wait, work) {
   setTimeout(once, wait);
 }
 
+/**
+ * A pool of the file that comes with the page, and a session on it, open to be labelled.
+ *
+ * @param {MouseEvent} event
+ */
+async function trySample(event) {
+  const button = /** @type {HTMLButtonElement} */ (event.currentTarget);
+  button.disabled = true;
+  const name = "Sample: capitals";
+  const asked = { name, kind: "zero_one", score_name: "accuracy", score_better: "higher" };
+  try {
+    const file = await (await fetch(button.dataset.file ?? "")).blob();
+    const path = `/v1/pool-files?${new URLSearchParams(asked)}`;
+    const { signal } = new AbortController();
+    const made = await upload(path, file, "text/csv", { told: () => {}, signal, headers: {} });
+    const opening = { pool_id: made.pool.id, name, precision: 0.2 };
+    const session = await api("POST", "/v1/sessions", opening);
+    location.assign(`${button.dataset.then}${session.id}`);
+  } catch (problem) {
+    button.disabled = false;
+    tell(`The sample could not be made: ${messageOf(problem)}`);
+  }
+}
+
 byId("more").addEventListener("click", more);
+document.getElementById("sample")?.addEventListener("click", trySample);
 take(given("page"));
 every(LOOK_MS, look);
 every(LOOK_FOR_NEW_MS, lookForNew);

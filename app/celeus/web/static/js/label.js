@@ -12,6 +12,7 @@ import {
   flash,
   giveScale,
   keyMetric,
+  keyScale,
   moveScale,
   otherScale,
   showAnswers,
@@ -305,9 +306,7 @@ function slide(event, key, { takes }) {
   else if (key === "ArrowDown" && takes === "preference")
     act(event, () => moveScale({ share: 0.5 }));
   else if (/^[0-9]$/.test(key) && takes !== "preference")
-    act(event, () =>
-      takes === "metrics" ? keyMetric(Number(key)) : moveScale({ share: Number(key) / 10 }),
-    );
+    act(event, () => (takes === "metrics" ? keyMetric(Number(key)) : keyScale(Number(key))));
   else if (key === "Home" || key === "End")
     act(event, () => moveScale({ share: key === "End" ? 1 : 0 }));
   else if (steps !== undefined) act(event, () => moveScale({ steps }));

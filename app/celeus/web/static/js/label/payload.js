@@ -14,6 +14,7 @@ const SHOWN = [
   "image",
   "text",
   "markdown",
+  "messages",
   "question",
   "choices",
   "pair",
@@ -126,6 +127,8 @@ function beginningOf({ id, payload }) {
   const told = ["question", "text", "markdown", "answer"].map((name) => payload[name]);
   const words = told.filter((one) => typeof one === "string").join(". ");
   if (words !== "") return words.slice(0, EXCERPT);
+  const chat = Array.isArray(payload.messages) ? payload.messages.at(-1) : null;
+  if (isMembers(chat) && typeof chat.content === "string") return chat.content.slice(0, EXCERPT);
   return "image" in payload ? `${altOf(payload.image) || "a picture"}, item ${id}` : `item ${id}`;
 }
 
@@ -206,6 +209,8 @@ function part(name, value, context) {
       return typeof value === "string" ? markdown(value, picture) : json(value);
     case "text":
       return text(typeof value === "string" ? value : String(JSON.stringify(value)));
+    case "messages":
+      return messages(value);
     case "choices":
       return context.asked ? [] : choices(value, context);
     case "pair":
@@ -218,6 +223,36 @@ function part(name, value, context) {
         view(plain(value), context),
       );
   }
+}
+
+/**
+ * A chat: who says what, and at its end the reply that is judged.
+ *
+ * @param {unknown} value
+ * @returns {Child}
+ */
+function messages(value) {
+  if (
+    !Array.isArray(value) ||
+    !value.every((one) => isMembers(one) && typeof one.role === "string")
+  )
+    return json(value);
+  const replies = value.map((one) => one.role === "assistant");
+  const last = replies.lastIndexOf(true);
+  return el(
+    "div",
+    { class: "payload-messages" },
+    value.map(({ role, content }, at) =>
+      el(
+        "section",
+        {
+          class: `payload-message ${role === "user" ? "user" : ""}${role === "system" ? "system" : ""}${at === last ? "last" : ""}`,
+        },
+        el("h2", { class: "eyebrow" }, at === last ? `${role}, the last reply` : role),
+        typeof content === "string" ? text(content) : json(content),
+      ),
+    ),
+  );
 }
 
 /**

@@ -330,12 +330,13 @@ function saidBy(form) {
 }
 
 /** @param {Slider} form */
-function legendOf({ takes }) {
+function legendOf({ takes, low, high }) {
   if (takes === "preference") return "← → move, ↓ as good, Enter submits it";
   if (takes === "metrics")
     return "1 best, 2 worst, or 0–9 on a scale; U cannot tell, Tab or ↑ ↓ another, Enter submits";
   const others = takes !== "loss" ? "↑ ↓ another answer, " : "";
-  return `← → move, 0–9 jump, ${others}Enter submits it`;
+  const digits = isGraded(low, high) ? `${low}–${high} grade` : "0–9 jump";
+  return `← → move, ${digits}, ${others}Enter submits it`;
 }
 
 function untouched() {
@@ -366,15 +367,37 @@ export function moveScale({ share, steps = 0 }) {
 }
 
 /**
+ * A digit on the slider: the grade it names, where grades are whole numbers of one digit; else a
+ * share of the scale.
+ *
+ * @param {number} digit
+ */
+export function keyScale(digit) {
+  const { min, max } = moving();
+  const [best, worst] = [min, max].map(Number);
+  if (!isGraded(best, worst)) moveScale({ share: digit / 10 });
+  else if (best <= digit && digit <= worst) moveScale({ share: (digit - best) / (worst - best) });
+}
+
+/**
+ * @param {number} best
+ * @param {number} worst
+ */
+function isGraded(best, worst) {
+  const digits = [best, worst].every((end) => Number.isInteger(end) && 0 <= end && end <= 9);
+  return digits && worst - best > 1;
+}
+
+/**
  * A digit on the slider of a metric: 1 and 2 are the ends of one with two places, as of two
- * buttons, and go on to the next; on others it is a share of the scale.
+ * buttons, and go on to the next; on others as on any slider.
  *
  * @param {number} digit
  */
 export function keyMetric(digit) {
   const { min, max, step } = moving();
   const two = Number(max) - Number(min) === Number(step);
-  if (!two) moveScale({ share: digit / 10 });
+  if (!two) keyScale(digit);
   else if (digit === 1 || digit === 2) {
     moveScale({ share: digit - 1 });
     open()?.focus({ preventScroll: true });

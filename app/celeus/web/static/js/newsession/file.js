@@ -14,17 +14,21 @@ import {
   text,
   Unusable,
 } from "./fields.js";
+import { Looks } from "./looks.js";
+import { Mapping } from "./mapping.js";
 import { upload } from "./upload.js";
 
 /** @type {Record<string, string>} */
 const MEDIA = {
   csv: "text/csv",
+  tsv: "text/csv",
+  txt: "text/csv",
   jsonl: "application/x-ndjson",
   ndjson: "application/x-ndjson",
   parquet: "application/vnd.apache.parquet",
   pq: "application/vnd.apache.parquet",
 };
-const PARQUET = MEDIA.parquet;
+const OTHER = "application/octet-stream";
 const WHOLE_BYTES = 16 << 20;
 const SLICE_BYTES = 1 << 20;
 const SHOWN_ROWS = 8;
@@ -42,7 +46,8 @@ const TYPED = [
 ];
 const PEEKED_BYTES = 1 << 16;
 /** A member, or a column, that only rows of two systems have. */
-const TWO_SYSTEMS = /"[ab]"\s*:\s*\{|\b(answer|prediction|payload|surrogate)_[ab]\b/;
+const TWO_SYSTEMS =
+  /"[ab]"\s*:\s*\{\s*"(answer|prediction|payload|surrogate)"|\b(answer|prediction|payload|surrogate|response|output|completion|antwort)_?[ab12]\b|\bchosen\b.{1,5000}\brejected\b/is;
 const PLACES = {
   name: "pool-name",
   session: "based_on",
@@ -68,7 +73,10 @@ export class PoolFile {
     /** @type {PoolFileAnswer | null} */
     this.found = null;
     this.whole = false;
+    this.supposed = false;
     this.keyOf = keyring();
+    this.mapping = new Mapping(() => this.checkAgain());
+    this.looks = new Looks();
     /** @type {number} */
     this.limit = given("limit");
     this.listen();
@@ -88,7 +96,10 @@ export class PoolFile {
       input.value = "";
     });
     for (const subject of document.querySelectorAll("input[name=subject]"))
-      subject.addEventListener("change", () => this.about(picked("subject")));
+      subject.addEventListener("change", () => {
+        this.supposed = false;
+        this.about(picked("subject"));
+      });
     for (const kind of document.querySelectorAll("input[name=kind]"))
       kind.addEventListener("change", () => {
         begunLimits();
@@ -112,14 +123,9 @@ export class PoolFile {
     const file = files[0];
     if (file === undefined) return;
     this.forget();
-    const media = MEDIA[file.name.replace(/^.*\./s, "").toLowerCase()];
+    const media = MEDIA[file.name.replace(/^.*\./s, "").toLowerCase()] ?? OTHER;
     if (files.length > 1)
       return this.refuse("One file at a time, please: a pool is created from one file.");
-    if (media === undefined) {
-      return this.refuse(
-        `This page reads CSV (.csv), JSON Lines (.jsonl) and Parquet (.parquet). “${file.name}” is none of these, going by its name. Of the logs of evaluation tools, celeus import makes such a file.`,
-      );
-    }
     if (file.size === 0) return this.refuse(`“${file.name}” is empty.`);
     if (file.size > this.limit) {
       return this.refuse(
@@ -131,7 +137,7 @@ export class PoolFile {
     byId("file-name").textContent = file.name;
     byId("file-size").textContent = bytes(file.size);
     byId("pool-name", HTMLInputElement).value =
-      file.name.replace(/\.[^.]*$/, "").slice(0, 200) || file.name;
+      file.name.replace(/(\.[^.]*)(\.gz)?$/i, "").slice(0, 200) || file.name;
     byId("file-details").hidden = false;
     return this.begin(file);
   }
@@ -141,7 +147,8 @@ export class PoolFile {
     const ends = [file.slice(0, PEEKED_BYTES), file.slice(-PEEKED_BYTES)];
     const texts = await Promise.all(ends.map((end) => end.text()));
     if (this.file !== file) return;
-    this.about(TWO_SYSTEMS.test(texts.join("")) ? "two" : "one");
+    this.supposed = TWO_SYSTEMS.test(texts.join(""));
+    this.about(this.supposed ? "two" : "one");
   }
 
   /**
@@ -168,6 +175,8 @@ export class PoolFile {
     this.file = null;
     fill(byId("file-problem"));
     byId("file-details").hidden = true;
+    this.mapping.forget();
+    this.looks.forget();
     this.unchecked();
   }
 
@@ -209,7 +218,12 @@ export class PoolFile {
       return this.tell(wrong);
     }
     const found = await this.send(part, query, "Checking the file");
-    if (found === null) return;
+    if (found === null || this.file !== file) return;
+    if (this.supposed && found.items === 0) {
+      // What looked like two systems is none
+      this.supposed = false;
+      return this.about("one");
+    }
     this.found = found;
     this.whole = part === file;
     this.show(found);
@@ -221,7 +235,7 @@ export class PoolFile {
    * @param {File} file
    */
   async part(file) {
-    if (this.media === PARQUET || file.size <= WHOLE_BYTES) return file;
+    if (![MEDIA.csv, MEDIA.jsonl].includes(this.media) || file.size <= WHOLE_BYTES) return file;
     const start = new Uint8Array(await file.slice(0, SLICE_BYTES).arrayBuffer());
     const end = start.lastIndexOf(LINE_BREAK);
     return end > 0 ? file.slice(0, end + 1) : file;
@@ -231,6 +245,8 @@ export class PoolFile {
   query(more) {
     const kind = picked("kind");
     const query = new URLSearchParams({ kind, ...more });
+    const mapping = this.mapping.given();
+    if (mapping !== null) query.set("mapping", mapping);
     if (kind === "bounded") query.set("lower", String(numberIn("loss-lower")));
     if (kind !== "zero_one") query.set("upper", String(numberIn("loss-upper")));
     if (hasNames()) {
@@ -308,6 +324,9 @@ export class PoolFile {
       found.skipped === 0
         ? "every row is a valid item"
         : `${counted(found.items, "row")} are valid items, ${count(found.skipped)} are not`;
+    this.mapping.show(found);
+    this.looks.show(found.first);
+    const asItems = found.mapping_source === "items";
     fill(
       byId("checked"),
       el("p", {}, el("strong", {}, `${rows}: `), `${good}. `, guesses(found)),
@@ -318,7 +337,7 @@ export class PoolFile {
             { class: "quiet-text" },
             "The file is large: the rest is read when the pool is created; if a row is bad, nothing is stored.",
           ),
-      found.preview.length > 0 ? preview(found) : null,
+      asItems && found.preview.length > 0 ? preview(found) : null,
     );
     byId("checked").hidden = false;
     if (found.skipped > 0) this.showFaults(found.errors, found.skipped);
@@ -344,12 +363,26 @@ export class PoolFile {
         el(
           "ul",
           { class: "faults" },
-          told.map((fault) => el("li", {}, faultWords(fault))),
+          told.map((fault) => el("li", {}, this.faultWords(fault))),
         ),
         more > 0 ? el("p", { class: "quiet-text" }, `and ${count(more)} more.`) : null,
       ),
     );
     byId("checked").hidden = false;
+  }
+
+  /** @param {ProblemError} fault */
+  faultWords(fault) {
+    const column = this.mapping.columnOf(fault.field);
+    const place = column ?? fault.field;
+    const where = place === "" ? "" : `, ${place}`;
+    const unit = this.isText() ? "Line" : "Row";
+    return `${unit} ${count(fault.line ?? 0)}${where}: must be ${fault.rule}, but is ${shown(fault.value)}`;
+  }
+
+  isText() {
+    const format = this.found?.format ?? null;
+    return [null, "csv", "jsonl"].includes(format) && this.media !== MEDIA.parquet;
   }
 
   allow() {
@@ -370,6 +403,9 @@ export class PoolFile {
     byId("make", HTMLButtonElement).disabled = true;
     const skip = byId("skip", HTMLInputElement).checked;
     const query = this.query({ name, on_error: skip ? "skip" : "fail" });
+    // What was shown is what is made, whatever the rest of the file would suggest
+    if (this.found !== null && this.found.mapping_source !== "items")
+      query.set("mapping", this.mapping.text());
     const { file } = this;
     if (file === null) return undefined;
     const { size, lastModified } = file;
@@ -469,12 +505,6 @@ function preview(found) {
       ),
     ),
   );
-}
-
-/** @param {ProblemError} fault */
-function faultWords(fault) {
-  const where = fault.field === "" ? "" : `, ${fault.field}`;
-  return `Line ${count(fault.line ?? 0)}${where}: must be ${fault.rule}, but is ${shown(fault.value)}`;
 }
 
 /** @param {unknown} value */

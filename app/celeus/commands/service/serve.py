@@ -67,8 +67,8 @@ def serve(
         from uvicorn import Config
 
         from celeus.api.wire.connections import most_connections, server_options
-        from celeus.commands import processes
-        from celeus.commands.logs import log_config
+        from celeus.commands.service import processes
+        from celeus.commands.service.logs import log_config
         from celeus.store.schema import require_head
 
     settings = settings_of(host=host, port=port, workers=workers, data_dir=data_dir)
@@ -107,7 +107,7 @@ def application(told: Mapping[str, str] = MappingProxyType({})) -> "FastAPI":
     """The application for the settings of the environment and ``told``: what a worker starts."""
     os.environ.update(told)
     with uncollected():
-        from celeus.commands.processes import stop_on_hangup
+        from celeus.commands.service.processes import stop_on_hangup
         from celeus.main import create_app
 
         end_with_parent()

@@ -1,0 +1,167 @@
+"""Any file to rows of items, in a child process with bounded memory.
+
+What people have is no form of ours: packed files, documents of any size, logs. The child finds out
+what the file is and what its columns mean, says so, and then sends the items.
+"""
+
+import csv
+import io
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import asdict, dataclass, field
+from typing import IO, TYPE_CHECKING, Any
+
+import orjson
+
+from celeus.api.pools.columns import PLAIN, TABLED
+from celeus.api.pools.parquet import (
+    BATCH_BYTES,
+    CPU_SECONDS,
+    LONGEST_SECONDS,
+    MAX_ROW_BYTES,
+    Limits,
+    Rows,
+    rows_in,
+)
+from celeus.errors import InvalidValue, Refusal, UploadTooLarge
+from celeus.operations.runtime.workers import Bounds, Frame, WorkerFailed, answers
+from celeus.readers.sheets.documents import is_json
+
+if TYPE_CHECKING:
+    # Only a name: the child process needs no server
+    from celeus.api.wire.uploads import Format
+
+MODULE = "celeus.api.pools.sheet_worker"
+_SLACK = 1 << 20
+"""Bytes of answers beside the rows."""
+_HEAD_BYTES = 1 << 16
+_OURS = frozenset(
+    {
+        *("payload", "surrogate", "surrogates", "target_probs", "surrogate_probs", "proxy"),
+        *("known_loss", "known_label", "known_reason"),
+        *("loss_lower", "loss_upper", "bound_reason", "prediction_a", "prediction_b"),
+    }
+)
+"""Columns that no table but ours has."""
+_OUR_PARTS = (
+    *("payload.", "payload_a", "payload_b", "surrogates.", "surrogate_a", "surrogate_b"),
+    *("target_probs.", "surrogate_probs."),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How a file is to be read: what it is called, what its columns mean, where that was said.
+
+    ``remembered`` are mappings that were used before, the last one first. ``lower`` and ``upper``
+    are the ends of the scale of losses, ``two`` says that two systems are compared.
+    """
+
+    name: str
+    csv: bool
+    lower: float
+    upper: float
+    two: bool
+    mapping: Mapping[str, str] | None = None
+    remembered: Sequence[Mapping[str, str]] = ()
+    metric: str | None = None
+    filter: str | None = None
+
+
+@dataclass(slots=True)
+class Look:
+    """What a file turned out to be; empty where its rows are items as this service has them."""
+
+    format: str | None = None
+    read_as: list[str] = field(default_factory=list)
+    mapping: dict[str, str] = field(default_factory=dict)
+    mapping_source: str = "items"
+    examples: dict[str, list[str]] = field(default_factory=dict)
+
+
+def are_items(names: Sequence[str]) -> bool:
+    """Whether columns, or members of a row, are those of an item as this service has them."""
+    if "id" not in names:
+        return False
+    if any(one in _OURS or one.startswith(_OUR_PARTS) for one in names):
+        return True
+    return all(one in PLAIN or one.startswith(tuple(TABLED)) or _of_several(one) for one in names)
+
+
+def _of_several(name: str) -> bool:
+    return name.startswith("answers.") and name.count(".") > 1
+
+
+def holds_items(file: IO[bytes], form: "Format") -> bool:
+    """Whether a text announced as this form begins as one of items; it is then at its beginning."""
+    file.seek(0)
+    head = file.read(_HEAD_BYTES)
+    file.seek(0)
+    if not head.strip():
+        return True
+    if form == "csv":
+        with suppress(UnicodeDecodeError, csv.Error, StopIteration):
+            first = head.split(b"\n", 1)[0].removeprefix(b"\xef\xbb\xbf").decode()
+            return are_items(next(csv.reader(io.StringIO(first))))
+        return False
+    line = head.removeprefix(b"\xef\xbb\xbf").lstrip().split(b"\n", 1)[0].strip()
+    try:
+        row = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        # A line that is damaged is told with the others; a document of several lines is another
+        return is_json(head) and line.startswith(b'{"') and b"\n" in head.strip()
+    return isinstance(row, dict) and are_items(list(row))
+
+
+def sheet_rows(
+    file: IO[bytes], reading: Reading, limits: Limits, look: Look
+) -> Generator[Rows, None, None]:
+    """Batches of items in file order, with their lines; ``look`` is filled before the first.
+
+    A batch may be empty: the reader is at work. Refuses a file that is none, or too much.
+    """
+    bounds = Bounds(
+        LONGEST_SECONDS,
+        CPU_SECONDS,
+        limits.memory,
+        frame=BATCH_BYTES + MAX_ROW_BYTES + _SLACK,
+        answer=2 * limits.bytes + 2 * _SLACK,
+    )
+    job = Frame({"reading": asdict(reading), "limits": asdict(limits)})
+    try:
+        with closing(answers(MODULE, job, bounds, [file])) as frames:
+            for frame in frames:
+                for name, value in frame.values.get("look", {}).items():
+                    setattr(look, name, value)
+                rows = rows_in(frame) if frame.arrays else []
+                yield frame.values.get("lines", []), rows
+    except WorkerFailed as failure:
+        raise _refused(failure) from failure
+
+
+def _refused(failure: WorkerFailed) -> Refusal:
+    if failure.reason == "status":
+        return failure.refusal
+    return UploadTooLarge(
+        "The file needs more memory or time to be read than an upload may take.",
+        field="body",
+        rule="less than some hundred megabytes at any moment; JSON Lines or CSV need less",
+    )
+
+
+def mapping_of(text: str | None) -> dict[str, str] | None:
+    """The mapping in a query: JSON, roles by columns; refuses what is none."""
+    if text is None:
+        return None
+    try:
+        found: Any = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        found = None
+    if not isinstance(found, dict) or not all(isinstance(one, str) for one in found.values()):
+        raise InvalidValue(
+            "The mapping cannot be read.",
+            field="mapping",
+            rule='a JSON object of roles by columns, such as {"Frage": "question"}',
+            value=text,
+        )
+    return found

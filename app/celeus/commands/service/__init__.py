@@ -1,0 +1,1 @@
+"""What who runs a service types."""

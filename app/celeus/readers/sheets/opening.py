@@ -1,0 +1,71 @@
+"""A file of any of the forms that tables and logs come in, as a sheet."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import IO
+
+from celeus.readers.files import LONGEST_LINE, Source
+from celeus.readers.rows import Wish
+from celeus.readers.sheets import delimited, documents, logs
+from celeus.readers.sheets.sheet import Sheet
+from celeus.readers.sheets.unpacking import HEAD_BYTES, check_readable, unpacked
+
+_TABLES = frozenset({".csv", ".tsv", ".tab", ".txt"})
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A file as it was sent: what it is called, whether its type says CSV, and what is asked."""
+
+    name: str
+    csv: bool = False
+    wish: Wish = field(default_factory=Wish)
+    limit_bytes: int = 1 << 30
+
+
+def opened(file: IO[bytes], given: Given) -> Iterator[Sheet | None]:
+    """None now and then while the file is unpacked, and then what it holds."""
+    path = PurePath(given.name)
+    for plain in unpacked(file, given.limit_bytes):
+        if plain is None:
+            yield None
+            continue
+        packed = plain is not file
+        name = path.stem if packed and path.suffix == ".gz" else given.name
+        sheet = _sheet(plain, name, given)
+        told = ("packed with gzip", *sheet.told) if packed else sheet.told
+        yield Sheet(sheet.form, sheet.rows, told, sheet.roles, sheet.cells)
+
+
+def _sheet(file: IO[bytes], name: str, given: Given) -> Sheet:
+    file.seek(0)
+    head = file.read(HEAD_BYTES)
+    if head.startswith(documents.PARQUET):
+        return documents.parquet_of(file)
+    source = Source.of_file(name or _called(file), file)
+    zipped = head.startswith(b"PK")
+    if zipped or documents.is_json(head):
+        form = logs.form_of(source)
+        if form is not None:
+            return logs.sheet_of(form, source, given.wish)
+    check_readable(head)
+    if documents.is_json(head) or _is_wide_json(head):
+        return documents.sheet_of(file)
+    named = given.csv or PurePath(name).suffix.lower() in _TABLES
+    return delimited.sheet_of(file, named=named)
+
+
+def _called(file: IO[bytes]) -> str:
+    """What a log without a name is called: some readers go by the ending."""
+    file.seek(0)
+    first = file.readline(LONGEST_LINE).strip()
+    lines = first.startswith(b"{") and first.endswith(b"}") and file.read(2).startswith(b"{")
+    return "log.jsonl" if lines else "log.json"
+
+
+def _is_wide_json(head: bytes) -> bool:
+    """JSON in UTF-16."""
+    return head[:2] in {b"\xff\xfe", b"\xfe\xff"} and documents.is_json(
+        head[2:].replace(b"\0", b"")
+    )

@@ -1,0 +1,41 @@
+"""A table as it was found in a file, whatever the file: names of columns, and rows."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from celeus.errors import InvalidValue
+
+MOST_COLUMNS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class BadRow:
+    """What stands in the place of a row that cannot be read: the rule it breaks, and its text."""
+
+    rule: str
+    text: str
+
+
+SheetRow = dict[str, Any] | BadRow
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """The rows of a file, as often as they are asked for, each with the number of its line or row.
+
+    ``form`` is what the file is, such as `csv` or `lm-eval`; ``told`` is how it was read, a phrase
+    each; ``roles`` are those of the columns of a log, None where they are to be guessed.
+    ``cells`` says that values are texts, as in CSV.
+    """
+
+    form: str
+    rows: Callable[[], Iterator[tuple[int, SheetRow]]]
+    told: tuple[str, ...] = ()
+    roles: dict[str, str] | None = None
+    cells: bool = False
+
+
+def refused(detail: str, rule: str, value: object = None, field: str = "body") -> InvalidValue:
+    """The refusal of a file, in one line."""
+    return InvalidValue(" ".join(detail.split()), field=field, rule=rule, value=value)

@@ -1,0 +1,160 @@
+"""What columns are taken for, by their names and by what they hold; chats; encodings."""
+
+import io
+import json
+from typing import Any
+
+import pytest
+
+from celeus.errors import InvalidValue
+from celeus.readers.sheets.chats import messages_of
+from celeus.readers.sheets.columns import columns_of, number_of
+from celeus.readers.sheets.items import Items, checked
+from celeus.readers.sheets.opening import Given, opened
+from celeus.readers.sheets.roles import Kind, guessed
+from celeus.readers.sheets.sheet import Sheet
+
+
+def sheet(content: bytes, name: str = "") -> Sheet:
+    return next(one for one in opened(io.BytesIO(content), Given(name)) if one is not None)
+
+
+def roles(rows: list[dict[str, Any]], kind: Kind | None = None) -> dict[str, str]:
+    columns = columns_of(sheet(json.dumps(rows).encode()))
+    found = guessed(columns, kind or Kind())
+    return {name: role for name, role in found.items() if role != "ignore"}
+
+
+@pytest.mark.parametrize(
+    ("row", "found"),
+    [
+        ({"Prompt": "q", "Model Answer": "a"}, {"Prompt": "question", "Model Answer": "answer"}),
+        ({"userInput": "q", "output": "a"}, {"userInput": "question", "output": "answer"}),
+        # Beside what a model answered, an answer is the right one
+        (
+            {"question": "q", "answer": "gold", "response": "a"},
+            {"question": "question", "answer": "reference", "response": "answer"},
+        ),
+        (
+            {"instruction": "do", "input": "this", "output": "done"},
+            {"instruction": "question", "input": "text", "output": "answer"},
+        ),
+        ({"context": "c", "question": "q"}, {"context": "text", "question": "question"}),
+        # A chat under any name, and what is none under the name of one
+        ({"x": [{"role": "user", "content": "Hi"}]}, {"x": "messages"}),
+        ({"messages": "two new", "prompt": "q"}, {"prompt": "question"}),
+        ({"link": "https://a.org/b.PNG?c"}, {"link": "image"}),
+        ({"picture": {"bytes": "x", "path": "a.png"}}, {"picture": "image"}),
+        ({"q": "Is this a question?", "m": "It may well be one"}, {"q": "question", "m": "answer"}),
+        ({"x": "word"}, {"x": "payload"}),
+        ({"question": "q", "choices": ["a", "b"]}, {"question": "question", "choices": "choices"}),
+        ({"question": "q", "score": 0.5}, {"question": "question", "score": "score"}),
+        # Outside the scale of the losses it is no guess of one
+        ({"question": "q", "score": 5}, {"question": "question"}),
+        ({"text": "q", "loss": 0.5}, {"text": "text", "loss": "surrogate"}),
+        ({"text": "q", "weight": 2}, {"text": "text", "weight": "weight"}),
+        ({"question": "q", "model": "m", "annotations": [{"a": 1}]}, {"question": "question"}),
+        ({"data": {"text": "t"}, "meta": {"who": "w"}}, {"data.text": "text"}),
+    ],
+)  # fmt: skip
+def test_columns_are_known_by_their_names(row: dict[str, Any], found: dict[str, str]) -> None:
+    assert roles([row, row]) == found
+
+
+def test_an_id_tells_rows_apart_and_a_group_holds_several() -> None:
+    rows = [{"id": at, "nr": 1, "topic": "ab"[at % 2], "question": "q"} for at in range(6)]
+    assert roles(rows) == {"id": "id", "topic": "group", "question": "question"}
+    assert "id" not in roles([row | {"id": 7} for row in rows]).values()
+    assert "group" not in roles([row | {"topic": row["id"]} for row in rows]).values()
+    assert "group" not in roles([*rows, {"id": 9, "question": "q"}]).values()
+
+
+@pytest.mark.parametrize(
+    "names", [("answer_a", "answer_b"), ("Response 1", "Response 2"), ("chosen", "rejected")]
+)
+def test_two_answers_are_those_of_two_systems(
+    names: tuple[str, str],
+) -> None:
+    rows = [{"prompt": "p", names[0]: "x", names[1]: "y"}]
+    found = roles(rows, Kind(two=True))
+    assert found == {"prompt": "question", names[0]: "answer_a", names[1]: "answer_b"}
+
+
+@pytest.mark.parametrize(
+    ("value", "comma", "number"),
+    [
+        ("0,5", True, 0.5),
+        ("0,5", False, "0,5"),
+        (" 1e-3 ", False, 0.001),
+        ("12.5 %", False, 0.125),
+        ("richtig", False, 1.0),
+        (False, False, 0.0),
+        ("1_000", False, "1_000"),
+        ("much", True, "much"),
+    ],
+)
+def test_numbers_as_people_write_them(value: object, number: object, *, comma: bool) -> None:
+    assert number_of(value, comma=comma) == number
+
+
+@pytest.mark.parametrize(
+    ("cells", "comma"),
+    [(("0,5", "1"), True), (("1,234", "2,345"), False), (("0,5", "0.5"), False)],
+)
+def test_a_decimal_comma_is_one_where_it_can_be_nothing_else(
+    cells: tuple[str, str], *, comma: bool
+) -> None:
+    content = "a;b\n" + "".join(f"x;{cell}\n" for cell in cells)
+    assert columns_of(sheet(content.encode()))[1].comma is comma
+
+
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [
+        ([{"from": "human", "value": "?"}, {"from": "gpt", "value": "!"}], ["user", "assistant"]),
+        ('[{"role": "user", "content": "Hi"}]', ["user"]),
+        ({"messages": [{"role": "system", "content": [{"text": "x"}]}]}, ["system"]),
+        ("Hi", None),
+        ([{"a": 1}], None),
+        ([], None),
+    ],
+)  # fmt: skip
+def test_chats_have_one_form(value: object, found: list[str] | None) -> None:
+    messages = messages_of(value)
+    assert (None if messages is None else [one["role"] for one in messages]) == found
+
+
+def test_of_a_chat_in_branches_the_last_one_is_shown() -> None:
+    """An answer that was asked for again: the first one is not shown."""
+
+    def node(role: str, text: str, parent: str | None, *children: str) -> dict[str, Any]:
+        message = {"author": {"role": role}, "content": {"parts": [text]}}
+        return {"message": message, "parent": parent, "children": list(children)}
+
+    tree = {
+        "a": node("user", "Hi", None, "b", "c"),
+        "b": node("assistant", "first", "a"),
+        "c": node("assistant", "second", "a"),
+    }
+    found = messages_of(tree)
+    assert found is not None
+    assert [one["content"] for one in found] == ["Hi", "second"]
+
+
+def test_what_excel_saves_under_windows_is_read_and_said() -> None:
+    found = sheet("Straße;Größe\nGroße Allee;7\n".encode("cp1252"))
+    assert found.told == ("separated by semicolon", "Windows-1252")
+    assert [row for _, row in found.rows()] == [{"Straße": "Große Allee", "Größe": "7"}]
+
+
+def test_headers_without_names_and_with_one_twice_get_numbers() -> None:
+    rows = list(sheet(b",a,a\n1,2,3\n").rows())
+    assert rows == [(2, {"column 1": "1", "a": "2", "a (3)": "3"})]
+
+
+def test_a_surrogate_that_nothing_has_is_refused() -> None:
+    found = sheet(b"a,b\nx,none\ny,much\n")
+    columns = columns_of(found)
+    items = Items(found, columns, checked({"a": "text", "b": "surrogate"}, columns), Kind())
+    with pytest.raises(InvalidValue, match="no guess of a loss"):
+        list(items.rows())
