@@ -93,12 +93,18 @@ class Tool:
             path = answer.request.url.path
             raise InvalidValue(
                 f"{self.name} answers {status} to {answer.request.method} {path}:"
-                f" {plain(answer.text)}"
+                f" {plain(self._without_secret(answer.text))}"
             )
         try:
             return answer.json() if answer.content else None
         except (ValueError, RecursionError):
             raise InvalidValue(f"{self.url} does not speak as {self.name} does") from None
+
+    def _without_secret(self, text: str) -> str:
+        """What a tool says, also where it says again what let the request in."""
+        for value in (self._headers or {}).values():
+            text = text.replace(value.split()[-1], "…")
+        return text
 
 
 def _checked(name: str, url: str) -> str:
