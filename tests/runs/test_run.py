@@ -355,10 +355,10 @@ def test_a_disk_that_is_full_and_has_room_again() -> None:
     with small_disk(1) as disk:
         file = disk.folder / "exam.jsonl"
         with pytest.raises(celeus.Refusal, match="No space left on device"):
-            celeus.certify(items, judge, precision=0.2, file=file)
+            celeus.certify(items, judge, precision=0.1, file=file)
         before = len(judged)
         disk.free()
-        session = celeus.certify(items, judge, precision=0.2, file=file)
+        session = celeus.certify(items, judge, precision=0.1, file=file)
         # The one that found no room is judged again
         assert session.status().rounds.judged in {len(judged), len(judged) - 1}
         assert before < len(judged)

@@ -19,7 +19,7 @@ from tests.api.sessions.test_table import claims_of, judged, observed, opened, t
 from tests.clients import serving
 from tests.factories import drawn
 from tests.keys import key_in
-from tests.tabled import Sheet, sheet
+from tests.tabled import TOPICS, Sheet, sheet
 
 TOGETHER: dict[str, Any] = {
     "account": "together",
@@ -55,7 +55,9 @@ async def begun(client: AsyncClient, **settings: object) -> tuple[Sheet, str]:
 
 async def test_a_claim_is_added_and_bets_on_later_draws_alone(client: AsyncClient) -> None:
     _, session = await begun(client)
-    answer = await add(client, session)
+    ledger = (await client.get(f"/v1/sessions/{session}/ledger")).json()["data"]
+    topic = TOPICS[ledger[0]["item"] % 3]
+    answer = await add(client, session, value=topic)
     assert answer.status_code == 201, answer.text
     assert answer.headers["Location"] == f"/v1/sessions/{session}/claims"
     row = answer.json()
@@ -72,7 +74,7 @@ async def test_a_claim_is_added_and_bets_on_later_draws_alone(client: AsyncClien
     assert {one["added"] for one in rows[:-1]} == {None}
     ledger = (await client.get(f"/v1/sessions/{session}/ledger")).json()["data"]
     assert (ledger[-1]["kind"], ledger[-1]["round"]) == ("addition", None)
-    assert LAW.items() <= ledger[-1]["detail"].items()
+    assert (LAW | {"value": topic}).items() <= ledger[-1]["detail"].items()
 
 
 async def test_the_session_goes_on_until_it_has_what_it_wants_and_the_report_says_when_it_came(
