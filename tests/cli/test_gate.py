@@ -40,19 +40,6 @@ def keyed_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CELEUS_URL", raising=False)
 
 
-@pytest.fixture(scope="module")
-def running(postgres_url: str) -> Iterator[Service]:
-    with running_services(1, postgres_url) as services:
-        yield services[0]
-
-
-@pytest.fixture
-def service(running: Service, database_url: str) -> Service:
-    """The service of all these tests, with nothing in its database."""
-    assert database_url
-    return running
-
-
 @pytest.fixture
 def mortal(database_url: str) -> Iterator[Service]:
     """A service of the test's own, which may be killed."""

@@ -6,7 +6,6 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from httpx import AsyncClient
 from celeus import Client
 from tests.factories import known_pool, labelled, opened
 from tests.keys import ADMIN, bearer
-from tests.servers import Service, running_services
+from tests.servers import Service
 from tests.wheels import CHECKOUT
 
 ACTION: dict[str, Any] = yaml.safe_load((CHECKOUT / "action.yml").read_text())
@@ -103,19 +102,6 @@ def runner(tmp_path: Path) -> Runner:
     place.mkdir(parents=True)
     (place / "celeus").symlink_to(Path(sys.executable).parent / "celeus")
     return Runner(tmp_path)
-
-
-@pytest.fixture(scope="module")
-def running(postgres_url: str) -> Iterator[Service]:
-    with running_services(1, postgres_url) as services:
-        yield services[0]
-
-
-@pytest.fixture
-def service(running: Service, database_url: str) -> Service:
-    """The service of the module, with nothing in its database."""
-    assert database_url
-    return running
 
 
 @pytest.fixture
