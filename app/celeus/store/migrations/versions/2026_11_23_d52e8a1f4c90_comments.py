@@ -1,7 +1,7 @@
 """Judgements may have comments.
 
 Revision: d52e8a1f4c90
-Follows: c7f1d90b52e6
+Follows: e61c2f7d90b4
 Written: 2026-11-23 11:32:10.402117
 """
 
@@ -11,7 +11,7 @@ from alembic import op
 from celeus.store.migrations import refuse_to_lose
 
 revision = "d52e8a1f4c90"
-down_revision = "c7f1d90b52e6"
+down_revision = "e61c2f7d90b4"
 branch_labels = None
 depends_on = None
 
