@@ -186,10 +186,12 @@ class Rounds:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Labels left until the stop, roughly, as seen at a round."""
+    """Labels left until the stop, counted from a round: median, 10 and 90 %."""
 
     round: int
     labels_left: int
+    low: int
+    high: int
 
 
 @dataclass(frozen=True, slots=True)

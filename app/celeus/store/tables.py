@@ -232,7 +232,6 @@ sessions = Table(
     Column("ledger_head", LargeBinary),
     # A timestamping service's answer (RFC 3161) over the chain's start, where there is one.
     Column("stamp", LargeBinary),
-    Column("forecast", JSONB(none_as_null=True)),
     # How many labels a plan made beforehand said it would take; neither plan nor certificate knows.
     Column("planned_labels", JSONB(none_as_null=True)),
     # Judgements refused since they contradict bounds that the pool states.

@@ -77,7 +77,7 @@ SESSION: JsonDict = {
     "changes": 0,
     "decisions": [DECISION],
     "rounds": {"drawn": 415, "judged": 413, "in_interval": 412, "pending": 2, "waiting": 1},
-    "forecast": {"round": 400, "labels_left": 310},
+    "forecast": {"round": 400, "labels_left": 310, "low": 240, "high": 395},
     "warnings": [],
     "sequence": 828,
     "revision": 1,
@@ -591,10 +591,12 @@ class Rounds(BaseModel):
 
 
 class Forecast(BaseModel):
-    """Labels left until the stop, roughly: the median of simulated futures."""
+    """Labels left until the stop, if losses go on as they did; no part of the claim."""
 
-    round: int = Field(description="The round after which the futures were simulated.")
-    labels_left: int = Field(description="Counted from that round.")
+    round: int = Field(description="The last round that it knows of; labels are counted from it.")
+    labels_left: int = Field(description="Half of the sessions such as this one need fewer.")
+    low: int = Field(description="One in ten needs fewer.")
+    high: int = Field(description="One in ten needs more.")
 
 
 class Origin(BaseModel):

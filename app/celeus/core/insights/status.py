@@ -1,9 +1,10 @@
 """The status document of a session: what it says of itself at any moment."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+from celeus.core.insights.forecast import forecast
 from celeus.core.insights.sentences import Contrast, best_sentence, sentence, table_sentence
 from celeus.core.plans.plan import Plan, precision_warning
 from celeus.core.plans.stopping import Decision, rounding
@@ -63,7 +64,6 @@ class Header:
     lease_seconds: int
     created_at: str
     ledger_head: str | None
-    forecast: Mapping[str, Any] | None = None
     name: str | None = None
     contradictions: Sequence[Mapping[str, Any]] = ()
     origin: Mapping[str, str] | None = None
@@ -105,7 +105,7 @@ def status_document(session: Header, plan: AnyPlan, state: AnyState, pool: Pool)
         "fixed": plan.fixed,
         "changes": state.changes,
         "rounds": state.counts,
-        "forecast": None if stopped else session.forecast,
+        "forecast": None if stopped else _forecast(plan, state),
         "planned_labels": None if session.planned_labels is None else dict(session.planned_labels),
         "contradictions": list(session.contradictions),
         "sequence": state.sequence,
@@ -117,6 +117,14 @@ def status_document(session: Header, plan: AnyPlan, state: AnyState, pool: Pool)
         "origin": None if session.origin is None else dict(session.origin),
     } | claim
     return document | {"sentence": _sentence(document, plan, state, pool)}
+
+
+def _forecast(plan: AnyPlan, state: AnyState) -> dict[str, int] | None:
+    """Labels left, of a session that measures one risk; others have no forecast."""
+    if not isinstance(state, State):
+        return None
+    found = forecast(risk_plan(plan), state)
+    return None if found is None else asdict(found)
 
 
 def _sentence(document: dict[str, Any], plan: AnyPlan, state: AnyState, pool: Pool) -> str:

@@ -351,7 +351,7 @@ _NAMES = text("SELECT pool_id, session_id FROM sessions ORDER BY pool_id, sessio
 _SESSION = text(
     """
     SELECT session_id, project_id, pool_id, plan, plan_digest, seed, commitment, lifecycle, state,
-           sequence, revision, drawn, lease_seconds, forecast, created_at, ledger_head, name,
+           sequence, revision, drawn, lease_seconds, created_at, ledger_head, name,
            status, contradictions, origin,
            planned_labels
     FROM sessions WHERE session_id = :session_id

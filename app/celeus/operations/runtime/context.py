@@ -16,7 +16,6 @@ from celeus.operations.certificates.signing_keys import read_key
 from celeus.operations.certificates.stamps import Stamps
 from celeus.operations.runtime.callers import Browser, CallerCache
 from celeus.operations.runtime.concurrency import Gates
-from celeus.operations.runtime.forecasts import Forecasts
 from celeus.operations.runtime.memo import Issued, Memo, News
 from celeus.operations.runtime.state_cache import StateCache
 from celeus.settings import Settings
@@ -48,7 +47,6 @@ class Context:
     cache: Cache
     wakes: Wakes
     states: StateCache
-    forecasts: Forecasts
     settings: Settings
     callers: CallerCache
     rates: Rates
@@ -106,20 +104,18 @@ async def open_context(settings: Settings) -> AsyncIterator[Context]:
         patience_seconds=settings.lock_timeout_ms / 1000,
     )
     rates = Rates.connect(settings.redis_url)
-    forecasts = Forecasts(database, cache, settings.forecast_every_rounds)
     stamps = Stamps(database, settings.timestamp_url)
     try:
         async with cache.listen() as wakes:
             callers = CallerCache(settings.key_cache_seconds)
             gates = Gates(settings)
             context = Context(
-                database, cache, wakes, states, forecasts, settings, callers, rates, gates, stamps
+                database, cache, wakes, states, settings, callers, rates, gates, stamps
             )
             stamps.resume()
             yield replace(context, signing_key=signing_key)
     finally:
         await stamps.close()
-        await forecasts.close()
         await rates.close()
         await cache.close()
         await database.close()

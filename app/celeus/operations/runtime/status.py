@@ -25,7 +25,6 @@ class SessionRecord:
     lifecycle: str
     revision: int
     lease_seconds: int
-    forecast: dict[str, Any] | None
     created_at: datetime
     ledger_head: bytes | None
     name: str | None = None
@@ -46,7 +45,6 @@ def status_document(
         lease_seconds=session.lease_seconds,
         created_at=moment(session.created_at),
         ledger_head=None if session.ledger_head is None else session.ledger_head.hex(),
-        forecast=session.forecast,
         name=session.name,
         contradictions=session.contradictions,
         origin=session.origin,
@@ -57,8 +55,8 @@ def status_document(
 
 def version_of(document: dict[str, Any]) -> str:
     """The document's ETag; changes whenever the document does."""
-    forecast, contradictions = document["forecast"], document.get("contradictions")
-    version = f"{document['sequence']}.{0 if forecast is None else forecast['round']}"
+    contradictions = document.get("contradictions")
+    version = str(document["sequence"])
     return f"{version}.{len(contradictions)}" if contradictions else version
 
 

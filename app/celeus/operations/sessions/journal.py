@@ -98,7 +98,6 @@ class Journal:
     lifecycle: str
     revision: int
     lease_seconds: int
-    forecast: dict[str, Any] | None
     created_at: datetime
     now: datetime
     leases: dict[int, Lease]
@@ -225,7 +224,6 @@ class Journal:
             lifecycle=self.lifecycle,
             revision=self.revision,
             lease_seconds=self.lease_seconds,
-            forecast=self.forecast,
             created_at=self.created_at,
             ledger_head=self.head,
             name=self.name,
@@ -360,7 +358,6 @@ def _journal(
         lifecycle=row["lifecycle"],
         revision=row["revision"],
         lease_seconds=row["lease_seconds"],
-        forecast=row["forecast"],
         created_at=row["created_at"],
         now=now,
         leases=leases,

@@ -155,8 +155,6 @@ async def _observed(
         receipts, leases = await journal.step(rounds, step)
         document, offer = await finish(db, journal, leases, want_draws=count > 0)
         await keep_comments(db, journal, judgements, worker, rater)
-    # Nothing was awaited since the slot was left: the state is still as committed.
-    context.forecasts.consider(session_id, journal.session, journal.forecast)
     await publish(context, journal, document)
     return Answer(receipts, document, offer)
 

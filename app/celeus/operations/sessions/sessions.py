@@ -103,7 +103,6 @@ async def open_session(
                 lifecycle="active",
                 revision=1,
                 lease_seconds=lease_seconds,
-                forecast=None,
                 created_at=now,
                 ledger_head=chain_start(session_id.bytes, bytes.fromhex(plan.digest)),
                 name=opening.name,

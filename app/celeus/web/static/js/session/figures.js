@@ -181,9 +181,13 @@ function left(session) {
       "–",
       session.precision === null ? "no precision set" : "no forecast yet",
     );
-  // Labels since the forecast was made are not left any more
-  const labels = Math.max(forecast.labels_left - (session.round - forecast.round), 0);
-  return figure("Labels left", ["≈\u202f", count(labels)], "a rough forecast, often too high");
+  const labels = forecast.labels_left;
+  const { low, high } = forecast;
+  return figure(
+    "Labels left",
+    ["≈\u202f", count(labels)],
+    low === high ? "a forecast" : `a forecast: most likely ${count(low)} to ${count(high)}`,
+  );
 }
 
 /**
