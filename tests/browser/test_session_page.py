@@ -183,8 +183,8 @@ def test_a_key_that_may_only_look_is_told_why(signed_in: SignedIn, server: Site)
     expect(pause).to_be_disabled()
     expect(pause).to_have_accessible_description(re.compile("needs a key with the scope"))
     expect(page.get_by_role("link", name="Label by hand")).to_have_count(0)
-    expect(page.locator("#answers")).to_contain_text("Is it at most 90\u202f%?")
-    expect(page.locator("#answers")).to_contain_text("yes")
+    expect(page.locator("#answers")).to_contain_text("Is the error rate at most 90\u202f%?")
+    expect(page.locator("#answers .badge.reached")).to_contain_text("Yes, since label")
 
 
 def test_a_correction_begins_the_chart_anew(signed_in: SignedIn, server: Site) -> None:
@@ -319,3 +319,75 @@ def test_a_hundred_thousand_rounds_are_usable(
         f"session, 100 000 rounds: painted {first:.0f} ms, usable {usable:.0f} ms, "
         f"chart {drawn:.0f} ms, surrogate {told:.0f} ms",
     )
+
+
+PHONE = {"width": 360, "height": 640}
+"""A small phone; what is asked for stands on its first screen."""
+
+
+def test_the_answer_comes_first_from_before_the_labels_to_after_the_stop(
+    signed_in: SignedIn, server: Site
+) -> None:
+    asked = [{"side": "at_most", "threshold": 0.6}]
+    with server.client() as client:
+        evaluation = Evaluation(client)
+        planned = {"low": 48, "median": 55, "high": 61}
+        settings = {"precision": 0.3, "planned_labels": planned, "stop_when_decided": False}
+        session = evaluation.opened(name="Exam", questions=asked, **settings)
+        page = signed_in("manage", "label", viewport=PHONE)
+        page.goto(f"/sessions/{session}")
+        expect(page.locator("#sentence")).to_contain_text("Nothing is judged yet")
+        expect(page.locator("#progress")).to_have_text(
+            "No labels yet; the plan at opening said about 55 (48 to 61)."
+        )
+        assert figure(page, "Estimate") == "–"
+        label = page.get_by_role("link", name="Label by hand")
+        expect(label).to_be_in_viewport(ratio=1)
+        expect(label).to_have_class(re.compile("primary"))
+        told = evaluation.judged(session, 5)
+        expect(page.locator("#sentence")).to_have_text(told["sentence"])
+        expect(page.locator("#answers")).to_have_text(
+            re.compile(r"Is the error rate at most 60\s%\? Undecided so far")
+        )
+        expect(page.locator("#progress")).to_contain_text("5 labels of at most 200")
+        client.post(f"/v1/sessions/{session}/next", json={"worker": "bob", "count": 1})
+        for _ in range(40):
+            told = evaluation.judged(session, 5)
+            if told["rounds"]["waiting"] > 60:
+                break
+        expect(page.locator("#holds")).to_contain_text("wait for an item drawn earlier")
+        held = client.get(f"/v1/sessions/{session}/workers").json()["data"]
+        [first] = [one["draws"][0]["round"] for one in held if one["worker"] == "bob"]
+        body = {"round": first, "loss": 0, "worker": "bob"}
+        assert client.post(f"/v1/sessions/{session}/observe", json=body).is_success
+        expect(page.locator("#state")).to_have_text("Precision reached")
+        expect(page.locator("#state")).to_have_class("badge reached")
+        expect(page.locator("#answers .badge.reached")).to_contain_text("Yes, since label")
+        told = evaluation.told(session)
+        expect(page.locator("#holds")).to_have_text(told["words"]["holds"])
+        assert "labels are in the interval" in told["words"]["holds"]
+        expect(label).to_be_hidden()
+        for role, name in (("link", "Open the report"), ("button", "Download the certificate")):
+            action = page.get_by_role(role, name=name)
+            expect(action).to_have_class(re.compile("primary"))
+        assert barriers(page) == []
+        page.get_by_role("link", name="Open the report").focus()
+        page.goto(f"/v1/sessions/{session}/report")
+        report = page.locator("main")
+        for words in (told["sentence"], told["words"]["progress"], told["words"]["holds"]):
+            expect(report).to_contain_text(words)
+        for answer in told["words"]["answers"]:
+            expect(report).to_contain_text(answer["question"])
+            expect(report).to_contain_text(answer["answer"])
+
+
+@pytest.mark.parametrize("settings", [{}, {"account": "together"}], ids=["interval", "table"])
+def test_a_phone_shows_label_by_hand_first(
+    signed_in: SignedIn, server: Site, settings: dict[str, str]
+) -> None:
+    name = "A rather long name of an evaluation of a chatbot"
+    with server.client() as client:
+        session = Evaluation(client).opened(name=name, precision=0.2, **settings)
+    page = signed_in(viewport=PHONE)
+    page.goto(f"/sessions/{session}")
+    expect(page.get_by_role("link", name="Label by hand")).to_be_in_viewport(ratio=1)

@@ -190,6 +190,26 @@ class Forecast:
 
     round: int
     labels_left: int
+    seconds_per_label: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A question, and its answer so far, in words."""
+
+    question: str
+    given: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What stands beside the sentence of a session, for people."""
+
+    answers: tuple[Answered, ...]
+    progress: str
+    holds: str | None
+    labels: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +249,9 @@ class Status:
     width: float | None
     score: Score | None
     sentence: str | None
+    words: Words | None
+    owner: str | None
+    tags: tuple[str, ...]
     precision: float | None
     budget: int
     items: int

@@ -26,7 +26,7 @@ from sqlalchemy import (
     func,
     text,
 )
-from sqlalchemy.dialects.postgresql import ARRAY, JSONB
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB, TSVECTOR
 
 DEFAULT_PROJECT = UUID("00000000-0000-7000-8000-000000000001")
 """The project everything belongs to unless a key names another."""
@@ -237,11 +237,25 @@ sessions = Table(
     Column("contradictions", JSONB, nullable=False, server_default=text("'[]'::jsonb")),
     # Of a session that was pushed when it came; null of one that ran here.
     Column("origin", JSONB(none_as_null=True)),
+    # The name of the key that opened it.
+    Column("owner", Text),
+    # What people file it under, in their order.
+    Column("tags", JSONB, nullable=False, server_default=text("'[]'::jsonb")),
+    # The words it is found by: of its name and owner, and its tags, each whole after a `#`.
+    Column("words", TSVECTOR, nullable=False, server_default=text("''::tsvector")),
+    # The time of the last event, to the minute: an index moves with it once a minute at most.
+    Column("active_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
     Column("created_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
     Column("updated_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
     CheckConstraint("lifecycle IN ('active', 'paused', 'closed')", name="lifecycle"),
     Index(None, "project_id", "session_id"),
     Index(None, "pool_id", "session_id"),
+    # One for every order and filter of a list: none holds what an event changes.
+    Index("sessions_by_name_idx", "project_id", text("lower(coalesce(name, ''))"), "session_id"),
+    Index("sessions_by_owner_idx", "project_id", text("lower(coalesce(owner, ''))"), "session_id"),
+    Index("sessions_by_activity_idx", "project_id", "active_at", "session_id"),
+    Index("sessions_by_state_idx", "project_id", "state", "session_id"),
+    Index("sessions_words_idx", "words", postgresql_using="gin"),
     # Every event rewrites its session's row: room in the page keeps that update off the indexes.
     postgresql_with={"fillfactor": 50},
 )

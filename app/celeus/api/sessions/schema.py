@@ -2,7 +2,15 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+)
 from pydantic.config import JsonDict
 
 from celeus.api.access.parameters import NAME, NO_NUL, form_of
@@ -24,6 +32,11 @@ QuestionSide = Literal["at_most", "at_least"]
 def _whole(value: object) -> object:
     """1.0 as 1: JSON knows no difference, and some writers give every number a fraction."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _distinct(tags: list[str]) -> list[str]:
+    """Each tag once."""
+    return list(dict.fromkeys(tags))
 
 
 AS_WHOLE = BeforeValidator(_whole)
@@ -63,6 +76,22 @@ SESSION: JsonDict = {
     },
     "sentence": "accuracy 83.7\u202f% (79.3 to 87.9), 95\u202f% sure at every moment, from 412"
     " labels in the interval.",
+    "words": {
+        "answers": [
+            {
+                "question": "Is the accuracy at least 90\u202f%?",
+                "given": "no",
+                "answer": "No, since label 388",
+            }
+        ],
+        "progress": "413 labels, about 297 more, about 2 hours at the recent pace; the plan at"
+        " opening said about 690.",
+        "holds": "412 of 413 labels are in the interval; 1 waits for an item drawn earlier that is"
+        " not judged yet.",
+        "labels": 413,
+    },
+    "owner": "ada",
+    "tags": ["nightly"],
     "precision": 0.05,
     "budget": 1737,
     "items": 1737,
@@ -76,7 +105,7 @@ SESSION: JsonDict = {
     "changes": 0,
     "decisions": [DECISION],
     "rounds": {"drawn": 415, "judged": 413, "in_interval": 412, "pending": 2, "waiting": 1},
-    "forecast": {"round": 400, "labels_left": 310},
+    "forecast": {"round": 400, "labels_left": 310, "seconds_per_label": 24.2},
     "warnings": [],
     "sequence": 828,
     "revision": 1,
@@ -85,6 +114,12 @@ SESSION: JsonDict = {
     "ledger_head": "60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752",
     "created_at": "2026-11-21T09:30:00.000000+00:00",
 }
+
+
+MOST_TAGS = 12
+TagName = Annotated[str, Field(min_length=1, max_length=40, pattern=NAME)]
+Tags = Annotated[list[TagName], Field(max_length=MOST_TAGS), AfterValidator(_distinct)]
+"""Short names, each once, in their order."""
 
 
 class Parameters(BaseModel):
@@ -354,6 +389,7 @@ class SessionOpening(ClaimsIn):
         pattern=NAME,
         description="What people call it; it stands in no plan and no certificate.",
     )
+    tags: Tags = Field(default_factory=list, description="What people file it under.")
     policy: str | None = Field(
         None, min_length=1, max_length=64, description="How items are chosen and bet on."
     )
@@ -579,6 +615,37 @@ class Forecast(BaseModel):
 
     round: int = Field(description="The round after which the futures were simulated.")
     labels_left: int = Field(description="Counted from that round.")
+    seconds_per_label: float | None = Field(
+        None,
+        description="How fast labels came by then, of all judges together: the median over the"
+        " latest 60, ten at a time, so that breaks do not count. Null where fewer than 30 came one"
+        " by one.",
+    )
+
+
+class AnswerWords(BaseModel):
+    """A question, and its answer so far, in words."""
+
+    question: str = Field(description="As a question.")
+    given: Literal["yes", "no", "undecided"] = Field(
+        description="The answer in one word; of a verdict `yes` once there is one."
+    )
+    answer: str = Field(description="What is answered, and since which label.")
+
+
+class Words(BaseModel):
+    """What stands beside the sentence, for people; pages and report show it as it is."""
+
+    answers: list[AnswerWords] = Field(description="The verdict first, then the questions asked.")
+    progress: str = Field(
+        description="How many labels there are, how many more are likely and how long they take,"
+        " and what the plan at opening said."
+    )
+    holds: str | None = Field(
+        description="Which labels are in the interval and which are not, once it has stopped or"
+        " labels wait; null while that goes without saying."
+    )
+    labels: int = Field(description="Labels given, in the interval or not.")
 
 
 class Origin(BaseModel):
@@ -630,6 +697,13 @@ class Session(BaseModel):
     sentence: str | None = Field(
         None, description="What the session says, for people; null as `score` is in older ones."
     )
+    words: Words | None = Field(
+        None, description="The lines beside it; null in older sessions until their next event."
+    )
+    owner: str | None = Field(
+        None, description="Name of the key that opened it; null where that is not known."
+    )
+    tags: list[str] = Field([], description="What people file it under.")
     precision: float | None = Field(
         description="Interval width at which it stops, on the scale of the losses; null for none."
     )
@@ -741,4 +815,9 @@ class SessionChange(BaseModel):
     )
     state: Literal["active", "paused", "closed"] | None = Field(
         None, description="Resume, pause, or close for good."
+    )
+    tags: Tags | None = Field(
+        None,
+        description="What people file it under, in place of what was there; null changes nothing."
+        " May be changed of a closed session too.",
     )

@@ -73,6 +73,7 @@ async def open_session(context: Manages, body: SessionOpening, attempt: AttemptO
         ),
         lease_seconds=body.lease_seconds,
         name=body.name,
+        tags=body.tags,
     )
     return await attempt.answer(
         201,
@@ -132,7 +133,7 @@ async def get_session(context: Reads, session_id: SessionId, known: KnownTags = 
 @router.patch(
     "/{session_id}",
     operation_id="change_session",
-    summary="Change precision, budget or stop; pause, resume or close",
+    summary="Change precision, budget, stop or tags; pause, resume or close",
     response_model=Session,
     responses=responses(
         SessionNotFound, InvalidValue, UnreachablePrecision, SessionClosed, SessionFixed
@@ -147,5 +148,6 @@ async def change_session(
         budget=body.budget,
         stop_when_decided=body.stop_when_decided,
         lifecycle=body.state,
+        tags=body.tags,
     )
     return await sessions.change_session(context, session_id, wanted)

@@ -9,7 +9,7 @@ that is certified rests on it.
 """
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 
@@ -37,6 +37,10 @@ Floats = NDArray[np.float64]
 FIFTHS = 5
 BORROWED = 4.0
 ROUNDS_BETWEEN_LOOKS = 200
+MOST_TIMES = 60
+FEWEST_TIMES = 30
+TOGETHER = 10
+"""Of the pace: the latest labels that it is measured over, the fewest, and how many in a row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +48,12 @@ class Forecast:
     """Labels left after ``round``: median of the continuations.
 
     Their spread is not reported: it holds the truth far less often than its level says.
+    ``seconds_per_label`` is the `pace` then.
     """
 
     round: int
     labels_left: int
+    seconds_per_label: float | None = None
 
 
 class Losses:
@@ -110,6 +116,19 @@ def continuations(plan: Plan, state: State, scores: Scores, seed: bytes) -> Iter
         own = seed + number.to_bytes(4, "big")
         yield from _continued(plan, deepcopy(state), Losses(scores, state, own), own)
         number += 1
+
+
+def pace(times: Sequence[float]) -> float | None:
+    """Seconds that a label takes, of all judges together, by the times of the latest ones.
+
+    The median over every ten in a row: a break is part of few of them. None where there are fewer
+    than ``FEWEST_TIMES``, or most came at once, as those of a program do.
+    """
+    if len(times) < FEWEST_TIMES:
+        return None
+    each = np.sort(np.asarray(times, dtype=np.float64))
+    taken = float(np.median(each[TOGETHER:] - each[:-TOGETHER])) / TOGETHER
+    return taken if taken > 0.0 else None
 
 
 def _left(weight: Floats, state: State) -> Floats:

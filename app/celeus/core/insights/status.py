@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from celeus.core.insights.lines import Measure, holds, progress
 from celeus.core.insights.sentences import Contrast, best_sentence, sentence, table_sentence
 from celeus.core.plans.plan import Plan, precision_warning
 from celeus.core.plans.stopping import Decision, rounding
@@ -52,7 +53,8 @@ class Header:
 
     ``session`` and ``pool`` are ids as the wire has them, ``created_at`` is ISO 8601 in UTC to the
     microsecond, ``ledger_head`` hexadecimal. ``origin`` says of a session that was pushed when it
-    came; None of one that ran here.
+    came; None of one that ran here. ``owner`` is who
+    opened it, ``tags`` what people file it under.
     """
 
     session: str
@@ -66,6 +68,8 @@ class Header:
     name: str | None = None
     contradictions: Sequence[Mapping[str, Any]] = ()
     origin: Mapping[str, str] | None = None
+    owner: str | None = None
+    tags: Sequence[str] = ()
 
 
 def session_state(lifecycle: str, state: AnyState) -> str:
@@ -112,19 +116,38 @@ def status_document(session: Header, plan: AnyPlan, state: AnyState, pool: Pool)
         "ledger_head": session.ledger_head,
         "created_at": session.created_at,
         "origin": None if session.origin is None else dict(session.origin),
+        "owner": session.owner,
+        "tags": list(session.tags),
     } | claim
-    return document | {"sentence": _sentence(document, plan, state, pool)}
+    return document | _words(document, plan, state, pool)
 
 
-def _sentence(document: dict[str, Any], plan: AnyPlan, state: AnyState, pool: Pool) -> str:
+def _words(document: dict[str, Any], plan: AnyPlan, state: AnyState, pool: Pool) -> dict[str, Any]:
+    """The sentence, and the lines beside it."""
+    inside, labels = state.folded, document["rounds"]["judged"]
+    answers: list[dict[str, str]] = []
     if isinstance(state, BestState):
-        return best_sentence(document)
-    if isinstance(state, TableState):
-        return table_sentence(document)
-    contrast = Contrast.of(pool.scale, pool.systems, pool.score)
-    labels = state.folded - state.rounds.unjudgeable(state.folded)
-    promised = risk_plan(plan).policy.recentred
-    return sentence(document, pool.measured, contrast, labels=labels, promised=promised)
+        said = best_sentence(document)
+    elif isinstance(state, TableState):
+        said = table_sentence(document)
+    else:
+        skipped = state.rounds.unjudgeable(state.folded)
+        inside -= skipped
+        behind = state.observed > state.folded
+        labels -= state.rounds.unjudgeable(state.drawn) if behind else skipped
+        frozen = risk_plan(plan)
+        contrast = Contrast.of(pool.scale, pool.systems, pool.score)
+        promised = frozen.policy.recentred
+        said = sentence(document, pool.measured, contrast, labels=inside, promised=promised)
+        weighted = frozen.weights is not None
+        answers = Measure(pool.scale, pool.named, pool.measured, weighted).answers(document)
+    words = {
+        "answers": answers,
+        "progress": progress(document, labels),
+        "holds": holds(document, labels, inside),
+        "labels": labels,
+    }
+    return {"sentence": said, "words": words}
 
 
 def _risk(session: Header, plan: Plan, state: State, pool: Pool) -> dict[str, Any]:

@@ -5,14 +5,15 @@ import json
 import logging
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 from uuid import UUID
 
 from sqlalchemy import text
 
-from celeus.core.insights.forecast import forecast_of
+from celeus.core.insights.forecast import MOST_TIMES, Forecast, forecast_of, pace
+from celeus.core.insights.lines import progress
 from celeus.core.plans.stopping import StoppingRule
 from celeus.core.pools.surrogates import scores
 from celeus.core.sessions.either import risk_plan
@@ -23,6 +24,7 @@ from celeus.operations.runtime.forecast_worker import job_of
 from celeus.operations.runtime.state_cache import CachedSession
 from celeus.operations.runtime.status import announce
 from celeus.operations.runtime.workers import Bounds, Frame, gather
+from celeus.operations.sessions.ledger import with_kinds
 from celeus.store.cache import Cache
 from celeus.store.database import Database
 
@@ -97,19 +99,26 @@ class Forecasts:
             _logger.info("no forecast of %s: %d futures in time", session_id, len(labels))
             return
         try:
-            await self._keep(session_id, asdict(forecast_of(round_, labels)))
+            await self._keep(session_id, forecast_of(round_, labels))
         except Refusal as refusal:
             # A convenience that could not be kept: the next one comes in `every` rounds.
             _logger.warning("forecast not kept: %s", refusal)
 
-    async def _keep(self, session_id: UUID, forecast: dict[str, Any]) -> None:
+    async def _keep(self, session_id: UUID, forecast: Forecast) -> None:
         async with self._database.transaction() as db:
-            kept = await db.execute(
-                _KEEP, {"session_id": session_id, "forecast": json.dumps(forecast)}
-            )
-            row = kept.one_or_none()
-        if row is not None:
-            await announce(self._cache, row.project_id, session_id, row.status)
+            row = (await db.execute(_OPEN, {"session_id": session_id})).one_or_none()
+            if row is None:
+                return
+            times = await db.execute(_TIMES, {"session_id": session_id, "most": MOST_TIMES})
+            known = asdict(replace(forecast, seconds_per_label=pace(list(times.scalars()))))
+            document = row.status | {"forecast": known}
+            words = document.get("words")
+            if words is not None:
+                told = progress(document, words["labels"])
+                document["words"] = words | {"progress": told}
+            kept = {"forecast": json.dumps(known), "status": json.dumps(document)}
+            await db.execute(_KEEP, {"session_id": session_id} | kept)
+        await announce(self._cache, row.project_id, session_id, document)
 
 
 def _job(session: CachedSession, rounds: Rounds, stopping: StoppingRule) -> Frame:
@@ -122,12 +131,24 @@ def _report(task: asyncio.Task[None]) -> None:
         _logger.error("a forecast failed", exc_info=error)
 
 
-_KEEP = text(
+_OPEN = text(
     """
-    UPDATE sessions SET forecast = CAST(:forecast AS jsonb),
-        status = jsonb_set(status, '{forecast}', CAST(:forecast AS jsonb))
+    SELECT project_id, status FROM sessions
     WHERE session_id = :session_id AND lifecycle <> 'closed'
       AND status->>'stop_reason' IS NULL
-    RETURNING project_id, status
+    FOR UPDATE
+    """
+)
+_TIMES = with_kinds(
+    """
+    SELECT CAST(extract(epoch FROM at) AS double precision) FROM events
+    WHERE session_id = :session_id AND kind IN (:observation, :unjudgeable)
+    ORDER BY sequence DESC LIMIT :most
+    """
+)
+_KEEP = text(
+    """
+    UPDATE sessions SET forecast = CAST(:forecast AS jsonb), status = CAST(:status AS jsonb)
+    WHERE session_id = :session_id
     """
 )

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
+from zlib import crc32
 
 import orjson
 
@@ -31,6 +32,8 @@ class SessionRecord:
     name: str | None = None
     contradictions: Sequence[Mapping[str, Any]] = ()
     origin: Mapping[str, str] | None = None
+    owner: str | None = None
+    tags: Sequence[str] = ()
 
 
 def status_document(
@@ -49,6 +52,8 @@ def status_document(
         name=session.name,
         contradictions=session.contradictions,
         origin=session.origin,
+        owner=session.owner,
+        tags=session.tags,
     )
     return status.status_document(header, plan, state, pool)
 
@@ -57,7 +62,11 @@ def version_of(document: dict[str, Any]) -> str:
     """The document's ETag; changes whenever the document does."""
     forecast, contradictions = document["forecast"], document.get("contradictions")
     version = f"{document['sequence']}.{0 if forecast is None else forecast['round']}"
-    return f"{version}.{len(contradictions)}" if contradictions else version
+    if contradictions:
+        version += f".{len(contradictions)}"
+    # What people change without an event
+    filed = document.get("tags")
+    return f"{version}-{crc32(orjson.dumps(filed)):08x}" if filed else version
 
 
 async def announce(

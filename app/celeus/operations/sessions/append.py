@@ -130,7 +130,8 @@ _APPEND = """
         UPDATE sessions SET sequence = %(sequence)s, revision = %(revision)s,
             lifecycle = %(lifecycle)s, state = %(state)s, precision = %(precision)s,
             budget = %(budget)s, drawn = %(drawn)s, status = %(status)s::jsonb,
-            ledger_head = %(head)s, updated_at = %(now)s
+            ledger_head = %(head)s, updated_at = %(now)s,
+            active_at = date_trunc('minute', %(now)s::timestamptz)
         WHERE session_id = %(session_id)s
     ), wanted AS (
         SELECT * FROM unnest(%(wanted)s::int[]) WITH ORDINALITY AS one(index, place)

@@ -7,7 +7,7 @@ look together, append, commit. These statements go past SQLAlchemy, straight to 
 send two at once, and an observation is mostly the price of sending statements.
 """
 
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -105,6 +105,8 @@ class Journal:
     folded_before: int
     head: bytes | None
     name: str | None
+    owner: str | None
+    tags: Sequence[str]
     contradictions: list[dict[str, Any]] = field(default_factory=list)
     entries: list[Entry] = field(default_factory=list)
     new_leases: list[Lease] = field(default_factory=list)
@@ -229,6 +231,8 @@ class Journal:
             ledger_head=self.head,
             name=self.name,
             contradictions=self.contradictions,
+            owner=self.owner,
+            tags=self.tags,
         )
         return status_document(session, self.plan, self.state, self.session.pool)
 
@@ -365,6 +369,8 @@ def _journal(
         folded_before=session.state.folded,
         head=row["ledger_head"],
         name=row["name"],
+        owner=row["owner"],
+        tags=row["tags"],
         contradictions=row["contradictions"],
     )
 

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
@@ -21,8 +22,9 @@ from celeus.core.pools.pool import Pool
 from celeus.core.randomness import commitment
 from celeus.core.sessions.either import AnyPlan, begin
 from celeus.core.sessions.table.state import TableState
-from celeus.errors import InvalidValue, Refusal, SessionFixed
+from celeus.errors import InvalidValue, Refusal, SessionFixed, SessionNotFound
 from celeus.operations.certificates.issue import issue
+from celeus.operations.insights.lists import words_of
 from celeus.operations.pools.pools import load_pool
 from celeus.operations.runtime.context import Context
 from celeus.operations.runtime.idempotency import Once, keep, peek, transaction_of
@@ -49,6 +51,7 @@ class Opening:
     request: SessionRequest
     lease_seconds: int | None = None
     name: str | None = None
+    tags: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,13 @@ class Settings:
     budget: int | None = None
     stop_when_decided: bool | None = None
     lifecycle: Literal["active", "paused", "closed"] | None = None
+    tags: Sequence[str] | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Nothing of the ledger is asked to change."""
+        kept = (self.budget, self.stop_when_decided, self.lifecycle)
+        return self.precision == "unchanged" and kept == (None, None, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +102,8 @@ async def open_session(
     lease_seconds = opening.lease_seconds or context.settings.lease_seconds_default
     async with context.states.hold(session_id) as slot:
         async with transaction_of(context, once) as db:
-            now: datetime = (await db.execute(text("SELECT now()"))).scalar_one()
+            opener = (await db.execute(_OPENER, {"key_id": context.key_id})).one()
+            now: datetime = opener.now
             record = SessionRecord(
                 project_id=context.project_id,
                 session_id=session_id,
@@ -104,6 +115,8 @@ async def open_session(
                 created_at=now,
                 ledger_head=chain_start(session_id.bytes, bytes.fromhex(plan.digest)),
                 name=opening.name,
+                owner=opener.name,
+                tags=opening.tags,
             )
             document = status_document(record, plan, state, pool)
             await _insert(db, record, plan, seed, document)
@@ -152,11 +165,15 @@ async def list_sessions(context: Context, page: Filter) -> list[dict[str, Any]]:
 
 
 async def change_session(context: Context, session_id: UUID, changes: Settings) -> dict[str, Any]:
-    """Change precision, budget, stop or lifecycle; repeating a change has no effect.
+    """Change tags, precision, budget, stop or lifecycle; repeating a change has no effect.
 
     A precision or budget binds from the first draw made after it. ``closed`` is irrevocable; the
     final certificate is issued with it, and where that fails the answer's warnings say why.
     """
+    if changes.tags is not None:
+        document = await file_session(context, session_id, changes.tags)
+        if changes.is_empty:
+            return document
     async with locked(context, session_id) as (journal, db):
         _change(journal, changes)
         document = journal.status()
@@ -167,6 +184,20 @@ async def change_session(context: Context, session_id: UUID, changes: Settings) 
     if journal.lifecycle != "closed":
         return document
     return document | {"warnings": document["warnings"] + await uncertified(context, session_id)}
+
+
+async def file_session(context: Context, session_id: UUID, tags: Sequence[str]) -> dict[str, Any]:
+    """File a session under these tags, in place of those it has; they are in no ledger."""
+    async with context.transaction() as db:
+        params: dict[str, Any] = {"project_id": context.project_id, "session_id": session_id}
+        row = (await db.execute(_FILED, params)).one_or_none()
+        if row is None:
+            name = f"ses_{session_id.hex}"
+            raise SessionNotFound(f"no session {name}", field="session_id", value=name)
+        params |= {"tags": json.dumps(list(tags)), "words": words_of(row.name, row.owner, tags)}
+        document: dict[str, Any] = (await db.execute(_FILE, params)).scalar_one()
+    await announce(context.cache, context.project_id, session_id, document)
+    return document
 
 
 async def uncertified(context: Context, session_id: UUID) -> list[str]:
@@ -256,6 +287,9 @@ async def _insert(
             "project_id": record.project_id,
             "pool_id": record.pool_id,
             "name": record.name,
+            "owner": record.owner,
+            "tags": json.dumps(list(record.tags)),
+            "words": words_of(record.name, record.owner, record.tags),
             "plan": json.dumps(plan.to_dict()),
             "plan_digest": bytes.fromhex(plan.digest),
             "seed": seed,
@@ -271,14 +305,31 @@ async def _insert(
     )
 
 
+_OPENER = text("SELECT now() AS now, (SELECT name FROM keys WHERE key_id = :key_id) AS name")
 _INSERT = text(
     """
     INSERT INTO sessions (session_id, project_id, pool_id, name, plan, plan_digest, seed,
         commitment, lease_seconds, lifecycle, state, precision, budget, sequence, revision, drawn,
-        status, ledger_head, created_at, updated_at)
+        status, ledger_head, created_at, updated_at, owner, tags, words, active_at)
     VALUES (:session_id, :project_id, :pool_id, :name, CAST(:plan AS jsonb), :plan_digest, :seed,
         :commitment, :lease_seconds, 'active', :state, :precision, :budget, 0, 1, 0,
-        CAST(:status AS jsonb), :ledger_head, :now, :now)
+        CAST(:status AS jsonb), :ledger_head, :now, :now, :owner, CAST(:tags AS jsonb),
+        array_to_tsvector(CAST(:words AS text[])), date_trunc('minute', CAST(:now AS timestamptz)))
+    """
+)
+_FILED = text(
+    """
+    SELECT name, owner FROM sessions
+    WHERE session_id = :session_id AND project_id = :project_id FOR UPDATE
+    """
+)
+_FILE = text(
+    """
+    UPDATE sessions SET tags = CAST(:tags AS jsonb),
+        status = jsonb_set(status, '{tags}', CAST(:tags AS jsonb)),
+        words = array_to_tsvector(CAST(:words AS text[]))
+    WHERE session_id = :session_id AND project_id = :project_id
+    RETURNING status
     """
 )
 _LIST = text(

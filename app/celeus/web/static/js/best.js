@@ -22,7 +22,6 @@ function show(latest) {
   session = latest;
   seenAt = new Date();
   head(session, opened.pool, `best of ${session.best.systems.length} systems on the pool`);
-  say("sentence", session.sentence ?? null);
   say("sides", placesOf(session));
   fill(byId("figures"), bestFigures(session));
   fill(byId("ladder"), ladder(session));

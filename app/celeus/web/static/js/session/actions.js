@@ -1,4 +1,7 @@
-/* The buttons of a session: what can be done now, what cannot, and why. */
+/* The buttons of a session: what can be done now, what cannot, and why.
+
+   What most people come for stands beside the answer (`#lead`), the most useful of it in colour;
+   what changes the session, and other ways on, in the card of actions. */
 
 import { api, messageOf, Problem } from "../api.js";
 import { announce, byId, el, fill, only } from "../dom.js";
@@ -36,11 +39,13 @@ export class Actions {
   show(session) {
     this.#session = session;
     const closed = session.state === "closed";
-    const { pause, precision, close, label } = this.#buttons;
+    const { pause, precision, close, label, certificate, report } = this.#buttons;
     pause.textContent = session.state === "paused" ? "Resume" : "Pause";
     for (const button of [pause, precision, close]) button.disabled = !this.#mayManage || closed;
     precision.hidden = session.fixed || session.best !== null || Boolean(session.table);
     label.hidden = !this.#mayLabel || closed || session.stopped;
+    for (const one of [certificate, report])
+      one.classList.toggle("primary", closed || session.stopped);
     byId("actions-why").textContent = this.#why(closed);
   }
 
@@ -74,9 +79,9 @@ export class Actions {
 
   #listen() {
     const { label, pause, precision, certificate, report, close } = this.#buttons;
+    byId("lead").append(label, report, certificate, this.#failure);
     byId("actions").append(
-      this.#failure,
-      el("div", { class: "actions" }, label, certificate, report, pause, precision, close),
+      el("div", { class: "actions" }, pause, precision, close),
       el("p", { class: "quiet-text", id: "actions-why" }),
     );
     only(byId("precision-dialog"), "form").addEventListener("submit", (event) =>
