@@ -325,60 +325,65 @@ PHONE = {"width": 360, "height": 640}
 """A small phone; what is asked for stands on its first screen."""
 
 
-def test_the_answer_comes_first_from_before_the_labels_to_after_the_stop(
-    signed_in: SignedIn, server: Site
-) -> None:
-    asked = [{"side": "at_most", "threshold": 0.6}]
+ASKED = [{"side": "at_most", "threshold": 0.6}]
+PLANNED = {"low": 48, "median": 55, "high": 61}
+
+
+def test_the_answer_comes_first(signed_in: SignedIn, server: Site) -> None:
+    settings = {"precision": 0.3, "planned_labels": PLANNED, "stop_when_decided": False}
     with server.client() as client:
         evaluation = Evaluation(client)
-        planned = {"low": 48, "median": 55, "high": 61}
-        settings = {"precision": 0.3, "planned_labels": planned, "stop_when_decided": False}
-        session = evaluation.opened(name="Exam", questions=asked, **settings)
+        session = evaluation.opened(name="Exam", questions=ASKED, **settings)
         page = signed_in("manage", "label", viewport=PHONE)
         page.goto(f"/sessions/{session}")
         expect(page.locator("#sentence")).to_contain_text("Nothing is judged yet")
-        expect(page.locator("#progress")).to_have_text(
-            "No labels yet; the plan at opening said about 55 (48 to 61)."
-        )
+        plan = "the plan at opening said about 55 (48 to 61)."
+        expect(page.locator("#progress")).to_have_text(f"No labels yet; {plan}")
         assert figure(page, "Estimate") == "–"
         label = page.get_by_role("link", name="Label by hand")
         expect(label).to_be_in_viewport(ratio=1)
         expect(label).to_have_class(re.compile("primary"))
         told = evaluation.judged(session, 5)
-        expect(page.locator("#sentence")).to_have_text(told["sentence"])
-        expect(page.locator("#answers")).to_have_text(
-            re.compile(r"Is the error rate at most 60\s%\? Undecided so far")
-        )
-        expect(page.locator("#progress")).to_contain_text("5 labels of at most 200")
-        client.post(f"/v1/sessions/{session}/next", json={"worker": "bob", "count": 1})
-        for _ in range(40):
-            told = evaluation.judged(session, 5)
-            if told["rounds"]["waiting"] > 60:
-                break
-        expect(page.locator("#holds")).to_contain_text("wait for an item drawn earlier")
-        held = client.get(f"/v1/sessions/{session}/workers").json()["data"]
-        [first] = [one["draws"][0]["round"] for one in held if one["worker"] == "bob"]
-        body = {"round": first, "loss": 0, "worker": "bob"}
+    expect(page.locator("#sentence")).to_have_text(told["sentence"])
+    question = re.compile(r"Is the error rate at most 60\s%\? Undecided so far")
+    expect(page.locator("#answers")).to_have_text(question)
+    expect(page.locator("#progress")).to_have_text(f"5 labels of at most 200; {plan}")
+    expect(page.locator("#holds")).to_be_hidden()
+    expect(label).to_be_in_viewport(ratio=1)
+
+
+def test_after_the_stop_page_and_report_say_what_the_interval_holds(
+    signed_in: SignedIn, server: Site
+) -> None:
+    with server.client() as client:
+        evaluation = Evaluation(client)
+        session = evaluation.opened(questions=ASKED, precision=0.3, stop_when_decided=False)
+        body = {"worker": "bob", "count": 1}
+        [held] = client.post(f"/v1/sessions/{session}/next", json=body).json()["draws"]
+        evaluation.judged(session, 100)
+        page = signed_in("manage", "label", viewport=PHONE)
+        page.goto(f"/sessions/{session}")
+        waiting = "0 of 100 labels are in the interval; 100 wait for an item drawn earlier"
+        expect(page.locator("#holds")).to_contain_text(waiting)
+        body = {"round": held["round"], "loss": 0, "worker": "bob"}
         assert client.post(f"/v1/sessions/{session}/observe", json=body).is_success
         expect(page.locator("#state")).to_have_text("Precision reached")
-        expect(page.locator("#state")).to_have_class("badge reached")
-        expect(page.locator("#answers .badge.reached")).to_contain_text("Yes, since label")
         told = evaluation.told(session)
-        expect(page.locator("#holds")).to_have_text(told["words"]["holds"])
-        assert "labels are in the interval" in told["words"]["holds"]
-        expect(label).to_be_hidden()
-        for role, name in (("link", "Open the report"), ("button", "Download the certificate")):
-            action = page.get_by_role(role, name=name)
-            expect(action).to_have_class(re.compile("primary"))
-        assert barriers(page) == []
-        page.get_by_role("link", name="Open the report").focus()
-        page.goto(f"/v1/sessions/{session}/report")
-        report = page.locator("main")
-        for words in (told["sentence"], told["words"]["progress"], told["words"]["holds"]):
-            expect(report).to_contain_text(words)
-        for answer in told["words"]["answers"]:
-            expect(report).to_contain_text(answer["question"])
-            expect(report).to_contain_text(answer["answer"])
+    expect(page.locator("#state")).to_have_class("badge reached")
+    expect(page.locator("#answers .badge.reached")).to_contain_text("Yes, since label")
+    words = told["words"]
+    expect(page.locator("#holds")).to_have_text(words["holds"])
+    assert words["holds"] == "All 101 labels are in the interval; no draw is open."
+    expect(page.get_by_role("link", name="Label by hand")).to_have_count(0)
+    primary = page.locator("#lead .primary:visible")
+    expect(primary).to_have_text(["Open the report", "Download the certificate"])
+    assert barriers(page) == []
+    page.goto(f"/v1/sessions/{session}/report")
+    report = page.locator("main")
+    for said in (told["sentence"], words["progress"], words["holds"]):
+        expect(report).to_contain_text(said)
+    for one in words["answers"]:
+        expect(report).to_contain_text(f"{one['question']}{one['answer']}")
 
 
 @pytest.mark.parametrize("settings", [{}, {"account": "together"}], ids=["interval", "table"])

@@ -34,6 +34,7 @@ class SessionRecord:
     origin: Mapping[str, str] | None = None
     owner: str | None = None
     tags: Sequence[str] = ()
+    planned_labels: Mapping[str, int] | None = None
 
 
 def status_document(
@@ -54,6 +55,7 @@ def status_document(
         origin=session.origin,
         owner=session.owner,
         tags=session.tags,
+        planned_labels=session.planned_labels,
     )
     return status.status_document(header, plan, state, pool)
 

@@ -107,6 +107,7 @@ class Journal:
     name: str | None
     owner: str | None
     tags: Sequence[str]
+    planned_labels: dict[str, int] | None
     contradictions: list[dict[str, Any]] = field(default_factory=list)
     entries: list[Entry] = field(default_factory=list)
     new_leases: list[Lease] = field(default_factory=list)
@@ -233,6 +234,7 @@ class Journal:
             contradictions=self.contradictions,
             owner=self.owner,
             tags=self.tags,
+            planned_labels=self.planned_labels,
         )
         return status_document(session, self.plan, self.state, self.session.pool)
 
@@ -371,6 +373,7 @@ def _journal(
         name=row["name"],
         owner=row["owner"],
         tags=row["tags"],
+        planned_labels=row["planned_labels"],
         contradictions=row["contradictions"],
     )
 

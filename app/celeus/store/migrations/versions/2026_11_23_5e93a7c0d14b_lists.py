@@ -1,4 +1,4 @@
-"""Sessions have an an owner and tags, and lists of them an order.
+"""Sessions have an owner and tags, and lists of them an order.
 
 Revision: 5e93a7c0d14b
 Follows: e61c2f7d90b4
@@ -15,7 +15,8 @@ branch_labels = None
 depends_on = None
 
 _NAMES = """
-    UPDATE sessions SET active_at = date_trunc('minute', updated_at), words = array_to_tsvector(
+    UPDATE sessions SET status = status || '{"owner": null, "tags": []}',
+        active_at = date_trunc('minute', updated_at), words = array_to_tsvector(
         ARRAY(SELECT DISTINCT word
               FROM regexp_split_to_table(lower(coalesce(name, '')), '[^[:alnum:]]+') AS word
               WHERE word <> '' AND octet_length(word) < 1000))
