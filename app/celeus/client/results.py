@@ -252,6 +252,7 @@ class Status:
     words: Words | None
     owner: str | None
     tags: tuple[str, ...]
+    active_at: str | None
     precision: float | None
     budget: int
     items: int
@@ -347,6 +348,18 @@ class Entry:
     detail: dict[str, Any]
     at: str
     raw: Raw = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """What a judge added to a judgement, by whom; the last one said stands."""
+
+    round: int
+    item: str
+    comment: str
+    author: str | None
+    worker: str
+    at: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,6 +93,7 @@ SESSION: JsonDict = {
     },
     "owner": "ada",
     "tags": ["nightly"],
+    "active_at": "2026-11-21T14:05:00.000000+00:00",
     "precision": 0.05,
     "budget": 1737,
     "items": 1737,
@@ -720,6 +721,9 @@ class Session(BaseModel):
         None, description="Name of the key that opened it; null where that is not known."
     )
     tags: list[str] = Field([], description="What people file it under.")
+    active_at: Time | None = Field(
+        None, description="When its last event was written, to the minute."
+    )
     precision: float | None = Field(
         description="Interval width at which it stops, on the scale of the losses; null for none."
     )
@@ -811,7 +815,7 @@ class BlindSession(BaseModel):
 
 
 class SessionPage(BaseModel):
-    """Sessions, newest first; ``next`` goes into ``after`` for the following page."""
+    """Sessions in the order asked for; ``next`` goes into ``after`` for the following page."""
 
     data: list[Session] = Field(description="At most `limit` of them.")
     next: str | None = Field(description="Give it as `after` for the next page; null at the end.")

@@ -54,7 +54,8 @@ class Header:
     ``session`` and ``pool`` are ids as the wire has them, ``created_at`` is ISO 8601 in UTC to the
     microsecond, ``ledger_head`` hexadecimal. ``origin`` says of a session that was pushed when it
     came; None of one that ran here. ``planned_labels`` are the median of a plan made before the
-    opening, and its 10 and 90 %. ``owner`` is who opened it, ``tags`` what people file it under.
+    opening, and its 10 and 90 %. ``owner`` is who opened it, ``tags`` what people file it under,
+    ``active_at`` the minute of its last event, as ``created_at`` is written.
     """
 
     session: str
@@ -70,6 +71,7 @@ class Header:
     origin: Mapping[str, str] | None = None
     owner: str | None = None
     tags: Sequence[str] = ()
+    active_at: str | None = None
     planned_labels: Mapping[str, int] | None = None
 
 
@@ -120,6 +122,7 @@ def status_document(session: Header, plan: AnyPlan, state: AnyState, pool: Pool)
         "origin": None if session.origin is None else dict(session.origin),
         "owner": session.owner,
         "tags": list(session.tags),
+        "active_at": session.active_at,
     } | claim
     return document | _words(document, plan, state, pool)
 

@@ -26,6 +26,7 @@ from celeus.operations.runtime.context import Context
 from celeus.operations.runtime.verifications import bounds_of
 from celeus.operations.runtime.workers import Frame, WorkerFailed, gather
 from celeus.operations.sessions.history import document_of
+from celeus.operations.sessions.journal import minute
 from celeus.operations.sessions.ledger import head_of, moment
 from celeus.operations.sessions.sessions import uncertified
 
@@ -132,6 +133,7 @@ async def _keep(context: Context, db: AsyncConnection, run: _Run, at: datetime) 
     document: dict[str, Any] = values["status"] | {
         "pool_id": f"pool_{pool_id.hex}",
         "owner": owner,
+        "active_at": moment(minute(at)),
     }
     digest = bytes.fromhex(values["plan_digest"])
     await db.execute(
@@ -156,6 +158,7 @@ async def _keep(context: Context, db: AsyncConnection, run: _Run, at: datetime) 
             "origin": orjson.dumps(document["origin"]).decode(),
             "now": at,
             "owner": owner,
+            "active_at": minute(at),
             "words": words_of(None, owner, ()),
         },
     )
@@ -230,7 +233,7 @@ _INSERT = text(
     VALUES (:session_id, :project_id, :pool_id, CAST(:plan AS jsonb), :plan_digest, :seed,
         :commitment, :lease_seconds, 'closed', :state, :precision, :budget, :sequence, :revision,
         :drawn, CAST(:status AS jsonb), :head, CAST(:origin AS jsonb), :now, :now, :owner,
-        array_to_tsvector(CAST(:words AS text[])), date_trunc('minute', CAST(:now AS timestamptz)))
+        array_to_tsvector(CAST(:words AS text[])), :active_at)
     """
 )
 _EVENTS = """

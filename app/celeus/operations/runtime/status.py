@@ -34,6 +34,7 @@ class SessionRecord:
     origin: Mapping[str, str] | None = None
     owner: str | None = None
     tags: Sequence[str] = ()
+    active_at: datetime | None = None
     planned_labels: Mapping[str, int] | None = None
 
 
@@ -55,6 +56,7 @@ def status_document(
         origin=session.origin,
         owner=session.owner,
         tags=session.tags,
+        active_at=None if session.active_at is None else moment(session.active_at),
         planned_labels=session.planned_labels,
     )
     return status.status_document(header, plan, state, pool)

@@ -49,6 +49,7 @@ async def write(db: AsyncConnection, journal: Journal, status: dict[str, Any]) -
             "drawn": state.drawn,
             "head": journal.head,
             "status": _json(status),
+            "active_at": status["active_at"],
             "entries": _json([row_of(entry) for entry in journal.entries]),
             "points": rows,
             "leases": _json(journal.new_leases),
@@ -131,7 +132,7 @@ _APPEND = """
             lifecycle = %(lifecycle)s, state = %(state)s, precision = %(precision)s,
             budget = %(budget)s, drawn = %(drawn)s, status = %(status)s::jsonb,
             ledger_head = %(head)s, updated_at = %(now)s,
-            active_at = date_trunc('minute', %(now)s::timestamptz)
+            active_at = %(active_at)s
         WHERE session_id = %(session_id)s
     ), wanted AS (
         SELECT * FROM unnest(%(wanted)s::int[]) WITH ORDINALITY AS one(index, place)

@@ -107,6 +107,7 @@ class Journal:
     name: str | None
     owner: str | None
     tags: Sequence[str]
+    active_at: datetime
     planned_labels: dict[str, int] | None
     contradictions: list[dict[str, Any]] = field(default_factory=list)
     entries: list[Entry] = field(default_factory=list)
@@ -234,9 +235,15 @@ class Journal:
             contradictions=self.contradictions,
             owner=self.owner,
             tags=self.tags,
+            active_at=minute(self.now) if self.entries else self.active_at,
             planned_labels=self.planned_labels,
         )
         return status_document(session, self.plan, self.state, self.session.pool)
+
+
+def minute(at: datetime) -> datetime:
+    """The minute of a time."""
+    return at.replace(second=0, microsecond=0)
 
 
 def must_be_open(journal: Journal) -> None:
@@ -373,6 +380,7 @@ def _journal(
         name=row["name"],
         owner=row["owner"],
         tags=row["tags"],
+        active_at=row["active_at"],
         planned_labels=row["planned_labels"],
         contradictions=row["contradictions"],
     )

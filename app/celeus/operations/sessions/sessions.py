@@ -39,7 +39,7 @@ from celeus.operations.runtime.status import (
 )
 from celeus.operations.sessions.append import write
 from celeus.operations.sessions.history import document_of
-from celeus.operations.sessions.journal import Journal, locked, must_be_open
+from celeus.operations.sessions.journal import Journal, locked, minute, must_be_open
 
 SEED_BYTES = 32
 
@@ -71,16 +71,6 @@ class Settings:
         """Nothing of the ledger is asked to change."""
         kept = (self.budget, self.stop_when_decided, self.lifecycle)
         return self.precision == "unchanged" and kept == (None, None, None)
-
-
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """Filter and cursor of a list of sessions: those before this session, if any."""
-
-    pool_id: UUID | None = None
-    state: str | None = None
-    before: UUID | None = None
-    limit: int = 50
 
 
 async def open_session(
@@ -120,6 +110,7 @@ async def open_session(
                 name=opening.name,
                 owner=opener.name,
                 tags=opening.tags,
+                active_at=minute(now),
                 planned_labels=opening.planned_labels,
             )
             document = status_document(record, plan, state, pool)
@@ -150,22 +141,6 @@ async def get_version(context: Context, session_id: UUID) -> str:
     """The version of the status document."""
     _, version = await get_session(context, session_id)
     return version
-
-
-async def list_sessions(context: Context, page: Filter) -> list[dict[str, Any]]:
-    """Sessions, newest first, at most ``wanted.limit``."""
-    async with context.transaction() as db:
-        rows = await db.execute(
-            _LIST,
-            {
-                "project_id": context.project_id,
-                "pool_id": page.pool_id,
-                "state": page.state,
-                "before": page.before,
-                "limit": page.limit,
-            },
-        )
-        return [row.status for row in rows]
 
 
 async def change_session(context: Context, session_id: UUID, changes: Settings) -> dict[str, Any]:
@@ -314,6 +289,7 @@ async def _insert(
             "budget": plan.budget,
             "status": json.dumps(document),
             "now": record.created_at,
+            "active_at": record.active_at,
         },
     )
 
@@ -328,7 +304,7 @@ _INSERT = text(
         :commitment, :lease_seconds, 'active', :state, :precision, :budget, 0, 1, 0,
         CAST(:status AS jsonb), CAST(:planned_labels AS jsonb), :ledger_head, :now, :now, :owner,
         CAST(:tags AS jsonb), array_to_tsvector(CAST(:words AS text[])),
-        date_trunc('minute', CAST(:now AS timestamptz)))
+        :active_at)
     """
 )
 _FILED = text(
@@ -344,15 +320,5 @@ _FILE = text(
         words = array_to_tsvector(CAST(:words AS text[]))
     WHERE session_id = :session_id AND project_id = :project_id
     RETURNING status
-    """
-)
-_LIST = text(
-    """
-    SELECT status FROM sessions
-    WHERE project_id = :project_id
-      AND (CAST(:pool_id AS uuid) IS NULL OR pool_id = :pool_id)
-      AND (CAST(:state AS text) IS NULL OR state = :state)
-      AND (CAST(:before AS uuid) IS NULL OR session_id < :before)
-    ORDER BY session_id DESC LIMIT :limit
     """
 )

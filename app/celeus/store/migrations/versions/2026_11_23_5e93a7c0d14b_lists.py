@@ -1,8 +1,8 @@
 """Sessions have an owner and tags, and lists of them an order.
 
 Revision: 5e93a7c0d14b
-Follows: e61c2f7d90b4
-Written: 2026-11-23 11:48:02.310477
+Follows: d52e8a1f4c90
+Written: 2026-11-23 11:58:02.310477
 """
 
 from alembic import op
@@ -10,12 +10,15 @@ from alembic import op
 from celeus.store.migrations import refuse_to_lose
 
 revision = "5e93a7c0d14b"
-down_revision = "e61c2f7d90b4"
+down_revision = "d52e8a1f4c90"
 branch_labels = None
 depends_on = None
 
 _NAMES = """
-    UPDATE sessions SET status = status || '{"owner": null, "tags": []}',
+    UPDATE sessions SET status = status || jsonb_build_object(
+            'owner', NULL, 'tags', '[]'::jsonb, 'active_at', to_char(
+                date_trunc('minute', updated_at) AT TIME ZONE 'UTC',
+                'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"')),
         active_at = date_trunc('minute', updated_at), words = array_to_tsvector(
         ARRAY(SELECT DISTINCT word
               FROM regexp_split_to_table(lower(coalesce(name, '')), '[^[:alnum:]]+') AS word
@@ -52,4 +55,5 @@ def downgrade() -> None:
         op.drop_index(name, "sessions")
     for name in _COLUMNS:
         op.drop_column("sessions", name)
-    op.execute("UPDATE sessions SET status = status - 'owner' - 'tags' - 'words'")
+    op.execute("""UPDATE sessions SET status = status - 'owner' - 'tags' - 'words'
+        - 'active_at'""")
