@@ -41,7 +41,7 @@ def test_a_score_is_told_in_percent_and_in_its_direction(
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert barriers(page) == []
     page.goto("/")
-    expect(page.locator("#cards")).to_contain_text(NAME)
+    expect(page.locator("#sessions")).to_contain_text(NAME)
     page.goto(f"/v1/sessions/{session}/report")
     expect(page.locator(".claim")).to_have_text(status["sentence"])
     assert barriers(page) == []

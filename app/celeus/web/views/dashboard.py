@@ -1,15 +1,15 @@
-"""The dashboard: the project's sessions, newest first, as they stand and as they move."""
+"""The dashboard: the project's sessions, as they stand and as they move."""
 
 from typing import Annotated, get_args
 
 from fastapi import Query, Response
 
-from celeus.api.access.parameters import cursor_of
+from celeus.api.access.parameters import NO_NUL
 from celeus.api.sessions.schema import SessionState
-from celeus.operations.insights.lists import Filter, list_sessions
+from celeus.operations.insights.lists import Filter, Order, list_sessions
 from celeus.web.pages import ReadsPage, page_router
 
-CARDS = 24
+ROWS = 24
 
 router = page_router()
 
@@ -18,10 +18,13 @@ router = page_router()
 async def dashboard(
     view: ReadsPage,
     state: SessionState | None = None,
-    after: Annotated[str | None, Query(max_length=64)] = None,
+    q: Annotated[str, Query(max_length=200, pattern=NO_NUL)] = "",
+    tag: Annotated[str | None, Query(max_length=40, pattern=NO_NUL)] = None,
+    order: Order = "-opened",
 ) -> Response:
-    """The first cards; the page asks the service for more, and for what has changed."""
-    page_filter = Filter(state=state, after=cursor_of("ses", after), limit=CARDS)
+    """The first rows; the page asks the service for more, and for what has changed."""
+    page_filter = Filter(state=state, query=q, tag=tag, order=order, limit=ROWS)
     sessions = await list_sessions(view.context, page_filter)
-    page = {"data": sessions, "next": sessions[-1]["id"] if len(sessions) == CARDS else None}
-    return view.page("dashboard.html", page=page, state=state, states=get_args(SessionState))
+    page = {"data": sessions, "next": sessions[-1]["id"] if len(sessions) == ROWS else None}
+    wanted = {"state": state, "q": q, "tag": tag, "order": order}
+    return view.page("dashboard.html", page=page, wanted=wanted, states=get_args(SessionState))
