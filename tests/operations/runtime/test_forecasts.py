@@ -37,7 +37,9 @@ async def test_a_forecast_appears_and_is_about_right(client: AsyncClient) -> Non
             await asyncio.sleep(0.1)
     forecast = status["forecast"]
     assert forecast["round"] == 100
-    assert forecast.keys() == {"round", "labels_left"}
+    assert forecast.keys() == {"round", "labels_left", "seconds_per_label"}
+    left = forecast["labels_left"] - 5
+    assert status["words"]["progress"].startswith(f"105 labels, about {left} more")
     stopped = (await labelled(client, session, pool, 3000))["session"]
     needed = stopped["round"] - forecast["round"]
     assert 0.5 <= forecast["labels_left"] / needed <= 2.2

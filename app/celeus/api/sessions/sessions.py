@@ -156,7 +156,7 @@ async def get_session(context: Reads, session_id: SessionId, known: KnownTags = 
 @router.patch(
     "/{session_id}",
     operation_id="change_session",
-    summary="Change precision, budget, stop or tags; pause, resume or close",
+    summary="Change settings or tags; pause, resume or close",
     response_model=Session,
     responses=responses(
         SessionNotFound, InvalidValue, UnreachablePrecision, SessionClosed, SessionFixed
