@@ -66,6 +66,7 @@ class Header:
     name: str | None = None
     contradictions: Sequence[Mapping[str, Any]] = ()
     origin: Mapping[str, str] | None = None
+    archived: bool = False
 
 
 def session_state(lifecycle: str, state: AnyState) -> str:
@@ -112,6 +113,7 @@ def status_document(session: Header, plan: AnyPlan, state: AnyState, pool: Pool)
         "ledger_head": session.ledger_head,
         "created_at": session.created_at,
         "origin": None if session.origin is None else dict(session.origin),
+        "archived": session.archived,
     } | claim
     return document | {"sentence": _sentence(document, plan, state, pool)}
 

@@ -31,6 +31,7 @@ class SessionRecord:
     name: str | None = None
     contradictions: Sequence[Mapping[str, Any]] = ()
     origin: Mapping[str, str] | None = None
+    archived: bool = False
 
 
 def status_document(
@@ -49,6 +50,7 @@ def status_document(
         name=session.name,
         contradictions=session.contradictions,
         origin=session.origin,
+        archived=session.archived,
     )
     return status.status_document(header, plan, state, pool)
 
@@ -57,7 +59,8 @@ def version_of(document: dict[str, Any]) -> str:
     """The document's ETag; changes whenever the document does."""
     forecast, contradictions = document["forecast"], document.get("contradictions")
     version = f"{document['sequence']}.{0 if forecast is None else forecast['round']}"
-    return f"{version}.{len(contradictions)}" if contradictions else version
+    version = f"{version}.{len(contradictions)}" if contradictions else version
+    return f"{version}.archived" if document["archived"] else version
 
 
 async def announce(
