@@ -32,6 +32,7 @@ class SessionRecord:
     contradictions: Sequence[Mapping[str, Any]] = ()
     origin: Mapping[str, str] | None = None
     archived: bool = False
+    planned_labels: Mapping[str, int] | None = None
 
 
 def status_document(
@@ -51,6 +52,7 @@ def status_document(
         contradictions=session.contradictions,
         origin=session.origin,
         archived=session.archived,
+        planned_labels=session.planned_labels,
     )
     return status.status_document(header, plan, state, pool)
 

@@ -105,7 +105,8 @@ class Journal:
     folded_before: int
     head: bytes | None
     name: str | None
-    archived: bool = False
+    archived: bool
+    planned_labels: dict[str, int] | None
     contradictions: list[dict[str, Any]] = field(default_factory=list)
     entries: list[Entry] = field(default_factory=list)
     new_leases: list[Lease] = field(default_factory=list)
@@ -231,6 +232,7 @@ class Journal:
             name=self.name,
             contradictions=self.contradictions,
             archived=self.archived,
+            planned_labels=self.planned_labels,
         )
         return status_document(session, self.plan, self.state, self.session.pool)
 
@@ -385,6 +387,7 @@ def _journal(
         head=row["ledger_head"],
         name=row["name"],
         archived=row["archived"],
+        planned_labels=row["planned_labels"],
         contradictions=row["contradictions"],
     )
 

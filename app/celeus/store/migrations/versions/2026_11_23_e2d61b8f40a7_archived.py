@@ -1,7 +1,7 @@
 """Sessions and pools can be archived.
 
 Revision: e2d61b8f40a7
-Follows: c7f1d90b52e6
+Follows: e61c2f7d90b4
 Written: 2026-11-23 11:31:08.274915
 """
 
@@ -11,7 +11,7 @@ from alembic import op
 from celeus.store.migrations import refuse_to_lose
 
 revision = "e2d61b8f40a7"
-down_revision = "c7f1d90b52e6"
+down_revision = "e61c2f7d90b4"
 branch_labels = None
 depends_on = None
 
