@@ -1,7 +1,7 @@
 """Sessions and pools can be archived.
 
 Revision: e2d61b8f40a7
-Follows: e61c2f7d90b4
+Follows: d52e8a1f4c90
 Written: 2026-11-23 11:31:08.274915
 """
 
@@ -11,7 +11,7 @@ from alembic import op
 from celeus.store.migrations import refuse_to_lose
 
 revision = "e2d61b8f40a7"
-down_revision = "e61c2f7d90b4"
+down_revision = "d52e8a1f4c90"
 branch_labels = None
 depends_on = None
 
