@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 from celeus.api.access.parameters import (
     NO_NUL,
     AfterSession,
+    Archived,
     Manages,
     Reads,
     SessionId,
@@ -67,6 +68,7 @@ class SessionsQuery(BaseModel):
         "-opened",
         description="By opening, name, owner, state or last activity; a minus turns it round.",
     )
+    archived: Archived = False
     after: AfterSession = None
     limit: int = Field(50, ge=1, le=200, description="Entries of a page.")
 
@@ -126,6 +128,7 @@ async def list_sessions(
     wanted = lists.Filter(
         pool_id=None if params.pool_id is None else pool_id_of(params.pool_id),
         state=params.state,
+        archived=params.archived,
         query=params.q,
         tag=params.tag,
         order=params.order,
@@ -156,7 +159,7 @@ async def get_session(context: Reads, session_id: SessionId, known: KnownTags = 
 @router.patch(
     "/{session_id}",
     operation_id="change_session",
-    summary="Change settings or tags; pause, resume or close",
+    summary="Change settings or tags; pause, close or archive",
     response_model=Session,
     responses=responses(
         SessionNotFound, InvalidValue, UnreachablePrecision, SessionClosed, SessionFixed
@@ -172,5 +175,6 @@ async def change_session(
         stop_when_decided=body.stop_when_decided,
         lifecycle=body.state,
         tags=body.tags,
+        archived=body.archived,
     )
     return await sessions.change_session(context, session_id, wanted)

@@ -72,6 +72,7 @@ class Header:
     owner: str | None = None
     tags: Sequence[str] = ()
     active_at: str | None = None
+    archived: bool = False
     planned_labels: Mapping[str, int] | None = None
 
 
@@ -123,6 +124,7 @@ def status_document(session: Header, plan: AnyPlan, state: AnyState, pool: Pool)
         "owner": session.owner,
         "tags": list(session.tags),
         "active_at": session.active_at,
+        "archived": session.archived,
     } | claim
     return document | _words(document, plan, state, pool)
 

@@ -32,11 +32,12 @@ class Filter:
     """Filter, order and cursor of a list of sessions: those behind this one, if any.
 
     ``query`` holds the beginnings of words of name, owner and tags, all of which are wanted;
-    ``tag`` is a whole one.
+    ``tag`` is a whole one. Without ``archived`` those that are archived are left out.
     """
 
     pool_id: UUID | None = None
     state: str | None = None
+    archived: bool = False
     query: str | None = None
     tag: str | None = None
     order: Order = "-opened"
@@ -92,6 +93,8 @@ def _statement(page: Filter, *, words: bool) -> TextClause:
         conditions.append("pool_id = :pool_id")
     if page.state is not None:
         conditions.append("state = :state")
+    if not page.archived:
+        conditions.append("archived_at IS NULL")
     if words:
         conditions.append("words @@ CAST(:words AS tsquery)")
     if page.after is not None:

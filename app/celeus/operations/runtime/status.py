@@ -35,6 +35,7 @@ class SessionRecord:
     owner: str | None = None
     tags: Sequence[str] = ()
     active_at: datetime | None = None
+    archived: bool = False
     planned_labels: Mapping[str, int] | None = None
 
 
@@ -57,6 +58,7 @@ def status_document(
         owner=session.owner,
         tags=session.tags,
         active_at=None if session.active_at is None else moment(session.active_at),
+        archived=session.archived,
         planned_labels=session.planned_labels,
     )
     return status.status_document(header, plan, state, pool)
@@ -69,6 +71,8 @@ def version_of(document: dict[str, Any]) -> str:
     if contradictions:
         version += f".{len(contradictions)}"
     # What people change without an event
+    if document.get("archived"):
+        version += ".archived"
     filed = document.get("tags")
     return f"{version}-{crc32(orjson.dumps(filed)):08x}" if filed else version
 

@@ -58,19 +58,14 @@ class Opening:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """A requested change; None leaves budget, stop and lifecycle as they are."""
+    """A requested change; None leaves all but the precision as it is."""
 
     precision: float | Literal["unchanged"] | None = "unchanged"
     budget: int | None = None
     stop_when_decided: bool | None = None
     lifecycle: Literal["active", "paused", "closed"] | None = None
+    archived: bool | None = None
     tags: Sequence[str] | None = None
-
-    @property
-    def is_empty(self) -> bool:
-        """Nothing of the ledger is asked to change."""
-        kept = (self.budget, self.stop_when_decided, self.lifecycle)
-        return self.precision == "unchanged" and kept == (None, None, None)
 
 
 async def open_session(
@@ -144,15 +139,17 @@ async def get_version(context: Context, session_id: UUID) -> str:
 
 
 async def change_session(context: Context, session_id: UUID, changes: Settings) -> dict[str, Any]:
-    """Change tags, precision, budget, stop or lifecycle; repeating a change has no effect.
+    """Change precision, budget, stop or lifecycle, file or archive; repeating it has no effect.
 
     A precision or budget binds from the first draw made after it. ``closed`` is irrevocable; the
     final certificate is issued with it, and where that fails the answer's warnings say why.
     """
     if changes.tags is not None:
         document = await file_session(context, session_id, changes.tags)
-        if changes.is_empty:
+        if replace(changes, tags=None) == Settings():
             return document
+    if replace(changes, archived=None, tags=None) == Settings():
+        return await _archive(context, session_id, archived=changes.archived)
     async with locked(context, session_id) as (journal, db):
         _change(journal, changes)
         document = journal.status()
@@ -160,6 +157,8 @@ async def change_session(context: Context, session_id: UUID, changes: Settings) 
             await write(db, journal, document)
     if journal.changed:
         await announce(context.cache, context.project_id, session_id, document)
+    if changes.archived is not None:
+        document = await _archive(context, session_id, archived=changes.archived)
     if journal.lifecycle != "closed":
         return document
     return document | {"warnings": document["warnings"] + await uncertified(context, session_id)}
@@ -175,6 +174,22 @@ async def file_session(context: Context, session_id: UUID, tags: Sequence[str]) 
             raise SessionNotFound(f"no session {name}", field="session_id", value=name)
         params |= {"tags": json.dumps(list(tags)), "words": words_of(row.name, row.owner, tags)}
         document: dict[str, Any] = (await db.execute(_FILE, params)).scalar_one()
+    await announce(context.cache, context.project_id, session_id, document)
+    return document
+
+
+async def _archive(context: Context, session_id: UUID, *, archived: bool | None) -> dict[str, Any]:
+    """Archive a session or take it back; None only reads.
+
+    No certificate says whether one is archived: the ledger has no event of it, and nothing is
+    folded.
+    """
+    async with context.transaction() as db:
+        document = await document_of(db, context.project_id, session_id)
+        if archived in {None, document["archived"]}:
+            return document
+        params = {"session_id": session_id, "archived": archived}
+        document |= (await db.execute(_ARCHIVE, params)).scalar_one()
     await announce(context.cache, context.project_id, session_id, document)
     return document
 
@@ -320,5 +335,12 @@ _FILE = text(
         words = array_to_tsvector(CAST(:words AS text[]))
     WHERE session_id = :session_id AND project_id = :project_id
     RETURNING status
+    """
+)
+_ARCHIVE = text(
+    """
+    UPDATE sessions SET archived_at = CASE WHEN :archived THEN now() END,
+        status = jsonb_set(status, '{archived}', to_jsonb(CAST(:archived AS boolean)))
+    WHERE session_id = :session_id RETURNING status
     """
 )

@@ -1,7 +1,7 @@
 """Sessions have an owner and tags, and lists of them an order.
 
 Revision: 5e93a7c0d14b
-Follows: d52e8a1f4c90
+Follows: e2d61b8f40a7
 Written: 2026-11-23 11:58:02.310477
 """
 
@@ -10,7 +10,7 @@ from alembic import op
 from celeus.store.migrations import refuse_to_lose
 
 revision = "5e93a7c0d14b"
-down_revision = "d52e8a1f4c90"
+down_revision = "e2d61b8f40a7"
 branch_labels = None
 depends_on = None
 
