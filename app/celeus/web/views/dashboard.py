@@ -4,9 +4,9 @@ from typing import Annotated, get_args
 
 from fastapi import Query, Response
 
-from celeus.api.access.parameters import NO_NUL
 from celeus.api.sessions.schema import SessionState
-from celeus.operations.insights.lists import Filter, Order, list_sessions
+from celeus.api.sessions.sessions import SessionsQuery
+from celeus.operations.insights.lists import Filter, list_sessions
 from celeus.web.pages import ReadsPage, page_router
 
 ROWS = 24
@@ -15,16 +15,23 @@ router = page_router()
 
 
 @router.get("/")
-async def dashboard(
-    view: ReadsPage,
-    state: SessionState | None = None,
-    q: Annotated[str, Query(max_length=200, pattern=NO_NUL)] = "",
-    tag: Annotated[str | None, Query(max_length=40, pattern=NO_NUL)] = None,
-    order: Order = "-opened",
-) -> Response:
+async def dashboard(view: ReadsPage, params: Annotated[SessionsQuery, Query()]) -> Response:
     """The first rows; the page asks the service for more, and for what has changed."""
-    page_filter = Filter(state=state, query=q, tag=tag, order=order, limit=ROWS)
+    wanted = {
+        "state": params.state,
+        "q": params.q or "",
+        "tag": params.tag,
+        "order": params.order,
+        "archived": params.archived,
+    }
+    page_filter = Filter(
+        state=params.state,
+        archived=params.archived,
+        query=params.q,
+        tag=params.tag,
+        order=params.order,
+        limit=ROWS,
+    )
     sessions = await list_sessions(view.context, page_filter)
     page = {"data": sessions, "next": sessions[-1]["id"] if len(sessions) == ROWS else None}
-    wanted = {"state": state, "q": q, "tag": tag, "order": order}
     return view.page("dashboard.html", page=page, wanted=wanted, states=get_args(SessionState))

@@ -16,7 +16,7 @@ const NEWEST = "-opened";
 const MOST_TAGS = 12;
 
 /** @typedef {import("./dashboard/rows.js").Row} Row */
-/** @typedef {{ state: SessionState | null, q: string, tag: string | null, order: string }} Wanted */
+/** @typedef {{ state: SessionState | null, q: string, tag: string | null, order: string, archived: boolean }} Wanted */
 
 /** @type {Wanted} */
 const wanted = given("filter");
@@ -82,11 +82,12 @@ function put(session) {
  *
  * @param {Wanted} what
  */
-function params({ state, q, tag, order }) {
+function params({ state, q, tag, order, archived }) {
   const chosen = new URLSearchParams();
   if (state !== null) chosen.set("state", state);
   if (q !== "") chosen.set("q", q);
   if (tag !== null) chosen.set("tag", tag);
+  if (archived) chosen.set("archived", "true");
   if (order !== NEWEST) chosen.set("order", order);
   return chosen;
 }

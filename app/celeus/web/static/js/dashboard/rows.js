@@ -104,7 +104,9 @@ function line({ session, bar }, view) {
     <td role="cell" class="score">${score(session, bar)}</td>
     <td role="cell" class="progress">${progress(session)}</td>
     <td role="cell">
-      <span class="badge ${kind}">${word}${session.origin ? ", pushed" : ""}</span>
+      <span class="badge ${kind}"
+        >${word}${session.origin ? ", pushed" : ""}${session.archived ? ", archived" : ""}</span
+      >
     </td>
     <td role="cell" class="owner" data-name=${session.owner ? "Owner" : nothing}>
       ${session.owner ? html`<bdi>${session.owner}</bdi>` : nothing}
