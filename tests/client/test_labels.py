@@ -5,8 +5,8 @@ import sys
 import pytest
 
 import celeus
-from celeus import InvalidValue
 from celeus.client.rows import frame_of
+from celeus.errors import InvalidValue
 from tests.client.pools import Exam
 
 
