@@ -32,7 +32,7 @@ from celeus.web.documents import pages as documents
 from celeus.web.pages import doors_pages, show_refusals
 from celeus.web.rendering import Templates
 from celeus.web.report import page as report
-from celeus.web.views import dashboard, labelling, new_session, session
+from celeus.web.views import dashboard, judged, labelling, new_session, session
 
 ROUTES: tuple[APIRouter, ...] = (
     system.router,
@@ -64,6 +64,7 @@ PAGES: tuple[APIRouter, ...] = (
     dashboard.router,
     # Behind the page of a new session, whose path would be the id of one
     session.router,
+    judged.router,
 )
 """Routers of the pages, which are not part of the API contract."""
 

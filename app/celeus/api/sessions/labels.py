@@ -153,7 +153,7 @@ class RoundComment(BaseModel):
 class RoundHistory(BaseModel):
     """A round: its item, its draw, and all that was said of it."""
 
-    round: int = Field(description="The round.")
+    round: int = Field(description="Its number, from 1.")
     item: ItemOut = Field(description="The item, with its payload.")
     probability: float = Field(
         description="That this item was drawn in this round, of those not drawn before."
@@ -182,7 +182,7 @@ class RoundHistory(BaseModel):
 async def list_labels(
     context: Reads, session_id: SessionId, params: Annotated[LabelsQuery, Query()]
 ) -> Response:
-    """**No uniform sample**: the mean of these losses is not the score.
+    """No uniform sample: the mean of these losses is not the score.
 
     Items were drawn with unequal `probability`. The score is the interval of the session; what an
     analysis of your own has to weight by is in every row.
@@ -217,7 +217,7 @@ async def list_labels(
 
 
 @router.get(
-    "/{session_id}/rounds/{round_}",
+    "/{session_id}/rounds/{round}",
     operation_id="get_round",
     summary="What happened in a round",
     response_model=RoundHistory,
@@ -226,7 +226,7 @@ async def list_labels(
 async def get_round(
     context: Reads,
     session_id: SessionId,
-    round_: Annotated[int, Path(ge=1, le=MOST, description="A round that was drawn.")],
+    round_: Annotated[int, Path(alias="round", ge=1, le=MOST, description="One that was drawn.")],
 ) -> Response:
     """The draw, every judgement and correction, and the comments."""
     found = await labels.round_history(context, session_id, round_)
