@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.evaluations import Evaluation, barriers, long_session, painted
-from tests.browser.site import NARROW, WIDE, Site
+from tests.browser.site import NARROW, WIDE, Complaints, Site
 
 SignedIn = Callable[..., Page]
 MANY = 100_000
@@ -67,8 +67,9 @@ def test_judgements_are_filtered_by_the_address(
 
 
 def test_a_round_shows_its_history_and_is_corrected_with_a_reason(
-    signed_in: SignedIn, judged: str
+    signed_in: SignedIn, judged: str, complaints: Complaints
 ) -> None:
+    complaints.expect("/amendments", "422")
     page = signed_in()
     page.goto(f"/sessions/{judged}/judged?amended=true")
     page.locator("#judgements tbody a").click()
@@ -114,8 +115,8 @@ def test_a_hundred_thousand_judgements_stay_quick(
     expect(page.locator("#first")).to_be_enabled()
     turned = page.evaluate("performance.now()") - began
     began = page.evaluate("performance.now()")
-    page.get_by_label("Show", exact=True).select_option("Wrong ones: loss above 0")
-    page.wait_for_url(re.compile("above=0"))
+    with page.expect_response(re.compile("labels.*above=0")):
+        page.get_by_label("Show", exact=True).select_option("Wrong ones: loss above 0")
     expect(page.locator("#told")).to_contain_text("100 judgements on this page")
     wrong = page.evaluate("performance.now()") - began
     page.get_by_label("Person").fill("nobody")
