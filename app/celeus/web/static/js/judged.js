@@ -131,7 +131,7 @@ function row(label) {
       <a href="/sessions/${session.id}/judged/${label.round}"><bdi>${label.item}</bdi></a>
     </th>
     <td class="judged-text">${saidOf(label)}</td>
-    <td><bdi>${label.person ?? (label.kind === "outcome" ? "the panel" : "")}</bdi></td>
+    <td class="judged-text">${whoOf(label)}</td>
     <td>
       <time datetime=${label.judged_at} title=${label.judged_at}
         >${ago(Date.parse(label.judged_at))}</time
@@ -139,6 +139,13 @@ function row(label) {
     </td>
     <td class="judged-text">${remarksOf(label)}</td>
   </tr>`;
+}
+
+/** The person, and the worker where that is another word. @param {Label} label */
+function whoOf({ kind, person, worker }) {
+  if (person === null) return kind === "outcome" ? "the panel" : nothing;
+  const other = worker !== null && !worker.startsWith(person);
+  return html`<bdi>${person}</bdi>${other ? html` <small><bdi>${worker}</bdi></small>` : nothing}`;
 }
 
 /** @param {Label} label */
