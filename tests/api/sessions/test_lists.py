@@ -7,6 +7,7 @@ import pytest
 from httpx import AsyncClient
 
 from celeus.operations.insights.lists import ORDERS
+from celeus.store.tables import DEFAULT_PROJECT
 from tests.factories import known_pool, opened
 
 
@@ -69,7 +70,7 @@ async def test_every_order_goes_by_an_index(client: AsyncClient, database_url: s
             if order.startswith("-"):
                 by = by.replace(", session_id", " DESC, session_id") + " DESC"
             statement = (
-                "EXPLAIN SELECT status FROM sessions WHERE project_id = '00000000-0000-7000-8000-000000000001'"
+                f"EXPLAIN SELECT status FROM sessions WHERE project_id = '{DEFAULT_PROJECT}'"
                 f" ORDER BY {by} LIMIT 5"
             )
             plan = "\n".join(row[0] for row in db.execute(statement.encode()))
