@@ -11,7 +11,7 @@ from fastapi import APIRouter, Depends, FastAPI
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
 
-from celeus.api import certificates, system
+from celeus.api import certificates, system, webhooks
 from celeus.api.access.auth import Door
 from celeus.api.access.parameters import only_known
 from celeus.api.insights import claims, planning, surrogate, table
@@ -51,6 +51,7 @@ ROUTES: tuple[APIRouter, ...] = (
     table.router,
     certificates.router,
     report.router,
+    webhooks.router,
 )
 """The interface, in the order of its contract."""
 
@@ -159,7 +160,7 @@ def create_app(settings: Settings) -> FastAPI:
         app.add_middleware(
             CORSMiddleware,
             allow_origins=settings.cors_origins.split(),
-            allow_methods=["GET", "HEAD", "POST", "PATCH"],
+            allow_methods=["GET", "HEAD", "POST", "PATCH", "DELETE"],
             allow_headers=CORS_HEADERS,
             expose_headers=CORS_EXPOSED,
         )

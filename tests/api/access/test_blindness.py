@@ -60,7 +60,7 @@ async def test_a_labeller_reads_no_interval_by_any_route(
     # No item has the budget's number
     pool = await known_pool(client, BUDGET)
     session = await opened(client, pool, precision=PRECISION, budget=BUDGET)
-    ids = {"pool_id": pool.id, "session_id": session}
+    ids = MISSING | {"pool_id": pool.id, "session_id": session}
     async with client_with(app, key_in(database_url, "label")) as labeller:
         offer = await drawn(labeller, session, 3)
         for draw in offer["draws"]:
