@@ -13,7 +13,7 @@ from celeus.api.wire.connections import OPEN
 from celeus.main import create_app
 from celeus.operations.runtime.context import Context
 from celeus.settings import Settings
-from tests.api.contract import ROUTES
+from tests.api.contract import MISSING, ROUTES
 from tests.attacks.tally import TRIES
 from tests.attacks.wire import request, sent
 from tests.attacks.world import World, build, client_of, made

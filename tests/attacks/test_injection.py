@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from celeus.store.tables import metadata
-from tests.api.contract import CONTRACT, ROUTES, Route
+from tests.api.contract import CONTRACT, MISSING, ROUTES, Route
 from tests.attacks.conftest import FULL
 from tests.attacks.tally import TRIES
 from tests.attacks.wire import request, sent

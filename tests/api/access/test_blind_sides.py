@@ -19,7 +19,7 @@ from httpx import AsyncClient, Response
 
 from celeus.operations.sessions.blinding import RoundNumbers
 from tests.api.access.test_blindness import members
-from tests.api.contract import ROUTES, client_with
+from tests.api.contract import MISSING, ROUTES, client_with
 from tests.factories import drawn
 from tests.keys import key_in
 from tests.pairs import A, B, body_of, exchanged

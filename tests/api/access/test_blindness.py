@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 from fastapi import FastAPI
 from httpx import AsyncClient, Response
 
-from tests.api.contract import ROUTES, client_with
+from tests.api.contract import MISSING, ROUTES, client_with
 from tests.factories import drawn, judged, known_pool, labelled, opened
 from tests.keys import key_in
 

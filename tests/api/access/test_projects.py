@@ -55,7 +55,14 @@ async def test_what_belongs_to_another_project_is_as_missing_as_what_never_was(
 
 async def _everything(theirs: Theirs) -> list[Any]:
     session = f"/v1/sessions/{theirs.session}"
-    paths = ("/v1/webhooks", "/v1/pools", "/v1/sessions", session, f"{session}/ledger", f"{session}/trajectory")
+    paths = (
+        "/v1/webhooks",
+        "/v1/pools",
+        "/v1/sessions",
+        session,
+        f"{session}/ledger",
+        f"{session}/trajectory",
+    )
     return [(await theirs.client.get(path)).json() for path in paths]
 
 

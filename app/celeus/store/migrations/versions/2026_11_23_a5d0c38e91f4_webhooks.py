@@ -1,7 +1,7 @@
 """Webhooks with their deliveries, and links by which somebody reads one session.
 
 Revision: a5d0c38e91f4
-Follows: e61c2f7d90b4
+Follows: d52e8a1f4c90
 Written: 2026-11-23 11:52:08.402117
 """
 
@@ -10,7 +10,7 @@ from alembic import op
 from sqlalchemy.dialects import postgresql
 
 revision = "a5d0c38e91f4"
-down_revision = "e61c2f7d90b4"
+down_revision = "d52e8a1f4c90"
 branch_labels = None
 depends_on = None
 
