@@ -4,10 +4,21 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 Answering = Callable[[asyncio.StreamWriter], Awaitable[None]]
 
-PATIENCE_SECONDS = 20.0
+PATIENCE_SECONDS = 40.0
+
+T = TypeVar("T")
+
+
+async def until(look: Callable[[], Awaitable[T]], right: Callable[[T], object]) -> T:
+    """What is found once it is right."""
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while not right(found := await look()):
+            await asyncio.sleep(0.05)
+    return found
 
 
 @dataclass
@@ -34,10 +45,11 @@ class Receiver:
 
     async def sent(self, count: int) -> list[Request]:
         """The first requests, once there are so many."""
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while len(self.requests) < count:
-                await asyncio.sleep(0.02)
-        return self.requests[:count]
+
+        async def look() -> list[Request]:
+            return self.requests[:count]
+
+        return await until(look, lambda found: len(found) == count)
 
 
 def status(code: int, body: str = "", *headers: str) -> Answering:

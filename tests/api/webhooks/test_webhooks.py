@@ -1,6 +1,5 @@
 """Webhooks over the wire, to real receivers on loopback that the operator lets through."""
 
-import asyncio
 import base64
 import hashlib
 import hmac
@@ -16,7 +15,7 @@ from celeus.operations.webhooks.outbox import EVENTS
 from celeus.settings import Settings
 from tests.factories import known_pool, labelled, opened
 from tests.keys import bearer, key_in
-from tests.receivers import Receiver, Request, receiving, status
+from tests.receivers import Receiver, Request, receiving, status, until
 
 INSIDE = {"webhook_internal": "127.0.0.0/8", "webhook_http": True}
 
@@ -48,12 +47,11 @@ async def log(client: AsyncClient, hook: dict[str, Any]) -> list[dict[str, Any]]
 
 async def settled(client: AsyncClient, hook: dict[str, Any], count: int) -> list[dict[str, Any]]:
     """The log once so many messages are delivered."""
-    async with asyncio.timeout(20):
-        while True:
-            found = await log(client, hook)
-            if sum(one["state"] == "delivered" for one in found) >= count:
-                return found
-            await asyncio.sleep(0.05)
+
+    def all_delivered(found: list[dict[str, Any]]) -> bool:
+        return sum(one["state"] == "delivered" for one in found) >= count
+
+    return await until(lambda: log(client, hook), all_delivered)
 
 
 def signatures(secret: str, request: Request) -> list[str]:
@@ -115,7 +113,7 @@ async def test_a_certificate_is_told_once(client: AsyncClient, receiver: Receive
     for one in (other, session):
         assert (await client.patch(f"/v1/sessions/{one}", json={"state": "closed"})).is_success
         for _ in range(2):
-            certificate = await client.get(f"/v1/sessions/{one}/certificate")
+            assert (await client.get(f"/v1/sessions/{one}/certificate")).is_success
     [sent] = await receiver.sent(1)
     data = json.loads(sent.body)["data"]
     assert data["session"] == session
@@ -131,9 +129,7 @@ async def test_what_is_refused_is_sent_again_under_the_same_id(client: AsyncClie
         session = await opened(client, pool)
         await client.patch(f"/v1/sessions/{session}", json={"state": "closed"})
         await receiver.sent(1)
-        async with asyncio.timeout(5):
-            while (one := (await log(client, hook))[0])["status"] is None:
-                await asyncio.sleep(0.02)
+        [one] = await until(lambda: log(client, hook), lambda found: found[0]["status"])
         assert (one["state"], one["status"], one["answer"]) == ("pending", 500, "not now")
         assert one["next_attempt_at"] > one["attempted_at"]
         first, second = await receiver.sent(2)
@@ -153,9 +149,12 @@ async def test_a_receiver_that_is_gone_is_sent_no_more_until_it_is_enabled(
         pool = await known_pool(client, items=40)
         session = await opened(client, pool)
         await client.patch(f"/v1/sessions/{session}", json={"state": "closed"})
-        async with asyncio.timeout(5):
-            while (told := (await client.get(path)).json())["active"]:
-                await asyncio.sleep(0.02)
+
+        async def look() -> dict[str, Any]:
+            found: dict[str, Any] = (await client.get(path)).json()
+            return found
+
+        told = await until(look, lambda one: not one["active"])
         assert "410" in told["note"]
         [one] = await log(client, hook)
         assert one["state"] == "failed"

@@ -94,13 +94,8 @@ class Guard:
             port = url.port
         except (httpx2.InvalidURL, ValueError, TypeError):
             url, port = httpx2.URL(), None
-        wrong = (
-            url.scheme not in schemes
-            or not url.host
-            or url.userinfo
-            or port == 0
-            or (port or 0) > LAST_PORT
-        )
+        wrong = url.scheme not in schemes or not url.host or bool(url.userinfo)
+        wrong |= port is not None and not 1 <= port <= LAST_PORT
         if wrong or len(given) > LONGEST_URL or not given.isascii() or not given.isprintable():
             raise InvalidValue(
                 "A webhook cannot lead to this address.", field="url", rule=rule, value=given

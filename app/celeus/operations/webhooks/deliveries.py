@@ -258,7 +258,7 @@ _STALLED = text(
             JOIN sessions s ON s.project_id = w.project_id
                 AND (w.session_id IS NULL OR s.session_id = w.session_id)
         WHERE (SELECT mine FROM turn) AND w.disabled_at IS NULL AND w.events ? 'session.stalled'
-          AND s.state = 'active' AND s.lifecycle = 'active'
+          AND s.state = 'active' AND s.archived_at IS NULL
           AND s.created_at < now() - CAST(:seconds AS float8) * interval '1 second'
     ), quiet AS (
         SELECT session_id, coalesce(last.sequence, 0) AS sequence, last.at

@@ -1,7 +1,7 @@
 """Webhooks with their deliveries, and links by which somebody reads one session.
 
 Revision: a5d0c38e91f4
-Follows: d52e8a1f4c90
+Follows: e2d61b8f40a7
 Written: 2026-11-23 11:52:08.402117
 """
 
@@ -10,7 +10,7 @@ from alembic import op
 from sqlalchemy.dialects import postgresql
 
 revision = "a5d0c38e91f4"
-down_revision = "d52e8a1f4c90"
+down_revision = "e2d61b8f40a7"
 branch_labels = None
 depends_on = None
 
