@@ -16,8 +16,10 @@ T = TypeVar("T")
 async def until(look: Callable[[], Awaitable[T]], right: Callable[[T], object]) -> T:
     """What is found once it is right."""
     async with asyncio.timeout(PATIENCE_SECONDS):
-        while not right(found := await look()):
+        found = await look()
+        while not right(found):
             await asyncio.sleep(0.05)
+            found = await look()
     return found
 
 

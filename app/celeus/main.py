@@ -16,7 +16,7 @@ from celeus.api.access.auth import Door
 from celeus.api.access.parameters import only_known
 from celeus.api.insights import claims, planning, surrogate, table
 from celeus.api.pools import files, items, pools
-from celeus.api.sessions import comments, history, rounds, sessions, stream, task
+from celeus.api.sessions import comments, history, rounds, sessions, shares, stream, task
 from celeus.api.sessions import files as session_files
 from celeus.api.wire import links, problems
 from celeus.api.wire.connections import Answers
@@ -32,6 +32,7 @@ from celeus.web.documents import pages as documents
 from celeus.web.pages import doors_pages, show_refusals
 from celeus.web.rendering import Templates
 from celeus.web.report import page as report
+from celeus.web.report import shared
 from celeus.web.views import dashboard, labelling, new_session, session
 
 ROUTES: tuple[APIRouter, ...] = (
@@ -53,12 +54,14 @@ ROUTES: tuple[APIRouter, ...] = (
     certificates.router,
     report.router,
     webhooks.router,
+    shares.router,
 )
 """The interface, in the order of its contract."""
 
 PAGES: tuple[APIRouter, ...] = (
     documents.router,
     signin.router,
+    shared.router,
     labelling.router,
     new_session.router,
     dashboard.router,

@@ -49,7 +49,7 @@ async def settled(client: AsyncClient, hook: dict[str, Any], count: int) -> list
     """The log once so many messages are delivered."""
 
     def all_delivered(found: list[dict[str, Any]]) -> bool:
-        return sum(one["state"] == "delivered" for one in found) >= count
+        return len([one for one in found if one["state"] == "delivered"]) >= count
 
     return await until(lambda: log(client, hook), all_delivered)
 
