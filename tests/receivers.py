@@ -8,7 +8,7 @@ from typing import TypeVar
 
 Answering = Callable[[asyncio.StreamWriter], Awaitable[None]]
 
-PATIENCE_SECONDS = 40.0
+PATIENCE_SECONDS = 60.0
 
 T = TypeVar("T")
 

@@ -34,6 +34,7 @@ from celeus.web.rendering import Templates
 from celeus.web.report import page as report
 from celeus.web.report import shared
 from celeus.web.views import dashboard, labelling, new_session, session
+from celeus.web.views import webhooks as webhooks_page
 
 ROUTES: tuple[APIRouter, ...] = (
     system.router,
@@ -65,6 +66,7 @@ PAGES: tuple[APIRouter, ...] = (
     labelling.router,
     new_session.router,
     dashboard.router,
+    webhooks_page.router,
     # Behind the page of a new session, whose path would be the id of one
     session.router,
 )

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from celeus.api.access.parameters import DeliveryId, Manages, WebhookId, form_of, session_id_of
-from celeus.api.sessions.schema import STRICT, Time
+from celeus.api.sessions.schema import AS_WHOLE, STRICT, Time
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
 from celeus.errors import (
@@ -118,7 +118,7 @@ class RotationRequest(BaseModel):
         **STRICT, json_schema_extra={"examples": [{"overlap_seconds": DAY_SECONDS}]}
     )
 
-    overlap_seconds: int = Field(
+    overlap_seconds: Annotated[int, AS_WHOLE] = Field(
         DAY_SECONDS,
         ge=0,
         le=30 * DAY_SECONDS,

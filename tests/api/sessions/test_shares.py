@@ -14,6 +14,7 @@ from celeus.commands.service.logs import ShortTarget
 from celeus.core.insights.badges import badge_of
 from tests.factories import KnownPool, known_pool, labelled, opened
 from tests.keys import bearer, key_in
+from tests.pairs import A, B, pair
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -152,25 +153,22 @@ async def test_a_badge_is_not_sent_again_while_it_holds(app: FastAPI, client: As
 
 
 async def test_a_badge_of_two_systems_names_both(app: FastAPI, client: AsyncClient) -> None:
-    body = {
-        "name": "two",
-        "loss": {"kind": "zero_one"},
-        "systems": {"a": "old", "b": "new"},
-        "items": [{"id": f"{one}"} for one in range(30)],
-        "sealed": True,
-    }
-    pool = (await client.post("/v1/pools", json=body)).json()
-    session = await opened(client, KnownPool(pool["id"], []))
+    two = await pair(client, "losses")
+    session = await opened(client, KnownPool(two.id, []))
     share = await shared(client, session)
     async with stranger(app) as other:
         _, label, message, _ = await words(other, share)
-    assert (label, message) == ("old less new", "no labels yet")
+    assert (label, message) == (f"{A} less {B}", "no labels yet")
 
 
 @pytest.mark.parametrize(
     ("changes", "message", "colour"),
     [
-        ({}, "19.1–36.9\N{NARROW NO-BREAK SPACE}%, 95\N{NARROW NO-BREAK SPACE}%, 101 labels", "blue"),
+        (
+            {},
+            "19.1–36.9\N{NARROW NO-BREAK SPACE}%, 95\N{NARROW NO-BREAK SPACE}%, 101 labels",
+            "blue",
+        ),
         ({"answers": ["yes"]}, None, "green"),
         ({"answers": ["yes", "no"]}, None, "red"),
         ({"answers": ["yes", "undecided"]}, None, "blue"),

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Path, Response
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from celeus.api.access.parameters import Manages, SessionId, form_of
-from celeus.api.sessions.schema import STRICT, Time
+from celeus.api.sessions.schema import AS_WHOLE, STRICT, Time
 from celeus.api.wire.ids import parsed
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
@@ -51,7 +51,7 @@ class ShareRequest(BaseModel):
 
     model_config = ConfigDict(**STRICT, json_schema_extra={"examples": [WEEK]})
 
-    expires_in_seconds: int | None = Field(
+    expires_in_seconds: Annotated[int, AS_WHOLE] | None = Field(
         None,
         ge=1,
         le=LONGEST_SECONDS,

@@ -75,9 +75,7 @@ def upgrade() -> None:
         sa.Column("answer", sa.Text(), nullable=True),
         sa.Column("note", sa.Text(), nullable=True),
         _created_at(),
-        sa.CheckConstraint(
-            "state IN ('pending', 'delivered', 'failed')", name="deliveries_state_check"
-        ),
+        sa.CheckConstraint("state IN ('pending', 'delivered', 'failed')", name="state"),
         _project("deliveries"),
         sa.ForeignKeyConstraint(
             ["webhook_id"],
