@@ -10,13 +10,13 @@ from tests.faults.processes import serving
 from tests.receivers import hang, receiving, status, until
 
 SESSIONS = 3
+INSIDE = {"CELEUS_WEBHOOK_INTERNAL": "127.0.0.0/8", "CELEUS_WEBHOOK_HTTP": "true"}
 
 
 async def test_messages_of_a_killed_worker_are_sent_by_another(database_url: str) -> None:
-    inside = {"webhook_internal": "127.0.0.0/8", "webhook_http": True}
     async with receiving(hang, status(204)) as receiver:
-        async with serving(1, database_url, **inside) as [service]:
-            async with client_of(service) as client:
+        async with serving(1, database_url, environment=INSIDE) as [service]:
+            async with client_of(service.url) as client:
                 body = {"url": receiver.url, "events": list(EVENTS)}
                 hook = (await client.post("/v1/webhooks", json=body)).json()
                 pool = await known_pool(client, 30)
@@ -25,7 +25,10 @@ async def test_messages_of_a_killed_worker_are_sent_by_another(database_url: str
                     await client.patch(f"/v1/sessions/{one}", json={"state": "closed"})
                 [held] = await receiver.sent(1)
             service.kill()
-        async with serving(2, database_url, **inside) as services, client_of(services[1]) as client:
+        async with (
+            serving(2, database_url, environment=INSIDE) as services,
+            client_of(services[1].url) as client,
+        ):
 
             async def log() -> list[dict[str, str]]:
                 path = f"/v1/webhooks/{hook['id']}/deliveries"
