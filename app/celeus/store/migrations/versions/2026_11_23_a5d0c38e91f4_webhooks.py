@@ -1,7 +1,7 @@
 """Webhooks with their deliveries, and links by which somebody reads one session.
 
 Revision: a5d0c38e91f4
-Follows: e2d61b8f40a7
+Follows: 5b0e7d23c9f1
 Written: 2026-11-23 11:52:08.402117
 """
 
@@ -10,7 +10,7 @@ from alembic import op
 from sqlalchemy.dialects import postgresql
 
 revision = "a5d0c38e91f4"
-down_revision = "e2d61b8f40a7"
+down_revision = "5b0e7d23c9f1"
 branch_labels = None
 depends_on = None
 
