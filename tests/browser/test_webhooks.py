@@ -90,10 +90,10 @@ def test_a_report_is_shared_and_taken_back(
     page.goto(f"/sessions/{opened(server)}")
     page.get_by_label("It works").select_option(label="a week")
     page.get_by_role("button", name="Make a link").press("Enter")
-    link = page.get_by_label("Link to the report")
+    link = page.get_by_role("textbox", name="Link to the report")
     expect(link).to_be_focused()
     url = link.input_value()
-    assert page.get_by_label("Badge, as Markdown").input_value() == (
+    assert page.get_by_role("textbox", name="Badge, as Markdown").input_value() == (
         f"[![Celeus]({url}/badge.svg)]({url})"
     )
     assert barriers(page) == []

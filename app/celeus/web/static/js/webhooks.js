@@ -101,8 +101,8 @@ async function showLog(hook, place) {
       ),
     ),
   );
-  const head = ["When", "Event", "State", "What came back", ""].map((word) =>
-    el("th", { scope: "col" }, word || el("span", { class: "visually-hidden" }, "Action")),
+  const head = ["When", "Event", "State", "What came back", "Action"].map((word) =>
+    el("th", { scope: "col" }, word),
   );
   const table = el(
     "table",
