@@ -4,6 +4,7 @@ from typing import Annotated, get_args
 
 from fastapi import Query, Response
 
+from celeus.api.access.parameters import cursor_of
 from celeus.api.sessions.schema import SessionState
 from celeus.api.sessions.sessions import SessionsQuery
 from celeus.operations.insights.lists import Filter, list_sessions
@@ -30,6 +31,7 @@ async def dashboard(view: ReadsPage, params: Annotated[SessionsQuery, Query()]) 
         query=params.q,
         tag=params.tag,
         order=params.order,
+        after=cursor_of("ses", params.after),
         limit=ROWS,
     )
     sessions = await list_sessions(view.context, page_filter)
