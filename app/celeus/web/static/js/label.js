@@ -6,7 +6,7 @@ import { answersFor, same, wordsOf } from "./label/answers.js";
 import { Link } from "./label/link.js";
 import { noticesOf } from "./label/notices.js";
 import { Outbox } from "./label/outbox.js";
-import { excerptOf, prepare } from "./label/payload.js";
+import { excerptOf, prepare } from "./item/payload.js";
 import {
   cannotTell,
   flash,
