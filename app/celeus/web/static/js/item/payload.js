@@ -1,28 +1,28 @@
 /* An item as its judge sees it. Whatever a payload holds, texts are shown as texts. */
 
 import { el } from "../dom.js";
+import { chatOf, chatView, lastOf } from "./chat.js";
 import { loadMarkdown, markdown } from "./markdown.js";
+import { loadMaths, mayHoldMaths } from "./maths.js";
+import { altOf, loadPictures, pictures, sounds } from "./media.js";
+import { isMembers, isMissing, partsOf } from "./members.js";
+import { json, text } from "./texts.js";
 
 /** @typedef {NonNullable<Draw["left"]>} Answer */
-/** @typedef {{ asked: boolean, depth: number, id: string }} Context */
+/** @typedef {{ asked: boolean, depth: number, id: string, judged: boolean }} Context */
 
 const DEEPEST = 3;
 const EXCERPT = 240;
-const TINY = 64;
-const SHOWN = [
-  "instructions",
-  "image",
-  "text",
-  "markdown",
-  "messages",
-  "question",
-  "choices",
-  "pair",
-  "answer",
-  "reference",
-];
+const DOCUMENT = 1_200;
+/** What stands beside a picture where there is room. */
+const ASKED = ["text", "markdown", "chat", "question", "context", "choices"];
 /** @type {Record<string, string>} */
-const NAMES = { question: "Question", answer: "Answer", reference: "Reference" };
+const NAMES = {
+  question: "Question",
+  context: "Context",
+  answer: "Answer",
+  reference: "Reference",
+};
 
 /**
  * The elements of a draw: its item, and of two answers the left and the right one below it; `asked`
@@ -34,10 +34,11 @@ const NAMES = { question: "Question", answer: "Answer", reference: "Reference" }
  */
 export function drawView({ item, left, right, answers: several }, asked) {
   const { id } = item;
-  if (several) return [whole(item, asked), several.map((one, at) => numbered(one, at, id))];
+  if (several) return [whole(item, asked, false), several.map((one, at) => numbered(one, at, id))];
   const answers = [left, right].flatMap((one) => (one && !isBare(one) ? [one] : []));
-  const shared = isNothing(item.payload) && answers.length > 0 ? [] : whole(item, asked);
-  if (answers.length === 0) return shared;
+  const alone = answers.length === 0;
+  const shared = isNothing(item.payload) && !alone ? [] : whole(item, asked, alone);
+  if (alone) return shared;
   const parts = [left, right].map((one) => (one ? answerView(one, id) : []));
   return [shared, sides(/** @type {[Child, Child]} */ (parts))];
 }
@@ -61,12 +62,13 @@ function numbered(told, at, id) {
 /**
  * @param {Item} item
  * @param {boolean} asked
+ * @param {boolean} judged whether what is judged is in the payload
  * @returns {Child}
  */
-function whole({ id, payload }, asked) {
+function whole({ id, payload }, asked, judged) {
   if (isNothing(payload)) return [nothing(id)];
   try {
-    return view(payload, { asked, depth: 0, id });
+    return view(payload, { asked, depth: 0, id, judged });
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     return [el("p", { class: "quiet-text" }, `Item ${id} is nested too deeply to be shown.`)];
@@ -81,7 +83,7 @@ function whole({ id, payload }, asked) {
 function answerView({ answer, payload }, id) {
   return [
     answer !== null && text(answer),
-    !isNothing(payload) && whole({ index: 0, id, payload }, false),
+    !isNothing(payload) && whole({ index: 0, id, payload }, false, answer === null),
     answer === null && isNothing(payload) && el("p", { class: "quiet-text" }, "No answer."),
   ];
 }
@@ -93,8 +95,7 @@ function isBare({ answer, payload }) {
 
 /** @param {unknown} payload */
 function isNothing(payload) {
-  if (payload === null || payload === undefined) return true;
-  return isMembers(payload) && Object.keys(payload).length === 0;
+  return isMissing(payload) || (isMembers(payload) && Object.keys(payload).length === 0);
 }
 
 /**
@@ -121,15 +122,16 @@ function sayingOf({ answer, payload }, id) {
 
 /** @param {Item} item */
 function beginningOf({ id, payload }) {
-  if (payload === null || payload === undefined) return `item ${id}, without content`;
+  if (isMissing(payload)) return `item ${id}, without content`;
   if (typeof payload === "string") return payload.slice(0, EXCERPT);
   if (!isMembers(payload)) return `item ${id}`;
-  const told = ["question", "text", "markdown", "answer"].map((name) => payload[name]);
+  const { parts } = partsOf(payload);
+  const told = ["question", "text", "markdown", "answer"].map((name) => parts[name]);
   const words = told.filter((one) => typeof one === "string").join(". ");
   if (words !== "") return words.slice(0, EXCERPT);
-  const chat = Array.isArray(payload.messages) ? payload.messages.at(-1) : null;
-  if (isMembers(chat) && typeof chat.content === "string") return chat.content.slice(0, EXCERPT);
-  return "image" in payload ? `${altOf(payload.image) || "a picture"}, item ${id}` : `item ${id}`;
+  const said = lastOf(chatOf(parts.chat) ?? []);
+  if (said !== "") return said.slice(0, EXCERPT);
+  return "image" in parts ? `${altOf(parts.image) || "a picture"}, item ${id}` : `item ${id}`;
 }
 
 /**
@@ -137,19 +139,20 @@ function beginningOf({ id, payload }) {
  *
  * @param {Draw} draw
  */
-export function prepare({ item, left, right }) {
-  for (const one of [item, left, right]) if (one) load(one.payload);
+export function prepare({ item, left, right, answers }) {
+  for (const one of [item, left, right, ...(answers ?? [])]) if (one) load(one.payload);
+  if (mayHoldMaths(JSON.stringify([item.payload, left, right, answers]).replaceAll("\\\\", "\\")))
+    loadMaths().catch(() => {});
 }
 
 /** @param {unknown} payload */
 function load(payload) {
   if (!isMembers(payload)) return;
-  if (JSON.stringify(Object.keys(payload)).includes("markdown") || "pair" in payload)
+  const { parts } = partsOf(payload);
+  const within = JSON.stringify(Object.keys(payload)).includes("markdown") || "pair" in parts;
+  if (within || Object.values(parts).some((value) => chatOf(value) !== null))
     loadMarkdown().catch(() => {});
-  for (const one of [payload.image].flat()) {
-    const address = addressOf(sourceOf(one));
-    if (address !== null && !address.startsWith("data:")) new Image().src = address;
-  }
+  loadPictures(parts.image);
 }
 
 /** @param {string} id */
@@ -170,23 +173,51 @@ function nothing(id) {
  */
 function view(value, context) {
   if (typeof value === "string") return [text(value)];
+  const chat = chatOf(value);
+  if (chat !== null) return [chatView(chat, context.id, context.judged)];
   if (!isMembers(value) || context.depth >= DEEPEST) return [json(value)];
-  const inner = { ...context, depth: context.depth + 1 };
-  const known = SHOWN.filter((name) => value[name] !== undefined && value[name] !== null);
-  if (known.length === 0) return [json(value)];
-  const parts = known.flatMap((name) => part(name, value[name], inner));
-  const others = Object.entries(value).filter(([name]) => !SHOWN.includes(name));
-  if (others.length > 0) {
-    parts.push(
+  const { parts, beside, others } = partsOf(value);
+  if (Object.keys(parts).length === 0) {
+    if (context.depth > 0) return [json(value)];
+    return others.map((member) => named(member, context));
+  }
+  // Of an item with an answer that is what is judged, and not the last reply of its chat
+  const judged = context.judged && !("answer" in parts) && !("pair" in parts);
+  const inner = { ...context, depth: context.depth + 1, judged };
+  return [
+    ...arranged(parts, inner),
+    ...beside.map((member) => named(member, inner)),
+    others.length > 0 &&
       el(
         "details",
         { class: "payload-more" },
         el("summary", {}, "More about this item"),
-        json(Object.fromEntries(others)),
+        others.map((member) => named(member, inner)),
       ),
-    );
-  }
-  return parts;
+  ];
+}
+
+/**
+ * The parts in their order: pictures beside what is asked, the answer beside the reference.
+ *
+ * @param {Record<string, unknown>} parts
+ * @param {Context} context
+ * @returns {Child[]}
+ */
+function arranged(parts, context) {
+  const shown = (/** @type {string[]} */ names) =>
+    names.filter((name) => name in parts).map((name) => part(name, parts[name], context));
+  const asked = shown(ASKED);
+  const both = "answer" in parts && "reference" in parts;
+  const answered = shown(["answer", "reference"]);
+  return [
+    shown(["instructions"]),
+    "image" in parts && asked.length > 0
+      ? el("div", { class: "payload-pictured" }, shown(["image"]), el("div", {}, asked))
+      : [shown(["image"]), asked],
+    shown(["audio", "pair"]),
+    both ? el("div", { class: "payload-beside" }, answered) : answered,
+  ].flat();
 }
 
 /**
@@ -200,17 +231,15 @@ function part(name, value, context) {
     case "instructions":
       return el("div", { class: "payload-instructions" }, view(value, context));
     case "image":
-      return el(
-        "div",
-        { class: "payload-images" },
-        [value].flat().map((one) => picture(sourceOf(one), altOf(one), context.id)),
-      );
+      return pictures(value, context.id);
+    case "audio":
+      return sounds(value);
     case "markdown":
-      return typeof value === "string" ? markdown(value, picture) : json(value);
+      return typeof value === "string" ? markdown(value) : json(value);
     case "text":
       return text(typeof value === "string" ? value : String(JSON.stringify(value)));
-    case "messages":
-      return messages(value);
+    case "chat":
+      return view(value, context);
     case "choices":
       return context.asked ? [] : choices(value, context);
     case "pair":
@@ -220,38 +249,58 @@ function part(name, value, context) {
         "section",
         { class: `payload-${name}` },
         el("h2", { class: "eyebrow" }, NAMES[name]),
-        view(plain(value), context),
+        name === "context" ? documents(value, context) : listed(value, context),
       );
   }
 }
 
 /**
- * A chat: who says what, and at its end the reply that is judged.
+ * A member of a name that says nothing to the page, under that name.
+ *
+ * @param {[name: string, value: unknown]} member
+ * @param {Context} context
+ */
+function named([name, value], context) {
+  return el(
+    "section",
+    { class: "payload-named" },
+    el("h2", { class: "eyebrow" }, el("bdi", {}, name)),
+    view(plain(value), { ...context, depth: DEEPEST, judged: false }),
+  );
+}
+
+/**
+ * Texts that an answer rests on, each of them short at first.
  *
  * @param {unknown} value
+ * @param {Context} context
  * @returns {Child}
  */
-function messages(value) {
-  if (
-    !Array.isArray(value) ||
-    !value.every((one) => isMembers(one) && typeof one.role === "string")
-  )
-    return json(value);
-  const replies = value.map((one) => one.role === "assistant");
-  const last = replies.lastIndexOf(true);
+function documents(value, context) {
+  const one = (/** @type {unknown} */ document) =>
+    typeof document === "string" ? text(document, DOCUMENT) : view(plain(document), context);
+  if (!Array.isArray(value) || chatOf(value) !== null) return one(value);
   return el(
-    "div",
-    { class: "payload-messages" },
-    value.map(({ role, content }, at) =>
-      el(
-        "section",
-        {
-          class: `payload-message ${role === "user" ? "user" : ""}${role === "system" ? "system" : ""}${at === last ? "last" : ""}`,
-        },
-        el("h2", { class: "eyebrow" }, at === last ? `${role}, the last reply` : role),
-        typeof content === "string" ? text(content) : json(content),
-      ),
-    ),
+    "ol",
+    { class: "payload-documents" },
+    value.map((document) => el("li", {}, one(document))),
+  );
+}
+
+/**
+ * What is one text, or several of them, any of which may be meant.
+ *
+ * @param {unknown} value
+ * @param {Context} context
+ * @returns {Child}
+ */
+function listed(value, context) {
+  const several = Array.isArray(value) && value.length > 0 && value.every((one) => isPlain(one));
+  if (!several) return view(plain(value), context);
+  return el(
+    "ul",
+    { class: "payload-choices" },
+    value.map((one) => el("li", {}, view(plain(one), context))),
   );
 }
 
@@ -274,7 +323,7 @@ function choices(value, context) {
  */
 function pair(value, context) {
   if (!Array.isArray(value) || value.length !== 2) return json(value);
-  const [left, right] = value.map((one) => view(plain(one), context));
+  const [left, right] = value.map((one) => view(plain(one), { ...context, judged: true }));
   return sides([left, right]);
 }
 
@@ -289,97 +338,12 @@ function sides(parts) {
   );
 }
 
-/** @param {string} value */
-function text(value) {
-  return el("div", { class: "payload-text" }, value);
-}
-
 /** @param {unknown} value */
-function json(value) {
-  return el("pre", { class: "payload-json", tabindex: "0" }, JSON.stringify(value, null, 2));
-}
-
-/**
- * @param {string} source
- * @param {string} alt
- * @param {string} [id]
- */
-function picture(source, alt, id) {
-  const address = addressOf(source);
-  const frame = el("figure", { class: "payload-image" });
-  if (address === null) {
-    frame.append(
-      broken("The address of this picture is not one that can be shown.", source.slice(0, EXCERPT)),
-    );
-    return frame;
-  }
-  const show = () => {
-    const words = alt || (id === undefined ? "Picture" : `Picture of item ${id}`);
-    const image = el("img", { alt: words, referrerpolicy: "no-referrer", decoding: "async" });
-    image.addEventListener("error", () => {
-      const again = el(
-        "button",
-        { type: "button", class: "button small", on: { click: show } },
-        "Load again",
-      );
-      const where = address.startsWith("data:") ? "" : address.slice(0, EXCERPT);
-      frame.replaceChildren(
-        broken("This picture did not load. If you cannot judge without it, press U.", where),
-        again,
-      );
-    });
-    image.addEventListener("load", () =>
-      image.classList.toggle("tiny", image.naturalWidth <= TINY),
-    );
-    image.src = address;
-    frame.replaceChildren(image);
-  };
-  show();
-  return frame;
-}
-
-/**
- * @param {string} words
- * @param {string} address
- */
-function broken(words, address) {
-  return el(
-    "p",
-    { class: "payload-broken" },
-    words,
-    address !== "" && el("span", { class: "quiet-text" }, ` ${address}`),
-  );
-}
-
-/**
- * Addresses that a page may load a picture from, without opening anything else.
- *
- * @param {string} source
- */
-function addressOf(source) {
-  return /^(https?:\/\/|data:image\/)/i.test(source) ? source : null;
-}
-
-/** @param {unknown} image */
-function sourceOf(image) {
-  const source = isMembers(image) ? (image.src ?? image.url) : image;
-  return typeof source === "string" ? source : "";
-}
-
-/** @param {unknown} image */
-function altOf(image) {
-  return isMembers(image) && typeof image.alt === "string" ? image.alt : "";
+function isPlain(value) {
+  return ["string", "number", "boolean"].includes(typeof value);
 }
 
 /** @param {unknown} value */
 function plain(value) {
   return typeof value === "number" || typeof value === "boolean" ? String(value) : value;
-}
-
-/**
- * @param {unknown} value
- * @returns {value is Payload}
- */
-function isMembers(value) {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
