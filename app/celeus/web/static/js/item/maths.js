@@ -116,8 +116,9 @@ export function formulaAt(text, at) {
   if (end < 0) return null;
   const tex = text.slice(begin, begin + end);
   const after = begin + end + close.length;
-  if (tex.trim() === "" || (open.startsWith("$") && !isFormula(tex, text, after, display)))
-    return null;
+  if (tex.trim() === "") return null;
+  if (open === "$" && /[A-Za-z0-9]/.test(text[at - 1] ?? "")) return null;
+  if (open.startsWith("$") && !isFormula(tex, text, after, display)) return null;
   return { source: text.slice(at, after), tex: tex.trim(), display };
 }
 
@@ -143,7 +144,7 @@ function closing(text, close) {
 function isFormula(tex, text, after, display) {
   const rest = text.slice(after, after + 3);
   if (display ? rest.startsWith("$") : /^\s|\s$/.test(tex)) return false;
-  if (!display && /^[\p{L}\p{N}{]/u.test(rest) && !ORDINAL.test(rest)) return false;
+  if (!display && /^[A-Za-z0-9{]/.test(rest) && !ORDINAL.test(rest)) return false;
   const prose = /\p{L}{2,}[^\p{L}]+\p{L}{2,}|^[\d.,]+\s+\p{L}{2,}/u.test(tex);
   return !prose || /[\\^_{}=<>]/.test(tex);
 }
@@ -166,7 +167,9 @@ export function formulaView({ source, tex, display }) {
         trust: false,
         wrap: "tex",
       });
-      place.replaceChildren(...built(made, 0, { nodes: MOST_NODES }));
+      const shown = built(made, 0, { nodes: MOST_NODES });
+      if (!shown.some((node) => node.nodeName === "math")) throw new RangeError("no formula");
+      place.replaceChildren(...shown);
       requestAnimationFrame(() => keepWithin(place));
     })
     .catch(() => place.classList.add("broken"));

@@ -2,6 +2,7 @@
 
 import { el } from "../dom.js";
 import { chatOf, chatView, lastOf } from "./chat.js";
+import { differences } from "./differences.js";
 import { loadMarkdown, markdown } from "./markdown.js";
 import { loadMaths, mayHoldMaths } from "./maths.js";
 import { altOf, loadPictures, pictures, sounds } from "./media.js";
@@ -216,7 +217,15 @@ function arranged(parts, context) {
       ? el("div", { class: "payload-pictured" }, shown(["image"]), el("div", {}, asked))
       : [shown(["image"]), asked],
     shown(["audio", "pair"]),
-    both ? el("div", { class: "payload-beside" }, answered) : answered,
+    both
+      ? [
+          el("div", { class: "payload-beside" }, answered),
+          differences(/** @type {[HTMLElement, HTMLElement]} */ (answered), [
+            parts.answer,
+            parts.reference,
+          ]),
+        ]
+      : answered,
   ].flat();
 }
 
