@@ -70,33 +70,38 @@ function styled(href) {
  * @returns {Child}
  */
 export function withMaths(text) {
-  if (text.length > LONGEST_TEXT) return text;
   /** @type {Child[]} */
   const pieces = [];
-  const sign = /[$\\]/g;
-  let [told, formulas] = [0, 0];
-  for (let found = sign.exec(text); found !== null && formulas < MOST; found = sign.exec(text)) {
-    const formula = formulaAt(text, found.index);
-    if (formula === null) {
-      // What follows a backslash begins nothing
-      if (found[0] === "\\") sign.lastIndex += 1;
-      continue;
-    }
-    pieces.push(text.slice(told, found.index), formulaView(formula));
-    formulas += 1;
-    told = found.index + formula.source.length;
-    sign.lastIndex = told;
+  let told = 0;
+  for (const { at, formula } of formulasIn(text)) {
+    pieces.push(text.slice(told, at), formulaView(formula));
+    told = at + formula.source.length;
+    if (pieces.length >= 2 * MOST) break;
   }
-  return formulas === 0 ? text : [...pieces, text.slice(told)];
+  return [...pieces, text.slice(told)];
 }
 
 /**
- * Whether a text may hold a formula, for who would load the library beforehand.
+ * Whether a text holds a formula, for who would load the library beforehand.
  *
  * @param {string} text
  */
-export function mayHoldMaths(text) {
-  return /\$[^$]+\$|\\\(|\\\[/.test(text.slice(0, LONGEST_TEXT));
+export function holdsMaths(text) {
+  return !formulasIn(text).next().done;
+}
+
+/** @param {string} text */
+function* formulasIn(text) {
+  if (text.length > LONGEST_TEXT) return;
+  const sign = /[$\\]/g;
+  for (let found = sign.exec(text); found !== null; found = sign.exec(text)) {
+    const formula = formulaAt(text, found.index);
+    if (formula !== null) {
+      yield { at: found.index, formula };
+      sign.lastIndex = found.index + formula.source.length;
+      // What follows a backslash begins nothing
+    } else if (found[0] === "\\") sign.lastIndex += 1;
+  }
 }
 
 /**

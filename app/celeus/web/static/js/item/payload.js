@@ -4,7 +4,7 @@ import { el } from "../dom.js";
 import { chatOf, chatView, lastOf } from "./chat.js";
 import { differences } from "./differences.js";
 import { loadMarkdown, markdown } from "./markdown.js";
-import { loadMaths, mayHoldMaths } from "./maths.js";
+import { loadMaths, holdsMaths } from "./maths.js";
 import { altOf, loadPictures, pictures, sounds } from "./media.js";
 import { isMembers, isMissing, partsOf } from "./members.js";
 import { json, text } from "./texts.js";
@@ -142,8 +142,21 @@ function beginningOf({ id, payload }) {
  */
 export function prepare({ item, left, right, answers }) {
   for (const one of [item, left, right, ...(answers ?? [])]) if (one) load(one.payload);
-  if (mayHoldMaths(JSON.stringify([item.payload, left, right, answers]).replaceAll("\\\\", "\\")))
-    loadMaths().catch(() => {});
+  if (stringsIn([item.payload, left, right, answers]).some(holdsMaths)) loadMaths().catch(() => {});
+}
+
+/**
+ * @param {unknown} value
+ * @returns {string[]}
+ */
+function stringsIn(value) {
+  /** @type {string[]} */
+  const found = [];
+  JSON.stringify(value, (_, one) => {
+    if (typeof one === "string") found.push(one);
+    return one;
+  });
+  return found;
 }
 
 /** @param {unknown} payload */
