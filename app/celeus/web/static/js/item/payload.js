@@ -4,7 +4,7 @@ import { el } from "../dom.js";
 import { chatOf, chatView, lastOf } from "./chat.js";
 import { differences } from "./differences.js";
 import { loadMarkdown, markdown } from "./markdown.js";
-import { loadMaths, holdsMaths } from "./maths.js";
+import { holdsMaths, loadMaths } from "./maths.js";
 import { altOf, loadPictures, pictures, sounds } from "./media.js";
 import { isMembers, isMissing, partsOf } from "./members.js";
 import { json, text } from "./texts.js";
