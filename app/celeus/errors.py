@@ -10,13 +10,13 @@
     │   └── ScopeMissing, CsrfMissing
     ├── NotFound        nothing is kept under this name                404
     │   ├── PoolNotFound, SessionNotFound, RoundNotDrawn
-    │   └── KeyNotFound, ProjectNotFound
+    │   └── KeyNotFound, InvitationNotFound, ProjectNotFound
     ├── Conflict        what is kept forbids it                        409
     │   ├── ObservationConflict, RoundNotHeld, RoundNotJudged
     │   ├── SessionClosed, SessionNotClosed, SessionFixed
     │   ├── NotLastLabel, TooManyCorrections, SessionStopped, SessionDiffers
     │   ├── EmptyPool, PoolSealed, PoolNotSealed, PoolBusy
-    │   ├── KeyRetired, ProjectExists
+    │   ├── KeyRetired, LastAdmin, ProjectExists
     │   ├── LedgerBroken
     │   └── Busy, DataFolderBusy
     ├── TooSlow         the rest of the request does not come          408
@@ -194,6 +194,10 @@ class KeyNotFound(NotFound):
     """There is no such key."""
 
 
+class InvitationNotFound(NotFound):
+    """There is no such invitation."""
+
+
 class ProjectNotFound(NotFound):
     """There is no such project."""
 
@@ -252,6 +256,10 @@ class SessionStopped(Conflict):
 
 class KeyRetired(Conflict):
     """The key is revoked, expired or rotated already."""
+
+
+class LastAdmin(Conflict):
+    """The project would be left without a key that administers it."""
 
 
 class ProjectExists(Conflict):

@@ -12,6 +12,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
 
 from celeus.api import certificates, system
+from celeus.api.access import invitations, keys
 from celeus.api.access.auth import Door
 from celeus.api.access.parameters import only_known
 from celeus.api.insights import claims, planning, surrogate, table
@@ -50,6 +51,8 @@ ROUTES: tuple[APIRouter, ...] = (
     claims.router,
     table.router,
     certificates.router,
+    keys.router,
+    invitations.router,
     report.router,
 )
 """The interface, in the order of its contract."""

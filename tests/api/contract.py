@@ -14,7 +14,12 @@ from httpx import ASGITransport, AsyncClient, Response
 from tests.keys import bearer
 
 CONTRACT = json.loads((Path(__file__).parents[2] / "openapi" / "openapi.json").read_text())
-MISSING = {"pool_id": "pool_" + "0" * 31 + "1", "session_id": "ses_" + "0" * 31 + "1"}
+MISSING = {
+    "pool_id": "pool_" + "0" * 31 + "1",
+    "session_id": "ses_" + "0" * 31 + "1",
+    "key_id": "f" * 16,
+    "invitation_id": "inv_" + "0" * 31 + "1",
+}
 
 
 @dataclass(frozen=True)

@@ -305,6 +305,9 @@ async def test_browsers_of_one_key_and_what_is_over_take_bounded_room(context: C
     for _ in range(3):
         made = await invite(context, caller.key_id, LinkRequest("/", WEEK))
         await accept(context, made.token)
+    async with context.transaction() as db:
+        ended = "UPDATE invitations SET used_at = used_at - interval '31 days'"
+        await db.execute(text(ended))
     await invite(context, caller.key_id, LinkRequest("/", WEEK))
     async with context.transaction() as db:
         assert await db.scalar(text("SELECT count(*) FROM invitations")) == 1

@@ -33,7 +33,14 @@ async def theirs(app: FastAPI, database_url: str) -> AsyncIterator[Theirs]:
         offer = await drawn(client, session, 2)
         await judged(client, session, pool, offer["draws"][0])
         assert (await client.get(f"/v1/sessions/{session}")).status_code == 200
-        yield Theirs(client, pool, session, {"pool_id": pool.id, "session_id": session})
+        invited = (await client.post("/v1/invitations", json={"name": "Anna"})).json()
+        ids = {
+            "pool_id": pool.id,
+            "session_id": session,
+            "key_id": invited["key_id"],
+            "invitation_id": invited["id"],
+        }
+        yield Theirs(client, pool, session, ids)
 
 
 @every([route for route in CLOSED if "{" in route.path])
@@ -52,7 +59,10 @@ async def test_what_belongs_to_another_project_is_as_missing_as_what_never_was(
 
 async def _everything(theirs: Theirs) -> list[Any]:
     session = f"/v1/sessions/{theirs.session}"
-    paths = ("/v1/pools", "/v1/sessions", session, f"{session}/ledger", f"{session}/trajectory")
+    paths = (
+        *("/v1/pools", "/v1/sessions", session, f"{session}/ledger", f"{session}/trajectory"),
+        *("/v1/invitations", "/v1/keys?person=true"),
+    )
     return [(await theirs.client.get(path)).json() for path in paths]
 
 
