@@ -249,6 +249,7 @@ class Status:
     table: dict[str, Any] | None
     rounds: Rounds
     forecast: Forecast | None
+    planned_labels: dict[str, int] | None
     contradictions: tuple[dict[str, Any], ...]
     warnings: tuple[str, ...]
     sequence: int
@@ -323,6 +324,18 @@ class Entry:
     detail: dict[str, Any]
     at: str
     raw: Raw = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """What a judge added to a judgement, by whom; the last one said stands."""
+
+    round: int
+    item: str
+    comment: str
+    author: str | None
+    worker: str
+    at: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -246,6 +246,8 @@ sessions = Table(
     # A timestamping service's answer (RFC 3161) over the chain's start, where there is one.
     Column("stamp", LargeBinary),
     Column("forecast", JSONB(none_as_null=True)),
+    # How many labels a plan made beforehand said it would take; neither plan nor certificate knows.
+    Column("planned_labels", JSONB(none_as_null=True)),
     # Judgements refused since they contradict bounds that the pool states.
     Column("contradictions", JSONB, nullable=False, server_default=text("'[]'::jsonb")),
     # Of a session that was pushed when it came; null of one that ran here.
@@ -329,6 +331,27 @@ labellers = Table(
     Column("labels", Integer, nullable=False),
     # The round judged last, which is the one that the key may take back.
     Column("last_round", Integer, nullable=False),
+)
+
+# Beside the ledger and not in it: they may hold personal data, and the ledger never forgets.
+comments = Table(
+    "comments",
+    metadata,
+    Column(
+        "session_id",
+        Uuid,
+        ForeignKey("sessions.session_id", ondelete="CASCADE"),
+        primary_key=True,
+    ),
+    Column("round", Integer, primary_key=True, autoincrement=False),
+    # "" of a caller without a key.
+    Column("key_id", Text, primary_key=True),
+    # Of a panel the rater; "" elsewhere.
+    Column("rater", Text, primary_key=True),
+    _many_rows_project(),
+    Column("worker", Text, nullable=False),
+    Column("comment", Text, nullable=False),
+    Column("at", DateTime(timezone=True), nullable=False, server_default=func.now()),
 )
 
 trajectory = Table(

@@ -1,7 +1,7 @@
 """Invitations have names and can be withdrawn; keys of people are told from those of programs.
 
 Revision: d3a86e15b40f
-Follows: c7f1d90b52e6
+Follows: d52e8a1f4c90
 Written: 2026-11-23 11:40:12.310477
 """
 
@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "d3a86e15b40f"
-down_revision = "c7f1d90b52e6"
+down_revision = "d52e8a1f4c90"
 branch_labels = None
 depends_on = None
 

@@ -36,6 +36,7 @@ export function planned(poolId, body, signal) {
  * @param {string} policy
  * @param {number} items
  * @param {boolean} compared it is about the difference of two systems
+ * @returns {Labels | null} what is kept with a session opened on it
  */
 export function show(plan, policy, items, compared) {
   const chosen = plan.policies.find((one) => one.policy === policy);
@@ -60,6 +61,9 @@ export function show(plan, policy, items, compared) {
     el("p", { class: "quiet-text" }, ...assumption(plan, compared)),
   );
   byId("plan-result").hidden = false;
+  return chosen.refused === null
+    ? (chosen.surrogate_right ?? chosen.surrogate_useless).labels
+    : null;
 }
 
 /**
