@@ -13,7 +13,7 @@
     │   └── KeyNotFound, InvitationNotFound, ProjectNotFound
     ├── Conflict        what is kept forbids it                        409
     │   ├── ObservationConflict, RoundNotHeld, RoundNotJudged
-    │   ├── SessionClosed, SessionNotClosed, SessionFixed
+    │   ├── SessionClosed, SessionNotClosed, SessionFixed, SessionArchived
     │   ├── NotLastLabel, TooManyCorrections, SessionStopped, SessionDiffers
     │   ├── EmptyPool, PoolSealed, PoolNotSealed, PoolBusy
     │   ├── KeyRetired, LastAdmin, ProjectExists
@@ -228,6 +228,10 @@ class RoundNotJudged(Conflict):
 
 class SessionClosed(Conflict):
     """The session is closed, which is irrevocable."""
+
+
+class SessionArchived(Conflict):
+    """The session is archived; it takes no draws and no labels until it is taken back."""
 
 
 class SessionNotClosed(Conflict):

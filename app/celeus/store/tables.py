@@ -176,6 +176,8 @@ pools = Table(
     Column("digest", LargeBinary),
     Column("created_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
     Column("sealed_at", DateTime(timezone=True)),
+    # Lists leave out what is archived.
+    Column("archived_at", DateTime(timezone=True)),
     CheckConstraint("loss_lower < loss_upper", name="loss_scale"),
     CheckConstraint("sealed = (digest IS NOT NULL)", name="sealed_has_digest"),
     Index(None, "project_id", "pool_id"),
@@ -252,6 +254,8 @@ sessions = Table(
     Column("contradictions", JSONB, nullable=False, server_default=text("'[]'::jsonb")),
     # Of a session that was pushed when it came; null of one that ran here.
     Column("origin", JSONB(none_as_null=True)),
+    # Lists leave out what is archived; it takes no draws and no labels.
+    Column("archived_at", DateTime(timezone=True)),
     Column("created_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
     Column("updated_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
     CheckConstraint("lifecycle IN ('active', 'paused', 'closed')", name="lifecycle"),

@@ -22,6 +22,7 @@ __all__ = [
     "Administers",
     "AfterPool",
     "AfterSession",
+    "Archived",
     "CallerOf",
     "Corrects",
     "Labels",
@@ -124,6 +125,7 @@ AfterPool = Annotated[
 AfterSession = Annotated[
     str | None, Query(description="`next` of the page before.", json_schema_extra=form_of("ses"))
 ]
+Archived = Annotated[bool, Query(description="List archived ones, too.")]
 Limit = Annotated[int, Query(ge=1, le=PAGE_MOST, description="Entries of a page.")]
 
 

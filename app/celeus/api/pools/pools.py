@@ -11,6 +11,7 @@ from celeus.api.access.parameters import (
     NAME,
     PAGE_DEFAULT,
     AfterPool,
+    Archived,
     Limit,
     Manages,
     PoolId,
@@ -202,6 +203,7 @@ class PoolOut(BaseModel):
         description="What is known of single losses; null where nothing is."
     )
     digest: str | None = Field(description="SHA-256 that names the sealed pool.")
+    archived: bool = Field(description="Whether lists leave it out.")
     created_at: Time = Field(description="When it was made.")
     sealed_at: Time | None = Field(
         description="When its items were frozen; null while it takes more."
@@ -232,9 +234,21 @@ class PoolOut(BaseModel):
             groups=list(record.groups),
             known=KnownOut.of(record.stated),
             digest=record.digest,
+            archived=record.archived,
             created_at=moment(record.created_at),
             sealed_at=None if record.sealed_at is None else moment(record.sealed_at),
         )
+
+
+class PoolChange(BaseModel):
+    """What can be changed of a pool; what is left out stays."""
+
+    model_config = STRICT | ConfigDict(json_schema_extra={"examples": [{"archived": True}]})
+
+    archived: bool | None = Field(
+        None,
+        description="True takes it out of the lists, false back; its items and sessions stay.",
+    )
 
 
 class PoolPage(BaseModel):
@@ -302,9 +316,12 @@ async def list_pools(
     context: Reads,
     limit: Limit = PAGE_DEFAULT,
     after: AfterPool = None,
+    *,
+    archived: Archived = False,
 ) -> PoolPage:
     """From the newest on; a page may hold fewer than `limit`, where groups have long names."""
-    found, last = await pools.list_pools(context, limit, cursor_of("pool", after))
+    before = cursor_of("pool", after)
+    found, last = await pools.list_pools(context, limit, before, archived=archived)
     return PoolPage(
         data=[PoolOut.of(record) for record in found],
         next=None if last is None else pool_wire(last),
@@ -320,6 +337,19 @@ async def list_pools(
 async def get_pool(context: Reads, pool_id: PoolId) -> PoolOut:
     """The pool without its items."""
     return PoolOut.of(await pools.get_pool(context, pool_id))
+
+
+@router.patch(
+    "/{pool_id}",
+    operation_id="change_pool",
+    summary="Archive a pool, or take it back",
+    responses=responses(errors.PoolNotFound, errors.InvalidValue, errors.PoolBusy),
+)
+async def change_pool(context: Manages, pool_id: PoolId, body: PoolChange) -> PoolOut:
+    """Lists leave an archived pool out; what is on it can still be read and judged."""
+    if body.archived is None:
+        return PoolOut.of(await pools.get_pool(context, pool_id))
+    return PoolOut.of(await pools.archive_pool(context, pool_id, archived=body.archived))
 
 
 @router.post(

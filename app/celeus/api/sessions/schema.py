@@ -717,6 +717,10 @@ class Session(BaseModel):
     ledger_head: str | None = Field(
         None, description="Head of the hash chain over the ledger; null for older sessions."
     )
+    archived: bool = Field(
+        False,
+        description="Whether it is left out of lists, and takes no draws and no labels.",
+    )
     created_at: Time = Field(description="When it was opened.")
     origin: Origin | None = Field(
         None,
@@ -760,4 +764,9 @@ class SessionChange(BaseModel):
     )
     state: Literal["active", "paused", "closed"] | None = Field(
         None, description="Resume, pause, or close for good."
+    )
+    archived: bool | None = Field(
+        None,
+        description="True takes it out of the lists, and stops draws and labels; false takes it"
+        " back. Plan, ledger and certificates stay as they are.",
     )
