@@ -68,6 +68,7 @@ class Turn:
 
     def observe(self, loss: Any, comment: str | None = None) -> None:  # noqa: ANN401 -- also numbers of NumPy
         """The loss; of several systems or metrics the losses by name, or as `answers` are shown."""
+        said: dict[str, Any]
         if isinstance(loss, Mapping):
             said = {"losses": {name: self._number(one) for name, one in loss.items()}}
         elif isinstance(loss, Sequence) and not isinstance(loss, str):
