@@ -33,7 +33,7 @@ from celeus.web.documents import pages as documents
 from celeus.web.pages import doors_pages, show_refusals
 from celeus.web.rendering import Templates
 from celeus.web.report import page as report
-from celeus.web.views import dashboard, labelling, new_session, session
+from celeus.web.views import dashboard, labelling, new_session, people, session
 
 ROUTES: tuple[APIRouter, ...] = (
     system.router,
@@ -63,6 +63,7 @@ PAGES: tuple[APIRouter, ...] = (
     signin.router,
     labelling.router,
     new_session.router,
+    people.router,
     dashboard.router,
     # Behind the page of a new session, whose path would be the id of one
     session.router,
