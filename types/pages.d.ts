@@ -60,6 +60,9 @@ declare global {
   type TableClaim = Schemas["TableClaimOut"];
   type ClaimItem = Schemas["ClaimItem"];
   type ClaimItems = Schemas["ClaimItems"];
+  type Label = Schemas["Label"];
+  type LabelPage = Schemas["LabelPage"];
+  type RoundHistory = Schemas["RoundHistory"];
   type SessionOpening = Schemas["SessionOpening"];
   type SessionChange = Schemas["SessionChange"];
   type SessionPage = Schemas["SessionPage"];

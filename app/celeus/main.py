@@ -17,7 +17,7 @@ from celeus.api.access.auth import Door
 from celeus.api.access.parameters import only_known
 from celeus.api.insights import claims, planning, surrogate, table
 from celeus.api.pools import files, items, pools
-from celeus.api.sessions import comments, history, rounds, sessions, stream, task
+from celeus.api.sessions import comments, history, labels, rounds, sessions, stream, task
 from celeus.api.sessions import files as session_files
 from celeus.api.wire import links, problems
 from celeus.api.wire.connections import Answers
@@ -33,7 +33,7 @@ from celeus.web.documents import pages as documents
 from celeus.web.pages import doors_pages, show_refusals
 from celeus.web.rendering import Templates
 from celeus.web.report import page as report
-from celeus.web.views import dashboard, labelling, new_session, people, session
+from celeus.web.views import dashboard, judged, labelling, new_session, people, session
 
 ROUTES: tuple[APIRouter, ...] = (
     system.router,
@@ -47,6 +47,7 @@ ROUTES: tuple[APIRouter, ...] = (
     task.router,
     history.router,
     comments.router,
+    labels.router,
     stream.router,
     surrogate.router,
     claims.router,
@@ -67,6 +68,7 @@ PAGES: tuple[APIRouter, ...] = (
     dashboard.router,
     # Behind the page of a new session, whose path would be the id of one
     session.router,
+    judged.router,
 )
 """Routers of the pages, which are not part of the API contract."""
 

@@ -50,7 +50,7 @@ class Route:
             headers["Content-Type"], told = media, content[media]
             body = told.get("example") or _example(told["schema"])
             body = body if isinstance(body, str) else json.dumps(body)
-        path = self.path.format_map(ids)
+        path = self.path.format_map({"round": "1"} | ids)
         return await client.request(self.method, path, content=body, headers=headers, **more)
 
 

@@ -153,6 +153,7 @@ def test_sql_in_any_place_of_any_request_changes_nothing_else(
     ids = MISSING | {
         "pool_id": world.pools["open"],
         "session_id": world.sessions["closed"],
+        "round": "1",
     }
     seen = client.get(f"/v1/sessions/{world.sessions['labelled']}")
     tries = 0

@@ -42,7 +42,7 @@ def test_somebody_is_invited_labels_comes_home_and_is_removed(
     admin = signed_in(token=server.key())
     link = invited(admin, "Anna", session)
     assert link.startswith(f"{server.url}/login#invite=")
-    expect(admin.locator("#invitations")).to_contain_text("labels · opens a session · link: 6 days")
+    expect(admin.locator("#invitations")).to_contain_text("labels · opens a session · link: 7 days")
 
     anna = new_context().new_page()
     anna.goto(link)

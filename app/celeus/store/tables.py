@@ -310,6 +310,7 @@ events = Table(
         unique=True,
         postgresql_where=text("kind IN (2, 3)"),
     ),
+    Index("events_amendments_idx", "session_id", "round", postgresql_where=text("kind = 4")),
     Index("events_ratings_idx", "session_id", "round", postgresql_where=text("kind = 6")),
 )
 

@@ -55,7 +55,7 @@ async def test_head_answers_wherever_get_does_with_its_headers_and_no_body(
     pool = await known_pool(client)
     session = await opened(client, pool)
     await labelled(client, session, pool, 3)
-    ids = MISSING | {"pool_id": pool.id, "session_id": session}
+    ids = MISSING | {"pool_id": pool.id, "session_id": session, "round": "1"}
     for route in ROUTES:
         # What goes on for ever is tried below
         if route.method != "GET" or route.path.endswith("/stream"):

@@ -1,7 +1,7 @@
 /* The page of people and keys. */
 
 import { api, messageOf, Problem } from "./api.js";
-import { announce, byId, el, fill, given } from "./dom.js";
+import { announce, byId, el, fill, given, only } from "./dom.js";
 import { ago, nameOf } from "./format.js";
 import { showOnce } from "./people/once.js";
 import { does, ROLES, until } from "./people/roles.js";
@@ -38,7 +38,11 @@ async function setUp() {
   );
   byId("invite", HTMLFormElement).addEventListener("submit", invite);
   byId("make-key", HTMLFormElement).addEventListener("submit", makeKey);
-  if (asked !== null) byId("name").focus();
+  if (asked !== null) {
+    // Chosen before its name is known, as somebody may be faster than the lists
+    byId("session").append(el("option", { value: asked, selected: true }, "the one you came from"));
+    byId("name").focus();
+  }
   await Promise.all([invitations.load(), members.load(), keys.load(), offerSessions()]);
 }
 
@@ -52,11 +56,12 @@ async function offerSessions() {
   try {
     /** @type {SessionPage} */
     const page = await api("GET", "/v1/sessions?state=active&limit=100");
-    const sessions = [...page.data];
-    if (asked !== null && !sessions.some(({ id }) => id === asked))
-      sessions.unshift(await api("GET", `/v1/sessions/${encodeURIComponent(asked)}`));
-    select.append(...sessions.map((one) => el("option", { value: one.id }, nameOf(one))));
-    if (asked !== null) select.value = asked;
+    const others = page.data.filter(({ id }) => id !== asked);
+    select.append(...others.map((one) => el("option", { value: one.id }, nameOf(one))));
+    if (asked === null) return;
+    const wanted = await api("GET", `/v1/sessions/${encodeURIComponent(asked)}`);
+    only(select, `option[value="${CSS.escape(asked)}"]`, HTMLOptionElement).textContent =
+      nameOf(wanted);
   } catch (error) {
     tell(messageOf(error));
   }

@@ -47,6 +47,6 @@ export function until(end, now = Date.now()) {
   const hours = (Date.parse(end) - now) / 3_600_000;
   if (hours <= 0) return "over";
   if (hours < 1) return "less than an hour left";
-  const [left, unit] = hours < 48 ? [Math.floor(hours), "hour"] : [Math.floor(hours / 24), "day"];
+  const [left, unit] = hours < 48 ? [Math.round(hours), "hour"] : [Math.round(hours / 24), "day"];
   return `${left} ${unit}${left === 1 ? "" : "s"} left`;
 }
