@@ -17,7 +17,8 @@ def agreed(page: Page, yes: str) -> None:
 
 def invited(admin: Page, name: str, session: str) -> str:
     """The link that the page shows once, for somebody who labels."""
-    admin.goto(f"/people?session={session}")
+    admin.goto(f"/sessions/{session}")
+    admin.get_by_role("link", name="Invite a labeller").click()
     expect(admin.get_by_label("Name").first).to_be_focused()
     expect(admin.get_by_label("Session", exact=True)).to_have_value(session)
     admin.keyboard.type(name)

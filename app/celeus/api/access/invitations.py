@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Path, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from celeus import errors
-from celeus.api.access.keys import KEY_EXAMPLE, MOST_SECONDS, Name, Scopes, key_id_of, life_of
+from celeus.api.access.keys import KEY_EXAMPLE, Name, Scopes, Seconds, key_id_of, life_of
 from celeus.api.access.parameters import (
     PAGE_DEFAULT,
     Administers,
@@ -63,14 +63,9 @@ class InvitationIn(BaseModel):
         " looked at without scope `label`. Left out: the start.",
         json_schema_extra=form_of("ses"),
     )
-    expires_in_seconds: int = Field(
-        WEEK_SECONDS, ge=1, le=MOST_SECONDS, description="How long the link works."
-    )
-    key_expires_in_seconds: int | None = Field(
-        None,
-        ge=1,
-        le=MOST_SECONDS,
-        description="How long somebody new has access; null: until the key is revoked.",
+    expires_in_seconds: Seconds = Field(WEEK_SECONDS, description="How long the link works.")
+    key_expires_in_seconds: Seconds | None = Field(
+        None, description="How long somebody new has access; null: until the key is revoked."
     )
 
     @property

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from celeus import errors
 from celeus.api.access.parameters import NAME, PAGE_DEFAULT, Administers, Limit
 from celeus.api.pools.losses import STRICT
-from celeus.api.sessions.schema import Time
+from celeus.api.sessions.schema import AS_WHOLE, Time
 from celeus.api.wire.idempotency import AttemptOf
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
@@ -48,6 +48,8 @@ Scopes = Annotated[
     ),
 ]
 
+Seconds = Annotated[int, Field(ge=1, le=MOST_SECONDS), AS_WHOLE]
+
 
 def life_of(seconds: int | None) -> timedelta | None:
     """A length of time as it travels; None has no end."""
@@ -63,8 +65,8 @@ class KeyIn(BaseModel):
 
     name: Name
     scopes: Scopes
-    expires_in_seconds: int | None = Field(
-        None, ge=1, le=MOST_SECONDS, description="How long it works; null: until it is revoked."
+    expires_in_seconds: Seconds | None = Field(
+        None, description="How long it works; null: until it is revoked."
     )
 
 
