@@ -95,8 +95,8 @@ def told_nothing(content: bytes, world: World) -> bool:
 
 
 def real(path: str, world: World) -> str:
-    there = {"pool_id": world.pools["scored"], "session_id": world.sessions["closed"]}
-    return path.format_map(MISSING | there)
+    ids = {"pool_id": world.pools["scored"], "session_id": world.sessions["closed"]}
+    return path.format_map(MISSING | ids | {"round": "1"})
 
 
 def test_no_method_opens_a_closed_route_without_a_key(service: Service, world: World) -> None:

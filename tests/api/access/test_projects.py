@@ -34,13 +34,16 @@ async def theirs(app: FastAPI, database_url: str) -> AsyncIterator[Theirs]:
         await judged(client, session, pool, offer["draws"][0])
         assert (await client.get(f"/v1/sessions/{session}")).status_code == 200
         invited = (await client.post("/v1/invitations", json={"name": "Anna"})).json()
-        ids = {
+        hook = {"url": "https://8.8.8.8/", "events": ["certificate.issued"]}
+        made = await client.post("/v1/webhooks", json=hook)
+        theirs = {
             "pool_id": pool.id,
             "session_id": session,
+            "webhook_id": made.json()["id"],
             "key_id": invited["key_id"],
             "invitation_id": invited["id"],
         }
-        yield Theirs(client, pool, session, ids)
+        yield Theirs(client, pool, session, MISSING | theirs)
 
 
 @every([route for route in CLOSED if "{" in route.path])
@@ -66,7 +69,7 @@ async def _everything(theirs: Theirs) -> list[Any]:
     session = f"/v1/sessions/{theirs.session}"
     paths = (
         *("/v1/pools", "/v1/sessions", session, f"{session}/ledger", f"{session}/trajectory"),
-        *("/v1/invitations", "/v1/keys?person=true"),
+        *("/v1/webhooks", "/v1/invitations", "/v1/keys?person=true"),
     )
     return [(await theirs.client.get(path)).json() for path in paths]
 

@@ -14,7 +14,10 @@ from tests.api.contract import MISSING, ROUTES, Route, every
 from tests.factories import known_pool, labelled, opened
 from tests.keys import bearer
 
-PAGES = ["/", "/docs", "/docs/gate", "/reference", "/login", "/sessions/new", "/people"]
+PAGES = [
+    *("/", "/docs", "/docs/gate", "/reference", "/login", "/sessions/new", "/people"),
+    "/webhooks",
+]
 
 
 @every(ROUTES)

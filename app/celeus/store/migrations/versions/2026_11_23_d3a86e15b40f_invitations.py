@@ -1,7 +1,7 @@
 """Invitations have names and can be withdrawn; keys of people are told from those of programs.
 
 Revision: d3a86e15b40f
-Follows: 5b0e7d23c9f1
+Follows: a5d0c38e91f4
 Written: 2026-11-23 11:40:12.310477
 """
 
@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "d3a86e15b40f"
-down_revision = "5b0e7d23c9f1"
+down_revision = "a5d0c38e91f4"
 branch_labels = None
 depends_on = None
 
