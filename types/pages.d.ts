@@ -10,6 +10,10 @@ declare global {
   type Comparison = Schemas["TaskComparison"];
   type Certificate = Schemas["Certificate"];
   type Decision = Schemas["Decision"];
+  type Invitation = Schemas["InvitationOut"];
+  type InvitationMade = Schemas["InvitationMade"];
+  type Key = Schemas["KeyOut"];
+  type Scope = Key["scopes"][number];
   type DrawAnswer = Schemas["NextAnswer"];
   type Draw = DrawAnswer["draws"][number];
   type Item = Schemas["DrawnItem"];

@@ -83,6 +83,9 @@ keys = Table(
     Column("last_used_at", DateTime(timezone=True)),
     # The key made when this one was rotated.
     Column("replaced_by", Text),
+    # Made by an invitation, so that nobody knows its secret, or used to sign a browser in.
+    Column("person", Boolean, nullable=False, server_default=text("false")),
+    Index(None, "project_id", "created_at", "key_id"),
 )
 
 browser_sessions = Table(
@@ -112,8 +115,18 @@ invitations = Table(
     Column("created_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
     Column("expires_at", DateTime(timezone=True), nullable=False),
     Column("used_at", DateTime(timezone=True)),
+    # What lists call it.
+    Column(
+        "invitation_id", Uuid, nullable=False, unique=True, server_default=text("gen_random_uuid()")
+    ),
+    Column("revoked_at", DateTime(timezone=True)),
+    # Made together with its key, which ends with a link that nobody has used.
+    Column("made_key", Boolean, nullable=False, server_default=text("false")),
+    # Printed by a start of the service: of these one works at a time.
+    Column("at_start", Boolean, nullable=False, server_default=text("false")),
     Index(None, "key_id"),
     Index(None, "expires_at"),
+    Index(None, "project_id", "invitation_id"),
 )
 
 idempotency = Table(

@@ -8,7 +8,8 @@ from celeus.api.access.parameters import cursor_of
 from celeus.api.sessions.schema import SessionState
 from celeus.api.sessions.sessions import SessionsQuery
 from celeus.operations.insights.lists import Filter, list_sessions
-from celeus.web.pages import ReadsPage, page_router
+from celeus.web.pages import AnyonesPage, page_router
+from celeus.web.views.home import home
 
 ROWS = 24
 
@@ -16,8 +17,14 @@ router = page_router()
 
 
 @router.get("/")
-async def dashboard(view: ReadsPage, params: Annotated[SessionsQuery, Query()]) -> Response:
-    """The first rows; the page asks the service for more, and for what has changed."""
+async def dashboard(view: AnyonesPage, params: Annotated[SessionsQuery, Query()]) -> Response:
+    """The first rows; the page asks the service for more, and for what has changed.
+
+    Who only labels is shown a start page of their own.
+    """
+    if view.caller.blind and "label" in view.caller.scopes:
+        return await home(view)
+    view.caller.require("read")
     wanted = {
         "state": params.state,
         "q": params.q or "",

@@ -1,7 +1,7 @@
 """Sessions have an owner and tags, and lists of them an order.
 
 Revision: 5e93a7c0d14b
-Follows: a5d0c38e91f4
+Follows: d3a86e15b40f
 Written: 2026-11-23 11:58:02.310477
 """
 
@@ -10,7 +10,7 @@ from alembic import op
 from celeus.store.migrations import refuse_to_lose
 
 revision = "5e93a7c0d14b"
-down_revision = "a5d0c38e91f4"
+down_revision = "d3a86e15b40f"
 branch_labels = None
 depends_on = None
 
