@@ -105,7 +105,6 @@ async def test_a_policy_that_cannot_reach_it_is_refused_in_its_row(client: Async
     [
         ({"precision": 0}, 422, "invalid_value", "precision"),
         ({"precision": 1.5}, 422, "invalid_value", "precision"),
-        ({"precision": None}, 422, "invalid_value", "precision"),
         ({"alpha": 1.0}, 422, "invalid_value", "alpha"),
         ({"budget": 31}, 422, "invalid_value", "budget"),
         ({"strategy": "A"}, 422, "invalid_value", "strategy"),
