@@ -27,7 +27,7 @@ async def planned(client: AsyncClient, pool: str, **body: Any) -> httpx.Response
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
     """Enough time for the few sessions of these tests on a machine with other work."""
-    return settings.model_copy(update={"planning_seconds": 60.0})
+    return settings.model_copy(update={"planning_seconds": 240.0})
 
 
 async def test_a_plan_tells_labels_of_every_policy_and_what_it_assumed(client: AsyncClient) -> None:
