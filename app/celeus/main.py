@@ -16,8 +16,8 @@ from celeus.api.access.auth import Door
 from celeus.api.access.parameters import only_known
 from celeus.api.insights import claims, planning, surrogate, table
 from celeus.api.pools import files, items, pools
+from celeus.api.sessions import comments, history, rounds, sessions, stream, task
 from celeus.api.sessions import files as session_files
-from celeus.api.sessions import history, rounds, sessions, stream, task
 from celeus.api.wire import links, problems
 from celeus.api.wire.connections import Answers
 from celeus.api.wire.head_requests import HeadRequests
@@ -45,6 +45,7 @@ ROUTES: tuple[APIRouter, ...] = (
     rounds.router,
     task.router,
     history.router,
+    comments.router,
     stream.router,
     surrogate.router,
     claims.router,
@@ -159,7 +160,7 @@ def create_app(settings: Settings) -> FastAPI:
         app.add_middleware(
             CORSMiddleware,
             allow_origins=settings.cors_origins.split(),
-            allow_methods=["GET", "HEAD", "POST", "PATCH"],
+            allow_methods=["GET", "HEAD", "POST", "PATCH", "DELETE"],
             allow_headers=CORS_HEADERS,
             expose_headers=CORS_EXPOSED,
         )

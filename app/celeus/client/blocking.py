@@ -27,7 +27,7 @@ from celeus.client.exchange import (
 from celeus.client.following import Following
 from celeus.client.opening import HEARTBEATS, LIMITS, REQUEST_SECONDS, Service
 from celeus.client.picture import POINTS, Picture, picture
-from celeus.client.results import Entry, Item, Judged, Point, Pool, Status
+from celeus.client.results import Comment, Entry, Item, Judged, Point, Pool, Status
 from celeus.client.service import check_session, reason
 from celeus.client.turns import Seen, Turn, Turns, check_concurrency, new_worker, total
 from celeus.errors import Refusal
@@ -294,6 +294,10 @@ class Session:
     def ledger(self) -> Iterator[Entry]:
         """Everything that happened, in order."""
         return self.client.pages(Entry, f"{self._path}/ledger", limit=10_000)
+
+    def comments(self) -> Iterator[Comment]:
+        """What judges added to their judgements, in the order of rounds."""
+        return self.client.pages(Comment, f"{self._path}/comments", limit=1_000)
 
     def amend(
         self,

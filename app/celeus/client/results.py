@@ -327,6 +327,18 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
+class Comment:
+    """What a judge added to a judgement, by whom; the last one said stands."""
+
+    round: int
+    item: str
+    comment: str
+    author: str | None
+    worker: str
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
 class Judged:
     """What a judge did: labels it gave, of them `unjudgeable`, and those where others were faster.
 

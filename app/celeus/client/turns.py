@@ -37,7 +37,8 @@ class Holder(Protocol):
 class Turn:
     """One item to judge: say `observe`, `label`, `prefer` or `unjudgeable` of it.
 
-    What is said is sent when the next item is asked for, in the same request.
+    What is said is sent when the next item is asked for, in the same request. A ``comment`` of up
+    to 2 000 characters is for those who see the session; nothing rests on it.
     """
 
     __slots__ = (
@@ -65,26 +66,27 @@ class Turn:
         self.said: dict[str, Any] | None = None
         self._holder = holder
 
-    def observe(self, loss: Any) -> None:  # noqa: ANN401 -- also numbers of NumPy
+    def observe(self, loss: Any, comment: str | None = None) -> None:  # noqa: ANN401 -- also numbers of NumPy
         """The loss; of several systems or metrics the losses by name, or as `answers` are shown."""
         if isinstance(loss, Mapping):
-            self.said = {"losses": {name: self._number(one) for name, one in loss.items()}}
+            said = {"losses": {name: self._number(one) for name, one in loss.items()}}
         elif isinstance(loss, Sequence) and not isinstance(loss, str):
-            self.said = {"losses": [self._number(one) for one in loss]}
+            said = {"losses": [self._number(one) for one in loss]}
         else:
-            self.said = {"loss": self._number(loss)}
+            said = {"loss": self._number(loss)}
+        self._say(comment, **said)
 
-    def label(self, label: int) -> None:
+    def label(self, label: int, comment: str | None = None) -> None:
         """The true class, from which the service computes the loss."""
-        self.said = {"label": int(label)}
+        self._say(comment, label=int(label))
 
-    def prefer(self, side: str, grade: int | None = None) -> None:
+    def prefer(self, side: str, grade: int | None = None, comment: str | None = None) -> None:
         """Which of two answers is better: `left`, `tie` or `right`, and by how many grades."""
-        self.said = {"preference": side} | ({} if grade is None else {"grade": grade})
+        self._say(comment, preference=side, **({} if grade is None else {"grade": grade}))
 
-    def unjudgeable(self, why: str) -> None:
+    def unjudgeable(self, why: str, comment: str | None = None) -> None:
         """Nobody can judge it; left out it would count as easy, so that it has to be said."""
-        self.said = {"unjudgeable": why}
+        self._say(comment, unjudgeable=why)
 
     def keep(self) -> Any:  # noqa: ANN401 -- awaited by whoever holds it without blocking
         """Hold it for another `lease_seconds`; false where somebody else holds it by now."""
@@ -111,6 +113,9 @@ class Turn:
     def place(self) -> dict[str, int]:
         """Of which round it is, and for which time where a panel judges it several times."""
         return {"round": self.round} | ({} if self.turn is None else {"turn": self.turn})
+
+    def _say(self, comment: str | None, **said: Any) -> None:  # noqa: ANN401 -- JSON
+        self.said = said | ({} if comment is None else {"comment": comment})
 
     def _number(self, loss: object) -> float | None:
         return None if loss is None else finite(loss, f"a loss of {self.id!r}", "loss")

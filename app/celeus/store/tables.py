@@ -320,6 +320,27 @@ labellers = Table(
     Column("last_round", Integer, nullable=False),
 )
 
+# Beside the ledger and not in it: they may hold personal data, and the ledger never forgets.
+comments = Table(
+    "comments",
+    metadata,
+    Column(
+        "session_id",
+        Uuid,
+        ForeignKey("sessions.session_id", ondelete="CASCADE"),
+        primary_key=True,
+    ),
+    Column("round", Integer, primary_key=True, autoincrement=False),
+    # "" of a caller without a key.
+    Column("key_id", Text, primary_key=True),
+    # Of a panel the rater; "" elsewhere.
+    Column("rater", Text, primary_key=True),
+    _many_rows_project(),
+    Column("worker", Text, nullable=False),
+    Column("comment", Text, nullable=False),
+    Column("at", DateTime(timezone=True), nullable=False, server_default=func.now()),
+)
+
 trajectory = Table(
     "trajectory",
     metadata,

@@ -37,8 +37,10 @@ from celeus.operations.sessions.journal import (
     must_be_open,
     rebuild,
 )
+from celeus.operations.sessions.labelling.comments import keep_comments
 from celeus.operations.sessions.ledger import opening_row, with_kinds
 from celeus.operations.sessions.panel.corrections import RatingCorrection, correct_rating
+from celeus.operations.sessions.panel.ratings import rater_of, ratings_in
 from celeus.operations.sessions.rounds import Answer, finish, publish
 
 ATTEMPTS = 3
@@ -97,8 +99,8 @@ async def amend(
             refuse = own_only and correction.judgement.round != last
             ready = None if refuse else await _refold_ahead(context, session_id, correction)
             async with locked(context, session_id) as (journal, db):
-                receipt = await _rating_receipt(db, journal, correction, own_only=own_only)
-                receipt = receipt or await _earlier_receipt(
+                rating = await _rating_receipt(db, journal, correction, own_only=own_only)
+                receipt = rating or await _earlier_receipt(
                     db, journal, correction, own_only=own_only
                 )
                 if receipt is None:
@@ -108,9 +110,23 @@ async def amend(
                         continue
                     receipt = await _append(journal, correction, ready, rounds)
                 document, offer = await finish(db, journal, [], want_draws=False)
+                await _keep_comment(db, journal, correction, rating=rating is not None)
             await publish(context, journal, document)
             return Answer([receipt], document, offer)
         raise Busy("the session is being corrected again and again; try again")
+
+
+async def _keep_comment(
+    db: AsyncConnection, journal: Journal, correction: Correction, *, rating: bool
+) -> None:
+    """Keep the comment of a correction, of a ``rating`` as its rater's."""
+    if correction.judgement.comment is None:
+        return
+    ratings, rater, worker = ratings_in(journal), None, correction.worker
+    if rating and ratings is not None:
+        rater = await rater_of(db, journal, ratings, worker)
+    said = worker or correction.author or ""
+    await keep_comments(db, journal, [correction.judgement], said, rater)
 
 
 async def _rating_receipt(

@@ -44,6 +44,7 @@ from celeus.operations.sessions.append import write
 from celeus.operations.sessions.blinding import judged_by, predecessors
 from celeus.operations.sessions.contradictions import keeping_contradictions
 from celeus.operations.sessions.journal import Journal, Receipt, is_replay, locked, must_be_open
+from celeus.operations.sessions.labelling.comments import keep_comments
 from celeus.operations.sessions.ledger import Lease, moment
 from celeus.operations.sessions.panel import ratings as panel
 from celeus.settings import Settings
@@ -102,10 +103,10 @@ async def observe(
 ) -> Answer:
     """Append judgements, all or none, and lease ``count`` next draws in the same transaction.
 
-    The same judgement again gets the receipt of the first. Refuses rounds never drawn, another
-    judgement than the first, losses outside scale or bounds, a closed session, and to a blind key
-    rounds that it was not handed, in one way. Where all rounds so far are bet on again, which takes
-    long, it refuses until that is done, and others go on meanwhile.
+    The same judgement again gets the receipt of the first, and its comment stands. Refuses rounds
+    never drawn, another judgement than the first, losses outside scale or bounds, a closed session,
+    and to a blind key rounds that it was not handed, in one way. Where all rounds so far are bet on
+    again, which takes long, it refuses until that is done, and others go on meanwhile.
     """
     async with keeping_contradictions(context, session_id):
         asked = judgements, worker, count
@@ -153,6 +154,7 @@ async def _observed(
 
         receipts, leases = await journal.step(rounds, step)
         document, offer = await finish(db, journal, leases, want_draws=count > 0)
+        await keep_comments(db, journal, judgements, worker, rater)
     # Nothing was awaited since the slot was left: the state is still as committed.
     context.forecasts.consider(session_id, journal.session, journal.forecast)
     await publish(context, journal, document)
