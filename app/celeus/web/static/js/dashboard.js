@@ -1,6 +1,6 @@
 /* The dashboard: cards that are kept up to date while somebody sees them. */
 
-import { api, messageOf } from "./api.js";
+import { api, messageOf, Problem } from "./api.js";
 import { announce, byId, el, fill, given, only } from "./dom.js";
 import {
   count,
@@ -17,6 +17,7 @@ import {
   widthOf,
 } from "./format.js";
 import { upload } from "./newsession/upload.js";
+import { watch } from "./silence.js";
 import { span } from "./span.js";
 
 const CARDS_AT_ONCE = 48;
@@ -252,9 +253,9 @@ function every(wait, work) {
         lost = false;
       } catch (problem) {
         lost = true;
-        tell(
-          `The connection is lost; what you see may be outdated. Trying again… (${messageOf(problem)})`,
-        );
+        // Of a silent service the bar tells
+        if (!(problem instanceof Problem && problem.status === 0))
+          tell(`What you see may be old: ${messageOf(problem)}`);
       }
     }
     setTimeout(once, wait);
@@ -289,6 +290,7 @@ async function trySample(event) {
 byId("more").addEventListener("click", more);
 document.getElementById("sample")?.addEventListener("click", trySample);
 take(given("page"));
+watch();
 every(LOOK_MS, look);
 every(LOOK_FOR_NEW_MS, lookForNew);
 performance.mark("usable");
