@@ -22,6 +22,8 @@ declare global {
     assumed_risk: number;
     claims: null;
   };
+  /** How many labels were planned. */
+  type Labels = Schemas["SpreadOut"];
   type PlannedClaim = Schemas["PlannedClaim"];
   type TableSimulated = Schemas["SimulatedOut"];
   /** What was planned for a table of them. */

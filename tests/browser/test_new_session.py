@@ -98,6 +98,7 @@ def test_a_dropped_file_becomes_a_pool_a_plan_and_a_session(
     (session,) = kept(server, "sessions")
     assert (session["precision"], session["policy"], session["items"]) == (0.2, "sharp", ITEMS)
     assert session["name"] == "Spring, first look"
+    assert 0 < session["planned_labels"]["median"] <= ITEMS
 
 
 @pytest.mark.parametrize("form", ["jsonl", "parquet"])

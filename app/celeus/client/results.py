@@ -249,6 +249,7 @@ class Status:
     table: dict[str, Any] | None
     rounds: Rounds
     forecast: Forecast | None
+    planned_labels: dict[str, int] | None
     contradictions: tuple[dict[str, Any], ...]
     warnings: tuple[str, ...]
     sequence: int

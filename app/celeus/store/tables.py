@@ -233,6 +233,8 @@ sessions = Table(
     # A timestamping service's answer (RFC 3161) over the chain's start, where there is one.
     Column("stamp", LargeBinary),
     Column("forecast", JSONB(none_as_null=True)),
+    # How many labels a plan made beforehand said it would take; neither plan nor certificate knows.
+    Column("planned_labels", JSONB(none_as_null=True)),
     # Judgements refused since they contradict bounds that the pool states.
     Column("contradictions", JSONB, nullable=False, server_default=text("'[]'::jsonb")),
     # Of a session that was pushed when it came; null of one that ran here.

@@ -26,6 +26,22 @@ async def test_a_session_publishes_its_commitment_and_never_its_seed(client: Asy
     assert {"alpha", "target", "policy", "method_version", "round"} <= body.keys()
 
 
+async def test_a_session_keeps_what_was_planned_for_it(client: AsyncClient) -> None:
+    pool = await known_pool(client, 30)
+    planned = {"low": 12, "median": 20, "high": 28}
+    session = await opened(client, pool, planned_labels=planned)
+    path = f"/v1/sessions/{session}"
+    assert (await client.get(path)).json()["planned_labels"] == planned
+    await labelled(client, session, pool, 3)
+    assert (await client.get(path)).json()["planned_labels"] == planned
+    assert (await client.get(f"/v1/sessions/{await opened(client, pool)}")).json()[
+        "planned_labels"
+    ] is None
+    crossed = {"pool_id": pool.id, "planned_labels": planned | {"high": 19}}
+    refused = await client.post("/v1/sessions", json=crossed)
+    assert (refused.status_code, refused.json()["field"]) == (422, "planned_labels")
+
+
 async def test_two_sessions_have_two_seeds(client: AsyncClient) -> None:
     pool = await known_pool(client, 200)
     sessions = [await opened(client, pool) for _ in range(2)]

@@ -28,6 +28,7 @@ def _whole(value: object) -> object:
 
 AS_WHOLE = BeforeValidator(_whole)
 Whole = Annotated[int, AS_WHOLE]
+Count = Annotated[int, Field(ge=0, le=2**31 - 1), AS_WHOLE]
 Time = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 QUESTION: JsonDict = {"side": "at_most", "threshold": 0.1}
 DECISION: JsonDict = {"side": "at_most", "threshold": 0.1, "answer": "no", "round": 388}
@@ -341,6 +342,16 @@ class ClaimsIn(ClaimIn):
         )
 
 
+class PlannedLabels(BaseModel):
+    """How many labels a plan made before the opening said that the session would take."""
+
+    model_config = ConfigDict(**STRICT)
+
+    low: Count = Field(description="One in ten of the simulated sessions took fewer.")
+    median: Count = Field(description="Half of them took fewer; at least `low`.")
+    high: Count = Field(description="One in ten took more; at least `median`.")
+
+
 class SessionOpening(ClaimsIn):
     """What is to be certified, and how."""
 
@@ -353,6 +364,11 @@ class SessionOpening(ClaimsIn):
         max_length=200,
         pattern=NAME,
         description="What people call it; it stands in no plan and no certificate.",
+    )
+    planned_labels: PlannedLabels | None = Field(
+        None,
+        description="What a plan said (`POST /v1/pools/{pool_id}/planning`), to be kept beside the"
+        " session; it changes nothing and stands in no certificate.",
     )
     policy: str | None = Field(
         None, min_length=1, max_length=64, description="How items are chosen and bet on."
@@ -675,6 +691,9 @@ class Session(BaseModel):
     rounds: Rounds = Field(description="How far drawing, judging and folding have come.")
     forecast: Forecast | None = Field(
         description="How much work is left; null where nothing was simulated, or no goal is set."
+    )
+    planned_labels: PlannedLabels | None = Field(
+        None, description="What was planned when it was opened; null where nobody said."
     )
     contradictions: list[Contradiction] = Field(
         [],

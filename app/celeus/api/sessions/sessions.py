@@ -73,6 +73,7 @@ async def open_session(context: Manages, body: SessionOpening, attempt: AttemptO
         ),
         lease_seconds=body.lease_seconds,
         name=body.name,
+        planned_labels=None if body.planned_labels is None else body.planned_labels.model_dump(),
     )
     return await attempt.answer(
         201,

@@ -52,7 +52,8 @@ class Header:
 
     ``session`` and ``pool`` are ids as the wire has them, ``created_at`` is ISO 8601 in UTC to the
     microsecond, ``ledger_head`` hexadecimal. ``origin`` says of a session that was pushed when it
-    came; None of one that ran here.
+    came; None of one that ran here. ``planned_labels`` are the median of a plan made before the
+    opening, and its 10 and 90 %.
     """
 
     session: str
@@ -66,6 +67,7 @@ class Header:
     name: str | None = None
     contradictions: Sequence[Mapping[str, Any]] = ()
     origin: Mapping[str, str] | None = None
+    planned_labels: Mapping[str, int] | None = None
 
 
 def session_state(lifecycle: str, state: AnyState) -> str:
@@ -104,6 +106,7 @@ def status_document(session: Header, plan: AnyPlan, state: AnyState, pool: Pool)
         "changes": state.changes,
         "rounds": state.counts,
         "forecast": None if stopped else session.forecast,
+        "planned_labels": None if session.planned_labels is None else dict(session.planned_labels),
         "contradictions": list(session.contradictions),
         "sequence": state.sequence,
         "revision": session.revision,

@@ -352,7 +352,8 @@ _SESSION = text(
     """
     SELECT session_id, project_id, pool_id, plan, plan_digest, seed, commitment, lifecycle, state,
            sequence, revision, drawn, lease_seconds, forecast, created_at, ledger_head, name,
-           status, contradictions, origin
+           status, contradictions, origin,
+           planned_labels
     FROM sessions WHERE session_id = :session_id
     """
 )

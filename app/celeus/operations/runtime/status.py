@@ -31,6 +31,7 @@ class SessionRecord:
     name: str | None = None
     contradictions: Sequence[Mapping[str, Any]] = ()
     origin: Mapping[str, str] | None = None
+    planned_labels: Mapping[str, int] | None = None
 
 
 def status_document(
@@ -49,6 +50,7 @@ def status_document(
         name=session.name,
         contradictions=session.contradictions,
         origin=session.origin,
+        planned_labels=session.planned_labels,
     )
     return status.status_document(header, plan, state, pool)
 

@@ -105,6 +105,7 @@ class Journal:
     folded_before: int
     head: bytes | None
     name: str | None
+    planned_labels: dict[str, int] | None
     contradictions: list[dict[str, Any]] = field(default_factory=list)
     entries: list[Entry] = field(default_factory=list)
     new_leases: list[Lease] = field(default_factory=list)
@@ -229,6 +230,7 @@ class Journal:
             ledger_head=self.head,
             name=self.name,
             contradictions=self.contradictions,
+            planned_labels=self.planned_labels,
         )
         return status_document(session, self.plan, self.state, self.session.pool)
 
@@ -365,6 +367,7 @@ def _journal(
         folded_before=session.state.folded,
         head=row["ledger_head"],
         name=row["name"],
+        planned_labels=row["planned_labels"],
         contradictions=row["contradictions"],
     )
 

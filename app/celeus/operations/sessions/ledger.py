@@ -272,8 +272,8 @@ _LOCK = """
     SELECT CASE WHEN current_setting('transaction_timeout', true) IS NOT NULL THEN
             set_config('transaction_timeout', current_setting('statement_timeout'), true)
         END AS limited,
-        pool_id, name, sequence, revision, lifecycle, lease_seconds, forecast, created_at,
-        ledger_head, contradictions
+        pool_id, name, sequence, revision, lifecycle, lease_seconds, forecast, planned_labels,
+        created_at, ledger_head, contradictions
     FROM sessions WHERE session_id = %(session_id)s AND project_id = %(project_id)s FOR UPDATE
     """
 _ROW = """

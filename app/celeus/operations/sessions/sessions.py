@@ -15,6 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.certificates.chain import chain_start
 from celeus.core.ledger import Change
+from celeus.core.plans.claim import require
 from celeus.core.plans.opening import ENDLESS, SessionRequest, is_endless, plan_of, policy_of
 from celeus.core.plans.plan import Plan, check_budget, check_precision, check_stop_when_decided
 from celeus.core.pools.pool import Pool
@@ -49,6 +50,7 @@ class Opening:
     request: SessionRequest
     lease_seconds: int | None = None
     name: str | None = None
+    planned_labels: dict[str, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,7 @@ async def open_session(
     nothing, values outside their ranges, a precision no pool risk could reach.
     """
     await peek(context, once)
+    _check_planned(opening.planned_labels)
     if not opening.request.best and opening.request.table is None:
         policy_of(opening.request)
     pool = await sealed_pool(context, opening.pool_id)
@@ -104,6 +107,7 @@ async def open_session(
                 created_at=now,
                 ledger_head=chain_start(session_id.bytes, bytes.fromhex(plan.digest)),
                 name=opening.name,
+                planned_labels=opening.planned_labels,
             )
             document = status_document(record, plan, state, pool)
             await _insert(db, record, plan, seed, document)
@@ -235,6 +239,12 @@ def _check_budget(journal: Journal, budget: int) -> None:
         )
 
 
+def _check_planned(labels: dict[str, int] | None) -> None:
+    """Refuse a range of labels that is none."""
+    ordered = labels is None or labels["low"] <= labels["median"] <= labels["high"]
+    require("planned_labels", "low, median and high in this order", labels, holds=ordered)
+
+
 async def sealed_pool(context: Context, pool_id: UUID) -> Pool:
     """Load a sealed pool into the cache; refuses one that is not sealed."""
     cached_pool = context.states.pool(context.project_id, pool_id)
@@ -256,6 +266,9 @@ async def _insert(
             "project_id": record.project_id,
             "pool_id": record.pool_id,
             "name": record.name,
+            "planned_labels": None
+            if record.planned_labels is None
+            else json.dumps(record.planned_labels),
             "plan": json.dumps(plan.to_dict()),
             "plan_digest": bytes.fromhex(plan.digest),
             "seed": seed,
@@ -275,10 +288,10 @@ _INSERT = text(
     """
     INSERT INTO sessions (session_id, project_id, pool_id, name, plan, plan_digest, seed,
         commitment, lease_seconds, lifecycle, state, precision, budget, sequence, revision, drawn,
-        status, ledger_head, created_at, updated_at)
+        status, planned_labels, ledger_head, created_at, updated_at)
     VALUES (:session_id, :project_id, :pool_id, :name, CAST(:plan AS jsonb), :plan_digest, :seed,
         :commitment, :lease_seconds, 'active', :state, :precision, :budget, 0, 1, 0,
-        CAST(:status AS jsonb), :ledger_head, :now, :now)
+        CAST(:status AS jsonb), CAST(:planned_labels AS jsonb), :ledger_head, :now, :now)
     """
 )
 _LIST = text(

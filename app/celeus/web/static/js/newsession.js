@@ -60,8 +60,15 @@ const AFFECTS_PLAN = [
   "question_of",
 ];
 
-/** @type {{ pool: Pool | null, planning: AbortController | null, shown: string | null }} */
-const state = { pool: null, planning: null, shown: null };
+/**
+ * @type {{
+ *   pool: Pool | null,
+ *   planning: AbortController | null,
+ *   shown: string | null,
+ *   labels: Labels | null,
+ * }}
+ */
+const state = { pool: null, planning: null, shown: null, labels: null };
 const keyOf = keyring();
 
 const list = new PoolList(choose);
@@ -238,8 +245,8 @@ async function plan() {
     working(true);
     const found = await planned(pool.id, body, asking.signal);
     if (state.planning !== asking) return;
-    if (found.claims !== null) showTable(found, drawable(pool, false));
-    else show(found, policy, drawable(pool, body.audit === true), isCompared(pool));
+    if (found.claims !== null) state.labels = showTable(found, drawable(pool, false));
+    else state.labels = show(found, policy, drawable(pool, body.audit === true), isCompared(pool));
     state.shown = wanted;
     // Some may have been changed while it was made
     changed();
@@ -251,6 +258,11 @@ async function plan() {
   } finally {
     if (state.planning === asking) working(false);
   }
+}
+
+/** Whether the plan that is shown is for the settings as they are. */
+function isPlanned() {
+  return !byId("plan-result").hidden && settings() === state.shown;
 }
 
 /** @param {boolean} busy */
@@ -279,7 +291,7 @@ function changed() {
   byId("policy-help").textContent = POLICIES[text("policy")];
   describe();
   if (state.shown === null || byId("plan-result").hidden || state.pool === null) return;
-  const stale = settings() !== state.shown;
+  const stale = !isPlanned();
   byId("planner").classList.toggle("stale", stale);
   byId("plan-told").textContent = stale
     ? "These numbers are for other settings."
@@ -356,6 +368,7 @@ async function open(event) {
     if (lease !== null) body.lease_seconds = lease;
     if (text("name") !== "") body.name = text("name");
     if (byId("fixed", HTMLInputElement).checked) body.fixed = true;
+    if (isPlanned() && state.labels !== null) body.planned_labels = state.labels;
     const headers = { "Idempotency-Key": keyOf(body) };
     const session = await api("POST", "/v1/sessions", body, { headers, retry: 2 });
     location.assign(`/sessions/${session.id}`);

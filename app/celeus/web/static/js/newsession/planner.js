@@ -42,6 +42,7 @@ export function planned(poolId, body, signal) {
  * @param {string} policy
  * @param {number} items
  * @param {boolean} compared it is about the difference of two systems
+ * @returns {Labels | null} what is kept with a session opened on it
  */
 export function show(plan, policy, items, compared) {
   const chosen = plan.policies.find((one) => one.policy === policy);
@@ -66,6 +67,9 @@ export function show(plan, policy, items, compared) {
     el("p", { class: "quiet-text" }, ...assumption(plan, compared)),
   );
   byId("plan-result").hidden = false;
+  return chosen.refused === null
+    ? (chosen.surrogate_right ?? chosen.surrogate_useless).labels
+    : null;
 }
 
 /**

@@ -10,6 +10,7 @@ const MOST_SHOWN = 60;
  *
  * @param {TablePlan} plan
  * @param {number} items
+ * @returns {Labels | null} what is kept with a session opened on it
  */
 export function showTable(plan, items) {
   const [{ surrogate_right: right, surrogate_useless: useless }] = plan.policies;
@@ -65,6 +66,7 @@ export function showTable(plan, items) {
     ),
   );
   byId("plan-result").hidden = false;
+  return told.labels;
 }
 
 /** @param {PlannedClaim} claim */
