@@ -268,6 +268,7 @@ declare global {
     signal?: AbortSignal;
     retry?: number;
     raw?: boolean;
+    wait?: number;
   }
 
   /** Where browsers keep what survives a reload. */

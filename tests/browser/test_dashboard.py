@@ -267,11 +267,11 @@ def test_a_service_that_goes_away_is_told_of_and_comes_back(
         page.goto("/")
         expect(rows(page)).to_have_count(1)
         page.context.set_offline(offline=True)
-        expect(page.get_by_text("The connection is lost")).to_be_visible(timeout=30_000)
+        expect(page.get_by_text("has not answered since")).to_be_visible(timeout=30_000)
         evaluation.judged(session, 5)
         page.context.set_offline(offline=False)
         expect(page.get_by_text("5 of 40 items judged")).to_be_visible(timeout=30_000)
-        expect(page.get_by_text("The connection is lost")).to_have_count(0, timeout=30_000)
+        expect(page.get_by_text("has not answered since")).to_have_count(0, timeout=30_000)
 
 
 def test_what_is_archived_leaves_the_list_and_comes_back(signed_in: SignedIn, server: Site) -> None:

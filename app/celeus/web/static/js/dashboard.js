@@ -1,11 +1,12 @@
 /* The dashboard: a table of sessions that is kept up to date while somebody sees it. */
 
 import { render } from "../vendor/lit-html/lit-html.js";
-import { api, messageOf } from "./api.js";
+import { api, messageOf, Problem } from "./api.js";
 import { rowOf, table } from "./dashboard/rows.js";
 import { announce, byId, el, fill, given, only } from "./dom.js";
 import { counted } from "./format.js";
 import { upload } from "./newsession/upload.js";
+import { watch } from "./silence.js";
 
 const ROWS_AT_ONCE = 48;
 const LOOK_MS = 2_500;
@@ -249,9 +250,9 @@ function every(wait, work) {
         lost = false;
       } catch (problem) {
         lost = true;
-        tell(
-          `The connection is lost; what you see may be outdated. Trying again… (${messageOf(problem)})`,
-        );
+        // Of a silent service the bar tells
+        if (!(problem instanceof Problem && problem.status === 0))
+          tell(`What you see may be old: ${messageOf(problem)}`);
       }
     }
     setTimeout(once, wait);
@@ -298,6 +299,7 @@ byId("order").addEventListener("change", () => sort(byId("order", HTMLSelectElem
 byId("more").addEventListener("click", more);
 document.getElementById("sample")?.addEventListener("click", trySample);
 take(given("page"));
+watch();
 every(LOOK_MS, look);
 every(LOOK_FOR_NEW_MS, lookForNew);
 performance.mark("usable");

@@ -19,7 +19,6 @@ const ACCOUNTS = {
 const opened = given("opened");
 /** @type {TableSession} */
 let session = given("session");
-let seenAt = new Date();
 /** @type {TableClaim[]} */
 let claims = [];
 let asked = -1;
@@ -31,7 +30,6 @@ const actions = new Actions(session, given("scopes"), (changed) => {
 /** @param {TableSession} latest */
 function show(latest) {
   session = latest;
-  seenAt = new Date();
   head(session, opened.pool, `${counted(session.table.claims, "claim")} on the pool`);
   fill(byId("figures"), tableFigures(session));
   const { promises, reserve, later } = session.table;
@@ -120,6 +118,6 @@ keepLooking(() => lookAtWorkers(session), open);
 live(
   session.id,
   ({ session: latest }) => show(/** @type {TableSession} */ (latest)),
-  () => ({ closed: session.state === "closed", seenAt }),
+  () => session.state === "closed",
 );
 performance.mark("usable");

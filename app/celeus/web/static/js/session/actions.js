@@ -7,6 +7,8 @@ import { api, messageOf, Problem } from "../api.js";
 import { announce, byId, el, fill, only } from "../dom.js";
 import { counted, nameOf, number } from "../format.js";
 
+const CERTIFICATE_MS = 120_000;
+
 /** The buttons; `changed` is given the session after a change. */
 export class Actions {
   #session;
@@ -212,6 +214,7 @@ export class Actions {
     try {
       const answer = await api("GET", `/v1/sessions/${this.#session.id}/certificate`, undefined, {
         raw: true,
+        wait: CERTIFICATE_MS,
       });
       const link = el("a", {
         href: URL.createObjectURL(await answer.blob()),
