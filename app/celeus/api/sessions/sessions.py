@@ -73,6 +73,7 @@ async def open_session(context: Manages, body: SessionOpening, attempt: AttemptO
         ),
         lease_seconds=body.lease_seconds,
         name=body.name,
+        instructions=body.instructions,
         planned_labels=None if body.planned_labels is None else body.planned_labels.model_dump(),
     )
     return await attempt.answer(
@@ -133,7 +134,7 @@ async def get_session(context: Reads, session_id: SessionId, known: KnownTags = 
 @router.patch(
     "/{session_id}",
     operation_id="change_session",
-    summary="Change precision, budget or stop; pause, resume or close",
+    summary="Change precision, budget, stop or instructions; pause, resume or close",
     response_model=Session,
     responses=responses(
         SessionNotFound, InvalidValue, UnreachablePrecision, SessionClosed, SessionFixed
@@ -148,5 +149,8 @@ async def change_session(
         budget=body.budget,
         stop_when_decided=body.stop_when_decided,
         lifecycle=body.state,
+        instructions=body.instructions
+        if "instructions" in body.model_fields_set
+        else sessions.UNCHANGED,
     )
     return await sessions.change_session(context, session_id, wanted)

@@ -5,6 +5,7 @@ import json
 import secrets
 from dataclasses import dataclass, replace
 from datetime import datetime
+from enum import Enum
 from typing import Any, Literal
 from uuid import UUID
 
@@ -38,8 +39,18 @@ from celeus.operations.runtime.status import (
 from celeus.operations.sessions.append import write
 from celeus.operations.sessions.history import document_of
 from celeus.operations.sessions.journal import Journal, locked, must_be_open
+from celeus.operations.sessions.labelling.instructions import keep_instructions
 
 SEED_BYTES = 32
+
+
+class Unchanged(Enum):
+    """What a change leaves as it is, where every text and None have a meaning."""
+
+    UNCHANGED = "unchanged"
+
+
+UNCHANGED = Unchanged.UNCHANGED
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +61,22 @@ class Opening:
     request: SessionRequest
     lease_seconds: int | None = None
     name: str | None = None
+    instructions: str | None = None
     planned_labels: dict[str, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """A requested change; None leaves budget, stop and lifecycle as they are."""
+    """A requested change; None leaves budget, stop and lifecycle as they are.
+
+    ``instructions`` None are those of the pool again.
+    """
 
     precision: float | Literal["unchanged"] | None = "unchanged"
     budget: int | None = None
     stop_when_decided: bool | None = None
     lifecycle: Literal["active", "paused", "closed"] | None = None
+    instructions: str | Unchanged | None = UNCHANGED
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +127,9 @@ async def open_session(
             )
             document = status_document(record, plan, state, pool)
             await _insert(db, record, plan, seed, document)
+            if opening.instructions:
+                said = opening.instructions
+                await keep_instructions(db, context, opening.pool_id, session_id, said)
             if is_endless(plan):
                 document = document | {"warnings": [*document["warnings"], ENDLESS]}
             await keep(db, context, once, document)
@@ -162,6 +181,10 @@ async def change_session(context: Context, session_id: UUID, changes: Settings) 
     final certificate is issued with it, and where that fails the answer's warnings say why.
     """
     async with locked(context, session_id) as (journal, db):
+        if not isinstance(changes.instructions, Unchanged):
+            must_be_open(journal)
+            said, pool_id = changes.instructions, journal.pool_id
+            await keep_instructions(db, context, pool_id, session_id, said)
         _change(journal, changes)
         document = journal.status()
         if journal.changed:
