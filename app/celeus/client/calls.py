@@ -64,9 +64,8 @@ def _beside_file(form: Mapping[str, Any]) -> dict[str, Any]:
     systems = _members(form, "systems")
     query |= {"system_a": systems.get("a"), "system_b": systems.get("b")}
     query |= {"system": systems.get("names"), "normalisation": systems.get("normalisation")}
-    query |= {
-        name: json.dumps(form[name]) for name in ("metrics", "levels", "mapping") if name in form
-    }
+    tables = ("metrics", "levels", "mapping")
+    query |= {name: json.dumps(form[name]) for name in tables if name in form}
     return {name: value for name, value in query.items() if value is not None}
 
 

@@ -112,10 +112,11 @@ class Account:
         if not times:
             return []
         often = "" if len(times) == 1 else f"{len(times)} times, last "
-        return [
+        sentence = (
             "The instructions for those who judge were changed after the first judgement,"
             f" {often}at {times[-1]} UTC: judgements of before and after need not mean the same."
-        ]
+        )
+        return [sentence]
 
     @property
     def _assumed(self) -> list[str]:
