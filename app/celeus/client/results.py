@@ -125,6 +125,7 @@ class Pool:
     groups: tuple[str, ...]
     known: dict[str, Any] | None
     digest: str | None
+    archived: bool
     created_at: str
     sealed_at: str | None
     raw: Raw = field(repr=False)
@@ -258,6 +259,7 @@ class Status:
     lease_seconds: int
     commitment: str
     ledger_head: str | None
+    archived: bool
     created_at: str
     origin: Origin | None
     raw: Raw = field(repr=False)
@@ -337,6 +339,43 @@ class Comment:
     author: str | None
     worker: str
     at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A judgement as it stands, after its corrections, and what to weight it by.
+
+    Labels are no uniform sample: the mean of their losses is not the score.
+    """
+
+    sequence: int
+    round: int
+    kind: str
+    item: str
+    index: int
+    loss: float | None
+    losses: dict[str, Any] | None
+    label: int | None
+    preference: str | None
+    grade: int | None
+    unjudgeable: str | None
+    person: str | None
+    worker: str | None
+    rater: str | None
+    turn: int | None
+    drawn_at: str
+    judged_at: str
+    in_interval: bool
+    corrections: int
+    corrected_at: str | None
+    corrected_by: str | None
+    correction_reason: str | None
+    comment: str | None
+    probability: float
+    weight: float | None
+    groups: dict[str, Any] | None
+    payload: Any
+    raw: Raw = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from celeus.api.access.parameters import (
     NAME,
     PAGE_DEFAULT,
     AfterPool,
+    Archived,
     Limit,
     Manages,
     PoolId,
@@ -190,13 +191,19 @@ class PoolChange(BaseModel):
     """What of a pool may be changed, also when it is sealed; what is left out stays."""
 
     model_config = STRICT | ConfigDict(
-        json_schema_extra={"examples": [{"instructions": "Judge only what is *said*."}]}
+        json_schema_extra={
+            "examples": [{"instructions": "Judge only what is *said*."}, {"archived": True}]
+        }
     )
 
     instructions: Markdown | None = Field(
         None,
         description="What judges are told, as Markdown; null for nothing. Sessions with"
         " instructions of their own keep these.",
+    )
+    archived: bool | None = Field(
+        None,
+        description="True takes it out of the lists, false back; its items and sessions stay.",
     )
 
 
@@ -238,6 +245,7 @@ class PoolOut(BaseModel):
         description="What is known of single losses; null where nothing is."
     )
     digest: str | None = Field(description="SHA-256 that names the sealed pool.")
+    archived: bool = Field(description="Whether lists leave it out.")
     created_at: Time = Field(description="When it was made.")
     sealed_at: Time | None = Field(
         description="When its items were frozen; null while it takes more."
@@ -269,6 +277,7 @@ class PoolOut(BaseModel):
             groups=list(record.groups),
             known=KnownOut.of(record.stated),
             digest=record.digest,
+            archived=record.archived,
             created_at=moment(record.created_at),
             sealed_at=None if record.sealed_at is None else moment(record.sealed_at),
         )
@@ -341,9 +350,12 @@ async def list_pools(
     context: Reads,
     limit: Limit = PAGE_DEFAULT,
     after: AfterPool = None,
+    *,
+    archived: Archived = False,
 ) -> PoolPage:
     """From the newest on; a page may hold fewer than `limit`, where groups have long names."""
-    found, last = await pools.list_pools(context, limit, cursor_of("pool", after))
+    before = cursor_of("pool", after)
+    found, last = await pools.list_pools(context, limit, before, archived=archived)
     return PoolPage(
         data=[PoolOut.of(record) for record in found],
         next=None if last is None else pool_wire(last),
@@ -364,14 +376,19 @@ async def get_pool(context: Reads, pool_id: PoolId) -> PoolOut:
 @router.patch(
     "/{pool_id}",
     operation_id="change_pool",
-    summary="Change what judges are told",
-    responses=responses(errors.PoolNotFound, errors.InvalidValue),
+    summary="Change what judges are told; archive a pool, or take it back",
+    responses=responses(errors.PoolNotFound, errors.InvalidValue, errors.PoolBusy),
 )
 async def change_pool(context: Manages, pool_id: PoolId, body: PoolChange) -> PoolOut:
-    """The instructions for judges, which are no part of what is sealed."""
+    """The instructions for judges, which are no part of what is sealed; and the archive.
+
+    Lists leave an archived pool out; what is on it can still be read and judged.
+    """
     if "instructions" in body.model_fields_set:
         await instructions.change_pool_instructions(context, pool_id, body.instructions)
-    return PoolOut.of(await pools.get_pool(context, pool_id))
+    if body.archived is None:
+        return PoolOut.of(await pools.get_pool(context, pool_id))
+    return PoolOut.of(await pools.archive_pool(context, pool_id, archived=body.archived))
 
 
 @router.get(

@@ -29,6 +29,7 @@ from celeus.errors import (
     RoundNotDrawn,
     RoundNotHeld,
     RoundNotJudged,
+    SessionArchived,
     SessionClosed,
     SessionNotFound,
     SessionStopped,
@@ -46,7 +47,7 @@ router = APIRouter(prefix="/v1/sessions", tags=["rounds"], route_class=JsonRoute
     operation_id="next_draws",
     summary="What to judge next",
     response_model=NextAnswer,
-    responses=responses(SessionNotFound),
+    responses=responses(SessionNotFound, SessionArchived),
 )
 async def next_draws(context: Labels, session_id: SessionId, body: NextRequest) -> Response:
     """Own unexpired draws first (their lease is renewed), then expired ones, then new ones.
@@ -94,6 +95,7 @@ async def release_draws(
         InvalidValue,
         ObservationConflict,
         RoundNotHeld,
+        SessionArchived,
         SessionClosed,
     ),
 )
@@ -132,6 +134,7 @@ async def observe(
         NotLastLabel,
         TooManyCorrections,
         SessionStopped,
+        SessionArchived,
         SessionClosed,
     ),
     openapi_extra={"security": [{"key": ["manage"]}]},

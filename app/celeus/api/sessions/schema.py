@@ -730,6 +730,10 @@ class Session(BaseModel):
     ledger_head: str | None = Field(
         None, description="Head of the hash chain over the ledger; null for older sessions."
     )
+    archived: bool = Field(
+        False,
+        description="Whether it is left out of lists, and takes no draws and no labels.",
+    )
     created_at: Time = Field(description="When it was opened.")
     origin: Origin | None = Field(
         None,
@@ -778,4 +782,9 @@ class SessionChange(BaseModel):
         None,
         description="For the judges of this session, as Markdown; null are those of the pool again."
         " A change after the first judgement is told in the report.",
+    )
+    archived: bool | None = Field(
+        None,
+        description="True takes it out of the lists, and stops draws and labels; false takes it"
+        " back. Plan, ledger and certificates stay as they are.",
     )

@@ -4,9 +4,11 @@ from typing import Annotated, Any
 
 import orjson
 from fastapi import APIRouter, Query, Response
+from pydantic import BaseModel, Field
 
 from celeus.api.access.parameters import (
     AfterSession,
+    Archived,
     Manages,
     Reads,
     SessionId,
@@ -41,6 +43,18 @@ from celeus.errors import (
 from celeus.operations.sessions import sessions
 
 router = APIRouter(prefix="/v1/sessions", tags=["sessions"], route_class=JsonRoute)
+
+
+class SessionsQuery(BaseModel):
+    """What a list of sessions is asked with."""
+
+    pool_id: str | None = Field(
+        None, description="Sessions on this pool alone.", json_schema_extra=form_of("pool")
+    )
+    state: SessionState | None = Field(None, description="Sessions in this state alone.")
+    archived: Archived = False
+    after: AfterSession = None
+    limit: int = Field(50, ge=1, le=200, description="Entries of a page.")
 
 
 @router.post(
@@ -92,26 +106,18 @@ async def open_session(context: Manages, body: SessionOpening, attempt: AttemptO
     responses=responses(InvalidValue, PoolNotFound),
 )
 async def list_sessions(
-    context: Reads,
-    pool_id: Annotated[
-        str | None,
-        Query(description="Sessions on this pool alone.", json_schema_extra=form_of("pool")),
-    ] = None,
-    state: Annotated[
-        SessionState | None, Query(description="Sessions in this state alone.")
-    ] = None,
-    after: AfterSession = None,
-    limit: Annotated[int, Query(ge=1, le=200, description="Entries of a page.")] = 50,
+    context: Reads, params: Annotated[SessionsQuery, Query()]
 ) -> dict[str, Any]:
     """Filter by pool and state; pages are keyed by the last session seen."""
     wanted = sessions.Filter(
-        pool_id=None if pool_id is None else pool_id_of(pool_id),
-        state=state,
-        before=cursor_of("ses", after),
-        limit=limit,
+        pool_id=None if params.pool_id is None else pool_id_of(params.pool_id),
+        state=params.state,
+        archived=params.archived,
+        before=cursor_of("ses", params.after),
+        limit=params.limit,
     )
     page = await sessions.list_sessions(context, wanted)
-    return {"data": page, "next": page[-1]["id"] if len(page) == limit else None}
+    return {"data": page, "next": page[-1]["id"] if len(page) == params.limit else None}
 
 
 @router.get(
@@ -134,7 +140,7 @@ async def get_session(context: Reads, session_id: SessionId, known: KnownTags = 
 @router.patch(
     "/{session_id}",
     operation_id="change_session",
-    summary="Change precision, budget, stop or instructions; pause, resume or close",
+    summary="Change precision, budget, stop, instructions or state; archive",
     response_model=Session,
     responses=responses(
         SessionNotFound, InvalidValue, UnreachablePrecision, SessionClosed, SessionFixed
@@ -152,5 +158,6 @@ async def change_session(
         instructions=body.instructions
         if "instructions" in body.model_fields_set
         else sessions.UNCHANGED,
+        archived=body.archived,
     )
     return await sessions.change_session(context, session_id, wanted)

@@ -67,6 +67,7 @@ class Header:
     name: str | None = None
     contradictions: Sequence[Mapping[str, Any]] = ()
     origin: Mapping[str, str] | None = None
+    archived: bool = False
     planned_labels: Mapping[str, int] | None = None
 
 
@@ -115,6 +116,7 @@ def status_document(session: Header, plan: AnyPlan, state: AnyState, pool: Pool)
         "ledger_head": session.ledger_head,
         "created_at": session.created_at,
         "origin": None if session.origin is None else dict(session.origin),
+        "archived": session.archived,
     } | claim
     return document | {"sentence": _sentence(document, plan, state, pool)}
 

@@ -352,8 +352,7 @@ _SESSION = text(
     """
     SELECT session_id, project_id, pool_id, plan, plan_digest, seed, commitment, lifecycle, state,
            sequence, revision, drawn, lease_seconds, forecast, created_at, ledger_head, name,
-           status, contradictions, origin,
-           planned_labels
+           status, contradictions, origin, planned_labels, archived_at IS NOT NULL AS archived
     FROM sessions WHERE session_id = :session_id
     """
 )

@@ -155,6 +155,17 @@ async def seal_pool(context: Context, pool_id: UUID) -> PoolRecord:
         return await _seal(db, await _lock(db, context.project_id, pool_id))
 
 
+async def archive_pool(context: Context, pool_id: UUID, *, archived: bool) -> PoolRecord:
+    """Take a pool out of the lists, or back; its sessions go on."""
+    async with context.transaction() as db:
+        record = await _lock(db, context.project_id, pool_id)
+        if record.archived == archived:
+            return record
+        change = update(pools).where(pools.c.pool_id == pool_id).returning(pools)
+        result = await db.execute(change.values(archived_at=func.now() if archived else None))
+        return PoolRecord.of(result.one())
+
+
 async def get_pool(context: Context, pool_id: UUID) -> PoolRecord:
     """The pool without its items."""
     async with context.transaction() as db:
@@ -162,14 +173,18 @@ async def get_pool(context: Context, pool_id: UUID) -> PoolRecord:
 
 
 async def list_pools(
-    context: Context, limit: int, after: UUID | None
+    context: Context, limit: int, after: UUID | None, *, archived: bool = False
 ) -> tuple[list[PoolRecord], UUID | None]:
     """Pools from the newest on, and the ``after`` of the next page, if there may be one.
+
+    Without ``archived`` those that are archived are left out.
 
     ``after`` is the last one already seen. A page ends when the names of groups fill
     MAX_GROUP_BYTES, but has one pool at least.
     """
     query = select(pools).where(pools.c.project_id == context.project_id)
+    if not archived:
+        query = query.where(pools.c.archived_at.is_(None))
     if after is not None:
         query = query.where(pools.c.pool_id < after)
     newest = query.order_by(pools.c.pool_id.desc()).limit(limit).subquery()

@@ -43,6 +43,7 @@ class PoolRecord:
     digest: str | None
     created_at: datetime
     sealed_at: datetime | None
+    archived: bool
 
     @property
     def systems(self) -> Systems | None:
@@ -78,6 +79,7 @@ class PoolRecord:
             digest=None if row.digest is None else bytes(row.digest).hex(),
             created_at=row.created_at,
             sealed_at=row.sealed_at,
+            archived=row.archived_at is not None,
         )
 
     def pool(self, columns: Columns) -> Pool:

@@ -31,6 +31,7 @@ class SessionRecord:
     name: str | None = None
     contradictions: Sequence[Mapping[str, Any]] = ()
     origin: Mapping[str, str] | None = None
+    archived: bool = False
     planned_labels: Mapping[str, int] | None = None
 
 
@@ -50,6 +51,7 @@ def status_document(
         name=session.name,
         contradictions=session.contradictions,
         origin=session.origin,
+        archived=session.archived,
         planned_labels=session.planned_labels,
     )
     return status.status_document(header, plan, state, pool)
@@ -59,7 +61,8 @@ def version_of(document: dict[str, Any]) -> str:
     """The document's ETag; changes whenever the document does."""
     forecast, contradictions = document["forecast"], document.get("contradictions")
     version = f"{document['sequence']}.{0 if forecast is None else forecast['round']}"
-    return f"{version}.{len(contradictions)}" if contradictions else version
+    version = f"{version}.{len(contradictions)}" if contradictions else version
+    return f"{version}.archived" if document["archived"] else version
 
 
 async def announce(

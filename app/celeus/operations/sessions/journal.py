@@ -40,7 +40,7 @@ from celeus.core.sessions.either import (
     rounds_to_fold,
 )
 from celeus.core.sessions.state import State
-from celeus.errors import Busy, SessionClosed
+from celeus.errors import Busy, SessionArchived, SessionClosed
 from celeus.operations.pools.pools import load_pool
 from celeus.operations.runtime.concurrency import in_thread
 from celeus.operations.runtime.context import Context, one_snapshot
@@ -57,6 +57,7 @@ from celeus.operations.sessions.ledger import (
     record_from,
     rows_since,
 )
+from celeus.operations.webhooks.outbox import Standing
 
 T = TypeVar("T")
 
@@ -86,8 +87,9 @@ class Receipt:
 class Journal:
     """A locked session: its state, its leases, and what this transaction appends to it.
 
-    ``judged`` are the rounds judged, ``labelled`` those that somebody gave a label for: of a panel
-    each of its raters. ``turns`` are those of draws handed out where the same is asked again.
+    ``stood`` is how it stood before. ``judged`` are the rounds judged, ``labelled`` those that
+    somebody gave a label for: of a panel each of its raters. ``turns`` are those of draws handed
+    out where the same is asked again.
     """
 
     project_id: UUID
@@ -107,7 +109,9 @@ class Journal:
     folded_before: int
     head: bytes | None
     name: str | None
+    archived: bool
     planned_labels: dict[str, int] | None
+    stood: Standing = field(default_factory=Standing)
     contradictions: list[dict[str, Any]] = field(default_factory=list)
     entries: list[Entry] = field(default_factory=list)
     new_leases: list[Lease] = field(default_factory=list)
@@ -238,6 +242,7 @@ class Journal:
             ledger_head=self.head,
             name=self.name,
             contradictions=self.contradictions,
+            archived=self.archived,
             planned_labels=self.planned_labels,
         )
         return status_document(session, self.plan, self.state, self.session.pool)
@@ -250,6 +255,23 @@ def must_be_open(journal: Journal) -> None:
             "the session is closed for good",
             field="session_id",
             rule="an open session",
+            value=f"ses_{journal.session_id.hex}",
+        )
+
+
+def must_take_labels(journal: Journal) -> None:
+    """Refuse a session that is closed or archived."""
+    must_be_open(journal)
+    must_not_be_archived(journal)
+
+
+def must_not_be_archived(journal: Journal) -> None:
+    """Refuse a session that is archived."""
+    if journal.archived:
+        raise SessionArchived(
+            "The session is archived: it takes no draws and no labels.",
+            field="session_id",
+            rule="a session that is not archived; PATCH it with `archived: false`",
             value=f"ses_{journal.session_id.hex}",
         )
 
@@ -375,7 +397,9 @@ def _journal(
         folded_before=session.state.folded,
         head=row["ledger_head"],
         name=row["name"],
+        archived=row["archived"],
         planned_labels=row["planned_labels"],
+        stood=Standing.of(row["lifecycle"], session.state),
         contradictions=row["contradictions"],
     )
 

@@ -274,7 +274,7 @@ _LOCK = """
             set_config('transaction_timeout', current_setting('statement_timeout'), true)
         END AS limited,
         pool_id, name, sequence, revision, lifecycle, lease_seconds, forecast, planned_labels,
-        created_at, ledger_head, contradictions
+        created_at, ledger_head, contradictions, archived_at IS NOT NULL AS archived
     FROM sessions WHERE session_id = %(session_id)s AND project_id = %(project_id)s FOR UPDATE
     """
 _ROW = """

@@ -44,7 +44,14 @@ from celeus.operations.runtime.status import announce
 from celeus.operations.sessions.append import write
 from celeus.operations.sessions.blinding import judged_by, predecessors
 from celeus.operations.sessions.contradictions import keeping_contradictions
-from celeus.operations.sessions.journal import Journal, Receipt, is_replay, locked, must_be_open
+from celeus.operations.sessions.journal import (
+    Journal,
+    Receipt,
+    is_replay,
+    locked,
+    must_not_be_archived,
+    must_take_labels,
+)
 from celeus.operations.sessions.labelling.comments import keep_comments
 from celeus.operations.sessions.ledger import Lease, moment
 from celeus.operations.sessions.panel import ratings as panel
@@ -87,9 +94,10 @@ class Answer:
 async def next_draws(context: Context, session_id: UUID, worker: str, count: int) -> Offer:
     """Lease draws to ``worker``: its own, then expired ones, then new ones.
 
-    Asking again gives the same draws and renews their lease.
+    Asking again gives the same draws and renews their lease. Refuses a session that is archived.
     """
     async with locked(context, session_id) as (journal, db):
+        must_not_be_archived(journal)
         rater = await _rater(db, journal, worker)
         leases = await journal.step(
             count, lambda: _hand_out(journal, worker, count, context.settings, rater)
@@ -105,9 +113,10 @@ async def observe(
     """Append judgements, all or none, and lease ``count`` next draws in the same transaction.
 
     The same judgement again gets the receipt of the first, and its comment stands. Refuses rounds
-    never drawn, another judgement than the first, losses outside scale or bounds, a closed session,
-    and to a blind key rounds that it was not handed, in one way. Where all rounds so far are bet on
-    again, which takes long, it refuses until that is done, and others go on meanwhile.
+    never drawn, another judgement than the first, losses outside scale or bounds, a closed or
+    archived session, and to a blind key rounds that it was not handed, in one way. Where all rounds
+    so far are bet on again, which takes long, it refuses until that is done, and others go on
+    meanwhile.
     """
     async with keeping_contradictions(context, session_id):
         asked = judgements, worker, count
@@ -270,7 +279,7 @@ def _fresh(
         round_ = judgement.round
         answer = journal.state.answer(round_)
         if answer is PENDING and round_ not in fresh:
-            must_be_open(journal)
+            must_take_labels(journal)
             fresh[round_] = loss
             if said is not None:
                 said[round_] = words_of(detail_of(judgement), loss)
@@ -327,7 +336,7 @@ def _hand_out(
             count = min(count, _share(journal.state, settings))
         return panel.hand_out(journal, rater, worker, count, settings)
     count = min(count, settings.max_draws_per_worker)
-    if session_state(journal.lifecycle, journal.state) != "active":
+    if journal.archived or session_state(journal.lifecycle, journal.state) != "active":
         return []
     standing = sorted(journal.leases.values(), key=lambda lease: lease.round)
     live = [it for it in standing if it.expires_at > journal.now]

@@ -40,6 +40,7 @@ from celeus.operations.sessions.append import write
 from celeus.operations.sessions.history import document_of
 from celeus.operations.sessions.journal import Journal, locked, must_be_open
 from celeus.operations.sessions.labelling.instructions import keep_instructions
+from celeus.operations.webhooks.outbox import Standing, tell
 
 SEED_BYTES = 32
 
@@ -67,7 +68,7 @@ class Opening:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """A requested change; None leaves budget, stop and lifecycle as they are.
+    """A requested change; None leaves all but precision and instructions as it is.
 
     ``instructions`` None are those of the pool again.
     """
@@ -77,14 +78,19 @@ class Settings:
     stop_when_decided: bool | None = None
     lifecycle: Literal["active", "paused", "closed"] | None = None
     instructions: str | Unchanged | None = UNCHANGED
+    archived: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Filter and cursor of a list of sessions: those before this session, if any."""
+    """Filter and cursor of a list of sessions: those before this session, if any.
+
+    Without ``archived`` those that are archived are left out.
+    """
 
     pool_id: UUID | None = None
     state: str | None = None
+    archived: bool = False
     before: UUID | None = None
     limit: int = 50
 
@@ -130,6 +136,9 @@ async def open_session(
             if opening.instructions:
                 said = opening.instructions
                 await keep_instructions(db, context, opening.pool_id, session_id, said)
+            # What is known beforehand may decide it
+            news = Standing.of("active", state).since(Standing())
+            await tell(db, context.project_id, session_id, news, document)
             if is_endless(plan):
                 document = document | {"warnings": [*document["warnings"], ENDLESS]}
             await keep(db, context, once, document)
@@ -167,6 +176,7 @@ async def list_sessions(context: Context, page: Filter) -> list[dict[str, Any]]:
                 "project_id": context.project_id,
                 "pool_id": page.pool_id,
                 "state": page.state,
+                "archived": page.archived,
                 "before": page.before,
                 "limit": page.limit,
             },
@@ -175,11 +185,13 @@ async def list_sessions(context: Context, page: Filter) -> list[dict[str, Any]]:
 
 
 async def change_session(context: Context, session_id: UUID, changes: Settings) -> dict[str, Any]:
-    """Change precision, budget, stop or lifecycle; repeating a change has no effect.
+    """Change precision, budget, stop or lifecycle, or archive; repeating it has no effect.
 
     A precision or budget binds from the first draw made after it. ``closed`` is irrevocable; the
     final certificate is issued with it, and where that fails the answer's warnings say why.
     """
+    if replace(changes, archived=None) == Settings():
+        return await _archive(context, session_id, archived=changes.archived)
     async with locked(context, session_id) as (journal, db):
         if not isinstance(changes.instructions, Unchanged):
             must_be_open(journal)
@@ -191,9 +203,27 @@ async def change_session(context: Context, session_id: UUID, changes: Settings) 
             await write(db, journal, document)
     if journal.changed:
         await announce(context.cache, context.project_id, session_id, document)
+    if changes.archived is not None:
+        document = await _archive(context, session_id, archived=changes.archived)
     if journal.lifecycle != "closed":
         return document
     return document | {"warnings": document["warnings"] + await uncertified(context, session_id)}
+
+
+async def _archive(context: Context, session_id: UUID, *, archived: bool | None) -> dict[str, Any]:
+    """Archive a session or take it back; None only reads.
+
+    No certificate says whether one is archived: the ledger has no event of it, and nothing is
+    folded.
+    """
+    async with context.transaction() as db:
+        document = await document_of(db, context.project_id, session_id)
+        if archived in {None, document["archived"]}:
+            return document
+        params = {"session_id": session_id, "archived": archived}
+        document |= (await db.execute(_ARCHIVE, params)).scalar_one()
+    await announce(context.cache, context.project_id, session_id, document)
+    return document
 
 
 async def uncertified(context: Context, session_id: UUID) -> list[str]:
@@ -317,12 +347,20 @@ _INSERT = text(
         CAST(:status AS jsonb), CAST(:planned_labels AS jsonb), :ledger_head, :now, :now)
     """
 )
+_ARCHIVE = text(
+    """
+    UPDATE sessions SET archived_at = CASE WHEN :archived THEN now() END,
+        status = jsonb_set(status, '{archived}', to_jsonb(CAST(:archived AS boolean)))
+    WHERE session_id = :session_id RETURNING status
+    """
+)
 _LIST = text(
     """
     SELECT status FROM sessions
     WHERE project_id = :project_id
       AND (CAST(:pool_id AS uuid) IS NULL OR pool_id = :pool_id)
       AND (CAST(:state AS text) IS NULL OR state = :state)
+      AND (:archived OR archived_at IS NULL)
       AND (CAST(:before AS uuid) IS NULL OR session_id < :before)
     ORDER BY session_id DESC LIMIT :limit
     """

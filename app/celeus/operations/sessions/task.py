@@ -87,6 +87,49 @@ async def get_task(context: Context, session_id: UUID) -> Task:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class OwnTask:
+    """A session that a key may label, and how many items it has labelled there.
+
+    ``work``: draws are handed out now; else ``pause`` says why not, and nothing of results.
+    """
+
+    session_id: UUID
+    name: str
+    labels: int
+    work: bool
+    pause: str
+
+
+async def list_tasks(context: Context, most: int) -> list[OwnTask]:
+    """Sessions that the caller's key may label, with work first, then the newest.
+
+    What is closed or archived is listed where the key has labelled in it. Of a panel's sessions
+    those are listed of which the key's name is a rater.
+    """
+    params = {"project_id": context.project_id, "key_id": context.key_id, "most": most}
+    async with context.transaction() as db:
+        rows = (await db.execute(_TASKS, params)).all()
+    return [
+        OwnTask(
+            row.session_id,
+            _name(row.name, None if row.systems is None else systems_from(row.systems)),
+            row.labels,
+            row.work,
+            _pause(row.state, archived=row.archived),
+        )
+        for row in rows
+    ]
+
+
+def _pause(state: str, *, archived: bool) -> str:
+    if archived:
+        return "Put away"
+    if state in {"active", "paused"}:
+        return "Nothing to label at the moment"
+    return "No more labels needed"
+
+
 def _name(name: str, systems: AnySystems | None) -> str:
     """The session's own name, or one that tells nothing of what is compared."""
     if systems is None:
@@ -111,5 +154,30 @@ _TASK = text(
             ORDER BY at DESC, instructions_id DESC LIMIT 1) AS shared
     FROM sessions JOIN pools USING (pool_id)
     WHERE session_id = :session_id AND sessions.project_id = :project_id
+    """
+)
+# All that may be drawn is out where nothing is left of the budget or of the pool: then a key has
+# work that holds a draw, or may take one over whose holder let it go.
+_TASKS = text(
+    """
+    SELECT s.session_id, s.state, s.archived_at IS NOT NULL AS archived,
+           coalesce(s.name, p.name) AS name, p.systems, coalesce(l.labels, 0) AS labels,
+           s.state = 'active' AND s.archived_at IS NULL AND (
+               s.plan ? 'panel' AND s.plan->'panel' <> 'null'
+               OR s.drawn < least(
+                   s.budget, (s.status->>'items')::int - coalesce((s.status->>'known')::int, 0)
+               )
+               OR EXISTS (
+                   SELECT FROM leases o WHERE o.session_id = s.session_id
+                   AND (o.expires_at <= now() OR o.keys->>-1 = :key_id)
+               )
+           ) AS work
+    FROM sessions s JOIN pools p USING (pool_id)
+    LEFT JOIN labellers l ON l.session_id = s.session_id AND l.key_id = :key_id
+    WHERE s.project_id = :project_id
+      AND (s.lifecycle <> 'closed' AND s.archived_at IS NULL OR l.labels > 0)
+      AND (NOT s.plan ? 'panel' OR s.plan->'panel' = 'null'
+           OR s.plan->'panel' ? (SELECT name FROM keys WHERE key_id = :key_id))
+    ORDER BY work DESC, s.session_id DESC LIMIT :most
     """
 )

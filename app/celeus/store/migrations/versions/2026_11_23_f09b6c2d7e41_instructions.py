@@ -1,7 +1,7 @@
 """Pools and sessions have instructions, scales named levels, and draws are passed on.
 
 Revision: f09b6c2d7e41
-Follows: d52e8a1f4c90
+Follows: d3a86e15b40f
 Written: 2026-11-23 11:58:03.117420
 """
 
@@ -12,7 +12,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from celeus.store.migrations import refuse_to_lose
 
 revision = "f09b6c2d7e41"
-down_revision = "d52e8a1f4c90"
+down_revision = "d3a86e15b40f"
 branch_labels = None
 depends_on = None
 
