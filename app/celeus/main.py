@@ -17,7 +17,17 @@ from celeus.api.access.auth import Door
 from celeus.api.access.parameters import only_known
 from celeus.api.insights import claims, planning, surrogate, table
 from celeus.api.pools import files, items, pools
-from celeus.api.sessions import comments, history, labels, rounds, sessions, shares, stream, task
+from celeus.api.sessions import (
+    comments,
+    history,
+    instructions,
+    labels,
+    rounds,
+    sessions,
+    shares,
+    stream,
+    task,
+)
 from celeus.api.sessions import files as session_files
 from celeus.api.wire import links, problems
 from celeus.api.wire.connections import Answers
@@ -49,6 +59,7 @@ ROUTES: tuple[APIRouter, ...] = (
     task.router,
     history.router,
     comments.router,
+    instructions.router,
     labels.router,
     stream.router,
     surrogate.router,

@@ -114,6 +114,7 @@ class Pool:
     loss: Loss | None
     score: ScoreName | None
     metrics: dict[str, Metric]
+    levels: tuple[dict[str, Any], ...]
     group_columns: dict[str, tuple[str, ...]]
     systems: Systems | None
     based_on: dict[str, Any] | None

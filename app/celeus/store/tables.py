@@ -169,6 +169,8 @@ pools = Table(
     Column("score", JSONB(none_as_null=True)),
     # The losses of a judgement that gives several: name, scale, score.
     Column("metrics", JSONB(none_as_null=True)),
+    # The named levels of the scale: name, grade, help.
+    Column("levels", JSONB(none_as_null=True)),
     # The group columns, each with its values in the order of their codes.
     Column("group_columns", JSONB(none_as_null=True)),
     # A hash chain over the items so far; `digest` is the sealed pool's.
@@ -281,6 +283,23 @@ sessions = Table(
     postgresql_with={"fillfactor": 50},
 )
 
+instructions = Table(
+    "instructions",
+    metadata,
+    # In the order of time, as all made here.
+    Column("instructions_id", Uuid, primary_key=True),
+    Column("project_id", Uuid, ForeignKey("projects.project_id"), nullable=False),
+    Column("pool_id", Uuid, ForeignKey("pools.pool_id", ondelete="CASCADE"), nullable=False),
+    # Null of those of the pool, which are for all its sessions without some of their own.
+    Column("session_id", Uuid, ForeignKey("sessions.session_id", ondelete="CASCADE")),
+    # Null where they were taken away.
+    Column("text", Text),
+    Column("key_id", Text),
+    # When it was written: a transaction may have waited since it began.
+    Column("at", DateTime(timezone=True), nullable=False, server_default=func.clock_timestamp()),
+    Index(None, "pool_id", "session_id"),
+)
+
 events = Table(
     "events",
     metadata,
@@ -340,6 +359,8 @@ leases = Table(
     Column("expires_at", DateTime(timezone=True), nullable=False),
     # Every key that the draw was handed to, who holds it last.
     Column("keys", JSONB, nullable=False, server_default=text("'[]'::jsonb")),
+    # Who passed it on to somebody else: key and worker.
+    Column("passed", JSONB, nullable=False, server_default=text("'[]'::jsonb")),
 )
 
 labellers = Table(

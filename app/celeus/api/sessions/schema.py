@@ -42,6 +42,16 @@ def _distinct(tags: list[str]) -> list[str]:
 AS_WHOLE = BeforeValidator(_whole)
 Whole = Annotated[int, AS_WHOLE]
 Count = Annotated[int, Field(ge=0, le=2**31 - 1), AS_WHOLE]
+Markdown = Annotated[
+    str,
+    Field(
+        max_length=20_000,
+        pattern=NO_NUL,
+        description="What judges are told: Markdown of up to 20 000 characters, which `task` and"
+        " the labelling page show once beside the items. No plan, digest or certificate has it."
+        " Every change is kept with its time; one after the first judgement is told in the report.",
+    ),
+]
 Time = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 QUESTION: JsonDict = {"side": "at_most", "threshold": 0.1}
 DECISION: JsonDict = {"side": "at_most", "threshold": 0.1, "answer": "no", "round": 388}
@@ -412,6 +422,9 @@ class SessionOpening(ClaimsIn):
     )
     strategy: Literal["A", "B", "C"] | None = Field(
         None, description="Surrogate and proxy, where the items have probabilities."
+    )
+    instructions: Markdown | None = Field(
+        None, description="For the judges of this session, in place of the pool's: Markdown."
     )
     lease_seconds: Annotated[int, Field(ge=1, le=604_800), AS_WHOLE] | None = Field(
         None, description="How long a worker may hold a draw unheard."
@@ -847,6 +860,11 @@ class SessionChange(BaseModel):
         None,
         description="What people file it under, in place of what was there; null changes nothing."
         " May be changed of a closed session too.",
+    )
+    instructions: Markdown | None = Field(
+        None,
+        description="For the judges of this session, as Markdown; null are those of the pool again."
+        " A change after the first judgement is told in the report.",
     )
     archived: bool | None = Field(
         None,

@@ -104,6 +104,7 @@ async def open_session(context: Manages, body: SessionOpening, attempt: AttemptO
         lease_seconds=body.lease_seconds,
         name=body.name,
         tags=body.tags,
+        instructions=body.instructions,
         planned_labels=None if body.planned_labels is None else body.planned_labels.model_dump(),
     )
     return await attempt.answer(
@@ -159,7 +160,7 @@ async def get_session(context: Reads, session_id: SessionId, known: KnownTags = 
 @router.patch(
     "/{session_id}",
     operation_id="change_session",
-    summary="Change settings or tags; pause, close or archive",
+    summary="Change settings, instructions or tags; pause, close or archive",
     response_model=Session,
     responses=responses(
         SessionNotFound, InvalidValue, UnreachablePrecision, SessionClosed, SessionFixed
@@ -175,6 +176,9 @@ async def change_session(
         stop_when_decided=body.stop_when_decided,
         lifecycle=body.state,
         tags=body.tags,
+        instructions=body.instructions
+        if "instructions" in body.model_fields_set
+        else sessions.UNCHANGED,
         archived=body.archived,
     )
     return await sessions.change_session(context, session_id, wanted)

@@ -117,12 +117,12 @@ _APPEND = """
     ), returned AS (
         DELETE FROM leases WHERE session_id = %(session_id)s AND round = ANY(%(judged)s::int[])
     ), granted AS (
-        INSERT INTO leases (project_id, session_id, round, worker, expires_at, keys)
+        INSERT INTO leases (project_id, session_id, round, worker, expires_at, keys, passed)
         SELECT %(project_id)s, %(session_id)s, lease.* FROM json_to_recordset(%(leases)s::json)
-            AS lease(round int, worker text, expires_at timestamptz, keys jsonb)
+            AS lease(round int, worker text, expires_at timestamptz, keys jsonb, passed jsonb)
         ON CONFLICT (session_id, round)
         DO UPDATE SET worker = excluded.worker, expires_at = excluded.expires_at,
-            keys = excluded.keys
+            keys = excluded.keys, passed = excluded.passed
     ), tallied AS (
         INSERT INTO labellers (project_id, session_id, key_id, labels, last_round)
         SELECT %(project_id)s, %(session_id)s, %(key_id)s::text, %(labels)s::int,

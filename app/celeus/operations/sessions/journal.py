@@ -70,6 +70,8 @@ ROUNDS_FOLDED_LOCKED = 2_000
 BETS_LOCKED = 10_000_000
 """Bets folded while the session is locked, about half a second: tables place thousands a round."""
 ATTEMPTS = 3
+MOST_PASSED = 16
+"""Of those who passed a draw on: an earlier one may get it again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,16 +199,22 @@ class Journal:
 
     def lease(self, round_: int, worker: str) -> Lease:
         """Lease the draw of ``round_`` to ``worker`` of the caller's key from now on."""
-        earlier = self.leases[round_].keys if round_ in self.leases else []
+        earlier, passed = [], []
+        if round_ in self.leases:
+            earlier, passed = self.leases[round_].keys, self.leases[round_].passed
         keys = [key for key in earlier if key != self.key] + [self.key]
-        lease = Lease(round_, worker, self.now + timedelta(seconds=self.lease_seconds), keys)
+        until = self.now + timedelta(seconds=self.lease_seconds)
+        lease = Lease(round_, worker, until, keys, passed)
         self.leases[round_] = lease
         self.new_leases.append(lease)
         return lease
 
-    def release(self, round_: int) -> None:
-        """End the lease of ``round_`` now; who held it is remembered."""
-        ended = replace(self.leases[round_], expires_at=self.now)
+    def release(self, round_: int, *, passed: bool = False) -> None:
+        """End the lease of ``round_`` now; who held it is remembered, and who ``passed`` it on."""
+        lease = self.leases[round_]
+        by = [one for one in lease.passed if tuple(one) != lease.holder]
+        by = [*by, [*lease.holder]][-MOST_PASSED:] if passed else lease.passed
+        ended = replace(lease, expires_at=self.now, passed=by)
         self.leases[round_] = ended
         self.new_leases.append(ended)
 
@@ -380,7 +388,7 @@ def _journal(
             now = event["at"]
         elif event["kind"] == -1:
             leases[event["round"]] = Lease(
-                event["round"], event["worker"], event["at"], event["detail"]
+                event["round"], event["worker"], event["at"], *event["detail"]
             )
     return Journal(
         project_id=context.project_id,

@@ -4,6 +4,7 @@ import asyncio
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -324,6 +325,7 @@ def _hand_out(
 ) -> list[Lease]:
     """Lease up to ``count`` draws to ``worker`` of the caller's key, in order of their rounds.
 
+    Those that the worker passed on are left to others as long as there is something else.
     A ``rater`` of a panel gets those in which it is their turn, which nobody else can take over;
     one with a blind key no more than its share.
     A blind key gets new ones, and expired ones of others, while its share is not used up; blind
@@ -347,7 +349,9 @@ def _hand_out(
         settings.max_draws_out // LEFT_TO_OTHERS if journal.blind else 0
     )
     expired = [it for it in standing if it.expires_at <= journal.now]
-    leases = [journal.lease(it.round, worker) for it in (own + expired)[:count]]
+    passed = [it for it in expired if _is_passed(journal, it, worker)]
+    others = [it for it in expired if it not in passed]
+    leases = [journal.lease(it.round, worker) for it in (own + others)[:count]]
     while (
         len(leases) < count
         and journal.state.pending < out
@@ -357,9 +361,17 @@ def _hand_out(
         placed = arrangement(journal.state, draw.round, draw.item)
         journal.append(draw, {"worker": worker} | placed)
         leases.append(journal.lease(draw.round, worker))
+    if not leases:
+        leases = [journal.lease(it.round, worker) for it in passed[:count]]
     leases.sort(key=lambda lease: lease.round)
     journal.item_indices = [journal.state.item(it.round) for it in leases]
     return leases
+
+
+def _is_passed(journal: Journal, lease: Lease, worker: str) -> bool:
+    """Whether the worker passed the draw on, and others may still come for it."""
+    waits = journal.now - lease.expires_at < timedelta(seconds=journal.lease_seconds)
+    return waits and [journal.key, worker] in lease.passed
 
 
 def _share(state: AnyState, settings: Settings) -> int:

@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from enum import Enum
 from typing import Any, Literal
 from uuid import UUID
 
@@ -40,9 +41,19 @@ from celeus.operations.runtime.status import (
 from celeus.operations.sessions.append import write
 from celeus.operations.sessions.history import document_of
 from celeus.operations.sessions.journal import Journal, locked, minute, must_be_open
+from celeus.operations.sessions.labelling.instructions import keep_instructions
 from celeus.operations.webhooks.outbox import Standing, tell
 
 SEED_BYTES = 32
+
+
+class Unchanged(Enum):
+    """What a change leaves as it is, where every text and None have a meaning."""
+
+    UNCHANGED = "unchanged"
+
+
+UNCHANGED = Unchanged.UNCHANGED
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +65,22 @@ class Opening:
     lease_seconds: int | None = None
     name: str | None = None
     tags: Sequence[str] = ()
+    instructions: str | None = None
     planned_labels: dict[str, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """A requested change; None leaves all but the precision as it is."""
+    """A requested change; None leaves all but precision and instructions as it is.
+
+    ``instructions`` None are those of the pool again.
+    """
 
     precision: float | Literal["unchanged"] | None = "unchanged"
     budget: int | None = None
     stop_when_decided: bool | None = None
     lifecycle: Literal["active", "paused", "closed"] | None = None
+    instructions: str | Unchanged | None = UNCHANGED
     archived: bool | None = None
     tags: Sequence[str] | None = None
 
@@ -111,6 +127,9 @@ async def open_session(
             )
             document = status_document(record, plan, state, pool)
             await _insert(db, record, plan, seed, document)
+            if opening.instructions:
+                said = opening.instructions
+                await keep_instructions(db, context, opening.pool_id, session_id, said)
             # What is known beforehand may decide it
             news = Standing.of("active", state).since(Standing())
             await tell(db, context.project_id, session_id, news, document)
@@ -155,6 +174,10 @@ async def change_session(context: Context, session_id: UUID, changes: Settings) 
     if replace(changes, archived=None, tags=None) == Settings():
         return await _archive(context, session_id, archived=changes.archived)
     async with locked(context, session_id) as (journal, db):
+        if not isinstance(changes.instructions, Unchanged):
+            must_be_open(journal)
+            said, pool_id = changes.instructions, journal.pool_id
+            await keep_instructions(db, context, pool_id, session_id, said)
         _change(journal, changes)
         document = journal.status()
         if journal.changed:

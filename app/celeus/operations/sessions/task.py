@@ -6,8 +6,10 @@ from uuid import UUID
 
 from sqlalchemy import text
 
+from celeus.core.pools.levels import Level
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
+from celeus.core.pools.score import Score
 from celeus.core.pools.systems import AnySystems, Lineup, systems_from
 from celeus.errors import SessionNotFound
 from celeus.operations.runtime.context import Context
@@ -28,7 +30,8 @@ class Task:
     gives one: a judge is told neither their names nor that of the session,
     which may resemble them. ``rater``: whether the key's name is that of a rater of the panel, None
     where there is no panel. ``stands``: no label is taken
-    back.
+    back. ``levels`` are those of the scale, in the direction of ``score``; none where a label is
+    asked for.
     """
 
     session_id: UUID
@@ -44,6 +47,9 @@ class Task:
     labeller: str
     labels: int
     rater: bool | None = None
+    levels: tuple[Level, ...] = ()
+    score: Score | None = None
+    instructions: str | None = None
 
 
 async def get_task(context: Context, session_id: UUID) -> Task:
@@ -60,12 +66,13 @@ async def get_task(context: Context, session_id: UUID) -> Task:
         raise SessionNotFound(f"no session {name}", field="session_id", value=name)
     scale = LossScale(row.loss_kind, row.loss_lower, row.loss_upper)
     systems = None if row.systems is None else systems_from(row.systems)
+    takes_labels = scale.implied_by(row.columns)
     return Task(
         session_id=session_id,
         state=row.state,
         name=_name(row.name, systems),
         scale=scale,
-        takes_labels=scale.implied_by(row.columns),
+        takes_labels=takes_labels,
         classes=row.classes,
         systems=systems,
         metrics=tuple(map(Metric.from_dict, row.metrics or ())),
@@ -74,6 +81,9 @@ async def get_task(context: Context, session_id: UUID) -> Task:
         labeller=row.labeller or "",
         labels=row.labels,
         rater=None if row.panel is None else row.labeller in row.panel,
+        levels=() if takes_labels else tuple(map(Level.from_dict, row.levels or ())),
+        score=None if row.score is None else Score(**row.score),
+        instructions=row.shared if row.own is None else row.own,
     )
 
 
@@ -131,11 +141,17 @@ _TASK = text(
     """
     SELECT sessions.state, sessions.lease_seconds, coalesce(sessions.name, pools.name) AS name,
            pools.loss_kind, pools.loss_lower, pools.loss_upper, pools.columns, pools.classes,
-           pools.systems, pools.metrics, sessions.plan->'panel' AS panel,
+           pools.systems, pools.metrics, pools.levels, pools.score, sessions.plan->'panel' AS panel,
            sessions.plan ?| ARRAY['table', 'best'] AS stands,
            (SELECT name FROM keys WHERE key_id = :key_id) AS labeller,
            coalesce((SELECT labels FROM labellers
-                     WHERE session_id = :session_id AND key_id = :key_id), 0) AS labels
+                     WHERE session_id = :session_id AND key_id = :key_id), 0) AS labels,
+           (SELECT text FROM instructions AS it
+            WHERE it.pool_id = pools.pool_id AND it.session_id = sessions.session_id
+            ORDER BY at DESC, instructions_id DESC LIMIT 1) AS own,
+           (SELECT text FROM instructions AS it
+            WHERE it.pool_id = pools.pool_id AND it.session_id IS NULL
+            ORDER BY at DESC, instructions_id DESC LIMIT 1) AS shared
     FROM sessions JOIN pools USING (pool_id)
     WHERE session_id = :session_id AND sessions.project_id = :project_id
     """
