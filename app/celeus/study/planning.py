@@ -7,8 +7,10 @@ The pools of `labels`, and two with hard guesses, 0 or 1: the losses of one weak
 another model's evaluation have them.
 """
 
+from collections.abc import Iterable
 from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -49,14 +51,17 @@ def study(folder: Path, seeds: int, *, quick: bool) -> Study:
     seeds, runs = (min(seeds, 2), 4) if quick else (seeds, RUNS)
     precisions = (QUICK_PRECISION,) if quick else PRECISIONS
     names = ["imagenet-votes", "imagenet-hard"] if quick else [*CELLS, *HARD]
-    lines = {"pool": names, "precision": precisions, "policy": POLICIES}
+    lines: dict[str, Iterable[Any]] = {"pool": names, "precision": precisions, "policy": POLICIES}
     jobs = [
         *grid({"part": [PLANNED], "run": range(runs)} | lines),
         *grid({"part": [TAKEN], "run": range(seeds)} | lines),
     ]
     series = Series(STUDY, partial(run, folder), ("labels",), parameters={"alpha": ALPHA})
     files = {CELLS[it].file if it in CELLS else f"{HARD[it][0]}.npz" for it in names}
-    check = partial(data_folder, folder, files)
+
+    def check() -> None:
+        data_folder(folder, files)
+
     title = "How near a plan comes"
     return Study(series, title, jobs, counted(seeds, "seed"), page, draw, check)
 
