@@ -1,6 +1,6 @@
 """Forecast of the labels left: how many rounds bring the information that is still missing.
 
-See docs/method.md#22-forecasts. A policy with a goal bets towards an amount of information I*, and
+A policy with a goal bets towards an amount of information I*, and
 a round brings 1/s2. With n items left and the proposal's shape kept, the predicted variance falls
 as A x^2 + B x with the share x of them that is still left (A the variance, B its padding), so
 
@@ -10,12 +10,13 @@ and k follows from what is missing in closed form. Where a width is wanted, the 
 where answers are, near what a z-test needs for the distance of the estimate from the threshold. A
 published policy has no goal: the labels it takes from an endless pool go by the variance of its
 signals and by their range. How far sessions depart from this was measured once, by simulation:
-the constants below are fitted to that (`celeus study forecasts`).
+the constants below are fitted to that (docs/method.md#22-forecasts).
 
 A forecast is a convenience: nothing that is certified rests on it.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -40,6 +41,11 @@ LEAST_MISSING = 0.04
 """Share of the goal that may still be missing when all of it is there."""
 LOOKED_BACK = 1000
 """Rounds whose signals tell the variance of a published policy."""
+
+MOST_TIMES = 60
+FEWEST_TIMES = 30
+TOGETHER = 10
+"""Of the pace: the latest labels it is measured over, the fewest, and how many in a row."""
 
 
 class Multiples(NamedTuple):
@@ -136,6 +142,19 @@ def forecast(plan: Plan, state: State) -> Forecast | None:
     most = min(rule.budget, state.drawable) - folded
     low, median, high = (min(max(math.ceil(one), 1), most) for one in first)
     return Forecast(folded, median, low, high)
+
+
+def pace(times: Sequence[float]) -> float | None:
+    """Seconds that a label takes, of all judges together, by the times of the latest ones.
+
+    The median over every ten in a row: a break is part of few of them. None where there are fewer
+    than ``FEWEST_TIMES``, or most came at once, as those of a program do.
+    """
+    if len(times) < FEWEST_TIMES:
+        return None
+    each = np.sort(np.asarray(times, dtype=np.float64))
+    taken = float(np.median(each[TOGETHER:] - each[:-TOGETHER])) / TOGETHER
+    return taken if taken > 0.0 else None
 
 
 class _Here:

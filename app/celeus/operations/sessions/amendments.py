@@ -34,7 +34,7 @@ from celeus.operations.sessions.journal import (
     Journal,
     Receipt,
     locked,
-    must_be_open,
+    must_take_labels,
     rebuild,
 )
 from celeus.operations.sessions.labelling.comments import keep_comments
@@ -133,7 +133,7 @@ async def _rating_receipt(
     db: AsyncConnection, journal: Journal, correction: Correction, *, own_only: bool
 ) -> Receipt | None:
     """The receipt of a correction of what one rater of a panel has said; None of any other."""
-    must_be_open(journal)
+    must_take_labels(journal)
     if isinstance(journal.state, State) and journal.state.ratings is not None:
         _must_be_blind(journal.session, correction.judgement, blind=journal.blind)
         if own_only:
@@ -153,7 +153,7 @@ async def _earlier_receipt(
     at.
     """
     judgement = correction.judgement
-    must_be_open(journal)
+    must_take_labels(journal)
     _must_take_corrections(journal.session)
     _must_be_blind(journal.session, judgement, blind=journal.blind)
     latest = await _latest_amendment(db, journal.session_id, judgement.round)

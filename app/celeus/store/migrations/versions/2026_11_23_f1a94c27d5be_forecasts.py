@@ -1,9 +1,9 @@
-"""Forecasts are told with every status and kept nowhere else.
+"""Forecasts are told with every status; kept is the pace of the labels alone.
 
-Those in the statuses of before lack a range: they are null until the next label.
+Forecasts in the statuses of before lack a range: they are null until the next label.
 
 Revision: f1a94c27d5be
-Follows: d52e8a1f4c90
+Follows: f09b6c2d7e41
 Written: 2026-11-23 12:03:41.507112
 """
 
@@ -12,7 +12,7 @@ from alembic import op
 from sqlalchemy.dialects import postgresql
 
 revision = "f1a94c27d5be"
-down_revision = "d52e8a1f4c90"
+down_revision = "f09b6c2d7e41"
 branch_labels = None
 depends_on = None
 
@@ -24,10 +24,12 @@ NO_FORECAST = """
 
 def upgrade() -> None:
     op.drop_column("sessions", "forecast")
+    op.add_column("sessions", sa.Column("seconds_per_label", sa.Double(), nullable=True))
     op.execute(NO_FORECAST)
 
 
 def downgrade() -> None:
+    op.drop_column("sessions", "seconds_per_label")
     op.add_column(
         "sessions", sa.Column("forecast", postgresql.JSONB(none_as_null=True), nullable=True)
     )

@@ -1,6 +1,7 @@
 /* What the person should know of connection, sign-in and session, in calm words. */
 
 import { el } from "../dom.js";
+import { clock } from "../silence.js";
 
 /** @type {Record<string, string>} */
 const REFUSED = {
@@ -9,6 +10,8 @@ const REFUSED = {
     "Somebody else has judged that item meanwhile, or another key was given it. Your label is not needed.",
   session_closed:
     "The session was closed before your last label arrived, so it was not accepted. The session does not need it.",
+  session_archived:
+    "The session was archived before your last label arrived, so it was not accepted. Whoever runs it can take it back.",
   session_stopped:
     "The session has all the labels it needs by now, so your first label for that item stands. Whoever runs it can still correct it.",
   too_many_corrections:
@@ -29,6 +32,7 @@ const STILL_TAKEN = {
 /**
  * @typedef {object} Seen
  * @property {Link} link
+ * @property {number | null} silent since when the service is
  * @property {Outbox} outbox
  * @property {{ entry: Entry, problem: Refusal } | null} refusal
  * @property {boolean} passedOn
@@ -50,7 +54,7 @@ const STILL_TAKEN = {
  * @returns {Notice[]}
  */
 export function noticesOf(
-  { link, outbox, refusal, passedOn, judging, differed },
+  { link, silent, outbox, refusal, passedOn, judging, differed },
   revised,
   { keep, login, retry },
 ) {
@@ -69,7 +73,7 @@ export function noticesOf(
       action: back,
     });
   }
-  found.push(...ofLine(link.line, kept, { login, retry }));
+  found.push(...ofLine(link.lineNow(silent), silent, kept, { login, retry }));
   if (kept > 0 && !outbox.kept) {
     found.push({
       tone: "warning",
@@ -109,11 +113,12 @@ export function noticesOf(
 
 /**
  * @param {Line} line
+ * @param {number | null} silent
  * @param {number} kept
  * @param {Pick<NoticeActions, "login" | "retry">} actions
  * @returns {Notice[]}
  */
-function ofLine(line, kept, { login, retry }) {
+function ofLine(line, silent, kept, { login, retry }) {
   const safe =
     kept === 0
       ? "Nothing is lost."
@@ -124,7 +129,10 @@ function ofLine(line, kept, { login, retry }) {
       return [
         {
           tone: "warning",
-          words: `The service cannot be reached. ${safe}`,
+          words:
+            silent === null
+              ? `The service cannot be reached. ${safe}`
+              : `The service has not answered since ${clock(silent)}; trying again. ${safe}`,
           action: el(
             "button",
             { type: "button", class: "button small", on: { click: retry } },
