@@ -98,8 +98,8 @@ def test_a_verdict_comes_first_and_names_the_systems() -> None:
             | PLANNED,
             70,
             (
-                "70 labels, about 120 (100 to 130) more, about 2 hours at the recent pace; the plan at"
-                " opening said about 210 (190 to 240)."
+                "70 labels, about 120 (100 to 130) more, about 2 hours at the recent pace; the plan"
+                " at opening said about 210 (190 to 240)."
             ),
         ),
         (
