@@ -140,7 +140,7 @@ async def get_session(context: Reads, session_id: SessionId, known: KnownTags = 
 @router.patch(
     "/{session_id}",
     operation_id="change_session",
-    summary="Change precision, budget, stop, instructions or state; archive",
+    summary="Change settings, instructions or state; archive",
     response_model=Session,
     responses=responses(
         SessionNotFound, InvalidValue, UnreachablePrecision, SessionClosed, SessionFixed
