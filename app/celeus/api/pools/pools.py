@@ -376,7 +376,7 @@ async def get_pool(context: Reads, pool_id: PoolId) -> PoolOut:
 @router.patch(
     "/{pool_id}",
     operation_id="change_pool",
-    summary="Change what judges are told; archive a pool, or take it back",
+    summary="Change what judges are told; archive a pool",
     responses=responses(errors.PoolNotFound, errors.InvalidValue, errors.PoolBusy),
 )
 async def change_pool(context: Manages, pool_id: PoolId, body: PoolChange) -> PoolOut:
