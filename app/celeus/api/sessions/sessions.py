@@ -160,7 +160,7 @@ async def get_session(context: Reads, session_id: SessionId, known: KnownTags = 
 @router.patch(
     "/{session_id}",
     operation_id="change_session",
-    summary="Change settings, instructions or tags; pause, close or archive",
+    summary="Change settings, instructions, tags or state; archive",
     response_model=Session,
     responses=responses(
         SessionNotFound, InvalidValue, UnreachablePrecision, SessionClosed, SessionFixed
