@@ -352,8 +352,8 @@ _SESSION = text(
     """
     SELECT session_id, project_id, pool_id, plan, plan_digest, seed, commitment, lifecycle, state,
            sequence, revision, drawn, lease_seconds, created_at, ledger_head, name,
-           status, contradictions, origin, planned_labels, owner, tags, active_at,
-           archived_at IS NOT NULL AS archived
+           status, contradictions, origin, planned_labels, seconds_per_label, owner, tags,
+           active_at, archived_at IS NOT NULL AS archived
     FROM sessions WHERE session_id = :session_id
     """
 )
