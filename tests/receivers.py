@@ -86,6 +86,17 @@ async def flood(writer: asyncio.StreamWriter) -> None:
         await writer.drain()
 
 
+def endless(part: bytes) -> Answering:
+    """Begin an answer that never ends, all of which has to be read to know that."""
+
+    async def answer(writer: asyncio.StreamWriter) -> None:
+        while True:
+            writer.write(part * 1_000)
+            await writer.drain()
+
+    return answer
+
+
 @asynccontextmanager
 async def receiving(*answers: Answering) -> AsyncIterator[Receiver]:
     """A receiver, until the block ends."""

@@ -1,5 +1,6 @@
 """Receivers that mean harm, or are broken: nothing is let in, nothing lost, nobody else waits."""
 
+import asyncio
 import time
 from functools import partial
 from ipaddress import ip_address
@@ -9,9 +10,10 @@ import pytest
 from httpx import AsyncClient
 
 from celeus.operations.webhooks.addresses import Guard, is_public
+from celeus.operations.webhooks.deliveries import AT_ONCE_OF_PROJECT
 from celeus.settings import Settings
 from tests.factories import known_pool, opened
-from tests.receivers import drip, flood, hang, receiving, status, until
+from tests.receivers import drip, endless, flood, hang, receiving, status, until
 
 INSIDE = {"webhook_internal": "127.0.0.1/32", "webhook_http": True}
 EVIL = [
@@ -41,6 +43,8 @@ EVIL = [
     "https://192.168.0.1/",
     "https://100.64.0.1/",
     "https://192.88.99.1/",
+    "https://192.0.0.192/",
+    "https://168.63.129.16/",
     "https://198.18.0.1/",
     "https://224.0.0.1/",
     "https://255.255.255.255/",
@@ -121,6 +125,29 @@ class TestInside:
         async with receiving(flood) as receiver:
             one = await self.tried(client, await self.hook(client, receiver.url))
         assert (one["state"], one["status"], len(one["answer"])) == ("delivered", 200, 1_000)
+
+    @pytest.mark.parametrize(
+        "part", [b"HTTP/1.1 103 Early Hints\r\n\r\n", b"HTTP/1.1 200 OK\r\nX-More: yes\r\n"]
+    )
+    async def test_interim_answers_and_heads_without_end_are_given_up_at_once(
+        self, client: AsyncClient, part: bytes
+    ) -> None:
+        """To read them takes time, in which everybody else waits."""
+        async with receiving(endless(part)) as receiver:
+            one = await self.tried(client, await self.hook(client, receiver.url))
+        assert (one["state"], one["status"]) == ("failed", None)
+        assert "longer than 32 KiB" in one["note"] or "RemoteProtocolError" in one["note"]
+
+    async def test_a_project_leaves_places_to_others(self, client: AsyncClient) -> None:
+        async with receiving(hang) as receiver:
+            for _ in range(AT_ONCE_OF_PROJECT + 4):
+                await self.hook(client, receiver.url)
+            session = await opened(client, await known_pool(client, items=40))
+            await client.patch(f"/v1/sessions/{session}", json={"state": "closed"})
+            await receiver.sent(AT_ONCE_OF_PROJECT)
+            # Looked for again several times
+            await asyncio.sleep(3)
+            assert len(receiver.requests) == AT_ONCE_OF_PROJECT
 
     async def test_a_refused_connection_is_told(self, client: AsyncClient) -> None:
         async with receiving() as receiver:

@@ -31,6 +31,9 @@ LOOKUPS_AT_ONCE = 64
 _NAT64 = IPv6Network("64:ff9b::/96")
 _UNICAST = IPv6Network("2000::/3")
 _SPECIAL: tuple[IPv4Network | IPv6Network, ...] = (
+    # IETF assignments, of which Python knows two parts, and what Azure tells its machines
+    IPv4Network("192.0.0.0/24"),
+    IPv4Network("168.63.129.16/32"),
     # Relays of 6to4; then 6to4 itself and Teredo, which hold an IPv4 address, and documentation
     IPv4Network("192.88.99.0/24"),
     IPv6Network("2002::/16"),

@@ -30,6 +30,8 @@ from celeus.store.database import Database
 
 AT_ONCE = 64
 """Messages under way in a process, each to another webhook."""
+AT_ONCE_OF_PROJECT = 8
+"""Of those, messages of one project: some places stay for the others."""
 LEASE_SECONDS = 2 * SECONDS
 POLL_SECONDS = 1.0
 SWEEP_SECONDS = 60.0
@@ -135,7 +137,7 @@ class Deliveries:
         if not free:
             return 0
         async with self._database.transaction() as db:
-            params = {"most": free, "lease": LEASE_SECONDS}
+            params = {"most": free, "lease": LEASE_SECONDS, "share": AT_ONCE_OF_PROJECT}
             rows = (await db.execute(_TAKE, params)).mappings().all()
         for row in rows:
             task = asyncio.create_task(self._deliver(Taken.of(row)))
@@ -194,11 +196,21 @@ class Deliveries:
 # What another process has taken meanwhile no longer fits once its row is locked
 _TAKE = text(
     """
-    WITH due AS (
-        SELECT w.webhook_id FROM webhooks w
-        WHERE w.disabled_at IS NULL AND (w.busy_until IS NULL OR w.busy_until <= now())
-          AND EXISTS (SELECT FROM deliveries d WHERE d.webhook_id = w.webhook_id
-                      AND d.state = 'pending' AND d.next_attempt_at <= now())
+    WITH waiting AS MATERIALIZED (
+        SELECT w.webhook_id, w.busy_until > now() AS busy,
+            row_number() OVER (PARTITION BY w.project_id
+                ORDER BY w.busy_until > now() DESC NULLS LAST, d.next_attempt_at) AS place
+        FROM webhooks w LEFT JOIN LATERAL (
+            SELECT d.next_attempt_at FROM deliveries d
+            WHERE d.webhook_id = w.webhook_id
+              AND d.state = 'pending' AND d.next_attempt_at <= now()
+            ORDER BY d.next_attempt_at LIMIT 1
+        ) AS d ON true
+        WHERE w.busy_until > now() OR (w.disabled_at IS NULL AND d.next_attempt_at IS NOT NULL)
+    ), due AS (
+        SELECT w.webhook_id FROM webhooks w JOIN waiting USING (webhook_id)
+        WHERE waiting.place <= :share AND waiting.busy IS NOT TRUE
+          AND w.disabled_at IS NULL AND (w.busy_until IS NULL OR w.busy_until <= now())
         LIMIT :most FOR NO KEY UPDATE OF w SKIP LOCKED
     ), chosen AS (
         SELECT (SELECT d.delivery_id FROM deliveries d WHERE d.webhook_id = due.webhook_id

@@ -2,10 +2,11 @@
 
 import asyncio
 import ssl
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-import httpx2
+import httpcore2
 
 from celeus.errors import InvalidValue
 from celeus.operations.webhooks.addresses import AddressRefused, Guard
@@ -13,10 +14,18 @@ from celeus.operations.webhooks.addresses import AddressRefused, Guard
 CONNECT_SECONDS = 5.0
 SECONDS = 15.0
 """From the look-up of the name to the end of the answer."""
-MOST_READ = 64 << 10
+MOST_READ = 32 << 10
+READ_AT_ONCE = 1 << 10
 KEPT_BYTES = 1_000
 LONGEST_WAIT_SECONDS = 36_000
 GONE = 410
+_FAILURES = (
+    httpcore2.NetworkError,
+    httpcore2.ProtocolError,
+    httpcore2.TimeoutException,
+    OSError,
+    ValueError,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +70,7 @@ class Sender:
             return Outcome(note=f"Not sent: {refused}.")
         except InvalidValue as refused:
             return Outcome(note=f"Not sent: {refused.line}.")
-        except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as error:
+        except _FAILURES as error:
             late = f"{type(error).__name__}: {error}"[:KEPT_BYTES]
         # Whoever has said that it took the message has it, whatever became of the rest
         return Outcome(head[0].status, head[0].answer, late) if head else Outcome(note=late)
@@ -72,61 +81,117 @@ class Sender:
         url = self.guard.url(given)
         sent = {
             **headers,
-            "Host": url.netloc.decode("ascii"),
             "Content-Type": "application/json",
             "User-Agent": "Celeus-Webhooks/1",
             # Nothing is unpacked, and no connection kept
             "Accept-Encoding": "identity",
             "Connection": "close",
         }
-        timeout = httpx2.Timeout(SECONDS, connect=CONNECT_SECONDS)
-        addresses = await self.guard.addresses(url)
-        async with httpx2.AsyncClient(
-            verify=self._tls, trust_env=False, follow_redirects=False, timeout=timeout
-        ) as client:
-            for last, address in _with_last(addresses):
-                request = client.build_request(
-                    "POST",
-                    # By the address that was looked at; the name is for TLS and for the receiver
-                    url.copy_with(host=address),
-                    content=body,
-                    headers=sent,
-                    extensions={"sni_hostname": url.host, "timeout": timeout.as_dict()},
-                )
-                try:
-                    response = await client.send(request, stream=True)
-                except (httpx2.ConnectError, httpx2.ConnectTimeout):
-                    if last:
-                        raise
-                    continue
-                try:
-                    return await _read(response, head)
-                finally:
-                    await response.aclose()
-        raise AddressRefused("its host has no address")
+        address = httpcore2.URL(
+            scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
+        )
+        backend = _GuardedBackend(await self.guard.addresses(url))
+        limits = {"connect": CONNECT_SECONDS, "read": SECONDS, "write": SECONDS}
+        async with (
+            httpcore2.AsyncConnectionPool(
+                ssl_context=self._tls, network_backend=backend
+            ) as connections,
+            connections.stream(
+                "POST",
+                address,
+                headers=[(name.encode(), value.encode()) for name, value in sent.items()],
+                content=body,
+                extensions={"timeout": limits},
+            ) as response,
+        ):
+            return await _read(response, head)
 
 
-def _with_last(addresses: list[str]) -> list[tuple[bool, str]]:
-    return [(place == len(addresses), one) for place, one in enumerate(addresses, start=1)]
+class _GuardedBackend(httpcore2.AsyncNetworkBackend):
+    """Connects to the addresses that were looked at, whatever the name means by now."""
+
+    def __init__(self, addresses: Sequence[str]) -> None:
+        self._addresses = addresses
+        self._backend = httpcore2.AnyIOBackend()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109 - as the base has it
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
+    ) -> httpcore2.AsyncNetworkStream:
+        """Connect to the first address that takes it; the ``host`` is for TLS and the receiver."""
+        del host
+        options = local_address, socket_options
+        refused: Exception = AddressRefused("its host has no address")
+        for address in self._addresses:
+            try:
+                return _Narrow(await self._backend.connect_tcp(address, port, timeout, *options))
+            except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
+                refused = error
+        raise refused
 
 
-async def _read(response: httpx2.Response, head: list[Outcome]) -> Outcome:
-    """What a receiver answers, of which not more than MOST_READ is read."""
-    status = response.status_code
+class _Narrow(httpcore2.AsyncNetworkStream):
+    """A stream of which MOST_READ is read, a little at a time.
+
+    Head, interim answers and the frames of chunks count as well: all of them take time to read, in
+    which everybody else waits.
+    """
+
+    def __init__(self, stream: httpcore2.AsyncNetworkStream) -> None:
+        self._stream = stream
+        self._left = MOST_READ
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109
+        """What comes next, at most READ_AT_ONCE bytes of it."""
+        if self._left <= 0:
+            message = f"the answer is longer than {MOST_READ >> 10} KiB"
+            raise httpcore2.ReadError(message)
+        part = await self._stream.read(min(max_bytes, READ_AT_ONCE), timeout)
+        self._left -= len(part)
+        return part
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109
+        """Write all of it."""
+        await self._stream.write(buffer, timeout)
+
+    async def aclose(self) -> None:
+        """Close the connection."""
+        await self._stream.aclose()
+
+    async def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109 - as the base has it
+    ) -> httpcore2.AsyncNetworkStream:
+        """The same within TLS."""
+        return _Narrow(await self._stream.start_tls(ssl_context, server_hostname, timeout))
+
+    def get_extra_info(self, info: str) -> Any:  # noqa: ANN401 - as the base has it
+        """What the connection says of itself."""
+        return self._stream.get_extra_info(info)
+
+
+async def _read(response: httpcore2.Response, head: list[Outcome]) -> Outcome:
+    """What a receiver answers, of which the beginning is kept."""
+    status = response.status
     note = None
     if 300 <= status < 400:
         note = "The receiver leads elsewhere, and redirections are not followed."
     retry_after = None
-    if status in {429, 503} and (wait := response.headers.get("retry-after", "")).isdecimal():
+    told = dict(response.headers) if status in {429, 503} else {}
+    wait = {name.lower(): value for name, value in told.items()}.get(b"retry-after", b"")
+    if wait.isdigit():
         retry_after = min(float(wait), LONGEST_WAIT_SECONDS)
     head.append(Outcome(status, "", note, retry_after))
-    kept, size = b"", 0
-    async for part in response.aiter_raw():
+    kept = b""
+    async for part in response.aiter_stream():
         kept += part[: KEPT_BYTES - len(kept)]
         head[0] = Outcome(status, _text(kept), note, retry_after)
-        size += len(part)
-        if size >= MOST_READ:
-            break
     return head[0]
 
 
