@@ -246,6 +246,11 @@ def test_another_projects_key_gets_nothing_by_cursor_key_or_filter(
             assert {one["id"] for one in listed} <= {own}
         for cursor in world.sessions.values():
             assert theirs.get("/v1/sessions", params={"after": cursor}).json()["data"] == []
+            # The name of the one it follows would tell by its place among one's own
+            for order in ("name", "-name", "owner", "-state", "active"):
+                asked = {"after": cursor, "order": order}
+                answer = theirs.get("/v1/sessions", params=asked)
+                assert (answer.status_code, answer.json()["field"]) == (422, "after")
         for name, session in world.sessions.items():
             etag = {"If-None-Match": "*"}
             assert theirs.get(f"/v1/sessions/{session}", headers=etag).status_code == 404, name

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from sqlalchemy import TextClause, text
 
+from celeus.errors import InvalidValue
 from celeus.operations.runtime.context import Context
 
 MOST_BYTES: Final = 1000
@@ -59,6 +60,15 @@ async def list_sessions(context: Context, page: Filter) -> list[dict[str, Any]]:
         "limit": page.limit,
     }
     async with context.transaction() as db:
+        if page.after is not None and _key(page.order) != "session_id":
+            found = await db.execute(_OWN, {"own": page.after, "project_id": context.project_id})
+            if found.one_or_none() is None:
+                raise InvalidValue(
+                    "The cursor is no session of the project.",
+                    field="after",
+                    rule="the id of the last session of the page before",
+                    value=f"ses_{page.after.hex}",
+                )
         rows = await db.execute(_statement(page, words=params["words"] is not None), params)
         return [row.status for row in rows]
 
@@ -83,9 +93,13 @@ def _tsquery(query: str | None, tag: str | None) -> str | None:
     return " & ".join(parts) or None
 
 
+def _key(order: Order) -> str:
+    return _KEYS[order.removeprefix("-")]
+
+
 def _statement(page: Filter, *, words: bool) -> TextClause:
     """Only the conditions that there are: each of these shapes has a plan of its own."""
-    key = _KEYS[page.order.removeprefix("-")]
+    key = _key(page.order)
     backwards = page.order.startswith("-")
     ordered = [key] if key == "session_id" else [key, "session_id"]
     conditions = ["project_id = :project_id"]
@@ -99,7 +113,10 @@ def _statement(page: Filter, *, words: bool) -> TextClause:
         conditions.append("words @@ CAST(:words AS tsquery)")
     if page.after is not None:
         # Of the one it follows the key as it is now
-        own = f"(SELECT {key} FROM sessions WHERE session_id = :after)"  # noqa: S608
+        own = (
+            f"(SELECT {key} FROM sessions"  # noqa: S608
+            " WHERE session_id = :after AND project_id = :project_id)"
+        )
         last = [own, ":after"]
         beyond = ", ".join(last[-len(ordered) :])
         sign = "<" if backwards else ">"
@@ -109,3 +126,6 @@ def _statement(page: Filter, *, words: bool) -> TextClause:
         f"SELECT status FROM sessions WHERE {' AND '.join(conditions)}"  # noqa: S608 -- our words
         f" ORDER BY {', '.join(one + direction for one in ordered)} LIMIT :limit"
     )
+
+
+_OWN = text("SELECT 1 FROM sessions WHERE session_id = :own AND project_id = :project_id")
