@@ -118,8 +118,8 @@ SESSION: JsonDict = {
     "decisions": [DECISION],
     "rounds": {"drawn": 415, "judged": 413, "in_interval": 412, "pending": 2, "waiting": 1},
     "forecast": {
-        "round": 400,
-        "labels_left": 310,
+        "round": 412,
+        "labels_left": 297,
         "low": 240,
         "high": 395,
         "seconds_per_label": 24.2,
@@ -789,7 +789,8 @@ class Session(BaseModel):
     )
     rounds: Rounds = Field(description="How far drawing, judging and folding have come.")
     forecast: Forecast | None = Field(
-        description="How much work is left; null where nothing was simulated, or no goal is set."
+        description="How much work is left; null before the first label, without a goal, and once"
+        " it has stopped."
     )
     planned_labels: PlannedLabels | None = Field(
         None, description="What was planned when it was opened; null where nobody said."

@@ -124,6 +124,11 @@ class Deliveries:
                 if not self._failing:
                     _logger.warning("webhooks wait: %s", type(error).__name__)
                 self._failing, taken = True, 0
+            except Exception:
+                # Whatever is wrong with one message, the others must not wait for a restart
+                if not self._failing:
+                    _logger.exception("webhooks wait")
+                self._failing, taken = True, 0
             if not taken:
                 try:
                     async with asyncio.timeout(POLL_SECONDS):
@@ -188,9 +193,10 @@ class Deliveries:
             for row in (await db.execute(_STALLED, {"seconds": self._stalled_seconds})).all():
                 news: list[Message] = [("session.stalled", {"since": moment(row.since)})]
                 await tell(db, row.project_id, row.session_id, news, row.status)
-            if now >= self._prune_at:
+        if now >= self._prune_at:
+            async with self._database.transaction() as db:
                 await db.execute(_PRUNE, {"days": KEPT_DAYS, "most": KEPT_OF_WEBHOOK})
-                self._prune_at = now + PRUNE_SECONDS
+            self._prune_at = now + PRUNE_SECONDS
 
 
 # What another process has taken meanwhile no longer fits once its row is locked
@@ -266,7 +272,7 @@ _STALLED = with_kinds(
     WITH turn AS MATERIALIZED (
         SELECT pg_try_advisory_xact_lock(5150, 1) AS mine
     ), waiting AS (
-        SELECT DISTINCT s.session_id FROM webhooks w
+        SELECT DISTINCT s.session_id, s.stall_told FROM webhooks w
             JOIN sessions s ON s.project_id = w.project_id
                 AND (w.session_id IS NULL OR s.session_id = w.session_id)
         WHERE (SELECT mine FROM turn) AND w.disabled_at IS NULL AND w.events ? 'session.stalled'
@@ -279,7 +285,9 @@ _STALLED = with_kinds(
             WHERE e.session_id = waiting.session_id AND e.kind <> :draw
             ORDER BY e.sequence DESC LIMIT 1
         ) AS last ON true
-        WHERE last.at IS NULL OR last.at < now() - CAST(:seconds AS float8) * interval '1 second'
+        WHERE (last.at IS NULL OR last.at < now() - CAST(:seconds AS float8) * interval '1 second')
+          AND stall_told IS DISTINCT FROM coalesce(last.sequence, 0)
+        LIMIT 100
     ), told AS (
         UPDATE sessions s SET stall_told = quiet.sequence FROM quiet
         WHERE s.session_id = quiet.session_id AND s.state = 'active'

@@ -21,7 +21,9 @@ async def judged(view: ReadsPage, session_id: SessionId) -> Response:
     body, _ = await get_session(view.context, session_id)
     labels = await labels_of(view.context, session_id)
     groups = {name: values[:MOST_OFFERED] for name, values in labels.groups.items()}
-    return view.page("judged.html", session=orjson.loads(body), groups=groups)
+    return view.page(
+        "judged.html", session=orjson.loads(body), groups=groups, loss=labels.pool.scale.kind
+    )
 
 
 @router.get("/sessions/{session_id}/judged/{round_}")

@@ -184,8 +184,12 @@ async function file(event, id) {
   event.preventDefault();
   const written = byId("tags", HTMLInputElement).value.split(",");
   const tags = [...new Set(written.map((tag) => tag.trim()).filter((tag) => tag !== ""))];
+  if (tags.length > MOST_TAGS) {
+    tell(`A session has at most ${MOST_TAGS} tags; these are ${tags.length}.`);
+    return;
+  }
   try {
-    const session = await api("PATCH", `/v1/sessions/${id}`, { tags: tags.slice(0, MOST_TAGS) });
+    const session = await api("PATCH", `/v1/sessions/${id}`, { tags });
     put(session);
     fill(byId("banner"));
     edit(null);

@@ -225,6 +225,15 @@ export function percent(share) {
 }
 
 /**
+ * What is said of a judgement that is not in the interval: in a closed session it never will be.
+ *
+ * @param {Pick<AnySession, "state">} session
+ */
+export function outside(session) {
+  return session.state === "closed" ? "not in the interval" : "not in the interval yet";
+}
+
+/**
  * The scale of the losses; sessions older than its member show what they reached.
  *
  * @param {Pick<Session, "scale" | "lower" | "upper">} session

@@ -2,7 +2,7 @@
 
 import { api, messageOf } from "./api.js";
 import { byId, el, fill, given } from "./dom.js";
-import { ago, counted } from "./format.js";
+import { ago, counted, outside } from "./format.js";
 import { html, nothing, render } from "../vendor/lit-html/lit-html.js";
 
 const AT_ONCE = 100;
@@ -167,7 +167,7 @@ function remarksOf(label) {
   const words = [
     group,
     label.corrections > 0 ? `corrected ${counted(label.corrections, "time")}` : "",
-    label.in_interval ? "" : "not in the interval yet",
+    label.in_interval ? "" : outside(session),
     label.comment === null ? "" : `“${label.comment}”`,
   ];
   return words.filter((one) => one !== "").join(" · ");

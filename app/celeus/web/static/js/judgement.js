@@ -2,6 +2,7 @@
 
 import { api, messageOf } from "./api.js";
 import { announce, byId, el, fill, given } from "./dom.js";
+import { outside } from "./format.js";
 import { drawView } from "./item/payload.js";
 
 const WORDS = {
@@ -30,7 +31,7 @@ async function load() {
 function show(history) {
   const { item } = history;
   fill(byId("item"), el("bdi", {}, item.id));
-  const folded = history.in_interval ? "in the interval" : "not in the interval yet";
+  const folded = history.in_interval ? "in the interval" : outside(session);
   const chance = `drawn with probability ${history.probability.toPrecision(3)}`;
   const group = Object.values(history.groups ?? {}).join(", ");
   byId("about").textContent = [`Round ${round}`, chance, folded, group]
@@ -109,7 +110,10 @@ async function correct(event) {
 }
 
 const { scale } = session;
-if (scale) byId("loss-help").textContent = `From ${scale.lower} to ${scale.upper}; less is better.`;
+if (scale) {
+  const better = session.systems === null ? "less is better" : "below 0 says that A is better";
+  byId("loss-help").textContent = `From ${scale.lower} to ${scale.upper}; ${better}.`;
+}
 byId("unjudgeable", HTMLInputElement).addEventListener("change", (event) => {
   const box = event.currentTarget;
   byId("loss", HTMLInputElement).disabled = box instanceof HTMLInputElement && box.checked;

@@ -8,6 +8,24 @@ const STATES = { delivered: "delivered", failed: "given up", pending: "waits" };
 /** @param {string} at */
 const moment = (at) => new Date(at).toLocaleString();
 
+/**
+ * The form's own words for one of its values, or the value where it has none.
+ *
+ * @param {string} id
+ * @param {string} value
+ */
+function chosen(id, value) {
+  const { options } = byId(id, HTMLSelectElement);
+  return [...options].find((one) => one.value === value)?.text ?? value;
+}
+
+/** @param {string} event */
+function eventName(event) {
+  const boxes = byId("new").querySelectorAll("input[name=event]");
+  const box = [...boxes].find((one) => one instanceof HTMLInputElement && one.value === event);
+  return box?.parentElement?.textContent?.trim() ?? event;
+}
+
 /** @param {unknown} error */
 function fail(error) {
   fill(
@@ -44,8 +62,13 @@ function button(word, work, kind, about) {
   return made;
 }
 
-/** @param {string} secret */
-function showSecret(secret) {
+/**
+ * @param {string} secret
+ * @param {string} format
+ */
+function showSecret(secret, format) {
+  // Chats never look at a signature
+  if (format !== "json") return;
   byId("secret").textContent = secret;
   byId("secret-card").hidden = false;
   byId("secret-card").focus();
@@ -77,7 +100,7 @@ async function showLog(hook, place) {
       "tr",
       {},
       el("td", {}, moment(one.created_at)),
-      el("td", {}, one.event),
+      el("td", {}, eventName(one.event)),
       el(
         "td",
         {},
@@ -96,7 +119,7 @@ async function showLog(hook, place) {
             await showLog(hook, place);
           },
           "quiet",
-          `${one.event} of ${moment(one.created_at)}`,
+          `${eventName(one.event)}, ${moment(one.created_at)}`,
         ),
       ),
     ),
@@ -145,7 +168,8 @@ function card(hook) {
         : `The test did not come through${what}. ${one.note ?? ""}`;
     if (log.open) await look();
   };
-  const rotate = async () => showSecret((await api("POST", `${path}/rotate`, {})).secret);
+  const rotate = async () =>
+    showSecret((await api("POST", `${path}/rotate`, {})).secret, hook.format);
   const toggle = async () => {
     await api("PATCH", path, { active: !hook.active });
     await list();
@@ -165,7 +189,11 @@ function card(hook) {
     el(
       "p",
       { class: "quiet-text" },
-      `${hook.format} · ${hook.events.join(", ")} · ${hook.session_id ?? "all sessions"}`,
+      [
+        chosen("format", hook.format),
+        ...hook.events.map(eventName),
+        chosen("of", hook.session_id ?? ""),
+      ].join(" · "),
     ),
     hook.active
       ? null
@@ -177,7 +205,7 @@ function card(hook) {
       "div",
       { class: "row" },
       button("Send a test", test, "", hook.url),
-      button("New secret", rotate, "quiet", hook.url),
+      hook.format === "json" ? button("New secret", rotate, "quiet", hook.url) : null,
       button(hook.active ? "Disable" : "Enable", toggle, "quiet", hook.url),
       button("Delete", remove, "danger", hook.url),
     ),
@@ -198,7 +226,7 @@ async function list() {
 /** @param {string} why */
 function invalid(why) {
   byId("url-error").textContent = why;
-  byId("url").toggleAttribute("aria-invalid", why !== "");
+  byId("url").setAttribute("aria-invalid", String(why !== ""));
 }
 
 byId("new").addEventListener("submit", async (event) => {
@@ -219,7 +247,7 @@ byId("new").addEventListener("submit", async (event) => {
     });
     form.reset();
     await list();
-    showSecret(made.secret);
+    showSecret(made.secret, made.format);
   } catch (error) {
     if (error instanceof Problem && error.field === "url") {
       invalid(error.detail);
