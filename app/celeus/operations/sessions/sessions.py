@@ -11,6 +11,7 @@ from uuid import UUID
 import orjson
 import uuid_utils
 from sqlalchemy import text
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.certificates.chain import chain_start
@@ -24,7 +25,7 @@ from celeus.core.sessions.either import AnyPlan, begin
 from celeus.core.sessions.table.state import TableState
 from celeus.errors import InvalidValue, Refusal, SessionFixed
 from celeus.operations.certificates.issue import issue
-from celeus.operations.pools.pools import load_pool
+from celeus.operations.pools.pools import load_pool, no_pool
 from celeus.operations.runtime.context import Context
 from celeus.operations.runtime.idempotency import Once, keep, peek, transaction_of
 from celeus.operations.runtime.state_cache import CachedSession
@@ -115,7 +116,11 @@ async def open_session(
                 planned_labels=opening.planned_labels,
             )
             document = status_document(record, plan, state, pool)
-            await _insert(db, record, plan, seed, document)
+            try:
+                await _insert(db, record, plan, seed, document)
+            except IntegrityError as error:
+                # Deleted since it was read, by this process or another
+                raise no_pool(opening.pool_id) from error
             if is_endless(plan):
                 document = document | {"warnings": [*document["warnings"], ENDLESS]}
             await keep(db, context, once, document)
