@@ -67,6 +67,11 @@ declare global {
   type SurrogatePart = Schemas["SurrogatePart"];
   type Task = Schemas["TaskAnswer"];
   type TrajectoryPoint = Schemas["TrajectoryPoint"];
+  type Webhook = Schemas["WebhookOut"];
+  type NewWebhook = Schemas["NewWebhook"];
+  type NewShare = Schemas["NewShare"];
+  type Share = Schemas["ShareOut"];
+  type Delivery = Schemas["DeliveryOut"];
   type WorkerRow = Schemas["Worker"];
   type WorkerPage = Schemas["WorkerPage"];
 

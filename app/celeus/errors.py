@@ -10,13 +10,15 @@
     │   └── ScopeMissing, CsrfMissing
     ├── NotFound        nothing is kept under this name                404
     │   ├── PoolNotFound, SessionNotFound, RoundNotDrawn
-    │   └── KeyNotFound, ProjectNotFound
+    │   ├── KeyNotFound, ProjectNotFound
+    │   └── WebhookNotFound, DeliveryNotFound, ShareNotFound
     ├── Conflict        what is kept forbids it                        409
     │   ├── ObservationConflict, RoundNotHeld, RoundNotJudged
     │   ├── SessionClosed, SessionNotClosed, SessionFixed, SessionArchived
     │   ├── NotLastLabel, TooManyCorrections, SessionStopped, SessionDiffers
     │   ├── EmptyPool, PoolSealed, PoolNotSealed, PoolBusy, PoolNotArchived, PoolInUse
     │   ├── KeyRetired, ProjectExists
+    │   ├── TooManyWebhooks, WebhookDisabled, TooManyShares
     │   ├── LedgerBroken
     │   └── Busy, DataFolderBusy
     ├── TooSlow         the rest of the request does not come          408
@@ -210,6 +212,18 @@ class RoundNotDrawn(NotFound):
     """The round has not been drawn in this session."""
 
 
+class WebhookNotFound(NotFound):
+    """There is no such webhook."""
+
+
+class DeliveryNotFound(NotFound):
+    """There is no such delivery; old ones are deleted."""
+
+
+class ShareNotFound(NotFound):
+    """The link leads nowhere: it is unknown, revoked or expired."""
+
+
 class ObservationConflict(Conflict):
     """The round already has another loss; correct it with an amendment."""
 
@@ -268,6 +282,18 @@ class KeyRetired(Conflict):
 
 class ProjectExists(Conflict):
     """There is a project of this name already."""
+
+
+class TooManyWebhooks(Conflict):
+    """The project has as many webhooks as it may."""
+
+
+class WebhookDisabled(Conflict):
+    """The webhook is disabled; enable it first."""
+
+
+class TooManyShares(Conflict):
+    """The session has as many links as it may."""
 
 
 class EmptyPool(Conflict):

@@ -11,12 +11,12 @@ from fastapi import APIRouter, Depends, FastAPI
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
 
-from celeus.api import certificates, system
+from celeus.api import certificates, system, webhooks
 from celeus.api.access.auth import Door
 from celeus.api.access.parameters import only_known
 from celeus.api.insights import claims, planning, surrogate, table
 from celeus.api.pools import files, items, pools
-from celeus.api.sessions import comments, history, labels, rounds, sessions, stream, task
+from celeus.api.sessions import comments, history, labels, rounds, sessions, shares, stream, task
 from celeus.api.sessions import files as session_files
 from celeus.api.wire import links, problems
 from celeus.api.wire.connections import Answers
@@ -32,7 +32,9 @@ from celeus.web.documents import pages as documents
 from celeus.web.pages import doors_pages, show_refusals
 from celeus.web.rendering import Templates
 from celeus.web.report import page as report
+from celeus.web.report import shared
 from celeus.web.views import dashboard, judged, labelling, new_session, session
+from celeus.web.views import webhooks as webhooks_page
 
 ROUTES: tuple[APIRouter, ...] = (
     system.router,
@@ -53,15 +55,19 @@ ROUTES: tuple[APIRouter, ...] = (
     table.router,
     certificates.router,
     report.router,
+    webhooks.router,
+    shares.router,
 )
 """The interface, in the order of its contract."""
 
 PAGES: tuple[APIRouter, ...] = (
     documents.router,
     signin.router,
+    shared.router,
     labelling.router,
     new_session.router,
     dashboard.router,
+    webhooks_page.router,
     # Behind the page of a new session, whose path would be the id of one
     session.router,
     judged.router,

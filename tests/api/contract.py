@@ -14,7 +14,13 @@ from httpx import ASGITransport, AsyncClient, Response
 from tests.keys import bearer
 
 CONTRACT = json.loads((Path(__file__).parents[2] / "openapi" / "openapi.json").read_text())
-MISSING = {"pool_id": "pool_" + "0" * 31 + "1", "session_id": "ses_" + "0" * 31 + "1"}
+MISSING = {
+    "pool_id": "pool_" + "0" * 31 + "1",
+    "session_id": "ses_" + "0" * 31 + "1",
+    "webhook_id": "hook_" + "0" * 31 + "1",
+    "delivery_id": "msg_" + "0" * 31 + "1",
+    "share_id": "share_" + "0" * 31 + "1",
+}
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from celeus.store.tables import metadata
-from tests.api.contract import CONTRACT, ROUTES, Route
+from tests.api.contract import CONTRACT, MISSING, ROUTES, Route
 from tests.attacks.conftest import FULL
 from tests.attacks.tally import TRIES
 from tests.attacks.wire import request, sent
@@ -150,7 +150,8 @@ def counted(db: psycopg.Connection) -> Iterator[Callable[[], bool]]:
 def test_sql_in_any_place_of_any_request_changes_nothing_else(
     client: httpx.Client, world: World, database_url: str
 ) -> None:
-    ids = {"pool_id": world.pools["open"], "session_id": world.sessions["closed"], "round": "1"}
+    own = {"pool_id": world.pools["open"], "session_id": world.sessions["closed"], "round": "1"}
+    ids = MISSING | own
     seen = client.get(f"/v1/sessions/{world.sessions['labelled']}")
     tries = 0
     with psycopg.connect(database_url, autocommit=True) as db, counted(db) as injected:

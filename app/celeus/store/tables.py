@@ -243,6 +243,8 @@ sessions = Table(
     Column("origin", JSONB(none_as_null=True)),
     # Lists leave out what is archived; it takes no draws and no labels.
     Column("archived_at", DateTime(timezone=True)),
+    # The last event, draws left out, when somebody was told that the session waits for labels.
+    Column("stall_told", Integer),
     Column("created_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
     Column("updated_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
     CheckConstraint("lifecycle IN ('active', 'paused', 'closed')", name="lifecycle"),
@@ -372,4 +374,75 @@ certificates = Table(
     Column("issued_at", DateTime(timezone=True), nullable=False),
     # The document itself, of the final one only: interim ones can be made again.
     Column("body", LargeBinary),
+)
+
+webhooks = Table(
+    "webhooks",
+    metadata,
+    Column("webhook_id", Uuid, primary_key=True),
+    Column("project_id", Uuid, ForeignKey("projects.project_id"), nullable=False),
+    # Null: every session of the project.
+    Column("session_id", Uuid, ForeignKey("sessions.session_id", ondelete="CASCADE")),
+    Column("url", Text, nullable=False),
+    Column("format", Text, nullable=False),
+    Column("events", JSONB, nullable=False),
+    # Messages are signed with it: a hash would not do.
+    Column("secret", LargeBinary, nullable=False),
+    # The one before a rotation, which signs too until its time is over.
+    Column("former_secret", LargeBinary),
+    Column("former_until", DateTime(timezone=True)),
+    Column("disabled_at", DateTime(timezone=True)),
+    Column("note", Text),
+    # Since when nothing was delivered; null after a success.
+    Column("failing_since", DateTime(timezone=True)),
+    # Until when a worker that sends to it is believed to be alive.
+    Column("busy_until", DateTime(timezone=True)),
+    Column("created_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
+    Index(None, "project_id", "webhook_id"),
+    Index(None, "session_id"),
+)
+
+deliveries = Table(
+    "deliveries",
+    metadata,
+    Column("delivery_id", Uuid, primary_key=True),
+    Column(
+        "webhook_id", Uuid, ForeignKey("webhooks.webhook_id", ondelete="CASCADE"), nullable=False
+    ),
+    Column("project_id", Uuid, ForeignKey("projects.project_id"), nullable=False),
+    Column("event", Text, nullable=False),
+    # What the message says, but for its links.
+    Column("data", JSONB, nullable=False),
+    Column("state", Text, nullable=False, server_default=text("'pending'")),
+    Column("attempts", Integer, nullable=False, server_default=text("0")),
+    Column("next_attempt_at", DateTime(timezone=True)),
+    Column("attempted_at", DateTime(timezone=True)),
+    # Of the last attempt: the HTTP status, the beginning of the answer, what else is to be said.
+    Column("status", SmallInteger),
+    Column("answer", Text),
+    Column("note", Text),
+    Column("created_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
+    CheckConstraint("state IN ('pending', 'delivered', 'failed')", name="state"),
+    Index(None, "webhook_id", "created_at"),
+    Index(
+        "deliveries_pending_idx",
+        "webhook_id",
+        "next_attempt_at",
+        postgresql_where=text("state = 'pending'"),
+    ),
+)
+
+shares = Table(
+    "shares",
+    metadata,
+    Column("share_id", Uuid, primary_key=True),
+    # SHA-256 of what the link carries, which is kept nowhere.
+    Column("token_hash", LargeBinary, nullable=False, unique=True),
+    Column("project_id", Uuid, ForeignKey("projects.project_id"), nullable=False),
+    Column(
+        "session_id", Uuid, ForeignKey("sessions.session_id", ondelete="CASCADE"), nullable=False
+    ),
+    Column("expires_at", DateTime(timezone=True)),
+    Column("created_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
+    Index(None, "session_id", "created_at"),
 )

@@ -37,6 +37,8 @@ from celeus.web.assets import ICON
 from celeus.web.rendering import Templates
 
 LOGIN = "/login"
+SHARED = "/s/"
+"""Links that show one report to anybody."""
 _STATIC = "/static/"
 _INTERFACE = "/v1/"
 
@@ -111,7 +113,7 @@ def doors_pages(routers: Sequence[APIRouter]) -> Pages:
         return matches or _navigates(scope)
 
     def opened(path: str) -> bool:
-        return path in {LOGIN, ICON, PROBLEMS_PAGE} or path.startswith(_STATIC)
+        return path in {LOGIN, ICON, PROBLEMS_PAGE} or path.startswith((_STATIC, SHARED))
 
     return Pages(opened, shows, _refused_at_door)
 

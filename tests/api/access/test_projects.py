@@ -33,7 +33,10 @@ async def theirs(app: FastAPI, database_url: str) -> AsyncIterator[Theirs]:
         offer = await drawn(client, session, 2)
         await judged(client, session, pool, offer["draws"][0])
         assert (await client.get(f"/v1/sessions/{session}")).status_code == 200
-        yield Theirs(client, pool, session, {"pool_id": pool.id, "session_id": session})
+        hook = {"url": "https://8.8.8.8/", "events": ["certificate.issued"]}
+        made = await client.post("/v1/webhooks", json=hook)
+        theirs = {"pool_id": pool.id, "session_id": session, "webhook_id": made.json()["id"]}
+        yield Theirs(client, pool, session, MISSING | theirs)
 
 
 @every([route for route in CLOSED if "{" in route.path])
@@ -52,7 +55,14 @@ async def test_what_belongs_to_another_project_is_as_missing_as_what_never_was(
 
 async def _everything(theirs: Theirs) -> list[Any]:
     session = f"/v1/sessions/{theirs.session}"
-    paths = ("/v1/pools", "/v1/sessions", session, f"{session}/ledger", f"{session}/trajectory")
+    paths = (
+        "/v1/webhooks",
+        "/v1/pools",
+        "/v1/sessions",
+        session,
+        f"{session}/ledger",
+        f"{session}/trajectory",
+    )
     return [(await theirs.client.get(path)).json() for path in paths]
 
 

@@ -14,8 +14,14 @@ from tests.api.contract import ROUTES, Route, every
 from tests.factories import known_pool, labelled, opened
 from tests.keys import bearer
 
-IDS = {"pool_id": "pool_" + "0" * 32, "session_id": "ses_" + "0" * 32}
-PAGES = ["/", "/docs", "/docs/gate", "/reference", "/login", "/sessions/new"]
+IDS = {
+    "pool_id": "pool_" + "0" * 32,
+    "session_id": "ses_" + "0" * 32,
+    "webhook_id": "hook_" + "0" * 32,
+    "delivery_id": "msg_" + "0" * 32,
+    "share_id": "share_" + "0" * 32,
+}
+PAGES = ["/", "/docs", "/docs/gate", "/reference", "/login", "/sessions/new", "/webhooks"]
 
 
 @every(ROUTES)
@@ -56,7 +62,7 @@ async def test_head_answers_wherever_get_does_with_its_headers_and_no_body(
     pool = await known_pool(client)
     session = await opened(client, pool)
     await labelled(client, session, pool, 3)
-    ids = {"pool_id": pool.id, "session_id": session, "round": "1"}
+    ids = IDS | {"pool_id": pool.id, "session_id": session, "round": "1"}
     for route in ROUTES:
         # What goes on for ever is tried below
         if route.method != "GET" or route.path.endswith("/stream"):

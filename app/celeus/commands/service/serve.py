@@ -84,7 +84,9 @@ def serve(
     ):
         require_head(url)
         typer.echo(f"celeus {_place(settings)}: {address}", err=True)
-        told = {"CELEUS_DATABASE_URL": url} | _signing_key(settings)
+        # Where it listens, too: messages hold links
+        place = {"CELEUS_HOST": settings.host, "CELEUS_PORT": str(free)}
+        told = {"CELEUS_DATABASE_URL": url} | place | _signing_key(settings)
         prepared()
         _tell_keys(settings, url, address, show=show_key or sys.stderr.isatty())
         processes.run(

@@ -19,6 +19,7 @@ from celeus.operations.runtime.concurrency import Gates
 from celeus.operations.runtime.forecasts import Forecasts
 from celeus.operations.runtime.memo import Issued, Memo, News
 from celeus.operations.runtime.state_cache import StateCache
+from celeus.operations.webhooks.deliveries import Deliveries
 from celeus.settings import Settings
 from celeus.store.cache import Cache, Wakes
 from celeus.store.database import Database
@@ -54,6 +55,7 @@ class Context:
     rates: Rates
     gates: Gates
     stamps: Stamps
+    deliveries: Deliveries
     project_id: UUID = DEFAULT_PROJECT
     key_id: str | None = None
     blind: bool = False
@@ -108,16 +110,27 @@ async def open_context(settings: Settings) -> AsyncIterator[Context]:
     rates = Rates.connect(settings.redis_url)
     forecasts = Forecasts(database, cache, settings.forecast_every_rounds)
     stamps = Stamps(database, settings.timestamp_url)
+    deliveries = Deliveries.of(database, settings)
     try:
         async with cache.listen() as wakes:
-            callers = CallerCache(settings.key_cache_seconds)
-            gates = Gates(settings)
             context = Context(
-                database, cache, wakes, states, forecasts, settings, callers, rates, gates, stamps
+                database,
+                cache,
+                wakes,
+                states,
+                forecasts,
+                settings,
+                CallerCache(settings.key_cache_seconds),
+                rates,
+                Gates(settings),
+                stamps,
+                deliveries,
             )
             stamps.resume()
+            deliveries.begin()
             yield replace(context, signing_key=signing_key)
     finally:
+        await deliveries.close()
         await stamps.close()
         await forecasts.close()
         await rates.close()

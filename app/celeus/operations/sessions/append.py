@@ -17,12 +17,13 @@ from celeus.operations.pools.columns import raw_connection
 from celeus.operations.pools.pools import PAGE_BYTES
 from celeus.operations.sessions.journal import Journal
 from celeus.operations.sessions.ledger import row_of
+from celeus.operations.webhooks.outbox import Standing, tell
 
 POINTS_AT_ONCE = 500
 
 
 async def write(db: AsyncConnection, journal: Journal, status: dict[str, Any]) -> dict[int, Item]:
-    """Append what the operation did, ``status`` being the document after it.
+    """Append what the operation did, ``status`` being the document after it; webhooks are told.
 
     Returns the wanted items by index, in their order until PAGE_BYTES are full: one at least.
     """
@@ -59,7 +60,10 @@ async def write(db: AsyncConnection, journal: Journal, status: dict[str, Any]) -
             **_tally(journal),
         },
     )
-    return {item.index: item for item in await cursor.fetchall()}
+    items = {item.index: item for item in await cursor.fetchall()}
+    news = Standing.of(journal.lifecycle, state).since(journal.stood)
+    await tell(db, journal.project_id, journal.session_id, news, status)
+    return items
 
 
 def _points(points: Points) -> str:

@@ -57,6 +57,7 @@ from celeus.operations.sessions.ledger import (
     record_from,
     rows_since,
 )
+from celeus.operations.webhooks.outbox import Standing
 
 T = TypeVar("T")
 
@@ -84,8 +85,9 @@ class Receipt:
 class Journal:
     """A locked session: its state, its leases, and what this transaction appends to it.
 
-    ``judged`` are the rounds judged, ``labelled`` those that somebody gave a label for: of a panel
-    each of its raters. ``turns`` are those of draws handed out where the same is asked again.
+    ``stood`` is how it stood before. ``judged`` are the rounds judged, ``labelled`` those that
+    somebody gave a label for: of a panel each of its raters. ``turns`` are those of draws handed
+    out where the same is asked again.
     """
 
     project_id: UUID
@@ -107,6 +109,7 @@ class Journal:
     name: str | None
     archived: bool
     planned_labels: dict[str, int] | None
+    stood: Standing = field(default_factory=Standing)
     contradictions: list[dict[str, Any]] = field(default_factory=list)
     entries: list[Entry] = field(default_factory=list)
     new_leases: list[Lease] = field(default_factory=list)
@@ -388,6 +391,7 @@ def _journal(
         name=row["name"],
         archived=row["archived"],
         planned_labels=row["planned_labels"],
+        stood=Standing.of(row["lifecycle"], session.state),
         contradictions=row["contradictions"],
     )
 

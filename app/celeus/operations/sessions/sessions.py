@@ -39,6 +39,7 @@ from celeus.operations.runtime.status import (
 from celeus.operations.sessions.append import write
 from celeus.operations.sessions.history import document_of
 from celeus.operations.sessions.journal import Journal, locked, must_be_open
+from celeus.operations.webhooks.outbox import Standing, tell
 
 SEED_BYTES = 32
 
@@ -121,6 +122,9 @@ async def open_session(
             except IntegrityError as error:
                 # Deleted since it was read, by this process or another
                 raise no_pool(opening.pool_id) from error
+            # What is known beforehand may decide it
+            news = Standing.of("active", state).since(Standing())
+            await tell(db, context.project_id, session_id, news, document)
             if is_endless(plan):
                 document = document | {"warnings": [*document["warnings"], ENDLESS]}
             await keep(db, context, once, document)

@@ -7,7 +7,7 @@ from celeus.api.access.parameters import SessionId
 from celeus.operations.sessions.labelling.labels import labels_of
 from celeus.operations.sessions.sessions import get_session
 from celeus.web.pages import ReadsPage, page_router
-from celeus.web.views.labelling import PICTURES
+from celeus.web.views.labelling import ITEMS
 
 router = page_router()
 
@@ -30,7 +30,7 @@ async def judgement(view: ReadsPage, session_id: SessionId, round_: int) -> Resp
     body, _ = await get_session(view.context, session_id)
     return view.page(
         "judgement.html",
-        policy=PICTURES,
+        policy=ITEMS,
         session=orjson.loads(body),
         round=round_,
         scopes=sorted(view.caller.scopes),

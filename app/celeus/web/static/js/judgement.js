@@ -2,7 +2,7 @@
 
 import { api, messageOf } from "./api.js";
 import { announce, byId, el, fill, given } from "./dom.js";
-import { drawView } from "./label/payload.js";
+import { drawView } from "./item/payload.js";
 
 const WORDS = {
   draw: "drawn",
