@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx
 import redis
@@ -278,3 +279,22 @@ def running_services(
             service.process.terminate()
         for service in services:
             service.process.wait(60)
+
+
+@contextmanager
+def again(service: Service, database_url: str) -> Iterator[None]:
+    """The service once more, at the address where it was."""
+    port = str(urlsplit(service.url).port)
+    command = [sys.executable, "-m", "celeus.cli", "serve", "--port", port]
+    process = subprocess.Popen(
+        command,
+        env={"CELEUS_DATABASE_URL": database_url, "PATH": "/usr/bin:/bin"},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        await_ready(Service(service.url, process))
+        yield
+    finally:
+        process.terminate()
+        process.wait(30)

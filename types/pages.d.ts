@@ -10,6 +10,10 @@ declare global {
   type Comparison = Schemas["TaskComparison"];
   type Certificate = Schemas["Certificate"];
   type Decision = Schemas["Decision"];
+  type Invitation = Schemas["InvitationOut"];
+  type InvitationMade = Schemas["InvitationMade"];
+  type Key = Schemas["KeyOut"];
+  type Scope = Key["scopes"][number];
   type DrawAnswer = Schemas["NextAnswer"];
   type Draw = DrawAnswer["draws"][number];
   type Item = Schemas["DrawnItem"];
@@ -264,6 +268,7 @@ declare global {
     signal?: AbortSignal;
     retry?: number;
     raw?: boolean;
+    wait?: number;
   }
 
   /** Where browsers keep what survives a reload. */

@@ -10,14 +10,14 @@
     │   └── ScopeMissing, CsrfMissing
     ├── NotFound        nothing is kept under this name                404
     │   ├── PoolNotFound, SessionNotFound, RoundNotDrawn
-    │   ├── KeyNotFound, ProjectNotFound
+    │   ├── KeyNotFound, InvitationNotFound, ProjectNotFound
     │   └── WebhookNotFound, DeliveryNotFound, ShareNotFound
     ├── Conflict        what is kept forbids it                        409
     │   ├── ObservationConflict, RoundNotHeld, RoundNotJudged
     │   ├── SessionClosed, SessionNotClosed, SessionFixed, SessionArchived
     │   ├── NotLastLabel, TooManyCorrections, SessionStopped, SessionDiffers
     │   ├── EmptyPool, PoolSealed, PoolNotSealed, PoolBusy, PoolNotArchived, PoolInUse
-    │   ├── KeyRetired, ProjectExists
+    │   ├── KeyRetired, LastAdmin, ProjectExists
     │   ├── TooManyWebhooks, WebhookDisabled, TooManyShares
     │   ├── LedgerBroken
     │   └── Busy, DataFolderBusy
@@ -196,6 +196,10 @@ class KeyNotFound(NotFound):
     """There is no such key."""
 
 
+class InvitationNotFound(NotFound):
+    """There is no such invitation."""
+
+
 class ProjectNotFound(NotFound):
     """There is no such project."""
 
@@ -278,6 +282,10 @@ class PoolInUse(Conflict):
 
 class KeyRetired(Conflict):
     """The key is revoked, expired or rotated already."""
+
+
+class LastAdmin(Conflict):
+    """The project would be left without a key that administers it."""
 
 
 class ProjectExists(Conflict):

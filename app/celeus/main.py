@@ -12,11 +12,22 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
 
 from celeus.api import certificates, system, webhooks
+from celeus.api.access import invitations, keys
 from celeus.api.access.auth import Door
 from celeus.api.access.parameters import only_known
 from celeus.api.insights import claims, planning, surrogate, table
 from celeus.api.pools import files, items, pools
-from celeus.api.sessions import comments, history, labels, rounds, sessions, shares, stream, task
+from celeus.api.sessions import (
+    comments,
+    history,
+    instructions,
+    labels,
+    rounds,
+    sessions,
+    shares,
+    stream,
+    task,
+)
 from celeus.api.sessions import files as session_files
 from celeus.api.wire import links, problems
 from celeus.api.wire.connections import Answers
@@ -33,7 +44,7 @@ from celeus.web.pages import doors_pages, show_refusals
 from celeus.web.rendering import Templates
 from celeus.web.report import page as report
 from celeus.web.report import shared
-from celeus.web.views import dashboard, judged, labelling, new_session, session
+from celeus.web.views import dashboard, judged, labelling, new_session, people, session
 from celeus.web.views import webhooks as webhooks_page
 
 ROUTES: tuple[APIRouter, ...] = (
@@ -48,12 +59,15 @@ ROUTES: tuple[APIRouter, ...] = (
     task.router,
     history.router,
     comments.router,
+    instructions.router,
     labels.router,
     stream.router,
     surrogate.router,
     claims.router,
     table.router,
     certificates.router,
+    keys.router,
+    invitations.router,
     report.router,
     webhooks.router,
     shares.router,
@@ -66,6 +80,7 @@ PAGES: tuple[APIRouter, ...] = (
     shared.router,
     labelling.router,
     new_session.router,
+    people.router,
     dashboard.router,
     webhooks_page.router,
     # Behind the page of a new session, whose path would be the id of one

@@ -117,9 +117,6 @@ class Settings(BaseSettings):
         description="Share of a session's draws that a blind key may hold.",
     )
     lease_seconds_default: int = Field(default=300, ge=1)
-    forecast_every_rounds: int = Field(
-        default=50, ge=0, description="Fewest rounds between two forecasts of labels left; 0: none."
-    )
     hot_sessions: int = Field(default=256, ge=1, description="Session states a worker keeps.")
     hot_bytes: int = Field(
         default=1024 * _MEBIBYTE,

@@ -17,6 +17,8 @@ CONTRACT = json.loads((Path(__file__).parents[2] / "openapi" / "openapi.json").r
 MISSING = {
     "pool_id": "pool_" + "0" * 31 + "1",
     "session_id": "ses_" + "0" * 31 + "1",
+    "key_id": "f" * 16,
+    "invitation_id": "inv_" + "0" * 31 + "1",
     "webhook_id": "hook_" + "0" * 31 + "1",
     "delivery_id": "msg_" + "0" * 31 + "1",
     "share_id": "share_" + "0" * 31 + "1",

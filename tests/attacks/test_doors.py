@@ -204,6 +204,8 @@ def _work_of(
         app = create_app(settings)
         async with app.router.lifespan_context(app):
             context: Context = app.state.context
+            # Looks for what is due by the clock, whatever is asked
+            await context.deliveries.close()
             statements: list[str] = []
             engine = context.database._engine.sync_engine
 

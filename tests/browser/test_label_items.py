@@ -304,7 +304,7 @@ def test_what_is_new_is_told_to_who_does_not_see(server: Site, signed_in: Signed
     session = session_of(server, [{"text": "the first"}, {"text": "the second"}])
     page = signed_in("label")
     visit(page, session)
-    status = page.get_by_role("status")
+    status = page.locator("#announcer")
     expect(status).to_contain_text("Item: the")
     first = status.inner_text()
     page.get_by_role("button", name="Correct").focus()

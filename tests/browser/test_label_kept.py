@@ -1,11 +1,7 @@
 """Labels that cannot be sent, and sessions that end meanwhile: nothing is lost, nothing doubled."""
 
 import re
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from urllib.parse import urlsplit
+from collections.abc import Callable
 
 import httpx
 import psycopg
@@ -26,7 +22,7 @@ from tests.browser.labelling import (
 )
 from tests.browser.site import Complaints, Site
 from tests.factories import numbers_of
-from tests.servers import Service, await_ready, running_services
+from tests.servers import again, running_services
 
 SignedIn = Callable[..., Page]
 UNREACHABLE = ("net::ERR_", "Failed to load resource")
@@ -209,25 +205,6 @@ def test_a_name_of_any_characters_labels(
     all_sent(page)
     [observed] = events(server, session, "observation")
     assert observed["round"] == judged
-
-
-@contextmanager
-def again(service: Service, database_url: str) -> Iterator[None]:
-    """The service once more, at the address where it was."""
-    port = str(urlsplit(service.url).port)
-    command = [sys.executable, "-m", "celeus.cli", "serve", "--port", port]
-    process = subprocess.Popen(
-        command,
-        env={"CELEUS_DATABASE_URL": database_url, "PATH": "/usr/bin:/bin"},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        await_ready(Service(service.url, process))
-        yield
-    finally:
-        process.terminate()
-        process.wait(30)
 
 
 def test_a_server_that_stops_and_starts_again_is_waited_for(

@@ -134,9 +134,10 @@ class AsyncClient:
         """A sealed pool of ``items``: a frame, a Dataset, dicts, or the path of a table or a log.
 
         It is there with all its items or not at all. Further members: ``loss`` (`zero_one` unless
-        said otherwise), ``score``, ``metrics``, ``systems``, ``based_on``, and ``mapping``, roles
-        by columns, such as `{"Frage": "question"}`: without it they are guessed, unless columns
-        are members of an item. Without items it is open for `add_items`.
+        said otherwise), ``score``, ``metrics``, ``levels``, ``systems``, ``based_on``,
+        ``instructions`` for judges, and ``mapping``, roles by columns, such as
+        `{"Frage": "question"}`: without it they are guessed, unless columns are members of an item.
+        Without items it is open for `add_items`.
         """
         form = calls.pool_form(name, **members)
         if items is None:
@@ -212,7 +213,7 @@ class AsyncSession:
         return await self.client.run(calls.get_session(self.id))
 
     async def change(self, **settings: Any) -> Status:  # noqa: ANN401 -- members of the contract
-        """New ``precision``, ``budget``, ``stop_when_decided`` or ``state``."""
+        """New ``precision``, ``budget``, ``stop_when_decided``, ``state`` or ``instructions``."""
         return await self.client.run(calls.change_session(self.id, settings))
 
     async def close(self) -> Status:

@@ -129,9 +129,10 @@ class Client:
         """A sealed pool of ``items``: a frame, a Dataset, dicts, or the path of a table or a log.
 
         It is there with all its items or not at all. Further members: ``loss`` (`zero_one` unless
-        said otherwise), ``score``, ``metrics``, ``systems``, ``based_on``, and ``mapping``, roles
-        by columns, such as `{"Frage": "question"}`: without it they are guessed, unless columns
-        are members of an item. Without items it is open for `add_items`.
+        said otherwise), ``score``, ``metrics``, ``levels``, ``systems``, ``based_on``,
+        ``instructions`` for judges, and ``mapping``, roles by columns, such as
+        `{"Frage": "question"}`: without it they are guessed, unless columns are members of an item.
+        Without items it is open for `add_items`.
         """
         form = calls.pool_form(name, **members)
         if items is None:
@@ -205,7 +206,7 @@ class Session:
         return self.client.run(calls.get_session(self.id))
 
     def change(self, **settings: Any) -> Status:  # noqa: ANN401 -- members of the contract
-        """New ``precision``, ``budget``, ``stop_when_decided`` or ``state``."""
+        """New ``precision``, ``budget``, ``stop_when_decided``, ``state`` or ``instructions``."""
         return self.client.run(calls.change_session(self.id, settings))
 
     def close(self) -> Status:

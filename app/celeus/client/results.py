@@ -114,6 +114,7 @@ class Pool:
     loss: Loss | None
     score: ScoreName | None
     metrics: dict[str, Metric]
+    levels: tuple[dict[str, Any], ...]
     group_columns: dict[str, tuple[str, ...]]
     systems: Systems | None
     based_on: dict[str, Any] | None
@@ -187,10 +188,32 @@ class Rounds:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Labels left until the stop, roughly, as seen at a round."""
+    """Labels left until the stop, counted from a round: median, 10 and 90 %."""
 
     round: int
     labels_left: int
+    low: int
+    high: int
+    seconds_per_label: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A question, and its answer so far, in words."""
+
+    question: str
+    given: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What stands beside the sentence of a session, for people."""
+
+    answers: tuple[Answered, ...]
+    progress: str
+    holds: str | None
+    labels: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +253,10 @@ class Status:
     width: float | None
     score: Score | None
     sentence: str | None
+    words: Words | None
+    owner: str | None
+    tags: tuple[str, ...]
+    active_at: str | None
     precision: float | None
     budget: int
     items: int

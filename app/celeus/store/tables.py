@@ -26,7 +26,7 @@ from sqlalchemy import (
     func,
     text,
 )
-from sqlalchemy.dialects.postgresql import ARRAY, JSONB
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB, TSVECTOR
 
 DEFAULT_PROJECT = UUID("00000000-0000-7000-8000-000000000001")
 """The project everything belongs to unless a key names another."""
@@ -83,6 +83,9 @@ keys = Table(
     Column("last_used_at", DateTime(timezone=True)),
     # The key made when this one was rotated.
     Column("replaced_by", Text),
+    # Made by an invitation, so that nobody knows its secret, or used to sign a browser in.
+    Column("person", Boolean, nullable=False, server_default=text("false")),
+    Index(None, "project_id", "created_at", "key_id"),
 )
 
 browser_sessions = Table(
@@ -112,8 +115,18 @@ invitations = Table(
     Column("created_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
     Column("expires_at", DateTime(timezone=True), nullable=False),
     Column("used_at", DateTime(timezone=True)),
+    # What lists call it.
+    Column(
+        "invitation_id", Uuid, nullable=False, unique=True, server_default=text("gen_random_uuid()")
+    ),
+    Column("revoked_at", DateTime(timezone=True)),
+    # Made together with its key, which ends with a link that nobody has used.
+    Column("made_key", Boolean, nullable=False, server_default=text("false")),
+    # Printed by a start of the service: of these one works at a time.
+    Column("at_start", Boolean, nullable=False, server_default=text("false")),
     Index(None, "key_id"),
     Index(None, "expires_at"),
+    Index(None, "project_id", "invitation_id"),
 )
 
 idempotency = Table(
@@ -156,6 +169,8 @@ pools = Table(
     Column("score", JSONB(none_as_null=True)),
     # The losses of a judgement that gives several: name, scale, score.
     Column("metrics", JSONB(none_as_null=True)),
+    # The named levels of the scale: name, grade, help.
+    Column("levels", JSONB(none_as_null=True)),
     # The group columns, each with its values in the order of their codes.
     Column("group_columns", JSONB(none_as_null=True)),
     # A hash chain over the items so far; `digest` is the sealed pool's.
@@ -234,13 +249,21 @@ sessions = Table(
     Column("ledger_head", LargeBinary),
     # A timestamping service's answer (RFC 3161) over the chain's start, where there is one.
     Column("stamp", LargeBinary),
-    Column("forecast", JSONB(none_as_null=True)),
     # How many labels a plan made beforehand said it would take; neither plan nor certificate knows.
     Column("planned_labels", JSONB(none_as_null=True)),
+    Column("seconds_per_label", Double),
     # Judgements refused since they contradict bounds that the pool states.
     Column("contradictions", JSONB, nullable=False, server_default=text("'[]'::jsonb")),
     # Of a session that was pushed when it came; null of one that ran here.
     Column("origin", JSONB(none_as_null=True)),
+    # The name of the key that opened it.
+    Column("owner", Text),
+    # What people file it under, in their order.
+    Column("tags", JSONB, nullable=False, server_default=text("'[]'::jsonb")),
+    # The words it is found by: of its name and owner, and its tags, each whole after a `#`.
+    Column("words", TSVECTOR, nullable=False, server_default=text("''::tsvector")),
+    # The time of the last event, to the minute: an index moves with it once a minute at most.
+    Column("active_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
     # Lists leave out what is archived; it takes no draws and no labels.
     Column("archived_at", DateTime(timezone=True)),
     # The last event, draws left out, when somebody was told that the session waits for labels.
@@ -250,8 +273,31 @@ sessions = Table(
     CheckConstraint("lifecycle IN ('active', 'paused', 'closed')", name="lifecycle"),
     Index(None, "project_id", "session_id"),
     Index(None, "pool_id", "session_id"),
+    # One for every order and filter of a list: none holds what an event changes.
+    Index("sessions_by_name_idx", "project_id", text("lower(coalesce(name, ''))"), "session_id"),
+    Index("sessions_by_owner_idx", "project_id", text("lower(coalesce(owner, ''))"), "session_id"),
+    Index("sessions_by_activity_idx", "project_id", "active_at", "session_id"),
+    Index("sessions_by_state_idx", "project_id", "state", "session_id"),
+    Index("sessions_words_idx", "words", postgresql_using="gin"),
     # Every event rewrites its session's row: room in the page keeps that update off the indexes.
     postgresql_with={"fillfactor": 50},
+)
+
+instructions = Table(
+    "instructions",
+    metadata,
+    # In the order of time, as all made here.
+    Column("instructions_id", Uuid, primary_key=True),
+    Column("project_id", Uuid, ForeignKey("projects.project_id"), nullable=False),
+    Column("pool_id", Uuid, ForeignKey("pools.pool_id", ondelete="CASCADE"), nullable=False),
+    # Null of those of the pool, which are for all its sessions without some of their own.
+    Column("session_id", Uuid, ForeignKey("sessions.session_id", ondelete="CASCADE")),
+    # Null where they were taken away.
+    Column("text", Text),
+    Column("key_id", Text),
+    # When it was written: a transaction may have waited since it began.
+    Column("at", DateTime(timezone=True), nullable=False, server_default=func.clock_timestamp()),
+    Index(None, "pool_id", "session_id"),
 )
 
 events = Table(
@@ -313,6 +359,8 @@ leases = Table(
     Column("expires_at", DateTime(timezone=True), nullable=False),
     # Every key that the draw was handed to, who holds it last.
     Column("keys", JSONB, nullable=False, server_default=text("'[]'::jsonb")),
+    # Who passed it on to somebody else: key and worker.
+    Column("passed", JSONB, nullable=False, server_default=text("'[]'::jsonb")),
 )
 
 labellers = Table(

@@ -99,6 +99,25 @@ async def test_a_stream_resumes_behind_the_last_event_seen(client: AsyncClient) 
     assert resumed[0]["reset"] is False
 
 
+async def test_a_stream_that_is_asked_to_says_that_nothing_is_new(
+    client: AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("celeus.api.sessions.stream.ALIVE_SECONDS", 0.5)
+    pool = await known_pool(client, 30)
+    session = await opened(client, pool)
+    await labelled(client, session, pool, 3)
+    path = f"/v1/sessions/{session}/stream?alive=true"
+    watched = asyncio.create_task(client.get(path))
+    await asyncio.sleep(2.5)
+    await close(client, session)
+    told = (await asyncio.wait_for(watched, 10)).text.replace("\r\n", "\n").strip().split("\n\n")
+    kinds = [block.partition("\n")[0] for block in told]
+    assert kinds[0] == kinds[-1] == "event: session"
+    assert kinds[1:-1] == ["event: alive"] * (len(kinds) - 2)
+    assert len(kinds) in {4, 5}
+    assert "data: {}" in told[1]
+
+
 async def test_an_amendment_makes_the_stream_tell_all_rounds_again(client: AsyncClient) -> None:
     pool = await known_pool(client, 60)
     session = await opened(client, pool)

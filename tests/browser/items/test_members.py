@@ -31,7 +31,7 @@ def test_parts_are_known_by_their_common_names(
     visit(page, session_of(server, [payload]))
     for part, told in QUESTION.items():
         expect(page.locator(f".payload-{part}")).to_contain_text(told)
-    expect(page.get_by_role("status")).to_contain_text("Item: Why?. So.")
+    expect(page.locator("#announcer")).to_contain_text("Item: Why?. So.")
 
 
 def test_what_has_no_place_is_shown_under_its_name(server: Site, signed_in: SignedIn) -> None:

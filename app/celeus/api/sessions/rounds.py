@@ -76,7 +76,9 @@ async def release_draws(
     """
     if body.worker is None:
         caller.require("manage")
-    released = await releases.release(context, session_id, body.worker, body.rounds)
+    released = await releases.release(
+        context, session_id, body.worker, body.rounds, passed=body.pass_on
+    )
     return _answer({"released": released})
 
 

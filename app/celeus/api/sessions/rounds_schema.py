@@ -89,6 +89,13 @@ class ReleaseRequest(BaseModel):
         max_length=MOST_HELD,
         description="Which draws; without them all that the worker holds.",
     )
+    pass_on: bool = Field(
+        False,
+        alias="pass",
+        description="Leave them to somebody else: this worker is not handed them again for a"
+        " lease's time, unless there is nothing else to hand out. They stay drawn, and whatever is"
+        " judged after them waits for them.",
+    )
 
     @model_validator(mode="after")
     def _of_somebody(self) -> Self:

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, Field
 
 from celeus.api.access.parameters import (
+    NO_NUL,
     AfterSession,
     Archived,
     Manages,
@@ -40,6 +41,7 @@ from celeus.errors import (
     SessionNotFound,
     UnreachablePrecision,
 )
+from celeus.operations.insights import lists
 from celeus.operations.sessions import sessions
 
 router = APIRouter(prefix="/v1/sessions", tags=["sessions"], route_class=JsonRoute)
@@ -52,6 +54,20 @@ class SessionsQuery(BaseModel):
         None, description="Sessions on this pool alone.", json_schema_extra=form_of("pool")
     )
     state: SessionState | None = Field(None, description="Sessions in this state alone.")
+    q: str | None = Field(
+        None,
+        max_length=200,
+        pattern=NO_NUL,
+        description="Beginnings of words of the name, the owner and the tags: sessions that have"
+        " all of them.",
+    )
+    tag: str | None = Field(
+        None, max_length=40, pattern=NO_NUL, description="Sessions with this tag alone."
+    )
+    order: lists.Order = Field(
+        "-opened",
+        description="By opening, name, owner, state or last activity; a minus turns it round.",
+    )
     archived: Archived = False
     after: AfterSession = None
     limit: int = Field(50, ge=1, le=200, description="Entries of a page.")
@@ -87,6 +103,8 @@ async def open_session(context: Manages, body: SessionOpening, attempt: AttemptO
         ),
         lease_seconds=body.lease_seconds,
         name=body.name,
+        tags=body.tags,
+        instructions=body.instructions,
         planned_labels=None if body.planned_labels is None else body.planned_labels.model_dump(),
     )
     return await attempt.answer(
@@ -100,22 +118,25 @@ async def open_session(context: Manages, body: SessionOpening, attempt: AttemptO
 @router.get(
     "",
     operation_id="list_sessions",
-    summary="List sessions, newest first",
+    summary="List sessions",
     response_model=SessionPage,
     responses=responses(InvalidValue, PoolNotFound),
 )
 async def list_sessions(
     context: Reads, params: Annotated[SessionsQuery, Query()]
 ) -> dict[str, Any]:
-    """Filter by pool and state; pages are keyed by the last session seen."""
-    wanted = sessions.Filter(
+    """Filter and order; pages are keyed by the last session seen."""
+    wanted = lists.Filter(
         pool_id=None if params.pool_id is None else pool_id_of(params.pool_id),
         state=params.state,
         archived=params.archived,
-        before=cursor_of("ses", params.after),
+        query=params.q,
+        tag=params.tag,
+        order=params.order,
+        after=cursor_of("ses", params.after),
         limit=params.limit,
     )
-    page = await sessions.list_sessions(context, wanted)
+    page = await lists.list_sessions(context, wanted)
     return {"data": page, "next": page[-1]["id"] if len(page) == params.limit else None}
 
 
@@ -139,7 +160,7 @@ async def get_session(context: Reads, session_id: SessionId, known: KnownTags = 
 @router.patch(
     "/{session_id}",
     operation_id="change_session",
-    summary="Change precision, budget, stop or state; archive",
+    summary="Change settings, instructions, tags or state; archive",
     response_model=Session,
     responses=responses(
         SessionNotFound, InvalidValue, UnreachablePrecision, SessionClosed, SessionFixed
@@ -154,6 +175,10 @@ async def change_session(
         budget=body.budget,
         stop_when_decided=body.stop_when_decided,
         lifecycle=body.state,
+        tags=body.tags,
+        instructions=body.instructions
+        if "instructions" in body.model_fields_set
+        else sessions.UNCHANGED,
         archived=body.archived,
     )
     return await sessions.change_session(context, session_id, wanted)

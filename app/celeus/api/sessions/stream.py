@@ -1,15 +1,18 @@
 """Server-sent events: a session followed live."""
 
+import math
 from collections.abc import AsyncIterator
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Header
+from fastapi import APIRouter, Depends, Header, Query
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from celeus.api.access.parameters import Reads, SessionId
 from celeus.api.wire.problems import responses
 from celeus.errors import SessionNotFound
 from celeus.operations.sessions import sessions, stream
+
+ALIVE_SECONDS = 3.0
 
 router = APIRouter(prefix="/v1/sessions", tags=["history"])
 
@@ -40,17 +43,26 @@ async def stream_session(
             description="Id of the last event that came: those behind it follow.",
         ),
     ] = None,
+    *,
+    alive: Annotated[
+        bool,
+        Query(description="Send an event `alive`, too, whenever nothing was new for 3 seconds."),
+    ] = False,
 ) -> AsyncIterator[ServerSentEvent]:
     """An event `session` whenever something happened.
 
     Its data is `{session, points, reset}`: the session as GET shows it and the trajectory since
     the event before; `reset` says that an amendment replaced all earlier points. The id resumes:
-    send it as `Last-Event-ID`. The stream ends when the session is closed, or the key works no
+    send it as `Last-Event-ID`. An event `alive`, whose data is `{}`, says that the session was
+    looked at and stands as told. The stream ends when the session is closed, or the key works no
     longer.
     """
-    async for news in stream.follow(context, session_id, _position(last_event_id)):
+    quiet_seconds = ALIVE_SECONDS if alive else math.inf
+    position = _position(last_event_id)
+    async for news in stream.follow(context, session_id, position, quiet_seconds):
         sequence, revision = news.position
-        yield ServerSentEvent(event="session", id=f"{sequence}-{revision}", raw_data=news.data)
+        event = "session" if news.data else "alive"
+        yield ServerSentEvent(event=event, id=f"{sequence}-{revision}", raw_data=news.data or "{}")
 
 
 def _position(last_event_id: str | None) -> tuple[int, int | None]:

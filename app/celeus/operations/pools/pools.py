@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from uuid_utils.compat import uuid7
 
 from celeus.core.pools.item import Item
+from celeus.core.pools.levels import Level, check_levels
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
 from celeus.core.pools.pool import CHAIN_START, Pool
@@ -40,6 +41,7 @@ from celeus.operations.pools.imports import (
 from celeus.operations.pools.record import PoolRecord
 from celeus.operations.runtime.context import Context, one_snapshot
 from celeus.operations.runtime.idempotency import Once, keep, peek, transaction_of
+from celeus.operations.sessions.labelling.instructions import keep_instructions
 from celeus.store.tables import pools
 
 ITEMS_DELETED_AT_ONCE = 50_000
@@ -53,7 +55,8 @@ class NewPool:
 
     ``scale`` is that of the difference where two are compared. ``based_on`` is a session on an
     earlier version, ``score`` what the mean of its losses is called. A pool of ``metrics`` has the
-    scale of the first of them.
+    scale of the first of them. ``levels`` name grades of its scale, ``instructions`` tell judges
+    what to do.
     """
 
     name: str
@@ -64,6 +67,8 @@ class NewPool:
     based_on: BasedOn | None = None
     score: Score | None = None
     metrics: tuple[Metric, ...] = ()
+    levels: tuple[Level, ...] = ()
+    instructions: str | None = None
 
 
 async def create_pool(
@@ -282,6 +287,7 @@ async def load_pool(db: AsyncConnection, project_id: UUID, pool_id: UUID) -> Poo
 
 async def _create(db: AsyncConnection, context: Context, new: NewPool) -> PoolRecord:
     """A new pool without items, locked."""
+    check_levels(new.levels, new.scale, new.score, alone=new.named is None and not new.metrics)
     pool_id, basis = uuid7(), None
     if new.based_on is not None:
         if isinstance(new.named, Lineup):
@@ -303,6 +309,7 @@ async def _create(db: AsyncConnection, context: Context, new: NewPool) -> PoolRe
             based_on=None if basis is None else basis.to_dict(),
             score=None if new.score is None else new.score.to_dict(),
             metrics=[one.to_dict() for one in new.metrics] or None,
+            levels=[one.to_dict() for one in new.levels] or None,
             sealed=False,
             items=0,
             columns=[],
@@ -310,6 +317,8 @@ async def _create(db: AsyncConnection, context: Context, new: NewPool) -> PoolRe
             items_digest=CHAIN_START,
         )
     )
+    if new.instructions:
+        await keep_instructions(db, context, pool_id, None, new.instructions)
     return await _lock(db, context.project_id, pool_id)
 
 

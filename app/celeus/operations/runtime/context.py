@@ -16,7 +16,6 @@ from celeus.operations.certificates.signing_keys import read_key
 from celeus.operations.certificates.stamps import Stamps
 from celeus.operations.runtime.callers import Browser, CallerCache
 from celeus.operations.runtime.concurrency import Gates
-from celeus.operations.runtime.forecasts import Forecasts
 from celeus.operations.runtime.memo import Issued, Memo, News
 from celeus.operations.runtime.state_cache import StateCache
 from celeus.operations.webhooks.deliveries import Deliveries
@@ -49,7 +48,6 @@ class Context:
     cache: Cache
     wakes: Wakes
     states: StateCache
-    forecasts: Forecasts
     settings: Settings
     callers: CallerCache
     rates: Rates
@@ -108,7 +106,6 @@ async def open_context(settings: Settings) -> AsyncIterator[Context]:
         patience_seconds=settings.lock_timeout_ms / 1000,
     )
     rates = Rates.connect(settings.redis_url)
-    forecasts = Forecasts(database, cache, settings.forecast_every_rounds)
     stamps = Stamps(database, settings.timestamp_url)
     deliveries = Deliveries.of(database, settings)
     try:
@@ -118,7 +115,6 @@ async def open_context(settings: Settings) -> AsyncIterator[Context]:
                 cache,
                 wakes,
                 states,
-                forecasts,
                 settings,
                 CallerCache(settings.key_cache_seconds),
                 rates,
@@ -132,7 +128,6 @@ async def open_context(settings: Settings) -> AsyncIterator[Context]:
     finally:
         await deliveries.close()
         await stamps.close()
-        await forecasts.close()
         await rates.close()
         await cache.close()
         await database.close()

@@ -3,8 +3,10 @@
 import asyncio
 import json
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from enum import Enum
 from typing import Any, Literal
 from uuid import UUID
 
@@ -23,8 +25,9 @@ from celeus.core.pools.pool import Pool
 from celeus.core.randomness import commitment
 from celeus.core.sessions.either import AnyPlan, begin
 from celeus.core.sessions.table.state import TableState
-from celeus.errors import InvalidValue, Refusal, SessionFixed
+from celeus.errors import InvalidValue, Refusal, SessionFixed, SessionNotFound
 from celeus.operations.certificates.issue import issue
+from celeus.operations.insights.lists import words_of
 from celeus.operations.pools.pools import load_pool, no_pool
 from celeus.operations.runtime.context import Context
 from celeus.operations.runtime.idempotency import Once, keep, peek, transaction_of
@@ -38,10 +41,20 @@ from celeus.operations.runtime.status import (
 )
 from celeus.operations.sessions.append import write
 from celeus.operations.sessions.history import document_of
-from celeus.operations.sessions.journal import Journal, locked, must_be_open
+from celeus.operations.sessions.journal import Journal, locked, minute, must_be_open
+from celeus.operations.sessions.labelling.instructions import keep_instructions
 from celeus.operations.webhooks.outbox import Standing, tell
 
 SEED_BYTES = 32
+
+
+class Unchanged(Enum):
+    """What a change leaves as it is, where every text and None have a meaning."""
+
+    UNCHANGED = "unchanged"
+
+
+UNCHANGED = Unchanged.UNCHANGED
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,32 +65,25 @@ class Opening:
     request: SessionRequest
     lease_seconds: int | None = None
     name: str | None = None
+    tags: Sequence[str] = ()
+    instructions: str | None = None
     planned_labels: dict[str, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """A requested change; None leaves all but the precision as it is."""
+    """A requested change; None leaves all but precision and instructions as it is.
+
+    ``instructions`` None are those of the pool again.
+    """
 
     precision: float | Literal["unchanged"] | None = "unchanged"
     budget: int | None = None
     stop_when_decided: bool | None = None
     lifecycle: Literal["active", "paused", "closed"] | None = None
+    instructions: str | Unchanged | None = UNCHANGED
     archived: bool | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """Filter and cursor of a list of sessions: those before this session, if any.
-
-    Without ``archived`` those that are archived are left out.
-    """
-
-    pool_id: UUID | None = None
-    state: str | None = None
-    archived: bool = False
-    before: UUID | None = None
-    limit: int = 50
+    tags: Sequence[str] | None = None
 
 
 async def open_session(
@@ -102,7 +108,8 @@ async def open_session(
     lease_seconds = opening.lease_seconds or context.settings.lease_seconds_default
     async with context.states.hold(session_id) as slot:
         async with transaction_of(context, once) as db:
-            now: datetime = (await db.execute(text("SELECT now()"))).scalar_one()
+            opener = (await db.execute(_OPENER, {"key_id": context.key_id})).one()
+            now: datetime = opener.now
             record = SessionRecord(
                 project_id=context.project_id,
                 session_id=session_id,
@@ -110,18 +117,19 @@ async def open_session(
                 lifecycle="active",
                 revision=1,
                 lease_seconds=lease_seconds,
-                forecast=None,
                 created_at=now,
                 ledger_head=chain_start(session_id.bytes, bytes.fromhex(plan.digest)),
                 name=opening.name,
+                owner=opener.name,
+                tags=opening.tags,
+                active_at=minute(now),
                 planned_labels=opening.planned_labels,
             )
             document = status_document(record, plan, state, pool)
-            try:
-                await _insert(db, record, plan, seed, document)
-            except IntegrityError as error:
-                # Deleted since it was read, by this process or another
-                raise no_pool(opening.pool_id) from error
+            await _insert(db, record, plan, seed, document)
+            if opening.instructions:
+                said = opening.instructions
+                await keep_instructions(db, context, opening.pool_id, session_id, said)
             # What is known beforehand may decide it
             news = Standing.of("active", state).since(Standing())
             await tell(db, context.project_id, session_id, news, document)
@@ -153,32 +161,23 @@ async def get_version(context: Context, session_id: UUID) -> str:
     return version
 
 
-async def list_sessions(context: Context, page: Filter) -> list[dict[str, Any]]:
-    """Sessions, newest first, at most ``wanted.limit``."""
-    async with context.transaction() as db:
-        rows = await db.execute(
-            _LIST,
-            {
-                "project_id": context.project_id,
-                "pool_id": page.pool_id,
-                "state": page.state,
-                "archived": page.archived,
-                "before": page.before,
-                "limit": page.limit,
-            },
-        )
-        return [row.status for row in rows]
-
-
 async def change_session(context: Context, session_id: UUID, changes: Settings) -> dict[str, Any]:
-    """Change precision, budget, stop or lifecycle, or archive; repeating it has no effect.
+    """Change precision, budget, stop or lifecycle, file or archive; repeating it has no effect.
 
     A precision or budget binds from the first draw made after it. ``closed`` is irrevocable; the
     final certificate is issued with it, and where that fails the answer's warnings say why.
     """
-    if replace(changes, archived=None) == Settings():
+    if changes.tags is not None:
+        document = await file_session(context, session_id, changes.tags)
+        if replace(changes, tags=None) == Settings():
+            return document
+    if replace(changes, archived=None, tags=None) == Settings():
         return await _archive(context, session_id, archived=changes.archived)
     async with locked(context, session_id) as (journal, db):
+        if not isinstance(changes.instructions, Unchanged):
+            must_be_open(journal)
+            said, pool_id = changes.instructions, journal.pool_id
+            await keep_instructions(db, context, pool_id, session_id, said)
         _change(journal, changes)
         document = journal.status()
         if journal.changed:
@@ -190,6 +189,20 @@ async def change_session(context: Context, session_id: UUID, changes: Settings) 
     if journal.lifecycle != "closed":
         return document
     return document | {"warnings": document["warnings"] + await uncertified(context, session_id)}
+
+
+async def file_session(context: Context, session_id: UUID, tags: Sequence[str]) -> dict[str, Any]:
+    """File a session under these tags, in place of those it has; they are in no ledger."""
+    async with context.transaction() as db:
+        params: dict[str, Any] = {"project_id": context.project_id, "session_id": session_id}
+        row = (await db.execute(_FILED, params)).one_or_none()
+        if row is None:
+            name = f"ses_{session_id.hex}"
+            raise SessionNotFound(f"no session {name}", field="session_id", value=name)
+        params |= {"tags": json.dumps(list(tags)), "words": words_of(row.name, row.owner, tags)}
+        document: dict[str, Any] = (await db.execute(_FILE, params)).scalar_one()
+    await announce(context.cache, context.project_id, session_id, document)
+    return document
 
 
 async def _archive(context: Context, session_id: UUID, *, archived: bool | None) -> dict[str, Any]:
@@ -294,39 +307,63 @@ async def sealed_pool(context: Context, pool_id: UUID) -> Pool:
 async def _insert(
     db: AsyncConnection, record: SessionRecord, plan: AnyPlan, seed: bytes, document: dict[str, Any]
 ) -> None:
-    await db.execute(
-        _INSERT,
-        {
-            "session_id": record.session_id,
-            "project_id": record.project_id,
-            "pool_id": record.pool_id,
-            "name": record.name,
-            "planned_labels": None
-            if record.planned_labels is None
-            else json.dumps(record.planned_labels),
-            "plan": json.dumps(plan.to_dict()),
-            "plan_digest": bytes.fromhex(plan.digest),
-            "seed": seed,
-            "commitment": bytes.fromhex(plan.commitment),
-            "ledger_head": record.ledger_head,
-            "lease_seconds": record.lease_seconds,
-            "state": document["state"],
-            "precision": plan.stopping.precision,
-            "budget": plan.budget,
-            "status": json.dumps(document),
-            "now": record.created_at,
-        },
-    )
+    params = {
+        "session_id": record.session_id,
+        "project_id": record.project_id,
+        "pool_id": record.pool_id,
+        "name": record.name,
+        "owner": record.owner,
+        "tags": json.dumps(list(record.tags)),
+        "words": words_of(record.name, record.owner, record.tags),
+        "planned_labels": None
+        if record.planned_labels is None
+        else json.dumps(record.planned_labels),
+        "plan": json.dumps(plan.to_dict()),
+        "plan_digest": bytes.fromhex(plan.digest),
+        "seed": seed,
+        "commitment": bytes.fromhex(plan.commitment),
+        "ledger_head": record.ledger_head,
+        "lease_seconds": record.lease_seconds,
+        "state": document["state"],
+        "precision": plan.stopping.precision,
+        "budget": plan.budget,
+        "status": json.dumps(document),
+        "now": record.created_at,
+        "active_at": record.active_at,
+    }
+    try:
+        await db.execute(_INSERT, params)
+    except IntegrityError as error:
+        # Deleted since it was read, by this process or another
+        raise no_pool(record.pool_id) from error
 
 
+_OPENER = text("SELECT now() AS now, (SELECT name FROM keys WHERE key_id = :key_id) AS name")
 _INSERT = text(
     """
     INSERT INTO sessions (session_id, project_id, pool_id, name, plan, plan_digest, seed,
         commitment, lease_seconds, lifecycle, state, precision, budget, sequence, revision, drawn,
-        status, planned_labels, ledger_head, created_at, updated_at)
+        status, planned_labels, ledger_head, created_at, updated_at, owner, tags, words, active_at)
     VALUES (:session_id, :project_id, :pool_id, :name, CAST(:plan AS jsonb), :plan_digest, :seed,
         :commitment, :lease_seconds, 'active', :state, :precision, :budget, 0, 1, 0,
-        CAST(:status AS jsonb), CAST(:planned_labels AS jsonb), :ledger_head, :now, :now)
+        CAST(:status AS jsonb), CAST(:planned_labels AS jsonb), :ledger_head, :now, :now, :owner,
+        CAST(:tags AS jsonb), array_to_tsvector(CAST(:words AS text[])),
+        :active_at)
+    """
+)
+_FILED = text(
+    """
+    SELECT name, owner FROM sessions
+    WHERE session_id = :session_id AND project_id = :project_id FOR UPDATE
+    """
+)
+_FILE = text(
+    """
+    UPDATE sessions SET tags = CAST(:tags AS jsonb),
+        status = jsonb_set(status, '{tags}', CAST(:tags AS jsonb)),
+        words = array_to_tsvector(CAST(:words AS text[]))
+    WHERE session_id = :session_id AND project_id = :project_id
+    RETURNING status
     """
 )
 _ARCHIVE = text(
@@ -334,16 +371,5 @@ _ARCHIVE = text(
     UPDATE sessions SET archived_at = CASE WHEN :archived THEN now() END,
         status = jsonb_set(status, '{archived}', to_jsonb(CAST(:archived AS boolean)))
     WHERE session_id = :session_id RETURNING status
-    """
-)
-_LIST = text(
-    """
-    SELECT status FROM sessions
-    WHERE project_id = :project_id
-      AND (CAST(:pool_id AS uuid) IS NULL OR pool_id = :pool_id)
-      AND (CAST(:state AS text) IS NULL OR state = :state)
-      AND (:archived OR archived_at IS NULL)
-      AND (CAST(:before AS uuid) IS NULL OR session_id < :before)
-    ORDER BY session_id DESC LIMIT :limit
     """
 )

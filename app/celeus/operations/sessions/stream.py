@@ -5,8 +5,11 @@ in this process, for all its streams.
 """
 
 import asyncio
+import math
 import time
 from collections.abc import AsyncGenerator
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -27,17 +30,21 @@ POINTS_INLINE = 100
 
 
 async def follow(
-    context: Context, session_id: UUID, position: tuple[int, int | None]
+    context: Context,
+    session_id: UUID,
+    position: tuple[int, int | None],
+    quiet_seconds: float = math.inf,
 ) -> AsyncGenerator[News, None]:
     """News after ``position`` (sequence and revision last seen), until the session is closed.
 
+    News without data say that after ``quiet_seconds`` nothing was new, by a look just taken.
     It also ends when the caller's key is no longer valid. All points again are sent once in
     ``RESET_SECONDS``, and when the session is closed.
     No transaction is open while it waits, and a database that does not answer is asked again.
     Without Redis it looks at the database once a second.
     """
-    version = None
-    reset_at = -RESET_SECONDS
+    version = told = None
+    reset_at, told_at = -RESET_SECONDS, 0.0
     async with context.wakes.subscribe(session_id.hex) as woken:
         while True:
             woken.clear()
@@ -57,15 +64,17 @@ async def follow(
                 continue
             if latest_news is not None:
                 version, position = latest, latest_news.position
+                told, told_at = latest_news, time.monotonic()
                 reset_at = time.monotonic() if latest_news.reset else reset_at
                 yield latest_news
                 if latest_news.last:
                     return
-            try:
+            elif told is not None and time.monotonic() >= told_at + quiet_seconds:
+                told_at = time.monotonic()
+                yield replace(told, data="", reset=False)
+            with suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_SECONDS):
                     await woken.wait()
-            except TimeoutError:
-                continue
 
 
 async def _shared(

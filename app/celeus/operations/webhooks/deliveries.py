@@ -20,7 +20,7 @@ from sqlalchemy import RowMapping, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from celeus.errors import Refusal
-from celeus.operations.sessions.ledger import moment
+from celeus.operations.sessions.ledger import moment, with_kinds
 from celeus.operations.webhooks.addresses import Guard
 from celeus.operations.webhooks.messages import body, headers, message
 from celeus.operations.webhooks.outbox import Message, tell
@@ -249,7 +249,7 @@ _SETTLE = text(
 )
 # Draws are no sign of life: a page that lies open makes some. Once in a quiet time; one process at
 # a time.
-_STALLED = text(
+_STALLED = with_kinds(
     """
     WITH turn AS MATERIALIZED (
         SELECT pg_try_advisory_xact_lock(5150, 1) AS mine
@@ -264,7 +264,7 @@ _STALLED = text(
         SELECT session_id, coalesce(last.sequence, 0) AS sequence, last.at
         FROM waiting LEFT JOIN LATERAL (
             SELECT e.sequence, e.at FROM events e
-            WHERE e.session_id = waiting.session_id AND e.kind <> 1
+            WHERE e.session_id = waiting.session_id AND e.kind <> :draw
             ORDER BY e.sequence DESC LIMIT 1
         ) AS last ON true
         WHERE last.at IS NULL OR last.at < now() - CAST(:seconds AS float8) * interval '1 second'

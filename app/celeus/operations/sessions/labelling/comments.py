@@ -15,6 +15,7 @@ from celeus.errors import SessionNotFound
 from celeus.operations.runtime.context import Context
 from celeus.operations.sessions.history import document_of
 from celeus.operations.sessions.journal import Journal
+from celeus.operations.sessions.ledger import with_kinds
 
 
 async def keep_comments(
@@ -90,13 +91,13 @@ _UNSAY = text(
         AND rater = :rater
     """
 )
-_LIST = text(
+_LIST = with_kinds(
     """
     SELECT comments.round, items.id AS item, comments.comment, comments.key_id AS key,
            keys.name AS author, comments.worker, nullif(comments.rater, '') AS rater, comments.at
     FROM comments JOIN sessions USING (session_id)
     JOIN events ON events.session_id = comments.session_id AND events.round = comments.round
-        AND events.kind = 1
+        AND events.kind = :draw
     JOIN items ON items.pool_id = sessions.pool_id AND items.index = events.item
     LEFT JOIN keys ON keys.key_id = comments.key_id
     WHERE comments.session_id = :session_id AND comments.round > :after

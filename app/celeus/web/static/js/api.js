@@ -1,7 +1,14 @@
 /* Requests to the service, as whoever is signed in. */
 
+import { heard } from "./silence.js";
+
 const PATIENCE = 3;
+const ANSWER_MS = 15_000;
+const WRITTEN_MS = 60_000;
 const LONGEST_WAIT_SECONDS = 30;
+export const LATE = "The service did not answer in time.";
+/** What answers so is not the service, or the service without what it needs. */
+const AWAY = new Set([502, 503, 504]);
 
 /** A request that was declined (RFC 9457); status 0: the service was not reached. */
 export class Problem extends Error {
@@ -27,7 +34,7 @@ export class Problem extends Error {
 
   /** Whether the same request may well be answered in a moment. */
   get passing() {
-    return [0, 429, 502, 503, 504].includes(this.status) || this.code === "busy";
+    return [0, 429].includes(this.status) || AWAY.has(this.status) || this.code === "busy";
   }
 }
 
@@ -46,7 +53,9 @@ export function loginPath() {
  *
  * `body` is sent as JSON. Options: `headers`,
  * `signal`, `retry` (how often to try again when the service is busy or away: 3 for GET, else 0;
- * give it for writes that may be repeated), `raw` (resolve with the Response itself).
+ * give it for writes that may be repeated), `raw` (resolve with the Response itself), `wait` (how
+ * many milliseconds an answer may take: 15 s for GET, else a minute; then it is as if the service
+ * was not reached).
  *
  * With status 401 the event `signed-out` is dispatched on `window`, and the browser then goes to
  * sign in, unless a listener prevented the event's default.
@@ -77,6 +86,8 @@ export async function api(method, path, body, options = {}) {
  */
 async function once(method, path, body, options) {
   const { headers: extra, keepalive, signal, raw } = options;
+  const wait = options.wait ?? (method === "GET" ? ANSWER_MS : WRITTEN_MS);
+  const late = AbortSignal.timeout(wait);
   const headers = new Headers(extra);
   headers.set("Accept", "application/json");
   if (method !== "GET" && method !== "HEAD") headers.set("X-CSRF-Token", csrf());
@@ -86,26 +97,39 @@ async function once(method, path, body, options) {
     sent = JSON.stringify(body);
     headers.set("Content-Type", "application/json");
   }
-  let answer;
-  try {
-    answer = await fetch(path, {
-      method,
-      headers,
-      body: sent,
-      credentials: "same-origin",
-      keepalive,
-      signal,
-    });
-  } catch (error) {
-    if (isAborted(error)) throw error;
-    throw new Problem(0);
-  }
+  const asked = fetch(path, {
+    method,
+    headers,
+    body: sent,
+    credentials: "same-origin",
+    keepalive,
+    signal: signal === undefined ? late : AbortSignal.any([signal, late]),
+  });
+  const answer = await arrived(asked, late);
+  if (!AWAY.has(answer.status)) heard();
   if (answer.ok || answer.status === 304) {
     if (raw) return answer;
-    const text = await answer.text();
+    const text = await arrived(answer.text(), late);
     return text === "" ? null : JSON.parse(text);
   }
   throw await problemOf(answer);
+}
+
+/**
+ * What the service sends, else a `Problem`.
+ *
+ * @template T
+ * @param {Promise<T>} awaited
+ * @param {AbortSignal} late
+ * @returns {Promise<T>}
+ */
+async function arrived(awaited, late) {
+  try {
+    return await awaited;
+  } catch (error) {
+    if (isAborted(error)) throw error;
+    throw new Problem(0, late.aborted ? { title: LATE } : {});
+  }
 }
 
 /** @param {Response} answer */

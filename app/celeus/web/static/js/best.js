@@ -11,7 +11,6 @@ import { planTable } from "./session/plan.js";
 const opened = given("opened");
 /** @type {BestSession} */
 let session = given("session");
-let seenAt = new Date();
 
 const actions = new Actions(session, given("scopes"), (changed) => {
   if (changed.sequence >= session.sequence) show(/** @type {BestSession} */ (changed));
@@ -20,9 +19,7 @@ const actions = new Actions(session, given("scopes"), (changed) => {
 /** @param {BestSession} latest */
 function show(latest) {
   session = latest;
-  seenAt = new Date();
   head(session, opened.pool, `best of ${session.best.systems.length} systems on the pool`);
-  say("sentence", session.sentence ?? null);
   say("sides", placesOf(session));
   fill(byId("figures"), bestFigures(session));
   fill(byId("ladder"), ladder(session));
@@ -58,6 +55,6 @@ keepLooking(
 live(
   session.id,
   ({ session: latest }) => show(/** @type {BestSession} */ (latest)),
-  () => ({ closed: session.state === "closed", seenAt }),
+  () => session.state === "closed",
 );
 performance.mark("usable");

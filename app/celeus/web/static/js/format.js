@@ -263,12 +263,3 @@ export function ago(then, now = Date.now()) {
   if (minutes < 60 * 36) return `${counted(Math.round(minutes / 60), "hour")} ago`;
   return `${counted(Math.round(minutes / 1440), "day")} ago`;
 }
-
-/**
- * A time of day.
- *
- * @param {Date} date
- */
-export function clock(date) {
-  return date.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
-}

@@ -22,6 +22,7 @@ import {
 } from "./label/view.js";
 import { askWhy, whyKey } from "./label/why.js";
 import { workerOf } from "./label/window.js";
+import { watch } from "./silence.js";
 
 const COUNT_MS = 30_000;
 /** What is given by several sliders. */
@@ -49,6 +50,8 @@ let revising = false;
 /** @type {{ entry: Entry, problem: Refusal } | null} */
 let refusal = null;
 let passedOn = false;
+/** @type {number | null} since when the service is silent */
+let silent = null;
 let counted = task.labeller.labels;
 /** @type {string | null} */
 let spoken = null;
@@ -168,7 +171,7 @@ function render() {
   const draw = shown();
   const form = draw === null ? null : formOf(draw);
   const again = draw === null || byId("item").dataset.round !== String(draw.round);
-  if (draw === null || form === null) showRest(link.state, link.line, task.rater);
+  if (draw === null || form === null) showRest(link.state, link.lineNow(silent), task.rater);
   else showItem(draw, form);
   if (form !== null && again) showAnswers(form, judge);
   byId("item").classList.toggle("revising", revising);
@@ -177,7 +180,7 @@ function render() {
   if (task.best) byId("unjudgeable").hidden = true;
   byId("count").textContent = String(counted + outbox.labels);
   const differed = (draw?.turn ?? 1) > 1;
-  const seen = { link, outbox, refusal, passedOn, judging: draw !== null, differed };
+  const seen = { link, silent, outbox, refusal, passedOn, judging: draw !== null, differed };
   const revised = revising && last !== null ? wordsOf(last.said, formOf(last.draw)) : null;
   showNotices(noticesOf(seen, revised, { keep, login: loginPath(), retry: () => link.retry() }));
 }
@@ -348,6 +351,11 @@ document.addEventListener("visibilitychange", () => {
   recount();
 });
 setInterval(recount, COUNT_MS);
+watch((since) => {
+  silent = since;
+  if (since === null) link.wakeUp();
+  render();
+});
 outbox.adopt();
 render();
 await link.run();

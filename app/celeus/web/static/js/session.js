@@ -5,13 +5,14 @@ import { byId, fill, given, only } from "./dom.js";
 import { targetOf } from "./format.js";
 import { Actions } from "./session/actions.js";
 import { chartKey, chartTable, IntervalChart } from "./session/chart.js";
-import { answers, figures, ratersOf, sidesOf } from "./session/figures.js";
+import { figures, ratersOf, sidesOf } from "./session/figures.js";
 import { head, keepLooking, live, lookAtWorkers, say } from "./session/frame.js";
 import { health } from "./session/health.js";
 import { plan } from "./session/plan.js";
 import { Track } from "./session/track.js";
 
 const LEAST_WAIT_MS = 5_000;
+const LONG_MS = 120_000;
 const NEWS_SHARE = 0.02;
 const CLOSE_UP_BELOW = 0.5;
 
@@ -24,7 +25,6 @@ const chart = new IntervalChart(byId("chart"), byId("chart-readout"), track, ses
 /** @type {Surrogate | null} */
 let surrogate = null;
 let asked = { round: -1, revision: 0, at: 0 };
-let seenAt = new Date();
 
 const actions = new Actions(session, given("scopes"), (changed) => {
   if (changed.sequence >= session.sequence) show(/** @type {Session} */ (changed));
@@ -33,14 +33,10 @@ const actions = new Actions(session, given("scopes"), (changed) => {
 /** @param {Session} latest */
 function show(latest) {
   session = latest;
-  seenAt = new Date();
   head(session, opened.pool, `${session.policy} · ${targetOf(session)}`);
-  say("sentence", session.sentence ?? null);
   say("sides", sidesOf(session));
   say("raters", ratersOf(session));
   fill(byId("figures"), figures(session, opened));
-  byId("questions").hidden = session.decisions.length === 0 && !session.verdict;
-  fill(byId("answers"), answers(session));
   fill(byId("chart-key"), track.length === 0 ? null : chartKey(session));
   byId("chart").classList.toggle("waiting", track.length === 0);
   byId("view").hidden = byId("chart-table").hidden = track.length === 0;
@@ -79,7 +75,10 @@ async function lookAtSurrogate() {
     round - asked.round >= Math.max(1, NEWS_SHARE * asked.round) || revision !== asked.revision;
   if (!news || Date.now() - asked.at < LEAST_WAIT_MS) return;
   asked = { round, revision, at: Date.now() };
-  surrogate = await api("GET", `/v1/sessions/${session.id}/surrogate`, undefined, { retry: 0 });
+  surrogate = await api("GET", `/v1/sessions/${session.id}/surrogate`, undefined, {
+    retry: 0,
+    wait: LONG_MS,
+  });
   showHealth();
 }
 
@@ -101,5 +100,5 @@ show(session);
 const wanted = () => session.state !== "closed" || surrogate === null;
 keepLooking(lookAtSurrogate, wanted);
 keepLooking(() => lookAtWorkers(session), wanted);
-live(session.id, told, () => ({ closed: session.state === "closed", seenAt }));
+live(session.id, told, () => session.state === "closed");
 performance.mark("usable");

@@ -5,7 +5,7 @@ import { byId, el, fill, given, only } from "./dom.js";
 import { count, counted, percent, sure } from "./format.js";
 import { Actions } from "./session/actions.js";
 import { claimList, heatMap, tableFigures } from "./session/claims.js";
-import { head, keepLooking, live, lookAtWorkers, say } from "./session/frame.js";
+import { head, keepLooking, live, lookAtWorkers } from "./session/frame.js";
 import { planTable } from "./session/plan.js";
 
 const ACCOUNTS = {
@@ -19,7 +19,6 @@ const ACCOUNTS = {
 const opened = given("opened");
 /** @type {TableSession} */
 let session = given("session");
-let seenAt = new Date();
 /** @type {TableClaim[]} */
 let claims = [];
 let asked = -1;
@@ -31,9 +30,7 @@ const actions = new Actions(session, given("scopes"), (changed) => {
 /** @param {TableSession} latest */
 function show(latest) {
   session = latest;
-  seenAt = new Date();
   head(session, opened.pool, `${counted(session.table.claims, "claim")} on the pool`);
-  say("sentence", session.sentence ?? null);
   fill(byId("figures"), tableFigures(session));
   const { promises, reserve, later } = session.table;
   const added = later ? `; ${counted(later, "claim")} added so far` : "";
@@ -121,6 +118,6 @@ keepLooking(() => lookAtWorkers(session), open);
 live(
   session.id,
   ({ session: latest }) => show(/** @type {TableSession} */ (latest)),
-  () => ({ closed: session.state === "closed", seenAt }),
+  () => session.state === "closed",
 );
 performance.mark("usable");

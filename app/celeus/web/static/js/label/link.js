@@ -80,6 +80,15 @@ export class Link {
     }
   }
 
+  /**
+   * The line as far as is known, where a request waits and the service is `silent`.
+   *
+   * @param {number | null} silent
+   */
+  lineNow(silent) {
+    return this.line === "up" && silent !== null ? "down" : this.line;
+  }
+
   /** Somebody is there. */
   used() {
     const away = this.#away();
@@ -154,9 +163,7 @@ export class Link {
    */
   async #post(verb, body) {
     try {
-      const answer = await api("POST", `${this.path}/${verb}`, body, {
-        signal: AbortSignal.timeout(ANSWER_MS),
-      });
+      const answer = await api("POST", `${this.path}/${verb}`, body, { wait: ANSWER_MS });
       // Whatever else answers, as the sign-in page of a network does, has not taken the label
       if (verb !== "next" && answer.receipt.round !== body.round) throw new Problem(0);
       if (!Array.isArray(answer.draws)) throw new Problem(0);

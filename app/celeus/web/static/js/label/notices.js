@@ -1,6 +1,7 @@
 /* What the person should know of connection, sign-in and session, in calm words. */
 
 import { el } from "../dom.js";
+import { clock } from "../silence.js";
 
 /** @type {Record<string, string>} */
 const REFUSED = {
@@ -31,6 +32,7 @@ const STILL_TAKEN = {
 /**
  * @typedef {object} Seen
  * @property {Link} link
+ * @property {number | null} silent since when the service is
  * @property {Outbox} outbox
  * @property {{ entry: Entry, problem: Refusal } | null} refusal
  * @property {boolean} passedOn
@@ -52,7 +54,7 @@ const STILL_TAKEN = {
  * @returns {Notice[]}
  */
 export function noticesOf(
-  { link, outbox, refusal, passedOn, judging, differed },
+  { link, silent, outbox, refusal, passedOn, judging, differed },
   revised,
   { keep, login, retry },
 ) {
@@ -71,7 +73,7 @@ export function noticesOf(
       action: back,
     });
   }
-  found.push(...ofLine(link.line, kept, { login, retry }));
+  found.push(...ofLine(link.lineNow(silent), silent, kept, { login, retry }));
   if (kept > 0 && !outbox.kept) {
     found.push({
       tone: "warning",
@@ -111,11 +113,12 @@ export function noticesOf(
 
 /**
  * @param {Line} line
+ * @param {number | null} silent
  * @param {number} kept
  * @param {Pick<NoticeActions, "login" | "retry">} actions
  * @returns {Notice[]}
  */
-function ofLine(line, kept, { login, retry }) {
+function ofLine(line, silent, kept, { login, retry }) {
   const safe =
     kept === 0
       ? "Nothing is lost."
@@ -126,7 +129,10 @@ function ofLine(line, kept, { login, retry }) {
       return [
         {
           tone: "warning",
-          words: `The service cannot be reached. ${safe}`,
+          words:
+            silent === null
+              ? `The service cannot be reached. ${safe}`
+              : `The service has not answered since ${clock(silent)}; trying again. ${safe}`,
           action: el(
             "button",
             { type: "button", class: "button small", on: { click: retry } },

@@ -10,6 +10,8 @@ const ROW = 42;
 const TOP = 6;
 const TICKS = 4;
 const RETRIES = 2;
+/** A service may be set to simulate for ten minutes. */
+const PLANNED_MS = 630_000;
 /** @typedef {"right" | "useless"} Scenario */
 
 /** @type {Scenario[]} */
@@ -26,7 +28,11 @@ const FEW = 5;
  * @returns {Promise<Plan | TablePlan>}
  */
 export function planned(poolId, body, signal) {
-  return api("POST", `/v1/pools/${poolId}/planning`, body, { signal, retry: RETRIES });
+  return api("POST", `/v1/pools/${poolId}/planning`, body, {
+    signal,
+    retry: RETRIES,
+    wait: PLANNED_MS,
+  });
 }
 
 /**

@@ -1,6 +1,9 @@
 /* Sending a file, with its progress told and a way to stop. */
 
-import { csrf, loginPath, Problem } from "../api.js";
+import { csrf, LATE, loginPath, Problem } from "../api.js";
+
+const STUCK_MS = 60_000;
+const READ_MS = 15 * 60_000;
 
 /**
  * @typedef {object} Uploading
@@ -13,7 +16,8 @@ import { csrf, loginPath, Problem } from "../api.js";
  * The JSON that the upload is answered with, else a `Problem` is thrown.
  *
  * `told` is called with the share that has been sent, from 0 to 1. An aborted `signal` rejects
- * with its reason.
+ * with its reason. Where nothing more is sent for a minute, or the whole file is not read within a
+ * quarter of an hour, it is as if the service was not reached.
  *
  * @param {string} path
  * @param {Blob} file
@@ -33,7 +37,19 @@ export function upload(path, file, media, { told, signal, headers }) {
     })) {
       request.setRequestHeader(name, value);
     }
+    /** @type {number | undefined} */
+    let timer;
+    const within = (/** @type {number} */ milliseconds) => {
+      clearTimeout(timer);
+      timer = setTimeout(() => {
+        reject(new Problem(0, { title: LATE }));
+        request.abort();
+      }, milliseconds);
+    };
+    request.upload.addEventListener("load", () => within(READ_MS));
+    request.addEventListener("loadend", () => clearTimeout(timer));
     request.upload.addEventListener("progress", (event) => {
+      within(STUCK_MS);
       if (event.lengthComputable) told(event.loaded / event.total);
     });
     request.addEventListener("load", () => {
@@ -43,6 +59,7 @@ export function upload(path, file, media, { told, signal, headers }) {
     request.addEventListener("error", () => reject(new Problem(0)));
     request.addEventListener("abort", () => reject(signal.reason));
     signal.addEventListener("abort", () => request.abort());
+    within(STUCK_MS);
     request.send(file);
   });
 }

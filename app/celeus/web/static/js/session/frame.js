@@ -1,18 +1,22 @@
-/* What the pages of all sessions have: a head, a banner, who is judging, and the stream. */
+/* What the pages of all sessions have: the answer, a banner, who is judging, and the stream. */
 
 import { api, messageOf } from "../api.js";
 import { byId, el, fill, given } from "../dom.js";
-import { ago, clock, counted, stateOf } from "../format.js";
+import { ago, counted, stateOf } from "../format.js";
+import { stalled, watch } from "../silence.js";
 import { follow } from "./follow.js";
 import { held, workers } from "./workers.js";
 
 const LOOK_MS = 2_000;
 const PATIENCE_MS = 30_000;
 
+/** @type {Record<"yes" | "no" | "undecided", string>} */
+const KINDS = { yes: "reached", no: "danger", undecided: "" };
+
 let waiting = { first: 0, since: 0 };
 
 /**
- * The badge, the line below the name, and the warnings.
+ * The badge, the line below the name, the answer in the service's words, and the warnings.
  *
  * @param {AnySession} session
  * @param {string} pool
@@ -28,11 +32,33 @@ export function head(session, pool, words) {
     `${words} “`,
     el("bdi", {}, pool),
     `” · ${counted(session.items, "item")} · ${session.origin ? "pushed" : "opened"} ${ago(Date.parse(session.created_at))}`,
+    session.owner ? [" by ", el("bdi", {}, session.owner)] : null,
   );
+  answer(session);
   fill(
     byId("warnings"),
     session.warnings.map((warning) => el("p", { class: "notice warning" }, warning)),
   );
+}
+
+/** @param {AnySession} session */
+function answer({ sentence, words }) {
+  say("sentence", sentence ?? null);
+  say("progress", words?.progress ?? null);
+  say("holds", words?.holds ?? null);
+  const place = byId("answers");
+  const told = JSON.stringify(words?.answers ?? []);
+  if (place.dataset.told === told) return;
+  place.dataset.told = told;
+  const rows = (words?.answers ?? []).map((one) =>
+    el(
+      "li",
+      {},
+      el("span", {}, `${one.question} `),
+      el("span", { class: `badge ${KINDS[one.given]}` }, one.answer),
+    ),
+  );
+  fill(place, rows);
 }
 
 /**
@@ -45,14 +71,6 @@ export function say(id, words) {
   const place = byId(id);
   place.hidden = words === null;
   if (place.textContent !== words) place.textContent = words;
-}
-
-/**
- * @param {string | null} text
- * @param {string} kind
- */
-function banner(text, kind = "warning") {
-  fill(byId("banner"), text === null ? null : el("p", { class: `notice ${kind}` }, text));
 }
 
 /** @param {AnySession} session */
@@ -125,7 +143,7 @@ export function keepLooking(work, wanted) {
     try {
       if (!document.hidden) await work();
     } catch {
-      // The stream tells when the service is away; what is shown stays until it answers again
+      // The page tells when the service is silent; what is shown stays until it answers again
     }
     if (wanted()) setTimeout(once, LOOK_MS);
   }
@@ -137,25 +155,26 @@ export function keepLooking(work, wanted) {
  *
  * @param {string} id
  * @param {(news: News) => void} told
- * @param {() => { closed: boolean, seenAt: Date }} now
+ * @param {() => boolean} closed
  */
-export function live(id, told, now) {
+export function live(id, told, closed) {
   let stop = () => {};
   function listen() {
     stop = follow(id, {
       told,
-      lost: () =>
-        banner(
-          `The connection is lost. What you see is from ${clock(now().seenAt)}; the page updates again when the service is back.`,
-        ),
-      found: () => banner(null),
-      gone: (problem) => banner(`${problem.detail} This page no longer follows it.`, "danger"),
+      lost: stalled,
+      found: () => stalled(null),
+      gone: ({ detail }) => {
+        const words = `${detail} This page no longer follows it.`;
+        fill(byId("banner"), el("p", { class: "notice danger" }, words));
+      },
     });
   }
+  watch();
   listen();
   // A browser opens few connections to one service: a page nobody looks at must not keep one
   document.addEventListener("visibilitychange", () => {
     stop();
-    if (!document.hidden && !now().closed) listen();
+    if (!document.hidden && !closed()) listen();
   });
 }
