@@ -16,7 +16,7 @@
     │   ├── ObservationConflict, RoundNotHeld, RoundNotJudged
     │   ├── SessionClosed, SessionNotClosed, SessionFixed, SessionArchived
     │   ├── NotLastLabel, TooManyCorrections, SessionStopped, SessionDiffers
-    │   ├── EmptyPool, PoolSealed, PoolNotSealed, PoolBusy
+    │   ├── EmptyPool, PoolSealed, PoolNotSealed, PoolBusy, PoolNotArchived, PoolInUse
     │   ├── KeyRetired, LastAdmin, ProjectExists
     │   ├── TooManyWebhooks, WebhookDisabled, TooManyShares
     │   ├── LedgerBroken
@@ -270,6 +270,14 @@ class TooManyCorrections(Conflict):
 
 class SessionStopped(Conflict):
     """The losses have stopped the session; its judges correct nothing any more."""
+
+
+class PoolNotArchived(Conflict):
+    """The pool is not archived: only what is archived can be deleted."""
+
+
+class PoolInUse(Conflict):
+    """There are sessions on the pool."""
 
 
 class KeyRetired(Conflict):

@@ -252,6 +252,24 @@ def test_what_another_has_judged_meanwhile_is_told_calmly(
     expect(page.locator("#count")).to_have_text("1")
 
 
+def test_an_archived_session_takes_nothing_and_goes_on_when_it_is_taken_back(
+    server: Site, signed_in: SignedIn, complaints: Complaints
+) -> None:
+    complaints.expect("409")
+    session = session_of(server, texts(20))
+    page = signed_in("label")
+    visit(page, session)
+    change(server, session, archived=True)
+    press(page, "1")
+    expect(page.locator("#notices")).to_contain_text("The session was archived before")
+    expect(page.get_by_role("heading", name="Paused")).to_be_visible()
+    expect(page.locator("#count")).to_have_text("0")
+    change(server, session, archived=False)
+    page.reload()
+    press(page, "1")
+    expect(page.locator("#count")).to_have_text("1")
+
+
 def test_a_paused_session_takes_what_is_judged_and_goes_on_when_it_is_resumed(
     server: Site, signed_in: SignedIn
 ) -> None:

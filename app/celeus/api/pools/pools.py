@@ -391,6 +391,27 @@ async def change_pool(context: Manages, pool_id: PoolId, body: PoolChange) -> Po
     return PoolOut.of(await pools.archive_pool(context, pool_id, archived=body.archived))
 
 
+class PoolDeleted(BaseModel):
+    """A pool that is gone."""
+
+    id: str = Field(description="The id that it had.")
+    items: int = Field(description="How many items it had.")
+
+
+@router.delete(
+    "/{pool_id}",
+    operation_id="delete_pool",
+    summary="Delete an archived pool without sessions",
+    responses=responses(
+        errors.PoolNotFound, errors.PoolNotArchived, errors.PoolInUse, errors.PoolBusy
+    ),
+)
+async def delete_pool(context: Manages, pool_id: PoolId) -> PoolDeleted:
+    """For good, with its items. A pool with sessions stays: what they certify rests on it."""
+    record = await pools.delete_pool(context, pool_id)
+    return PoolDeleted(id=pool_wire(record.pool_id), items=record.items)
+
+
 @router.get(
     "/{pool_id}/instructions",
     operation_id="get_pool_instructions",

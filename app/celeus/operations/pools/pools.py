@@ -24,6 +24,8 @@ from celeus.errors import (
     EmptyPool,
     InvalidValue,
     PoolBusy,
+    PoolInUse,
+    PoolNotArchived,
     PoolNotFound,
     PoolNotSealed,
     PoolSealed,
@@ -42,6 +44,7 @@ from celeus.operations.runtime.idempotency import Once, keep, peek, transaction_
 from celeus.operations.sessions.labelling.instructions import keep_instructions
 from celeus.store.tables import pools
 
+ITEMS_DELETED_AT_ONCE = 50_000
 PAGE_BYTES = 4 << 20
 """Payloads in an answer, which ends behind the one that fills it: a judge or a list asks again."""
 
@@ -164,6 +167,41 @@ async def archive_pool(context: Context, pool_id: UUID, *, archived: bool) -> Po
         change = update(pools).where(pools.c.pool_id == pool_id).returning(pools)
         result = await db.execute(change.values(archived_at=func.now() if archived else None))
         return PoolRecord.of(result.one())
+
+
+async def delete_pool(context: Context, pool_id: UUID) -> PoolRecord:
+    """Delete an archived pool without sessions, and its items; the record of what it was.
+
+    All of it or, when the process dies, nothing: one transaction, which locks rows of this pool
+    alone, in parts that each end long before the database gives a statement up. Who opens a session
+    meanwhile waits, and finds no pool.
+    """
+    async with context.transaction() as db:
+        record = await _lock(db, context.project_id, pool_id)
+        wire = f"pool_{pool_id.hex}"
+        if not record.archived:
+            raise PoolNotArchived(
+                "The pool is not archived.",
+                field="pool_id",
+                rule="an archived pool; PATCH it with `archived: true`",
+                value=wire,
+            )
+        count = (await db.execute(_SESSIONS, {"pool_id": pool_id})).scalar_one()
+        if count:
+            sessions = "1 session" if count == 1 else f"{count} sessions"
+            raise PoolInUse(
+                f"There are {sessions} on the pool: what they certify rests on it.",
+                field="pool_id",
+                rule="a pool without sessions",
+                value=wire,
+            )
+        for start in range(0, record.items, ITEMS_DELETED_AT_ONCE):
+            part = {"start": start, "end": start + ITEMS_DELETED_AT_ONCE}
+            await db.execute(_DELETE_ITEMS, part | {"pool_id": pool_id})
+        await db.execute(_DELETE_CHUNKS, {"pool_id": pool_id})
+        await db.execute(_DELETE, {"pool_id": pool_id})
+    context.states.forget_pool(context.project_id, pool_id)
+    return record
 
 
 async def get_pool(context: Context, pool_id: UUID) -> PoolRecord:
@@ -290,13 +328,18 @@ async def _record(
     query = select(pools).where(pools.c.pool_id == pool_id, pools.c.project_id == project_id)
     row = (await db.execute(query.with_for_update(nowait=True) if lock else query)).one_or_none()
     if row is None:
-        raise PoolNotFound(
-            "There is no pool of this id.",
-            field="pool_id",
-            rule="the id of a pool",
-            value=f"pool_{pool_id.hex}",
-        )
+        raise no_pool(pool_id)
     return PoolRecord.of(row)
+
+
+def no_pool(pool_id: UUID) -> PoolNotFound:
+    """The refusal of a pool that is not there."""
+    return PoolNotFound(
+        "There is no pool of this id.",
+        field="pool_id",
+        rule="the id of a pool",
+        value=f"pool_{pool_id.hex}",
+    )
 
 
 async def _lock(db: AsyncConnection, project_id: UUID, pool_id: UUID) -> PoolRecord:
@@ -340,6 +383,12 @@ async def _load(db: AsyncConnection, record: PoolRecord) -> Pool:
     return record.pool(await read_chunks(db, record.pool_id, record.items))
 
 
+_SESSIONS = text("SELECT count(*) FROM sessions WHERE pool_id = :pool_id")
+_DELETE_ITEMS = text(
+    "DELETE FROM items WHERE pool_id = :pool_id AND index >= :start AND index < :end"
+)
+_DELETE_CHUNKS = text("DELETE FROM chunks WHERE pool_id = :pool_id")
+_DELETE = text("DELETE FROM pools WHERE pool_id = :pool_id")
 # One item after the other by its key, so that none beyond the page is even unpacked.
 _PAGE = text(
     """

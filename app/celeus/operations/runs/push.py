@@ -221,7 +221,7 @@ _THERE = text("SELECT project_id, ledger_head FROM sessions WHERE session_id = :
 _POOL = text(
     """
     SELECT pool_id FROM pools WHERE project_id = :project_id AND digest = :digest
-    ORDER BY pool_id LIMIT 1
+    ORDER BY pool_id LIMIT 1 FOR KEY SHARE
     """
 )
 _OWNER = text("SELECT name FROM keys WHERE key_id = :key_id")

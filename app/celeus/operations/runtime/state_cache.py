@@ -174,6 +174,12 @@ class StateCache:
             _, evicted = self._pools.popitem(last=False)
             self._pool_bytes -= _bytes(evicted)
 
+    def forget_pool(self, project_id: UUID, pool_id: UUID) -> None:
+        """Drop a pool that is deleted; other processes drop theirs when it is not used."""
+        pool = self._pools.pop((project_id, pool_id), None)
+        if pool is not None:
+            self._pool_bytes -= _bytes(pool)
+
     def __len__(self) -> int:
         return sum(slot.session is not None for slot in self._slots.values())
 

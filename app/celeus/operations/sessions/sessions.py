@@ -13,6 +13,7 @@ from uuid import UUID
 import orjson
 import uuid_utils
 from sqlalchemy import text
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.certificates.chain import chain_start
@@ -27,7 +28,7 @@ from celeus.core.sessions.table.state import TableState
 from celeus.errors import InvalidValue, Refusal, SessionFixed, SessionNotFound
 from celeus.operations.certificates.issue import issue
 from celeus.operations.insights.lists import words_of
-from celeus.operations.pools.pools import load_pool
+from celeus.operations.pools.pools import load_pool, no_pool
 from celeus.operations.runtime.context import Context
 from celeus.operations.runtime.idempotency import Once, keep, peek, transaction_of
 from celeus.operations.runtime.state_cache import CachedSession
@@ -306,33 +307,35 @@ async def sealed_pool(context: Context, pool_id: UUID) -> Pool:
 async def _insert(
     db: AsyncConnection, record: SessionRecord, plan: AnyPlan, seed: bytes, document: dict[str, Any]
 ) -> None:
-    await db.execute(
-        _INSERT,
-        {
-            "session_id": record.session_id,
-            "project_id": record.project_id,
-            "pool_id": record.pool_id,
-            "name": record.name,
-            "owner": record.owner,
-            "tags": json.dumps(list(record.tags)),
-            "words": words_of(record.name, record.owner, record.tags),
-            "planned_labels": None
-            if record.planned_labels is None
-            else json.dumps(record.planned_labels),
-            "plan": json.dumps(plan.to_dict()),
-            "plan_digest": bytes.fromhex(plan.digest),
-            "seed": seed,
-            "commitment": bytes.fromhex(plan.commitment),
-            "ledger_head": record.ledger_head,
-            "lease_seconds": record.lease_seconds,
-            "state": document["state"],
-            "precision": plan.stopping.precision,
-            "budget": plan.budget,
-            "status": json.dumps(document),
-            "now": record.created_at,
-            "active_at": record.active_at,
-        },
-    )
+    params = {
+        "session_id": record.session_id,
+        "project_id": record.project_id,
+        "pool_id": record.pool_id,
+        "name": record.name,
+        "owner": record.owner,
+        "tags": json.dumps(list(record.tags)),
+        "words": words_of(record.name, record.owner, record.tags),
+        "planned_labels": None
+        if record.planned_labels is None
+        else json.dumps(record.planned_labels),
+        "plan": json.dumps(plan.to_dict()),
+        "plan_digest": bytes.fromhex(plan.digest),
+        "seed": seed,
+        "commitment": bytes.fromhex(plan.commitment),
+        "ledger_head": record.ledger_head,
+        "lease_seconds": record.lease_seconds,
+        "state": document["state"],
+        "precision": plan.stopping.precision,
+        "budget": plan.budget,
+        "status": json.dumps(document),
+        "now": record.created_at,
+        "active_at": record.active_at,
+    }
+    try:
+        await db.execute(_INSERT, params)
+    except IntegrityError as error:
+        # Deleted since it was read, by this process or another
+        raise no_pool(record.pool_id) from error
 
 
 _OPENER = text("SELECT now() AS now, (SELECT name FROM keys WHERE key_id = :key_id) AS name")

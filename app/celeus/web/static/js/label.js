@@ -70,7 +70,7 @@ function heard(event) {
     if (entry.round === last?.draw.round) forget();
   }
   if (event.what === "released") dropPassedOn();
-  if (link.state === "closed") [current, revising] = [null, false];
+  if (link.state === "closed" || link.archived) [current, revising] = [null, false];
   for (const draw of link.draws) {
     if (!prepared.has(draw.round)) prepare(draw);
     prepared.add(draw.round);

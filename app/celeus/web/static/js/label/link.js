@@ -43,6 +43,7 @@ export class Link {
     this.line = "up";
     /** @type {Draw[]} */
     this.draws = [];
+    this.archived = false;
     this.failures = 0;
     this.askAt = 0;
     this.usedAt = Date.now();
@@ -182,6 +183,7 @@ export class Link {
     this.#setLine("up");
     const offered = entry === null || (entry.kind === "observe" && entry.worker === this.worker);
     if (offered) {
+      this.archived = false;
       const judged = this.outbox.rounds;
       if (this.draws.length === 0) this.heldAt = Date.now();
       this.draws = answer.draws.filter((draw) => !judged.has(draw.round));
@@ -216,11 +218,21 @@ export class Link {
       await this.#standStill("gone");
     } else if (entry === null) {
       this.askAt = Date.now() + LOOK_AGAIN_MS;
+      if (problem.code === "session_archived") this.#rest();
     } else {
       this.outbox.done(entry);
+      if (problem.code === "session_archived") this.#rest();
       if (problem.code === "session_closed") this.#setState("closed", true);
       this.tell({ what: "refused", entry, problem });
     }
+  }
+
+  /** An archived session takes nothing until it is taken back, which is looked for now and then. */
+  #rest() {
+    this.archived = true;
+    this.draws = [];
+    this.#setLine("up");
+    this.#setState("paused", true);
   }
 
   /** @param {Line} line */
