@@ -100,6 +100,7 @@ SESSION: JsonDict = {
         "holds": "412 of 413 labels are in the interval; 1 waits for an item drawn earlier that is"
         " not judged yet.",
         "labels": 413,
+        "in_interval": 412,
     },
     "owner": "ada",
     "tags": ["nightly"],
@@ -684,6 +685,10 @@ class Words(BaseModel):
         " labels wait; null while that goes without saying."
     )
     labels: int = Field(description="Labels given, in the interval or not.")
+    in_interval: int | None = Field(
+        None,
+        description="Labels in the interval: its rounds without those that nobody could judge.",
+    )
 
 
 class Origin(BaseModel):

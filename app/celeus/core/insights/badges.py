@@ -30,12 +30,12 @@ class Badge:
 
 
 def badge_of(
-    status: Mapping[str, Any], *, labels: int, promised: bool, names: tuple[str, str] | None
+    status: Mapping[str, Any], *, labels: int | None, promised: bool, names: tuple[str, str] | None
 ) -> Badge:
     """The badge of a status document.
 
-    ``labels`` are those in its interval, ``names`` the two systems of a comparison. Not
-    ``promised`` is what a form for comparisons says.
+    ``labels`` are those in its interval, None where nobody has counted, ``names`` the two systems
+    of a comparison. Not ``promised`` is what a form for comparisons says.
     """
     if status["best"] is not None:
         return _best(status)
@@ -58,8 +58,9 @@ def badge_of(
     return Badge(label, _message(status, parts, labels), _colour(status))
 
 
-def _message(status: Mapping[str, Any], parts: list[str], labels: int) -> str:
-    parts = [*parts, f"{count(labels)} label{'' if labels == 1 else 's'}"]
+def _message(status: Mapping[str, Any], parts: list[str], labels: int | None) -> str:
+    if labels is not None:
+        parts = [*parts, f"{count(labels)} label{'' if labels == 1 else 's'}"]
     if status.get("origin") is not None:
         parts.append("pushed")
     if status["state"] == "closed":

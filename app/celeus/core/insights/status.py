@@ -165,6 +165,7 @@ def _words(document: dict[str, Any], plan: AnyPlan, state: AnyState, pool: Pool)
         "progress": progress(document, labels),
         "holds": holds(document, labels, inside),
         "labels": labels,
+        "in_interval": inside,
     }
     return {"sentence": said, "words": words}
 

@@ -19,7 +19,6 @@ from celeus.errors import SessionNotFound, ShareNotFound, TooManyShares
 from celeus.operations.access.keys import secret_hash
 from celeus.operations.runtime.context import Context
 from celeus.operations.runtime.status import version_of
-from celeus.operations.sessions.ledger import with_kinds
 
 MOST_SHARES = 100
 """Of a session, expired ones left out."""
@@ -124,7 +123,7 @@ async def shared_badge(context: Context, token: str) -> Shown:
     names = None
     if single and row.loss_kind == "difference":
         names = (row.systems["a"], row.systems["b"]) if row.systems else ("A", "B")
-    labels = status["rounds"]["in_interval"] - row.unjudgeable
+    labels = status.get("words", {}).get("in_interval")
     badge = badge_of(status, labels=labels, promised=promised, names=names)
     sentence = status.get("sentence") or f"{badge.label}: {badge.message}"
     return Shown(badge, sentence, version_of(status))
@@ -167,15 +166,9 @@ _OPEN = text(
     WHERE token_hash = :hash AND (expires_at IS NULL OR expires_at > now())
     """
 )
-_BADGE = with_kinds(
+_BADGE = text(
     """
-    SELECT s.status, s.plan, p.loss_kind, p.systems,
-        (SELECT count(*) FROM (
-            SELECT DISTINCT ON (round) coalesce(loss, losses[1]) AS loss FROM events
-            WHERE session_id = :session_id AND round <= CAST(s.status ->> 'round' AS int)
-              AND kind IN (:observation, :unjudgeable, :amendment)
-            ORDER BY round, sequence DESC
-        ) AS latest WHERE loss IS NULL) AS unjudgeable
+    SELECT s.status, s.plan, p.loss_kind, p.systems
     FROM sessions s JOIN pools p USING (pool_id)
     WHERE s.session_id = :session_id AND s.project_id = :project_id
     """
