@@ -77,6 +77,21 @@ def test_a_narrower_interval_takes_longer_and_answers_may_come_sooner() -> None:
     assert with_both.labels_left < wide.labels_left < narrow.labels_left
 
 
+@pytest.mark.parametrize("target", ["pool", "population"])
+def test_another_precision_is_foretold_at_once(target: Target) -> None:
+    """Not after the next label only, which is the first to be bet on for it."""
+    walk = open_walk(zero_one_truth(2000), policy_named("sharp"), Claim(target, precision=0.3))
+    walk.go(20)
+    for precision in (0.1, 0.4):
+        walk.enter(Change(precision, 2000))
+        at_once = forecast(walk.plan, walk.state)
+        walk.go(1)
+        later = forecast(walk.plan, walk.state)
+        assert at_once is not None
+        assert later is not None
+        assert at_once.labels_left == pytest.approx(later.labels_left, rel=0.3, abs=15)
+
+
 @pytest.mark.parametrize("missing", [0.0, 1e-6, 40.0, 3000.0])
 @pytest.mark.parametrize(("variance", "padding"), [(0.2, 0.0), (0.2, 0.05), (0.0, 0.1)])
 def test_rounds_are_those_whose_information_adds_up(

@@ -185,11 +185,17 @@ class _Here:
         if outlook is None:
             half = half_width(self._plan, precision)
             return self._published(half or 1.0)
-        multiples = POPULATION if self._plan.target == "population" else POOL
-        course = self._course(outlook, outlook.half)
+        population = self._plan.target == "population"
+        half = precision / self._plan.scale.width / 2.0
+        if not population:
+            half = half_width(self._plan, precision) or half
+        # The outlook is for the precision of the last bets, which may have been changed since
+        goal = outlook.goal * (outlook.half / half) ** 2
+        course = self._course(outlook, half)
         deviation = math.sqrt(SPREAD / (SPREAD_AFTER + self._judged))
-        low, median, high = (one * outlook.goal - outlook.accrued for one in multiples)
-        high = max(high, LEAST_MISSING * max(outlook.goal, outlook.accrued))
+        multiples = POPULATION if population else POOL
+        low, median, high = (one * goal - outlook.accrued for one in multiples)
+        high = max(high, LEAST_MISSING * max(goal, outlook.accrued))
         return Range(
             course.rounds(low, math.exp(-TAIL * deviation)),
             course.rounds(median),
