@@ -148,6 +148,9 @@ def create_app(settings: Settings) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with open_context(settings) as context:
             app.state.context = context
+            # By the service alone: a command has other settings, and ends in a moment
+            context.stamps.resume()
+            context.deliveries.begin()
             _complete(app)
             yield
             if app.state.under_way:

@@ -1,5 +1,6 @@
 """Webhooks over the wire, to real receivers on loopback that the operator lets through."""
 
+import asyncio
 import base64
 import hashlib
 import hmac
@@ -11,6 +12,7 @@ import psycopg
 import pytest
 from httpx import AsyncClient
 
+from celeus.operations.runtime.context import open_context
 from celeus.operations.webhooks.outbox import EVENTS
 from celeus.settings import Settings
 from tests.factories import known_pool, labelled, opened
@@ -255,6 +257,29 @@ async def test_a_deleted_webhook_is_told_nothing(client: AsyncClient, receiver: 
     assert (await client.delete(path)).status_code == 204
     assert (await client.delete(path)).json()["code"] == "webhook_not_found"
     assert (await client.get("/v1/webhooks")).json()["data"] == []
+
+
+async def test_a_command_that_opens_the_database_delivers_nothing(database_url: str) -> None:
+    """It has other settings than the service, and ends in a moment."""
+    key_in(database_url, "admin")
+    with psycopg.connect(database_url) as db:
+        db.execute(
+            """
+            WITH hook AS (
+                INSERT INTO webhooks (webhook_id, project_id, url, format, events, secret)
+                SELECT gen_random_uuid(), project_id, 'https://192.0.2.1/', 'json', '[]', '\\x00'
+                FROM projects LIMIT 1 RETURNING *
+            )
+            INSERT INTO deliveries (delivery_id, webhook_id, project_id, event, data,
+                next_attempt_at)
+            SELECT gen_random_uuid(), webhook_id, project_id, 'session.stopped', '{}', now()
+            FROM hook
+            """
+        )
+    async with open_context(Settings(database_url=database_url)):
+        await asyncio.sleep(1)
+    with psycopg.connect(database_url) as db:
+        assert db.execute("SELECT attempts FROM deliveries").fetchall() == [(0,)]
 
 
 async def test_webhooks_belong_to_a_project_and_to_who_manages_it(

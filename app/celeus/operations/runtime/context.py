@@ -122,8 +122,6 @@ async def open_context(settings: Settings) -> AsyncIterator[Context]:
                 stamps,
                 deliveries,
             )
-            stamps.resume()
-            deliveries.begin()
             yield replace(context, signing_key=signing_key)
     finally:
         await deliveries.close()
