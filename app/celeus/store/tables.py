@@ -373,6 +373,7 @@ labellers = Table(
     Column("labels", Integer, nullable=False),
     # The round judged last, which is the one that the key may take back.
     Column("last_round", Integer, nullable=False),
+    Index(None, "key_id", "session_id"),
 )
 
 # Beside the ledger and not in it: they may hold personal data, and the ledger never forgets.

@@ -99,6 +99,11 @@ async def test_tags_are_short_few_and_kept(client: AsyncClient) -> None:
     assert await listed(client, tag="t0", q="b") == []
     for wrong in (["y" * 41], [""], ["\u202e"], [str(it) for it in range(13)]):
         assert (await client.patch(path, json={"tags": wrong})).status_code == 422
+    # All that one request asks for, or nothing of it
+    refused = await client.patch(path, json={"tags": ["x"], "archived": True, "precision": -1})
+    assert refused.status_code == 422
+    now = (await client.get(path)).json()
+    assert (now["tags"], now["archived"]) == (told["tags"], False)
     # An event keeps them, and a closed session may be filed too
     closed = (await client.patch(path, json={"state": "closed"})).json()
     assert closed["tags"] == told["tags"]

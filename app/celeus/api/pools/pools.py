@@ -384,11 +384,12 @@ async def change_pool(context: Manages, pool_id: PoolId, body: PoolChange) -> Po
 
     Lists leave an archived pool out; what is on it can still be read and judged.
     """
+    # First what may be refused
+    if body.archived is not None:
+        await pools.archive_pool(context, pool_id, archived=body.archived)
     if "instructions" in body.model_fields_set:
         await instructions.change_pool_instructions(context, pool_id, body.instructions)
-    if body.archived is None:
-        return PoolOut.of(await pools.get_pool(context, pool_id))
-    return PoolOut.of(await pools.archive_pool(context, pool_id, archived=body.archived))
+    return PoolOut.of(await pools.get_pool(context, pool_id))
 
 
 class PoolDeleted(BaseModel):

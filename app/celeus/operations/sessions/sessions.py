@@ -25,7 +25,7 @@ from celeus.core.pools.pool import Pool
 from celeus.core.randomness import commitment
 from celeus.core.sessions.either import AnyPlan, begin
 from celeus.core.sessions.table.state import TableState
-from celeus.errors import InvalidValue, Refusal, SessionFixed, SessionNotFound
+from celeus.errors import InvalidValue, Refusal, SessionFixed
 from celeus.operations.certificates.issue import issue
 from celeus.operations.insights.lists import words_of
 from celeus.operations.pools.pools import load_pool, no_pool
@@ -167,12 +167,13 @@ async def change_session(context: Context, session_id: UUID, changes: Settings) 
     A precision or budget binds from the first draw made after it. ``closed`` is irrevocable; the
     final certificate is issued with it, and where that fails the answer's warnings say why.
     """
-    if changes.tags is not None:
-        document = await file_session(context, session_id, changes.tags)
-        if replace(changes, tags=None) == Settings():
-            return document
-    if replace(changes, archived=None, tags=None) == Settings():
-        return await _archive(context, session_id, archived=changes.archived)
+    others = replace(changes, archived=None, tags=None) != Settings()
+    if not others:
+        async with context.transaction() as db:
+            document, filed = await _file(db, context.project_id, session_id, changes)
+        if filed:
+            await announce(context.cache, context.project_id, session_id, document)
+        return document
     async with locked(context, session_id) as (journal, db):
         if not isinstance(changes.instructions, Unchanged):
             must_be_open(journal)
@@ -182,43 +183,37 @@ async def change_session(context: Context, session_id: UUID, changes: Settings) 
         document = journal.status()
         if journal.changed:
             await write(db, journal, document)
-    if journal.changed:
+        stored, filed = await _file(db, context.project_id, session_id, changes)
+        document |= stored
+    if journal.changed or filed:
         await announce(context.cache, context.project_id, session_id, document)
-    if changes.archived is not None:
-        document = await _archive(context, session_id, archived=changes.archived)
     if journal.lifecycle != "closed":
         return document
     return document | {"warnings": document["warnings"] + await uncertified(context, session_id)}
 
 
-async def file_session(context: Context, session_id: UUID, tags: Sequence[str]) -> dict[str, Any]:
-    """File a session under these tags, in place of those it has; they are in no ledger."""
-    async with context.transaction() as db:
-        params: dict[str, Any] = {"project_id": context.project_id, "session_id": session_id}
-        row = (await db.execute(_FILED, params)).one_or_none()
-        if row is None:
-            name = f"ses_{session_id.hex}"
-            raise SessionNotFound(f"no session {name}", field="session_id", value=name)
-        params |= {"tags": json.dumps(list(tags)), "words": words_of(row.name, row.owner, tags)}
-        document: dict[str, Any] = (await db.execute(_FILE, params)).scalar_one()
-    await announce(context.cache, context.project_id, session_id, document)
-    return document
+async def _file(
+    db: AsyncConnection, project_id: UUID, session_id: UUID, changes: Settings
+) -> tuple[dict[str, Any], bool]:
+    """Tag and archive a session as asked; its status document, and whether that is another now.
 
-
-async def _archive(context: Context, session_id: UUID, *, archived: bool | None) -> dict[str, Any]:
-    """Archive a session or take it back; None only reads.
-
-    No certificate says whether one is archived: the ledger has no event of it, and nothing is
+    No certificate says how a session is filed: the ledger has no event of it, and nothing is
     folded.
     """
-    async with context.transaction() as db:
-        document = await document_of(db, context.project_id, session_id)
-        if archived in {None, document["archived"]}:
-            return document
-        params = {"session_id": session_id, "archived": archived}
-        document |= (await db.execute(_ARCHIVE, params)).scalar_one()
-    await announce(context.cache, context.project_id, session_id, document)
-    return document
+    document = await document_of(db, project_id, session_id)
+    params: dict[str, Any] = {"project_id": project_id, "session_id": session_id}
+    filed = False
+    if changes.tags is not None:
+        row = (await db.execute(_FILED, params)).one()
+        words = words_of(row.name, row.owner, changes.tags)
+        said = params | {"tags": json.dumps(list(changes.tags)), "words": words}
+        document |= (await db.execute(_FILE, said)).scalar_one()
+        filed = True
+    if changes.archived not in {None, document["archived"]}:
+        said = params | {"archived": changes.archived}
+        document |= (await db.execute(_ARCHIVE, said)).scalar_one()
+        filed = True
+    return document, filed
 
 
 async def uncertified(context: Context, session_id: UUID) -> list[str]:

@@ -107,8 +107,13 @@ async def list_tasks(context: Context, most: int) -> list[OwnTask]:
     What is closed or archived is listed where the key has labelled in it. Of a panel's sessions
     those are listed of which the key's name is a rater.
     """
-    params = {"project_id": context.project_id, "key_id": context.key_id, "most": most}
+    params: dict[str, Any] = {
+        "project_id": context.project_id,
+        "key_id": context.key_id,
+        "most": most,
+    }
     async with context.transaction() as db:
+        params["key_name"] = await db.scalar(_KEY_NAME, {"key_id": context.key_id})
         rows = (await db.execute(_TASKS, params)).all()
     return [
         OwnTask(
@@ -137,6 +142,7 @@ def _name(name: str, systems: AnySystems | None) -> str:
     return SEVERAL if isinstance(systems, Lineup) else NEUTRAL
 
 
+_KEY_NAME = text("SELECT name FROM keys WHERE key_id = :key_id")
 _TASK = text(
     """
     SELECT sessions.state, sessions.lease_seconds, coalesce(sessions.name, pools.name) AS name,
@@ -156,10 +162,24 @@ _TASK = text(
     WHERE session_id = :session_id AND sessions.project_id = :project_id
     """
 )
+# Of many sessions each part reads the newest that fit, by an index.
 # All that may be drawn is out where nothing is left of the budget or of the pool: then a key has
 # work that holds a draw, or may take one over whose holder let it go.
 _TASKS = text(
     """
+    WITH found AS (
+        (SELECT session_id FROM sessions s
+         WHERE project_id = :project_id AND state = 'active' AND archived_at IS NULL
+           AND (NOT plan ? 'panel' OR plan->'panel' = 'null' OR plan->'panel' ? :key_name)
+         ORDER BY session_id DESC LIMIT :most)
+        UNION
+        (SELECT session_id FROM sessions s
+         WHERE project_id = :project_id AND lifecycle <> 'closed' AND archived_at IS NULL
+         ORDER BY session_id DESC LIMIT :most)
+        UNION
+        (SELECT session_id FROM labellers WHERE key_id = :key_id AND labels > 0
+         ORDER BY session_id DESC LIMIT :most)
+    )
     SELECT s.session_id, s.state, s.archived_at IS NOT NULL AS archived,
            coalesce(s.name, p.name) AS name, p.systems, coalesce(l.labels, 0) AS labels,
            s.state = 'active' AND s.archived_at IS NULL AND (
@@ -172,12 +192,12 @@ _TASKS = text(
                    AND (o.expires_at <= now() OR o.keys->>-1 = :key_id)
                )
            ) AS work
-    FROM sessions s JOIN pools p USING (pool_id)
+    FROM found JOIN sessions s USING (session_id) JOIN pools p USING (pool_id)
     LEFT JOIN labellers l ON l.session_id = s.session_id AND l.key_id = :key_id
     WHERE s.project_id = :project_id
       AND (s.lifecycle <> 'closed' AND s.archived_at IS NULL OR l.labels > 0)
       AND (NOT s.plan ? 'panel' OR s.plan->'panel' = 'null'
-           OR s.plan->'panel' ? (SELECT name FROM keys WHERE key_id = :key_id))
+           OR s.plan->'panel' ? :key_name)
     ORDER BY work DESC, s.session_id DESC LIMIT :most
     """
 )

@@ -9,6 +9,8 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects import postgresql
 
+from celeus.store.migrations import refuse_to_lose
+
 revision = "a5d0c38e91f4"
 down_revision = "5b0e7d23c9f1"
 branch_labels = None
@@ -113,6 +115,8 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     op.execute("SET LOCAL lock_timeout = '4s'")
+    refuse_to_lose("webhooks", "webhooks")
+    refuse_to_lose("links to reports", "shares")
     op.drop_column("sessions", "stall_told")
     op.drop_table("shares")
     op.drop_table("deliveries")

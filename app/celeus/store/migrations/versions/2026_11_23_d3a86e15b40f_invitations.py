@@ -17,6 +17,7 @@ _NO = sa.text("false")
 
 
 def upgrade() -> None:
+    op.execute("SET LOCAL lock_timeout = '4s'")
     op.add_column("keys", sa.Column("person", sa.Boolean(), server_default=_NO, nullable=False))
     for column in (
         sa.Column(
@@ -52,6 +53,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
+    op.execute("SET LOCAL lock_timeout = '4s'")
     op.drop_index("keys_project_id_created_at_key_id_idx", "keys")
     op.drop_index("invitations_project_id_invitation_id_idx", "invitations")
     op.drop_constraint("invitations_invitation_id_key", "invitations")

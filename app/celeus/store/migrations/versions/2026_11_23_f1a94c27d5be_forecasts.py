@@ -23,12 +23,14 @@ NO_FORECAST = """
 
 
 def upgrade() -> None:
+    op.execute("SET LOCAL lock_timeout = '4s'")
     op.drop_column("sessions", "forecast")
     op.add_column("sessions", sa.Column("seconds_per_label", sa.Double(), nullable=True))
     op.execute(NO_FORECAST)
 
 
 def downgrade() -> None:
+    op.execute("SET LOCAL lock_timeout = '4s'")
     op.drop_column("sessions", "seconds_per_label")
     op.add_column(
         "sessions", sa.Column("forecast", postgresql.JSONB(none_as_null=True), nullable=True)
