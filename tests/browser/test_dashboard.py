@@ -190,7 +190,7 @@ def test_sessions_are_found_by_name_owner_and_tag(signed_in: SignedIn, server: S
     page.get_by_role("link", name="release 7").click()
     expect(rows(page)).to_have_count(1)
     expect(page.get_by_text("Filed under")).to_contain_text("release 7")
-    page.get_by_role("link", name="show all sessions").click()
+    page.get_by_role("link", name="show sessions without it").click()
     expect(rows(page)).to_have_count(2)
 
 
@@ -289,7 +289,7 @@ def test_what_is_archived_leaves_the_list_and_comes_back(signed_in: SignedIn, se
     expect(page.get_by_role("link", name="Label by hand")).to_have_count(0)
     page.goto("/")
     expect(rows(page)).to_have_count(1)
-    page.get_by_role("link", name="Archived, too").click()
+    page.get_by_role("link", name="Including archived").click()
     expect(rows(page)).to_have_count(2)
     expect(rows(page).filter(has_text="Old")).to_contain_text("archived")
     page.goto(f"/sessions/{session}")

@@ -291,5 +291,5 @@ def test_without_a_promise_or_a_count_none_is_told() -> None:
 def test_a_table_says_how_far_it_is_and_what_its_account_promises(
     table: dict[str, Any], inside: int, words: str
 ) -> None:
-    status = {"table": table, "alpha": 0.05, "rounds": {"in_interval": inside}}
+    status = {"state": "active", "table": table, "alpha": 0.05, "rounds": {"in_interval": inside}}
     assert table_sentence(status) == words

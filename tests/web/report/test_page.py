@@ -119,7 +119,7 @@ async def test_before_the_first_label_nothing_is_claimed(client: AsyncClient) ->
         " between 0 and 100 %." in page.text
     )
     assert "Interim" in page.text
-    assert "No label is in the interval yet." in page.text
+    assert "No label is in the interval." in page.text
     assert await digest(client, session) in page.text
 
 

@@ -23,8 +23,8 @@ from celeus.core.pools.score import Score, default_score, win_rate
 from celeus.core.pools.systems import AnySystems, Systems
 
 BY_WEIGHT: Final = ", counted by weight"
-NOTHING: Final = "Nothing is judged yet: "
-NO_LABEL: Final = "No label is in the interval yet: "
+NOTHING: Final = "Nothing is judged"
+NO_LABEL: Final = "No label is in the interval"
 KNOWN: Final = ", for certain: what is known beforehand decides it"
 UNDECIDED: Final = "Undecided so far. "
 UNDECIDED_FOR_GOOD: Final = "Undecided. "
@@ -132,7 +132,9 @@ class Contrast:
             return f"{self._prefix(status)}{body}; every item is judged or known."
         if inside == 0:
             decided = (status["verdict"] or {}).get("round") == 0
-            return f"{self._prefix(status)}{body}{KNOWN}." if decided else f"{NOTHING}{body}."
+            return (
+                f"{self._prefix(status)}{body}{KNOWN}." if decided else f"{_begun(status)}{body}."
+            )
         return f"{self._prefix(status)}{body}, {sure(status['alpha'])} sure at every moment."
 
     def _said(
@@ -211,9 +213,14 @@ def sentence(
         return f"{_name(status, score.name)} {said}; every item is judged or known."
     if status["rounds"]["in_interval"] == 0:
         said = score_figures(values, scale, estimated=False)
-        begun = NO_LABEL if status["rounds"]["judged"] else NOTHING
-        return f"{begun}{_name(status, score.name)} {said}."
+        return f"{_begun(status)}{_name(status, score.name)} {said}."
     return score_sentence(status, values, scale, labels=labels, promised=promised)
+
+
+def _begun(status: Mapping[str, Any]) -> str:
+    """How a sentence begins that no label stands behind."""
+    yet = "" if status["state"] == "closed" else " yet"
+    return f"{NO_LABEL if status['rounds'].get('judged') else NOTHING}{yet}: "
 
 
 def certified_sentence(
@@ -303,7 +310,7 @@ def best_sentence(status: Mapping[str, Any]) -> str:
     if best["winner"] is not None:
         return f"{best['winner']} is the best of {systems} systems, {certain}."
     if status["rounds"]["in_interval"] == 0:
-        return f"{NOTHING}any of the {systems} systems may be the best."
+        return f"{_begun(status)}any of the {systems} systems may be the best."
     if status["stop_reason"] == "exhausted":
         return (
             f"{_listed(standing, 'and')} are the best of {systems} systems, {certain}, and"
@@ -319,7 +326,7 @@ def table_sentence(status: Mapping[str, Any]) -> str:
     promise = holds.get(table["account"], "each interval holds by itself")
     promise = f"{promise}, {certain} sure at every moment"
     wanted, claims = table["wanted"], table["claims"]
-    begun = "" if status["rounds"]["in_interval"] else NOTHING
+    begun = "" if status["rounds"]["in_interval"] else _begun(status)
     if not wanted:
         many = f"{count(claims)} claim{'' if claims == 1 else 's'}"
         return f"{begun}{many} without a target; {promise}."

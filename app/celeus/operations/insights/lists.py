@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal
 from uuid import UUID
 
 from sqlalchemy import TextClause, text
@@ -17,7 +17,7 @@ Order = Literal[
     "opened", "-opened", "name", "-name", "owner", "-owner", "state", "-state", "active", "-active"
 ]
 """A minus turns an order round: ``-opened`` is the newest first."""
-ORDERS: Final[tuple[Order, ...]] = get_args(Order)
+NEWEST: Final[Order] = "-opened"
 _KEYS: Final = {
     "opened": "session_id",
     "name": "lower(coalesce(name, ''))",
@@ -41,7 +41,7 @@ class Filter:
     archived: bool = False
     query: str | None = None
     tag: str | None = None
-    order: Order = "-opened"
+    order: Order = NEWEST
     after: UUID | None = None
     limit: int = 50
 

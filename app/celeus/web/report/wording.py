@@ -162,8 +162,8 @@ class Wording(Words):
         if self.in_interval == 0:
             what = f"all we know is that {what} lies {self.interval}"
             if self.judged == 0:
-                return f"Nothing is judged yet: {what}."
-            return f"No label is in the interval yet: {what}; {judged_items}."
+                return f"Nothing is judged{self._yet}: {what}."
+            return f"No label is in the interval{self._yet}: {what}; {judged_items}."
         if not self._plan.policy.recentred:
             return (
                 f"No promise is made: this session ran a form of its policy that serves comparisons"
@@ -177,6 +177,10 @@ class Wording(Words):
             f"We are {self.sure} sure that {what} is {self.interval},"
             f" however often anybody looked; {judged_items}."
         )
+
+    @property
+    def _yet(self) -> str:
+        return "" if self._status["state"] == "closed" else " yet"
 
     @property
     def _judged(self) -> str:

@@ -1,13 +1,14 @@
 """The dashboard: the project's sessions, as they stand and as they move."""
 
 from typing import Annotated, get_args
+from urllib.parse import urlencode
 
 from fastapi import Query, Response
 
 from celeus.api.access.parameters import cursor_of
 from celeus.api.sessions.schema import SessionState
 from celeus.api.sessions.sessions import SessionsQuery
-from celeus.operations.insights.lists import Filter, list_sessions
+from celeus.operations.insights.lists import NEWEST, Filter, list_sessions
 from celeus.web.pages import AnyonesPage, page_router
 from celeus.web.views.home import home
 
@@ -41,6 +42,23 @@ async def dashboard(view: AnyonesPage, params: Annotated[SessionsQuery, Query()]
         after=cursor_of("ses", params.after),
         limit=ROWS,
     )
+
+    def address(**changes: object) -> str:
+        """That of the same sessions but for the changes."""
+        asked = wanted | changes
+        said = {
+            name: str(value).lower() if value is True else value
+            for name, value in asked.items()
+            if value and value != NEWEST
+        }
+        return f"/?{urlencode(said)}" if said else "/"
+
     sessions = await list_sessions(view.context, page_filter)
     page = {"data": sessions, "next": sessions[-1]["id"] if len(sessions) == ROWS else None}
-    return view.page("dashboard.html", page=page, wanted=wanted, states=get_args(SessionState))
+    return view.page(
+        "dashboard.html",
+        page=page,
+        wanted=wanted,
+        states=get_args(SessionState),
+        address=address,
+    )
