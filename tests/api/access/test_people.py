@@ -334,3 +334,21 @@ async def test_every_act_is_logged_by_ids_and_never_with_a_secret(
     ]
     assert made["key"] not in caplog.text
     assert link["link"][-43:] not in caplog.text
+
+
+async def test_an_admin_is_left_only_who_gets_in_tomorrow(
+    client: AsyncClient, browser: AsyncClient, database_url: str
+) -> None:
+    """A key that ends in a moment administers nothing then, nor does a person who is signed out."""
+    brief = {"name": "brief", "scopes": ["admin"], "expires_in_seconds": 60}
+    assert (await client.post("/v1/keys", json=brief)).status_code == 201
+    made = await invited(client, name="Otto", scopes=["admin"])
+    await open_link(browser, made["link"])
+    with psycopg.connect(database_url) as db:
+        db.execute("DELETE FROM browser_sessions")
+    refused = await client.post(f"/v1/keys/{OWN}/revoke")
+    assert (refused.status_code, refused.json()["code"]) == (409, "last_admin")
+    # With another link they would get in again
+    again = await client.post("/v1/invitations", json={"key_id": made["key_id"]})
+    assert again.status_code == 201, again.text
+    assert (await client.post(f"/v1/keys/{OWN}/revoke")).status_code == 200

@@ -256,6 +256,11 @@ _CLEAR = text(
     DELETE FROM invitations WHERE token_hash IN (
         SELECT token_hash FROM invitations
         WHERE least(expires_at, used_at, revoked_at) <= now() - make_interval(days => :days)
+          -- That an invitation made it is part of what a key is, as long as it works
+          AND NOT (made_key AND EXISTS (
+              SELECT FROM keys WHERE keys.key_id = invitations.key_id AND revoked_at IS NULL
+              AND (keys.expires_at IS NULL OR keys.expires_at > now())
+          ))
         LIMIT :most FOR UPDATE SKIP LOCKED
     )
     """

@@ -45,9 +45,13 @@ from celeus.operations.access.keys import (
 from celeus.operations.runtime.callers import SCOPES, Caller
 from celeus.operations.runtime.context import Context
 from celeus.operations.runtime.idempotency import Once, keep, transaction_of
-from celeus.store.tables import invitations, keys, projects
+from celeus.store.tables import browser_sessions, invitations, keys, projects
 
 _logger = logging.getLogger(__name__)
+
+
+LASTING = timedelta(days=1)
+"""How long an admin's key has to work to count as one that is left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,17 +302,32 @@ async def _keep_an_admin(db: AsyncConnection, context: Context, before: KeyRecor
     raise LastAdmin(
         "this is the last key that administers the project",
         field="key_id",
-        rule="another key with scope admin that works and was used, made before",
+        rule="another admin first, who is signed in or has a key that works for a day at least",
         value=before.key_id,
     )
 
 
 def _admins(project_id: UUID) -> Select[tuple[bool]]:
-    """Whether an admin is left; an invitation that nobody has opened yet is none."""
-    known = or_(~keys.c.person, keys.c.last_used_at.is_not(None))
+    """Whether an admin is left who gets in, and will tomorrow.
+
+    Nobody knows the secret of a key that an invitation made: its holder has to be signed in, or
+    to have come before and hold a link.
+    """
+    lasting = or_(keys.c.expires_at.is_(None), keys.c.expires_at > func.now() + LASTING)
+    signed_in = exists().where(
+        browser_sessions.c.key_id == keys.c.key_id, browser_sessions.c.expires_at > func.now()
+    )
+    own = invitations.c.key_id == keys.c.key_id
+    link = exists().where(own, _STATE == "open")
+    known = ~exists().where(own, invitations.c.made_key)
+    came_back = and_(keys.c.last_used_at.is_not(None), or_(link, known))
     return select(
         exists().where(
-            keys.c.project_id == project_id, keys.c.scopes.contains(["admin"]), USABLE, known
+            keys.c.project_id == project_id,
+            keys.c.scopes.contains(["admin"]),
+            USABLE,
+            lasting,
+            or_(~keys.c.person, signed_in, came_back),
         )
     )
 

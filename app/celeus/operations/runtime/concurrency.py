@@ -110,9 +110,9 @@ class Gates:
         )
         self.strangers = Gate(STRANGERS_AT_ONCE, settings.client_timeout_seconds, _many_strangers)
         self.streams = GatesOfKeys(STREAMS_OF_A_KEY, _too_many_streams)
-        self.webhook_tests_of_keys = GatesOfKeys(
+        self.webhooks_of_keys = GatesOfKeys(
             1,
-            lambda: Busy("Another test message of this key is under way; try again."),
+            lambda: Busy("Another webhook of this key is being made or tried; try again."),
             patience=PATIENCE_SECONDS,
         )
         self.verifications_of_keys = GatesOfKeys(

@@ -19,7 +19,7 @@ from ipaddress import (
 from typing import Self
 
 import httpx2
-from anyio import CapacityLimiter, to_thread
+from anyio import CapacityLimiter, fail_after, to_thread
 
 from celeus.errors import InvalidValue
 
@@ -27,6 +27,9 @@ LONGEST_URL = 2_000
 LAST_PORT = 65_535
 LOOKUPS_AT_ONCE = 64
 """Threads of their own: a name server that says nothing keeps nothing else waiting."""
+CHECKS_AT_ONCE = 16
+"""Look-ups for whoever makes or changes a webhook, beside those of deliveries."""
+LOOKUP_SECONDS = 5.0
 
 _NAT64 = IPv6Network("64:ff9b::/96")
 _UNICAST = IPv6Network("2000::/3")
@@ -76,6 +79,9 @@ class Guard:
     _lookups: CapacityLimiter = field(
         default_factory=lambda: CapacityLimiter(LOOKUPS_AT_ONCE), compare=False
     )
+    _checks: CapacityLimiter = field(
+        default_factory=lambda: CapacityLimiter(CHECKS_AT_ONCE), compare=False
+    )
 
     @classmethod
     def of(cls, internal: str | None, *, plain: bool) -> Self:
@@ -109,7 +115,7 @@ class Guard:
         """Refuse an address that leads inside, or nowhere."""
         url = self.url(given)
         try:
-            await self.addresses(url)
+            await self.addresses(url, self._checks)
         except AddressRefused as refused:
             raise InvalidValue(
                 f"A webhook cannot lead to this address: {refused}.",
@@ -118,12 +124,19 @@ class Guard:
                 value=given,
             ) from refused
 
-    async def addresses(self, url: httpx2.URL) -> list[str]:
-        """The addresses to connect to, in order of preference; all of them are allowed."""
+    async def addresses(self, url: httpx2.URL, places: CapacityLimiter | None = None) -> list[str]:
+        """The addresses to connect to, in order of preference; all of them are allowed.
+
+        A look-up takes one of the ``places``, those of deliveries if not told otherwise.
+        """
+        places = places or self._lookups
         try:
-            found = await to_thread.run_sync(
-                _looked_up, url.host, limiter=self._lookups, abandon_on_cancel=True
-            )
+            with fail_after(LOOKUP_SECONDS):
+                found = await to_thread.run_sync(
+                    _looked_up, url.host, limiter=places, abandon_on_cancel=True
+                )
+        except TimeoutError as error:
+            raise AddressRefused("its host cannot be looked up in time") from error
         except (OSError, UnicodeError) as error:
             raise AddressRefused("its host cannot be looked up") from error
         if not found:

@@ -217,7 +217,7 @@ _TAKE = text(
         SELECT w.webhook_id FROM webhooks w JOIN waiting USING (webhook_id)
         WHERE waiting.place <= :share AND waiting.busy IS NOT TRUE
           AND w.disabled_at IS NULL AND (w.busy_until IS NULL OR w.busy_until <= now())
-        LIMIT :most FOR NO KEY UPDATE OF w SKIP LOCKED
+        ORDER BY waiting.place LIMIT :most FOR NO KEY UPDATE OF w SKIP LOCKED
     ), chosen AS (
         SELECT (SELECT d.delivery_id FROM deliveries d WHERE d.webhook_id = due.webhook_id
                 AND d.state = 'pending' AND d.next_attempt_at <= now()

@@ -92,7 +92,7 @@ async def create_webhook(context: Context, wanted: Wanted) -> Webhook:
 
     Refuses an address that leads inside or nowhere, and a session of another project.
     """
-    await context.deliveries.sender.guard.check(wanted.url)
+    await _check_address(context, wanted.url)
     secret = new_secret()
     async with context.transaction() as db:
         await _check_session(db, context.project_id, wanted.session_id)
@@ -117,6 +117,12 @@ async def create_webhook(context: Context, wanted: Wanted) -> Webhook:
     return Webhook.of(row, secret)
 
 
+async def _check_address(context: Context, url: str) -> None:
+    """Refuse an address that leads inside or nowhere; a key has one looked up at a time."""
+    async with context.gates.webhooks_of_keys.of(context.key_id or ""):
+        await context.deliveries.sender.guard.check(url)
+
+
 async def list_webhooks(context: Context) -> list[Webhook]:
     """The project's webhooks, oldest first."""
     async with context.transaction() as db:
@@ -136,7 +142,7 @@ async def change_webhook(context: Context, webhook_id: UUID, changes: Mapping[st
     Enabling forgets why it was disabled; what waited meanwhile is sent.
     """
     if "url" in changes:
-        await context.deliveries.sender.guard.check(changes["url"])
+        await _check_address(context, changes["url"])
     async with context.transaction() as db:
         row = await _row(db, context.project_id, webhook_id, lock=True)
         await _check_session(db, context.project_id, changes.get("session_id"))
@@ -174,7 +180,7 @@ async def delete_webhook(context: Context, webhook_id: UUID) -> None:
 
 async def try_webhook(context: Context, webhook_id: UUID) -> Delivery:
     """Send a test message now, once, and tell what came back; also where it is disabled."""
-    async with context.gates.webhook_tests_of_keys.of(context.key_id or ""):
+    async with context.gates.webhooks_of_keys.of(context.key_id or ""):
         data = {"webhook": f"hook_{webhook_id.hex}", "sentence": TEST_SENTENCE}
         async with context.transaction() as db:
             await _row(db, context.project_id, webhook_id)
