@@ -1,7 +1,7 @@
 """What an observation asks of PostgreSQL: how often, and what if it does not answer."""
 
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from itertools import pairwise
 from pathlib import Path
 from uuid import UUID
@@ -107,8 +107,10 @@ async def context(database_url: str, redis_url: str) -> AsyncIterator[Context]:
 
 
 @pytest.fixture
-def wire(context: Context, tmp_path: Path) -> Iterator[Wire]:
+async def wire(context: Context, tmp_path: Path) -> AsyncIterator[Wire]:
     """Record what every connection of the context executes."""
+    # What sends messages to webhooks asks the database too, in its own time
+    await context.deliveries.close()
     listening = Wire(tmp_path / "wire")
     engine = context.database._engine.sync_engine
     event.listen(engine, "connect", listening.listen)
