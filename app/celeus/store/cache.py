@@ -16,7 +16,8 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
-# Longer than a fold holds up the process: an answer that waits for it did come in time
+from celeus.store.patience import patience
+
 _PATIENCE_SECONDS = 0.25
 _PAUSE_SECONDS = 1.0
 _LISTENER_PATIENCE_SECONDS = 2.0
@@ -93,7 +94,7 @@ class Cache:
         """Hold the address; callers use `connect`."""
         self.wakes = Wakes()
         self._ttl = status_ttl_seconds
-        self._redis = None if url is None else _client(url, _PATIENCE_SECONDS)
+        self._redis = None if url is None else _client(url)
         self._listener = None if url is None else _client(url, _LISTENER_PATIENCE_SECONDS)
         self._put = None if self._redis is None else self._redis.register_script(_PUT)
         self._failed = False
@@ -216,7 +217,7 @@ class Cache:
     async def _ask(self, answer: Awaitable[_T]) -> _T | None:
         """The answer, or nothing when Redis does not give it in time, or refuses."""
         try:
-            async with asyncio.timeout(_PATIENCE_SECONDS):
+            async with patience(_PATIENCE_SECONDS):
                 value = await answer
         except _FAILURES as error:
             if not self._failed:
@@ -232,12 +233,15 @@ def _status_key(session_id: str) -> str:
     return f"celeus:status:{session_id}"
 
 
-def _client(url: str, patience_seconds: float) -> Redis:
-    """A client that gives up at once: trying again is the next caller's business."""
+def _client(url: str, timeout: float | None = None) -> Redis:
+    """A client that gives up at once: trying again is the next caller's business.
+
+    Without a ``timeout`` in seconds it waits for as long as its caller does.
+    """
     return Redis.from_url(
         url,
-        socket_connect_timeout=patience_seconds,
-        socket_timeout=patience_seconds,
+        socket_connect_timeout=timeout,
+        socket_timeout=timeout,
         retry=Retry(NoBackoff(), 0),
         # The newer protocol adds questions to every opening and answers nothing asked here
         protocol=2,

@@ -21,6 +21,8 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
+from celeus.store.patience import patience
+
 MOST_NAMES = 10_000
 """Names counted in memory: every count scans all of them to drop the outdated ones."""
 SHARES = 600
@@ -52,8 +54,9 @@ class Rates:
             return cls(None, None)
         pool = ConnectionPool.from_url(
             url,
-            socket_connect_timeout=_PATIENCE_SECONDS,
-            socket_timeout=_PATIENCE_SECONDS,
+            # `patience` is all there is
+            socket_connect_timeout=None,
+            socket_timeout=None,
             retry=Retry(NoBackoff(), 0),
             protocol=2,
         )
@@ -97,7 +100,7 @@ class Rates:
         now = asyncio.get_running_loop().time()
         if self._shared is not None and now >= self._next_attempt:
             try:
-                async with asyncio.timeout(_PATIENCE_SECONDS):
+                async with patience(_PATIENCE_SECONDS):
                     return await _wait(self._shared, limit, name, share)
             except _FAILURES as error:
                 if self._next_attempt <= now:

@@ -1,13 +1,14 @@
 """What an observation asks of PostgreSQL: how often, and what if it does not answer."""
 
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from itertools import pairwise
 from pathlib import Path
 from uuid import UUID
 
 import psycopg
 import pytest
+import redis
 from psycopg.pq import Trace
 from sqlalchemy import event
 from sqlalchemy.engine.interfaces import DBAPIConnection
@@ -16,6 +17,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 from celeus.core.ledger import Observation
 from celeus.core.plans.opening import SessionRequest
 from celeus.core.plans.plan import Claim
+from celeus.core.plans.stopping import Question
 from celeus.core.pools.losses import LossScale
 from celeus.core.sessions.judgements import Judgement
 from celeus.errors import Busy, DatabaseUnavailable
@@ -27,10 +29,12 @@ from celeus.operations.sessions.append import write
 from celeus.operations.sessions.journal import locked
 from celeus.operations.sessions.rounds import Offer
 from celeus.operations.sessions.sessions import Opening
+from celeus.operations.webhooks.endpoints import Wanted, create_webhook, list_deliveries
 from celeus.settings import Settings
 
 PROMISED = 5
 ITEMS = 200
+LABELS = 80
 
 
 class Wire:
@@ -91,14 +95,22 @@ class Wire:
 @pytest.fixture
 async def context(database_url: str, redis_url: str) -> AsyncIterator[Context]:
     """A context as in production: the status goes to Redis."""
-    settings = Settings(database_url=database_url, redis_url=redis_url, lock_timeout_ms=300)
+    settings = Settings(
+        database_url=database_url,
+        redis_url=redis_url,
+        lock_timeout_ms=300,
+        webhook_internal="127.0.0.1/32",
+        webhook_http=True,
+    )
     async with open_context(settings) as opened:
         yield opened
 
 
 @pytest.fixture
-def wire(context: Context, tmp_path: Path) -> Iterator[Wire]:
+async def wire(context: Context, tmp_path: Path) -> AsyncIterator[Wire]:
     """Record what every connection of the context executes."""
+    # What sends messages to webhooks asks the database too, in its own time
+    await context.deliveries.close()
     listening = Wire(tmp_path / "wire")
     engine = context.database._engine.sync_engine
     event.listen(engine, "connect", listening.listen)
@@ -110,18 +122,26 @@ def wire(context: Context, tmp_path: Path) -> Iterator[Wire]:
 @pytest.fixture
 async def session(context: Context) -> UUID:
     """An open session."""
+    return await _opened(context, SessionRequest(Claim(precision=0.1)))
+
+
+async def _opened(context: Context, request: SessionRequest) -> UUID:
+    """A session over a new pool."""
     scale = LossScale.of("zero_one", None, None)
     items: list[object] = [{"id": f"item-{i}", "surrogate": i / ITEMS} for i in range(ITEMS)]
     rows = list(range(1, ITEMS + 1)), items
     pool = await pools.create_pool(context, NewPool("known", scale, rows, sealed=True))
-    document = await sessions.open_session(
-        context, Opening(pool.pool_id, SessionRequest(Claim(precision=0.1)))
-    )
+    document = await sessions.open_session(context, Opening(pool.pool_id, request))
     return UUID(document["id"].removeprefix("ses_"))
 
 
 def _judgement(offer: Offer) -> list[Judgement]:
     return [Judgement(draw["round"], loss=float(draw["round"] % 2)) for draw in offer.draws]
+
+
+def _asked_of_redis(url: str) -> int:
+    with redis.Redis.from_url(url) as client:
+        return int(client.info("stats")["total_commands_processed"])
 
 
 async def test_an_observation_with_the_next_draw_takes_few_round_trips(
@@ -137,6 +157,31 @@ async def test_an_observation_with_the_next_draw_takes_few_round_trips(
     assert min(counts) >= 2, "nothing was heard"
     # The driver has PostgreSQL prepare a statement when it comes often: also then
     assert max(counts) <= PROMISED, counts
+
+
+async def test_a_label_that_decides_sends_the_same_statements_as_any_other(
+    wire: Wire, context: Context, redis_url: str
+) -> None:
+    """Else who only labels, and may not know what is decided, could time it."""
+    hook = await create_webhook(context, Wanted("http://127.0.0.1:9/", ["session.decided"]))
+    counts: list[list[tuple[int, int]]] = []
+    told = []
+    for threshold in (0.9, 0.5):
+        question = Question("at_most", threshold)
+        claim = Claim(questions=(question,), stop_when_decided=False)
+        session = await _opened(context, SessionRequest(claim))
+        offer = await rounds.next_draws(context, session, "ada", 1)
+        counts.append([])
+        for _ in range(LABELS):
+            wire.statements()
+            before = _asked_of_redis(redis_url)
+            answer = await rounds.observe(context, session, _judgement(offer), "ada", 1)
+            counts[-1].append((wire.statements(), _asked_of_redis(redis_url) - before))
+            offer = answer.offer
+        told.append(len(await list_deliveries(context, hook.webhook_id, 9)))
+    assert told == [1, 1], "the first of the two is decided, the second is not"
+    assert min(counts[0]) >= (4, 2), "nothing was heard"
+    assert counts[0] == counts[1]
 
 
 async def test_a_session_locked_elsewhere_is_busy_and_then_goes_on(

@@ -36,7 +36,7 @@ from celeus.operations.pools.pools import load_pool, read_items
 from celeus.operations.pools.record import PoolRecord
 from celeus.operations.runtime.context import one_snapshot
 from celeus.operations.runtime.status import SessionRecord, status_document
-from celeus.operations.sessions.ledger import KINDS, event_from, moment
+from celeus.operations.sessions.ledger import KINDS, RECORD, event_from, moment
 from celeus.store.database import Database
 
 CLOSE = 1e-9
@@ -291,12 +291,10 @@ def _sides(record: _Record, state: AnyState) -> None:
 def _status(record: _Record, state: AnyState) -> None:
     """Compare the status document with a recomputed one, for the members stored then."""
     row, document = record.row, record.row["status"]
-    session = SessionRecord(
-        **{name: row[name] for name in SessionRecord.__dataclass_fields__ if name != "ledger_head"},
-        ledger_head=None if row["ledger_head"] is None else bytes(row["ledger_head"]),
-    )
     expected = orjson.loads(
-        orjson.dumps(status_document(session, any_plan_from(row["plan"]), state, record.pool))
+        orjson.dumps(
+            status_document(SessionRecord.of(row), any_plan_from(row["plan"]), state, record.pool)
+        )
     )
     for name, value in document.items():
         # Its wording is a version's own, and it says nothing that the numbers do not
@@ -349,13 +347,10 @@ _CARRIED = text(
 )
 _NAMES = text("SELECT pool_id, session_id FROM sessions ORDER BY pool_id, session_id")
 _SESSION = text(
-    """
-    SELECT session_id, project_id, pool_id, plan, plan_digest, seed, commitment, lifecycle, state,
-           sequence, revision, drawn, lease_seconds, created_at, ledger_head, name,
-           status, contradictions, origin, planned_labels, seconds_per_label, owner, tags,
-           active_at, archived_at IS NOT NULL AS archived
+    f"""
+    SELECT plan, plan_digest, seed, commitment, state, sequence, drawn, status, {RECORD}
     FROM sessions WHERE session_id = :session_id
-    """
+    """  # noqa: S608 -- our own words
 )
 _EVENTS = text(
     """

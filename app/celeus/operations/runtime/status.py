@@ -18,7 +18,7 @@ from celeus.store.cache import Cache
 
 @dataclass(frozen=True, slots=True)
 class SessionRecord:
-    """Fields of the session's row that its state does not contain."""
+    """Fields of the session's row that its state does not contain; `ledger.RECORD` reads them."""
 
     project_id: UUID
     session_id: UUID
@@ -37,6 +37,13 @@ class SessionRecord:
     archived: bool = False
     planned_labels: Mapping[str, int] | None = None
     seconds_per_label: float | None = None
+
+    @classmethod
+    def of(cls, row: Mapping[Any, Any]) -> "SessionRecord":
+        """That of a row."""
+        head = row["ledger_head"]
+        values = {name: row[name] for name in cls.__dataclass_fields__}
+        return cls(**values | {"ledger_head": None if head is None else bytes(head)})
 
 
 def status_document(

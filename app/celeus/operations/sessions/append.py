@@ -17,13 +17,16 @@ from celeus.operations.pools.columns import raw_connection
 from celeus.operations.pools.pools import PAGE_BYTES
 from celeus.operations.sessions.journal import Journal
 from celeus.operations.sessions.ledger import row_of
-from celeus.operations.webhooks.outbox import Standing, tell
+from celeus.operations.webhooks.outbox import POST, Standing, posted
 
 POINTS_AT_ONCE = 500
 
 
 async def write(db: AsyncConnection, journal: Journal, status: dict[str, Any]) -> dict[int, Item]:
     """Append what the operation did, ``status`` being the document after it; webhooks are told.
+
+    Whether there is anything to tell changes nothing about the statements sent: who only labels
+    may not know what is decided, and could time one more.
 
     Returns the wanted items by index, in their order until PAGE_BYTES are full: one at least.
     """
@@ -33,6 +36,7 @@ async def write(db: AsyncConnection, journal: Journal, status: dict[str, Any]) -
         rows = await asyncio.to_thread(_points, points)
     else:
         rows = _points(points)
+    news = Standing.of(journal.lifecycle, state).since(journal.stood)
     raw = await raw_connection(db)
     cursor = await raw.cursor(row_factory=class_row(Item)).execute(
         _APPEND,
@@ -59,13 +63,11 @@ async def write(db: AsyncConnection, journal: Journal, status: dict[str, Any]) -
             "wanted": journal.item_indices,
             "page_bytes": PAGE_BYTES,
             "key_id": journal.key_id,
+            "messages": posted(news, status),
             **_tally(journal),
         },
     )
-    items = {item.index: item for item in await cursor.fetchall()}
-    news = Standing.of(journal.lifecycle, state).since(journal.stood)
-    await tell(db, journal.project_id, journal.session_id, news, status)
-    return items
+    return {item.index: item for item in await cursor.fetchall()}
 
 
 def _points(points: Points) -> str:
@@ -96,7 +98,7 @@ def _json(value: object) -> str:
     return orjson.dumps(value).decode()
 
 
-_APPEND = """
+_APPEND = f"""
     WITH RECURSIVE appended AS (
         INSERT INTO events
             (project_id, session_id, sequence, kind, round, item, q, strata_q, seen, loss, losses,
@@ -139,6 +141,7 @@ _APPEND = """
             ledger_head = %(head)s, updated_at = %(now)s,
             active_at = %(active_at)s, seconds_per_label = %(seconds_per_label)s::float8
         WHERE session_id = %(session_id)s
+    ), posted AS ({POST}
     ), wanted AS (
         SELECT * FROM unnest(%(wanted)s::int[]) WITH ORDINALITY AS one(index, place)
     ), page AS (
@@ -153,4 +156,4 @@ _APPEND = """
         WHERE page.bytes < %(page_bytes)s
     )
     SELECT index, id, payload FROM page WHERE place > 0
-    """
+    """  # noqa: S608 -- our own words

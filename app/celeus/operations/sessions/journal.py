@@ -7,7 +7,7 @@ look together, append, commit. These statements go past SQLAlchemy, straight to 
 send two at once, and an observation is mostly the price of sending statements.
 """
 
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -99,23 +99,16 @@ class Journal:
     pool_id: UUID
     slot: Slot
     session: CachedSession
+    record: SessionRecord
     lifecycle: str
     revision: int
-    lease_seconds: int
-    created_at: datetime
     now: datetime
     leases: dict[int, Lease]
     folded_before: int
     head: bytes | None
-    name: str | None
-    owner: str | None
-    tags: Sequence[str]
-    active_at: datetime
-    archived: bool
-    planned_labels: dict[str, int] | None
     seconds_per_label: float | None
     stood: Standing = field(default_factory=Standing)
-    contradictions: list[dict[str, Any]] = field(default_factory=list)
+    contradictions: Sequence[Mapping[str, Any]] = ()
     entries: list[Entry] = field(default_factory=list)
     new_leases: list[Lease] = field(default_factory=list)
     judged: list[int] = field(default_factory=list)
@@ -203,7 +196,7 @@ class Journal:
         if round_ in self.leases:
             earlier, passed = self.leases[round_].keys, self.leases[round_].passed
         keys = [key for key in earlier if key != self.key] + [self.key]
-        until = self.now + timedelta(seconds=self.lease_seconds)
+        until = self.now + timedelta(seconds=self.record.lease_seconds)
         lease = Lease(round_, worker, until, keys, passed)
         self.leases[round_] = lease
         self.new_leases.append(lease)
@@ -233,25 +226,16 @@ class Journal:
 
     def status(self) -> dict[str, Any]:
         """The status document as of now."""
-        session = SessionRecord(
-            project_id=self.project_id,
-            session_id=self.session_id,
-            pool_id=self.pool_id,
+        record = replace(
+            self.record,
             lifecycle=self.lifecycle,
             revision=self.revision,
-            lease_seconds=self.lease_seconds,
-            created_at=self.created_at,
             ledger_head=self.head,
-            name=self.name,
             contradictions=self.contradictions,
-            owner=self.owner,
-            tags=self.tags,
-            active_at=minute(self.now) if self.entries else self.active_at,
-            archived=self.archived,
-            planned_labels=self.planned_labels,
+            active_at=minute(self.now) if self.entries else self.record.active_at,
             seconds_per_label=self.seconds_per_label,
         )
-        return status_document(session, self.plan, self.state, self.session.pool)
+        return status_document(record, self.plan, self.state, self.session.pool)
 
 
 def minute(at: datetime) -> datetime:
@@ -278,7 +262,7 @@ def must_take_labels(journal: Journal) -> None:
 
 def must_not_be_archived(journal: Journal) -> None:
     """Refuse a session that is archived."""
-    if journal.archived:
+    if journal.record.archived:
         raise SessionArchived(
             "The session is archived: it takes no draws and no labels.",
             field="session_id",
@@ -381,7 +365,8 @@ def _journal(
     if session is None:
         message = "a journal needs a state"
         raise ValueError(message)
-    now = row["created_at"]
+    record = SessionRecord.of(row)
+    now = record.created_at
     leases: dict[int, Lease] = {}
     for event in rows:
         if event["kind"] == 0:
@@ -395,26 +380,19 @@ def _journal(
         key_id=context.key_id,
         blind=context.blind,
         session_id=session_id,
-        pool_id=row["pool_id"],
+        pool_id=record.pool_id,
         slot=slot,
         session=session,
-        lifecycle=row["lifecycle"],
-        revision=row["revision"],
-        lease_seconds=row["lease_seconds"],
-        created_at=row["created_at"],
+        record=record,
+        lifecycle=record.lifecycle,
+        revision=record.revision,
         now=now,
         leases=leases,
         folded_before=session.state.folded,
-        head=row["ledger_head"],
-        name=row["name"],
-        owner=row["owner"],
-        tags=row["tags"],
-        active_at=row["active_at"],
-        archived=row["archived"],
-        planned_labels=row["planned_labels"],
-        seconds_per_label=row["seconds_per_label"],
-        stood=Standing.of(row["lifecycle"], session.state),
-        contradictions=row["contradictions"],
+        head=record.ledger_head,
+        seconds_per_label=record.seconds_per_label,
+        stood=Standing.of(record.lifecycle, session.state),
+        contradictions=record.contradictions,
     )
 
 

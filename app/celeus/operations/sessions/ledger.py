@@ -266,18 +266,21 @@ def _not_found(session_id: UUID) -> SessionNotFound:
     return SessionNotFound(f"no session {name}", field="session_id", value=name)
 
 
+RECORD = """
+        session_id, project_id, pool_id, name, revision, lifecycle, lease_seconds, created_at,
+        ledger_head, contradictions, origin, owner, tags, active_at,
+        archived_at IS NOT NULL AS archived, planned_labels, seconds_per_label"""
+"""The columns of a session's row that its status document is made with: `SessionRecord` has all."""
+
 # Sent together, the two statements end with a message that turns PostgreSQL's own limit for idle
 # transactions off: a process that then hung would keep the row for ever. Since version 17 the whole
 # transaction can be limited; it gets the time of one statement.
-_LOCK = """
+_LOCK = f"""
     SELECT CASE WHEN current_setting('transaction_timeout', true) IS NOT NULL THEN
             set_config('transaction_timeout', current_setting('statement_timeout'), true)
-        END AS limited,
-        pool_id, name, sequence, revision, lifecycle, lease_seconds, planned_labels,
-        seconds_per_label, created_at, ledger_head, contradictions, owner, tags, active_at,
-        archived_at IS NOT NULL AS archived
+        END AS limited, sequence, {RECORD}
     FROM sessions WHERE session_id = %(session_id)s AND project_id = %(project_id)s FOR UPDATE
-    """
+    """  # noqa: S608 -- our own words
 _ROW = """
     SELECT pool_id, sequence, revision, lifecycle, created_at, ledger_head
     FROM sessions WHERE session_id = %(session_id)s AND project_id = %(project_id)s

@@ -335,7 +335,7 @@ def _hand_out(
             count = min(count, _share(journal.state, settings))
         return panel.hand_out(journal, rater, worker, count, settings)
     count = min(count, settings.max_draws_per_worker)
-    if journal.archived or session_state(journal.lifecycle, journal.state) != "active":
+    if journal.record.archived or session_state(journal.lifecycle, journal.state) != "active":
         return []
     standing = sorted(journal.leases.values(), key=lambda lease: lease.round)
     live = [it for it in standing if it.expires_at > journal.now]
@@ -369,7 +369,7 @@ def _hand_out(
 
 def _is_passed(journal: Journal, lease: Lease, worker: str) -> bool:
     """Whether the worker passed the draw on, and others may still come for it."""
-    waits = journal.now - lease.expires_at < timedelta(seconds=journal.lease_seconds)
+    waits = journal.now - lease.expires_at < timedelta(seconds=journal.record.lease_seconds)
     return waits and [journal.key, worker] in lease.passed
 
 
@@ -428,7 +428,7 @@ def _offer(
     if draws or state != "active" or not want_draws:
         return Offer(state, draws, None)
     if journal.blind or panel.ratings_in(journal) is not None:
-        return Offer("all_leased", [], min(BLIND_WAIT_SECONDS, float(journal.lease_seconds)))
+        return Offer("all_leased", [], min(BLIND_WAIT_SECONDS, float(journal.record.lease_seconds)))
     waits = [(it.expires_at - journal.now).total_seconds() for it in journal.leases.values()]
     return Offer("all_leased", [], max(1.0, math.ceil(min(waits, default=1.0))))
 

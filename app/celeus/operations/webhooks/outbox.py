@@ -11,7 +11,6 @@ from typing import Any, Literal, get_args
 from uuid import UUID
 
 import orjson
-from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.plans.stopping import StopReason
@@ -19,6 +18,7 @@ from celeus.core.sessions.best.state import BestState
 from celeus.core.sessions.either import AnyState
 from celeus.core.sessions.state import State
 from celeus.core.sessions.table.state import TableState
+from celeus.operations.pools.columns import raw_connection
 
 EventType = Literal[
     "session.stopped",
@@ -78,16 +78,27 @@ async def tell(
     """
     if not messages:
         return
+    raw = await raw_connection(db)
+    await raw.execute(
+        POST,
+        {
+            "project_id": project_id,
+            "session_id": session_id,
+            "messages": posted(messages, document),
+        },
+    )
+
+
+def posted(messages: Sequence[Message], document: Mapping[str, Any]) -> str:
+    """The messages as ``POST`` takes them, about the session whose status is ``document``."""
+    if not messages:
+        return "[]"
+    subject = _subject(document)
     told = [
-        {"event": event, "data": _subject(document) | data, "place": place}
+        {"event": event, "data": subject | data, "place": place}
         for place, (event, data) in enumerate(messages)
     ]
-    params = {
-        "project_id": project_id,
-        "session_id": session_id,
-        "messages": orjson.dumps(told).decode(),
-    }
-    await db.execute(_TELL, params)
+    return orjson.dumps(told).decode()
 
 
 def _subject(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -122,16 +133,15 @@ def _answers(state: AnyState) -> Iterator[tuple[str, str]]:
 
 
 # The lock lets nobody delete a webhook between this and the check of its foreign key
-_TELL = text(
-    """
+POST = """
     INSERT INTO deliveries
         (delivery_id, webhook_id, project_id, event, data, next_attempt_at, created_at)
     SELECT gen_random_uuid(), w.webhook_id, w.project_id, told.event, told.data, now(),
            clock_timestamp() + told.place * interval '1 microsecond'
-    FROM json_to_recordset(CAST(:messages AS json)) AS told(event text, data jsonb, place int)
+    FROM json_to_recordset(%(messages)s::json) AS told(event text, data jsonb, place int)
         JOIN webhooks w ON w.events ? told.event
-    WHERE w.project_id = :project_id AND w.disabled_at IS NULL
-      AND (w.session_id IS NULL OR w.session_id = :session_id)
+    WHERE w.project_id = %(project_id)s AND w.disabled_at IS NULL
+      AND (w.session_id IS NULL OR w.session_id = %(session_id)s)
     FOR KEY SHARE OF w
     """
-)
+"""Puts ``messages`` into the outbox, alone or as a part of what appends to the ledger."""

@@ -177,7 +177,7 @@ def hand_out(
     """
     ratings, count = ratings_in(journal), min(count, settings.max_draws_per_worker)
     active = session_state(journal.lifecycle, journal.state) == "active"
-    if ratings is None or journal.archived or not active:
+    if ratings is None or journal.record.archived or not active:
         return []
     turns = ratings.awaited_from(rater)[:count]
     while (
@@ -190,7 +190,7 @@ def hand_out(
         journal.append(draw, {"worker": worker} | placed)
         if rater in ratings.turn(draw.round).raters:
             turns.append((draw.round, 1))
-    until = journal.now + timedelta(seconds=journal.lease_seconds)
+    until = journal.now + timedelta(seconds=journal.record.lease_seconds)
     if ratings.protocol == "consensus":
         journal.turns = dict(turns)
     journal.item_indices = [journal.state.item(round_) for round_, _ in turns]
