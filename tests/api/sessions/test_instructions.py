@@ -67,7 +67,7 @@ async def test_a_change_after_the_first_judgement_is_told(client: AsyncClient) -
     pool = await known_pool(client)
     session = await opened(client, pool, instructions="one")
     path, pools = f"/v1/sessions/{session}", f"/v1/pools/{pool.id}"
-    sentence = "The instructions for those who judge were changed after the first judgement"
+    sentence = "The instructions for those who judge were changed between judgements"
     assert await patched(client, path, "two") == 200
     draw = (await drawn(client, session))["draws"][0]
     assert (await record(client, path))["late_changes"] == []
@@ -79,6 +79,9 @@ async def test_a_change_after_the_first_judgement_is_told(client: AsyncClient) -
     assert await patched(client, path, "three") == 200
     assert await patched(client, path, None) == 200
     assert await patched(client, pools, "four") == 200
+    # Nobody has judged by them yet
+    assert (await record(client, path))["late_changes"] == []
+    await judged(client, session, pool, (await drawn(client, session))["draws"][0])
     kept = await record(client, path)
     assert (kept["instructions"], kept["of"]) == ("four", "pool")
     assert [it["instructions"] for it in kept["versions"]] == [
@@ -93,3 +96,6 @@ async def test_a_change_after_the_first_judgement_is_told(client: AsyncClient) -
     assert f"{sentence}, 3 times, last at " in (await client.get(f"{path}/report")).text
     assert (await client.patch(path, json={"state": "closed"})).is_success
     assert await patched(client, path, "too late") == 409
+    # What the next session's judges are told says nothing of this one
+    assert await patched(client, pools, "five") == 200
+    assert (await record(client, path)) == kept

@@ -35,8 +35,8 @@ class InstructionsOut(BaseModel):
         description="Whose they are: those of a session take the place of its pool's."
     )
     late_changes: list[Time] = Field(
-        description="When judges were given another text after a first judgement of the session;"
-        " its report says so. Empty of a pool."
+        description="When judges were given another text between two judgements of the session; its"
+        " report says so. Empty of a pool."
     )
     versions: list[InstructionsVersion] = Field(description="The oldest first.")
 

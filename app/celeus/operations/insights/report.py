@@ -113,8 +113,8 @@ class Account:
             return []
         often = "" if len(times) == 1 else f"{len(times)} times, last "
         sentence = (
-            "The instructions for those who judge were changed after the first judgement,"
-            f" {often}at {times[-1]} UTC: judgements of before and after need not mean the same."
+            "The instructions for those who judge were changed between judgements,"
+            f" {often}at {times[-1]} UTC: judgements given before and after may not mean the same."
         )
         return [sentence]
 

@@ -44,6 +44,10 @@ from celeus.operations.runtime.idempotency import Once, keep, peek, transaction_
 from celeus.operations.sessions.labelling.instructions import keep_instructions
 from celeus.store.tables import pools
 
+Lock = Literal["rows", "pool"]
+"""What of a pool nobody else changes meanwhile: its rows, or the pool, which new sessions wait for,
+too."""
+
 ITEMS_DELETED_AT_ONCE = 50_000
 PAGE_BYTES = 4 << 20
 """Payloads in an answer, which ends behind the one that fills it: a judge or a list asks again."""
@@ -177,7 +181,7 @@ async def delete_pool(context: Context, pool_id: UUID) -> PoolRecord:
     meanwhile waits, and finds no pool.
     """
     async with context.transaction() as db:
-        record = await _lock(db, context.project_id, pool_id)
+        record = await _lock(db, context.project_id, pool_id, "pool")
         wire = f"pool_{pool_id.hex}"
         if not record.archived:
             raise PoolNotArchived(
@@ -323,10 +327,12 @@ async def _create(db: AsyncConnection, context: Context, new: NewPool) -> PoolRe
 
 
 async def _record(
-    db: AsyncConnection, project_id: UUID, pool_id: UUID, *, lock: bool = False
+    db: AsyncConnection, project_id: UUID, pool_id: UUID, *, lock: Lock | None = None
 ) -> PoolRecord:
     query = select(pools).where(pools.c.pool_id == pool_id, pools.c.project_id == project_id)
-    row = (await db.execute(query.with_for_update(nowait=True) if lock else query)).one_or_none()
+    if lock is not None:
+        query = query.with_for_update(nowait=True, key_share=lock == "rows")
+    row = (await db.execute(query)).one_or_none()
     if row is None:
         raise no_pool(pool_id)
     return PoolRecord.of(row)
@@ -342,9 +348,11 @@ def no_pool(pool_id: UUID) -> PoolNotFound:
     )
 
 
-async def _lock(db: AsyncConnection, project_id: UUID, pool_id: UUID) -> PoolRecord:
+async def _lock(
+    db: AsyncConnection, project_id: UUID, pool_id: UUID, lock: Lock = "rows"
+) -> PoolRecord:
     try:
-        return await _record(db, project_id, pool_id, lock=True)
+        return await _record(db, project_id, pool_id, lock=lock)
     except OperationalError as error:
         if isinstance(error.orig, LockNotAvailable):
             raise PoolBusy(

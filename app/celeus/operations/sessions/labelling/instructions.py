@@ -34,10 +34,11 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Instructions:
-    """The versions, oldest first, and when a first judgement came; None before there is one."""
+    """The versions, oldest first, and when the first and last judgements came, if any."""
 
     versions: tuple[Version, ...]
     first_judgement: datetime | None = None
+    last_judgement: datetime | None = None
 
     @property
     def now(self) -> Version | None:
@@ -48,11 +49,14 @@ class Instructions:
 
     @property
     def late_changes(self) -> list[datetime]:
-        """When what is shown became another text after the first judgement."""
-        return list(_late(self.versions, self.first_judgement))
+        """When what is shown became another text between two judgements."""
+        first, last = self.first_judgement, self.last_judgement
+        if first is None or last is None:
+            return []
+        return [at for at in _changes(self.versions) if first < at < last]
 
 
-def _late(versions: Iterable[Version], first: datetime | None) -> Iterable[datetime]:
+def _changes(versions: Iterable[Version]) -> Iterable[datetime]:
     own: str | None = None
     shared: str | None = None
     for version in versions:
@@ -62,7 +66,7 @@ def _late(versions: Iterable[Version], first: datetime | None) -> Iterable[datet
         else:
             shared = version.text
         after = shared if own is None else own
-        if after != before and first is not None and version.at > first:
+        if after != before:
             yield version.at
 
 
@@ -111,10 +115,13 @@ async def session_instructions(context: Context, session_id: UUID) -> Instructio
 
 
 async def instructions_of(db: AsyncConnection, pool_id: UUID, session_id: UUID) -> Instructions:
-    """The same in a transaction."""
+    """The same in a transaction; of a closed session those of when it was closed."""
     versions = await _versions(db, pool_id, session_id)
-    first = await db.execute(_FIRST, {"session_id": session_id})
-    return Instructions(versions, first.scalar_one_or_none())
+    row = (await db.execute(_JUDGED, {"session_id": session_id})).one()
+    if row.lifecycle == "closed":
+        # Nobody has judged by what came after its last event
+        versions = tuple(it for it in versions if it.at <= row.ended)
+    return Instructions(versions, row.first, row.last)
 
 
 async def _versions(
@@ -134,8 +141,8 @@ def _no_pool(pool_id: UUID) -> PoolNotFound:
 
 
 _POOL = text("SELECT true FROM pools WHERE pool_id = :pool_id AND project_id = :project_id")
-# What others kept while the row's lock was waited for is seen by the statement after it. An import
-# of items holds it for long: it is no lock on that row.
+# What others kept while the lock was waited for is seen by the statement after it. It is no lock on
+# the pool's row, which an import of items holds for long.
 _LOCK = text(
     """
     SELECT true FROM pools CROSS JOIN LATERAL (
@@ -165,9 +172,16 @@ _VERSIONS = text(
     ORDER BY at, instructions_id
     """
 )
-_FIRST = with_kinds(
+_JUDGED = with_kinds(
     """
-    SELECT min(at) FROM events
-    WHERE session_id = :session_id AND kind IN (:observation, :unjudgeable, :rating)
+    SELECT lifecycle,
+        (SELECT at FROM events WHERE session_id = :session_id
+            AND kind IN (:observation, :unjudgeable, :rating) ORDER BY sequence LIMIT 1) AS first,
+        (SELECT at FROM events WHERE session_id = :session_id
+            AND kind IN (:observation, :unjudgeable, :rating, :amendment)
+            ORDER BY sequence DESC LIMIT 1) AS last,
+        coalesce((SELECT at FROM events WHERE session_id = :session_id
+            ORDER BY sequence DESC LIMIT 1), created_at) AS ended
+    FROM sessions WHERE session_id = :session_id
     """
 )
