@@ -216,7 +216,9 @@ async def _archive(context: Context, session_id: UUID, *, archived: bool | None)
         if archived in {None, document["archived"]}:
             return document
         params = {"session_id": session_id, "archived": archived}
-        document |= (await db.execute(_ARCHIVE, params)).scalar_one()
+        change = (await db.execute(_ARCHIVE, params)).scalar_one_or_none()
+        # Deleted meanwhile, where there is nothing to change
+        document |= change or await document_of(db, context.project_id, session_id)
     await announce(context.cache, context.project_id, session_id, document)
     return document
 
