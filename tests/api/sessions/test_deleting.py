@@ -24,7 +24,7 @@ from celeus.settings import Settings
 from celeus.store.database import Database
 from tests.clients import serving
 from tests.factories import KnownPool, drawn, judged, known_pool, labelled, opened
-from tests.keys import key_in
+from tests.keys import bearer, key_in
 from tests.runs.files import exam
 from tests.versions import Versions, made
 from tests.versions import judged as judged_version
@@ -100,7 +100,7 @@ async def test_a_deleted_session_is_out_of_sight_at_once_and_gone_soon(
             answer = await client.request(method.upper(), where, json=body)
             assert answer.status_code in {404, 422}, (method, where, answer.text)
             asked += answer.status_code == 404
-    assert asked > 20
+    assert asked >= 20
     body = {"worker": "ada", "round": 1, "loss": 1}
     for path, sent in (("next", {"worker": "ada"}), ("observe", body)):
         answer = await client.post(f"/v1/sessions/{session}/{path}", json=sent)
@@ -122,15 +122,15 @@ async def test_only_an_archived_session_is_deleted_and_only_by_an_admin(
     assert (answer.status_code, answer.json()["code"]) == (409, "session_not_archived")
     await client.patch(f"/v1/sessions/{session}", json={"archived": True})
     for scopes in (["manage", "label"], ["read"], ["label"]):
-        headers = key_in(database_url, *scopes)
+        headers = bearer(key_in(database_url, *scopes))
         for path in (f"/v1/sessions/{session}", f"/v1/pools/{pool.id}"):
             answer = await client.delete(path, headers=headers)
             assert (answer.status_code, answer.json()["code"]) == (403, "scope_missing")
-    other = key_in(database_url, "admin", project="other")
+    other = bearer(key_in(database_url, "admin", project="other"))
     answer = await client.delete(f"/v1/sessions/{session}", headers=other)
     assert (answer.status_code, answer.json()["code"]) == (404, "session_not_found")
     stone = await deleted(client, session)
-    for headers in (other, key_in(database_url, "label")):
+    for headers in (other, bearer(key_in(database_url, "label"))):
         answer = await client.get(f"/v1/tombstones/{session}", headers=headers)
         assert answer.status_code in {403, 404}
     listed = await client.get("/v1/tombstones", headers=other)
@@ -376,7 +376,7 @@ async def test_an_open_invitation_to_the_session_leads_to_the_start(
     pool = await known_pool(client, 60)
     session, kept = await archived(client, pool), await opened(client, pool)
     for one in (session, kept):
-        body = {"name": "Anna", "scopes": ["label"], "path": f"/label/{one}"}
+        body = {"name": "Anna", "scopes": ["label"], "session_id": one}
         answer = await client.post("/v1/invitations", json=body)
         assert answer.status_code == 201, answer.text
     await deleted(client, session)
