@@ -3,6 +3,7 @@
 import { api, messageOf } from "./api.js";
 import { announce, byId, el, fill, given } from "./dom.js";
 import { drawView } from "./item/payload.js";
+import { watch } from "./silence.js";
 
 const WORDS = {
   draw: "drawn",
@@ -115,5 +116,6 @@ byId("unjudgeable", HTMLInputElement).addEventListener("change", (event) => {
   byId("loss", HTMLInputElement).disabled = box instanceof HTMLInputElement && box.checked;
 });
 byId("correct", HTMLFormElement).addEventListener("submit", correct);
+watch();
 await load();
 performance.mark("usable");
