@@ -7,7 +7,9 @@ from typing import Any, Final, Literal, get_args
 from uuid import UUID
 
 from sqlalchemy import TextClause, text
+from sqlalchemy.ext.asyncio import AsyncConnection
 
+from celeus.errors import InvalidValue
 from celeus.operations.runtime.context import Context
 
 MOST_BYTES: Final = 1000
@@ -60,7 +62,21 @@ async def list_sessions(context: Context, page: Filter) -> list[dict[str, Any]]:
     }
     async with context.transaction() as db:
         rows = await db.execute(_statement(page, words=params["words"] is not None), params)
-        return [row.status for row in rows]
+        found = [row.status for row in rows]
+        if not found and page.after is not None and _KEYS[_order(page)] != "session_id":
+            await _check_there(db, page.after)
+        return found
+
+
+async def _check_there(db: AsyncConnection, after: UUID) -> None:
+    """Refuse a page behind a session that was deleted: its place in an order is not known."""
+    if (await db.execute(_THERE, {"after": after})).one_or_none() is None:
+        raise InvalidValue(
+            "The session that the page follows is not there any more.",
+            field="after",
+            rule="`next` of a page; begin with the first one again",
+            value=f"ses_{after.hex}",
+        )
 
 
 def words_of(name: str | None, owner: str | None, tags: Sequence[str]) -> list[str]:
@@ -83,9 +99,16 @@ def _tsquery(query: str | None, tag: str | None) -> str | None:
     return " & ".join(parts) or None
 
 
+def _order(page: Filter) -> str:
+    return page.order.removeprefix("-")
+
+
+_THERE = text("SELECT true FROM sessions WHERE session_id = :after")
+
+
 def _statement(page: Filter, *, words: bool) -> TextClause:
     """Only the conditions that there are: each of these shapes has a plan of its own."""
-    key = _KEYS[page.order.removeprefix("-")]
+    key = _KEYS[_order(page)]
     backwards = page.order.startswith("-")
     ordered = [key] if key == "session_id" else [key, "session_id"]
     conditions = ["project_id = :project_id"]
