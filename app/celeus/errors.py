@@ -15,6 +15,7 @@
     ├── Conflict        what is kept forbids it                        409
     │   ├── ObservationConflict, RoundNotHeld, RoundNotJudged
     │   ├── SessionClosed, SessionNotClosed, SessionFixed, SessionArchived
+    │   ├── SessionNotArchived, SessionCertified, SessionInUse, SessionDeleted
     │   ├── NotLastLabel, TooManyCorrections, SessionStopped, SessionDiffers
     │   ├── EmptyPool, PoolSealed, PoolNotSealed, PoolBusy, PoolNotArchived, PoolInUse
     │   ├── KeyRetired, LastAdmin, ProjectExists
@@ -246,6 +247,22 @@ class SessionClosed(Conflict):
 
 class SessionArchived(Conflict):
     """The session is archived; it takes no draws and no labels until it is taken back."""
+
+
+class SessionNotArchived(Conflict):
+    """The session is not archived: only what is archived can be deleted."""
+
+
+class SessionCertified(Conflict):
+    """Certificates were issued for the session: it is deleted only by its name."""
+
+
+class SessionInUse(Conflict):
+    """A pool is based on the session."""
+
+
+class SessionDeleted(Conflict):
+    """The session was deleted for good, and its id is not used again."""
 
 
 class SessionNotClosed(Conflict):

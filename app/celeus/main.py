@@ -11,7 +11,7 @@ from fastapi import APIRouter, Depends, FastAPI
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
 
-from celeus.api import certificates, system, webhooks
+from celeus.api import certificates, deletion, system, webhooks
 from celeus.api.access import invitations, keys
 from celeus.api.access.auth import Door
 from celeus.api.access.parameters import only_known
@@ -54,6 +54,7 @@ ROUTES: tuple[APIRouter, ...] = (
     files.router,
     planning.router,
     sessions.router,
+    deletion.router,
     session_files.router,
     rounds.router,
     task.router,
@@ -150,6 +151,7 @@ def create_app(settings: Settings) -> FastAPI:
             app.state.context = context
             # By the service alone: a command has other settings, and ends in a moment
             context.stamps.resume()
+            context.remains.ask()
             context.deliveries.begin()
             _complete(app)
             yield

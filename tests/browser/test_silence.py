@@ -29,6 +29,8 @@ BEGUN = {
     "dashboard": "tr[data-id] a",
     "session": "#chart-readout:has-text('after 20 labels')",
     "label": ITEM,
+    "judged": "#told:has-text('20 judgements')",
+    "judgement": "#history",
 }
 Opened = Callable[..., Page]
 
@@ -93,6 +95,7 @@ def opened(
         session = evaluation.opened(name="Exam", precision=0.05)
         evaluation.judged(session, 20)
     paths = {"dashboard": "/", "session": f"/sessions/{session}", "label": f"/label/{session}"}
+    paths |= {"judged": f"{paths['session']}/judged", "judgement": f"{paths['session']}/judged/1"}
 
     def page_of(url: str, kind: str, **options: object) -> Page:
         answer = httpx.post(f"{url}/login", data={"key": server.key()}, timeout=30)
@@ -152,6 +155,7 @@ def taken_back(page: Page) -> None:
     [
         *(("dashboard", fault) for fault in ("stopped", "killed", "offline", "bad gateway")),
         *((kind, fault) for kind in ("session", "label") for fault in ("stopped", "killed")),
+        *((kind, "killed") for kind in ("judged", "judgement")),
     ],
 )
 def test_every_live_page_says_soon_that_the_service_is_silent(  # noqa: PLR0913, PLR0917 - fixtures

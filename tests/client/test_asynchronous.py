@@ -106,3 +106,14 @@ async def test_lists_and_refusals_are_the_same(client: AsyncClient, session: Asy
     assert (await client.seal_pool(opened)).items == (await client.pool(opened.id)).items == 5
     known = await client.request("GET", "/v1/pools", limit=1)
     assert len(known["data"]) == 1
+
+
+async def test_a_session_and_its_pool_are_deleted(
+    client: AsyncClient, session: AsyncSession
+) -> None:
+    await session.change(archived=True)
+    stone = await session.delete()
+    assert [one async for one in client.tombstones(stone.pool_id)] == [stone]
+    await client.request("PATCH", f"/v1/pools/{stone.pool_id}", {"archived": True})
+    await client.delete_pool(stone.pool_id)
+    assert [one async for one in client.pools()] == []

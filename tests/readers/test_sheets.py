@@ -8,7 +8,7 @@ import pytest
 
 from celeus.errors import InvalidValue
 from celeus.readers.sheets.chats import messages_of
-from celeus.readers.sheets.columns import columns_of, number_of
+from celeus.readers.sheets.columns import columns_of, number_of, shown
 from celeus.readers.sheets.items import Items, checked
 from celeus.readers.sheets.opening import Given, opened
 from celeus.readers.sheets.roles import Kind, guessed
@@ -139,6 +139,83 @@ def test_of_a_chat_in_branches_the_last_one_is_shown() -> None:
     found = messages_of(tree)
     assert found is not None
     assert [one["content"] for one in found] == ["Hi", "second"]
+
+
+CALL = {
+    "id": "call_1",
+    "type": "function",
+    "function": {"name": "weather", "arguments": '{"city": "Paris"}'},
+}
+PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
+
+
+def test_tool_calls_and_pictures_of_a_chat_reach_the_page_as_they_are() -> None:
+    chat = [
+        {"role": "system", "content": [{"type": "text", "text": "Be"}, {"text": "brief."}]},
+        {"role": "user", "content": [{"type": "text", "text": "Where is this?"}, PICTURE]},
+        {"role": "assistant", "content": None, "tool_calls": [CALL]},
+        {"role": "tool", "tool_call_id": "call_1", "content": "18 °C"},
+        {"role": "assistant", "content": None, "refusal": "I would rather not say."},
+    ]
+    found = messages_of(chat)
+    assert found is not None
+    assert found[0]["content"] == "Be\nbrief."
+    assert found[1]["content"] == chat[1]["content"]
+    assert found[2] == {"role": "assistant", "content": "", "tool_calls": [CALL]}
+    assert found[3] == chat[3]
+    assert found[4]["refusal"] == "I would rather not say."
+
+
+def test_tools_of_anthropic_stay_parts_of_what_is_said() -> None:
+    use = {"type": "tool_use", "id": "t1", "name": "weather", "input": {"city": "Paris"}}
+    result = {"type": "tool_result", "tool_use_id": "t1", "content": "18 °C"}
+    source = {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}
+    chat = [
+        {"role": "user", "content": [{"type": "image", "source": source}]},
+        {"role": "assistant", "content": [{"type": "text", "text": "I look."}, use]},
+        {"role": "user", "content": [result]},
+    ]
+    assert messages_of(chat) == chat
+
+
+def test_what_chatgpt_asked_of_a_tool_is_a_call_of_it() -> None:
+    def node(
+        author: dict[str, str], content: dict[str, Any], parent: str | None, **more: str
+    ) -> dict[str, Any]:
+        return {"message": {"author": author, "content": content} | more, "parent": parent}
+
+    code = {"content_type": "code", "text": "print(1 + 1)"}
+    tree = {
+        "a": node({"role": "user"}, {"parts": ["Sum?"]}, None, recipient="all")
+        | {"children": ["b"]},
+        "b": node({"role": "assistant"}, code, "a", recipient="python") | {"children": ["c"]},
+        "c": node({"role": "tool", "name": "python"}, {"text": "2"}, "b", recipient="all"),
+    }
+    assert messages_of(tree) == [
+        {"role": "user", "content": "Sum?"},
+        {
+            "role": "assistant",
+            "content": "",
+            "tool_calls": [
+                {
+                    "type": "function",
+                    "function": {"name": "python", "arguments": "print(1 + 1)"},
+                }
+            ],
+        },
+        {"role": "tool", "content": "2", "name": "python"},
+    ]
+
+
+def test_a_chat_told_as_text_names_the_calls() -> None:
+    chat = [
+        {"role": "user", "content": "Weather?"},
+        {"role": "assistant", "content": None, "tool_calls": [CALL]},
+    ]
+    text = shown(chat)
+    assert text.startswith("user: Weather?\n\nassistant: ")
+    assert "weather" in text
+    assert "Paris" in text
 
 
 def test_what_excel_saves_under_windows_is_read_and_said() -> None:

@@ -33,7 +33,17 @@ from celeus.client.exchange import (
 from celeus.client.following import Following
 from celeus.client.opening import HEARTBEATS, LIMITS, REQUEST_SECONDS, Service
 from celeus.client.picture import POINTS, Picture, picture
-from celeus.client.results import Comment, Entry, Item, Judged, Label, Point, Pool, Status
+from celeus.client.results import (
+    Comment,
+    Entry,
+    Item,
+    Judged,
+    Label,
+    Point,
+    Pool,
+    Status,
+    Tombstone,
+)
 from celeus.client.rows import frame_of
 from celeus.client.service import check_session, reason
 from celeus.client.turns import Seen, Turn, Turns, check_concurrency, new_worker, total
@@ -152,6 +162,10 @@ class AsyncClient:
         """The pool, which takes no more items."""
         return await self.run(calls.seal_pool(calls.id_of(pool)))
 
+    async def delete_pool(self, pool: Pool | str) -> None:
+        """Delete an archived pool without sessions, for good."""
+        await self.run(calls.delete_pool(calls.id_of(pool)))
+
     async def pool(self, pool: str) -> Pool:
         """A pool by its id."""
         return await self.run(calls.get_pool(pool))
@@ -184,6 +198,11 @@ class AsyncClient:
         """Where all sessions stand, newest first."""
         pool_id = None if pool is None else calls.id_of(pool)
         return self.pages(Status, calls.SESSIONS, pool_id=pool_id, state=state)
+
+    def tombstones(self, pool: Pool | str | None = None) -> AsyncIterator[Tombstone]:
+        """What is left of deleted sessions, those opened last first."""
+        pool_id = None if pool is None else calls.id_of(pool)
+        return self.pages(Tombstone, calls.TOMBSTONES, pool_id=pool_id)
 
     async def pages(self, kind: type[T], path: str, **query: object) -> AsyncIterator[T]:
         """What all pages of a list hold."""
@@ -219,6 +238,13 @@ class AsyncSession:
     async def close(self) -> Status:
         """Close it for good; its certificate is final then."""
         return await self.change(state="closed")
+
+    async def delete(self, purge: str | None = None) -> Tombstone:
+        """Delete it for good, archived before; what is left of it.
+
+        ``purge`` is its name or its id, needed where certificates were issued for it.
+        """
+        return await self.client.run(calls.delete_session(self.id, purge))
 
     async def draws(
         self, worker: str | None = None, *, wait_paused: bool = False

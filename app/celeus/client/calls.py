@@ -6,12 +6,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 from celeus.client.exchange import Flow, Request, created, get, member, once, post, sent
-from celeus.client.results import Pool, Status, read
+from celeus.client.refusals import Problem
+from celeus.client.results import Pool, Status, Tombstone, read
 from celeus.client.rows import run_file, upload_of
 from celeus.errors import InvalidValue
 
 T = TypeVar("T")
-POOLS, SESSIONS = "/v1/pools", "/v1/sessions"
+POOLS, SESSIONS, TOMBSTONES = "/v1/pools", "/v1/sessions", "/v1/tombstones"
 PUSH_SECONDS = 600.0
 """A service computes a long run again before it answers."""
 FILE_MEMBERS = {
@@ -98,6 +99,24 @@ def seal_pool(pool: str) -> Flow[Pool]:
 def get_pool(pool: str) -> Flow[Pool]:
     """The pool."""
     return read(Pool, (yield from get(f"{POOLS}/{pool}")))
+
+
+def delete_pool(pool: str) -> Flow[None]:
+    """An archived pool without sessions is gone."""
+    yield from sent(Request("DELETE", f"{POOLS}/{pool}"))
+
+
+def delete_session(session: str, purge: str | None) -> Flow[Tombstone]:
+    """What is left of a session; the same when it was deleted already."""
+    query = {} if purge is None else {"purge": purge}
+    try:
+        told = (yield from sent(Request("DELETE", f"{SESSIONS}/{session}", query))).document()
+    except Problem as problem:
+        if problem.code != "session_not_found":
+            raise
+        # By a request whose answer was lost, perhaps
+        told = yield from get(f"{TOMBSTONES}/{session}")
+    return read(Tombstone, told)
 
 
 def open_session(pool: Pool | str, opening: Mapping[str, Any]) -> Flow[Status]:

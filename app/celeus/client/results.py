@@ -132,6 +132,28 @@ class Pool:
 
 
 @dataclass(frozen=True, slots=True)
+class Tombstone:
+    """What is left of a deleted session: digests, and which certificates were issued for it."""
+
+    id: str
+    pool_id: str
+    pool_digest: str
+    plan_digest: str
+    commitment: str
+    ledger_head: str | None
+    sequence: int
+    revision: int
+    state: str
+    pushed: bool
+    opened_at: str
+    deleted_at: str
+    deleted_by: str | None
+    issued: int
+    certificates: tuple[dict[str, Any], ...]
+    raw: Raw = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Item:
     """An item of a pool, with what its systems answered where it has several."""
 

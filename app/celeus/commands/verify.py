@@ -114,7 +114,8 @@ def audit(data_dir: DataDir = None) -> None:
     """Recompute every session and pool of the database; exit status 1 on a difference.
 
     Run it after a restore: hash chains, states, trajectories and certificates must follow from
-    plans, pools and ledgers, and the digests of pools' items from the items.
+    plans, pools and ledgers, and the digests of pools' items from the items. Of deleted sessions
+    it tells how many there were, and whether anything of them is left that should not be.
     """
     import asyncio
 
@@ -128,6 +129,8 @@ def audit(data_dir: DataDir = None) -> None:
         f"{result.sessions} sessions, {result.events} events, {result.certificates} certificates,"
         f" {result.pools} pools, {result.items} items"
     )
+    if result.deleted:
+        counts += f", {result.deleted} deleted sessions"
     older = f", {result.unchained} sessions older than chains" if result.unchained else ""
     typer.echo(f"{counts}{older}: {len(result.findings)} differ")
     for finding in result.findings:

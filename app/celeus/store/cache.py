@@ -24,6 +24,8 @@ _LISTENER_PATIENCE_SECONDS = 2.0
 # Statuses live for seconds: beyond this many, they end before their turn comes
 _MOST_OUTDATED = 10_000
 _CHANNEL = "celeus:wake:"
+# Behind every sequence
+_LAST = 2**53
 _FAILURES = (RedisError, OSError, TimeoutError)
 
 # An older sequence never replaces a newer one, whoever comes last. The same sequence under the
@@ -126,7 +128,7 @@ class Cache:
         if self._redis is None or key in self._outdated or not self._may_ask():
             return None
         body = await self._ask(self._redis.hget(key, "body"))
-        return body if isinstance(body, bytes) else None
+        return body if isinstance(body, bytes) and body else None
 
     async def put_status(self, session_id: str, sequence: int, version: str, body: bytes) -> None:
         """Keep the status as of `sequence`, unless a newer one is kept, and wake the waiters.
@@ -146,6 +148,10 @@ class Cache:
         else:
             self.wakes.wake(session_id)
             self._forget_later(key)
+
+    async def forget_status(self, session_id: str) -> None:
+        """Keep no status of a deleted session, nor one that comes late, and wake the waiters."""
+        await self.put_status(session_id, _LAST, "deleted", b"")
 
     def _forget_later(self, key: str) -> None:
         """Delete the status under a key as soon as Redis answers again.

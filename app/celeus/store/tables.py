@@ -300,10 +300,39 @@ instructions = Table(
     Index(None, "pool_id", "session_id"),
 )
 
+# What is kept of a deleted session, for good: it goes on counting among those of its pool.
+tombstones = Table(
+    "tombstones",
+    metadata,
+    Column("session_id", Uuid, primary_key=True),
+    Column("project_id", Uuid, ForeignKey("projects.project_id"), nullable=False),
+    # No foreign key: the pool may be deleted, too, and uploaded again.
+    Column("pool_id", Uuid, nullable=False),
+    Column("pool_digest", LargeBinary, nullable=False),
+    Column("plan_digest", LargeBinary, nullable=False),
+    Column("commitment", LargeBinary, nullable=False),
+    # Where its ledger, its revision and its life ended.
+    Column("ledger_head", LargeBinary),
+    Column("sequence", Integer, nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("lifecycle", Text, nullable=False),
+    Column("pushed", Boolean, nullable=False),
+    Column("opened_at", DateTime(timezone=True), nullable=False),
+    Column("deleted_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
+    # The key it was deleted with.
+    Column("deleted_by", Text),
+    # Whether rows of it may be left in the tables that name sessions without a foreign key.
+    Column("remains", Boolean, nullable=False, server_default=text("true")),
+    Index(None, "project_id", "session_id"),
+    Index(None, "project_id", "pool_digest"),
+    Index("tombstones_remains_idx", "deleted_at", postgresql_where=text("remains")),
+)
+
 events = Table(
     "events",
     metadata,
-    Column("session_id", Uuid, ForeignKey("sessions.session_id"), primary_key=True),
+    # No foreign key, here and below: a session that is deleted leaves its long tables for later.
+    Column("session_id", Uuid, primary_key=True),
     Column("sequence", Integer, primary_key=True, autoincrement=False),
     _many_rows_project(),
     # Draw 1, observation 2, unjudgeable 3, amendment 4, change 5, rating 6, addition of a claim 7.
@@ -380,12 +409,7 @@ labellers = Table(
 comments = Table(
     "comments",
     metadata,
-    Column(
-        "session_id",
-        Uuid,
-        ForeignKey("sessions.session_id", ondelete="CASCADE"),
-        primary_key=True,
-    ),
+    Column("session_id", Uuid, primary_key=True),
     Column("round", Integer, primary_key=True, autoincrement=False),
     # "" of a caller without a key.
     Column("key_id", Text, primary_key=True),
@@ -400,7 +424,7 @@ comments = Table(
 trajectory = Table(
     "trajectory",
     metadata,
-    Column("session_id", Uuid, ForeignKey("sessions.session_id"), primary_key=True),
+    Column("session_id", Uuid, primary_key=True),
     Column("round", Integer, primary_key=True, autoincrement=False),
     _many_rows_project(),
     # The event that gave the row its values.
@@ -413,7 +437,8 @@ trajectory = Table(
 certificates = Table(
     "certificates",
     metadata,
-    Column("session_id", Uuid, ForeignKey("sessions.session_id"), primary_key=True),
+    # No foreign key: the digests stay when the session is deleted.
+    Column("session_id", Uuid, primary_key=True),
     Column("digest", LargeBinary, primary_key=True),
     Column("project_id", Uuid, ForeignKey("projects.project_id"), nullable=False),
     # Where the ledger and its revision stood when it was issued.
@@ -421,7 +446,8 @@ certificates = Table(
     Column("revision", Integer, nullable=False),
     Column("final", Boolean, nullable=False),
     Column("issued_at", DateTime(timezone=True), nullable=False),
-    # The document itself, of the final one only: interim ones can be made again.
+    # The document itself, of the final one only: interim ones can be made again. Null once the
+    # session is deleted.
     Column("body", LargeBinary),
 )
 

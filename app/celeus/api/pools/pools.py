@@ -10,6 +10,7 @@ from celeus import errors
 from celeus.api.access.parameters import (
     NAME,
     PAGE_DEFAULT,
+    Administers,
     AfterPool,
     Archived,
     Limit,
@@ -407,7 +408,7 @@ class PoolDeleted(BaseModel):
         errors.PoolNotFound, errors.PoolNotArchived, errors.PoolInUse, errors.PoolBusy
     ),
 )
-async def delete_pool(context: Manages, pool_id: PoolId) -> PoolDeleted:
+async def delete_pool(context: Administers, pool_id: PoolId) -> PoolDeleted:
     """For good, with its items. A pool with sessions stays: what they certify rests on it."""
     record = await pools.delete_pool(context, pool_id)
     return PoolDeleted(id=pool_wire(record.pool_id), items=record.items)

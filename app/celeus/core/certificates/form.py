@@ -47,6 +47,8 @@ OPTIONAL = ("origin", "timestamp")
 SESSION: Final = re.compile(r"ses_[0-9a-f]{32}")
 SIGNATURE: Final = re.compile(r"[0-9a-f]{128}")
 OTHERS = ("others_open", "others_certified", "others_closed_without_certificate")
+DELETED = "others_deleted"
+"""Of the others, left out where there is none."""
 
 
 def form_of(data: bytes) -> Object:
@@ -106,8 +108,10 @@ def _pool_sessions(value: object) -> None:
     """
     if value is None:
         return
-    counts = members(value, "pool_sessions", ("number", "total", *OTHERS))
+    counts = members(value, "pool_sessions", ("number", "total", *OTHERS), (DELETED,))
     total = whole(counts["total"], "pool_sessions.total", 1)
     whole(counts["number"], "pool_sessions.number", 1, total)
     others = sum(whole(counts[name], f"pool_sessions.{name}") for name in OTHERS)
+    if DELETED in counts:
+        others += whole(counts[DELETED], f"pool_sessions.{DELETED}", 1)
     equal("pool_sessions.total", total, others + 1)

@@ -71,8 +71,8 @@ def pool_sessions_line(counts: Mapping[str, int] | None) -> str:
     line = f"session {counts['number']} of {counts['total']} that its project opened on this pool"
     fates = [
         f"{counts[f'others_{fate}']} {fate.replace('_', ' ')}"
-        for fate in ("open", "certified", "closed_without_certificate")
-        if counts[f"others_{fate}"]
+        for fate in ("open", "certified", "closed_without_certificate", "deleted")
+        if counts.get(f"others_{fate}")
     ]
     return f"{line}; of the others {', '.join(fates)}" if fates else line
 

@@ -106,7 +106,7 @@ async def shared(context: Context, token: str) -> tuple[Context, UUID]:
     async with context.transaction() as db:
         row = (await db.execute(_OPEN, {"hash": secret_hash(token)})).one_or_none()
     if row is None:
-        raise ShareNotFound("This link leads nowhere: it is unknown, revoked or expired.")
+        raise _no_link()
     return replace(context, project_id=row.project_id), row.session_id
 
 
@@ -115,7 +115,9 @@ async def shared_badge(context: Context, token: str) -> Shown:
     inner, session_id = await shared(context, token)
     params = {"session_id": session_id, "project_id": inner.project_id}
     async with context.transaction() as db:
-        row = (await db.execute(_BADGE, params)).one()
+        row = (await db.execute(_BADGE, params)).one_or_none()
+    if row is None:
+        raise _no_link()
     status = row.status
     plan = any_plan_from(row.plan)
     single = status["best"] is None and status["table"] is None
@@ -127,6 +129,10 @@ async def shared_badge(context: Context, token: str) -> Shown:
     badge = badge_of(status, labels=labels, promised=promised, names=names)
     sentence = status.get("sentence") or f"{badge.label}: {badge.message}"
     return Shown(badge, sentence, version_of(status))
+
+
+def _no_link() -> ShareNotFound:
+    return ShareNotFound("This link leads nowhere: it is unknown, revoked or expired.")
 
 
 def _no_session(session_id: UUID) -> SessionNotFound:

@@ -2,7 +2,7 @@
 
 For use after restoring a backup or moving a database. Pools and sessions are read one by one,
 each at one moment, and folded anew; nothing is locked and nothing is changed. What pools have from
-an earlier session is compared with its ledger.
+an earlier session is compared with its ledger. What deleted sessions left is that of deleted ones.
 """
 
 import asyncio
@@ -30,6 +30,7 @@ from celeus.core.randomness import commitment
 from celeus.core.sessions.correction import Checkpoints
 from celeus.core.sessions.either import AnyState, any_plan_from, arrangement, begin, catch_up
 from celeus.errors import Refusal
+from celeus.operations.deletion.remains import TABLES
 from celeus.operations.pools.columns import read_chunks
 from celeus.operations.pools.earlier import basis_now, earlier_of, pool_record
 from celeus.operations.pools.pools import load_pool, read_items
@@ -68,6 +69,7 @@ class Audit:
     """Counts and findings of an audit; ``unchained`` sessions predate the hash chain."""
 
     sessions: int = 0
+    deleted: int = 0
     events: int = 0
     unchained: int = 0
     certificates: int = 0
@@ -98,6 +100,7 @@ async def audit(database: Database) -> Audit:
     result = Audit()
     await _audit_sessions(database, result)
     await _audit_pools(database, result)
+    await _audit_deleted(database, result)
     return result
 
 
@@ -120,14 +123,31 @@ async def _audit_sessions(database: Database, result: Audit) -> None:
             result.findings.append(Finding(name, "ledger", repr(error), "one that can be folded"))
 
 
+async def _audit_deleted(database: Database, result: Audit) -> None:
+    """No session is there and deleted, and no row is left of one that is neither."""
+    async with database.transaction() as db:
+        await one_snapshot(db)
+        result.deleted = (await db.execute(_DELETED)).scalar_one()
+        for session_id in await db.scalars(_RISEN):
+            rule = "one that is deleted"
+            result.findings.append(Finding(f"ses_{session_id.hex}", "session", "there", rule))
+        for table, query in _LEFT.items():
+            for session_id in await db.scalars(query):
+                rule = "rows of a session that is there"
+                result.findings.append(Finding(f"ses_{session_id.hex}", table, "left", rule))
+
+
 async def _audit_pools(database: Database, result: Audit) -> None:
     async with database.transaction() as db:
         pool_ids = list(await db.scalars(_POOLS))
     for pool_id in pool_ids:
-        result.pools += 1
         try:
             async with database.transaction() as db:
                 await one_snapshot(db)
+                if (await db.execute(_THERE, {"pool_id": pool_id})).one_or_none() is None:
+                    # Deleted since
+                    continue
+                result.pools += 1
                 result.items += await _check_items(db, pool_id)
                 await _check_columns(db, pool_id)
         except _Differs as error:
@@ -221,7 +241,11 @@ async def _sessions(database: Database) -> AsyncIterator[tuple[UUID, "_Record | 
     for pool_id, session_id in names:
         async with database.transaction() as db:
             await one_snapshot(db)
-            row = (await db.execute(_SESSION, {"session_id": session_id})).mappings().one()
+            found = await db.execute(_SESSION, {"session_id": session_id})
+            row = found.mappings().one_or_none()
+            if row is None:
+                # Deleted since
+                continue
             try:
                 if pool is None or pool[0] != pool_id:
                     pool = pool_id, await load_pool(db, row["project_id"], pool_id)
@@ -328,6 +352,7 @@ def _equal(one: object, other: object) -> bool:
 
 
 _POOLS = text("SELECT pool_id FROM pools ORDER BY pool_id")
+_THERE = text("SELECT true FROM pools WHERE pool_id = :pool_id")
 _POOL = text(
     """
     SELECT items, items_digest,
@@ -345,6 +370,29 @@ _CARRIED = text(
     ORDER BY own.index
     """
 )
+_DELETED = text("SELECT count(*) FROM tombstones")
+_RISEN = text("SELECT session_id FROM sessions JOIN tombstones USING (session_id) ORDER BY 1")
+# What was deleted may still have rows until they are all gone; certificates are there for good.
+# From one session to the next by the key: there are millions of rows.
+_LEFT = {
+    table: text(
+        f"""
+        WITH RECURSIVE one AS (
+            (SELECT session_id FROM {table} ORDER BY session_id LIMIT 1)
+            UNION ALL
+            SELECT (SELECT t.session_id FROM {table} t WHERE t.session_id > one.session_id
+                    ORDER BY t.session_id LIMIT 1)
+            FROM one WHERE one.session_id IS NOT NULL
+        )
+        SELECT session_id FROM one
+        WHERE session_id IS NOT NULL
+          AND NOT EXISTS (SELECT FROM sessions s WHERE s.session_id = one.session_id)
+          AND NOT EXISTS (SELECT FROM tombstones d
+                          WHERE d.session_id = one.session_id AND {buried})
+        """  # noqa: S608 -- our words
+    )
+    for table, buried in [*dict.fromkeys(TABLES, "d.remains").items(), ("certificates", "true")]
+}
 _NAMES = text("SELECT pool_id, session_id FROM sessions ORDER BY pool_id, session_id")
 _SESSION = text(
     f"""

@@ -33,7 +33,7 @@ from celeus.core.pools.pool import Pool
 from celeus.errors import Busy, LedgerBroken, SessionNotFound, SigningKeyMissing
 from celeus.operations.pools.columns import raw_connection
 from celeus.operations.runtime.concurrency import in_thread, paused_collections
-from celeus.operations.runtime.context import Context
+from celeus.operations.runtime.context import Context, one_snapshot
 from celeus.operations.runtime.memo import Issued, Place
 from celeus.operations.sessions.history import document_of
 from celeus.operations.sessions.journal import unlocked
@@ -156,8 +156,11 @@ async def _signed(
     context: Context, session_id: UUID, standing: _Snapshot, key: Ed25519PrivateKey
 ) -> Issued:
     async with context.transaction() as db:
+        await one_snapshot(db)
+        opened = (await db.execute(_OPENED, {"session_id": session_id})).one_or_none()
+        if opened is None:
+            raise _no_session(session_id)
         records, last = await records_of(db, session_id, standing.place.sequence)
-        opened = (await db.execute(_OPENED, {"session_id": session_id})).one()
         params = _params(session_id, standing.place)
         superseded = (await db.execute(_SUPERSEDED, params)).scalar_one_or_none()
         # Of a session that ran elsewhere nobody counted those that were thrown away
@@ -194,9 +197,12 @@ async def pool_sessions(db: AsyncConnection, session_id: UUID) -> dict[str, int]
     """Which of its project's sessions on the same pool this one is, and the fate of the others.
 
     Pools are the same where their digests are. ``number`` counts from 1 in order of opening.
+    Deleted ones count, too; how many is left out where there are none.
     """
     row = (await db.execute(_POOL_SESSIONS, {"session_id": session_id})).mappings().one()
-    return dict(row)
+    if row["total"] == 0:
+        raise _no_session(session_id)
+    return {name: n for name, n in row.items() if n or name != "others_deleted"}
 
 
 def _check_chain(session_id: UUID, standing: _Snapshot, records: Sequence[bytes]) -> None:
@@ -216,7 +222,9 @@ def _check_chain(session_id: UUID, standing: _Snapshot, records: Sequence[bytes]
 async def _keep(context: Context, session_id: UUID, issued: Issued) -> Issued | None:
     """Keep a certificate; None when a correction came in between, and it has to be made again."""
     async with context.transaction() as db:
-        revision = (await db.execute(_LOCK, {"session_id": session_id})).scalar_one()
+        revision = (await db.execute(_LOCK, {"session_id": session_id})).scalar_one_or_none()
+        if revision is None:
+            raise _no_session(session_id)
         if revision != issued.place.revision:
             return None
         standing = await _standing(db, context.project_id, session_id)
@@ -246,13 +254,17 @@ async def _standing(db: AsyncConnection, project_id: UUID, session_id: UUID) -> 
     params = {"project_id": project_id, "session_id": session_id}
     row = (await db.execute(_STANDING, params)).one_or_none()
     if row is None:
-        name = f"ses_{session_id.hex}"
-        raise SessionNotFound(f"no session {name}", field="session_id", value=name)
+        raise _no_session(session_id)
     digest = None if row.digest is None else bytes(row.digest).hex()
     counted = digest is None and row.origin is None
     counts = await pool_sessions(db, session_id) if counted else {}
     place = Place(row.sequence, row.revision)
     return _Standing(_version(place, row.ledger_head, counts, stamped=row.stamped), digest)
+
+
+def _no_session(session_id: UUID) -> SessionNotFound:
+    name = f"ses_{session_id.hex}"
+    return SessionNotFound(f"no session {name}", field="session_id", value=name)
 
 
 def _version(place: Place, head: bytes | None, counts: Mapping[str, int], *, stamped: bool) -> str:
@@ -300,21 +312,32 @@ _SUPERSEDED = text(
 )
 _POOL_SESSIONS = text(
     """
-    SELECT count(*) FILTER (WHERE (s.created_at, s.session_id) <= (own.created_at, own.session_id))
-            AS number,
+    WITH own AS (
+        SELECT s.session_id, s.project_id, s.created_at, p.digest
+        FROM sessions s JOIN pools p USING (pool_id) WHERE s.session_id = :session_id
+    ), opened AS (
+        SELECT s.session_id, s.created_at,
+            CASE WHEN s.lifecycle <> 'closed' THEN 'open'
+                WHEN c.session_id IS NULL THEN 'uncertified' ELSE 'certified' END AS fate
+        FROM own
+            JOIN pools p ON p.project_id = own.project_id AND p.digest = own.digest
+            JOIN sessions s ON s.pool_id = p.pool_id
+            LEFT JOIN certificates c ON c.session_id = s.session_id AND c.final
+        UNION ALL
+        SELECT t.session_id, t.opened_at, 'deleted'
+        FROM own JOIN tombstones t
+            ON t.project_id = own.project_id AND t.pool_digest = own.digest
+    )
+    SELECT count(*) FILTER (WHERE (one.created_at, one.session_id)
+            <= (own.created_at, own.session_id)) AS number,
         count(*) AS total,
-        count(*) FILTER (WHERE s.lifecycle <> 'closed' AND s.session_id <> own.session_id)
-            AS others_open,
-        count(*) FILTER (WHERE c.session_id IS NOT NULL AND s.session_id <> own.session_id)
+        count(*) FILTER (WHERE fate = 'open' AND one.session_id <> own.session_id) AS others_open,
+        count(*) FILTER (WHERE fate = 'certified' AND one.session_id <> own.session_id)
             AS others_certified,
-        count(*) FILTER (WHERE s.lifecycle = 'closed' AND c.session_id IS NULL
-            AND s.session_id <> own.session_id) AS others_closed_without_certificate
-    FROM sessions own
-        JOIN pools own_pool ON own_pool.pool_id = own.pool_id
-        JOIN pools p ON p.project_id = own.project_id AND p.digest = own_pool.digest
-        JOIN sessions s ON s.pool_id = p.pool_id
-        LEFT JOIN certificates c ON c.session_id = s.session_id AND c.final
-    WHERE own.session_id = :session_id
+        count(*) FILTER (WHERE fate = 'uncertified' AND one.session_id <> own.session_id)
+            AS others_closed_without_certificate,
+        count(*) FILTER (WHERE fate = 'deleted') AS others_deleted
+    FROM own CROSS JOIN opened AS one
     """
 )
 _OPENED = text("SELECT seed, stamp, origin FROM sessions WHERE session_id = :session_id")

@@ -64,9 +64,9 @@ async def list_sessions(context: Context, page: Filter) -> list[dict[str, Any]]:
             found = await db.execute(_OWN, {"own": page.after, "project_id": context.project_id})
             if found.one_or_none() is None:
                 raise InvalidValue(
-                    "The cursor is no session of the project.",
+                    "The session that the page follows is not there any more.",
                     field="after",
-                    rule="the id of the last session of the page before",
+                    rule="`next` of a page; begin with the first one again",
                     value=f"ses_{page.after.hex}",
                 )
         rows = await db.execute(_statement(page, words=params["words"] is not None), params)

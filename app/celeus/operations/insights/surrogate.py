@@ -105,6 +105,7 @@ class Opening:
 async def get_opening(context: Context, session_id: UUID) -> Opening:
     """The session's frozen plan, and its pool."""
     async with context.transaction() as db:
+        await one_snapshot(db)
         await document_of(db, context.project_id, session_id)
         row = (await db.execute(_OPENING, {"session_id": session_id})).one()
     scale = LossScale(row.loss_kind, row.loss_lower, row.loss_upper)

@@ -62,6 +62,9 @@ async def basis_of(
 ) -> Basis:
     """What the pool is based on; refuses a session that leaves nothing to such a pool."""
     name = f"ses_{wanted.session_id.hex}"
+    # The lock lets nobody delete the session before the pool is there
+    params = {"project_id": project_id, "session_id": wanted.session_id}
+    await db.execute(_LOCK, params)
     session = await _session(db, project_id, wanted.session_id)
     if session is None:
         raise SessionNotFound(
@@ -302,6 +305,11 @@ _SESSION = text(
            (SELECT digest FROM certificates
             WHERE certificates.session_id = sessions.session_id AND final) AS certificate
     FROM sessions WHERE session_id = :session_id AND project_id = :project_id
+    """
+)
+_LOCK = text(
+    """
+    SELECT FROM sessions WHERE session_id = :session_id AND project_id = :project_id FOR KEY SHARE
     """
 )
 # The last judgement of a round counts; an amendment without a loss leaves none. All as one text, to

@@ -193,9 +193,9 @@ async def delete_pool(context: Context, pool_id: UUID) -> PoolRecord:
             )
         count = (await db.execute(_SESSIONS, {"pool_id": pool_id})).scalar_one()
         if count:
-            sessions = "1 session" if count == 1 else f"{count} sessions"
+            sessions = "is 1 session" if count == 1 else f"are {count} sessions"
             raise PoolInUse(
-                f"There are {sessions} on the pool: what they certify rests on it.",
+                f"There {sessions} on the pool, and what is certified of it rests on the items.",
                 field="pool_id",
                 rule="a pool without sessions",
                 value=wire,

@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.certificates.chain import chain_start
 from celeus.core.runs.form import PoolForm
-from celeus.errors import LedgerBroken, RunTooCostly, SessionDiffers
+from celeus.errors import LedgerBroken, RunTooCostly, SessionDeleted, SessionDiffers
 from celeus.operations.insights.lists import words_of
 from celeus.operations.pools.columns import raw_connection
 from celeus.operations.pools.imports import Rows
@@ -59,8 +59,9 @@ class _Run:
 async def push(context: Context, file: IO[bytes]) -> Pushed:
     """The session of a run's file, closed, with its pool; the same once it is there.
 
-    Refuses by its line a file that does not lead to what it says, one whose session is open, and
-    another ledger of a session that is there. Nothing is kept of what is refused.
+    Refuses by its line a file that does not lead to what it says, one whose session is open,
+    another ledger of a session that is there, and one that was deleted. Nothing is kept of what is
+    refused.
     """
     async with context.transaction() as db:
         at: datetime = (await db.execute(text("SELECT clock_timestamp()"))).scalar_one()
@@ -110,12 +111,20 @@ async def _known(db: AsyncConnection, project_id: UUID, run: _Run) -> dict[str, 
     # Two who push the same file at once do it one after the other
     high, low = divmod(run.session_id.int & (1 << 62) - 1, 1 << 31)
     await db.execute(_TURN, {"high": high, "low": low})
-    row = (await db.execute(_THERE, {"session_id": run.session_id})).one_or_none()
+    params = {"session_id": run.session_id}
+    row = (await db.execute(_THERE, params)).one_or_none()
+    name = f"ses_{run.session_id.hex}"
+    if row is None and (await db.execute(_DELETED, params)).one_or_none() is not None:
+        raise SessionDeleted(
+            f"There was a session {name}, and it was deleted for good.",
+            field="session",
+            rule="the id of a session that was never deleted",
+            value=name,
+        )
     if row is None:
         return None
     head = bytes.fromhex(run.values["head"])
     if row.project_id != project_id or row.ledger_head is None or bytes(row.ledger_head) != head:
-        name = f"ses_{run.session_id.hex}"
         raise SessionDiffers(
             f"There is a session {name} already, and its ledger is another one.",
             field="session",
@@ -218,6 +227,7 @@ def _rewind(file: IO[bytes]) -> None:
 
 _TURN = text("SELECT pg_advisory_xact_lock(CAST(:high AS int), CAST(:low AS int))")
 _THERE = text("SELECT project_id, ledger_head FROM sessions WHERE session_id = :session_id")
+_DELETED = text("SELECT session_id FROM tombstones WHERE session_id = :session_id")
 _POOL = text(
     """
     SELECT pool_id FROM pools WHERE project_id = :project_id AND digest = :digest

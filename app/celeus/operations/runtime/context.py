@@ -14,6 +14,7 @@ from celeus.core.pools.rows.earlier import Earlier
 from celeus.errors import InvalidValue
 from celeus.operations.certificates.signing_keys import read_key
 from celeus.operations.certificates.stamps import Stamps
+from celeus.operations.deletion.remains import Remains
 from celeus.operations.runtime.callers import Browser, CallerCache
 from celeus.operations.runtime.concurrency import Gates
 from celeus.operations.runtime.memo import Issued, Memo, News
@@ -54,6 +55,7 @@ class Context:
     gates: Gates
     stamps: Stamps
     deliveries: Deliveries
+    remains: Remains
     project_id: UUID = DEFAULT_PROJECT
     key_id: str | None = None
     blind: bool = False
@@ -108,6 +110,7 @@ async def open_context(settings: Settings) -> AsyncIterator[Context]:
     rates = Rates.connect(settings.redis_url)
     stamps = Stamps(database, settings.timestamp_url)
     deliveries = Deliveries.of(database, settings)
+    remains = Remains(database)
     try:
         async with cache.listen() as wakes:
             context = Context(
@@ -121,9 +124,11 @@ async def open_context(settings: Settings) -> AsyncIterator[Context]:
                 Gates(settings),
                 stamps,
                 deliveries,
+                remains,
             )
             yield replace(context, signing_key=signing_key)
     finally:
+        await remains.close()
         await deliveries.close()
         await stamps.close()
         await rates.close()

@@ -41,6 +41,7 @@ async def ledger(
     At most ``limit`` events and ``PAGE_BYTES``, but one at least.
     """
     async with context.transaction() as db:
+        await one_snapshot(db)
         await document_of(db, context.project_id, session_id)
         params = {"session_id": session_id, "after": after, "limit": limit, "most": PAGE_BYTES}
         rows = [dict(row) for row in (await db.execute(_LEDGER, params)).mappings()]

@@ -334,6 +334,7 @@ async def unlocked(
 async def rebuild(context: Context, session_id: UUID) -> CachedSession:
     """Rebuild a session from plan, pool and ledger in a thread; holds no lock."""
     async with context.transaction() as db:
+        await one_snapshot(db)
         row = await opening_row(db, context.project_id, session_id)
         events = await events_of(db, session_id)
         pool = context.states.pool(context.project_id, row["pool_id"])

@@ -200,11 +200,11 @@ async def _file(
     No certificate says how a session is filed: the ledger has no event of it, and nothing is
     folded.
     """
-    document = await document_of(db, project_id, session_id)
     params: dict[str, Any] = {"project_id": project_id, "session_id": session_id}
+    row = (await db.execute(_FILED, params)).one_or_none()
+    document = await document_of(db, project_id, session_id)
     filed = False
-    if changes.tags is not None:
-        row = (await db.execute(_FILED, params)).one()
+    if changes.tags is not None and row is not None:
         words = words_of(row.name, row.owner, changes.tags)
         said = params | {"tags": json.dumps(list(changes.tags)), "words": words}
         document |= (await db.execute(_FILE, said)).scalar_one()

@@ -15,7 +15,7 @@ from uuid import UUID
 
 import orjson
 
-from celeus.errors import Busy, Unavailable
+from celeus.errors import Busy, SessionNotFound, Unavailable
 from celeus.operations.access.authentication import still_admitted
 from celeus.operations.runtime.context import Context
 from celeus.operations.runtime.memo import News
@@ -38,8 +38,8 @@ async def follow(
     """News after ``position`` (sequence and revision last seen), until the session is closed.
 
     News without data say that after ``quiet_seconds`` nothing was new, by a look just taken.
-    It also ends when the caller's key is no longer valid. All points again are sent once in
-    ``RESET_SECONDS``, and when the session is closed.
+    It also ends when the caller's key is no longer valid, or the session deleted. All points again
+    are sent once in ``RESET_SECONDS``, and when the session is closed.
     No transaction is open while it waits, and a database that does not answer is asked again.
     Without Redis it looks at the database once a second.
     """
@@ -50,15 +50,15 @@ async def follow(
             woken.clear()
             latest_news = None
             try:
-                if not await still_admitted(context):
+                if (found := await _standing(context, session_id)) is None:
                     return
-                body, latest = await get_session(context, session_id)
+                body, latest = found
                 if latest != version:
                     status = orjson.loads(body)
                     due = time.monotonic() >= reset_at + RESET_SECONDS or _ended(status)
                     if due or position[1] == status["revision"]:
                         latest_news = await _shared(context, session_id, status, latest, position)
-            except (Unavailable, Busy):
+            except (Unavailable, Busy, SessionNotFound):
                 # What holds up the database holds up the news, and does not end the stream.
                 await asyncio.sleep(LOOK_SECONDS)
                 continue
@@ -75,6 +75,16 @@ async def follow(
             with suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_SECONDS):
                     await woken.wait()
+
+
+async def _standing(context: Context, session_id: UUID) -> tuple[bytes, str] | None:
+    """The status document and its version; None for who may not see it any more, or if deleted."""
+    if not await still_admitted(context):
+        return None
+    try:
+        return await get_session(context, session_id)
+    except SessionNotFound:
+        return None
 
 
 async def _shared(

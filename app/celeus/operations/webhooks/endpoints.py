@@ -260,8 +260,12 @@ def _not_found(webhook_id: UUID) -> WebhookNotFound:
 
 _TURN = text("SELECT pg_advisory_xact_lock(5151, hashtext(:project))")
 _COUNT = text("SELECT count(*) FROM webhooks WHERE project_id = :project_id")
+# The lock lets nobody delete the session before its webhook is there
 _SESSION = text(
-    "SELECT true FROM sessions WHERE session_id = :session_id AND project_id = :project_id"
+    """
+    SELECT true FROM sessions WHERE session_id = :session_id AND project_id = :project_id
+    FOR KEY SHARE
+    """
 )
 _INSERT = text(
     """

@@ -1,4 +1,8 @@
-"""Chats in the forms that tools export them, as messages: `[{"role": …, "content": …}]`."""
+"""Chats in the forms that tools export them, as messages: `[{"role": …, "content": …}]`.
+
+What is no text of a message stays as the tool wrote it, for the page that shows it: pictures and
+sounds among the parts of its content, and what is asked of tools and answered by them.
+"""
 
 import json
 from typing import Any
@@ -6,9 +10,12 @@ from typing import Any
 from celeus.readers.sheets.documents import is_chat
 
 ROLES = {"human": "user", "gpt": "assistant", "bot": "assistant", "model": "assistant"}
+BESIDE = ("name", "tool_calls", "function_call", "tool_call_id", "refusal", "audio")
+"""Members of a message that say something beside its content."""
+Message = dict[str, Any]
 
 
-def messages_of(value: object) -> list[dict[str, str]] | None:
+def messages_of(value: object) -> list[Message] | None:
     """The messages of a chat, as OpenAI, ShareGPT, or an export of ChatGPT have it; else None."""
     if isinstance(value, str) and value.lstrip()[:1] in {"[", "{"}:
         try:
@@ -38,8 +45,16 @@ def reply_of(value: object) -> str | None:
     if isinstance(value, list) and value and isinstance(value[0], dict):
         message = value[0].get("message")
         if isinstance(message, dict):
-            return content_of(message.get("content"))
+            return said_of(message)
     return None
+
+
+def said_of(message: Message) -> str:
+    """What a message says as text, what it asks of tools as JSON."""
+    said = content_of(message.get("content"))
+    calls = message.get("tool_calls") or message.get("function_call")
+    asked = json.dumps(calls, ensure_ascii=False) if calls else ""
+    return "\n".join(filter(None, [said, asked]))
 
 
 def content_of(value: object) -> str:  # noqa: PLR0911 -- a form each
@@ -59,26 +74,46 @@ def content_of(value: object) -> str:  # noqa: PLR0911 -- a form each
     return str(value)
 
 
-def _message(one: dict[str, Any]) -> dict[str, str]:
+def _message(one: dict[str, Any]) -> Message:
     role = str(one.get("role") or one.get("from") or "user")
-    said = content_of(one.get("content") if "content" in one else one.get("value"))
-    calls = one.get("tool_calls")
-    if calls:
-        said = "\n".join(filter(None, [said, json.dumps(calls, ensure_ascii=False)]))
-    return {"role": ROLES.get(role.lower(), role), "content": said}
+    said = one.get("content") if "content" in one else one.get("value")
+    content = content_of(said) if _is_text(said) else said
+    beside = {name: one[name] for name in BESIDE if one.get(name)}
+    return {"role": ROLES.get(role.lower(), role), "content": content} | beside
 
 
-def _of_tree(tree: dict[str, Any]) -> list[dict[str, str]]:
+def _is_text(content: object) -> bool:
+    """Whether the text of a content is all that it says."""
+    if isinstance(content, list):
+        return all(map(_is_text, content))
+    if isinstance(content, dict):
+        return content.get("type", "text") == "text" and isinstance(content.get("text"), str)
+    return True
+
+
+def _of_tree(tree: dict[str, Any]) -> list[Message]:
     """The messages from the root to the last leaf of a chat."""
     node = next((name for name in reversed(tree) if not tree[name].get("children")), None)
-    found: list[dict[str, str]] = []
+    found: list[Message] = []
     seen: set[str] = set()
     while node is not None and node in tree and node not in seen:
         seen.add(node)
         message = tree[node].get("message") or {}
         said = content_of(message.get("content"))
         if said.strip():
-            role = (message.get("author") or {}).get("role", "user")
-            found.append({"role": str(role), "content": said})
+            found.append(_of_node(message, said))
         node = tree[node].get("parent")
     return found[::-1]
+
+
+def _of_node(message: dict[str, Any], said: str) -> Message:
+    """A message of ChatGPT's export; one to a tool is a call of it."""
+    author = message.get("author") or {}
+    told: Message = {"role": str(author.get("role", "user")), "content": said}
+    to = message.get("recipient")
+    if told["role"] == "assistant" and isinstance(to, str) and to not in {"", "all"}:
+        call = {"type": "function", "function": {"name": to, "arguments": said}}
+        return told | {"content": "", "tool_calls": [call]}
+    if told["role"] == "tool" and isinstance(author.get("name"), str):
+        told["name"] = author["name"]
+    return told

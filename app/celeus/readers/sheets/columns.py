@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 
 from celeus.quoting import EXACT, printable
-from celeus.readers.sheets.chats import is_tree, messages_of, reply_of
+from celeus.readers.sheets.chats import is_tree, messages_of, reply_of, said_of
 from celeus.readers.sheets.documents import is_chat
 from celeus.readers.sheets.sheet import MOST_COLUMNS, BadRow, Sheet, SheetRow, refused
 
@@ -160,7 +160,7 @@ def shown(value: object) -> str:  # noqa: PLR0911 -- a form each
         return clean(reply)
     chat = messages_of(value)
     if chat is not None:
-        return "\n\n".join(f"{one['role']}: {one['content']}" for one in chat)
+        return "\n\n".join(f"{one['role']}: {said_of(one)}" for one in chat)
     if isinstance(value, list) and all(isinstance(one, str | int | float) for one in value):
         return "\n".join(map(shown, value))
     if isinstance(value, list | dict):

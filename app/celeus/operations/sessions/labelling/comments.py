@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.sessions.judgements import Judgement
 from celeus.errors import SessionNotFound
-from celeus.operations.runtime.context import Context
+from celeus.operations.runtime.context import Context, one_snapshot
 from celeus.operations.sessions.history import document_of
 from celeus.operations.sessions.journal import Journal
 from celeus.operations.sessions.ledger import with_kinds
@@ -56,6 +56,7 @@ async def list_comments(
     All of a round come together: a page may have more than ``limit``.
     """
     async with context.transaction() as db:
+        await one_snapshot(db)
         await document_of(db, context.project_id, session_id)
         params = {"session_id": session_id, "after": after, "limit": limit}
         rows = [dict(row) for row in (await db.execute(_LIST, params)).mappings()]

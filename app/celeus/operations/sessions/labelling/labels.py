@@ -23,6 +23,7 @@ from celeus.core.sessions.either import any_plan_from
 from celeus.errors import InvalidValue, RoundNotDrawn, SessionNotFound
 from celeus.operations.pools.pools import items_at
 from celeus.operations.runtime.context import Context, one_snapshot
+from celeus.operations.sessions.history import document_of
 from celeus.operations.sessions.ledger import KIND_NAMES, moment, with_kinds
 from celeus.operations.sessions.sessions import sealed_pool
 
@@ -174,6 +175,7 @@ async def round_history(context: Context, session_id: UUID, round_: int) -> dict
     params = {"session_id": session_id, "round": round_}
     async with context.transaction() as db:
         await one_snapshot(db)
+        await document_of(db, context.project_id, session_id)
         events = [dict(row) for row in (await db.execute(_EVENTS, params)).mappings()]
         if not events:
             raise RoundNotDrawn(
@@ -233,6 +235,9 @@ async def _parts(
             start, end = first, min(last, first + EVENTS_AT_ONCE)
             first = end
         async with context.transaction() as db:
+            await one_snapshot(db)
+            # Of a session that is deleted meanwhile nobody gets a part and takes it for all
+            await document_of(db, context.project_id, labels.session_id)
             rows = await _window(db, labels, wanted, statement, (start, end))
         if mask is not None:
             rows = [row for row in rows if mask[row["item"]]]

@@ -1,14 +1,14 @@
 """A status says how many labels are in its interval, so that nobody has to count them.
 
 Revision: 3c7be0a4d915
-Follows: f1a94c27d5be
+Follows: b94e07f3a6d8
 Written: 2026-11-23 14:34:10.118203
 """
 
 from alembic import op
 
 revision = "3c7be0a4d915"
-down_revision = "f1a94c27d5be"
+down_revision = "b94e07f3a6d8"
 branch_labels = None
 depends_on = None
 

@@ -221,8 +221,14 @@ async function look() {
 /** @param {Row} row */
 async function lookAt({ session: { id } }) {
   // The browser sends the ETag along: nothing new costs nothing
-  const session = await api("GET", `/v1/sessions/${id}`);
-  return rows.has(id) && put(session);
+  try {
+    const session = await api("GET", `/v1/sessions/${id}`);
+    return rows.has(id) && put(session);
+  } catch (problem) {
+    if (!(problem instanceof Problem && problem.status === 404)) throw problem;
+    // Deleted by somebody
+    return rows.delete(id);
+  }
 }
 
 async function lookForNew() {

@@ -3,6 +3,7 @@
 import { api, messageOf } from "./api.js";
 import { byId, el, fill, given } from "./dom.js";
 import { ago, counted, outside } from "./format.js";
+import { watch } from "./silence.js";
 import { html, nothing, render } from "../vendor/lit-html/lit-html.js";
 
 const AT_ONCE = 100;
@@ -205,5 +206,6 @@ window.addEventListener("popstate", () => {
   load();
 });
 fromAddress();
+watch();
 await load();
 performance.mark("usable");

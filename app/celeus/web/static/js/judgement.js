@@ -4,6 +4,7 @@ import { api, messageOf } from "./api.js";
 import { announce, byId, el, fill, given } from "./dom.js";
 import { outside } from "./format.js";
 import { drawView } from "./item/payload.js";
+import { watch } from "./silence.js";
 
 const WORDS = {
   draw: "drawn",
@@ -119,5 +120,6 @@ byId("unjudgeable", HTMLInputElement).addEventListener("change", (event) => {
   byId("loss", HTMLInputElement).disabled = box instanceof HTMLInputElement && box.checked;
 });
 byId("correct", HTMLFormElement).addEventListener("submit", correct);
+watch();
 await load();
 performance.mark("usable");

@@ -1,7 +1,8 @@
 /* The pools that are here, to choose one of them. */
 
 import { api, messageOf } from "../api.js";
-import { byId, el, fill } from "../dom.js";
+import { askDelete } from "../deletion.js";
+import { announce, byId, el, fill, given } from "../dom.js";
 import { count, counted } from "../format.js";
 
 const AT_ONCE = 200;
@@ -117,6 +118,9 @@ export class PoolList {
     this.beginning = null;
     byId("pool-search").addEventListener("input", () => this.show());
     byId("more-pools").addEventListener("click", () => this.load());
+    byId("archived-pools").addEventListener("change", () => this.again());
+    /** @type {string[]} */
+    this.scopes = given("scopes");
   }
 
   /** Ask for the pools the first time they are wanted; whether there are any, null if unknown. */
@@ -128,8 +132,16 @@ export class PoolList {
     return this.beginning;
   }
 
+  /** Ask for all of them anew. */
+  again() {
+    this.pools = [];
+    this.next = null;
+    return this.load();
+  }
+
   async load() {
     const query = new URLSearchParams({ limit: String(AT_ONCE) });
+    if (byId("archived-pools", HTMLInputElement).checked) query.set("archived", "true");
     if (this.next !== null) query.set("after", this.next);
     try {
       /** @type {PoolPage} */
@@ -168,9 +180,57 @@ export class PoolList {
         on: { click: () => this.choose(pool) },
       },
       el("bdi", { class: "pool-name" }, pool.name),
-      el("span", { class: "quiet-text" }, factsOf(pool)),
+      el("span", { class: "quiet-text" }, factsOf(pool) + (pool.archived ? " · archived" : "")),
     );
-    return el("li", {}, button);
+    return el("li", {}, button, this.tools(pool));
+  }
+
+  /**
+   * What can be done with a pool beside choosing it, by whoever looks for archived ones.
+   *
+   * @param {Pool} pool
+   */
+  tools(pool) {
+    if (!byId("archived-pools", HTMLInputElement).checked) return null;
+    /** @type {(word: string, scope: string, kind: string, work: () => void) => HTMLElement | null} */
+    const tool = (word, scope, kind, work) =>
+      this.scopes.includes(scope)
+        ? el(
+            "button",
+            { type: "button", class: `button small ${kind}`, on: { click: work } },
+            word,
+            el("span", { class: "visually-hidden" }, ` ${pool.name}`),
+          )
+        : null;
+    const archive = pool.archived ? "Take back" : "Archive";
+    return el(
+      "div",
+      { class: "row pool-tools" },
+      tool(archive, "manage", "", () => this.archive(pool)),
+      pool.archived && tool("Delete…", "admin", "danger", () => this.destroy(pool)),
+    );
+  }
+
+  /** @param {Pool} pool */
+  async archive(pool) {
+    try {
+      await api("PATCH", `/v1/pools/${pool.id}`, { archived: !pool.archived });
+      await this.again();
+      announce(pool.archived ? "The pool is back in the lists." : "The pool is archived.");
+    } catch (problem) {
+      byId("pools-told").textContent = messageOf(problem);
+    }
+  }
+
+  /** @param {Pool} pool */
+  destroy(pool) {
+    askDelete({
+      path: `/v1/pools/${pool.id}`,
+      title: "Delete this pool for good?",
+      words: `“${pool.name}” goes with its ${counted(pool.items, "item")}. A pool with sessions stays: delete those first.`,
+      name: pool.name,
+      done: () => this.again().then(() => announce("The pool is deleted.")),
+    });
   }
 }
 

@@ -4,6 +4,7 @@
    what changes the session, and other ways on, in the card of actions. */
 
 import { api, messageOf, Problem } from "../api.js";
+import { askDelete } from "../deletion.js";
 import { announce, byId, el, fill, only } from "../dom.js";
 import { counted, nameOf, number } from "../format.js";
 
@@ -14,6 +15,7 @@ export class Actions {
   #session;
   #mayManage;
   #mayLabel;
+  #mayDelete;
   #changed;
   #buttons;
   #failure = el("p", { class: "notice danger", role: "alert", hidden: true });
@@ -27,6 +29,7 @@ export class Actions {
     this.#session = session;
     this.#mayManage = scopes.includes("manage");
     this.#mayLabel = scopes.includes("label");
+    this.#mayDelete = scopes.includes("admin");
     this.#changed = changed;
     this.#buttons = this.#make();
     this.#listen();
@@ -44,6 +47,7 @@ export class Actions {
     const { pause, precision, close, label, certificate, report, archive } = this.#buttons;
     archive.textContent = session.archived ? "Take back from the archive" : "Archive";
     archive.disabled = !this.#mayManage;
+    this.#buttons.destroy.hidden = !this.#mayDelete || !session.archived;
     pause.textContent = session.state === "paused" ? "Resume" : "Pause";
     for (const button of [pause, precision, close]) button.disabled = !this.#mayManage || closed;
     precision.hidden = session.fixed || session.best !== null || Boolean(session.table);
@@ -79,14 +83,15 @@ export class Actions {
       ),
       close: button("Close for good…", () => this.#askClose(), "danger"),
       archive: button("Archive", () => this.#archive()),
+      destroy: button("Delete for good…", () => this.#destroy(), "danger"),
     };
   }
 
   #listen() {
-    const { label, pause, precision, certificate, report, close, archive } = this.#buttons;
+    const { label, pause, precision, certificate, report, close, archive, destroy } = this.#buttons;
     byId("lead").append(label, report, certificate, this.#failure);
     byId("actions").append(
-      el("div", { class: "actions" }, pause, precision, archive, close),
+      el("div", { class: "actions" }, pause, precision, archive, close, destroy),
       el("p", { class: "quiet-text", id: "actions-why" }),
     );
     only(byId("precision-dialog"), "form").addEventListener("submit", (event) =>
@@ -131,6 +136,17 @@ export class Actions {
     }
     archive.disabled = false;
     archive.focus();
+  }
+
+  #destroy() {
+    const { id, name, rounds } = this.#session;
+    askDelete({
+      path: `/v1/sessions/${id}`,
+      title: "Delete this session for good?",
+      words: `Its ${counted(rounds.judged, "label")}, comments, links and certificates go. What stays is that it existed, with digests: later certificates on its pool count it.`,
+      name: name ?? id,
+      done: () => location.assign("/"),
+    });
   }
 
   #askPrecision() {

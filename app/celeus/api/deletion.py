@@ -1,0 +1,190 @@
+"""Routes of what is deleted: sessions, and what is left of them."""
+
+from typing import Annotated, Literal, Self
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, ConfigDict, Field
+
+from celeus import errors
+from celeus.api.access.parameters import (
+    NO_NUL,
+    PAGE_DEFAULT,
+    Administers,
+    AfterSession,
+    Limit,
+    Reads,
+    SessionId,
+    cursor_of,
+    form_of,
+    pool_id_of,
+)
+from celeus.api.sessions.schema import Time
+from celeus.api.wire.problems import responses
+from celeus.operations.deletion import sessions
+from celeus.operations.sessions.ledger import moment
+
+router = APIRouter(prefix="/v1", tags=["sessions"])
+
+DIGEST = "60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752"
+
+
+class IssuedOut(BaseModel):
+    """A certificate that was issued for a session."""
+
+    digest: str = Field(description="SHA-256 of its bytes.")
+    final: bool = Field(description="Whether the session was closed by then.")
+    issued_at: Time = Field(description="The time that it says.")
+
+
+class Tombstone(BaseModel):
+    """What is left of a deleted session."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "id": "ses_019aa0b2c3d47e5f8a9b0c1d2e3f4a5c",
+                    "pool_id": "pool_019aa0b2c3d47e5f8a9b0c1d2e3f4a5b",
+                    "pool_digest": DIGEST,
+                    "plan_digest": DIGEST,
+                    "commitment": DIGEST,
+                    "ledger_head": DIGEST,
+                    "sequence": 804,
+                    "revision": 1,
+                    "state": "closed",
+                    "pushed": False,
+                    "opened_at": "2026-11-20T09:00:00.000000+00:00",
+                    "deleted_at": "2026-11-23T14:00:00.000000+00:00",
+                    "deleted_by": "1f2e3d4c5b6a7988",
+                    "issued": 1,
+                    "certificates": [
+                        {
+                            "digest": DIGEST,
+                            "final": True,
+                            "issued_at": "2026-11-21T14:00:00.000000+00:00",
+                        }
+                    ],
+                }
+            ]
+        }
+    )
+
+    id: str = Field(description="The id that it had; no other session gets it.")
+    pool_id: str = Field(description="The pool that it was on, deleted itself perhaps.")
+    pool_digest: str = Field(description="The digest of that pool.")
+    plan_digest: str = Field(description="The digest of its plan.")
+    commitment: str = Field(description="The hash of its seed.")
+    ledger_head: str | None = Field(
+        description="The head of its ledger's chain; null of a session older than the chain."
+    )
+    sequence: int = Field(description="How many events its ledger had.")
+    revision: int = Field(description="One more than there were corrections.")
+    state: Literal["active", "paused", "closed"] = Field(
+        description="As it was set: what was not closed had no final certificate."
+    )
+    pushed: bool = Field(description="Whether it ran elsewhere and was pushed.")
+    opened_at: Time = Field(description="When it was opened.")
+    deleted_at: Time = Field(description="When it was deleted.")
+    deleted_by: str | None = Field(description="Id of the key that deleted it; null: by none.")
+    issued: int = Field(description="How many certificates were issued for it.")
+    certificates: list[IssuedOut] = Field(description="The latest 100 of them, the last one first.")
+
+    @classmethod
+    def of(cls, stone: sessions.Tombstone) -> Self:
+        """The tombstone as it travels."""
+        return cls(
+            id=f"ses_{stone.session_id.hex}",
+            pool_id=f"pool_{stone.pool_id.hex}",
+            pool_digest=stone.pool_digest,
+            plan_digest=stone.plan_digest,
+            commitment=stone.commitment,
+            ledger_head=stone.ledger_head,
+            sequence=stone.sequence,
+            revision=stone.revision,
+            state=stone.lifecycle,
+            pushed=stone.pushed,
+            opened_at=moment(stone.opened_at),
+            deleted_at=moment(stone.deleted_at),
+            deleted_by=stone.deleted_by,
+            issued=stone.issued,
+            certificates=[
+                IssuedOut(digest=one.digest, final=one.final, issued_at=moment(one.issued_at))
+                for one in stone.certificates
+            ],
+        )
+
+
+class TombstonePage(BaseModel):
+    """Some deleted sessions, those opened last first."""
+
+    data: list[Tombstone] = Field(description="At most `limit` of them.")
+    next: str | None = Field(description="Give it as `after` for the next page.")
+
+
+Purge = Annotated[
+    str | None,
+    Query(
+        max_length=200,
+        pattern=NO_NUL,
+        description="The session's name or its id. Needed where certificates were issued for it:"
+        " what they rest on is gone then.",
+    ),
+]
+OfPool = Annotated[
+    str | None,
+    Query(description="Sessions on this pool alone.", json_schema_extra=form_of("pool")),
+]
+
+
+@router.delete(
+    "/sessions/{session_id}",
+    operation_id="delete_session",
+    summary="Delete an archived session",
+    responses=responses(
+        errors.SessionNotFound,
+        errors.SessionNotArchived,
+        errors.SessionCertified,
+        errors.SessionInUse,
+        errors.InvalidValue,
+        errors.Busy,
+    ),
+)
+async def delete_session(
+    context: Administers, session_id: SessionId, purge: Purge = None
+) -> Tombstone:
+    """For good, with its judgements; what is left is told, and counts among the pool's sessions.
+
+    A session for which certificates were issued is deleted only where `purge` names it. One that a
+    pool is based on stays.
+    """
+    return Tombstone.of(await sessions.delete_session(context, session_id, purge))
+
+
+@router.get(
+    "/tombstones",
+    operation_id="list_tombstones",
+    summary="List deleted sessions",
+    responses=responses(errors.InvalidValue, errors.PoolNotFound),
+)
+async def list_tombstones(
+    context: Reads,
+    pool_id: OfPool = None,
+    limit: Limit = PAGE_DEFAULT,
+    after: AfterSession = None,
+) -> TombstonePage:
+    """What is left of them: digests, and nothing that was judged."""
+    pool = None if pool_id is None else pool_id_of(pool_id)
+    found = await sessions.list_tombstones(context, pool, limit, cursor_of("ses", after))
+    data = [Tombstone.of(stone) for stone in found]
+    return TombstonePage(data=data, next=data[-1].id if len(data) == limit else None)
+
+
+@router.get(
+    "/tombstones/{session_id}",
+    operation_id="get_tombstone",
+    summary="What is left of a deleted session",
+    responses=responses(errors.SessionNotFound),
+)
+async def get_tombstone(context: Reads, session_id: SessionId) -> Tombstone:
+    """A certificate of it whose digest stands here was issued here; another was not kept."""
+    return Tombstone.of(await sessions.get_tombstone(context, session_id))

@@ -1,0 +1,1 @@
+"""What is deleted for good, and what is left of it."""
