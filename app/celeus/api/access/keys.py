@@ -195,13 +195,21 @@ async def list_keys(
         bool | None,
         Query(description="Those that work (`true`), or those that are revoked or expired."),
     ] = None,
+    pending: Annotated[
+        bool | None,
+        Query(
+            description="Those with an open invitation that nobody has signed in with yet"
+            " (`true`), or all others."
+        ),
+    ] = None,
     limit: Limit = PAGE_DEFAULT,
     after: Annotated[
         str | None, Query(description="`next` of the page before.", json_schema_extra=_FORM)
     ] = None,
 ) -> KeyPage:
     """From the newest on: those of the caller's project, members and programs."""
-    found, last = await people.page_of_keys(context, limit, after, Chosen(person, usable))
+    chosen = Chosen(person, usable, pending)
+    found, last = await people.page_of_keys(context, limit, after, chosen)
     return KeyPage(data=[KeyOut.of(record) for record in found], next=last)
 
 
