@@ -213,7 +213,7 @@ def test_who_cannot_judge_is_shown_the_difference(server: Site, signed_in: Signe
     session = session_of(server, texts(3))
     page = signed_in("label")
     visit(page, session)
-    expect(page.locator("#ways")).to_contain_text("Somebody else could")
+    expect(page.locator("#ways")).to_contain_text("Pass on: others can")
     page.keyboard.press("u")
     expect(page.locator("#why")).to_be_visible()
     press(page, "p")
