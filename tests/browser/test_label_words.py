@@ -145,6 +145,19 @@ def test_a_comment_goes_with_the_judgement(server: Site, signed_in: SignedIn) ->
     expect(page.locator("#count")).to_have_text("3")
 
 
+def again(page: Page, comment: str, key: str) -> None:
+    """Judge the last item again by a key, with another comment."""
+    after = round_on(page)
+    page.keyboard.press("z")
+    expect(page.locator("#notices")).to_contain_text("You judged this")
+    page.keyboard.press("c")
+    page.get_by_label("Comment", exact=True).fill(comment)
+    page.keyboard.press("Escape")
+    page.keyboard.press(key)
+    await_round(page, after)
+    all_sent(page)
+
+
 def test_a_comment_is_changed_and_taken_back_with_its_label(
     server: Site, signed_in: SignedIn
 ) -> None:
@@ -152,17 +165,6 @@ def test_a_comment_is_changed_and_taken_back_with_its_label(
     page = signed_in("label")
     visit(page, session)
     field = page.get_by_label("Comment", exact=True)
-
-    def again(comment: str, key: str) -> None:
-        after = round_on(page)
-        page.keyboard.press("z")
-        expect(page.locator("#notices")).to_contain_text("You judged this")
-        page.keyboard.press("c")
-        field.fill(comment)
-        page.keyboard.press("Escape")
-        page.keyboard.press(key)
-        await_round(page, after)
-        all_sent(page)
 
     page.keyboard.press("c")
     page.keyboard.type("first")
@@ -173,14 +175,14 @@ def test_a_comment_is_changed_and_taken_back_with_its_label(
     expect(field).to_have_value("first")
     page.keyboard.press("Escape")
     expect(field).to_be_hidden()
-    again("second", "2")
+    again(page, "second", "2")
     assert comments(server, session) == ["second"]
     assert events(server, session, "amendment") == []
-    again("third", "1")
+    again(page, "third", "1")
     assert comments(server, session) == ["third"]
-    again("fourth", "1")
+    again(page, "fourth", "1")
     assert comments(server, session) == ["fourth"]
-    again("", "1")
+    again(page, "", "1")
     assert comments(server, session) == []
     assert [one["loss"] for one in events(server, session, "amendment")] == [0]
     expect(page.locator("#count")).to_have_text("1")

@@ -578,10 +578,8 @@ def test_groups_of_a_pool_of_one_loss_may_be_chosen(signed_in: SignedIn, server:
 TOLD = "Judge only what is *said*.\n\n- Style does not matter."
 
 
-def test_levels_of_a_file_are_named_and_instructions_previewed(
-    signed_in: SignedIn, server: Site, complaints: Complaints
-) -> None:
-    page = signed_in("manage", "read")
+def with_levels(page: Page, complaints: Complaints) -> None:
+    """The page with a file of questions, and levels from 0 to 3 of which two have names."""
     questions = b"question\n" + b"".join(b"How deep is sea %d?\n" % at for at in range(30))
     with_file(page, "seas.csv", questions)
     page.get_by_role("radio", name="A grade").check()
@@ -601,6 +599,13 @@ def test_levels_of_a_file_are_named_and_instructions_previewed(
     expect(page.locator(".level .error")).to_contain_text("lies on the scale")
     page.get_by_role("button", name="Remove the level").last.click()
     expect(page.locator("#checked")).to_contain_text("30 rows: every row is a valid item")
+
+
+def test_levels_of_a_file_are_named_and_instructions_previewed(
+    signed_in: SignedIn, server: Site, complaints: Complaints
+) -> None:
+    page = signed_in("manage", "read")
+    with_levels(page, complaints)
     page.get_by_role("button", name="Create the pool").click()
     expect(page.locator("#chosen-facts")).to_contain_text("0 wrong … 3 perfect")
     page.get_by_label("Instructions for judges").fill(TOLD)

@@ -44,9 +44,6 @@ def test_somebody_is_invited_labels_comes_home_and_is_removed(
     link = invited(admin, "Anna", session)
     assert link.startswith(f"{server.url}/login#invite=")
     expect(admin.locator("#invitations")).to_contain_text("labels · opens a session · link: 7 days")
-    # Who has not come yet is no member
-    expect(admin.locator("#members")).to_contain_text("you")
-    expect(admin.locator("#members")).not_to_contain_text("Anna")
 
     anna = new_context().new_page()
     anna.goto(link)
@@ -76,7 +73,19 @@ def test_somebody_is_invited_labels_comes_home_and_is_removed(
     expect(anna.locator("#ended")).to_contain_text("You are signed out here")
 
 
-def test_a_start_page_tells_what_is_to_be_done(signed_in: Callable[..., Page], server: Site) -> None:
+def test_who_has_not_come_yet_is_invited_and_no_member(
+    signed_in: Callable[..., Page], server: Site
+) -> None:
+    admin = signed_in(token=server.key())
+    invited(admin, "Anna", opened(server))
+    expect(admin.locator("#invitations")).to_contain_text("Anna")
+    expect(admin.locator("#members")).to_contain_text("you")
+    expect(admin.locator("#members")).not_to_contain_text("Anna")
+
+
+def test_a_start_page_tells_what_is_to_be_done(
+    signed_in: Callable[..., Page], server: Site
+) -> None:
     session = opened(server)
     told = "## **When** is it right?\n\nAs the [guide](https://example.org) says."
     with server.client() as client:
