@@ -188,11 +188,15 @@ declare global {
     grade?: number;
     label?: number;
     unjudgeable?: string;
+    /** Which time it is that a panel judges the item. */
+    turn?: number;
+    /** What is added to it; an empty one erases what was. */
+    comment?: string;
   }
 
   /** A judgement that is not with the service yet. */
   interface Entry {
-    kind: "observe" | "amend";
+    kind: "observe" | "amend" | "comment";
     round: number;
     said: Judgement;
     worker: string;
@@ -201,14 +205,25 @@ declare global {
 
   interface Buttons {
     kind: "buttons";
-    options: { keys: string[]; name: string; said: Judgement }[];
+    options: {
+      keys: string[];
+      name: string;
+      said: Judgement;
+      /** Whether it is the best or the worst end of the scale. */
+      end?: "best" | "worst";
+      /** The id of the words that say when it is right. */
+      help?: string;
+    }[];
     asked: boolean;
+    /** Which end of levels is better. */
+    better?: Task["better"];
   }
   interface Field {
     kind: "field";
-    names: string[] | null;
+    options: { name: string; said: Judgement }[] | null;
     classes: number | null;
     asked: boolean;
+    better?: Task["better"];
   }
   interface Slider {
     kind: "scale";

@@ -36,14 +36,19 @@ def session_of(
     payloads: Sequence[object],
     loss: dict[str, Any] | None = None,
     members: dict[str, Any] | None = None,
+    pool: dict[str, Any] | None = None,
     **opening: Any,  # noqa: ANN401 - whatever the wire takes
 ) -> str:
-    """An open session on a pool of these payloads, each with the same other members."""
+    """An open session on a pool of these payloads, each with the same other members.
+
+    ``pool`` is what else the pool is made of, such as its levels.
+    """
     items = [
         {"id": f"item-{number}", "payload": payload} | (members or {})
         for number, payload in enumerate(payloads)
     ]
     form = {"name": "by hand", "loss": loss or ZERO_ONE, "items": items, "sealed": True}
+    form |= pool or {}
     with site.client() as client:
         made = client.post("/v1/pools", json=form)
         assert made.status_code == 201, made.text

@@ -573,3 +573,103 @@ def test_groups_of_a_pool_of_one_loss_may_be_chosen(signed_in: SignedIn, server:
     assert claims["account"] == "closed"
     assert [len(one["answers"]) for one in claims["data"]] == [0, 1, 1]
     assert claims["data"][0]["precision"] == 0.4
+
+
+TOLD = "Judge only what is *said*.\n\n- Style does not matter."
+
+
+def with_levels(page: Page, complaints: Complaints) -> None:
+    """The page with a file of questions, and levels from 0 to 3 of which two have names."""
+    questions = b"question\n" + b"".join(b"How deep is sea %d?\n" % at for at in range(30))
+    with_file(page, "seas.csv", questions)
+    page.get_by_role("radio", name="A grade").check()
+    page.get_by_label("Largest loss").fill("3")
+    page.get_by_role("button", name="Name the levels").click()
+    page.keyboard.type("wrong")
+    expect(page.get_by_label("What the score is called")).to_have_value("quality")
+    expect(page.get_by_text("Higher is better.")).to_be_visible()
+    expect(page.get_by_label("Value")).to_have_count(4)
+    page.get_by_label("When it is right").nth(0).fill("It states something false.")
+    page.get_by_label("Name", exact=True).nth(3).fill("perfect")
+    page.get_by_role("button", name="Add a level").click()
+    page.keyboard.type("7")
+    page.get_by_label("Name", exact=True).nth(4).fill("superb")
+    complaints.expect("422")
+    expect(page.locator("[aria-invalid=true]")).to_have_value("7")
+    expect(page.locator(".level .error")).to_contain_text("lies on the scale")
+    page.get_by_role("button", name="Remove the level").last.click()
+    expect(page.locator("#checked")).to_contain_text("30 rows: every row is a valid item")
+
+
+def test_levels_of_a_file_are_named_and_instructions_previewed(
+    signed_in: SignedIn, server: Site, complaints: Complaints
+) -> None:
+    page = signed_in("manage", "read")
+    with_levels(page, complaints)
+    page.get_by_role("button", name="Create the pool").click()
+    expect(page.locator("#chosen-facts")).to_contain_text("0 wrong … 3 perfect")
+    page.get_by_label("Instructions for judges").fill(TOLD)
+    shown = page.locator("#instructions-shown")
+    expect(shown.locator("em")).to_have_text("said")
+    assert barriers(page) == []
+    page.get_by_role("button", name="Open the session").click()
+    page.wait_for_url(re.compile(r"/sessions/ses_[0-9a-f]{32}$"))
+    [pool] = kept(server)
+    [session] = kept(server, "sessions")
+    assert [(one["name"], one["grade"], one["help"]) for one in pool["levels"]] == [
+        ("wrong", 0, "It states something false."),
+        ("perfect", 3, None),
+    ]
+    assert (pool["score"]["name"], pool["score"]["better"]) == ("quality", "higher")
+    with server.client() as client:
+        told = client.get(f"/v1/sessions/{session['id']}/task").json()
+    assert told["instructions"] == TOLD
+    assert [one["loss"] for one in told["levels"]] == [3, 0]
+
+
+def test_levels_need_a_score_and_are_of_one_system(signed_in: SignedIn) -> None:
+    page = signed_in("manage")
+    with_file(page, "exam.csv", csv(9))
+    expect(page.locator("#checked")).to_contain_text("9 rows: every row is a valid item")
+    page.get_by_role("button", name="Name the levels").click()
+    page.keyboard.type("wrong")
+    page.get_by_label("Name", exact=True).nth(1).fill("right")
+    expect(page.get_by_label("What the score is called")).to_have_value("accuracy")
+    page.get_by_label("What the score is called").fill("")
+    expect(page.locator("#score_name-wrong")).to_contain_text("it needs a name")
+    page.get_by_role("radio", name="Answers of two systems").check()
+    expect(page.get_by_role("button", name="Add a level")).to_be_hidden()
+
+
+def test_instructions_of_a_pool_are_shown_and_may_be_left(
+    signed_in: SignedIn, server: Site
+) -> None:
+    pool = made_pool(server)
+    with server.client() as client:
+        client.patch(f"/v1/pools/{pool}", json={"instructions": TOLD}).raise_for_status()
+    page = signed_in("manage", "read")
+    chosen(page, pool)
+    expect(page.locator("#instructions-look")).to_contain_text("those of the pool")
+    expect(page.locator("#instructions-shown em")).to_have_text("said")
+    page.get_by_role("button", name="Open the session").click()
+    page.wait_for_url(re.compile(r"/sessions/ses_[0-9a-f]{32}$"))
+    [session] = kept(server, "sessions")
+    with server.client() as client:
+        told = client.get(f"/v1/sessions/{session['id']}/instructions").json()
+    assert told["instructions"] == TOLD
+    assert [one["of"] for one in told["versions"]] == ["pool"]
+
+
+@pytest.mark.parametrize("viewport", [NARROW, WIDE], ids=["narrow", "wide"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_levels_and_instructions_are_in_nobodys_way(
+    signed_in: SignedIn, viewport: dict[str, int], scheme: str
+) -> None:
+    page = signed_in("manage", viewport=viewport, color_scheme=scheme)
+    with_file(page, "exam.csv", csv(9))
+    page.get_by_role("radio", name="A grade").check()
+    page.get_by_role("button", name="Name the levels").click()
+    page.get_by_label("Instructions for judges").fill(f"{TOLD} {'x' * 90}")
+    expect(page.locator("#instructions-shown em")).to_have_text("said")
+    assert barriers(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

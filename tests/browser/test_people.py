@@ -73,6 +73,35 @@ def test_somebody_is_invited_labels_comes_home_and_is_removed(
     expect(anna.locator("#ended")).to_contain_text("You are signed out here")
 
 
+def test_who_has_not_come_yet_is_invited_and_no_member(
+    signed_in: Callable[..., Page], server: Site
+) -> None:
+    admin = signed_in(token=server.key())
+    invited(admin, "Anna", opened(server))
+    expect(admin.locator("#invitations")).to_contain_text("Anna")
+    expect(admin.locator("#members")).to_contain_text("you")
+    expect(admin.locator("#members")).not_to_contain_text("Anna")
+
+
+def test_a_start_page_tells_what_is_to_be_done(
+    signed_in: Callable[..., Page], server: Site
+) -> None:
+    session = opened(server)
+    told = "## **When** is it right?\n\nAs the [guide](https://example.org) says."
+    with server.client() as client:
+        changed = client.patch(f"/v1/sessions/{session}", json={"instructions": told})
+        assert changed.status_code == 200, changed.text
+    page = signed_in("label", viewport=NARROW)
+    page.goto("/")
+    card = page.get_by_role("article")
+    expect(card).to_contain_text("When is it right?")
+    assert barriers(page) == []
+    card.get_by_role("link", name="All instructions").click()
+    expect(page.locator("#brief")).to_contain_text("As the guide says.")
+    # Folded on a phone as a rule, and open for who came to read them
+    expect(page.get_by_text("As the guide says.")).to_be_visible()
+
+
 def test_a_withdrawn_link_says_so_and_the_last_admin_stays(
     signed_in: Callable[..., Page],
     new_context: Callable[..., BrowserContext],

@@ -111,6 +111,27 @@ async def test_lists_are_paged_from_the_newest_on(client: AsyncClient) -> None:
         assert (answer.status_code, answer.json()["field"]) == (422, "after")
 
 
+async def test_who_has_not_come_yet_is_pending(
+    client: AsyncClient, browser: AsyncClient, database_url: str
+) -> None:
+    anna, otto = await invited(client, name="Anna"), await invited(client, name="Otto")
+
+    async def names(query: str) -> list[str]:
+        return [one["name"] for one in (await client.get(f"/v1/keys?{query}")).json()["data"]]
+
+    assert await names("person=true&pending=true") == ["Otto", "Anna"]
+    assert await names("pending=false") == ["of a test"]
+    await open_link(browser, anna["link"])
+    assert await names("person=true&pending=false") == ["Anna"]
+    # A link more for somebody who has come changes nothing
+    await invited(client, key_id=anna["key_id"])
+    assert await names("person=true&pending=false") == ["Anna"]
+    late = "UPDATE invitations SET expires_at = now() WHERE key_id = %s"
+    run(database_url, late, otto["key_id"])
+    assert await names("person=true&pending=false") == ["Otto", "Anna"]
+    assert await names("pending=true") == []
+
+
 async def test_somebody_invited_labels_and_is_a_member(
     client: AsyncClient, browser: AsyncClient
 ) -> None:

@@ -2,8 +2,10 @@
 
 from typing import Any
 
+import pytest
 from httpx import AsyncClient
 
+from celeus.operations.sessions.labelling.instructions import LONGEST_BEGINNING, beginning
 from tests.factories import drawn, judged, known_pool, opened
 from tests.keys import bearer, key_in
 
@@ -99,3 +101,20 @@ async def test_a_change_after_the_first_judgement_is_told(client: AsyncClient) -
     # What the next session's judges are told says nothing of this one
     assert await patched(client, pools, "five") == 200
     assert (await record(client, path)) == kept
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ("Be kind.", "Be kind."),
+        ("\n\n## **When** is it `right`?\n\nAs said.", "When is it right?"),
+        ("---\n> - 1. As the [guide](https://a.example/b_c) says", "As the guide says"),
+        ("| name | grade |\n", "name  grade"),
+        ("_all_ of snake_case, 2 * 3", "all of snake_case, 2  3"),
+        ("![](x.png)\n***\n", None),
+        ("word " * 60, f"{('word ' * 31).strip()}…"),
+        ("x" * 300, f"{'x' * LONGEST_BEGINNING}…"),
+    ],
+)
+def test_the_beginning_is_the_first_line_without_marks(said: str, words: str | None) -> None:
+    assert beginning(said) == words

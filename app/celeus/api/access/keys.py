@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Path, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from celeus import errors
-from celeus.api.access.parameters import NAME, PAGE_DEFAULT, Administers, Limit
+from celeus.api.access.parameters import NAME, PAGE_DEFAULT, PAGE_MOST, Administers
 from celeus.api.pools.losses import STRICT
 from celeus.api.sessions.schema import AS_WHOLE, Time
 from celeus.api.wire.idempotency import AttemptOf
@@ -185,23 +185,29 @@ async def create_key(context: Administers, body: KeyIn, attempt: AttemptOf) -> R
     )
 
 
+class KeysQuery(BaseModel):
+    """What a list of keys is asked with."""
+
+    person: bool | None = Field(None, description="Those of people (`true`), or those of programs.")
+    usable: bool | None = Field(
+        None, description="Those that work (`true`), or those that are revoked or expired."
+    )
+    pending: bool | None = Field(
+        None,
+        description="Those with an open invitation that nobody has signed in with yet (`true`),"
+        " or all others.",
+    )
+    limit: int = Field(PAGE_DEFAULT, ge=1, le=PAGE_MOST, description="Entries of a page.")
+    after: str | None = Field(
+        None, description="`next` of the page before.", json_schema_extra=_FORM
+    )
+
+
 @router.get("", operation_id="list_keys", summary="List keys")
-async def list_keys(
-    context: Administers,
-    person: Annotated[
-        bool | None, Query(description="Those of people (`true`), or those of programs.")
-    ] = None,
-    usable: Annotated[
-        bool | None,
-        Query(description="Those that work (`true`), or those that are revoked or expired."),
-    ] = None,
-    limit: Limit = PAGE_DEFAULT,
-    after: Annotated[
-        str | None, Query(description="`next` of the page before.", json_schema_extra=_FORM)
-    ] = None,
-) -> KeyPage:
+async def list_keys(context: Administers, asked: Annotated[KeysQuery, Query()]) -> KeyPage:
     """From the newest on: those of the caller's project, members and programs."""
-    found, last = await people.page_of_keys(context, limit, after, Chosen(person, usable))
+    chosen = Chosen(asked.person, asked.usable, asked.pending)
+    found, last = await people.page_of_keys(context, asked.limit, asked.after, chosen)
     return KeyPage(data=[KeyOut.of(record) for record in found], next=last)
 
 

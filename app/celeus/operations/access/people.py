@@ -94,10 +94,14 @@ class MadeInvitation:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Which keys: those of people or of programs, those that work or that do not; None for all."""
+    """Which keys: those of people or of programs, those that work or that do not; None for all.
+
+    ``pending``: nobody has signed in yet, and a link for it is open.
+    """
 
     person: bool | None = None
     usable: bool | None = None
+    pending: bool | None = None
 
     @property
     def conditions(self) -> list[ColumnElement[bool]]:
@@ -108,6 +112,9 @@ class Chosen:
         if self.usable is not None:
             # Neither is ever null
             chosen.append(USABLE if self.usable else ~USABLE)
+        if self.pending is not None:
+            pending = and_(keys.c.last_used_at.is_(None), _INVITED)
+            chosen.append(pending if self.pending else ~pending)
         return chosen
 
 
@@ -335,12 +342,7 @@ def _admins(project_id: UUID) -> Select[tuple[bool]]:
 def _wanted(key_id: str) -> Select[tuple[bool]]:
     """Whether somebody signs in with a key, or may do so by another link."""
     used = exists().where(keys.c.key_id == key_id, keys.c.last_used_at.is_not(None))
-    invited = exists().where(
-        invitations.c.key_id == key_id,
-        keys.c.key_id == invitations.c.key_id,
-        _STATE == "open",
-    )
-    return select(or_(used, invited))
+    return select(or_(used, exists().where(keys.c.key_id == key_id, _INVITED)))
 
 
 def _invitations(context: Context) -> Select[Any]:
@@ -392,3 +394,5 @@ _STATE = case(
     ),
     else_="expired",
 )
+_INVITED = exists().where(invitations.c.key_id == keys.c.key_id, _STATE == "open")
+"""Whether a link for the key is open."""

@@ -13,6 +13,7 @@ from celeus.core.pools.score import Score
 from celeus.core.pools.systems import AnySystems, Lineup, systems_from
 from celeus.errors import SessionNotFound
 from celeus.operations.runtime.context import Context
+from celeus.operations.sessions.labelling.instructions import beginning
 
 NEUTRAL = "Two answers"
 """Name of every comparison: no rule could tell which of their own names say what is compared."""
@@ -92,6 +93,7 @@ class OwnTask:
     """A session that a key may label, and how many items it has labelled there.
 
     ``work``: draws are handed out now; else ``pause`` says why not, and nothing of results.
+    ``told`` is the beginning of its instructions, None without any.
     """
 
     session_id: UUID
@@ -99,6 +101,7 @@ class OwnTask:
     labels: int
     work: bool
     pause: str
+    told: str | None
 
 
 async def list_tasks(context: Context, most: int) -> list[OwnTask]:
@@ -122,6 +125,7 @@ async def list_tasks(context: Context, most: int) -> list[OwnTask]:
             row.labels,
             row.work,
             _pause(row.state, archived=row.archived),
+            None if row.told is None else beginning(row.told),
         )
         for row in rows
     ]
@@ -182,6 +186,12 @@ _TASKS = text(
     )
     SELECT s.session_id, s.state, s.archived_at IS NOT NULL AS archived,
            coalesce(s.name, p.name) AS name, p.systems, coalesce(l.labels, 0) AS labels,
+           coalesce((SELECT text FROM instructions AS it
+                     WHERE it.pool_id = p.pool_id AND it.session_id = s.session_id
+                     ORDER BY at DESC, instructions_id DESC LIMIT 1),
+                    (SELECT text FROM instructions AS it
+                     WHERE it.pool_id = p.pool_id AND it.session_id IS NULL
+                     ORDER BY at DESC, instructions_id DESC LIMIT 1)) AS told,
            s.state = 'active' AND s.archived_at IS NULL AND (
                s.plan ? 'panel' AND s.plan->'panel' <> 'null'
                OR s.drawn < least(

@@ -4,6 +4,7 @@ They are no part of plan or digest. Every version is kept with its time, so that
 whether judgements were given under several of them.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,6 +18,12 @@ from uuid_utils.compat import uuid7
 from celeus.errors import PoolNotFound, SessionNotFound
 from celeus.operations.runtime.context import Context
 from celeus.operations.sessions.ledger import with_kinds
+
+LONGEST_BEGINNING = 160
+_BLOCK = re.compile(r"^\s*(?:#{1,6}\s|>|[-*+]\s|\d+[.)]\s|\|)*\s*")
+"""What makes a line of Markdown a heading, a quotation, or a row of a list or a table."""
+_INLINE = re.compile(r"!?\[(?P<words>[^\]]*)\]\([^)]*\)|[*`|]+|(?<!\w)_+|_+(?!\w)")
+"""Links, of which the words stay, and marks within a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +75,16 @@ def _changes(versions: Iterable[Version]) -> Iterable[datetime]:
         after = shared if own is None else own
         if after != before:
             yield version.at
+
+
+def beginning(said: str) -> str | None:
+    """The first line that says something, without the marks of Markdown; None where none does."""
+    for line in said.splitlines():
+        words = _INLINE.sub(lambda mark: mark["words"] or "", _BLOCK.sub("", line)).strip()
+        if any(one.isalnum() for one in words):
+            short = words[:LONGEST_BEGINNING].rsplit(" ", 1)[0]
+            return words if len(words) <= LONGEST_BEGINNING else f"{short}…"
+    return None
 
 
 async def keep_instructions(

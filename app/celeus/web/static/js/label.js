@@ -3,6 +3,7 @@
 import { api, loginPath } from "./api.js";
 import { announce, byId, given } from "./dom.js";
 import { answersFor, same, wordsOf } from "./label/answers.js";
+import { showBrief, turnBrief } from "./label/brief.js";
 import { Link } from "./label/link.js";
 import { noticesOf } from "./label/notices.js";
 import { Outbox } from "./label/outbox.js";
@@ -20,13 +21,22 @@ import {
   showNotices,
   showRest,
 } from "./label/view.js";
-import { askWhy, whyKey } from "./label/why.js";
+import {
+  askWhy,
+  commentKey,
+  commentSaid,
+  openComment,
+  showComment,
+  whyKey,
+} from "./label/words.js";
 import { workerOf } from "./label/window.js";
 import { watch } from "./silence.js";
 
 const COUNT_MS = 30_000;
 /** What is given by several sliders. */
 const SEVERAL = new Set(["losses", "shown", "metrics"]);
+/** Letters that say something other than a judgement. */
+const COMMANDS = new Set("cipuz");
 
 /** @type {Task} */
 const task = given("task");
@@ -38,7 +48,7 @@ const link = new Link(session, worker, outbox, task.lease_seconds, heard);
 const { stands } = task;
 const memory = `celeus.last:${session}:${worker}`;
 
-/** @typedef {{ draw: Draw, said: Judgement }} Last */
+/** @typedef {{ draw: Draw, said: Judgement, amended?: boolean }} Last */
 
 /** @type {Set<number>} */
 const prepared = new Set();
@@ -50,6 +60,7 @@ let revising = false;
 /** @type {{ entry: Entry, problem: Refusal } | null} */
 let refusal = null;
 let passedOn = false;
+let retold = false;
 /** @type {number | null} since when the service is silent */
 let silent = null;
 let counted = task.labeller.labels;
@@ -89,8 +100,14 @@ function dropPassedOn() {
 async function recount() {
   if (outbox.first !== null || link.line !== "up") return;
   try {
-    counted = (await api("GET", `/v1/sessions/${session}/task`, undefined, { retry: 0 })).labeller
-      .labels;
+    /** @type {Task} */
+    const now = await api("GET", `/v1/sessions/${session}/task`, undefined, { retry: 0 });
+    counted = now.labeller.labels;
+    if (now.instructions !== task.instructions) {
+      task.instructions = now.instructions;
+      retold = true;
+      showBrief(task);
+    }
     render();
   } catch {
     // The count is only told to please; the next one comes soon
@@ -113,9 +130,12 @@ function judge(told) {
   const draw = shown();
   if (draw === null) return;
   // Which turn it is tells a retry from a second judgement
-  const said = draw.turn ? { ...told, turn: draw.turn } : told;
+  const said = draw.turn ? { ...told, turn: draw.turn } : { ...told };
+  const comment = commentSaid();
+  // An empty one erases what was said before
+  if (comment !== "" || (revising && last?.said.comment)) said.comment = comment;
   refusal = null;
-  passedOn = false;
+  passedOn = retold = false;
   const words = wordsOf(said, formOf(draw));
   if (revising && last !== null) {
     revise(last, said);
@@ -135,9 +155,15 @@ function judge(told) {
  */
 function revise(before, said) {
   revising = false;
-  if (same(before.said, said)) return;
+  const other = !same(before.said, said);
+  if (!other && (before.said.comment ?? "") === (said.comment ?? "")) return;
   const { round } = before.draw;
-  if (!outbox.replace(round, said)) outbox.add("amend", round, said);
+  // With another comment the first judgement is said again, or else the last correction
+  const kind = other || before.amended ? "amend" : "comment";
+  if (!outbox.replace(kind, round, said)) {
+    outbox.add(kind, round, said);
+    before.amended = kind === "amend";
+  }
   before.said = said;
 }
 
@@ -152,6 +178,21 @@ function undo() {
 function keep() {
   revising = false;
   advance("Kept. ");
+}
+
+function pass() {
+  if (current === null || revising || ofPanel() || link.state === "closed") return;
+  const { round } = current;
+  current = null;
+  refusal = null;
+  passedOn = retold = false;
+  link.pass(round);
+  advance("Passed on. ");
+}
+
+/** Whether turns are those of a panel's raters: they are nobody else's. */
+function ofPanel() {
+  return (task.rater ?? null) !== null;
 }
 
 /** @param {string} words */
@@ -171,18 +212,36 @@ function render() {
   const draw = shown();
   const form = draw === null ? null : formOf(draw);
   const again = draw === null || byId("item").dataset.round !== String(draw.round);
-  if (draw === null || form === null) showRest(link.state, link.lineNow(silent), task.rater);
-  else showItem(draw, form);
+  if (draw === null || form === null)
+    showRest(link.state, link.lineNow(silent), task.rater, link.waiting);
+  else showItem(draw, form, task.instructions);
   if (form !== null && again) showAnswers(form, judge);
+  if (draw !== null) showComment(draw.round, revising, (revising && last?.said.comment) || "");
   byId("item").classList.toggle("revising", revising);
+  showOthers();
+  byId("count").textContent = String(counted + outbox.labels);
+  const revised = revising && last !== null ? wordsOf(last.said, formOf(last.draw)) : null;
+  showNotices(
+    noticesOf(seen(draw), revised, { keep, login: loginPath(), retry: () => link.retry() }),
+  );
+}
+
+/** Show what can be done but judging. */
+function showOthers() {
   byId("undo", HTMLButtonElement).disabled = last === null || revising || link.state === "closed";
+  byId("pass", HTMLButtonElement).disabled = revising;
   if (stands) byId("undo").hidden = true;
   if (task.best) byId("unjudgeable").hidden = true;
-  byId("count").textContent = String(counted + outbox.labels);
+  if (ofPanel()) byId("pass").hidden = true;
+  if (task.best || ofPanel()) byId("ways").hidden = true;
+}
+
+/** @param {Draw | null} draw */
+function seen(draw) {
+  const judging = draw !== null;
   const differed = (draw?.turn ?? 1) > 1;
-  const seen = { link, silent, outbox, refusal, passedOn, judging: draw !== null, differed };
-  const revised = revising && last !== null ? wordsOf(last.said, formOf(last.draw)) : null;
-  showNotices(noticesOf(seen, revised, { keep, login: loginPath(), retry: () => link.retry() }));
+  const back = judging && link.passed.has(draw.round);
+  return { link, silent, outbox, refusal, passedOn, back, retold, judging, differed };
 }
 
 /* The label that may be taken back, also after a reload */
@@ -256,9 +315,10 @@ function keyOf(event) {
 function typed(event, key) {
   const { target } = event;
   if (!(target instanceof HTMLElement)) return;
-  if (key === "Escape") act(event, () => target.blur());
+  if (target.id === "comment") commentKey(event);
+  else if (key === "Escape") act(event, () => target.blur());
   // Where classes are numbers, no letter can be meant for the field
-  else if (target.inputMode === "numeric" && (key === "z" || key === "u")) command(event, key);
+  else if (target.inputMode === "numeric" && COMMANDS.has(key)) command(event, key);
 }
 
 /**
@@ -271,6 +331,7 @@ function command(event, key) {
   // A key held down judges one item, not all that follow; only a slider goes on
   if (event.repeat && !(form?.kind === "scale" && key.startsWith("Arrow"))) return;
   if (key === "z") act(event, undo);
+  else if (key === "i") act(event, turnBrief);
   else if (key === "Escape" && revising) act(event, keep);
   else if (form !== null) answer(event, key, form);
 }
@@ -282,9 +343,11 @@ function command(event, key) {
  */
 function answer(event, key, form) {
   if (key === "u") act(event, why);
+  else if (key === "c") act(event, openComment);
+  else if (key === "p") act(event, pass);
   else if (form.kind === "buttons") choose(event, key, form);
   else if (form.kind === "scale") slide(event, key, form);
-  else if (/^[0-9]$/.test(key)) byId("class").focus();
+  else if (key.length === 1 && key !== " ") byId("class").focus();
 }
 
 /**
@@ -330,7 +393,7 @@ function act(event, what) {
 function why() {
   if (task.best || shown() === null) return;
   if (task.metrics) cannotTell();
-  else askWhy((reason) => judge({ unjudgeable: reason }));
+  else askWhy((reason) => judge({ unjudgeable: reason }), revising || ofPanel() ? null : pass);
 }
 
 /* The beginning */
@@ -341,6 +404,8 @@ for (const event of ["pointerdown", "pointermove", "wheel", "scroll", "timeupdat
 window.addEventListener("pagehide", () => link.release());
 byId("undo").addEventListener("click", undo);
 byId("unjudgeable").addEventListener("click", why);
+byId("pass").addEventListener("click", pass);
+byId("comment-open").addEventListener("click", openComment);
 // Signing in elsewhere would leave the item; the notice leads there when the person wants to
 window.addEventListener("signed-out", (event) => event.preventDefault());
 for (const event of ["online", "focus"]) window.addEventListener(event, () => link.retry());
@@ -357,5 +422,6 @@ watch((since) => {
   render();
 });
 outbox.adopt();
+showBrief(task);
 render();
 await link.run();

@@ -18,6 +18,7 @@ import {
   Unusable,
 } from "./newsession/fields.js";
 import { PoolFile } from "./newsession/file.js";
+import { Instructions } from "./newsession/judging.js";
 import { planned, show } from "./newsession/planner.js";
 import {
   drawable,
@@ -71,6 +72,7 @@ const AFFECTS_PLAN = [
 const state = { pool: null, planning: null, shown: null, labels: null };
 const keyOf = keyring();
 
+const instructions = new Instructions();
 const list = new PoolList(choose);
 new PoolFile((pool) => {
   list.pools.unshift(pool);
@@ -89,6 +91,7 @@ function choose(pool) {
   byId("open-help").textContent =
     "The plan is frozen when the session opens; labelling begins then.";
   fillStrategies(pool);
+  instructions.of(pool);
   offer(pool);
   askFor(pool);
   byId("risk-name").textContent = isCompared(pool) ? "Expected difference" : "Expected mean loss";
@@ -173,6 +176,7 @@ function fillStrategies(pool) {
 
 function chooseAgain() {
   state.pool = null;
+  instructions.of(null);
   state.planning?.abort();
   byId("chosen").hidden = true;
   byId("choosing").hidden = false;
@@ -367,6 +371,7 @@ async function open(event) {
     const lease = optionalNumber("lease_seconds", { whole: true });
     if (lease !== null) body.lease_seconds = lease;
     if (text("name") !== "") body.name = text("name");
+    if (instructions.given !== null) body.instructions = instructions.given;
     if (byId("fixed", HTMLInputElement).checked) body.fixed = true;
     if (isPlanned() && state.labels !== null) body.planned_labels = state.labels;
     const headers = { "Idempotency-Key": keyOf(body) };

@@ -12,7 +12,7 @@ const asked = new URLSearchParams(location.search).get("session");
 const invitations = listIn("invitations", "/v1/invitations?state=open", invitationRow, [
   "No link is open.",
 ]);
-const members = listIn("members", "/v1/keys?person=true&usable=true", memberRow, [
+const members = listIn("members", "/v1/keys?person=true&usable=true&pending=false", memberRow, [
   "Nobody has signed in yet.",
 ]);
 const keys = listIn("keys", "/v1/keys?person=false&usable=true", keyRow, ["There is no key yet."]);

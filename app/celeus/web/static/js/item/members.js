@@ -49,6 +49,26 @@ export function partsOf(payload) {
   };
 }
 
+/**
+ * A draw whose item does not repeat the instructions that stand beside it.
+ *
+ * @param {Draw} draw
+ * @param {string | null | undefined} instructions
+ * @returns {Draw}
+ */
+export function lessInstructions(draw, instructions) {
+  const { item } = draw;
+  if (!instructions || !isMembers(item.payload)) return draw;
+  const names = NAMES.find(([part]) => part === "instructions")?.[1] ?? [];
+  const left = Object.entries(item.payload).filter(
+    ([name, value]) =>
+      !names.includes(simple(name)) ||
+      typeof value !== "string" ||
+      value.trim() !== instructions.trim(),
+  );
+  return { ...draw, item: { ...item, payload: Object.fromEntries(left) } };
+}
+
 /** @param {unknown} value */
 export function isMissing(value) {
   return value === null || value === undefined;

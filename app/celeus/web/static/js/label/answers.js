@@ -6,11 +6,13 @@ import { preferenceWords, sidesFor } from "./sides.js";
 
 const MOST_BUTTONS = 10;
 const STEPS = 100;
+/** Keys of levels whose grades are no digits: a digit would mean a grade that it is not. */
+const HOME_ROW = [..."asdfghjkl"];
 
 /**
  * The form of a judgement: `{kind: "buttons", options: [{keys, name, said}]}`,
- * `{kind: "field", names}` for more classes than there are keys (the label is the place of the
- * name, or the number itself where there are no names), or `{kind: "scale", lines, low, high}`.
+ * `{kind: "field", options}` for more classes or levels than there are keys (where there are no
+ * options, the label is the number itself), or `{kind: "scale", lines, low, high}`.
  *
  * @param {Task} task
  * @param {Draw} draw
@@ -30,34 +32,81 @@ export function answersFor(task, { item: { payload }, answers }) {
   const { comparison, best: sought } = task;
   const none = comparison || sought || told.answer === undefined || told.answer === null;
   if (task.takes_labels && none) {
-    if (task.classes === null) return { kind: "field", names: null, classes: null, asked: false };
+    if (task.classes === null) return { kind: "field", options: null, classes: null, asked: false };
     if (task.classes > MOST_BUTTONS)
-      return { kind: "field", names: null, classes: task.classes, asked: false };
+      return { kind: "field", options: null, classes: task.classes, asked: false };
     return labels(
       Array.from({ length: task.classes }, (_, at) => String(at)),
       false,
     );
   }
   if (comparison) return sidesFor(comparison);
-  return ofLoss(loss);
+  return ofLoss(loss, task);
 }
 
 /**
- * The form of a judgement that is a loss.
+ * The form of a judgement that is a named level: by the digit of its grade, or by letters where
+ * grades are no digits; a list where there are more than keys.
  *
- * @param {NonNullable<Task["loss"]>} loss
+ * @param {NonNullable<Task["levels"]>} levels
+ * @param {Task["better"]} better
+ * @param {[best: number, worst: number]} scale
  * @returns {Form}
  */
-function ofLoss(loss) {
+function levelsFor(levels, better, [best, worst]) {
+  const digits = levels.every(({ grade }) => /^[0-9]$/.test(String(grade)));
+  if (levels.length > (digits ? MOST_BUTTONS : HOME_ROW.length)) {
+    const options = levels.map((one) => ({ name: levelWords(one), said: { loss: one.loss } }));
+    return { kind: "field", options, classes: null, asked: false, better };
+  }
+  const options = levels.map((one, at) => ({
+    keys: [digits ? String(one.grade) : HOME_ROW[at]],
+    name: levelWords(one),
+    said: { loss: one.loss },
+    ...(one.loss === best ? { end: /** @type {const} */ ("best") } : {}),
+    ...(one.loss === worst ? { end: /** @type {const} */ ("worst") } : {}),
+    ...(one.help === null ? {} : { help: helpOf(at) }),
+  }));
+  return { kind: "buttons", options, asked: false, better };
+}
+
+/**
+ * A level as it is called: its grade and its name.
+ *
+ * @param {NonNullable<Task["levels"]>[number]} level
+ */
+export function levelWords({ grade, name }) {
+  return `${grade} ${name}`;
+}
+
+/**
+ * The id of the words that say when a level is the right one.
+ *
+ * @param {number} place
+ */
+export function helpOf(place) {
+  return `level-${place}`;
+}
+
+/**
+ * The form of a judgement that is a loss, by its levels where these have names.
+ *
+ * @param {NonNullable<Task["loss"]>} loss
+ * @param {Task} task
+ * @returns {Form}
+ */
+function ofLoss(loss, { levels, better }) {
+  if (levels) return levelsFor(levels, better, loss.scale);
   const [best, worst] = loss.scale;
   if (loss.kind === "zero_one") {
-    return buttons(
-      [
-        ["Correct", { loss: 0 }],
-        ["Wrong", { loss: 1 }],
+    return {
+      kind: "buttons",
+      options: [
+        { keys: ["1"], name: "Correct", said: { loss: 0 }, end: "best" },
+        { keys: ["2"], name: "Wrong", said: { loss: 1 }, end: "worst" },
       ],
-      false,
-    );
+      asked: false,
+    };
   }
   return {
     kind: "scale",
@@ -91,9 +140,10 @@ function severalFor(task, answers) {
  */
 export function wordsOf(said, form) {
   if (said.unjudgeable !== undefined) return "cannot be judged";
-  const option = form.kind === "buttons" && form.options.find((one) => same(one.said, said));
+  const options = form.kind === "scale" ? null : form.options;
+  const option = options?.find((one) => same(one.said, said));
   if (option) return option.name;
-  if (said.label !== undefined) return namesIn(form)?.[said.label] ?? `class ${said.label}`;
+  if (said.label !== undefined) return `class ${said.label}`;
   if (said.preference !== undefined) return preferenceWords(said, MOST_BUTTONS);
   if (Array.isArray(said.losses)) return `losses ${said.losses.join(", ")}`;
   if (isSided(said.losses))
@@ -112,13 +162,8 @@ function isSided(losses) {
   return losses !== undefined && "left" in losses && "right" in losses;
 }
 
-/** @param {Form} form */
-function namesIn(form) {
-  return form.kind === "field" ? form.names : null;
-}
-
 /**
- * Whether two judgements say the same.
+ * Whether two judgements say the same, whatever is added to them.
  *
  * @param {Judgement} one
  * @param {Judgement} other
@@ -155,26 +200,13 @@ function namesOf(told, task) {
  * @returns {Form}
  */
 function labels(names, asked = true) {
-  if (names.length > MOST_BUTTONS) return { kind: "field", names, classes: null, asked };
-  return buttons(
-    names.map((name, label) => [name, { label }]),
-    asked,
-  );
-}
-
-/**
- * @param {[name: string, said: Judgement][]} named
- * @param {boolean} asked
- * @returns {Buttons}
- */
-function buttons(named, asked) {
+  const named = names.map((name, label) => ({ name, said: { label } }));
+  if (names.length > MOST_BUTTONS) return { kind: "field", options: named, classes: null, asked };
   const digits =
-    named.every(([name]) => /^[0-9]$/.test(name)) &&
-    new Set(named.map(([name]) => name)).size === named.length;
-  const options = named.map(([name, said], at) => ({
-    keys: [digits ? name : String((at + 1) % 10)],
-    name,
-    said,
+    names.every((name) => /^[0-9]$/.test(name)) && new Set(names).size === names.length;
+  const options = named.map((one, at) => ({
+    ...one,
+    keys: [digits ? one.name : String((at + 1) % 10)],
   }));
   return { kind: "buttons", options, asked };
 }

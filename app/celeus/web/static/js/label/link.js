@@ -51,6 +51,11 @@ export class Link {
     this.readingMs = 0;
     /** @type {Set<number>} */
     this.released = new Set();
+    /** @type {Set<number>} */
+    this.passing = new Set();
+    /** @type {Set<number>} */
+    this.passed = new Set();
+    this.waiting = false;
     this.wakeUp = () => {};
   }
 
@@ -58,7 +63,7 @@ export class Link {
   async run() {
     for (;;) {
       const entry = this.outbox.first;
-      if (entry === null && Date.now() < this.#due()) {
+      if (entry === null && this.passing.size === 0 && Date.now() < this.#due()) {
         const away = this.#away();
         if (away) this.release();
         await this.#sleep(
@@ -67,6 +72,10 @@ export class Link {
         continue;
       }
       try {
+        if (entry === null && this.passing.size > 0) {
+          await this.#passOn();
+          continue;
+        }
         const answer = entry === null ? await this.#ask() : await this.#send(entry);
         if (entry !== null) {
           this.outbox.done(entry);
@@ -98,12 +107,24 @@ export class Link {
 
   /** Let others have what is held; whoever comes back asks for it again. */
   release() {
-    const rounds = this.draws.map((draw) => draw.round).filter((one) => !this.released.has(one));
+    const held = [...this.draws.map((draw) => draw.round), ...this.passing];
+    const rounds = held.filter((one) => !this.released.has(one));
     if (rounds.length === 0 || this.line !== "up") return;
     for (const round of rounds) this.released.add(round);
     const body = { worker: this.worker, rounds };
     // Where it does not arrive, the leases run out
     api("POST", `${this.path}/release`, body, { keepalive: true }).catch(() => {});
+  }
+
+  /**
+   * Leave the draw to somebody else. It comes back where there is nothing else to hand out.
+   *
+   * @param {number} round
+   */
+  pass(round) {
+    this.passing.add(round);
+    this.waiting = true;
+    this.judged(round);
   }
 
   /**
@@ -141,6 +162,19 @@ export class Link {
   async #ask() {
     const count = HELD + this.outbox.rounds.size;
     return await this.#post("next", { worker: this.worker, count });
+  }
+
+  async #passOn() {
+    const rounds = [...this.passing];
+    const body = { worker: this.worker, rounds, pass: true };
+    await api("POST", `${this.path}/release`, body, { wait: ANSWER_MS });
+    // What has come back once is left to others for a while
+    const again = rounds.some((one) => this.passed.has(one));
+    for (const round of rounds) {
+      this.passing.delete(round);
+      this.passed.add(round);
+    }
+    this.askAt = again ? Date.now() + LOOK_AGAIN_MS : 0;
   }
 
   /** @param {Entry} entry */
@@ -181,12 +215,15 @@ export class Link {
   #taken(answer, entry) {
     this.failures = 0;
     this.#setLine("up");
-    const offered = entry === null || (entry.kind === "observe" && entry.worker === this.worker);
+    const offered = entry === null || (entry.kind !== "amend" && entry.worker === this.worker);
     if (offered) {
       this.archived = false;
       const judged = this.outbox.rounds;
       if (this.draws.length === 0) this.heldAt = Date.now();
-      this.draws = answer.draws.filter((draw) => !judged.has(draw.round));
+      this.draws = answer.draws.filter(
+        ({ round }) => !judged.has(round) && !this.passing.has(round),
+      );
+      this.waiting &&= this.passing.size > 0;
       this.readingMs = Math.max(0, ...this.draws.map(readingMs));
       if (this.released.size > 0) this.tell({ what: "released" });
       this.released.clear();
@@ -217,6 +254,7 @@ export class Link {
     } else if (problem.code === "session_not_found") {
       await this.#standStill("gone");
     } else if (entry === null) {
+      this.passing.clear();
       this.askAt = Date.now() + LOOK_AGAIN_MS;
       if (problem.code === "session_archived") this.#rest();
     } else {

@@ -35,7 +35,9 @@ const STILL_TAKEN = {
  * @property {number | null} silent since when the service is
  * @property {Outbox} outbox
  * @property {{ entry: Entry, problem: Refusal } | null} refusal
- * @property {boolean} passedOn
+ * @property {boolean} passedOn somebody else was given the item that was open
+ * @property {boolean} back the item was passed on, and has come back
+ * @property {boolean} retold the instructions are others than before
  * @property {boolean} judging
  * @property {boolean} differed two raters have judged the item, and not alike
  *
@@ -54,7 +56,7 @@ const STILL_TAKEN = {
  * @returns {Notice[]}
  */
 export function noticesOf(
-  { link, silent, outbox, refusal, passedOn, judging, differed },
+  { link, silent, outbox, refusal, passedOn, back, retold, judging, differed },
   revised,
   { keep, login, retry },
 ) {
@@ -62,7 +64,7 @@ export function noticesOf(
   /** @type {Notice[]} */
   const found = [];
   if (revised !== null) {
-    const back = el(
+    const keeping = el(
       "button",
       { type: "button", class: "button small", on: { click: keep } },
       "Keep it ",
@@ -70,7 +72,7 @@ export function noticesOf(
     );
     found.push({
       words: `You judged this “${revised}”. Judge it again, or keep that label.`,
-      action: back,
+      action: keeping,
     });
   }
   found.push(...ofLine(link.lineNow(silent), silent, kept, { login, retry }));
@@ -89,17 +91,8 @@ export function noticesOf(
         `The service did not accept your last label. ${refusal.problem.detail}`,
     });
   }
-  if (passedOn && revised === null) {
-    found.push({
-      words: "You were away, so the item you had open was passed on. Here is the next one.",
-    });
-  }
-  if (differed && revised === null) {
-    found.push({
-      words:
-        "You judged this item before, and another rater did not say the same. Look once more, and say what you find.",
-    });
-  }
+  found.push(...ofItem({ passedOn, back, differed }, revised));
+  if (retold) found.push({ words: "The instructions have changed. Please read them again." });
   if (judging && link.state in STILL_TAKEN) found.push({ words: STILL_TAKEN[link.state] });
   for (const [name, count] of outbox.strangers()) {
     found.push({
@@ -109,6 +102,25 @@ export function noticesOf(
     });
   }
   return found;
+}
+
+/**
+ * How the item comes to be here; of a label taken back that is known.
+ *
+ * @param {Pick<Seen, "passedOn" | "back" | "differed">} seen
+ * @param {string | null} revised
+ * @returns {Notice[]}
+ */
+function ofItem({ passedOn, back, differed }, revised) {
+  if (revised !== null) return [];
+  const told = [
+    passedOn && "You were away, so the item you had open was passed on. Here is the next one.",
+    back &&
+      "You passed this item on, and nobody else has taken it. Judge it if you can, or pass it on again: then it waits for somebody for a while.",
+    differed &&
+      "You judged this item before, and another rater did not say the same. Look once more, and say what you find.",
+  ];
+  return told.flatMap((words) => (words ? [{ words }] : []));
 }
 
 /**

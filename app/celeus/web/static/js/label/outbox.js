@@ -9,7 +9,8 @@ const GONE_MS = 180_000;
 /**
  * The unsent judgements of one window, in order.
  *
- * An entry is `{kind: "observe" | "amend", round, said, worker, tried}`. It goes only when the
+ * An entry is `{kind: "observe" | "amend" | "comment", round, said, worker, tried}`; a comment is the
+ * same judgement said again with other words beside it. It goes only when the
  * service has answered it; sent twice it does no harm, because the service knows it again.
  */
 export class Outbox {
@@ -78,13 +79,15 @@ export class Outbox {
   /**
    * Say something else of a round, if nobody was told yet; returns whether that was so.
    *
+   * @param {Entry["kind"]} kind
    * @param {number} round
    * @param {Judgement} said
    */
-  replace(round, said) {
+  replace(kind, round, said) {
     const entry = this.entries.findLast((one) => one.round === round);
     if (entry === undefined || entry.tried) return false;
     entry.said = said;
+    if (entry.kind === "comment") entry.kind = kind;
     this.#write();
     return true;
   }

@@ -1,7 +1,9 @@
 /* What the labelling page shows: the item, what can be said of it, and how it goes on. */
 
 import { byId, el, fill, only } from "../dom.js";
+import { beginField, fieldOf } from "./classes.js";
 import { vectorOf } from "./metrics.js";
+import { lessInstructions } from "../item/members.js";
 import { drawView } from "../item/payload.js";
 import { preferenceOf, preferenceWords } from "./sides.js";
 
@@ -35,22 +37,27 @@ const NO_RATER = [
   "Not on the panel",
   "The items of this session are judged by a panel of raters, and your key has the name of none of them. Whoever runs the session can tell more.",
 ];
+const PASSED_ON = [
+  "Passed on",
+  "The next item appears here by itself. What nobody else takes comes back to you.",
+];
 const AWAY = [
   "Waiting for the connection",
   "The next item appears when the service can be reached again. You need not do anything.",
 ];
 
 /**
- * Show an item.
+ * Show an item, without what it repeats of the instructions beside it.
  *
  * @param {Draw} draw
  * @param {Form} form
+ * @param {Task["instructions"]} told
  */
-export function showItem(draw, form) {
+export function showItem(draw, form, told) {
   const item = byId("item");
   reveal(true);
   if (item.dataset.round === String(draw.round)) return;
-  fill(item, drawView(draw, form.asked));
+  fill(item, drawView(lessInstructions(draw, told), form.asked));
   item.dataset.round = String(draw.round);
   if (item.getBoundingClientRect().top < 0) item.scrollIntoView({ block: "start" });
 }
@@ -61,8 +68,9 @@ export function showItem(draw, form) {
  * @param {DrawAnswer["state"]} state
  * @param {Line} line
  * @param {boolean | null | undefined} rater whether the person is one of the panel, if there is one
+ * @param {boolean} passing whether somebody else is to take what was here
  */
-export function showRest(state, line, rater) {
+export function showRest(state, line, rater, passing) {
   const rest = byId("rest");
   reveal(false);
   delete byId("item").dataset.round;
@@ -70,6 +78,7 @@ export function showRest(state, line, rater) {
   let told = line !== "up" && state !== "closed" ? AWAY : RESTS[state];
   if (busy && rater === false) told = NO_RATER;
   else if (told === RESTS.all_leased && rater) told = NOT_YOUR_TURN;
+  else if (busy && passing && told !== AWAY) told = PASSED_ON;
   const [title, words] = told;
   if (rest.dataset.title !== title) fill(rest, el("h2", {}, title), el("p", {}, words));
   rest.dataset.title = title;
@@ -77,7 +86,8 @@ export function showRest(state, line, rater) {
 
 /** @param {boolean} judging */
 function reveal(judging) {
-  for (const id of ["item", "answers", "unjudgeable"]) byId(id).hidden = !judging;
+  for (const id of ["item", "answers", "unjudgeable", "pass", "comment-open", "ways"])
+    byId(id).hidden = !judging;
   byId("rest").hidden = judging;
   byId("dock").hidden = false;
 }
@@ -101,19 +111,30 @@ export function showAnswers(form, judge) {
     const sided = form.kind === "buttons" && form.options.some((one) => one.keys.includes(LEFT));
     answers.classList.toggle("sided", sided);
     answers.dataset.options = String(form.kind === "buttons" ? form.options.length : 0);
-    fill(answers, elementsOf(form, judge));
+    fill(answers, betterEnd(form), elementsOf(form, judge));
     byId("legend").textContent = {
       buttons: "",
-      field: "Enter submits it, Esc leaves the field",
+      field: `${form.kind === "field" && form.options ? "↑ ↓ choose, " : ""}Enter submits it, Esc leaves the field`,
       scale: form.kind === "scale" ? legendOf(form) : "",
     }[form.kind];
   }
   if (form.kind === "scale") untouched();
-  if (form.kind === "field") {
-    const field = byId("class", HTMLInputElement);
-    field.value = "";
-    if (!byId("why", HTMLDialogElement).open) field.focus({ preventScroll: true });
-  }
+  if (form.kind === "field") beginField();
+}
+
+/**
+ * Which end of the levels is the better one, said once.
+ *
+ * @param {Form} form
+ */
+function betterEnd(form) {
+  const better = form.kind === "scale" ? null : form.better;
+  if (!better) return null;
+  return el(
+    "p",
+    { class: "answers-told" },
+    `${better === "higher" ? "Higher" : "Lower"} is better.`,
+  );
 }
 
 /**
@@ -141,74 +162,30 @@ function buttonsOf(form, judge) {
       "button",
       {
         type: "button",
-        class: `button answer${"loss" in option.said ? ` loss-${option.said.loss}` : ""}`,
+        class: `button answer ${option.end ?? ""}`,
         "aria-keyshortcuts": option.keys.join(" "),
+        "aria-describedby": option.help ?? null,
         dataset: { key: option.keys.join(" ") },
         on: { click: () => judge(option.said) },
       },
-      el("kbd", {}, option.keys.map((key) => ARROWS[key] ?? key).join(" ")),
-      el("span", {}, option.name),
+      keyAndName(option),
     ),
   );
 }
 
 /**
- * @param {Field} form
- * @param {(said: Judgement) => void} judge
+ * The key and the name; a grade that is its own key is both.
+ *
+ * @param {Buttons["options"][number]} option
  */
-function fieldOf(form, judge) {
-  const names = form.names;
-  const wrong = el("p", { class: "error", id: "class-wrong", role: "alert", hidden: true });
-  const input = el("input", {
-    id: "class",
-    autocomplete: "off",
-    "aria-describedby": "class-wrong",
-    list: names ? "classes" : null,
-    inputmode: names ? null : "numeric",
-  });
-  const submit = (/** @type {SubmitEvent} */ event) => {
-    event.preventDefault();
-    const label = labelOf(input.value, form);
-    wrong.hidden = label !== null;
-    wrong.textContent = names
-      ? "There is no such class."
-      : `A class is a whole number from 0${form.classes ? ` to ${form.classes - 1}` : ""}.`;
-    if (label === null) input.setAttribute("aria-invalid", "true");
-    else {
-      input.removeAttribute("aria-invalid");
-      judge({ label });
-    }
-  };
-  return el(
-    "form",
-    { class: "answer-field", on: { submit } },
-    el("div", { class: "field" }, el("label", { for: "class" }, "Class"), input, wrong),
-    names &&
-      el(
-        "datalist",
-        { id: "classes" },
-        names.map((name) => el("option", { value: name })),
-      ),
-    el("button", { class: "button primary", type: "submit" }, "Submit this class"),
-  );
-}
-
-/**
- * @param {string} typed
- * @param {Field} form
- */
-function labelOf(typed, form) {
-  const text = typed.trim().toLowerCase();
-  if (text === "") return null;
-  if (form.names !== null) {
-    const names = form.names.map((name) => name.toLowerCase());
-    if (names.includes(text)) return names.indexOf(text);
-    const begun = names.flatMap((name, at) => (name.startsWith(text) ? [at] : []));
-    return begun.length === 1 ? begun[0] : null;
-  }
-  if (!/^[0-9]{1,9}$/.test(text)) return null;
-  const label = Number(text);
-  return form.classes === null || label < form.classes ? label : null;
+function keyAndName({ keys, name }) {
+  const key = keys.map((one) => ARROWS[one] ?? one).join(" ");
+  const own = name.startsWith(`${key} `);
+  return [
+    el("kbd", { class: own ? "own" : null }, key),
+    " ",
+    el("span", {}, own ? name.slice(key.length + 1) : name),
+  ];
 }
 
 /**

@@ -34,7 +34,9 @@ export function text(id) {
 /** The value of an input or a choice. */
 export function fieldValue(/** @type {string} */ id) {
   const field = byId(id);
-  if (field instanceof HTMLInputElement || field instanceof HTMLSelectElement) return field.value;
+  const kinds = [HTMLInputElement, HTMLSelectElement, HTMLTextAreaElement];
+  if (kinds.some((kind) => field instanceof kind))
+    return /** @type {HTMLInputElement} */ (field).value;
   throw new Error(`#${id} is no field`);
 }
 

@@ -14,6 +14,7 @@ import {
   text,
   Unusable,
 } from "./fields.js";
+import { Levels } from "./judging.js";
 import { Looks } from "./looks.js";
 import { Mapping } from "./mapping.js";
 import { upload } from "./upload.js";
@@ -77,6 +78,7 @@ export class PoolFile {
     this.keyOf = keyring();
     this.mapping = new Mapping(() => this.checkAgain());
     this.looks = new Looks();
+    this.levels = new Levels(() => this.checkSoon());
     /** @type {number} */
     this.limit = given("limit");
     this.listen();
@@ -177,6 +179,7 @@ export class PoolFile {
     byId("file-details").hidden = true;
     this.mapping.forget();
     this.looks.forget();
+    this.levels.forget();
     this.unchecked();
   }
 
@@ -204,6 +207,7 @@ export class PoolFile {
   /** Have the service read the file as this kind of loss, and keep nothing. */
   async checkAgain() {
     showLimits();
+    this.levels.offer(picked("kind"), picked("subject"));
     if (this.file === null) return;
     clear(byId("file-details"));
     fill(byId("file-problem"));
@@ -214,6 +218,8 @@ export class PoolFile {
     let query;
     try {
       query = this.query({ name: "checked", dry_run: "true", preview: String(SHOWN_ROWS) });
+      // Somebody is still naming them
+      if (this.levels.named.length === 1) query.delete("levels");
     } catch (wrong) {
       return this.tell(wrong);
     }
@@ -247,6 +253,8 @@ export class PoolFile {
     const query = new URLSearchParams({ kind, ...more });
     const mapping = this.mapping.given();
     if (mapping !== null) query.set("mapping", mapping);
+    const levels = this.levels.given();
+    if (levels.length > 0) query.set("levels", JSON.stringify(levels));
     if (kind === "bounded") query.set("lower", String(numberIn("loss-lower")));
     if (kind !== "zero_one") query.set("upper", String(numberIn("loss-upper")));
     if (hasNames()) {
@@ -306,7 +314,7 @@ export class PoolFile {
     }
     if (!(error instanceof Problem)) throw error;
     const own = error.field?.startsWith("score.") ? SCORE_PLACES : PLACES;
-    const place = placeOf(error.field, own);
+    const place = this.levels.placeOf(error.field) ?? placeOf(error.field, own);
     if (place !== null && byId("file-details").contains(byId(place))) {
       blame(place, said(error));
       return goToWrong(byId("file-details"));
@@ -400,9 +408,14 @@ export class PoolFile {
       blame("pool-name", "The pool needs a name.");
       return goToWrong(byId("file-details"));
     }
-    byId("make", HTMLButtonElement).disabled = true;
     const skip = byId("skip", HTMLInputElement).checked;
-    const query = this.query({ name, on_error: skip ? "skip" : "fail" });
+    let query;
+    try {
+      query = this.query({ name, on_error: skip ? "skip" : "fail" });
+    } catch (wrong) {
+      return this.tell(wrong);
+    }
+    byId("make", HTMLButtonElement).disabled = true;
     // What was shown is what is made, whatever the rest of the file would suggest
     if (this.found !== null && this.found.mapping_source !== "items")
       query.set("mapping", this.mapping.text());

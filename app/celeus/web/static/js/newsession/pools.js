@@ -88,7 +88,14 @@ export function factsOf(pool) {
   const { lower, upper } = systems?.loss ?? pool.loss;
   const plain = ["zero_one", "preference"].includes(systems?.loss.kind ?? pool.loss.kind);
   const scale = (plain ? "" : ` from ${lower} to ${upper}`) + knownWords(pool);
-  return `${counted(pool.items, "item")} · ${kind}${scale} · ${end}`;
+  return `${counted(pool.items, "item")} · ${kind}${scale}${levelsWords(pool)} · ${end}`;
+}
+
+/** @param {Pool} pool */
+function levelsWords({ levels }) {
+  const named = [...(levels ?? [])].sort((one, other) => one.grade - other.grade);
+  const ends = [named[0], named.at(-1)].map((one) => one && `${one.grade} ${one.name}`);
+  return named.length > 0 ? ` · ${ends.join(" … ")}` : "";
 }
 
 /** @param {Pool} pool */

@@ -1,0 +1,209 @@
+/* How judges judge: the instructions beside the items, and the levels that have names. */
+
+import { api } from "../api.js";
+import { byId, el, fill } from "../dom.js";
+import { markdown } from "../item/markdown.js";
+import { fieldValue, numberIn, text, Unusable } from "./fields.js";
+
+const SETTLED_MS = 200;
+const HIGHEST_KEY = 9;
+const MOST = 20;
+const LEVELLED = new Set(["zero_one", "bounded"]);
+/** What a score is called where levels are named first: they mostly say how good something is. */
+const GOOD = { zero_one: "accuracy", bounded: "quality" };
+
+/** @typedef {{ name: string, grade: number, help: string | null }} NamedLevel */
+
+/** The instructions of the session to be opened, with those of its pool where it has none. */
+export class Instructions {
+  constructor() {
+    /** @type {string | null} */
+    this.shared = null;
+    /** @type {number | undefined} */
+    this.settling = undefined;
+    byId("instructions").addEventListener("input", () => {
+      clearTimeout(this.settling);
+      this.settling = setTimeout(() => this.show(), SETTLED_MS);
+    });
+  }
+
+  /** @param {Pool | null} pool */
+  async of(pool) {
+    this.shared = null;
+    this.show();
+    if (pool === null) return;
+    try {
+      const told = await api("GET", `/v1/pools/${pool.id}/instructions`);
+      this.shared = told.instructions;
+      this.show();
+    } catch {
+      // The session has them all the same; only their preview is missing
+    }
+  }
+
+  /** What is sent: nothing where the pool's are meant. */
+  get given() {
+    return text("instructions") === "" ? null : fieldValue("instructions");
+  }
+
+  show() {
+    const own = this.given;
+    const said = own ?? this.shared;
+    byId("instructions-look").hidden = said === null;
+    byId("instructions-whose").textContent =
+      own === null ? "As judges will see them: those of the pool" : "As judges will see them";
+    fill(byId("instructions-shown"), said === null ? null : markdown(said));
+  }
+}
+
+/** The rows in which levels are named; `changed` is called when one of them does. */
+export class Levels {
+  /** @param {() => void} changed */
+  constructor(changed) {
+    this.changed = changed;
+    this.made = 0;
+    byId("add-level").addEventListener("click", () => this.add());
+    byId("level-rows").addEventListener("input", changed);
+    byId("score_better").addEventListener("input", () => this.tell());
+    this.tell();
+  }
+
+  /**
+   * Where a judgement is one loss of one system, that may have levels.
+   *
+   * @param {string} kind
+   * @param {string} subject
+   */
+  offer(kind, subject) {
+    byId("levels").hidden = !LEVELLED.has(kind) || subject !== "one";
+  }
+
+  forget() {
+    fill(byId("level-rows"));
+    this.tell();
+  }
+
+  /** The rows that have a name, in their order. */
+  get named() {
+    if (byId("levels").hidden) return [];
+    return this.rows.filter((row) => text(`level-name-${row}`) !== "");
+  }
+
+  get rows() {
+    return [...byId("level-rows").children].map((row) =>
+      row instanceof HTMLElement ? (row.dataset.row ?? "") : "",
+    );
+  }
+
+  /**
+   * The levels, as the service takes them.
+   *
+   * @returns {NamedLevel[]}
+   */
+  given() {
+    const found = this.named.map((row) => ({
+      name: text(`level-name-${row}`),
+      grade: numberIn(`level-grade-${row}`),
+      help: text(`level-help-${row}`) || null,
+    }));
+    if (found.length > 0 && text("score_name") === "")
+      throw new Unusable("score_name", "Levels are grades of a score: it needs a name.");
+    return found;
+  }
+
+  /**
+   * The field that a refusal names, as `levels.2.grade`.
+   *
+   * @param {string | null} field
+   */
+  placeOf(field) {
+    const [, at, member] = /^levels\.(\d+)\.(name|grade|help)$/.exec(field ?? "") ?? [];
+    const row = at === undefined ? undefined : this.named[Number(at)];
+    return row === undefined ? null : `level-${member}-${row}`;
+  }
+
+  add() {
+    const first = this.rows.length === 0;
+    const begun = first ? begunGrades() : [""];
+    if (first) this.nameScore();
+    const made = begun.map((grade) => this.row(grade));
+    byId("level-rows").append(...made.map(({ row }) => row));
+    this.tell();
+    const { grade, name } = made[0];
+    (first ? name : grade).focus();
+    this.changed();
+  }
+
+  /** Levels are of a score, which has a name and says which end is good. */
+  nameScore() {
+    const name = byId("score_name", HTMLInputElement);
+    if (name.value.trim() !== "") return;
+    name.value = byId("limits").hidden ? GOOD.zero_one : GOOD.bounded;
+    byId("score_better", HTMLSelectElement).value = "higher";
+  }
+
+  tell() {
+    const count = this.rows.length;
+    byId("add-level").textContent = count === 0 ? "Name the levels" : "Add a level";
+    byId("add-level", HTMLButtonElement).disabled = count >= MOST;
+    byId("levels-better").textContent =
+      count === 0
+        ? ""
+        : `${fieldValue("score_better") === "higher" ? "Higher" : "Lower"} is better.`;
+  }
+
+  /** @param {string} grade */
+  row(grade) {
+    this.made += 1;
+    const at = String(this.made);
+    const [value, name, help] = [
+      fieldOf(`level-grade-${at}`, "Value", { inputmode: "decimal", value: grade }),
+      fieldOf(`level-name-${at}`, "Name", { maxlength: 60 }),
+      fieldOf(`level-help-${at}`, "When it is right", { maxlength: 300, placeholder: "Optional" }),
+    ];
+    const row = el(
+      "li",
+      { class: "level", dataset: { row: at } },
+      value.field,
+      name.field,
+      help.field,
+      el(
+        "button",
+        {
+          type: "button",
+          class: "button small",
+          "aria-label": `Remove the level ${grade}`,
+          on: {
+            click: () => {
+              row.remove();
+              this.tell();
+              byId("add-level").focus();
+              this.changed();
+            },
+          },
+        },
+        "Remove",
+      ),
+    );
+    return { row, grade: value.input, name: name.input };
+  }
+}
+
+/** The values to begin with: every grade that has a key, else the two ends. */
+function begunGrades() {
+  const zeroOne = byId("limits").hidden;
+  const [low, high] = zeroOne ? [0, 1] : [numberIn("loss-lower"), numberIn("loss-upper")];
+  const keyed = Number.isInteger(low) && Number.isInteger(high) && 0 <= low && high <= HIGHEST_KEY;
+  if (!keyed || high < low) return [String(low), String(high)];
+  return Array.from({ length: high - low + 1 }, (_, at) => String(low + at));
+}
+
+/**
+ * @param {string} id
+ * @param {string} label
+ * @param {Props} props
+ */
+function fieldOf(id, label, props) {
+  const input = el("input", { id, autocomplete: "off", ...props });
+  return { input, field: el("div", { class: "field" }, el("label", { for: id }, label), input) };
+}
