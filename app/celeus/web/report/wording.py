@@ -297,12 +297,16 @@ class Wording(Words):
         when = "" if verdict["round"] is None else _since(verdict["round"])
         return f"To be decided was {asked}. The answer: {answer}{when}."
 
-    def question(self, asked_question: dict[str, Any]) -> str:
-        """A question as a question."""
+    def threshold(self, asked_question: dict[str, Any]) -> str:
+        """What a question asks of the score, such as "at most 10 %"."""
         most = (asked_question["side"] == "at_most") == (self.score.better == "lower")
         side = "at most" if most else "at least"
         threshold = self.figures.given(self.at(asked_question["threshold"]))
-        return f"Is the {self.quantity} {side} {threshold}{self.sign}?"
+        return f"{side} {threshold}{self.sign}"
+
+    def question(self, asked_question: dict[str, Any]) -> str:
+        """A question as a question."""
+        return f"Is the {self.quantity} {self.threshold(asked_question)}?"
 
     def answer(self, asked_question: dict[str, Any]) -> str:
         """Its answer, and when it was given."""

@@ -12,6 +12,7 @@ import {
   resolutionOf,
   sure,
   telling,
+  thresholdsOf,
   upperEnd,
   widthOf,
 } from "../format.js";
@@ -242,11 +243,8 @@ function answered(question, round, word, kind) {
 
 /** @param {Session} session */
 function decisions(session) {
-  const { at, better, shift, sign } = telling(session);
-  return session.decisions.map((one) => {
-    const [word, kind] = ANSWERS[one.answer];
-    const side = (one.side === "at_most") === (better === "lower") ? "at most" : "at least";
-    const threshold = Number((at(one.threshold) * 10 ** shift).toPrecision(10));
-    return answered(`Is it ${side} ${threshold}${sign}?`, one.round, word, kind);
+  return thresholdsOf(session).map(({ words, answer, round }) => {
+    const [word, kind] = ANSWERS[answer];
+    return answered(`Is it ${words}?`, round, word, kind);
   });
 }
