@@ -10,6 +10,10 @@ declare global {
   type Comparison = Schemas["TaskComparison"];
   type Certificate = Schemas["Certificate"];
   type Decision = Schemas["Decision"];
+  type Invitation = Schemas["InvitationOut"];
+  type InvitationMade = Schemas["InvitationMade"];
+  type Key = Schemas["KeyOut"];
+  type Scope = Key["scopes"][number];
   type DrawAnswer = Schemas["NextAnswer"];
   type Draw = DrawAnswer["draws"][number];
   type Item = Schemas["DrawnItem"];
@@ -56,6 +60,9 @@ declare global {
   type TableClaim = Schemas["TableClaimOut"];
   type ClaimItem = Schemas["ClaimItem"];
   type ClaimItems = Schemas["ClaimItems"];
+  type Label = Schemas["Label"];
+  type LabelPage = Schemas["LabelPage"];
+  type RoundHistory = Schemas["RoundHistory"];
   type SessionOpening = Schemas["SessionOpening"];
   type SessionChange = Schemas["SessionChange"];
   type SessionPage = Schemas["SessionPage"];
@@ -64,6 +71,11 @@ declare global {
   type SurrogatePart = Schemas["SurrogatePart"];
   type Task = Schemas["TaskAnswer"];
   type TrajectoryPoint = Schemas["TrajectoryPoint"];
+  type Webhook = Schemas["WebhookOut"];
+  type NewWebhook = Schemas["NewWebhook"];
+  type NewShare = Schemas["NewShare"];
+  type Share = Schemas["ShareOut"];
+  type Delivery = Schemas["DeliveryOut"];
   type WorkerRow = Schemas["Worker"];
   type WorkerPage = Schemas["WorkerPage"];
 

@@ -10,13 +10,15 @@
     │   └── ScopeMissing, CsrfMissing
     ├── NotFound        nothing is kept under this name                404
     │   ├── PoolNotFound, SessionNotFound, RoundNotDrawn
-    │   └── KeyNotFound, ProjectNotFound
+    │   ├── KeyNotFound, InvitationNotFound, ProjectNotFound
+    │   └── WebhookNotFound, DeliveryNotFound, ShareNotFound
     ├── Conflict        what is kept forbids it                        409
     │   ├── ObservationConflict, RoundNotHeld, RoundNotJudged
-    │   ├── SessionClosed, SessionNotClosed, SessionFixed
+    │   ├── SessionClosed, SessionNotClosed, SessionFixed, SessionArchived
     │   ├── NotLastLabel, TooManyCorrections, SessionStopped, SessionDiffers
     │   ├── EmptyPool, PoolSealed, PoolNotSealed, PoolBusy
-    │   ├── KeyRetired, ProjectExists
+    │   ├── KeyRetired, LastAdmin, ProjectExists
+    │   ├── TooManyWebhooks, WebhookDisabled, TooManyShares
     │   ├── LedgerBroken
     │   └── Busy, DataFolderBusy
     ├── TooSlow         the rest of the request does not come          408
@@ -194,6 +196,10 @@ class KeyNotFound(NotFound):
     """There is no such key."""
 
 
+class InvitationNotFound(NotFound):
+    """There is no such invitation."""
+
+
 class ProjectNotFound(NotFound):
     """There is no such project."""
 
@@ -210,6 +216,18 @@ class RoundNotDrawn(NotFound):
     """The round has not been drawn in this session."""
 
 
+class WebhookNotFound(NotFound):
+    """There is no such webhook."""
+
+
+class DeliveryNotFound(NotFound):
+    """There is no such delivery; old ones are deleted."""
+
+
+class ShareNotFound(NotFound):
+    """The link leads nowhere: it is unknown, revoked or expired."""
+
+
 class ObservationConflict(Conflict):
     """The round already has another loss; correct it with an amendment."""
 
@@ -224,6 +242,10 @@ class RoundNotJudged(Conflict):
 
 class SessionClosed(Conflict):
     """The session is closed, which is irrevocable."""
+
+
+class SessionArchived(Conflict):
+    """The session is archived; it takes no draws and no labels until it is taken back."""
 
 
 class SessionNotClosed(Conflict):
@@ -254,8 +276,24 @@ class KeyRetired(Conflict):
     """The key is revoked, expired or rotated already."""
 
 
+class LastAdmin(Conflict):
+    """The project would be left without a key that administers it."""
+
+
 class ProjectExists(Conflict):
     """There is a project of this name already."""
+
+
+class TooManyWebhooks(Conflict):
+    """The project has as many webhooks as it may."""
+
+
+class WebhookDisabled(Conflict):
+    """The webhook is disabled; enable it first."""
+
+
+class TooManyShares(Conflict):
+    """The session has as many links as it may."""
 
 
 class EmptyPool(Conflict):

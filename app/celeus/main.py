@@ -11,13 +11,24 @@ from fastapi import APIRouter, Depends, FastAPI
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
 
-from celeus.api import certificates, system
+from celeus.api import certificates, system, webhooks
+from celeus.api.access import invitations, keys
 from celeus.api.access.auth import Door
 from celeus.api.access.parameters import only_known
 from celeus.api.insights import claims, planning, surrogate, table
 from celeus.api.pools import files, items, pools
+from celeus.api.sessions import (
+    comments,
+    history,
+    instructions,
+    labels,
+    rounds,
+    sessions,
+    shares,
+    stream,
+    task,
+)
 from celeus.api.sessions import files as session_files
-from celeus.api.sessions import history, rounds, sessions, stream, task
 from celeus.api.wire import links, problems
 from celeus.api.wire.connections import Answers
 from celeus.api.wire.head_requests import HeadRequests
@@ -32,7 +43,9 @@ from celeus.web.documents import pages as documents
 from celeus.web.pages import doors_pages, show_refusals
 from celeus.web.rendering import Templates
 from celeus.web.report import page as report
-from celeus.web.views import dashboard, labelling, new_session, session
+from celeus.web.report import shared
+from celeus.web.views import dashboard, judged, labelling, new_session, people, session
+from celeus.web.views import webhooks as webhooks_page
 
 ROUTES: tuple[APIRouter, ...] = (
     system.router,
@@ -45,23 +58,34 @@ ROUTES: tuple[APIRouter, ...] = (
     rounds.router,
     task.router,
     history.router,
+    comments.router,
+    instructions.router,
+    labels.router,
     stream.router,
     surrogate.router,
     claims.router,
     table.router,
     certificates.router,
+    keys.router,
+    invitations.router,
     report.router,
+    webhooks.router,
+    shares.router,
 )
 """The interface, in the order of its contract."""
 
 PAGES: tuple[APIRouter, ...] = (
     documents.router,
     signin.router,
+    shared.router,
     labelling.router,
     new_session.router,
+    people.router,
     dashboard.router,
+    webhooks_page.router,
     # Behind the page of a new session, whose path would be the id of one
     session.router,
+    judged.router,
 )
 """Routers of the pages, which are not part of the API contract."""
 
@@ -159,7 +183,7 @@ def create_app(settings: Settings) -> FastAPI:
         app.add_middleware(
             CORSMiddleware,
             allow_origins=settings.cors_origins.split(),
-            allow_methods=["GET", "HEAD", "POST", "PATCH"],
+            allow_methods=["GET", "HEAD", "POST", "PATCH", "DELETE"],
             allow_headers=CORS_HEADERS,
             expose_headers=CORS_EXPOSED,
         )

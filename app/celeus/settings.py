@@ -90,6 +90,20 @@ class Settings(BaseSettings):
         default=None,
         description="Origins whose pages may use the interface with a key, separated by spaces.",
     )
+    webhook_internal: str | None = Field(
+        default=None,
+        description="Hosts and networks inside that webhooks may lead to, separated by spaces;"
+        " else public addresses only.",
+    )
+    webhook_http: bool = Field(
+        default=False, description="Whether webhooks may lead to `http://`, unencrypted."
+    )
+    webhook_stalled_hours: float = Field(
+        default=24.0,
+        gt=0,
+        le=8760,
+        description="How long an active session has had no label when it is told to be stalled.",
+    )
     max_draws_per_worker: int = Field(
         default=256, ge=1, description="Draws of one session a worker may hold."
     )
@@ -103,9 +117,6 @@ class Settings(BaseSettings):
         description="Share of a session's draws that a blind key may hold.",
     )
     lease_seconds_default: int = Field(default=300, ge=1)
-    forecast_every_rounds: int = Field(
-        default=50, ge=0, description="Fewest rounds between two forecasts of labels left; 0: none."
-    )
     hot_sessions: int = Field(default=256, ge=1, description="Session states a worker keeps.")
     hot_bytes: int = Field(
         default=1024 * _MEBIBYTE,
@@ -123,6 +134,15 @@ class Settings(BaseSettings):
     def proxies(self) -> list[str]:
         """The trusted proxies, one by one."""
         return (self.trusted_proxies or "").split()
+
+    @property
+    def address(self) -> str:
+        """Where people reach the service: the public URL, else on this machine."""
+        if self.public_url is not None:
+            return self.public_url.rstrip("/")
+        # Whoever listens on every address of a machine is reached on its own
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
 
     @field_validator("trusted_proxies")
     @classmethod

@@ -28,7 +28,6 @@ def settings(database_url: str, redis_url: str, signing_key_file: Path) -> Setti
     return Settings(
         database_url=database_url,
         redis_url=redis_url,
-        forecast_every_rounds=0,
         signing_key_file=signing_key_file,
     )
 

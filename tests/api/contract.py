@@ -14,7 +14,15 @@ from httpx import ASGITransport, AsyncClient, Response
 from tests.keys import bearer
 
 CONTRACT = json.loads((Path(__file__).parents[2] / "openapi" / "openapi.json").read_text())
-MISSING = {"pool_id": "pool_" + "0" * 31 + "1", "session_id": "ses_" + "0" * 31 + "1"}
+MISSING = {
+    "pool_id": "pool_" + "0" * 31 + "1",
+    "session_id": "ses_" + "0" * 31 + "1",
+    "key_id": "f" * 16,
+    "invitation_id": "inv_" + "0" * 31 + "1",
+    "webhook_id": "hook_" + "0" * 31 + "1",
+    "delivery_id": "msg_" + "0" * 31 + "1",
+    "share_id": "share_" + "0" * 31 + "1",
+}
 
 
 @dataclass(frozen=True)
@@ -45,7 +53,7 @@ class Route:
             headers["Content-Type"], told = media, content[media]
             body = told.get("example") or _example(told["schema"])
             body = body if isinstance(body, str) else json.dumps(body)
-        path = self.path.format_map(ids)
+        path = self.path.format_map({"round": "1"} | ids)
         return await client.request(self.method, path, content=body, headers=headers, **more)
 
 

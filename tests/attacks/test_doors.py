@@ -13,7 +13,7 @@ from celeus.api.wire.connections import OPEN
 from celeus.main import create_app
 from celeus.operations.runtime.context import Context
 from celeus.settings import Settings
-from tests.api.contract import ROUTES
+from tests.api.contract import MISSING, ROUTES
 from tests.attacks.tally import TRIES
 from tests.attacks.wire import request, sent
 from tests.attacks.world import World, build, client_of, made
@@ -95,7 +95,8 @@ def told_nothing(content: bytes, world: World) -> bool:
 
 
 def real(path: str, world: World) -> str:
-    return path.format(pool_id=world.pools["scored"], session_id=world.sessions["closed"])
+    ids = {"pool_id": world.pools["scored"], "session_id": world.sessions["closed"]}
+    return path.format_map(MISSING | ids | {"round": "1"})
 
 
 def test_no_method_opens_a_closed_route_without_a_key(service: Service, world: World) -> None:
@@ -203,6 +204,8 @@ def _work_of(
         app = create_app(settings)
         async with app.router.lifespan_context(app):
             context: Context = app.state.context
+            # Looks for what is due by the clock, whatever is asked
+            await context.deliveries.close()
             statements: list[str] = []
             engine = context.database._engine.sync_engine
 

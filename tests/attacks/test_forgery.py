@@ -20,7 +20,7 @@ from celeus.core.certificates.verify import verify
 from celeus.core.randomness import commitment
 from celeus.errors import Refusal
 from celeus.operations.certificates.npz import read_archive
-from tests.api.contract import ROUTES
+from tests.api.contract import MISSING, ROUTES
 from tests.attacks.conftest import FULL
 from tests.attacks.tally import TRIES
 from tests.attacks.world import World, build, judge, made
@@ -351,7 +351,7 @@ def test_no_answer_about_an_open_session_holds_its_seed(
         for route in ROUTES:
             # The only answer that does not end is that of a stream
             if "{session_id}" in route.path and not route.path.endswith("/stream"):
-                path = route.path.format(session_id=session)
+                path = route.path.format_map(MISSING | {"session_id": session, "round": 1})
                 client.request(route.method, path, json={"round": 1, "loss": 7, "worker": "w"})
         heard.append(beginning_of_stream(client, session))
         client.patch(f"/v1/sessions/{session}", json={"precision": 0.9})

@@ -152,11 +152,11 @@ async def gap_lines(world: World, *, quick: bool) -> AsyncIterator[Line]:
 
 @contextmanager
 def _environment() -> Iterator[dict[str, str]]:
-    """Settings of the servers: forecasts off, certificates signed with a fresh key."""
+    """Settings of the servers: certificates signed with a fresh key."""
     with TemporaryDirectory() as folder:
         file = Path(folder) / "key.pem"
         file.write_bytes(private_to_pem(Ed25519PrivateKey.generate()))
-        yield {"CELEUS_FORECAST_EVERY_ROUNDS": "0", "CELEUS_SIGNING_KEY_FILE": str(file)}
+        yield {"CELEUS_SIGNING_KEY_FILE": str(file)}
 
 
 async def _met(gaps: Gaps, url: str, labels: Labels, rounds: int) -> None:

@@ -65,7 +65,7 @@ def test_systems_drop_out_of_the_ladder_until_one_is_left(
     expect(page.locator(".claim")).to_have_text(said)
     assert barriers(page) == []
     page.goto("/")
-    expect(page.locator(f"li[data-id={session}]")).to_contain_text(said)
+    expect(page.locator(f"tr[data-id={session}]")).to_contain_text(said)
 
 
 def test_every_answer_is_judged_once_by_a_key(server: Site, signed_in: SignedIn) -> None:

@@ -1,35 +1,48 @@
-"""The dashboard: live cards, filters, many sessions, nothing yet."""
+"""The dashboard: a live table, orders, search, tags, many sessions, nothing yet."""
 
 import re
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.evaluations import Evaluation, barriers, multiplied, painted
-from tests.browser.site import NARROW, Complaints, Site
+from tests.browser.site import NARROW, WIDE, Complaints, Site
 
 SignedIn = Callable[..., Page]
 
 
-def test_a_card_moves_with_its_session(signed_in: SignedIn, server: Site) -> None:
+def rows(page: Page) -> Locator:
+    """The sessions in the table, or the cards that narrow screens show."""
+    return page.locator("#sessions tbody tr")
+
+
+def names(page: Page) -> list[str]:
+    """What the sessions shown are called, in their order."""
+    return page.locator("#sessions tbody th").all_inner_texts()
+
+
+def test_a_row_moves_with_its_session(signed_in: SignedIn, server: Site) -> None:
     with server.client() as client:
         evaluation = Evaluation(client)
         session = evaluation.opened(name="Exam", precision=0.3)
         page = signed_in("read")
         page.goto("/")
-        card = page.get_by_role("article").filter(has_text="Exam")
-        expect(card).to_contain_text("0 of 200 items judged")
-        expect(card).to_contain_text("Active")
+        row = rows(page).filter(has_text="Exam")
+        expect(row).to_contain_text("0 of 200 items judged")
+        expect(row).to_contain_text("Active")
+        # Nothing known is drawn as nothing
+        expect(row.locator(".score")).to_be_empty()
         told = evaluation.judged(session, 200)
-        expect(card).to_contain_text("Precision reached")
-        expect(card).to_contain_text(f"{told['rounds']['judged']} of 200 items judged")
-        interval = card.get_by_role("img")
+        expect(row.locator(".badge.reached")).to_have_text("Precision reached")
+        expect(row).to_contain_text(f"{told['rounds']['judged']} of 200 items judged")
+        expect(row.locator("time")).to_have_text(re.compile("just now|1 minute ago"))
+        interval = row.get_by_role("img")
         expect(interval).to_have_attribute(
             "aria-label", re.compile(r"from \d+\.\d+ to \d+\.\d+\s%, on a")
         )
         opened = evaluation.opened(name="Opened meanwhile")
-        first = page.get_by_role("article").first
+        first = rows(page).first
         expect(first).to_contain_text("Opened meanwhile", timeout=20_000)
         page.get_by_role("link", name="Opened meanwhile").focus()
         page.keyboard.press("Enter")
@@ -56,7 +69,7 @@ def test_names_written_the_other_way_round_turn_nothing_beside_them(
         evaluation.judged(session, 3, worker=TURNING)
         page = signed_in()
         for path, ready, count in (
-            ("/", "article h2", 1),
+            ("/", "#sessions tbody th", 1),
             (f"/sessions/{session}", "#workers table", 4),
             (f"/label/{session}", "h1", 1),
             ("/sessions/new", "#pools li", 1),
@@ -80,13 +93,13 @@ def test_sessions_are_filtered_by_their_state(signed_in: SignedIn, server: Site)
         client.patch(f"/v1/sessions/{paused}", json={"state": "paused"})
     page = signed_in()
     page.goto("/")
-    expect(page.get_by_role("article")).to_have_count(2)
+    expect(rows(page)).to_have_count(2)
     page.get_by_role("link", name="Paused").click()
-    expect(page.get_by_role("article")).to_have_text(re.compile("Rests"))
+    expect(rows(page)).to_have_text(re.compile("Rests"))
     page.get_by_role("link", name="Decided").click()
     expect(page.get_by_role("heading", name="No sessions here")).to_be_visible()
     page.get_by_role("link", name="Show all sessions").click()
-    expect(page.get_by_role("article")).to_have_count(2)
+    expect(rows(page)).to_have_count(2)
 
 
 def test_an_empty_project_is_told_the_next_step(signed_in: SignedIn) -> None:
@@ -109,20 +122,104 @@ def test_names_with_html_are_shown_as_text(signed_in: SignedIn, server: Site) ->
     page = signed_in()
     page.goto("/")
     expect(page.get_by_role("link", name=name)).to_be_visible()
-    assert page.locator("#cards script, #cards img").count() == 0
+    assert page.locator("#sessions script, #sessions img").count() == 0
 
 
+@pytest.mark.parametrize("viewport", [NARROW, WIDE], ids=["phone", "desktop"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_serious(signed_in: SignedIn, server: Site, scheme: str) -> None:
+def test_axe_finds_nothing_serious(
+    signed_in: SignedIn, server: Site, scheme: str, viewport: dict[str, int]
+) -> None:
     with server.client() as client:
         evaluation = Evaluation(client, 60)
-        evaluation.judged(evaluation.opened(precision=0.4, name="One"), 60)
+        session = evaluation.opened(precision=0.4, name="One", tags=["nightly", "a b"])
+        evaluation.judged(session, 60)
         evaluation.opened()
-    page = signed_in(viewport=NARROW, color_scheme=scheme)
+    page = signed_in(viewport=viewport, color_scheme=scheme)
     page.goto("/")
-    expect(page.get_by_role("article")).to_have_count(2)
+    expect(rows(page)).to_have_count(2)
+    page.get_by_role("button", name="Edit the tags of One").click()
     assert barriers(page) == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_sessions_are_ordered_by_the_columns(signed_in: SignedIn, server: Site) -> None:
+    with server.client() as client:
+        evaluation = Evaluation(client, 40)
+        for name in ("banana", "Apple", "cherry"):
+            evaluation.opened(name=name)
+    page = signed_in("read")
+    page.goto("/")
+    expect(rows(page)).to_have_count(3)
+    assert names(page) == ["cherry", "Apple", "banana"]
+    column = page.get_by_role("columnheader", name="Session")
+    column.get_by_role("button").focus()
+    page.keyboard.press("Enter")
+    expect(column).to_have_attribute("aria-sort", "ascending")
+    expect(rows(page).first).to_contain_text("Apple")
+    assert names(page) == ["Apple", "banana", "cherry"]
+    page.keyboard.press("Enter")
+    expect(column).to_have_attribute("aria-sort", "descending")
+    expect(rows(page).first).to_contain_text("cherry")
+    expect(page).to_have_url(re.compile(r"order=-name"))
+    page.reload()
+    expect(rows(page).first).to_contain_text("cherry")
+    page.get_by_label("Order").select_option("oldest first")
+    expect(rows(page).first).to_contain_text("banana")
+
+
+def test_sessions_are_found_by_name_owner_and_tag(signed_in: SignedIn, server: Site) -> None:
+    with server.client() as client:
+        evaluation = Evaluation(client, 40)
+        evaluation.opened(name="Capitals, model 2", tags=["nightly"])
+        evaluation.opened(name="Summaries", tags=["release 7", "nightly"])
+    page = signed_in("read")
+    page.goto("/")
+    expect(rows(page)).to_have_count(2)
+    search = page.get_by_role("searchbox", name="Search")
+    search.fill("mod capi")
+    expect(rows(page)).to_have_count(1)
+    expect(rows(page)).to_contain_text("Capitals")
+    search.fill("release")
+    expect(rows(page)).to_contain_text("Summaries")
+    search.fill("of a test")
+    expect(rows(page)).to_have_count(2)
+    search.fill("' | & ( nothing")
+    expect(page.get_by_role("heading", name="Nothing found")).to_be_visible()
+    page.get_by_role("link", name="Show all sessions").click()
+    page.get_by_role("link", name="release 7").click()
+    expect(rows(page)).to_have_count(1)
+    expect(page.get_by_text("Filed under")).to_contain_text("release 7")
+    page.get_by_role("link", name="show all sessions").click()
+    expect(rows(page)).to_have_count(2)
+
+
+@pytest.mark.parametrize("viewport", [NARROW, WIDE], ids=["phone", "desktop"])
+def test_tags_are_changed_by_keyboard(
+    signed_in: SignedIn, server: Site, viewport: dict[str, int]
+) -> None:
+    with server.client() as client:
+        evaluation = Evaluation(client, 40)
+        session = evaluation.opened(name="Exam")
+        client.patch(f"/v1/sessions/{session}", json={"state": "closed"})
+        page = signed_in("manage", viewport=viewport)
+        page.goto("/")
+        add = page.get_by_role("button", name="Edit the tags of Exam")
+        add.focus()
+        page.keyboard.press("Enter")
+        expect(page.get_by_label("Tags of Exam, with commas between")).to_be_focused()
+        page.keyboard.press("Escape")
+        expect(add).to_be_focused()
+        page.keyboard.press("Enter")
+        page.keyboard.type("nightly, <b>release</b>,, nightly ")
+        page.keyboard.press("Enter")
+        expect(page.locator(".tag")).to_have_text(["nightly", "<b>release</b>"])
+        expect(add).to_be_focused()
+        assert evaluation.told(session)["tags"] == ["nightly", "<b>release</b>"]
+    reader = signed_in("read", viewport=viewport)
+    reader.goto("/")
+    expect(reader.locator(".tag")).to_have_count(2)
+    expect(reader.get_by_role("button", name="Edit the tags of Exam")).to_have_count(0)
 
 
 def test_a_thousand_sessions_are_usable(
@@ -137,22 +234,22 @@ def test_a_thousand_sessions_are_usable(
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     page.goto("/")
-    cards = page.get_by_role("article")
-    expect(cards).to_have_count(24)
+    shown = rows(page)
+    expect(shown).to_have_count(24)
     first, usable = painted(page)
     told = f"dashboard, 1 000 sessions: painted {first:.0f} ms, usable {usable:.0f} ms"
     record_property("measured", told)
     more = page.get_by_role("button", name="Show more sessions")
     more.click()
-    expect(cards).to_have_count(72)
-    expect(page.locator("article a").nth(24)).to_be_focused()
+    expect(shown).to_have_count(72)
+    expect(page.locator("#sessions tbody th a").nth(24)).to_be_focused()
     while more.is_visible():
-        shown = cards.count()
+        before = shown.count()
         more.click()
         page.wait_for_function(
-            "shown => document.querySelectorAll('article').length > shown", arg=shown
+            "before => document.querySelectorAll('#sessions tbody tr').length > before", arg=before
         )
-    expect(cards).to_have_count(1_001)
+    expect(shown).to_have_count(1_001)
     asked.clear()
     page.wait_for_timeout(3_000)
     # Only what somebody sees is asked for
@@ -168,10 +265,33 @@ def test_a_service_that_goes_away_is_told_of_and_comes_back(
         session = evaluation.opened(name="Exam")
         page = signed_in("read")
         page.goto("/")
-        expect(page.get_by_role("article")).to_have_count(1)
+        expect(rows(page)).to_have_count(1)
         page.context.set_offline(offline=True)
         expect(page.get_by_text("has not answered since")).to_be_visible(timeout=30_000)
         evaluation.judged(session, 5)
         page.context.set_offline(offline=False)
         expect(page.get_by_text("5 of 40 items judged")).to_be_visible(timeout=30_000)
         expect(page.get_by_text("has not answered since")).to_have_count(0, timeout=30_000)
+
+
+def test_what_is_archived_leaves_the_list_and_comes_back(signed_in: SignedIn, server: Site) -> None:
+    with server.client() as client:
+        evaluation = Evaluation(client, 40)
+        session = evaluation.opened(name="Old")
+        evaluation.opened(name="New")
+    page = signed_in("manage", "label")
+    page.goto(f"/sessions/{session}")
+    page.get_by_role("button", name="Archive").focus()
+    page.keyboard.press("Enter")
+    back = page.get_by_role("button", name="Take back from the archive")
+    expect(back).to_be_focused()
+    expect(page.locator("#actions-why")).to_contain_text("lists leave it out")
+    expect(page.get_by_role("link", name="Label by hand")).to_have_count(0)
+    page.goto("/")
+    expect(rows(page)).to_have_count(1)
+    page.get_by_role("link", name="Archived, too").click()
+    expect(rows(page)).to_have_count(2)
+    expect(rows(page).filter(has_text="Old")).to_contain_text("archived")
+    page.goto(f"/sessions/{session}")
+    back.click()
+    expect(page.get_by_role("link", name="Label by hand")).to_be_visible()

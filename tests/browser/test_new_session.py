@@ -443,7 +443,7 @@ def test_a_verdict_without_margin_is_planned_and_opened(signed_in: SignedIn, ser
     expect(page.locator("#plan-told")).to_contain_text("Simulated just now", timeout=PLANNED_MS)
     expect(page.locator("#plan-result")).to_contain_text("Simulated with a difference of 0.2")
     page.get_by_role("button", name="Open the session").click()
-    expect(page.locator("#answers")).to_contain_text(f"Which is at least as good, {A} or {B}?")
+    expect(page.locator("#answers")).to_contain_text(f"Is {A} or {B} at least as good?")
 
 
 @pytest.mark.parametrize("margin", ["0.001", "x"])

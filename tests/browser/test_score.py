@@ -36,12 +36,12 @@ def test_a_score_is_told_in_percent_and_in_its_direction(
     expect(page.locator("#sentence")).to_have_text(status["sentence"])
     figures = page.locator("#figures")
     expect(figures).to_contain_text(f"of the {NAME}; higher is better")
-    expect(page.locator("#answers")).to_contain_text("Is it at least 10\u202f%?")
+    expect(page.locator("#answers")).to_contain_text(f"Is the {NAME} at least 10\u202f%?")
     expect(page.locator("#chart-readout")).to_contain_text("after 40 labels")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert barriers(page) == []
     page.goto("/")
-    expect(page.locator("#cards")).to_contain_text(NAME)
+    expect(page.locator("#sessions")).to_contain_text(NAME)
     page.goto(f"/v1/sessions/{session}/report")
     expect(page.locator(".claim")).to_have_text(status["sentence"])
     assert barriers(page) == []

@@ -183,8 +183,8 @@ def test_a_key_that_may_only_look_is_told_why(signed_in: SignedIn, server: Site)
     expect(pause).to_be_disabled()
     expect(pause).to_have_accessible_description(re.compile("needs a key with the scope"))
     expect(page.get_by_role("link", name="Label by hand")).to_have_count(0)
-    expect(page.locator("#answers")).to_contain_text("Is it at most 90\u202f%?")
-    expect(page.locator("#answers")).to_contain_text("yes")
+    expect(page.locator("#answers")).to_contain_text("Is the error rate at most 90\u202f%?")
+    expect(page.locator("#answers .badge.reached")).to_contain_text("Yes, since label")
 
 
 def test_a_correction_begins_the_chart_anew(signed_in: SignedIn, server: Site) -> None:
@@ -319,3 +319,80 @@ def test_a_hundred_thousand_rounds_are_usable(
         f"session, 100 000 rounds: painted {first:.0f} ms, usable {usable:.0f} ms, "
         f"chart {drawn:.0f} ms, surrogate {told:.0f} ms",
     )
+
+
+PHONE = {"width": 360, "height": 640}
+"""A small phone; what is asked for stands on its first screen."""
+
+
+ASKED = [{"side": "at_most", "threshold": 0.6}]
+PLANNED = {"low": 48, "median": 55, "high": 61}
+
+
+def test_the_answer_comes_first(signed_in: SignedIn, server: Site) -> None:
+    settings = {"precision": 0.3, "planned_labels": PLANNED, "stop_when_decided": False}
+    with server.client() as client:
+        evaluation = Evaluation(client)
+        session = evaluation.opened(name="Exam", questions=ASKED, **settings)
+        page = signed_in("manage", "label", viewport=PHONE)
+        page.goto(f"/sessions/{session}")
+        expect(page.locator("#sentence")).to_contain_text("Nothing is judged yet")
+        plan = "the plan at opening said about 55 (48 to 61)."
+        expect(page.locator("#progress")).to_have_text(f"No labels yet; {plan}")
+        assert figure(page, "Estimate") == "–"
+        label = page.get_by_role("link", name="Label by hand")
+        expect(label).to_be_in_viewport(ratio=1)
+        expect(label).to_have_class(re.compile("primary"))
+        told = evaluation.judged(session, 5)
+    expect(page.locator("#sentence")).to_have_text(told["sentence"])
+    question = re.compile(r"Is the error rate at most 60\s%\? Undecided so far")
+    expect(page.locator("#answers")).to_have_text(question)
+    expect(page.locator("#progress")).to_have_text(f"5 labels of at most 200; {plan}")
+    expect(page.locator("#holds")).to_be_hidden()
+    expect(label).to_be_in_viewport(ratio=1)
+
+
+def test_after_the_stop_page_and_report_say_what_the_interval_holds(
+    signed_in: SignedIn, server: Site
+) -> None:
+    with server.client() as client:
+        evaluation = Evaluation(client)
+        session = evaluation.opened(questions=ASKED, precision=0.3, stop_when_decided=False)
+        body = {"worker": "bob", "count": 1}
+        [held] = client.post(f"/v1/sessions/{session}/next", json=body).json()["draws"]
+        evaluation.judged(session, 100)
+        page = signed_in("manage", "label", viewport=PHONE)
+        page.goto(f"/sessions/{session}")
+        waiting = "0 of 100 labels are in the interval; 100 wait for an item drawn earlier"
+        expect(page.locator("#holds")).to_contain_text(waiting)
+        body = {"round": held["round"], "loss": 0, "worker": "bob"}
+        assert client.post(f"/v1/sessions/{session}/observe", json=body).is_success
+        expect(page.locator("#state")).to_have_text("Precision reached")
+        told = evaluation.told(session)
+    expect(page.locator("#state")).to_have_class("badge reached")
+    expect(page.locator("#answers .badge.reached")).to_contain_text("Yes, since label")
+    words = told["words"]
+    expect(page.locator("#holds")).to_have_text(words["holds"])
+    assert words["holds"] == "All 101 labels are in the interval; no draw is open."
+    expect(page.get_by_role("link", name="Label by hand")).to_have_count(0)
+    primary = page.locator("#lead .primary:visible")
+    expect(primary).to_have_text(["Open the report", "Download the certificate"])
+    assert barriers(page) == []
+    page.goto(f"/v1/sessions/{session}/report")
+    report = page.locator("main")
+    for said in (told["sentence"], words["progress"], words["holds"]):
+        expect(report).to_contain_text(said)
+    for one in words["answers"]:
+        expect(report).to_contain_text(f"{one['question']}{one['answer']}")
+
+
+@pytest.mark.parametrize("settings", [{}, {"account": "together"}], ids=["interval", "table"])
+def test_a_phone_shows_label_by_hand_first(
+    signed_in: SignedIn, server: Site, settings: dict[str, str]
+) -> None:
+    name = "A rather long name of an evaluation of a chatbot"
+    with server.client() as client:
+        session = Evaluation(client).opened(name=name, precision=0.2, **settings)
+    page = signed_in(viewport=PHONE)
+    page.goto(f"/sessions/{session}")
+    expect(page.get_by_role("link", name="Label by hand")).to_be_in_viewport(ratio=1)

@@ -26,7 +26,7 @@ BACK_WITHIN_MS = 15_000
 GOES_AWAY = ("net::ERR_", "Failed to load resource", "asked elsewhere")
 SILENT = "The service has not answered since"
 BEGUN = {
-    "dashboard": "article a",
+    "dashboard": "tr[data-id] a",
     "session": "#chart-readout:has-text('after 20 labels')",
     "label": ITEM,
 }

@@ -6,9 +6,10 @@ import pty
 import re
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import httpx
@@ -17,7 +18,7 @@ import pytest
 
 from celeus.store.embedded import server as embedded
 from tests.cli.calling import Answer
-from tests.cli.test_serve import Serving, environment, serving
+from tests.cli.test_serve import Serving, environment, is_ready, listens, serving
 from tests.keys import bearer
 from tests.servers import data_folder, free_port, put_cluster
 
@@ -102,7 +103,6 @@ def test_a_key_is_rotated_and_revoked_by_its_id_or_by_itself(named: Run) -> None
             ("invite", "--name", "a", "--key-id", "b", "--session", "ses_" + "0" * 32),
             "either --name",
         ),
-        (("invite", "--name", "a"), "needs a session to lead to"),
         (("invite", "--name", "a", "--session", "ses_1"), "no session of this id"),
         (("invite", "--name", "a", "--session", "ses_" + "0" * 32), "no such session"),
         (("invite", "--name", "a", "--scope", "root"), "admin, manage, label, read"),
@@ -277,6 +277,86 @@ def test_a_terminal_is_shown_the_first_key_and_a_link() -> None:
             os.close(ours)
     assert re.search(r"^celeus key: ce_", shown, re.MULTILINE)
     assert LINK.search(shown)
+
+
+@contextmanager
+def shown_to_a_terminal(
+    database_url: str, *options: str
+) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """What a start on a named database tells a terminal, and its process."""
+    ours, its = pty.openpty()
+    process = subprocess.Popen(
+        ["/usr/bin/env", f"CELEUS_DATABASE_URL={database_url}", *serve(*options)],
+        env=environment(),
+        stdout=its,
+        stderr=its,
+    )
+    os.close(its)
+    told: list[str] = []
+    complete = threading.Event()
+
+    def listen() -> None:
+        with suppress(OSError):
+            # What it says at its end has to go somewhere
+            while part := os.read(ours, 4096).decode():
+                told.append(part)
+                if "keys invite" in "".join(told):
+                    complete.set()
+
+    listener = threading.Thread(target=listen)
+    listener.start()
+    try:
+        assert complete.wait(60), told
+        yield "".join(told), process
+    finally:
+        if process.poll() is None:
+            process.terminate()
+        process.wait(60)
+        listener.join(60)
+        os.close(ours)
+
+
+def used(address: str, token: str) -> int:
+    """Status of signing in by a link, once its service is there."""
+    deadline = time.monotonic() + 60
+    while not (listens(address) and is_ready(address)):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    return httpx.post(f"{address}/login", data={"invite": token}, timeout=30).status_code
+
+
+@pytest.mark.timeout(240)
+def test_a_first_admin_is_shown_one_link_until_it_was_used(named: Run, database_url: str) -> None:
+    port = ("--port", "0", "--workers", "2")
+    earlier = []
+    for _ in range(2):
+        # Killed before anybody has opened the link
+        with shown_to_a_terminal(database_url, *port) as (shown, process):
+            assert not TOKEN.search(shown), "a key for programs is made on demand"
+            earlier += LINK.findall(shown)
+            process.kill()
+    with shown_to_a_terminal(database_url, *port) as (shown, process):
+        [(address, token)] = LINK.findall(shown)
+        assert [used(address, old) for _, old in earlier] == [401, 401]
+        assert [used(address, token) for _ in range(2)] == [303, 401]
+        process.kill()
+    [key] = json.loads(named("keys", "list", "--json").out)
+    assert (key["name"], key["scopes"], key["project"]) == ("first", ["admin"], "default")
+    with shown_to_a_terminal(database_url, *port) as (shown, _):
+        assert not LINK.search(shown), "somebody is there who invites the others"
+        assert "make another key" in shown
+
+
+@pytest.mark.timeout(240)
+def test_no_link_is_shown_where_others_are_served_or_somebody_has_a_key(
+    named: Run, database_url: str
+) -> None:
+    with shown_to_a_terminal(database_url, "--port", "0", "--host", "0.0.0.0") as (shown, _):  # noqa: S104
+        assert not LINK.search(shown)
+        assert "there is no key yet" in shown
+    made(named("keys", "create", "--name", "a", "--scope", "read"))
+    with shown_to_a_terminal(database_url, "--port", "0") as (shown, _):
+        assert not LINK.search(shown)
 
 
 def signs_in_once(server: Serving) -> bool:

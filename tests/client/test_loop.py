@@ -271,3 +271,14 @@ def test_as_many_judges_as_a_client_serves(session: celeus.Session, known: Exam)
         session.judge(known, concurrency=0)
     with pytest.raises(Refusal, match="size must be 1 to 256"):
         session.judge_many(lambda items: [known(item) for item in items], size=1000)
+
+
+def test_what_is_added_to_a_judgement_is_read_again(session: celeus.Session, known: Exam) -> None:
+    said = []
+    for item in session.draws():
+        said.append((item.round, item.id, f"about {item.id}"))
+        if len(said) == 2:
+            item.unjudgeable("cut off", comment=said[-1][2])
+            break
+        item.observe(known(item), comment=said[-1][2])
+    assert [(one.round, one.item, one.comment) for one in session.comments()] == said

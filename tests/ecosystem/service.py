@@ -31,7 +31,7 @@ class Service:
 
 
 @contextmanager
-def running() -> Iterator[Service]:
+def running(**settings: str) -> Iterator[Service]:
     """A service on a free port of loopback with a private database; ended on leaving."""
     with tempfile.TemporaryDirectory(prefix="celeus-ecosystem-") as name:
         folder = Path(name)
@@ -40,6 +40,7 @@ def running() -> Iterator[Service]:
         log = folder / "server.log"
         command = [str(PROGRAM), "serve", "--show-key", "--port", "0"]
         own = {key: it for key, it in os.environ.items() if not key.startswith("CELEUS_")}
+        own |= {f"CELEUS_{name.upper()}": value for name, value in settings.items()}
         with log.open("w") as written:
             process = subprocess.Popen(
                 [*command, "--data-dir", str(folder / "data")],

@@ -15,11 +15,7 @@ async def serving(
     environment: Mapping[str, str] | None = None,
     **settings: object,
 ) -> AsyncIterator[list[Service]]:
-    """`running_services`, started and ended in a thread; ``workers=3`` is CELEUS_WORKERS.
-
-    They make no forecasts, which would take as much time as all else: `test_deaths` has those.
-    """
-    settings = {"forecast_every_rounds": 0, **settings}
+    """`running_services`, started and ended in a thread; ``workers=3`` is CELEUS_WORKERS."""
     chosen = {f"CELEUS_{name.upper()}": str(value) for name, value in settings.items()}
     running = running_services(count, database_url, redis_url, chosen | dict(environment or {}))
     services = await asyncio.to_thread(running.__enter__)

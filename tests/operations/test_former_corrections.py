@@ -69,7 +69,7 @@ async def test_trajectory_and_last_labels_go_back_and_forth_without_a_loss(
     again = kept(database_url, document["id"])
     for one in (again, now):
         # What a session says in words is told anew with its next event
-        for name in ("score", "sentence"):
+        for name in ("score", "sentence", "words"):
             one.session["status"].pop(name, None)
     assert again == now
     assert _labellers(database_url, "labels, last_round") == [(6, last)]

@@ -119,7 +119,7 @@ def test_another_content_is_another_version(tmp_path: Path) -> None:
 def test_every_file_that_scripts_and_styles_name_is_there() -> None:
     for path in [*FOLDER.glob("js/**/*.js"), *FOLDER.glob("**/*.css")]:
         found = re.findall(r"""(?:from|import)\s*\(?["'](\.{1,2}/[^"']+)["']""", path.read_text())
-        found += re.findall(r"""url\(["']?(?!data:|#)([^"')]+)""", path.read_text())
+        found += re.findall(r"""url\(["']?(?!data:|#|%23)([^"')]+)""", path.read_text())
         missing = [name for name in found if not (path.parent / name).resolve().is_file()]
         assert missing == [], path
 

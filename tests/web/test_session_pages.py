@@ -85,10 +85,33 @@ async def test_judges_see_neither_dashboard_nor_session(
         browser.headers.update(bearer())
         session = await opened(browser, await known_pool(browser, 10))
     async with visiting(key_in(database_url, "label")) as judge:
-        for path in ("/", f"/sessions/{session}"):
+        for path, status in (("/", 200), (f"/sessions/{session}", 403), ("/people", 403)):
             answer = await judge.get(path)
-            assert answer.status_code == 403
-            assert "estimate" not in answer.text
+            assert answer.status_code == status
+            for told in ("estimate", "interval", "0.5", "precision", "budget"):
+                assert told not in answer.text, path
+            assert (f"/label/{session}" in answer.text) is (path == "/")
+
+
+async def test_a_labellers_start_page_tells_where_there_is_work(
+    visiting: Visiting, database_url: str
+) -> None:
+    async with visiting() as admin, visiting(key_in(database_url, "label")) as judge:
+        admin.headers.update(bearer())
+        pool = await known_pool(admin, 4)
+        active, paused, closed, small = [await opened(admin, pool) for _ in range(4)]
+        for session, change in ((paused, {"state": "paused"}), (closed, {"state": "closed"})):
+            changed = await admin.patch(f"/v1/sessions/{session}", json=change)
+            assert changed.status_code == 200
+        # Somebody else holds every item of it
+        await admin.post(f"/v1/sessions/{small}/next", json={"worker": "w", "count": 4})
+        page = (await judge.get("/")).text
+        assert f"/label/{active}" in page
+        assert page.count("Start labelling") == 1
+        assert page.count("Nothing to label at the moment") == 2
+        assert page.count("<article") == 3, "what is closed is listed for those who labelled there"
+        async with visiting(key_in(database_url, "label", project="other")) as other:
+            assert "nothing to label for you" in (await other.get("/")).text
 
 
 async def test_whoever_is_not_signed_in_is_led_there_and_back(visiting: Visiting) -> None:

@@ -247,7 +247,10 @@ async def test_a_browser_is_signed_out_when(statement: str, database_url: str) -
         assert (await browser.get("/v1/pools")).status_code == 401
         led = await browser.get("/label/ses_1")
         assert led.status_code == 303
-        assert "Max-Age=0" in led.headers["Set-Cookie"], "the browser forgets what is over"
+        told = await browser.get(led.headers["Location"])
+        assert "You are signed out here" in told.text
+        assert "Max-Age=0" in told.headers["Set-Cookie"], "the browser forgets what is over"
+        assert "signed out" not in (await browser.get("/login")).text
 
 
 async def test_revoking_a_key_ends_the_browsers_signed_in_by_it_for_good(
@@ -305,6 +308,9 @@ async def test_browsers_of_one_key_and_what_is_over_take_bounded_room(context: C
     for _ in range(3):
         made = await invite(context, caller.key_id, LinkRequest("/", WEEK))
         await accept(context, made.token)
+    async with context.transaction() as db:
+        ended = "UPDATE invitations SET used_at = used_at - interval '31 days'"
+        await db.execute(text(ended))
     await invite(context, caller.key_id, LinkRequest("/", WEEK))
     async with context.transaction() as db:
         assert await db.scalar(text("SELECT count(*) FROM invitations")) == 1

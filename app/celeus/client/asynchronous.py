@@ -33,7 +33,8 @@ from celeus.client.exchange import (
 from celeus.client.following import Following
 from celeus.client.opening import HEARTBEATS, LIMITS, REQUEST_SECONDS, Service
 from celeus.client.picture import POINTS, Picture, picture
-from celeus.client.results import Entry, Item, Judged, Point, Pool, Status
+from celeus.client.results import Comment, Entry, Item, Judged, Label, Point, Pool, Status
+from celeus.client.rows import frame_of
 from celeus.client.service import check_session, reason
 from celeus.client.turns import Seen, Turn, Turns, check_concurrency, new_worker, total
 from celeus.errors import Refusal
@@ -133,9 +134,10 @@ class AsyncClient:
         """A sealed pool of ``items``: a frame, a Dataset, dicts, or the path of a table or a log.
 
         It is there with all its items or not at all. Further members: ``loss`` (`zero_one` unless
-        said otherwise), ``score``, ``metrics``, ``systems``, ``based_on``, and ``mapping``, roles
-        by columns, such as `{"Frage": "question"}`: without it they are guessed, unless columns
-        are members of an item. Without items it is open for `add_items`.
+        said otherwise), ``score``, ``metrics``, ``levels``, ``systems``, ``based_on``,
+        ``instructions`` for judges, and ``mapping``, roles by columns, such as
+        `{"Frage": "question"}`: without it they are guessed, unless columns are members of an item.
+        Without items it is open for `add_items`.
         """
         form = calls.pool_form(name, **members)
         if items is None:
@@ -211,7 +213,7 @@ class AsyncSession:
         return await self.client.run(calls.get_session(self.id))
 
     async def change(self, **settings: Any) -> Status:  # noqa: ANN401 -- members of the contract
-        """New ``precision``, ``budget``, ``stop_when_decided`` or ``state``."""
+        """New ``precision``, ``budget``, ``stop_when_decided``, ``state`` or ``instructions``."""
         return await self.client.run(calls.change_session(self.id, settings))
 
     async def close(self) -> Status:
@@ -300,6 +302,22 @@ class AsyncSession:
     def ledger(self) -> AsyncIterator[Entry]:
         """Everything that happened, in order."""
         return self.client.pages(Entry, f"{self._path}/ledger", limit=10_000)
+
+    def labels(self, **wanted: Any) -> AsyncIterator[Label]:  # noqa: ANN401 -- members of the contract
+        """Every judgement as it stands, in the order of the judgements.
+
+        ``wanted`` are filters of docs/api.md, such as ``above`` and ``person``, and ``payload``.
+        """
+        query = {"limit": 1_000, **wanted}
+        return self.client.pages(Label, f"{self._path}/labels", **query)
+
+    async def frame(self, **wanted: Any) -> Any:  # noqa: ANN401 -- a DataFrame; pandas is no part of us
+        """The same as a DataFrame of pandas."""
+        return frame_of([one.raw async for one in self.labels(**wanted)])
+
+    def comments(self) -> AsyncIterator[Comment]:
+        """What judges added to their judgements, in the order of rounds."""
+        return self.client.pages(Comment, f"{self._path}/comments", limit=1_000)
 
     async def amend(
         self,

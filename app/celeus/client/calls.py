@@ -45,9 +45,15 @@ def create_pool(form: Mapping[str, Any]) -> Flow[Pool]:
 
 
 def create_filled_pool(form: Mapping[str, Any], items: object) -> Flow[Pool]:
-    """A sealed pool with all its items, or none at all: one request makes it."""
+    """A sealed pool with all its items, or none at all: one request makes it.
+
+    Instructions, which are no part of what is sealed, follow in another one: they may be long.
+    """
     told = yield from _sent_items("/v1/pool-files", _beside_file(form), items)
-    return read(Pool, member(told, "pool"))
+    if "instructions" not in form:
+        return read(Pool, member(told, "pool"))
+    path, change = f"{POOLS}/{member(told, 'pool')['id']}", {"instructions": form["instructions"]}
+    return read(Pool, (yield from post(path, change, "PATCH")))
 
 
 def _beside_file(form: Mapping[str, Any]) -> dict[str, Any]:
@@ -58,7 +64,8 @@ def _beside_file(form: Mapping[str, Any]) -> dict[str, Any]:
     systems = _members(form, "systems")
     query |= {"system_a": systems.get("a"), "system_b": systems.get("b")}
     query |= {"system": systems.get("names"), "normalisation": systems.get("normalisation")}
-    query |= {name: json.dumps(form[name]) for name in ("metrics", "mapping") if name in form}
+    tables = ("metrics", "levels", "mapping")
+    query |= {name: json.dumps(form[name]) for name in tables if name in form}
     return {name: value for name, value in query.items() if value is not None}
 
 

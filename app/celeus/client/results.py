@@ -114,6 +114,7 @@ class Pool:
     loss: Loss | None
     score: ScoreName | None
     metrics: dict[str, Metric]
+    levels: tuple[dict[str, Any], ...]
     group_columns: dict[str, tuple[str, ...]]
     systems: Systems | None
     based_on: dict[str, Any] | None
@@ -124,6 +125,7 @@ class Pool:
     groups: tuple[str, ...]
     known: dict[str, Any] | None
     digest: str | None
+    archived: bool
     created_at: str
     sealed_at: str | None
     raw: Raw = field(repr=False)
@@ -186,10 +188,32 @@ class Rounds:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Labels left until the stop, roughly, as seen at a round."""
+    """Labels left until the stop, counted from a round: median, 10 and 90 %."""
 
     round: int
     labels_left: int
+    low: int
+    high: int
+    seconds_per_label: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A question, and its answer so far, in words."""
+
+    question: str
+    given: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What stands beside the sentence of a session, for people."""
+
+    answers: tuple[Answered, ...]
+    progress: str
+    holds: str | None
+    labels: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +253,10 @@ class Status:
     width: float | None
     score: Score | None
     sentence: str | None
+    words: Words | None
+    owner: str | None
+    tags: tuple[str, ...]
+    active_at: str | None
     precision: float | None
     budget: int
     items: int
@@ -257,6 +285,7 @@ class Status:
     lease_seconds: int
     commitment: str
     ledger_head: str | None
+    archived: bool
     created_at: str
     origin: Origin | None
     raw: Raw = field(repr=False)
@@ -323,6 +352,55 @@ class Entry:
     losses: tuple[float | None, ...]
     detail: dict[str, Any]
     at: str
+    raw: Raw = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """What a judge added to a judgement, by whom; the last one said stands."""
+
+    round: int
+    item: str
+    comment: str
+    author: str | None
+    worker: str
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A judgement as it stands, after its corrections, and what to weight it by.
+
+    Labels are no uniform sample: the mean of their losses is not the score.
+    """
+
+    sequence: int
+    round: int
+    kind: str
+    item: str
+    index: int
+    loss: float | None
+    losses: dict[str, Any] | None
+    label: int | None
+    preference: str | None
+    grade: int | None
+    unjudgeable: str | None
+    person: str | None
+    worker: str | None
+    rater: str | None
+    turn: int | None
+    drawn_at: str
+    judged_at: str
+    in_interval: bool
+    corrections: int
+    corrected_at: str | None
+    corrected_by: str | None
+    correction_reason: str | None
+    comment: str | None
+    probability: float
+    weight: float | None
+    groups: dict[str, Any] | None
+    payload: Any
     raw: Raw = field(repr=False)
 
 

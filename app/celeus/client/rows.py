@@ -98,3 +98,24 @@ def _parts(file: IO[bytes]) -> Iterator[bytes]:
     file.seek(0)
     while part := file.read(PART_BYTES):
         yield part
+
+
+def frame_of(rows: Iterable[Mapping[str, Any]]) -> Any:  # noqa: ANN401 -- pandas has its own types
+    """Labels as a DataFrame of pandas, with a column for each of the losses and groups by name."""
+    try:
+        import pandas as pd  # noqa: PLC0415 -- what only this needs
+    except ImportError as error:
+        rule = "pip install pandas"
+        raise InvalidValue(f"a frame needs pandas: {rule}", field="frame", rule=rule) from error
+    frame = pd.DataFrame([_flat(row) for row in rows])
+    for name in ("drawn_at", "judged_at", "corrected_at"):
+        if name in frame:
+            frame[name] = pd.to_datetime(frame[name], format="ISO8601")
+    return frame
+
+
+def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
+    flat = {name: value for name, value in row.items() if name not in {"losses", "groups"}}
+    for member in ("losses", "groups"):
+        flat |= {f"{member}.{name}": value for name, value in (row.get(member) or {}).items()}
+    return flat

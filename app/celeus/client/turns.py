@@ -21,6 +21,8 @@ first of their leases ends, which may be long after the last of them has judged.
 PREFERENCES = frozenset({"left", "tie", "right"})
 """What a function says of two answers as it saw them: by `a` one may mean a system or a place."""
 NO_VERDICT = "the judge gave no verdict"
+PASSED = {"pass": True}
+"""What is said of an item that somebody else is to judge."""
 OVERTAKEN = frozenset({"observation_conflict", "round_not_held"})
 """Somebody else judged the item meanwhile: an answer, and no fault of anybody."""
 
@@ -35,9 +37,10 @@ class Holder(Protocol):
 
 
 class Turn:
-    """One item to judge: say `observe`, `label`, `prefer` or `unjudgeable` of it.
+    """One item to judge: say `observe`, `label`, `prefer` or `unjudgeable` of it, or `pass_on`.
 
-    What is said is sent when the next item is asked for, in the same request.
+    What is said is sent when the next item is asked for, in the same request. A ``comment`` of up
+    to 2 000 characters is for those who see the session; nothing rests on it.
     """
 
     __slots__ = (
@@ -65,26 +68,32 @@ class Turn:
         self.said: dict[str, Any] | None = None
         self._holder = holder
 
-    def observe(self, loss: Any) -> None:  # noqa: ANN401 -- also numbers of NumPy
+    def observe(self, loss: Any, comment: str | None = None) -> None:  # noqa: ANN401 -- also numbers of NumPy
         """The loss; of several systems or metrics the losses by name, or as `answers` are shown."""
+        said: dict[str, Any]
         if isinstance(loss, Mapping):
-            self.said = {"losses": {name: self._number(one) for name, one in loss.items()}}
+            said = {"losses": {name: self._number(one) for name, one in loss.items()}}
         elif isinstance(loss, Sequence) and not isinstance(loss, str):
-            self.said = {"losses": [self._number(one) for one in loss]}
+            said = {"losses": [self._number(one) for one in loss]}
         else:
-            self.said = {"loss": self._number(loss)}
+            said = {"loss": self._number(loss)}
+        self._say(comment, **said)
 
-    def label(self, label: int) -> None:
+    def label(self, label: int, comment: str | None = None) -> None:
         """The true class, from which the service computes the loss."""
-        self.said = {"label": int(label)}
+        self._say(comment, label=int(label))
 
-    def prefer(self, side: str, grade: int | None = None) -> None:
+    def prefer(self, side: str, grade: int | None = None, comment: str | None = None) -> None:
         """Which of two answers is better: `left`, `tie` or `right`, and by how many grades."""
-        self.said = {"preference": side} | ({} if grade is None else {"grade": grade})
+        self._say(comment, preference=side, **({} if grade is None else {"grade": grade}))
 
-    def unjudgeable(self, why: str) -> None:
+    def unjudgeable(self, why: str, comment: str | None = None) -> None:
         """Nobody can judge it; left out it would count as easy, so that it has to be said."""
-        self.said = {"unjudgeable": why}
+        self._say(comment, unjudgeable=why)
+
+    def pass_on(self) -> None:
+        """Leave it to somebody else; it comes back if nobody else takes it, or nothing is left."""
+        self.said = dict(PASSED)
 
     def keep(self) -> Any:  # noqa: ANN401 -- awaited by whoever holds it without blocking
         """Hold it for another `lease_seconds`; false where somebody else holds it by now."""
@@ -111,6 +120,9 @@ class Turn:
     def place(self) -> dict[str, int]:
         """Of which round it is, and for which time where a panel judges it several times."""
         return {"round": self.round} | ({} if self.turn is None else {"turn": self.turn})
+
+    def _say(self, comment: str | None, **said: Any) -> None:  # noqa: ANN401 -- JSON
+        self.said = said | ({} if comment is None else {"comment": comment})
 
     def _number(self, loss: object) -> float | None:
         return None if loss is None else finite(loss, f"a loss of {self.id!r}", "loss")
@@ -149,6 +161,7 @@ class Turns:
         self.rest = 0.0
         self.status: Mapping[str, Any] = {}
         self.leaving = False
+        self.passed: set[int] = set()
         self.labels = self.unjudgeable = self.overtaken = 0
 
     def step(self, holder: Holder) -> Flow[list[Turn]]:
@@ -156,7 +169,7 @@ class Turns:
         for turn in self.held:
             if turn.said is None:
                 message = f"{turn.id} was taken, and nothing was said of it"
-                rule = "observe, label, prefer or unjudgeable"
+                rule = "observe, label, prefer, unjudgeable or pass_on"
                 raise InvalidValue(message, field="item", rule=rule)
         held, self.held = self.held, []
         told = yield from self._told(held, self.size)
@@ -169,6 +182,9 @@ class Turns:
                 )
             self.state = member(told, "state")
             self.held = [Turn(read(Draw, one), holder) for one in member(told, "draws")]
+            if self.held and self.passed.issuperset(turn.round for turn in self.held):
+                # Nothing else is left: others may come for it, so it is not passed to and fro
+                yield Pause(LONGEST_LOOK)
             if self.held or not self._waits():
                 return list(self.held)
             yield Pause(min(told.get("retry_after") or LONGEST_LOOK, LONGEST_LOOK))
@@ -220,6 +236,12 @@ class Turns:
 
     def _told(self, held: list[Turn], following: int) -> Flow[dict[str, Any] | None]:
         """The answer to what was said; None where it has to be asked for the next items apart."""
+        passed = [turn.round for turn in held if turn.said == PASSED]
+        if passed:
+            given = {"worker": self.worker, "rounds": passed, **PASSED}
+            yield from post(f"{self.path}/release", given)
+            self.passed.update(passed)
+            held = [turn for turn in held if turn.said != PASSED]
         if not held:
             return None
         said = [{**turn.place, **(turn.said or {})} for turn in held]

@@ -59,12 +59,8 @@ def settings_of(**values: Any) -> "Settings":  # noqa: ANN401 -- one type per se
 
 
 def address_of(settings: "Settings", port: int | None = None) -> str:
-    """Where people reach a service with these settings: the public URL, else on this machine."""
-    if settings.public_url is not None:
-        return settings.public_url.rstrip("/")
-    # Whoever listens on every address of a machine is reached on its own
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)  # noqa: S104
-    return f"http://{f'[{host}]' if ':' in host else host}:{port or settings.port}"
+    """Where people reach a service with these settings, which may listen on another ``port``."""
+    return settings.model_copy(update={"port": port or settings.port}).address
 
 
 @contextmanager

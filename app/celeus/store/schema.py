@@ -22,6 +22,7 @@ _ANY_KEY = """
     SELECT EXISTS (
         SELECT FROM keys
         WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())
+          AND NOT (person AND last_used_at IS NULL)
     )
 """
 _FAULTS = (
@@ -61,7 +62,7 @@ def revision(url: str) -> str | None:
 
 
 def any_key(url: str) -> bool:
-    """Whether any key works that somebody may know.
+    """Whether any key works that somebody knows, or has signed in with.
 
     Blocking. Refuses with `DatabaseUnavailable` when the database cannot be read.
     """

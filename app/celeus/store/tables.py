@@ -26,7 +26,7 @@ from sqlalchemy import (
     func,
     text,
 )
-from sqlalchemy.dialects.postgresql import ARRAY, JSONB
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB, TSVECTOR
 
 DEFAULT_PROJECT = UUID("00000000-0000-7000-8000-000000000001")
 """The project everything belongs to unless a key names another."""
@@ -83,6 +83,9 @@ keys = Table(
     Column("last_used_at", DateTime(timezone=True)),
     # The key made when this one was rotated.
     Column("replaced_by", Text),
+    # Made by an invitation, so that nobody knows its secret, or used to sign a browser in.
+    Column("person", Boolean, nullable=False, server_default=text("false")),
+    Index(None, "project_id", "created_at", "key_id"),
 )
 
 browser_sessions = Table(
@@ -112,8 +115,18 @@ invitations = Table(
     Column("created_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
     Column("expires_at", DateTime(timezone=True), nullable=False),
     Column("used_at", DateTime(timezone=True)),
+    # What lists call it.
+    Column(
+        "invitation_id", Uuid, nullable=False, unique=True, server_default=text("gen_random_uuid()")
+    ),
+    Column("revoked_at", DateTime(timezone=True)),
+    # Made together with its key, which ends with a link that nobody has used.
+    Column("made_key", Boolean, nullable=False, server_default=text("false")),
+    # Printed by a start of the service: of these one works at a time.
+    Column("at_start", Boolean, nullable=False, server_default=text("false")),
     Index(None, "key_id"),
     Index(None, "expires_at"),
+    Index(None, "project_id", "invitation_id"),
 )
 
 idempotency = Table(
@@ -156,6 +169,8 @@ pools = Table(
     Column("score", JSONB(none_as_null=True)),
     # The losses of a judgement that gives several: name, scale, score.
     Column("metrics", JSONB(none_as_null=True)),
+    # The named levels of the scale: name, grade, help.
+    Column("levels", JSONB(none_as_null=True)),
     # The group columns, each with its values in the order of their codes.
     Column("group_columns", JSONB(none_as_null=True)),
     # A hash chain over the items so far; `digest` is the sealed pool's.
@@ -163,6 +178,8 @@ pools = Table(
     Column("digest", LargeBinary),
     Column("created_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
     Column("sealed_at", DateTime(timezone=True)),
+    # Lists leave out what is archived.
+    Column("archived_at", DateTime(timezone=True)),
     CheckConstraint("loss_lower < loss_upper", name="loss_scale"),
     CheckConstraint("sealed = (digest IS NOT NULL)", name="sealed_has_digest"),
     Index(None, "project_id", "pool_id"),
@@ -232,20 +249,55 @@ sessions = Table(
     Column("ledger_head", LargeBinary),
     # A timestamping service's answer (RFC 3161) over the chain's start, where there is one.
     Column("stamp", LargeBinary),
-    Column("forecast", JSONB(none_as_null=True)),
     # How many labels a plan made beforehand said it would take; neither plan nor certificate knows.
     Column("planned_labels", JSONB(none_as_null=True)),
+    Column("seconds_per_label", Double),
     # Judgements refused since they contradict bounds that the pool states.
     Column("contradictions", JSONB, nullable=False, server_default=text("'[]'::jsonb")),
     # Of a session that was pushed when it came; null of one that ran here.
     Column("origin", JSONB(none_as_null=True)),
+    # The name of the key that opened it.
+    Column("owner", Text),
+    # What people file it under, in their order.
+    Column("tags", JSONB, nullable=False, server_default=text("'[]'::jsonb")),
+    # The words it is found by: of its name and owner, and its tags, each whole after a `#`.
+    Column("words", TSVECTOR, nullable=False, server_default=text("''::tsvector")),
+    # The time of the last event, to the minute: an index moves with it once a minute at most.
+    Column("active_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
+    # Lists leave out what is archived; it takes no draws and no labels.
+    Column("archived_at", DateTime(timezone=True)),
+    # The last event, draws left out, when somebody was told that the session waits for labels.
+    Column("stall_told", Integer),
     Column("created_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
     Column("updated_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
     CheckConstraint("lifecycle IN ('active', 'paused', 'closed')", name="lifecycle"),
     Index(None, "project_id", "session_id"),
     Index(None, "pool_id", "session_id"),
+    # One for every order and filter of a list: none holds what an event changes.
+    Index("sessions_by_name_idx", "project_id", text("lower(coalesce(name, ''))"), "session_id"),
+    Index("sessions_by_owner_idx", "project_id", text("lower(coalesce(owner, ''))"), "session_id"),
+    Index("sessions_by_activity_idx", "project_id", "active_at", "session_id"),
+    Index("sessions_by_state_idx", "project_id", "state", "session_id"),
+    Index("sessions_words_idx", "words", postgresql_using="gin"),
     # Every event rewrites its session's row: room in the page keeps that update off the indexes.
     postgresql_with={"fillfactor": 50},
+)
+
+instructions = Table(
+    "instructions",
+    metadata,
+    # In the order of time, as all made here.
+    Column("instructions_id", Uuid, primary_key=True),
+    Column("project_id", Uuid, ForeignKey("projects.project_id"), nullable=False),
+    Column("pool_id", Uuid, ForeignKey("pools.pool_id", ondelete="CASCADE"), nullable=False),
+    # Null of those of the pool, which are for all its sessions without some of their own.
+    Column("session_id", Uuid, ForeignKey("sessions.session_id", ondelete="CASCADE")),
+    # Null where they were taken away.
+    Column("text", Text),
+    Column("key_id", Text),
+    # When it was written: a transaction may have waited since it began.
+    Column("at", DateTime(timezone=True), nullable=False, server_default=func.clock_timestamp()),
+    Index(None, "pool_id", "session_id"),
 )
 
 events = Table(
@@ -293,6 +345,7 @@ events = Table(
         unique=True,
         postgresql_where=text("kind IN (2, 3)"),
     ),
+    Index("events_amendments_idx", "session_id", "round", postgresql_where=text("kind = 4")),
     Index("events_ratings_idx", "session_id", "round", postgresql_where=text("kind = 6")),
 )
 
@@ -306,6 +359,8 @@ leases = Table(
     Column("expires_at", DateTime(timezone=True), nullable=False),
     # Every key that the draw was handed to, who holds it last.
     Column("keys", JSONB, nullable=False, server_default=text("'[]'::jsonb")),
+    # Who passed it on to somebody else: key and worker.
+    Column("passed", JSONB, nullable=False, server_default=text("'[]'::jsonb")),
 )
 
 labellers = Table(
@@ -318,6 +373,27 @@ labellers = Table(
     Column("labels", Integer, nullable=False),
     # The round judged last, which is the one that the key may take back.
     Column("last_round", Integer, nullable=False),
+)
+
+# Beside the ledger and not in it: they may hold personal data, and the ledger never forgets.
+comments = Table(
+    "comments",
+    metadata,
+    Column(
+        "session_id",
+        Uuid,
+        ForeignKey("sessions.session_id", ondelete="CASCADE"),
+        primary_key=True,
+    ),
+    Column("round", Integer, primary_key=True, autoincrement=False),
+    # "" of a caller without a key.
+    Column("key_id", Text, primary_key=True),
+    # Of a panel the rater; "" elsewhere.
+    Column("rater", Text, primary_key=True),
+    _many_rows_project(),
+    Column("worker", Text, nullable=False),
+    Column("comment", Text, nullable=False),
+    Column("at", DateTime(timezone=True), nullable=False, server_default=func.now()),
 )
 
 trajectory = Table(
@@ -346,4 +422,75 @@ certificates = Table(
     Column("issued_at", DateTime(timezone=True), nullable=False),
     # The document itself, of the final one only: interim ones can be made again.
     Column("body", LargeBinary),
+)
+
+webhooks = Table(
+    "webhooks",
+    metadata,
+    Column("webhook_id", Uuid, primary_key=True),
+    Column("project_id", Uuid, ForeignKey("projects.project_id"), nullable=False),
+    # Null: every session of the project.
+    Column("session_id", Uuid, ForeignKey("sessions.session_id", ondelete="CASCADE")),
+    Column("url", Text, nullable=False),
+    Column("format", Text, nullable=False),
+    Column("events", JSONB, nullable=False),
+    # Messages are signed with it: a hash would not do.
+    Column("secret", LargeBinary, nullable=False),
+    # The one before a rotation, which signs too until its time is over.
+    Column("former_secret", LargeBinary),
+    Column("former_until", DateTime(timezone=True)),
+    Column("disabled_at", DateTime(timezone=True)),
+    Column("note", Text),
+    # Since when nothing was delivered; null after a success.
+    Column("failing_since", DateTime(timezone=True)),
+    # Until when a worker that sends to it is believed to be alive.
+    Column("busy_until", DateTime(timezone=True)),
+    Column("created_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
+    Index(None, "project_id", "webhook_id"),
+    Index(None, "session_id"),
+)
+
+deliveries = Table(
+    "deliveries",
+    metadata,
+    Column("delivery_id", Uuid, primary_key=True),
+    Column(
+        "webhook_id", Uuid, ForeignKey("webhooks.webhook_id", ondelete="CASCADE"), nullable=False
+    ),
+    Column("project_id", Uuid, ForeignKey("projects.project_id"), nullable=False),
+    Column("event", Text, nullable=False),
+    # What the message says, but for its links.
+    Column("data", JSONB, nullable=False),
+    Column("state", Text, nullable=False, server_default=text("'pending'")),
+    Column("attempts", Integer, nullable=False, server_default=text("0")),
+    Column("next_attempt_at", DateTime(timezone=True)),
+    Column("attempted_at", DateTime(timezone=True)),
+    # Of the last attempt: the HTTP status, the beginning of the answer, what else is to be said.
+    Column("status", SmallInteger),
+    Column("answer", Text),
+    Column("note", Text),
+    Column("created_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
+    CheckConstraint("state IN ('pending', 'delivered', 'failed')", name="state"),
+    Index(None, "webhook_id", "created_at"),
+    Index(
+        "deliveries_pending_idx",
+        "webhook_id",
+        "next_attempt_at",
+        postgresql_where=text("state = 'pending'"),
+    ),
+)
+
+shares = Table(
+    "shares",
+    metadata,
+    Column("share_id", Uuid, primary_key=True),
+    # SHA-256 of what the link carries, which is kept nowhere.
+    Column("token_hash", LargeBinary, nullable=False, unique=True),
+    Column("project_id", Uuid, ForeignKey("projects.project_id"), nullable=False),
+    Column(
+        "session_id", Uuid, ForeignKey("sessions.session_id", ondelete="CASCADE"), nullable=False
+    ),
+    Column("expires_at", DateTime(timezone=True)),
+    Column("created_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
+    Index(None, "session_id", "created_at"),
 )

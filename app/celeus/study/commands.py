@@ -129,6 +129,21 @@ def start(  # noqa: PLR0913 -- one parameter an option
 
 
 @study.command()
+def planning(
+    evaldata: EvalData,
+    out: Out = OUT,
+    seeds: Seeds = 24,
+    processes: Processes = None,
+    *,
+    quick: Quick = False,
+) -> None:
+    """How near a plan comes: labels planned from surrogates alone, and labels taken."""
+    from celeus.study import planning as tables
+
+    _write(tables.study(evaldata, seeds, quick=quick), out, processes)
+
+
+@study.command()
 def cost(
     out: Out = OUT,
     runs: Annotated[int, typer.Option(min=1, help="Sessions of every row and size.")] = 3,
@@ -156,6 +171,7 @@ def every(
     mechanism(evaldata, out, processes=processes, quick=quick)
     compare(evaldata, out, processes=processes, quick=quick)
     start(evaldata, out, processes=processes, quick=quick)
+    planning(evaldata, out, processes=processes, quick=quick)
     cost(out, quick=quick)
     # At the end, since they end with status 2 when a policy misses too often.
     coverage(out=out, processes=processes, quick=quick)

@@ -28,7 +28,7 @@ from starlette.routing import Match
 from starlette.types import ASGIApp, Scope
 
 from celeus.api.access.auth import CallerOf, Pages, context_of
-from celeus.api.access.cookies import READING, cookie_of, headers_of, taken_cookie
+from celeus.api.access.cookies import READING, headers_of
 from celeus.api.wire.problems import PROBLEMS_PAGE, RETRY_SECONDS, status_of
 from celeus.errors import InvalidValue, NotFound, Refusal, Unauthenticated, Unavailable
 from celeus.operations.runtime.callers import Caller
@@ -37,6 +37,8 @@ from celeus.web.assets import ICON
 from celeus.web.rendering import Templates
 
 LOGIN = "/login"
+SHARED = "/s/"
+"""Links that show one report to anybody."""
 _STATIC = "/static/"
 _INTERFACE = "/v1/"
 
@@ -73,6 +75,7 @@ AnyonesPage = Annotated[View, Security(_view)]
 ReadsPage = Annotated[View, Security(_view, scopes=["read"])]
 LabelsPage = Annotated[View, Security(_view, scopes=["label"])]
 ManagesPage = Annotated[View, Security(_view, scopes=["manage"])]
+AdministersPage = Annotated[View, Security(_view, scopes=["admin"])]
 
 
 class PageRoute(APIRoute):
@@ -111,7 +114,7 @@ def doors_pages(routers: Sequence[APIRouter]) -> Pages:
         return matches or _navigates(scope)
 
     def opened(path: str) -> bool:
-        return path in {LOGIN, ICON, PROBLEMS_PAGE} or path.startswith(_STATIC)
+        return path in {LOGIN, ICON, PROBLEMS_PAGE} or path.startswith((_STATIC, SHARED))
 
     return Pages(opened, shows, _refused_at_door)
 
@@ -179,6 +182,5 @@ def _refused_at_door(scope: Scope, refusal: Refusal) -> ASGIApp:
         return refused_page(scope, refusal)
     answer = RedirectResponse(login_path(scope) if scope["method"] in READING else LOGIN, 303)
     answer.headers["Cache-Control"] = "no-store"
-    if cookie_of(scope) is not None:
-        answer.headers["Set-Cookie"] = taken_cookie(scope)
+    # The cookie is left to the page to sign in, which says that it works no longer
     return answer

@@ -65,9 +65,17 @@ async def _attempt(request: Request) -> Attempt:
 async def login(
     request: Request, context: OpenContext, path: Annotated[str, Query(alias="next")] = "/"
 ) -> Response:
-    """The page on which somebody signs in, whoever is signed in already."""
-    caller = await _present(request, context)
-    return templates_of(request).page("login.html", caller, {"next": local_path(path), "wrong": ""})
+    """The page on which somebody signs in, whoever is signed in already.
+
+    Whose cookie works no longer is told so, once: the browser forgets it.
+    """
+    cookie = cookie_of(request.scope)
+    caller, ended = await _present(context, cookie)
+    told = {"next": local_path(path), "wrong": "", "ended": ended}
+    answer = templates_of(request).page("login.html", caller, told)
+    if ended:
+        answer.headers["Set-Cookie"] = taken_cookie(request.scope)
+    return answer
 
 
 @router.post(LOGIN)
@@ -109,13 +117,15 @@ async def _signed_in(context: Context, attempt: Attempt) -> SignedIn:
     return await sign_in(context, caller, attempt.path)
 
 
-async def _present(request: Request, context: Context) -> Caller | None:
-    cookie = cookie_of(request.scope)
+async def _present(context: Context, cookie: str | None) -> tuple[Caller | None, bool]:
+    """Who is signed in, and whether somebody was and is no longer."""
     try:
-        return None if cookie is None else await admit_browser(context, cookie)
+        return (None if cookie is None else await admit_browser(context, cookie)), False
+    except Unauthenticated:
+        return None, True
     except Refusal:
         # Whatever it is, the page that helps is this one
-        return None
+        return None, False
 
 
 def _told_wrong(request: Request, attempt: Attempt, refusal: Refusal) -> Response:
@@ -124,7 +134,7 @@ def _told_wrong(request: Request, attempt: Attempt, refusal: Refusal) -> Respons
         wrong = "This is not a key that works. A key begins with ce_; it may be expired or revoked."
     elif isinstance(refusal, Unavailable):
         wrong = sentence(refusal.title())
-    context = {"next": attempt.path, "wrong": wrong}
+    context = {"next": attempt.path, "wrong": wrong, "ended": False}
     status = status_of(type(refusal))
     answer = templates_of(request).page("login.html", None, context, status=status)
     tell_when(answer, refusal)

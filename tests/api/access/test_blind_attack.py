@@ -145,6 +145,8 @@ def settings(settings: Settings) -> Settings:
 async def app(settings: Settings, wire: Wire) -> AsyncIterator[FastAPI]:
     app = create_app(settings)
     async with app.router.lifespan_context(app):
+        # Looks for what is due by the clock, whatever is asked
+        await app.state.context.deliveries.close()
         engine = app.state.context.database._engine
         event.listen(engine.sync_engine, "connect", wire.listen)
         await engine.dispose()

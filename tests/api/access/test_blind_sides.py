@@ -19,7 +19,7 @@ from httpx import AsyncClient, Response
 
 from celeus.operations.sessions.blinding import RoundNumbers
 from tests.api.access.test_blindness import members
-from tests.api.contract import ROUTES, client_with
+from tests.api.contract import MISSING, ROUTES, client_with
 from tests.factories import drawn
 from tests.keys import key_in
 from tests.pairs import A, B, body_of, exchanged
@@ -184,7 +184,7 @@ async def test_a_labeller_meets_no_name_on_any_route(mirror: Mirror) -> None:
     for body in (said, said, said | {"preference": "left"}, said | {"preference": "a"}):
         assert_untold(await mirror.eve.post(f"/v1/sessions/{session}/observe", json=body))
     status = (await mirror.admin.get(f"/v1/sessions/{session}")).json()
-    ids = {"pool_id": status["pool_id"], "session_id": session}
+    ids = MISSING | {"pool_id": status["pool_id"], "session_id": session}
     for route in ROUTES:
         if route.path not in {"/openapi.json", "/v1/certificates/verify"}:
             answer = await route.ask(mirror.eve, ids)

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 from fastapi import FastAPI
 from httpx import AsyncClient, Response
 
-from tests.api.contract import ROUTES, client_with
+from tests.api.contract import MISSING, ROUTES, client_with
 from tests.factories import drawn, judged, known_pool, labelled, opened
 from tests.keys import key_in
 
@@ -60,7 +60,7 @@ async def test_a_labeller_reads_no_interval_by_any_route(
     # No item has the budget's number
     pool = await known_pool(client, BUDGET)
     session = await opened(client, pool, precision=PRECISION, budget=BUDGET)
-    ids = {"pool_id": pool.id, "session_id": session}
+    ids = MISSING | {"pool_id": pool.id, "session_id": session}
     async with client_with(app, key_in(database_url, "label")) as labeller:
         offer = await drawn(labeller, session, 3)
         for draw in offer["draws"]:

@@ -27,7 +27,7 @@ async def planned(client: AsyncClient, pool: str, **body: Any) -> httpx.Response
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
     """Enough time for the few sessions of these tests on a machine with other work."""
-    return settings.model_copy(update={"planning_seconds": 60.0})
+    return settings.model_copy(update={"planning_seconds": 240.0})
 
 
 async def test_a_plan_tells_labels_of_every_policy_and_what_it_assumed(client: AsyncClient) -> None:
@@ -105,7 +105,6 @@ async def test_a_policy_that_cannot_reach_it_is_refused_in_its_row(client: Async
     [
         ({"precision": 0}, 422, "invalid_value", "precision"),
         ({"precision": 1.5}, 422, "invalid_value", "precision"),
-        ({"precision": None}, 422, "invalid_value", "precision"),
         ({"alpha": 1.0}, 422, "invalid_value", "alpha"),
         ({"budget": 31}, 422, "invalid_value", "budget"),
         ({"strategy": "A"}, 422, "invalid_value", "strategy"),

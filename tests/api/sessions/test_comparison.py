@@ -321,7 +321,7 @@ async def test_equal_answers_may_decide_without_a_label(client: AsyncClient) -> 
     assert status["verdict"] == {"margin": 0.05, "answer": "equivalent", "round": 0}
     assert (await drawn(client, status["id"], 1))["draws"] == []
     page = (await client.get(f"/v1/sessions/{status['id']}/report")).text
-    assert "The answer: equivalent, before the first label." in page
+    assert "They are equivalent, before the first label" in page
     assert "for certain: what is known beforehand decides it" in page
     data = await certified(client, status["id"])
     columns = await client.get(f"/v1/pools/{pool['id']}/columns.npz")

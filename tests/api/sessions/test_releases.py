@@ -1,9 +1,14 @@
 """Draws that are given back: who may, who gets them, and what becomes of their first holder."""
 
+import asyncio
+from typing import Any
+
 from httpx import AsyncClient
 
 from tests.factories import drawn, judged, known_pool, opened
 from tests.keys import bearer, key_in
+
+PASS: dict[str, Any] = {"pass": True}
 
 
 async def release(client: AsyncClient, session: str, key: str | None = None, **body: object) -> int:
@@ -92,3 +97,46 @@ async def test_what_says_nothing_is_refused_and_a_closed_session_has_nothing(
     unknown = "ses_" + "0" * 32
     answer = await client.post(f"/v1/sessions/{unknown}/release", json={"worker": "ada"})
     assert answer.status_code == 404
+
+
+async def test_what_is_passed_on_goes_to_somebody_else(client: AsyncClient) -> None:
+    pool = await known_pool(client)
+    session = await opened(client, pool)
+    first = (await drawn(client, session))["draws"][0]
+    passed: dict[str, Any] = {"worker": "ada", "rounds": [first["round"]]} | PASS
+    assert await release(client, session, **passed) == 1
+    assert await release(client, session, **passed) == 0
+    mine = [(await drawn(client, session, 4))["draws"] for _ in range(2)]
+    assert [it["round"] for it in mine[1]] == [2, 3, 4, 5], "others come for the first"
+    taken = (await drawn(client, session, 1, "bob"))["draws"][0]
+    assert (taken["round"], taken["item"]) == (first["round"], first["item"])
+    assert await release(client, session, worker="bob", rounds=[1], **PASS) == 1
+    assert [it["round"] for it in (await drawn(client, session, 1, "bob"))["draws"]] == [6]
+    assert (await drawn(client, session, 1, "cid"))["draws"][0]["round"] == 1
+    ledger = (await client.get(f"/v1/sessions/{session}/ledger")).json()["data"]
+    assert [event["kind"] for event in ledger] == ["draw"] * 6, "what is drawn stays drawn"
+
+
+async def test_what_nobody_takes_comes_back_after_a_lease(client: AsyncClient) -> None:
+    pool = await known_pool(client)
+    session = await opened(client, pool, lease_seconds=1)
+    first = (await drawn(client, session))["draws"][0]
+    await release(client, session, worker="ada", **PASS)
+    assert (await drawn(client, session))["draws"][0]["round"] == 2
+    await asyncio.sleep(1.1)
+    rounds = [it["round"] for it in (await drawn(client, session, 2))["draws"]]
+    assert rounds == [first["round"], 2]
+
+
+async def test_where_nothing_else_is_left_it_comes_back_at_once(client: AsyncClient) -> None:
+    pool = await known_pool(client)
+    session = await opened(client, pool, budget=2)
+    one, two = (await drawn(client, session, 2))["draws"]
+    await release(client, session, worker="ada", rounds=[1], **PASS)
+    held = (await drawn(client, session, 2))["draws"]
+    assert [it["round"] for it in held] == [2], "there is another one to judge"
+    await judged(client, session, pool, two)
+    assert (await drawn(client, session, 2))["draws"][0]["round"] == one["round"]
+    await judged(client, session, pool, one)
+    status = (await client.get(f"/v1/sessions/{session}")).json()
+    assert (status["state"], status["rounds"]["in_interval"]) == ("budget_spent", 2)

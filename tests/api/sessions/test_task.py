@@ -38,6 +38,9 @@ async def test_a_labeller_is_told_the_form_of_a_judgement_and_the_own_count(
                 "best": None,
                 "rater": None,
                 "stands": False,
+                "levels": None,
+                "better": None,
+                "instructions": None,
                 "lease_seconds": 60,
                 "labeller": {"name": "of a test", "labels": count},
             }

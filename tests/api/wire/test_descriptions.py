@@ -97,7 +97,7 @@ def test_the_headers_that_are_read_are_parameters() -> None:
                 read.setdefault(parameter["name"], set()).add(operation["operationId"])
     assert read["Idempotency-Key"] == {
         *("create_pool", "create_pool_from_file", "add_items", "open_session"),
-        "add_session_claim",
+        *("add_session_claim", "create_key", "create_invitation"),
     }
     assert read["If-None-Match"] == {"get_session", "get_surrogate", "get_certificate"}
     assert read["Last-Event-ID"] == {"stream_session"}

@@ -10,19 +10,21 @@ import pytest
 from fastapi import FastAPI
 
 from celeus.commands.service.logs import log_config
-from tests.api.contract import ROUTES, Route, every
+from tests.api.contract import MISSING, ROUTES, Route, every
 from tests.factories import known_pool, labelled, opened
 from tests.keys import bearer
 
-IDS = {"pool_id": "pool_" + "0" * 32, "session_id": "ses_" + "0" * 32}
-PAGES = ["/", "/docs", "/docs/gate", "/reference", "/login", "/sessions/new"]
+PAGES = [
+    *("/", "/docs", "/docs/gate", "/reference", "/login", "/sessions/new", "/people"),
+    "/webhooks",
+]
 
 
 @every(ROUTES)
 async def test_every_route_refuses_a_query_parameter_it_does_not_know(
     client: httpx.AsyncClient, route: Route
 ) -> None:
-    answer = await route.ask(client, IDS, params={"dryrun": "true"})
+    answer = await route.ask(client, MISSING, params={"dryrun": "true"})
     problem = answer.json()
     assert (answer.status_code, problem["code"]) == (422, "invalid_value"), answer.text
     assert (problem["field"], problem["value"]) == ("query", "dryrun")
@@ -34,7 +36,7 @@ async def test_every_route_refuses_a_query_parameter_it_does_not_know(
 
 
 async def test_a_page_leaves_parameters_to_its_script(client: httpx.AsyncClient) -> None:
-    answer = await client.get("/sessions/new", params={"pool": IDS["pool_id"], "nxt": "/"})
+    answer = await client.get("/sessions/new", params={"pool": MISSING["pool_id"], "nxt": "/"})
     assert answer.status_code == 200
 
 
@@ -56,7 +58,7 @@ async def test_head_answers_wherever_get_does_with_its_headers_and_no_body(
     pool = await known_pool(client)
     session = await opened(client, pool)
     await labelled(client, session, pool, 3)
-    ids = {"pool_id": pool.id, "session_id": session}
+    ids = MISSING | {"pool_id": pool.id, "session_id": session, "round": "1"}
     for route in ROUTES:
         # What goes on for ever is tried below
         if route.method != "GET" or route.path.endswith("/stream"):

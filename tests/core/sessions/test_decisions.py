@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
-from celeus.core.insights.forecast import continuations
+from celeus.core.insights.forecast import forecast
 from celeus.core.interval import Interval
 from celeus.core.ledger import Amendment, Change
 from celeus.core.plans.plan import Claim, PoolFacts, make_plan, plan_from
@@ -349,15 +349,15 @@ class TestStopping:
         claim = Claim(questions=(at_most(0.45),))
         walk = open_walk(truth, policy_named("sharp"), claim)
         walk.go(20)
-        found = continuations(walk.plan, walk.state, truth.scores, b"seed")
-        labels = [left for left in (next(found) for _ in range(30)) if left is not None]
+        found = forecast(walk.plan, walk.state)
         walk_on = walk.branch()
         while walk_on.state.stop_reason is None:
             walk_on.go(1)
         needed = walk_on.state.folded - 20
         assert walk_on.state.stop_reason is StopReason.DECIDED
-        assert min(labels) <= needed <= max(labels)
-        assert max(labels) < 380
+        assert found is not None
+        assert found.low <= needed <= found.high
+        assert found.labels_left < 380
 
 
 FACTS = PoolFacts("digest", 200, -1.0, 3.0, whole_losses=False)

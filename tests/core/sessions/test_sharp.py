@@ -13,7 +13,7 @@ from celeus.core.eprocess.pair_cells import PairCells
 from celeus.core.eprocess.pair_rows import PairSide
 from celeus.core.eprocess.population_target import PairSequence
 from celeus.core.eprocess.signals import RangeLeft
-from celeus.core.insights.forecast import resumed
+from celeus.core.insights.levels import resumed
 from celeus.core.ledger import Amendment, Change, Draw, Event, Observation
 from celeus.core.plans.pairs import PairPlan
 from celeus.core.plans.plan import Claim, check_precision, make_plan, plan_from

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from celeus import Client
-from celeus.client.rows import upload_of
+from celeus.client.rows import frame_of, upload_of
 from tests.ecosystem.service import Service
 
 pytestmark = pytest.mark.ecosystem
@@ -52,3 +52,12 @@ def test_what_is_missing_in_a_frame_is_left_out() -> None:
         with upload_of(frame) as upload:
             sent = b"".join(upload.parts()).splitlines()
         assert [json.loads(line) for line in sent] == rows, name
+
+
+def test_labels_become_a_frame_with_columns_by_name() -> None:
+    at = "2026-11-23T09:30:00.000000+00:00"
+    row = {"item": "a", "losses": {"x": 0.5}, "groups": {"topic": "law"}, "judged_at": at}
+    frame = frame_of([row, row | {"losses": None}])
+    assert list(frame.columns) == ["item", "judged_at", "losses.x", "groups.topic"]
+    assert frame["judged_at"].dt.year.tolist() == [2026, 2026]
+    assert frame["losses.x"].isna().tolist() == [False, True]

@@ -56,7 +56,6 @@ def test_an_answer_yes_that_losses_contradict_stays_with_a_warning() -> None:
                 lifecycle="active",
                 revision=1,
                 lease_seconds=60,
-                forecast=None,
                 created_at=datetime.now(UTC),
                 ledger_head=None,
             )

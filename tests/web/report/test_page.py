@@ -142,7 +142,7 @@ async def test_a_manager_reads_the_claim_and_an_auditor_finds_the_certificate(
     low, high, count = float(claim[1]) / 100, float(claim[2]) / 100, int(claim[3])
     noise, step = 1e-12, 10.0 ** -(2 + len(claim[1].partition(".")[2]))
     assert low - noise <= status["lower"] < low + step, "rounded outwards"
-    assert high - step < status["upper"] <= high + noise
+    assert high - step - noise < status["upper"] <= high + noise
     assert count == status["round"]
     assert f"that width was reached with label {count}" in final.text
     assert "Interim: the session is open" in interim.text

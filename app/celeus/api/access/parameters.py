@@ -11,7 +11,13 @@ from pydantic import BaseModel
 
 from celeus.api.access.auth import Administers, CallerOf, Corrects, Labels, Manages, Reads
 from celeus.api.wire.ids import parsed
-from celeus.errors import InvalidValue, PoolNotFound, SessionNotFound
+from celeus.errors import (
+    DeliveryNotFound,
+    InvalidValue,
+    PoolNotFound,
+    SessionNotFound,
+    WebhookNotFound,
+)
 from celeus.operations.runtime.context import Context
 
 __all__ = [
@@ -22,8 +28,10 @@ __all__ = [
     "Administers",
     "AfterPool",
     "AfterSession",
+    "Archived",
     "CallerOf",
     "Corrects",
+    "DeliveryId",
     "Labels",
     "Limit",
     "Manages",
@@ -31,6 +39,7 @@ __all__ = [
     "PoolId",
     "Reads",
     "SessionId",
+    "WebhookId",
     "cursor_of",
     "form_of",
     "only_known",
@@ -115,15 +124,42 @@ async def _session_of_path(session_id: Annotated[str, _in_path("session", "ses")
     return session_id_of(session_id)
 
 
+async def _webhook_of_path(webhook_id: Annotated[str, _in_path("webhook", "hook")]) -> UUID:
+    found = parsed("hook", webhook_id)
+    if found is None:
+        raise WebhookNotFound(
+            "There is no webhook of this id.",
+            field="webhook_id",
+            rule="`hook_` and 32 hexadecimal digits",
+            value=webhook_id,
+        )
+    return found
+
+
+async def _delivery_of_path(delivery_id: Annotated[str, _in_path("delivery", "msg")]) -> UUID:
+    found = parsed("msg", delivery_id)
+    if found is None:
+        raise DeliveryNotFound(
+            "There is no delivery of this id.",
+            field="delivery_id",
+            rule="`msg_` and 32 hexadecimal digits",
+            value=delivery_id,
+        )
+    return found
+
+
 OpenContext = Annotated[Context, Depends(_open_context)]
 PoolId = Annotated[UUID, Depends(_pool_of_path)]
 SessionId = Annotated[UUID, Depends(_session_of_path)]
+WebhookId = Annotated[UUID, Depends(_webhook_of_path)]
+DeliveryId = Annotated[UUID, Depends(_delivery_of_path)]
 AfterPool = Annotated[
     str | None, Query(description="`next` of the page before.", json_schema_extra=form_of("pool"))
 ]
 AfterSession = Annotated[
     str | None, Query(description="`next` of the page before.", json_schema_extra=form_of("ses"))
 ]
+Archived = Annotated[bool, Query(description="List archived ones, too.")]
 Limit = Annotated[int, Query(ge=1, le=PAGE_MOST, description="Entries of a page.")]
 
 

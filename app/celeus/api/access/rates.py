@@ -8,6 +8,8 @@ from celeus.errors import RateLimited, Refusal, Unauthenticated
 from celeus.operations.runtime.callers import Caller
 from celeus.operations.runtime.context import Context
 
+SHARES_PER_MINUTE = 600
+"""Reports and badges shown to one address."""
 SUBSCRIBER_BITS = 64
 """Of an IPv6 address: whoever has one has all that begin alike."""
 
@@ -32,6 +34,15 @@ async def limit_failures(context: Context, scope: Scope, refusal: Refusal) -> Re
         except RateLimited as limited:
             return limited
     return refusal
+
+
+async def limit_share(context: Context, scope: Scope, *, failed: bool = False) -> None:
+    """Count a request by a link, of its address; one that ``failed`` as with a wrong key."""
+    if failed:
+        most, name = context.settings.failed_keys_per_minute, "address"
+    else:
+        most, name = SHARES_PER_MINUTE, "share"
+    await _count(context, f"{name}/{_origin(scope)}", most, "by links")
 
 
 async def _count(context: Context, name: str, most: int, what: str) -> None:

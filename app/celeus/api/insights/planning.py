@@ -14,6 +14,7 @@ from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
 from celeus.api.wire.uploads import unless_gone
 from celeus.core.insights import planning as simulated
+from celeus.core.insights.curve import Point, Suggestion
 from celeus.operations.insights import planning
 
 router = APIRouter(prefix="/v1/pools", tags=["pools"], route_class=JsonRoute)
@@ -28,12 +29,23 @@ SIMULATED: JsonDict = {
     "width": {"median": 0.0497, "low": 0.0492, "high": 0.05},
     "more_than": None,
 }
+POINT: JsonDict = {
+    "precision": 0.05,
+    "labels": {"median": 610, "low": 402, "high": 873},
+    "reached": 1.0,
+    "runs": 20,
+    "extrapolated": False,
+}
 PLANNED: JsonDict = {
     "pool_id": "pool_019aa3c4d5e67f8091a2b3c4d5e6f708",
     "items": 1737,
     "target": "pool",
     "alpha": 0.05,
     "precision": 0.05,
+    "suggested_precision": {
+        "precision": 0.05,
+        "reason": "the mean loss is expected to be about 0.16",
+    },
     "budget": 1737,
     "strategy": "A",
     "seed": 0,
@@ -46,6 +58,8 @@ PLANNED: JsonDict = {
             "refused": None,
             "warning": None,
             "smallest_width": {"assumed": 0.0, "middle": 0.0},
+            "expected": POINT,
+            "curve": [POINT],
             "surrogate_right": SIMULATED,
             "surrogate_useless": SIMULATED,
         }
@@ -143,6 +157,45 @@ class SmallestWidth(BaseModel):
     middle: float = Field(description="At a risk in the middle of the scale, the widest.")
 
 
+class PlannedPoint(BaseModel):
+    """The labels of a session that stops at one precision, over all that may be true.
+
+    The simulated sessions suppose surrogates of different worth, and mean losses below and above
+    what they say.
+    """
+
+    precision: float | None = Field(
+        description="Interval width at which it stops; null where it stops at its answers."
+    )
+    labels: SpreadOut = Field(description="Labels until the stop.")
+    reached: float = Field(description="Share that neither budget nor pool ended before.")
+    runs: int = Field(description="Sessions simulated at this precision.")
+    extrapolated: bool = Field(
+        description="None was: the labels follow from those at coarser precisions, and grow as"
+        " 1 / precision^2."
+    )
+
+    @classmethod
+    def of(cls, found: Point) -> Self:
+        """The point as it travels."""
+        labels = found.labels
+        spread = SpreadOut(median=labels.median, low=labels.low, high=labels.high)
+        return cls(
+            precision=found.precision,
+            labels=spread,
+            reached=found.reached,
+            runs=found.runs,
+            extrapolated=found.extrapolated,
+        )
+
+
+class SuggestedPrecision(BaseModel):
+    """A precision to begin with."""
+
+    precision: float = Field(description="Interval width on the scale of the losses.")
+    reason: str = Field(description="Why, for people.")
+
+
 class PolicyPlanOut(BaseModel):
     """What one policy would need."""
 
@@ -151,6 +204,14 @@ class PolicyPlanOut(BaseModel):
     warning: str | None = Field(description="Risks for which the precision is out of reach.")
     smallest_width: SmallestWidth | None = Field(
         description="No number of labels gets below it; null where the policy is refused."
+    )
+    expected: PlannedPoint | None = Field(
+        None,
+        description="The number to plan with, a forecast: the point of `curve` for what was asked."
+        " Null where not even the coarsest was simulated in time, and of a table.",
+    )
+    curve: list[PlannedPoint] = Field(
+        [], description="Labels by precision, from coarse to fine; each is half the one before."
     )
     surrogate_right: SimulatedOut | None = Field(
         description="If the surrogate means what it says; null where none tells items apart."
@@ -208,7 +269,11 @@ class PlanningAnswer(BaseModel):
         description="As it was asked for: how often the interval may miss the truth."
     )
     precision: float | dict[str, float | None] | None = Field(
-        description="Interval width at which sessions stop, as it was asked for."
+        description="Interval width at which sessions stop, as it was asked for; the suggested one"
+        " where neither precision nor question nor verdict was."
+    )
+    suggested_precision: SuggestedPrecision | None = Field(
+        None, description="A precision that suits scale and pool; null of a table."
     )
     budget: int = Field(description="Most labels of a simulated session.")
     strategy: str | None = Field(
@@ -274,7 +339,8 @@ async def plan_session(
         items=found.items,
         target=body.target,
         alpha=body.alpha,
-        precision=body.precision,
+        precision=body.precision if found.precision is None else found.precision,
+        suggested_precision=_suggested(found.suggestion),
         budget=found.budget,
         strategy=found.strategy,
         seed=body.seed,
@@ -287,6 +353,12 @@ async def plan_session(
     )
 
 
+def _suggested(found: Suggestion | None) -> SuggestedPrecision | None:
+    if found is None:
+        return None
+    return SuggestedPrecision(precision=found.precision, reason=found.reason)
+
+
 def _policy(found: planning.PolicyPlan) -> PolicyPlanOut:
     floor = found.floor
     return PolicyPlanOut(
@@ -296,6 +368,8 @@ def _policy(found: planning.PolicyPlan) -> PolicyPlanOut:
         smallest_width=None
         if floor is None
         else SmallestWidth(assumed=floor.assumed, middle=floor.middle),
+        expected=None if found.expected is None else PlannedPoint.of(found.expected),
+        curve=[PlannedPoint.of(one) for one in found.curve],
         surrogate_right=SimulatedOut.of(found.right),
         surrogate_useless=SimulatedOut.of(found.useless),
     )

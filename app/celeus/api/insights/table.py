@@ -17,6 +17,7 @@ from celeus.api.access.parameters import (
     Reads,
     SessionId,
 )
+from celeus.api.insights.cells import cell
 from celeus.api.pools.items import item_members
 from celeus.api.sessions.schema import (
     STRICT,
@@ -70,8 +71,6 @@ HEADER = (
     "in_interval",
     "answers",
 )
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""What a spreadsheet takes a text for a formula by."""
 
 
 class ClaimRounds(BaseModel):
@@ -316,9 +315,9 @@ def _csv(rows: list[dict[str, Any]]) -> str:
     for row in rows:
         score = row["score"]
         writer.writerow(
-            {name: _cell(value) for name, value in row.items()}
+            {name: cell(value) for name, value in row.items()}
             | {f"score_{end}": score[end] for end in ("estimate", "lower", "upper")}
-            | {"score": _cell(score["name"]), "better": score["better"], "unit": score["unit"]}
+            | {"score": cell(score["name"]), "better": score["better"], "unit": score["unit"]}
             | row["rounds"]
             | {"answers": "; ".join(map(_answer, row["answers"]))}
         )
@@ -327,10 +326,3 @@ def _csv(rows: list[dict[str, Any]]) -> str:
 
 def _answer(one: Mapping[str, Any]) -> str:
     return f"{one['side']} {one['threshold']:g}: {one['answer']}"
-
-
-def _cell(value: object) -> object:
-    """A cell that no spreadsheet runs: a name that looks like a formula gets an apostrophe."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value

@@ -5,7 +5,7 @@ from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from pathlib import PurePath
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 import orjson
 from anyio import to_thread
@@ -20,6 +20,8 @@ from celeus.api.pools.losses import (
     NORMALISATION,
     BasedOnIn,
     KindIn,
+    LevelIn,
+    LevelsIn,
     LineupIn,
     LossIn,
     MetricIn,
@@ -28,6 +30,7 @@ from celeus.api.pools.losses import (
     SystemName,
     SystemsIn,
     check_alone,
+    levels_of,
     metrics_of,
     scale_of,
 )
@@ -36,6 +39,7 @@ from celeus.api.pools.pools import PoolOut
 from celeus.api.pools.rows import Rows, read_rows
 from celeus.api.pools.schema import FILE_BODY
 from celeus.api.pools.sheets import Look, Reading, holds_items, mapping_of, sheet_rows
+from celeus.api.sessions.schema import Markdown
 from celeus.api.wire.idempotency import StreamedAttempt
 from celeus.api.wire.problems import ProblemError, responses
 from celeus.api.wire.uploads import Format, format_of_any, media_of
@@ -52,9 +56,11 @@ from celeus.operations.pools.pools import NewPool
 from celeus.quoting import printable, shortened
 from celeus.readers.sheets.roles import ROLES
 
+T = TypeVar("T")
 CELL_CHARACTERS = 200
 FIRST_BYTES = 1 << 20
 _METRICS: TypeAdapter[dict[str, MetricIn]] = TypeAdapter(MetricsIn)
+_LEVELS: TypeAdapter[list[LevelIn]] = TypeAdapter(LevelsIn)
 MOST_SPREAD = 8
 
 router = APIRouter(prefix="/v1/pool-files", tags=["pools"])
@@ -180,6 +186,16 @@ class PoolFileQuery(BaseModel):
         description="For cross_entropy, which is clipped there, and bounded losses; of a preference"
         " the number of grades.",
     )
+    levels: str | None = Field(
+        None,
+        max_length=20_000,
+        description="Named grades, as the JSON of `levels` of `POST /v1/pools`.",
+    )
+    instructions: Markdown | None = Field(
+        None,
+        description="What judges are told, as Markdown. A long one goes into a form, or into"
+        " `PATCH /v1/pools/{id}`.",
+    )
     score_name: str | None = Field(
         None,
         min_length=1,
@@ -241,15 +257,7 @@ class PoolFileQuery(BaseModel):
         if self.metrics is None and self.kind is not None:
             loss = LossIn(kind=self.kind, lower=self.lower, upper=self.upper)
             return *scale_of(loss, self.systems), ()
-        try:
-            metrics = metrics_of(_METRICS.validate_json(self.metrics or ""))
-        except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
-            raise errors.InvalidValue(
-                "The metrics cannot be read.",
-                field=".".join(("metrics", *map(str, first["loc"]))),
-                rule=first["msg"],
-            ) from error
+        metrics = metrics_of(_read("metrics", _METRICS, self.metrics))
         return metrics[0].scale, None, metrics
 
     @property
@@ -383,6 +391,19 @@ async def create_pool_from_file(
         return answer
 
 
+def _read(name: str, form: TypeAdapter[T], given: str | None) -> T:
+    """A member of the query that is JSON; refuses what has another form."""
+    try:
+        return form.validate_json(given or "")
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        raise errors.InvalidValue(
+            f"The {name} cannot be read.",
+            field=".".join((name, *map(str, first["loc"]))),
+            rule=first["msg"],
+        ) from error
+
+
 def _with_members(request: Request, params: PoolFileQuery, upload: Received) -> PoolFileQuery:
     """The query, and the members of the form under the same names."""
     if not upload.members:
@@ -422,6 +443,8 @@ def _wanted(params: PoolFileQuery, file_name: str) -> NewPool:
         based_on=params.basis,
         score=None if params.score is None else params.score.of(scale, systems),
         metrics=metrics,
+        levels=() if params.levels is None else levels_of(_read("levels", _LEVELS, params.levels)),
+        instructions=params.instructions,
     )
 
 

@@ -4,8 +4,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
-from celeus.api.access.parameters import NAME, form_of, session_id_of
+from celeus.api.access.parameters import NAME, NO_NUL, form_of, session_id_of
 from celeus.core.pools.bounds import Basis, LabelsSeen
+from celeus.core.pools.levels import LONGEST_HELP, LONGEST_LEVEL, MOST_LEVELS, Level
 from celeus.core.pools.losses import LossKind, LossScale
 from celeus.core.pools.metrics import Metric, check_metric_name
 from celeus.core.pools.score import LONGEST_NAME, Better, Score, Unit, declared_score
@@ -72,6 +73,35 @@ class ScoreIn(BaseModel):
     def of(self, scale: LossScale, systems: AnySystems | None) -> Score:
         """The same in the core's words."""
         return declared_score(self.name, self.better, scale, systems)
+
+
+class LevelIn(BaseModel):
+    """A named grade of the scale."""
+
+    model_config = STRICT
+
+    name: str = Field(
+        min_length=1, max_length=LONGEST_LEVEL, pattern=NAME, description="What people call it."
+    )
+    grade: float = Field(
+        description="Its place on the scale, in the direction of the `score`: where higher is"
+        " better, `upper` is the loss `lower`."
+    )
+    help: str | None = Field(
+        None, max_length=LONGEST_HELP, pattern=NO_NUL, description="When it is the right one."
+    )
+
+
+LEVELS = (
+    "Named grades of a zero_one or bounded loss, 2 to 20, which the labelling page offers in place"
+    " of a number; the `score` says which end is good. They change no loss, and no digest has them."
+)
+LevelsIn = Annotated[list[LevelIn], Field(max_length=10 * MOST_LEVELS, description=LEVELS)]
+
+
+def levels_of(levels: list[LevelIn] | None) -> tuple[Level, ...]:
+    """The levels in the core's words."""
+    return tuple(Level(one.name, one.grade, one.help) for one in levels or ())
 
 
 MetricName = Annotated[

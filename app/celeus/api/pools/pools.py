@@ -11,6 +11,7 @@ from celeus.api.access.parameters import (
     NAME,
     PAGE_DEFAULT,
     AfterPool,
+    Archived,
     Limit,
     Manages,
     PoolId,
@@ -19,11 +20,13 @@ from celeus.api.access.parameters import (
 )
 from celeus.api.pools.columns import named
 from celeus.api.pools.losses import (
+    LEVELS,
     METRICS,
     STRICT,
     AnySystemsIn,
     BasedOnIn,
     BasedOnOut,
+    LevelsIn,
     LineupOut,
     LossIn,
     LossOut,
@@ -33,6 +36,7 @@ from celeus.api.pools.losses import (
     ScoreOut,
     SystemsOut,
     check_alone,
+    levels_of,
     metrics_of,
     scale_of,
     systems_out,
@@ -44,7 +48,8 @@ from celeus.api.pools.schema import (
     PAIR_EXAMPLE,
     TABLE_EXAMPLE,
 )
-from celeus.api.sessions.schema import Time
+from celeus.api.sessions.instructions import InstructionsOut
+from celeus.api.sessions.schema import Markdown, Time
 from celeus.api.wire.idempotency import AttemptOf
 from celeus.api.wire.ids import pool_wire
 from celeus.api.wire.json_body import JsonRoute
@@ -54,6 +59,7 @@ from celeus.operations.pools import pools
 from celeus.operations.pools.imports import Rows
 from celeus.operations.pools.pools import NewPool
 from celeus.operations.pools.record import PoolRecord
+from celeus.operations.sessions.labelling import instructions
 from celeus.operations.sessions.ledger import moment
 
 router = APIRouter(prefix="/v1/pools", tags=["pools"], route_class=JsonRoute)
@@ -139,6 +145,12 @@ class PoolIn(BaseModel):
         description="A judged session on an earlier version's answers to the same items. With"
         " `systems`, a is that version: items carry `b` only.",
     )
+    levels: LevelsIn | None = Field(None, description=LEVELS)
+    instructions: Markdown | None = Field(
+        None,
+        description="What judges are told, as Markdown; sessions may have their own. `task` shows"
+        " it, and no digest has it.",
+    )
     # Of a list of junk one element is told, not all.
     items: list[Annotated[dict[str, Any], WithJsonSchema(ITEM_SCHEMA)]] | None = Field(
         None, fail_fast=True, description="Items to begin with, all of them or none."
@@ -167,6 +179,34 @@ class KnownOut(BaseModel):
         )
 
 
+class LevelOut(BaseModel):
+    """A named grade of the scale."""
+
+    name: str = Field(description="What people call it.")
+    grade: float = Field(description="Its place on the scale, in the direction of the `score`.")
+    help: str | None = Field(description="When it is the right one.")
+
+
+class PoolChange(BaseModel):
+    """What of a pool may be changed, also when it is sealed; what is left out stays."""
+
+    model_config = STRICT | ConfigDict(
+        json_schema_extra={
+            "examples": [{"instructions": "Judge only what is *said*."}, {"archived": True}]
+        }
+    )
+
+    instructions: Markdown | None = Field(
+        None,
+        description="What judges are told, as Markdown; null for nothing. Sessions with"
+        " instructions of their own keep these.",
+    )
+    archived: bool | None = Field(
+        None,
+        description="True takes it out of the lists, false back; its items and sessions stay.",
+    )
+
+
 class PoolOut(BaseModel):
     """A pool without its items."""
 
@@ -181,6 +221,9 @@ class PoolOut(BaseModel):
     )
     metrics: dict[str, MetricOut] | None = Field(
         description="The losses that a judgement gives, by name; null where it gives one."
+    )
+    levels: list[LevelOut] | None = Field(
+        description="Named grades of the scale; null where there are none."
     )
     group_columns: dict[str, list[str]] = Field(
         description="The group columns, each with its values in the order of their codes."
@@ -202,6 +245,7 @@ class PoolOut(BaseModel):
         description="What is known of single losses; null where nothing is."
     )
     digest: str | None = Field(description="SHA-256 that names the sealed pool.")
+    archived: bool = Field(description="Whether lists leave it out.")
     created_at: Time = Field(description="When it was made.")
     sealed_at: Time | None = Field(
         description="When its items were frozen; null while it takes more."
@@ -222,6 +266,7 @@ class PoolOut(BaseModel):
             loss=None if several else LossOut.model_validate(asdict(record.scale)),
             score=None if several else ScoreOut.model_validate(record.score.to_dict()),
             metrics=several or None,
+            levels=[LevelOut.model_validate(it.to_dict()) for it in record.levels] or None,
             group_columns={name: list(it) for name, it in record.group_columns.items()},
             systems=systems_out(record.named),
             based_on=BasedOnOut.of(record.based_on),
@@ -232,6 +277,7 @@ class PoolOut(BaseModel):
             groups=list(record.groups),
             known=KnownOut.of(record.stated),
             digest=record.digest,
+            archived=record.archived,
             created_at=moment(record.created_at),
             sealed_at=None if record.sealed_at is None else moment(record.sealed_at),
         )
@@ -288,6 +334,8 @@ async def create_pool(context: Manages, body: PoolIn, attempt: AttemptOf) -> Res
         based_on=basis,
         score=None if body.score is None else body.score.of(scale, systems),
         metrics=metrics,
+        levels=levels_of(body.levels),
+        instructions=body.instructions,
     )
     return await attempt.answer(
         201,
@@ -302,9 +350,12 @@ async def list_pools(
     context: Reads,
     limit: Limit = PAGE_DEFAULT,
     after: AfterPool = None,
+    *,
+    archived: Archived = False,
 ) -> PoolPage:
     """From the newest on; a page may hold fewer than `limit`, where groups have long names."""
-    found, last = await pools.list_pools(context, limit, cursor_of("pool", after))
+    before = cursor_of("pool", after)
+    found, last = await pools.list_pools(context, limit, before, archived=archived)
     return PoolPage(
         data=[PoolOut.of(record) for record in found],
         next=None if last is None else pool_wire(last),
@@ -320,6 +371,35 @@ async def list_pools(
 async def get_pool(context: Reads, pool_id: PoolId) -> PoolOut:
     """The pool without its items."""
     return PoolOut.of(await pools.get_pool(context, pool_id))
+
+
+@router.patch(
+    "/{pool_id}",
+    operation_id="change_pool",
+    summary="Change what judges are told; archive a pool",
+    responses=responses(errors.PoolNotFound, errors.InvalidValue, errors.PoolBusy),
+)
+async def change_pool(context: Manages, pool_id: PoolId, body: PoolChange) -> PoolOut:
+    """The instructions for judges, which are no part of what is sealed; and the archive.
+
+    Lists leave an archived pool out; what is on it can still be read and judged.
+    """
+    if "instructions" in body.model_fields_set:
+        await instructions.change_pool_instructions(context, pool_id, body.instructions)
+    if body.archived is None:
+        return PoolOut.of(await pools.get_pool(context, pool_id))
+    return PoolOut.of(await pools.archive_pool(context, pool_id, archived=body.archived))
+
+
+@router.get(
+    "/{pool_id}/instructions",
+    operation_id="get_pool_instructions",
+    summary="What judges of a pool are told",
+    responses=responses(errors.PoolNotFound),
+)
+async def get_pool_instructions(context: Reads, pool_id: PoolId) -> InstructionsOut:
+    """The instructions of the pool, and how they were changed."""
+    return InstructionsOut.of_all(await instructions.pool_instructions(context, pool_id))
 
 
 @router.post(

@@ -29,6 +29,7 @@ from celeus.errors import (
     RoundNotDrawn,
     RoundNotHeld,
     RoundNotJudged,
+    SessionArchived,
     SessionClosed,
     SessionNotFound,
     SessionStopped,
@@ -46,7 +47,7 @@ router = APIRouter(prefix="/v1/sessions", tags=["rounds"], route_class=JsonRoute
     operation_id="next_draws",
     summary="What to judge next",
     response_model=NextAnswer,
-    responses=responses(SessionNotFound),
+    responses=responses(SessionNotFound, SessionArchived),
 )
 async def next_draws(context: Labels, session_id: SessionId, body: NextRequest) -> Response:
     """Own unexpired draws first (their lease is renewed), then expired ones, then new ones.
@@ -75,7 +76,9 @@ async def release_draws(
     """
     if body.worker is None:
         caller.require("manage")
-    released = await releases.release(context, session_id, body.worker, body.rounds)
+    released = await releases.release(
+        context, session_id, body.worker, body.rounds, passed=body.pass_on
+    )
     return _answer({"released": released})
 
 
@@ -92,6 +95,7 @@ async def release_draws(
         InvalidValue,
         ObservationConflict,
         RoundNotHeld,
+        SessionArchived,
         SessionClosed,
     ),
 )
@@ -130,6 +134,7 @@ async def observe(
         NotLastLabel,
         TooManyCorrections,
         SessionStopped,
+        SessionArchived,
         SessionClosed,
     ),
     openapi_extra={"security": [{"key": ["manage"]}]},

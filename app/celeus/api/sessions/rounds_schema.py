@@ -22,6 +22,7 @@ from celeus.core.sessions.raters import TURNS
 from celeus.errors import InvalidValue
 
 MOST_OBSERVATIONS = 1000
+LONGEST_COMMENT = 2000
 MOST_HELD = 256
 DRAW: JsonDict = {
     "round": 413,
@@ -87,6 +88,13 @@ class ReleaseRequest(BaseModel):
         min_length=1,
         max_length=MOST_HELD,
         description="Which draws; without them all that the worker holds.",
+    )
+    pass_on: bool = Field(
+        False,
+        alias="pass",
+        description="Leave them to somebody else: this worker is not handed them again for a"
+        " lease's time, unless there is nothing else to hand out. They stay drawn, and whatever is"
+        " judged after them waits for them.",
     )
 
     @model_validator(mode="after")
@@ -187,6 +195,14 @@ class _Judged(BaseModel):
     turn: Annotated[int, Field(ge=1, le=TURNS), AS_WHOLE] | None = Field(
         None, description="Of a panel that seeks consensus: the `turn` of the draw; default: 1."
     )
+    comment: str | None = Field(
+        None,
+        max_length=LONGEST_COMMENT,
+        pattern=NO_NUL,
+        description="What the judge wants to add, for those who see the session: up to 2 000"
+        " characters. It is kept beside the ledger: no certificate has it, and it can be erased."
+        " The last one said stands, also with the same judgement again; an empty one erases it.",
+    )
 
     @model_validator(mode="after")
     def _exactly_one(self) -> Self:
@@ -214,6 +230,7 @@ class _Judged(BaseModel):
             self.preference,
             self.grade,
             self.turn,
+            self.comment,
         )
 
 

@@ -2,7 +2,15 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+)
 from pydantic.config import JsonDict
 
 from celeus.api.access.parameters import NAME, NO_NUL, form_of
@@ -26,9 +34,24 @@ def _whole(value: object) -> object:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
+def _distinct(tags: list[str]) -> list[str]:
+    """Each tag once."""
+    return list(dict.fromkeys(tags))
+
+
 AS_WHOLE = BeforeValidator(_whole)
 Whole = Annotated[int, AS_WHOLE]
 Count = Annotated[int, Field(ge=0, le=2**31 - 1), AS_WHOLE]
+Markdown = Annotated[
+    str,
+    Field(
+        max_length=20_000,
+        pattern=NO_NUL,
+        description="What judges are told: Markdown of up to 20 000 characters, which `task` and"
+        " the labelling page show once beside the items. No plan, digest or certificate has it."
+        " Every change is kept with its time; one after the first judgement is told in the report.",
+    ),
+]
 Time = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 QUESTION: JsonDict = {"side": "at_most", "threshold": 0.1}
 DECISION: JsonDict = {"side": "at_most", "threshold": 0.1, "answer": "no", "round": 388}
@@ -64,6 +87,23 @@ SESSION: JsonDict = {
     },
     "sentence": "accuracy 83.7\u202f% (79.3 to 87.9), 95\u202f% sure at every moment, from 412"
     " labels in the interval.",
+    "words": {
+        "answers": [
+            {
+                "question": "Is the accuracy at least 90\u202f%?",
+                "given": "no",
+                "answer": "No, since label 388",
+            }
+        ],
+        "progress": "413 labels, about 297 more, about 2 hours at the recent pace; the plan at"
+        " opening said about 690.",
+        "holds": "412 of 413 labels are in the interval; 1 waits for an item drawn earlier that is"
+        " not judged yet.",
+        "labels": 413,
+    },
+    "owner": "ada",
+    "tags": ["nightly"],
+    "active_at": "2026-11-21T14:05:00.000000+00:00",
     "precision": 0.05,
     "budget": 1737,
     "items": 1737,
@@ -77,7 +117,13 @@ SESSION: JsonDict = {
     "changes": 0,
     "decisions": [DECISION],
     "rounds": {"drawn": 415, "judged": 413, "in_interval": 412, "pending": 2, "waiting": 1},
-    "forecast": {"round": 400, "labels_left": 310},
+    "forecast": {
+        "round": 400,
+        "labels_left": 310,
+        "low": 240,
+        "high": 395,
+        "seconds_per_label": 24.2,
+    },
     "warnings": [],
     "sequence": 828,
     "revision": 1,
@@ -86,6 +132,12 @@ SESSION: JsonDict = {
     "ledger_head": "60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752",
     "created_at": "2026-11-21T09:30:00.000000+00:00",
 }
+
+
+MOST_TAGS = 12
+TagName = Annotated[str, Field(min_length=1, max_length=40, pattern=NAME)]
+Tags = Annotated[list[TagName], Field(max_length=MOST_TAGS), AfterValidator(_distinct)]
+"""Short names, each once, in their order."""
 
 
 class Parameters(BaseModel):
@@ -365,6 +417,7 @@ class SessionOpening(ClaimsIn):
         pattern=NAME,
         description="What people call it; it stands in no plan and no certificate.",
     )
+    tags: Tags = Field(default_factory=list, description="What people file it under.")
     planned_labels: PlannedLabels | None = Field(
         None,
         description="What a plan said (`POST /v1/pools/{pool_id}/planning`), to be kept beside the"
@@ -375,6 +428,9 @@ class SessionOpening(ClaimsIn):
     )
     strategy: Literal["A", "B", "C"] | None = Field(
         None, description="Surrogate and proxy, where the items have probabilities."
+    )
+    instructions: Markdown | None = Field(
+        None, description="For the judges of this session, in place of the pool's: Markdown."
     )
     lease_seconds: Annotated[int, Field(ge=1, le=604_800), AS_WHOLE] | None = Field(
         None, description="How long a worker may hold a draw unheard."
@@ -591,10 +647,43 @@ class Rounds(BaseModel):
 
 
 class Forecast(BaseModel):
-    """Labels left until the stop, roughly: the median of simulated futures."""
+    """Labels left until the stop, if losses go on as they did; no part of the claim."""
 
-    round: int = Field(description="The round after which the futures were simulated.")
-    labels_left: int = Field(description="Counted from that round.")
+    round: int = Field(description="The last round that it knows of; labels are counted from it.")
+    labels_left: int = Field(description="Half of the sessions such as this one need fewer.")
+    low: int = Field(description="One in ten needs fewer.")
+    high: int = Field(description="One in ten needs more.")
+    seconds_per_label: float | None = Field(
+        None,
+        description="How fast labels came by then, of all judges together: the median over the"
+        " latest 60, ten at a time, so that breaks do not count. Null where fewer than 30 came one"
+        " by one.",
+    )
+
+
+class AnswerWords(BaseModel):
+    """A question, and its answer so far, in words."""
+
+    question: str = Field(description="As a question.")
+    given: Literal["yes", "no", "undecided"] = Field(
+        description="The answer in one word; of a verdict `yes` once there is one."
+    )
+    answer: str = Field(description="What is answered, and since which label.")
+
+
+class Words(BaseModel):
+    """What stands beside the sentence, for people; pages and report show it as it is."""
+
+    answers: list[AnswerWords] = Field(description="The verdict first, then the questions asked.")
+    progress: str = Field(
+        description="How many labels there are, how many more are likely and how long they take,"
+        " and what the plan at opening said."
+    )
+    holds: str | None = Field(
+        description="Which labels are in the interval and which are not, once it has stopped or"
+        " labels wait; null while that goes without saying."
+    )
+    labels: int = Field(description="Labels given, in the interval or not.")
 
 
 class Origin(BaseModel):
@@ -645,6 +734,16 @@ class Session(BaseModel):
     )
     sentence: str | None = Field(
         None, description="What the session says, for people; null as `score` is in older ones."
+    )
+    words: Words | None = Field(
+        None, description="The lines beside it; null in older sessions until their next event."
+    )
+    owner: str | None = Field(
+        None, description="Name of the key that opened it; null where that is not known."
+    )
+    tags: list[str] = Field([], description="What people file it under.")
+    active_at: Time | None = Field(
+        None, description="When its last event was written, to the minute."
     )
     precision: float | None = Field(
         description="Interval width at which it stops, on the scale of the losses; null for none."
@@ -717,6 +816,10 @@ class Session(BaseModel):
     ledger_head: str | None = Field(
         None, description="Head of the hash chain over the ledger; null for older sessions."
     )
+    archived: bool = Field(
+        False,
+        description="Whether it is left out of lists, and takes no draws and no labels.",
+    )
     created_at: Time = Field(description="When it was opened.")
     origin: Origin | None = Field(
         None,
@@ -737,7 +840,7 @@ class BlindSession(BaseModel):
 
 
 class SessionPage(BaseModel):
-    """Sessions, newest first; ``next`` goes into ``after`` for the following page."""
+    """Sessions in the order asked for; ``next`` goes into ``after`` for the following page."""
 
     data: list[Session] = Field(description="At most `limit` of them.")
     next: str | None = Field(description="Give it as `after` for the next page; null at the end.")
@@ -760,4 +863,19 @@ class SessionChange(BaseModel):
     )
     state: Literal["active", "paused", "closed"] | None = Field(
         None, description="Resume, pause, or close for good."
+    )
+    tags: Tags | None = Field(
+        None,
+        description="What people file it under, in place of what was there; null changes nothing."
+        " May be changed of a closed session too.",
+    )
+    instructions: Markdown | None = Field(
+        None,
+        description="For the judges of this session, as Markdown; null are those of the pool again."
+        " A change after the first judgement is told in the report.",
+    )
+    archived: bool | None = Field(
+        None,
+        description="True takes it out of the lists, and stops draws and labels; false takes it"
+        " back. Plan, ledger and certificates stay as they are.",
     )

@@ -4,9 +4,12 @@ from typing import Annotated, Any
 
 import orjson
 from fastapi import APIRouter, Query, Response
+from pydantic import BaseModel, Field
 
 from celeus.api.access.parameters import (
+    NO_NUL,
     AfterSession,
+    Archived,
     Manages,
     Reads,
     SessionId,
@@ -38,9 +41,36 @@ from celeus.errors import (
     SessionNotFound,
     UnreachablePrecision,
 )
+from celeus.operations.insights import lists
 from celeus.operations.sessions import sessions
 
 router = APIRouter(prefix="/v1/sessions", tags=["sessions"], route_class=JsonRoute)
+
+
+class SessionsQuery(BaseModel):
+    """What a list of sessions is asked with."""
+
+    pool_id: str | None = Field(
+        None, description="Sessions on this pool alone.", json_schema_extra=form_of("pool")
+    )
+    state: SessionState | None = Field(None, description="Sessions in this state alone.")
+    q: str | None = Field(
+        None,
+        max_length=200,
+        pattern=NO_NUL,
+        description="Beginnings of words of the name, the owner and the tags: sessions that have"
+        " all of them.",
+    )
+    tag: str | None = Field(
+        None, max_length=40, pattern=NO_NUL, description="Sessions with this tag alone."
+    )
+    order: lists.Order = Field(
+        "-opened",
+        description="By opening, name, owner, state or last activity; a minus turns it round.",
+    )
+    archived: Archived = False
+    after: AfterSession = None
+    limit: int = Field(50, ge=1, le=200, description="Entries of a page.")
 
 
 @router.post(
@@ -73,6 +103,8 @@ async def open_session(context: Manages, body: SessionOpening, attempt: AttemptO
         ),
         lease_seconds=body.lease_seconds,
         name=body.name,
+        tags=body.tags,
+        instructions=body.instructions,
         planned_labels=None if body.planned_labels is None else body.planned_labels.model_dump(),
     )
     return await attempt.answer(
@@ -86,31 +118,26 @@ async def open_session(context: Manages, body: SessionOpening, attempt: AttemptO
 @router.get(
     "",
     operation_id="list_sessions",
-    summary="List sessions, newest first",
+    summary="List sessions",
     response_model=SessionPage,
     responses=responses(InvalidValue, PoolNotFound),
 )
 async def list_sessions(
-    context: Reads,
-    pool_id: Annotated[
-        str | None,
-        Query(description="Sessions on this pool alone.", json_schema_extra=form_of("pool")),
-    ] = None,
-    state: Annotated[
-        SessionState | None, Query(description="Sessions in this state alone.")
-    ] = None,
-    after: AfterSession = None,
-    limit: Annotated[int, Query(ge=1, le=200, description="Entries of a page.")] = 50,
+    context: Reads, params: Annotated[SessionsQuery, Query()]
 ) -> dict[str, Any]:
-    """Filter by pool and state; pages are keyed by the last session seen."""
-    wanted = sessions.Filter(
-        pool_id=None if pool_id is None else pool_id_of(pool_id),
-        state=state,
-        before=cursor_of("ses", after),
-        limit=limit,
+    """Filter and order; pages are keyed by the last session seen."""
+    wanted = lists.Filter(
+        pool_id=None if params.pool_id is None else pool_id_of(params.pool_id),
+        state=params.state,
+        archived=params.archived,
+        query=params.q,
+        tag=params.tag,
+        order=params.order,
+        after=cursor_of("ses", params.after),
+        limit=params.limit,
     )
-    page = await sessions.list_sessions(context, wanted)
-    return {"data": page, "next": page[-1]["id"] if len(page) == limit else None}
+    page = await lists.list_sessions(context, wanted)
+    return {"data": page, "next": page[-1]["id"] if len(page) == params.limit else None}
 
 
 @router.get(
@@ -133,7 +160,7 @@ async def get_session(context: Reads, session_id: SessionId, known: KnownTags = 
 @router.patch(
     "/{session_id}",
     operation_id="change_session",
-    summary="Change precision, budget or stop; pause, resume or close",
+    summary="Change settings, instructions, tags or state; archive",
     response_model=Session,
     responses=responses(
         SessionNotFound, InvalidValue, UnreachablePrecision, SessionClosed, SessionFixed
@@ -148,5 +175,10 @@ async def change_session(
         budget=body.budget,
         stop_when_decided=body.stop_when_decided,
         lifecycle=body.state,
+        tags=body.tags,
+        instructions=body.instructions
+        if "instructions" in body.model_fields_set
+        else sessions.UNCHANGED,
+        archived=body.archived,
     )
     return await sessions.change_session(context, session_id, wanted)

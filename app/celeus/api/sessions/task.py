@@ -10,6 +10,7 @@ from celeus.api.sessions.schema import BlindSession
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
 from celeus.core.pools.losses import LossKind, LossScale
+from celeus.core.pools.score import Better
 from celeus.core.pools.systems import Kind, Lineup
 from celeus.errors import SessionNotFound
 from celeus.operations.sessions import task as tasks
@@ -52,6 +53,15 @@ class TaskBest(BaseModel):
     )
 
 
+class TaskLevel(BaseModel):
+    """A named grade of the scale; judge it by its loss."""
+
+    name: str = Field(description="What people call it.")
+    grade: float = Field(description="In the direction that `better` says.")
+    loss: float = Field(description="The loss of a judgement that means it.")
+    help: str | None = Field(description="When it is the right one.")
+
+
 class TaskMetric(TaskLoss):
     """One of several losses that a judgement gives; null says that nobody can tell it."""
 
@@ -84,6 +94,16 @@ class TaskAnswer(BaseModel):
     metrics: list[TaskMetric] | None = Field(
         None, description="What a judgement gives a loss for, where there are several."
     )
+    levels: list[TaskLevel] | None = Field(
+        None, description="Named grades, the lowest first; null where the scale has none."
+    )
+    better: Better | None = Field(
+        None, description="Which grade is the better one; null without `levels`."
+    )
+    instructions: str | None = Field(
+        None,
+        description="What judges are told, as Markdown: of the session, or else of its pool.",
+    )
     takes_labels: bool = Field(description="A judgement may be a `label`, the true class.")
     classes: int | None = Field(description="How many classes there are, where that is known.")
     comparison: TaskComparison | None = Field(
@@ -113,6 +133,9 @@ class TaskAnswer(BaseModel):
                 "name": task.name,
                 "loss": None if task.metrics else _loss(task.scale),
                 "metrics": [{"name": it.name} | _loss(it.scale) for it in task.metrics] or None,
+                "levels": _levels(task),
+                "better": task.score.better if task.levels and task.score else None,
+                "instructions": task.instructions,
                 "takes_labels": task.takes_labels,
                 "classes": task.classes,
                 "comparison": _comparison(task),
@@ -127,6 +150,15 @@ class TaskAnswer(BaseModel):
 
 def _loss(scale: LossScale) -> dict[str, Any]:
     return {"kind": scale.kind, "scale": (scale.lower, scale.upper)}
+
+
+def _levels(task: Task) -> list[dict[str, Any]] | None:
+    if task.score is None or not task.levels:
+        return None
+    return [
+        one.to_dict() | {"loss": one.loss(task.scale, task.score)}
+        for one in sorted(task.levels, key=lambda one: one.grade)
+    ]
 
 
 def _best(task: Task) -> dict[str, Any] | None:

@@ -47,14 +47,16 @@ class Attempt:
         encode: Callable[[T], bytes],
         run: Callable[[Once[T] | None], Awaitable[T]],
         location: Callable[[Any], str] | None = None,
+        kept: Callable[[T], bytes] | None = None,
     ) -> Response:
         """The answer that `run` comes to, or the one it came to before: the same bytes.
 
-        ``location`` gives the address of what was created, from the answer's JSON.
+        ``location`` gives the address of what was created, from the answer's JSON. ``kept`` is
+        what a repetition is answered where that may not be the same: a secret is kept nowhere.
         """
         once = None
         if self.key is not None:
-            once = Once(self.key, self.request.digest(), status, encode)
+            once = Once(self.key, self.request.digest(), status, kept or encode)
         headers: dict[str, str] = {}
         try:
             body = encode(await run(once))

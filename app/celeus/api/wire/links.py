@@ -65,9 +65,9 @@ def _links() -> Iterator[Link]:
         yield source, "observe", _judged(first)
     yield "observe", "amend", _judged({"round": f"{_BODY}/receipt/round"})
     yield "observe", "get_session", {"parameters": _SAME_SESSION}
-    for page, after in (("list_pools", "next"), ("list_sessions", "next"), ("get_ledger", "next")):
+    for page in ("list_pools", "list_sessions", "get_ledger", "list_keys", "list_invitations"):
         along = _SAME_SESSION if page == "get_ledger" else {}
-        yield page, page, {"parameters": along | {"after": f"{_BODY}/{after}"}}
+        yield page, page, {"parameters": along | {"after": f"{_BODY}/next"}}
 
 
 def _judged(body: dict[str, str]) -> dict[str, Any]:

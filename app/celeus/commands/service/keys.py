@@ -124,7 +124,7 @@ def invite(  # noqa: PLR0913 -- one parameter an option
         rule = "either --name, for a new key, or --key-id, for an existing one"
         raise InvalidValue(f"give {rule}", field="name", rule=rule)
     settings = settings_of(data_dir=data_dir, public_url=url)
-    path, session_id = _led_to(session, key_id, scope)
+    path, session_id = _led_to(session, scope)
     request = LinkRequest(path, _length(link_expires_in, "link-expires-in"), session_id)
     if key_id is not None:
         existing = _id(key_id)
@@ -194,22 +194,13 @@ def _tell(key: "MadeKey", *, quiet: bool) -> None:
     )
 
 
-def _led_to(
-    session: str | None, key_id: str | None, scope: list[str] | None
-) -> tuple[str, UUID | None]:
+def _led_to(session: str | None, scope: list[str] | None) -> tuple[str, UUID | None]:
     """The page a link leads to, and the session it is about."""
     from celeus.api.access.parameters import session_id_of
+    from celeus.operations.access.invitations import led_to
 
-    judges = not scope or "label" in scope
-    if session is not None:
-        return f"/{'label' if judges else 'sessions'}/{session}", session_id_of(session)
-    if key_id is None and (not scope or set(scope) == {"label"}):
-        raise InvalidValue(
-            "a link with scope label needs a session to lead to",
-            field="session",
-            rule="given as --session ses_…, or give another --scope",
-        )
-    return "/", None
+    session_id = None if session is None else session_id_of(session)
+    return led_to(session_id, scope or ("label",)), session_id
 
 
 def _tell_link(invitation: "Invitation", address: str) -> None:

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import threading
 from contextlib import suppress
 from copy import deepcopy
@@ -18,6 +19,7 @@ MOST_CHARACTERS = 8 << 20
 TARGET = 2
 """Where the target of a request is among what uvicorn logs of it."""
 MOST_TARGET = 500
+_SECRET = re.compile(r"^(/s/)[^/?]+")
 FLUSH_SECONDS = 0.5
 """How long the end of a process waits for its last lines to be read."""
 
@@ -87,14 +89,19 @@ class BackgroundHandler(logging.StreamHandler[TextIO]):
 
 
 class ShortTarget(logging.Filter):
-    """Cuts the target of a request, which may be as long as a head, in its line of the log."""
+    """Cuts the target of a request, which may be as long as a head, in its line of the log.
+
+    What a link to a report carries is left out: whoever reads the log need not read the report.
+    """
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Let every line pass."""
         if isinstance(record.args, tuple) and len(record.args) > TARGET:
             target = str(record.args[TARGET])
-            if len(target) > MOST_TARGET:
-                cut = target[:MOST_TARGET] + "…"
+            cut = _SECRET.sub(r"\1…", target)
+            if len(cut) > MOST_TARGET:
+                cut = cut[:MOST_TARGET] + "…"
+            if cut != target:
                 record.args = (*record.args[:TARGET], cut, *record.args[TARGET + 1 :])
         return True
 

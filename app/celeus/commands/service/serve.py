@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
+from ipaddress import ip_address
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated
@@ -60,8 +61,9 @@ def serve(
     CELEUS_DATA_DIR). SIGTERM, SIGHUP and Ctrl-C stop the service and its private PostgreSQL within
     ten seconds. The exit status is 1 when the database cannot be reached or needs `celeus migrate`.
 
-    A private database's first key, and a link that signs a browser in, are printed to a terminal.
-    Anything else that standard error leads to may be kept, so there --show-key has to ask for them.
+    A private database's first key, and a link that signs a browser in, are printed to a terminal;
+    on a named database a link for the first admin, while it has no key and this machine alone is
+    served. Anything else that standard error leads to may be kept, so there --show-key has to ask.
     """
     with uncollected():
         from uvicorn import Config
@@ -84,7 +86,9 @@ def serve(
     ):
         require_head(url)
         typer.echo(f"celeus {_place(settings)}: {address}", err=True)
-        told = {"CELEUS_DATABASE_URL": url} | _signing_key(settings)
+        # Where it listens, too: messages hold links
+        place = {"CELEUS_HOST": settings.host, "CELEUS_PORT": str(free)}
+        told = {"CELEUS_DATABASE_URL": url} | place | _signing_key(settings)
         prepared()
         _tell_keys(settings, url, address, show=show_key or sys.stderr.isatty())
         processes.run(
@@ -158,13 +162,18 @@ def _signing_key(settings: "Settings") -> dict[str, str]:
 
 
 def _tell_keys(settings: "Settings", url: str, address: str, *, show: bool) -> None:
-    """Print how to sign in; on a private database also a link and, once, the first key."""
+    """Print how to sign in; on a private database also a link and, once, the first key.
+
+    On a named database that nobody has a key to, a link as well, if only this machine is served.
+    """
     import asyncio
 
     from celeus.store.schema import any_key
 
     if settings.database_url is None and show:
         access = asyncio.run(_made_access(settings, url))
+    elif show and _served_to_itself(settings.host):
+        access = asyncio.run(_first_access(settings, url))
     else:
         # Nobody would know what was made
         access = _Access(some=any_key(url))
@@ -211,6 +220,27 @@ async def _made_access(settings: "Settings", url: str) -> _Access:
         key = await first_key(context)
         invitation = await invite_operator(context, LINK_LIFE)
         return _Access(invitation, None if key is None else key.token)
+
+
+async def _first_access(settings: "Settings", url: str) -> _Access:
+    """Create the link of a first admin, if there is none yet."""
+    with uncollected():
+        from celeus.operations.access.invitations import invite_first
+        from celeus.operations.runtime.context import open_context
+        from celeus.store.schema import any_key
+
+    alone = settings.model_copy(update={"database_url": url, "redis_url": None})
+    async with open_context(alone) as context:
+        return _Access(await invite_first(context, LINK_LIFE), some=any_key(url))
+
+
+def _served_to_itself(host: str) -> bool:
+    """Whether a service on this address answers this machine alone."""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        # A name may stand for any address
+        return False
 
 
 def _free_port(host: str, port: int) -> int:

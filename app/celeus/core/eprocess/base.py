@@ -48,6 +48,21 @@ class BettingRound(NamedTuple):
     minus: CompletionSignal
 
 
+class Outlook(NamedTuple):
+    """How far a sequence with an information goal is from it, on the unit scale.
+
+    ``goal`` is I* and ``accrued`` I, of the side that has less; ``half`` is D, half the width that
+    I* is for. ``information`` is the same without padding, the sum of 1/s2; ``ratio`` says by how
+    much signals scatter more than predicted (docs/method.md#5-the-bet).
+    """
+
+    goal: float
+    accrued: float
+    half: float
+    information: float
+    ratio: float
+
+
 class ConfidenceSequence(Protocol):
     """A running interval for the target, from bets on the signals of both completions."""
 

@@ -189,9 +189,10 @@ class LatticeSide:
         return self._standing.size
 
     @property
-    def information(self) -> tuple[float, float]:
-        """Of the first goal: what it needs, and what was accrued."""
-        return self._goals[0].information, self._goals[0].accrued.newest
+    def information(self) -> tuple[float, float, float]:
+        """Of the first goal: what it needs, what was accrued, and its D."""
+        first = self._goals[0]
+        return first.information, first.accrued.newest, first.half
 
     @property
     def _played(self) -> Floats:
@@ -318,10 +319,10 @@ class Lattice:
         return lower, 1.0 - mirrored
 
     @property
-    def information(self) -> tuple[float, float]:
-        """Of the first goal: what it needs, and what the less informed side has accrued."""
-        (goal, one), (_, other) = (side.information for side in self.sides)
-        return goal, min(one, other)
+    def information(self) -> tuple[float, float, float]:
+        """Of the first goal: what it needs, what the less informed side has, and its D."""
+        (goal, one, half), (_, other, _) = (side.information for side in self.sides)
+        return goal, min(one, other), half
 
     def bets_per_round(self, steps: int, *, goals: int) -> int:
         """Bets of a round on a lattice refined to ``steps``, one a candidate and goal."""

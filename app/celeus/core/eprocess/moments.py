@@ -81,6 +81,11 @@ class SignalMoments:
         centre, ratio = self.past.after(basis)
         return centre, ratio * variance
 
+    @property
+    def information(self) -> float:
+        """Sum of 1 / s2 over the rounds so far, at the newest ratio."""
+        return self._precision / self.past.newest[1]
+
     def record(self, signal: float, centre: float, variance: float) -> None:
         """Record a round after its bets; ``centre`` is the one of its prediction."""
         self._rounds += 1
@@ -114,6 +119,11 @@ class TwoSidedMoments:
     def ratio(self) -> float:
         """The larger of the two sides' ratios."""
         return max(side.past.newest[1] for side in self._sides)
+
+    @property
+    def information(self) -> float:
+        """The smaller of the two sides' sums of 1 / s2."""
+        return min(side.information for side in self._sides)
 
     def predict(self, betting_round: BettingRound) -> tuple[Prediction, Prediction]:
         """Predictions of the round's signals, which are not used themselves."""

@@ -19,7 +19,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from celeus.core.eprocess.bets import RowGoals, padded
+from celeus.core.eprocess.bets import SOFTNESS, RowGoals, padded
 from celeus.core.eprocess.moments import Prediction
 from celeus.core.eprocess.pair_cells import PairCells, PairRound
 from celeus.core.growing_array import Table
@@ -81,6 +81,15 @@ class PairSide:
         if self.first > self._plan.steps:
             return None
         return max(self.first - 1, 0) / self._plan.steps
+
+    @property
+    def accrued(self) -> float:
+        """Information of the rounds so far."""
+        return self._accrued.newest
+
+    def goal_at(self, risk: float, half: float) -> float:
+        """I* of a population risk, for bets at half-width ``half``."""
+        return float(np.interp(risk, self._edge, self._goals_of(half).soft)) / SOFTNESS
 
     @property
     def rounds(self) -> int:

@@ -1,8 +1,6 @@
 """The confidence sequence of policies with a goal, target pool (docs/method.md#6-target-pool)."""
 
-from typing import NamedTuple
-
-from celeus.core.eprocess.base import BettingRound, PoolRiskSequence
+from celeus.core.eprocess.base import BettingRound, Outlook, PoolRiskSequence
 from celeus.core.eprocess.bets import GOALS_WITHOUT_PRECISION
 from celeus.core.eprocess.lattice import Lattice, Threshold, ThresholdDesign
 from celeus.core.eprocess.moments import Frame, TwoSidedMoments, frames
@@ -12,17 +10,6 @@ from celeus.core.plans.stopping import rounding
 
 LEAST_SHARE = 0.1
 """Least half-width of the goal for the pool risk, as a share of half the precision."""
-
-
-class Outlook(NamedTuple):
-    """How far a lattice with one goal is from it: I*, I, and by how much signals over-scatter.
-
-    Both sides count: the less informed one, and the one that scatters more.
-    """
-
-    goal: float
-    accrued: float
-    ratio: float
 
 
 class LatticeSequence(PoolRiskSequence):
@@ -50,9 +37,10 @@ class LatticeSequence(PoolRiskSequence):
 
     @property
     def outlook(self) -> Outlook:
-        """Information needed and accrued, and the ratio of the coming signal."""
-        goal, accrued = self._lattice.information
-        return Outlook(goal, accrued, self._moments.ratio)
+        """Information needed and accrued; of several goals, those of the widest."""
+        goal, accrued, half = self._lattice.information
+        moments = self._moments
+        return Outlook(goal, accrued, half, moments.information, moments.ratio)
 
     def bets_per_round(self, precision: float | None) -> int:
         """Bets of a round drawn at ``precision``, one a candidate and goal."""

@@ -7,7 +7,7 @@ starting stakes alone leave.
 kappa, starts and lattice are those of the opening precision; a change moves only later goals.
 """
 
-from celeus.core.eprocess.base import BettingRound
+from celeus.core.eprocess.base import BettingRound, Outlook
 from celeus.core.eprocess.lattice import Lattice
 from celeus.core.eprocess.moments import TwoSidedMoments, frames
 from celeus.core.eprocess.pair_rows import PairSide
@@ -95,6 +95,14 @@ class PairSequence:
     def estimate(self) -> float:
         """Midpoint of the two completions' centres."""
         return self._moments.estimate
+
+    @property
+    def outlook(self) -> Outlook:
+        """The information that the rows at the estimate need, and what is accrued."""
+        goal = self._sides[0].goal_at(self._frame.unit(self.estimate), self._half)
+        accrued = min(side.accrued for side in self._sides)
+        moments = self._moments
+        return Outlook(goal, accrued, self._half, moments.information, moments.ratio)
 
     def update(self, betting_round: BettingRound) -> None:
         """Bet on the round, or keep its signals for a later replay."""

@@ -1,143 +1,272 @@
-"""Forecast of the labels left: the fold continued with losses resampled from those observed.
+"""Forecast of the labels left: how many rounds bring the information that is still missing.
 
-Notation: s surrogate of an item, q its probability when drawn with n items left. The loss of an
-item yet to be judged is one of the observed losses, drawn with weight 1/(n q) among those whose
-items had a surrogate of the same fifth, or with probability 4/(4 + c) among all of them, c being
-how many the fifth holds. Where items have weights w, it is w/(n q), n being the sum of those left:
-losses of heavy items then stand for as much as they weigh. A forecast is a convenience: nothing
-that is certified rests on it.
+A policy with a goal bets towards an amount of information I*, and
+a round brings 1/s2. With n items left and the proposal's shape kept, the predicted variance falls
+as A x^2 + B x with the share x of them that is still left (A the variance, B its padding), so
+
+    k rounds bring    n/B (log(1/(A + B)) - log(y/(A y + B)))        y = 1 - k/n
+
+and k follows from what is missing in closed form. Where a width is wanted, the stop comes near I*;
+where answers are, near what a z-test needs for the distance of the estimate from the threshold. A
+published policy has no goal: the labels it takes from an endless pool go by the variance of its
+signals and by their range. How far sessions depart from this was measured once, by simulation:
+the constants below are fitted to that (docs/method.md#22-forecasts).
+
+A forecast is a convenience: nothing that is certified rests on it.
 """
 
-from collections import deque
-from collections.abc import Iterator
-from copy import deepcopy
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.special import ndtri
 
+from celeus.core.eprocess.base import Outlook
+from celeus.core.eprocess.moments import LEAST_RATIO, PRIOR_ROUNDS
+from celeus.core.eprocess.pool_target import LatticeSequence, half_width
+from celeus.core.eprocess.population_target import PairSequence
 from celeus.core.plans.plan import Plan
-from celeus.core.plans.stopping import StoppingRule
-from celeus.core.pools.surrogates import Scores
-from celeus.core.randomness import Numbers
-from celeus.core.sessions.rounds import PENDING, Rounds
-from celeus.core.sessions.state import (
-    Coins,
-    State,
-    apply,
-    begin,
-    can_draw,
-    fold_ready,
-    observe,
-    propose,
-)
+from celeus.core.sessions.state import State
 
-Floats = NDArray[np.float64]
+TAIL = 1.28
+"""Normal quantile of 90 %: the ends of the range of a forecast."""
+PRIOR = 10.0
+"""Rounds that the prediction of the variance counts for, beside what the signals scattered."""
+SPREAD = 2.6
+SPREAD_AFTER = 3.0
+"""Variance of the logarithm of the variance to come: SPREAD / (SPREAD_AFTER + rounds)."""
+LEAST_MISSING = 0.04
+"""Share of the goal that may still be missing when all of it is there."""
+LOOKED_BACK = 1000
+"""Rounds whose signals tell the variance of a published policy."""
 
-FIFTHS = 5
-BORROWED = 4.0
-ROUNDS_BETWEEN_LOOKS = 200
+MOST_TIMES = 60
+FEWEST_TIMES = 30
+TOGETHER = 10
+"""Of the pace: the latest labels it is measured over, the fewest, and how many in a row."""
+
+
+class Multiples(NamedTuple):
+    """At what multiple of its goal a session stops: 10 %, median and 90 % of sessions."""
+
+    low: float
+    median: float
+    high: float
+
+
+POOL = Multiples(0.86, 0.99, 1.17)
+POPULATION = Multiples(0.9, 1.06, 1.4)
+ANSWER = Multiples(0.9, 1.6, 2.6)
+PUBLISHED = Multiples(0.75, 1.0, 1.35)
+
+
+class Needs(NamedTuple):
+    """Labels a published policy takes from an endless pool: L (a x^b + c R/D).
+
+    x is the variance of a signal over D^2, R its range and L = log(2/alpha) / log(40).
+    """
+
+    a: float
+    b: float
+    c: float
+
+
+WITH_SCORES = Needs(1.39, 1.385, 3.33)
+WITHOUT_SCORES = Needs(1.2, 1.6, 2.78)
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Labels left after ``round``: median of the continuations.
+    """Labels left after ``round``: the median, and between which 80 % of sessions lie.
 
-    Their spread is not reported: it holds the truth far less often than its level says.
+    Counted are judgements, from ``round`` on.
     """
 
     round: int
     labels_left: int
+    low: int
+    high: int
 
 
-class Losses:
-    """Losses of items nobody has judged, drawn from those of items somebody has."""
+class Range(NamedTuple):
+    """Labels left: 10 %, median, 90 %."""
 
-    def __init__(self, scores: Scores, state: State, seed: bytes) -> None:
-        judged = [it for it in state.rounds if isinstance(it.loss, float)]
-        items = np.array([it.draw.item for it in judged], dtype=np.int64)
-        surrogate, own, left = scores.surrogate, np.ones(1), np.arange(state.drawable, 0, -1.0)
-        if scores.item_weight is not None:
-            own, left = scores.item_weight[items], _left(scores.item_weight, state)
-        before = np.array([it.draw.round - 1 for it in judged], dtype=np.int64)
-        weight = own / (left[before] * np.array([it.draw.q for it in judged]))
-        self._loss = np.array([it.loss for it in judged], dtype=np.float64)
-        self._surrogate = surrogate
-        self._edges = np.quantile(surrogate[items], np.arange(1, FIFTHS) / FIFTHS)
-        self._everything = self._cumulative(weight)
-        fifth = np.searchsorted(self._edges, surrogate[items], side="right")
-        self._cumulatives = [self._cumulative(weight * (fifth == k)) for k in range(FIFTHS)]
-        self._counts = np.bincount(fifth, minlength=FIFTHS)
-        self._numbers = Numbers(seed, "losses")
+    low: float
+    median: float
+    high: float
 
-    def of_item(self, item: int) -> float:
-        """A loss the item might have."""
-        fifth = int(np.searchsorted(self._edges, self._surrogate[item], side="right"))
-        count = float(self._counts[fifth])
-        own = self._numbers.next() * (count + BORROWED) < count
-        cumulative = self._cumulatives[fifth] if own else self._everything
-        at = int(np.searchsorted(cumulative, self._numbers.next() * cumulative[-1], side="right"))
-        return float(self._loss[min(at, self._loss.size - 1)])
+    def sooner(self, other: "Range") -> "Range":
+        """The labels until the first of two."""
+        return Range(*map(min, self, other))
 
-    @staticmethod
-    def _cumulative(weight: Floats) -> Floats:
-        return np.cumsum(weight)
+    def later(self, other: "Range") -> "Range":
+        """The labels until the second of two."""
+        return Range(*map(max, self, other))
 
 
-def resumed(plan: Plan, scores: Scores, rounds: Rounds, stopping: StoppingRule) -> State:
-    """The state of a session with these rounds and this rule in force.
+class Course(NamedTuple):
+    """What a round brings from here on: items left, and A and B of the predicted variance."""
 
-    Its draws to come are those of another seed: a forecast is not told the session's own.
+    left: float
+    variance: float
+    padding: float
+
+    def rounds(self, missing: float, factor: float = 1.0) -> float:
+        """Rounds until ``missing`` information is there, at ``factor`` times the variance."""
+        if missing <= 0.0:
+            return 0.0
+        variance, padding = factor * self.variance, max(factor * self.padding, 1e-12)
+        spent = missing * padding / self.left
+        rest = padding * math.exp(-spent) / (padding - variance * math.expm1(-spent))
+        return self.left * (1.0 - rest)
+
+
+def forecast(plan: Plan, state: State) -> Forecast | None:
+    """Labels left until a session stops by its precision or by its answers.
+
+    None before the first loss, once it has stopped, and where nothing but budget and pool ends it.
     """
-    state = begin(plan, scores, plan.digest.encode())
-    # Of a panel the outcomes are foretold, and not what its raters say
-    state.ratings = None
-    for place, item in enumerate(rounds.item):
-        state.proposal.take(item, place + 1)
-    state.rounds, state.stopping = rounds, stopping
-    state.observed = sum(map(rounds.is_judged, range(len(rounds))))
-    return fold_ready(plan, state)
+    rule, folded = state.stopping, state.folded
+    judged = folded - state.rounds.unjudgeable(folded)
+    if not rule.can_stop_early or state.stop_reason is not None or not judged:
+        return None
+    at = _Here(plan, state, judged)
+    expected = [at.to_width(rule.precision)] if rule.precision is not None else []
+    if rule.stop_when_decided and plan.asks:
+        expected.append(at.to_answers())
+    first = expected[0]
+    for other in expected[1:]:
+        first = first.sooner(other)
+    most = min(rule.budget, state.drawable) - folded
+    low, median, high = (min(max(math.ceil(one), 1), most) for one in first)
+    return Forecast(folded, median, low, high)
 
 
-def continuations(plan: Plan, state: State, scores: Scores, seed: bytes) -> Iterator[int | None]:
-    """Labels left in one simulated future after the other, without end.
+def pace(times: Sequence[float]) -> float | None:
+    """Seconds that a label takes, of all judges together, by the times of the latest ones.
 
-    None comes in between, so that a caller may stop in the middle of a long one. The ``state``,
-    which stays as it is, has at least one judged round.
+    The median over every ten in a row: a break is part of few of them. None where there are fewer
+    than ``FEWEST_TIMES``, or most came at once, as those of a program do.
     """
-    number = 0
-    while True:
-        own = seed + number.to_bytes(4, "big")
-        yield from _continued(plan, deepcopy(state), Losses(scores, state, own), own)
-        number += 1
+    if len(times) < FEWEST_TIMES:
+        return None
+    each = np.sort(np.asarray(times, dtype=np.float64))
+    taken = float(np.median(each[TOGETHER:] - each[:-TOGETHER])) / TOGETHER
+    return taken if taken > 0.0 else None
 
 
-def _left(weight: Floats, state: State) -> Floats:
-    """The weight of the items left before every round drawn, and now."""
-    drawn = weight[np.array(state.rounds.item, dtype=np.int64)]
-    now = state.fold.remainder.weight.value - float(drawn[state.folded :].sum())
-    return np.asarray(now + np.append(np.cumsum(drawn[::-1])[::-1], 0.0))
+class _Here:
+    """A session as it stands, on the unit scale."""
 
+    def __init__(self, plan: Plan, state: State, judged: int) -> None:
+        self._plan = plan
+        self._state = state
+        self._judged = judged
+        self._left = max(state.fold.remainder.weight.value, 1e-9)
+        self._point = state.points[-1]
+        scale = plan.scale
+        self._estimate = (state.estimate - scale.lower) / scale.width
+        lower, upper = self._point.plus.signal_range
+        self._below = max(self._estimate - (lower - scale.lower) / scale.width, 0.0)
+        self._above = max((upper - scale.lower) / scale.width - self._estimate, 0.0)
 
-def forecast_of(round_: int, labels: list[int]) -> Forecast:
-    """Median of simulated labels left."""
-    return Forecast(round_, int(np.quantile(labels, 0.5, method="nearest")))
+    @property
+    def _outlook(self) -> Outlook | None:
+        sequence = self._state.fold.confidence_sequence
+        if isinstance(sequence, LatticeSequence | PairSequence):
+            return sequence.outlook
+        return None
 
+    def to_width(self, precision: float) -> Range:
+        """Labels until the interval is as narrow as asked for."""
+        outlook = self._outlook
+        if outlook is None:
+            half = half_width(self._plan, precision)
+            return self._published(half or 1.0)
+        multiples = POPULATION if self._plan.target == "population" else POOL
+        course = self._course(outlook, outlook.half)
+        deviation = math.sqrt(SPREAD / (SPREAD_AFTER + self._judged))
+        low, median, high = (one * outlook.goal - outlook.accrued for one in multiples)
+        high = max(high, LEAST_MISSING * max(outlook.goal, outlook.accrued))
+        return Range(
+            course.rounds(low, math.exp(-TAIL * deviation)),
+            course.rounds(median),
+            course.rounds(high, math.exp(TAIL * deviation)),
+        )
 
-def _continued(plan: Plan, state: State, losses: Losses, seed: bytes) -> Iterator[int | None]:
-    state.coins = Coins(seed)
-    waiting = deque(it.draw for it in state.rounds if it.loss is PENDING)
-    labels = 0
-    while state.stop_reason is None and (waiting or can_draw(plan, state)):
-        if waiting:
-            draw = waiting.popleft()
-        else:
-            draw = propose(plan, state)
-            state = apply(plan, state, draw)
-        own = state.fold.remainder.limits(draw.item)
-        loss = min(max(losses.of_item(draw.item), own.lower), own.upper)
-        state = observe(plan, state, draw.round, loss)
-        labels += 1
-        if labels % ROUNDS_BETWEEN_LOOKS == 0:
-            yield None
-    yield labels
+    def to_answers(self) -> Range:
+        """Labels until all that is asked has its answer."""
+        state = self._state
+        ends = [
+            self._to_end(one.question.threshold)
+            for one in state.decisions
+            if one.answer == "undecided"
+        ]
+        if state.verdict is not None and state.verdict.answer == "undecided":
+            ends.append(self._to_verdict(state.verdict.margin))
+        last = Range(0.0, 0.0, 0.0)
+        for one in ends:
+            last = last.later(one)
+        return last
+
+    def _to_verdict(self, margin: float) -> Range:
+        """Until 0 is left on one side, or the interval lies within the margin."""
+        within = self._to_end(margin).later(self._to_end(-margin))
+        better = self._to_end(0.0)
+        estimate = self._state.estimate
+        return better.sooner(within) if margin > abs(estimate) else better
+
+    def _to_end(self, threshold: float) -> Range:
+        """Until the interval has left ``threshold`` on one side."""
+        scale = self._plan.scale
+        away = abs(self._estimate - (threshold - scale.lower) / scale.width)
+        outlook = self._outlook
+        if outlook is None:
+            return self._published(max(away, 1e-6))
+        course = self._course(outlook, away)
+        deviation = 1.0 / math.sqrt(outlook.information + 4.0)
+        distances = (
+            away + 0.75 * TAIL * deviation,
+            math.sqrt(away * away + 0.3 * deviation * deviation),
+            away - 0.75 * TAIL * deviation,
+        )
+        quantile = float(ndtri(1.0 - self._plan.alpha1 / 2.0))
+        labels = []
+        for distance, multiple in zip(distances, ANSWER, strict=True):
+            if distance <= 0.0:
+                labels.append(self._left)
+                continue
+            missing = multiple * (quantile / distance) ** 2 - outlook.information
+            labels.append(course.rounds(max(missing, LEAST_MISSING * outlook.information)))
+        return Range(*labels)
+
+    def _course(self, outlook: Outlook, half: float) -> Course:
+        rounds = self._state.folded
+        scattered = max(outlook.ratio * (PRIOR_ROUNDS + rounds) - PRIOR_ROUNDS, 0.0)
+        ratio = max((PRIOR + scattered) / (PRIOR + rounds), LEAST_RATIO)
+        variance = ratio * (self._point.variance or 0.0)
+        return Course(self._left, variance, half / 3.0 * max(self._below, self._above))
+
+    def _published(self, half: float) -> Range:
+        """What remains of the labels that the policy takes from a pool of this size."""
+        plan, points = self._plan, self._state.points
+        stop = len(points)
+        first = max(stop - LOOKED_BACK, 0)
+        residual = points.residuals(first) / plan.scale.width
+        left = plan.drawable - np.arange(first, stop)
+        residual *= plan.items / left
+        count = residual.size
+        # One signal tells no variance: a fair coin's counts for two rounds
+        variance = (float(np.square(residual).sum()) + 0.5) / (count + 2.0)
+        spread = (self._below + self._above) * plan.items / left[-1]
+        needs = WITH_SCORES if plan.policy.uses_scores else WITHOUT_SCORES
+        level = math.log(2.0 / plan.alpha1) / math.log(40.0)
+        endless = level * (needs.a * (variance / half**2) ** needs.b + needs.c * spread / half)
+        deviation = math.sqrt(SPREAD / (SPREAD_AFTER + self._judged))
+        labels = []
+        for multiple, sign in zip(PUBLISHED, (-TAIL, 0.0, TAIL), strict=True):
+            wanted = multiple * math.exp(sign * deviation) * endless
+            labels.append(max(plan.drawable * wanted / (plan.drawable + wanted) - stop, 1.0))
+        return Range(*labels)

@@ -11,15 +11,22 @@ from dataclasses import dataclass, replace
 
 from celeus.core.account.evidence import EvidenceSequence
 from celeus.core.account.selection import least_rank, shown_level
-from celeus.core.insights.forecast import resumed
 from celeus.core.interval import Interval
 from celeus.core.plans.plan import Plan
-from celeus.core.plans.stopping import Comparison, Decision, Verdict, rounding, undecided
+from celeus.core.plans.stopping import (
+    Comparison,
+    Decision,
+    StoppingRule,
+    Verdict,
+    rounding,
+    undecided,
+)
 from celeus.core.pools.surrogates import Scores
 from celeus.core.sampling.predictors import CalibratedPredictor
 from celeus.core.sessions.engine import strata_for
 from celeus.core.sessions.fold import Fold, fold_round
 from celeus.core.sessions.rounds import Rounds
+from celeus.core.sessions.state import State, begin, fold_ready
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +74,21 @@ def rank(plan: Plan, at: Sequence[Interval], round_: int) -> int | None:
         return Answers.of(plan, at[shown - 1], round_).complete
 
     return least_rank(stands, len(at))
+
+
+def resumed(plan: Plan, scores: Scores, rounds: Rounds, stopping: StoppingRule) -> State:
+    """The state of a session with these rounds and this rule in force.
+
+    Its draws to come are those of another seed: nobody who asks is told the session's own.
+    """
+    state = begin(plan, scores, plan.digest.encode())
+    # Of a panel the outcomes count, and not what its raters said
+    state.ratings = None
+    for place, item in enumerate(rounds.item):
+        state.proposal.take(item, place + 1)
+    state.rounds, state.stopping = rounds, stopping
+    state.observed = sum(map(rounds.is_judged, range(len(rounds))))
+    return fold_ready(plan, state)
 
 
 def at_level(plan: Plan, level: float) -> Plan:

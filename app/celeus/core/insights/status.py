@@ -1,9 +1,11 @@
 """The status document of a session: what it says of itself at any moment."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+from celeus.core.insights.forecast import forecast
+from celeus.core.insights.lines import Measure, holds, progress
 from celeus.core.insights.sentences import Contrast, best_sentence, sentence, table_sentence
 from celeus.core.plans.plan import Plan, precision_warning
 from celeus.core.plans.stopping import Decision, rounding
@@ -53,7 +55,9 @@ class Header:
     ``session`` and ``pool`` are ids as the wire has them, ``created_at`` is ISO 8601 in UTC to the
     microsecond, ``ledger_head`` hexadecimal. ``origin`` says of a session that was pushed when it
     came; None of one that ran here. ``planned_labels`` are the median of a plan made before the
-    opening, and its 10 and 90 %.
+    opening, and its 10 and 90 %; ``seconds_per_label`` is the recent
+    pace of all judges together. ``owner`` is who opened it, ``tags`` what people file it under,
+    ``active_at`` the minute of its last event, as ``created_at`` is written.
     """
 
     session: str
@@ -63,11 +67,15 @@ class Header:
     lease_seconds: int
     created_at: str
     ledger_head: str | None
-    forecast: Mapping[str, Any] | None = None
     name: str | None = None
     contradictions: Sequence[Mapping[str, Any]] = ()
     origin: Mapping[str, str] | None = None
+    owner: str | None = None
+    tags: Sequence[str] = ()
+    active_at: str | None = None
+    archived: bool = False
     planned_labels: Mapping[str, int] | None = None
+    seconds_per_label: float | None = None
 
 
 def session_state(lifecycle: str, state: AnyState) -> str:
@@ -105,7 +113,7 @@ def status_document(session: Header, plan: AnyPlan, state: AnyState, pool: Pool)
         "fixed": plan.fixed,
         "changes": state.changes,
         "rounds": state.counts,
-        "forecast": None if stopped else session.forecast,
+        "forecast": None if stopped else _forecast(session, plan, state),
         "planned_labels": None if session.planned_labels is None else dict(session.planned_labels),
         "contradictions": list(session.contradictions),
         "sequence": state.sequence,
@@ -115,19 +123,50 @@ def status_document(session: Header, plan: AnyPlan, state: AnyState, pool: Pool)
         "ledger_head": session.ledger_head,
         "created_at": session.created_at,
         "origin": None if session.origin is None else dict(session.origin),
+        "owner": session.owner,
+        "tags": list(session.tags),
+        "active_at": session.active_at,
+        "archived": session.archived,
     } | claim
-    return document | {"sentence": _sentence(document, plan, state, pool)}
+    return document | _words(document, plan, state, pool)
 
 
-def _sentence(document: dict[str, Any], plan: AnyPlan, state: AnyState, pool: Pool) -> str:
+def _forecast(session: Header, plan: AnyPlan, state: AnyState) -> dict[str, Any] | None:
+    """Labels left, of a session that measures one risk; others have no forecast."""
+    if not isinstance(state, State):
+        return None
+    found = forecast(risk_plan(plan), state)
+    return (
+        None if found is None else asdict(found) | {"seconds_per_label": session.seconds_per_label}
+    )
+
+
+def _words(document: dict[str, Any], plan: AnyPlan, state: AnyState, pool: Pool) -> dict[str, Any]:
+    """The sentence, and the lines beside it."""
+    inside, labels = state.folded, document["rounds"]["judged"]
+    answers: list[dict[str, str]] = []
     if isinstance(state, BestState):
-        return best_sentence(document)
-    if isinstance(state, TableState):
-        return table_sentence(document)
-    contrast = Contrast.of(pool.scale, pool.systems, pool.score)
-    labels = state.folded - state.rounds.unjudgeable(state.folded)
-    promised = risk_plan(plan).policy.recentred
-    return sentence(document, pool.measured, contrast, labels=labels, promised=promised)
+        said = best_sentence(document)
+    elif isinstance(state, TableState):
+        said = table_sentence(document)
+    else:
+        skipped = state.rounds.unjudgeable(state.folded)
+        inside -= skipped
+        behind = state.observed > state.folded
+        labels -= state.rounds.unjudgeable(state.drawn) if behind else skipped
+        frozen = risk_plan(plan)
+        contrast = Contrast.of(pool.scale, pool.systems, pool.score)
+        promised = frozen.policy.recentred
+        said = sentence(document, pool.measured, contrast, labels=inside, promised=promised)
+        weighted = frozen.weights is not None
+        answers = Measure(pool.scale, pool.named, pool.measured, weighted).answers(document)
+    words = {
+        "answers": answers,
+        "progress": progress(document, labels),
+        "holds": holds(document, labels, inside),
+        "labels": labels,
+    }
+    return {"sentence": said, "words": words}
 
 
 def _risk(session: Header, plan: Plan, state: State, pool: Pool) -> dict[str, Any]:

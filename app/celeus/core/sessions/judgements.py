@@ -32,6 +32,7 @@ class Judgement:
     ``preference`` for one of these, by how many grades. Of several: the true label, or ``losses``
     by name or of the answers in the order shown. Of metrics: ``losses`` by name, None where nobody
     can tell one. ``turn``: for which time a rater of a panel judges the round; None for the first.
+    ``comment``: what its judge adds, on which nothing rests; None leaves what was added before.
     """
 
     round: int
@@ -42,6 +43,7 @@ class Judgement:
     preference: str | None = None
     grade: int | None = None
     turn: int | None = None
+    comment: str | None = None
 
 
 def shown(pool: Pool, state: AnyState, item: Item, round_: int) -> dict[str, Any]:

@@ -59,6 +59,7 @@ async def begin(context: Context, db: AsyncConnection, key_id: str) -> str:
     life = timedelta(seconds=longest_seconds(context))
     params = {"hash": secret_hash(token), "key_id": key_id, "life": life}
     await db.execute(_BEGIN, params)
+    await db.execute(_SEEN, {"key_id": key_id})
     return token
 
 
@@ -194,6 +195,8 @@ _BEGIN = text(
     FROM keys WHERE key_id = :key_id
     """
 )
+# Whoever signs in is a person, and has used the key from that moment
+_SEEN = text("UPDATE keys SET person = true, last_used_at = now() WHERE key_id = :key_id")
 _END = text("DELETE FROM browser_sessions WHERE token_hash = :hash")
 # A bounded number at a time, and never one that another clears at the moment
 _CLEAR = text(

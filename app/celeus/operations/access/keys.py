@@ -9,6 +9,7 @@ These are the operator's functions: they see the keys of every project.
 
 import hashlib
 import secrets
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Self
@@ -45,6 +46,8 @@ class KeyRecord:
     last_used_at: datetime | None
     revoked_at: datetime | None
     replaced_by: str | None
+    person: bool
+    """Whether somebody was invited with it, or has signed in with it."""
 
     @classmethod
     def of(cls, row: RowMapping) -> Self:
@@ -55,13 +58,17 @@ class KeyRecord:
 
 @dataclass(frozen=True, slots=True)
 class NewKey:
-    """A key to create; ``expires_in`` None: valid until revoked."""
+    """A key to create; ``expires_in`` None: valid until revoked.
+
+    ``person``: it is made for an invitation, and its secret shown to nobody.
+    """
 
     name: str
     scopes: tuple[str, ...]
     project: str = DEFAULT_PROJECT_NAME
     new_project: bool = False
     expires_in: timedelta | None = None
+    person: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +92,13 @@ async def create_key(context: Context, new: NewKey) -> MadeKey:
 async def add_key(db: AsyncConnection, new: NewKey) -> MadeKey:
     """The same in the caller's transaction."""
     _check(new)
-    return await _insert(db, await _project(db, new), new)
+    return await insert_key(db, await _project(db, new), new)
 
 
 async def list_keys(context: Context) -> list[KeyRecord]:
     """All keys, revoked and expired ones included, oldest first."""
     async with context.transaction() as db:
-        result = await db.execute(_TOLD.order_by(keys.c.created_at, keys.c.key_id))
+        result = await db.execute(TOLD.order_by(keys.c.created_at, keys.c.key_id))
         return [KeyRecord.of(row) for row in result.mappings()]
 
 
@@ -100,11 +107,16 @@ async def revoke_key(context: Context, key_id: str) -> KeyRecord:
 
     A process that saw it used may let it in for `key_cache_seconds` more.
     """
-    standing = update(keys).where(keys.c.key_id == key_id, keys.c.revoked_at.is_(None))
     async with context.transaction() as db:
-        await db.execute(standing.values(revoked_at=func.now()))
-        await db.execute(delete(browser_sessions).where(browser_sessions.c.key_id == key_id))
+        await end_key(db, key_id)
         return await key_record(db, key_id)
+
+
+async def end_key(db: AsyncConnection, key_id: str) -> None:
+    """Revoke a key and sign out its browsers in the caller's transaction."""
+    standing = update(keys).where(keys.c.key_id == key_id, keys.c.revoked_at.is_(None))
+    await db.execute(standing.values(revoked_at=func.now()))
+    await db.execute(delete(browser_sessions).where(browser_sessions.c.key_id == key_id))
 
 
 async def rotate_key(context: Context, key_id: str, grace: timedelta) -> MadeKey:
@@ -132,7 +144,7 @@ async def rotate_key(context: Context, key_id: str, grace: timedelta) -> MadeKey
                 value=key_id,
             )
         again = NewKey(old.name, tuple(old.scopes), expires_in=old.life)
-        successor = await _insert(db, old.project_id, again)
+        successor = await insert_key(db, old.project_id, again)
         ending = func.least(keys.c.expires_at, func.now() + grace)
         changes = {"expires_at": ending, "replaced_by": successor.record.key_id}
         await db.execute(update(keys).where(keys.c.key_id == key_id).values(**changes))
@@ -145,11 +157,16 @@ async def first_key(context: Context) -> MadeKey | None:
     Of several callers at once only one gets a key.
     """
     async with context.transaction() as db:
-        await db.execute(text("SELECT pg_advisory_xact_lock(:it)"), {"it": _FIRST_KEY_LOCK})
+        await lock_starts(db)
         if (await db.execute(_ANY)).scalar_one():
             return None
         new = NewKey("first", ("admin",))
-        return await _insert(db, await _project(db, new), new)
+        return await add_key(db, new)
+
+
+async def lock_starts(db: AsyncConnection) -> None:
+    """Have starts of services on this database take turns until the transaction ends."""
+    await db.execute(text("SELECT pg_advisory_xact_lock(:it)"), {"it": _FIRST_KEY_LOCK})
 
 
 def secret_hash(secret: str) -> bytes:
@@ -157,17 +174,22 @@ def secret_hash(secret: str) -> bytes:
     return hashlib.sha256(secret.encode()).digest()
 
 
+def check_scopes(scopes: Sequence[str]) -> None:
+    """Refuse scopes that there are not, and none at all."""
+    unknown = [scope for scope in scopes if scope not in SCOPES]
+    if unknown or not scopes:
+        rule = "some of " + ", ".join(SCOPES)
+        raise InvalidValue(
+            f"scopes must be {rule}", field="scope", rule=rule, value=", ".join(unknown)
+        )
+
+
 def _check(new: NewKey) -> None:
     for place, name in (("name", new.name), ("project", new.project)):
         if not 1 <= len(name) <= LONGEST_NAME or not name.isprintable():
             rule = f"1 to {LONGEST_NAME} characters that can be printed"
             raise InvalidValue(f"{place} must have {rule}", field=place, rule=rule, value=name)
-    unknown = [scope for scope in new.scopes if scope not in SCOPES]
-    if unknown or not new.scopes:
-        rule = "some of " + ", ".join(SCOPES)
-        raise InvalidValue(
-            f"scopes must be {rule}", field="scope", rule=rule, value=", ".join(unknown)
-        )
+    check_scopes(new.scopes)
     if new.expires_in is not None and not timedelta(0) < new.expires_in <= LONGEST_LIFE:
         raise InvalidValue(
             "a key must work for a time above 0 and for at most 100 years",
@@ -195,7 +217,9 @@ async def _project(db: AsyncConnection, new: NewKey) -> UUID:
     return existing
 
 
-async def _insert(db: AsyncConnection, project_id: UUID, new: NewKey) -> MadeKey:
+async def insert_key(db: AsyncConnection, project_id: UUID, new: NewKey) -> MadeKey:
+    """Create a key of a project by its id, in the caller's transaction."""
+    _check(new)
     key_id, secret = secrets.token_hex(8), secrets.token_urlsafe(32)
     life = new.expires_in
     await db.execute(
@@ -203,7 +227,8 @@ async def _insert(db: AsyncConnection, project_id: UUID, new: NewKey) -> MadeKey
             key_id=key_id,
             project_id=project_id,
             name=new.name,
-            scopes=[scope for scope in SCOPES if scope in new.scopes],
+            scopes=in_order(new.scopes),
+            person=new.person,
             secret_hash=secret_hash(secret),
             expires_at=None if life is None else func.now() + life,
         )
@@ -211,13 +236,21 @@ async def _insert(db: AsyncConnection, project_id: UUID, new: NewKey) -> MadeKey
     return MadeKey(await key_record(db, key_id), f"ce_{key_id}_{secret}")
 
 
+def in_order(scopes: Collection[str]) -> list[str]:
+    """Scopes as they are kept: each once, the widest first."""
+    return [scope for scope in SCOPES if scope in scopes]
+
+
 def _not_found(key_id: str) -> KeyNotFound:
     return KeyNotFound(f"there is no key {shortened(key_id)}", field="key_id", value=key_id)
 
 
-async def key_record(db: AsyncConnection, key_id: str) -> KeyRecord:
-    """The record of a key; refuses an id that no key has."""
-    row = (await db.execute(_TOLD.where(keys.c.key_id == key_id))).mappings().one_or_none()
+async def key_record(db: AsyncConnection, key_id: str, project_id: UUID | None = None) -> KeyRecord:
+    """The record of a key, of this project if one is named; refuses an id that no key has."""
+    query = TOLD.where(keys.c.key_id == key_id)
+    if project_id is not None:
+        query = query.where(keys.c.project_id == project_id)
+    row = (await db.execute(query)).mappings().one_or_none()
     if row is None:
         raise _not_found(key_id)
     return KeyRecord.of(row)
@@ -228,7 +261,7 @@ USABLE = and_(
     or_(keys.c.expires_at.is_(None), keys.c.expires_at > func.now()),
 )
 _ANY = select(exists().where(USABLE))
-_TOLD = select(
+TOLD = select(
     keys.c.key_id,
     keys.c.name,
     projects.c.name.label("project"),
@@ -238,4 +271,5 @@ _TOLD = select(
     keys.c.last_used_at,
     keys.c.revoked_at,
     keys.c.replaced_by,
+    keys.c.person,
 ).join(projects)

@@ -35,8 +35,10 @@ from celeus.operations.pools.columns import raw_connection
 from celeus.operations.runtime.concurrency import in_thread, paused_collections
 from celeus.operations.runtime.context import Context
 from celeus.operations.runtime.memo import Issued, Place
+from celeus.operations.sessions.history import document_of
 from celeus.operations.sessions.journal import unlocked
 from celeus.operations.sessions.ledger import moment, records_of
+from celeus.operations.webhooks.outbox import Message, tell
 
 ATTEMPTS = 5
 
@@ -221,7 +223,7 @@ async def _keep(context: Context, session_id: UUID, issued: Issued) -> Issued | 
         if standing.digest is not None:
             kept = issued.digest == standing.digest
             return issued if kept else await _final(db, session_id, standing.version)
-        await db.execute(
+        inserted = await db.execute(
             _INSERT,
             {
                 **_params(session_id, issued.place),
@@ -232,6 +234,11 @@ async def _keep(context: Context, session_id: UUID, issued: Issued) -> Issued | 
                 "body": issued.body if issued.final else None,
             },
         )
+        if inserted.rowcount:
+            told = {"digest": issued.digest, "final": issued.final}
+            document = await document_of(db, context.project_id, session_id)
+            news: list[Message] = [("certificate.issued", {"certificate": told})]
+            await tell(db, context.project_id, session_id, news, document)
     return issued
 
 

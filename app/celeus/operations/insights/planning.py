@@ -2,12 +2,22 @@
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
-from celeus.core.insights.planning import Floor, SimulationOutcome, Summary, check_risk, summary
+from celeus.core.insights.curve import Point, Suggestion, points, suggested, widths
+from celeus.core.insights.planning import (
+    Floor,
+    SimulationOutcome,
+    Summary,
+    assumption_of,
+    check_risk,
+    summary,
+)
 from celeus.core.insights.table_planning import (
     TableOutcome,
     claim_summary,
@@ -24,7 +34,7 @@ from celeus.core.plans.opening import (
     is_endless,
     table_plan,
 )
-from celeus.core.plans.plan import Claim, Plan, make_plan, precision_warning
+from celeus.core.plans.plan import Claim, Plan, PoolFacts, make_plan, precision_warning
 from celeus.core.plans.policies import DEFAULT_POLICY, policy_named
 from celeus.core.plans.table import TableClaim, TablePlan
 from celeus.core.pools.pool import Pool
@@ -73,7 +83,9 @@ class PolicyPlan:
     """The plan of one policy; with a ``refusal`` it cannot be opened and the rest is None.
 
     ``right`` and ``useless`` say it for a surrogate that means what it says and for one that knows
-    nothing; ``right`` is None where no surrogate tells items apart.
+    nothing; ``right`` is None where no surrogate tells items apart. The ``curve`` says it for all
+    that may be true, by precision; ``expected`` is its point for what was asked, None where not
+    even its first was simulated in time.
     """
 
     policy: str
@@ -82,6 +94,8 @@ class PolicyPlan:
     floor: Floor | None = None
     right: Summary | None = None
     useless: Summary | None = None
+    expected: Point | None = None
+    curve: Sequence[Point] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +114,7 @@ class ClaimPlan:
 class Planning:
     """The plans of all policies, and the mean loss they assume.
 
+    ``precision`` is that of the one claim, as asked or, where nothing is, as ``suggested``.
     ``fixed_sample`` is what a fixed-sample test of a difference would take, None of one system. Of
     a table ``risk`` is None, ``risks`` are those assumed by metric, ``claims`` those with a target.
     """
@@ -113,18 +128,17 @@ class Planning:
     policies: list[PolicyPlan]
     risks: Mapping[str, float] | None = None
     claims: list[ClaimPlan] | None = None
+    precision: float | None = None
+    suggestion: Suggestion | None = None
 
 
 async def plan_session(context: Context, pool_id: UUID, request: PlanRequest) -> Planning:
     """Simulate sessions on a sealed pool with losses drawn from its surrogate.
 
-    Refuses what opening would refuse to every policy asked for, and a claim with no end to plan
-    for. Takes `planning_seconds` at most and answers with what was simulated until then.
+    Refuses what opening would refuse to every policy asked for, and a table with no end to plan
+    for; one claim without an end is planned with the precision suggested. Takes `planning_seconds`
+    at most and answers with what was simulated until then.
     """
-    claim = request.claim
-    asks = claim.precision is not None or claim.decide is not None or claim.questions
-    if not asks and request.table is None:
-        raise _endless()
     async with context.gates.plannings:
         pool = await sealed_pool(context, pool_id)
         if pool.lineup is not None:
@@ -145,10 +159,11 @@ async def plan_session(context: Context, pool_id: UUID, request: PlanRequest) ->
 
         def job(deadline: float) -> Frame:
             return Job(
-                plans=list(plans.values()),
+                ladders=list(prepared.ladders.values()),
+                asked=[ladder.index(plans[name]) for name, ladder in prepared.ladders.items()],
                 scores=prepared.scores,
                 whole=_whole(pool),
-                guessed=any(name.startswith(GUESSES) for name in pool.columns),
+                guessed=_guessed(pool),
                 risk=request.risk,
                 runs=request.runs,
                 seed=request.seed,
@@ -156,7 +171,7 @@ async def plan_session(context: Context, pool_id: UUID, request: PlanRequest) ->
             ).frame()
 
         head, results = await _simulated(context, job)
-    planned = _summarise(plans, head, results)
+    planned = _summarise(prepared, head, results)
     refusals = {name: PolicyPlan(name, refusal=one) for name, one in prepared.refused.items()}
     return Planning(
         items=pool.items,
@@ -166,6 +181,8 @@ async def plan_session(context: Context, pool_id: UUID, request: PlanRequest) ->
         informed=head["informed"],
         fixed_sample=head["fixed_sample"],
         policies=[(planned | refusals)[name] for name in dict.fromkeys(_policies(request))],
+        precision=next(iter(plans.values())).precision,
+        suggestion=prepared.suggestion,
     )
 
 
@@ -271,31 +288,66 @@ def _risks(plan: TablePlan, request: PlanRequest) -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """Plans by policy, refusals of the others, and the surrogate scores they share."""
+    """Plans by policy, refusals of the others, and the surrogate scores they share.
+
+    The ``ladders`` hold the same plans and those of other precisions, from coarse to fine.
+    """
 
     plans: dict[str, Plan]
+    ladders: dict[str, list[Plan]]
     refused: dict[str, Refusal]
     strategy: Strategy | None
     scores: Scores
+    suggestion: Suggestion
 
 
 def _prepare(pool: Pool, request: PlanRequest) -> _Prepared:
     """Plan the claim for every policy; refuses a claim that every policy refuses."""
-    check_risk(request.risk, Interval(pool.scale.lower, pool.scale.upper))
+    scale = Interval(pool.scale.lower, pool.scale.upper)
+    check_risk(request.risk, scale)
     strategy = request.strategy or default_strategy(pool)
     surrogates = scores(pool, strategy)
+    assumption = assumption_of(
+        surrogates, scale, whole=_whole(pool), has_surrogate=_guessed(pool), risk=request.risk
+    )
+    suggestion = suggested(assumption, scale, pool.items)
+    claim = request.claim
+    if claim.precision is None and claim.decide is None and not claim.questions:
+        claim = replace(claim, precision=suggestion.precision)
     facts = facts_of(pool)
     plans: dict[str, Plan] = {}
+    ladders: dict[str, list[Plan]] = {}
     refusals: dict[str, Refusal] = {}
     for name in _policies(request):
         policy = policy_named(name)
         try:
-            plans[name] = make_plan(request.claim, facts, policy, NO_COMMITMENT, strategy)
+            plans[name] = make_plan(claim, facts, policy, NO_COMMITMENT, strategy)
         except Refusal as refusal:
             refusals[name] = refusal
+        else:
+            ladders[name] = _ladder(plans[name], claim, facts, scale)
     if not plans:
         raise next(iter(refusals.values()))
-    return _Prepared(plans, refusals, strategy, surrogates)
+    return _Prepared(plans, ladders, refusals, strategy, surrogates, suggestion)
+
+
+def _ladder(plan: Plan, claim: Claim, facts: PoolFacts, scale: Interval) -> list[Plan]:
+    """The plan among those of other precisions that can be opened, from coarse to fine."""
+    if claim.precision is None:
+        return [plan]
+    found = []
+    for width in widths(claim.precision, scale):
+        if width == claim.precision:
+            found.append(plan)
+            continue
+        other = replace(claim, precision=width)
+        with suppress(Refusal):
+            found.append(make_plan(other, facts, plan.policy, NO_COMMITMENT, plan.strategy))
+    return found
+
+
+def _guessed(pool: Pool) -> bool:
+    return any(name.startswith(GUESSES) for name in pool.columns)
 
 
 def _whole(pool: Pool) -> bool:
@@ -307,19 +359,23 @@ def _whole(pool: Pool) -> bool:
 
 
 def _summarise(
-    plans: Mapping[str, Plan], head: dict[str, Any], results: Sequence[dict[str, Any]]
+    prepared: _Prepared, head: dict[str, Any], results: Sequence[dict[str, Any]]
 ) -> dict[str, PolicyPlan]:
     """The lines of the simulation, by policy."""
     summaries: dict[str, PolicyPlan] = {}
-    for at, (name, plan) in enumerate(plans.items()):
+    for at, (name, plan) in enumerate(prepared.plans.items()):
         by_scenario = {
             scenario: _summary(results, at, scenario)
             for scenario in scenarios(plan, informed=head["informed"])
         }
+        floor, ladder = Floor(*head["floors"][at]), prepared.ladders[name]
+        curve = points(ladder, floor.assumed, _climbed(results, at))
         summaries[name] = PolicyPlan(
             name,
             warning=precision_warning(plan, plan.precision),
-            floor=Floor(*head["floors"][at]),
+            floor=floor,
+            expected=curve[ladder.index(plan)] if curve else None,
+            curve=curve,
             # A policy that uses no scores needs the same, whatever the surrogate is worth.
             right=by_scenario.get("right", by_scenario["useless"]) if head["informed"] else None,
             useless=by_scenario["useless"],
@@ -328,6 +384,20 @@ def _summarise(
 
 
 def _summary(results: Sequence[dict[str, Any]], plan: int, scenario: str) -> Summary:
-    own = [line for line in results if (line["plan"], line["scenario"]) == (plan, scenario)]
+    own = [it for it in results if (it["plan"], it.get("scenario")) == (plan, scenario)]
     outcomes = [SimulationOutcome(*line["outcome"]) for line in own if "outcome" in line]
     return summary(outcomes, max((line["labels"] for line in own if "labels" in line), default=0))
+
+
+def _climbed(
+    results: Sequence[dict[str, Any]], plan: int
+) -> dict[tuple[int, int], SimulationOutcome]:
+    """The sessions of a curve by place and run; the runs of every place came in their order."""
+    found: dict[tuple[int, int], SimulationOutcome] = {}
+    runs: Counter[int] = Counter()
+    for line in results:
+        if line["plan"] == plan and "at" in line and "outcome" in line:
+            at = line["at"]
+            found[at, runs[at]] = SimulationOutcome(*line["outcome"])
+            runs[at] += 1
+    return found

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from typing import Any, Self
 
+from celeus.core.insights.curve import Supposed
 from celeus.core.insights.planning import (
     Case,
     Scenario,
@@ -30,19 +31,29 @@ from celeus.core.pools.surrogates import Scores
 from celeus.core.pools.table import Column, Table
 from celeus.operations.runtime.workers import Files, Frame, serve
 
-FIRST_SHARE = 4.0
-"""What the first plan gets of the time, in shares of another."""
+FIRST_SHARE = 2.0
+"""What the first policy gets of the time, in shares of another."""
+LADDER_SHARE = 4.0
+"""What the sessions of a curve get of it, in shares of those of one scenario."""
+GROWTH = 4.5
+"""How much longer a session takes at half the width, about."""
+PART_BEFORE, PART_ASKED = 0.5, 0.8
+"""Of the time left for a curve, what the sessions of one width may take, and of that asked for."""
+MOST_FINER = 4
+"""Sessions at widths finer than that asked for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
     """What is to be simulated: sessions of these plans on one pool, until ``deadline``.
 
-    The deadline is one of the machine's monotonic clock, which all its processes share.
-    ``guessed`` says that the scores hold a surrogate.
+    Of every policy there is a ladder of plans from the coarsest precision to the finest; ``asked``
+    says which of them is asked for. The deadline is one of the machine's monotonic clock, which all
+    its processes share. ``guessed`` says that the scores hold a surrogate.
     """
 
-    plans: Sequence[Plan]
+    ladders: Sequence[Sequence[Plan]]
+    asked: Sequence[int]
     scores: Scores
     whole: bool
     guessed: bool
@@ -54,18 +65,22 @@ class Job:
     def frame(self) -> Frame:
         """The job as it travels."""
         values = {name: getattr(self, name) for name in _VALUES}
-        return Frame(
-            values | {"plans": [plan.to_dict() for plan in self.plans]}, self.scores.arrays
-        )
+        ladders = [[plan.to_dict() for plan in ladder] for ladder in self.ladders]
+        return Frame(values | {"ladders": ladders}, self.scores.arrays)
 
     @classmethod
     def of(cls, frame: Frame) -> Self:
         """The job whose ``frame`` this is."""
-        plans = [plan_from(values) for values in frame.values["plans"]]
-        return cls(**(frame.values | {"plans": plans, "scores": Scores(**frame.arrays)}))
+        ladders = [[plan_from(it) for it in ladder] for ladder in frame.values["ladders"]]
+        return cls(**(frame.values | {"ladders": ladders, "scores": Scores(**frame.arrays)}))
+
+    @property
+    def plans(self) -> list[Plan]:
+        """What is asked for, by policy."""
+        return [ladder[at] for ladder, at in zip(self.ladders, self.asked, strict=True)]
 
 
-_VALUES = ("whole", "guessed", "risk", "runs", "seed", "deadline")
+_VALUES = ("asked", "whole", "guessed", "risk", "runs", "seed", "deadline")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,19 +124,109 @@ class TableJob:
 
 
 class _Course:
-    """The simulated sessions of one case so far."""
+    """The simulated sessions of one case so far; ``name`` tells what they are of."""
 
-    def __init__(self, case: Case | TableCase, share: float) -> None:
-        self.case = case
+    follows = True
+    """It waits until those that do not follow are at their end."""
+
+    def __init__(self, name: dict[str, Any], share: float, runs: int) -> None:
+        self.name = name
         self.share = share
+        self.wanted = runs
         self.runs = 0
         self.seconds = 0.0
         self.given_up = False
 
-    @property
-    def costs(self) -> float:
-        """Seconds a session took so far."""
-        return self.seconds / self.runs if self.runs else 0.0
+    def able(self, left: float) -> bool:
+        """Whether another session is wanted, and may end in the seconds ``left``."""
+        costs = self.seconds / self.runs if self.runs else 0.0
+        return not self.given_up and self.runs < self.wanted and costs < left
+
+    def session(self, seed: int, left: float) -> Iterator[dict[str, Any]]:
+        """The next session, given up when it takes too long."""
+        raise NotImplementedError
+
+    def _once(self, case: Case | TableCase, seed: int, seconds: float) -> Iterator[dict[str, Any]]:
+        began = time.monotonic()
+        for step in case.run(self.runs, seed):
+            if isinstance(step, SimulationOutcome) or (
+                isinstance(step, TableOutcome) and step.ended
+            ):
+                self.runs += 1
+                yield self.name | {"outcome": astuple(step)}
+            elif time.monotonic() - began > seconds:
+                self.given_up = True
+                so_far = {"labels": step} if isinstance(step, int) else {"outcome": astuple(step)}
+                yield self.name | so_far
+                break
+        self.seconds += time.monotonic() - began
+
+
+class _Scenario(_Course):
+    """Sessions of one case."""
+
+    def __init__(
+        self, name: dict[str, Any], share: float, runs: int, case: Case | TableCase
+    ) -> None:
+        super().__init__(name, share, runs)
+        self._case = case
+
+    def session(self, seed: int, left: float) -> Iterator[dict[str, Any]]:
+        """The next session; a slow first one leaves time for those behind it."""
+        yield from self._once(self._case, seed, left if self.runs else left / 2.0)
+
+
+class _Ladder(_Course):
+    """Sessions of a curve: all runs at one width, then those at the next finer one."""
+
+    follows = False
+
+    def __init__(self, number: int, share: float, job: Job, supposed: Supposed) -> None:
+        super().__init__({"plan": number, "at": 0}, share, job.runs)
+        self._plans = job.ladders[number]
+        self._asked = job.asked[number]
+        self._supposed = supposed
+        self._scores = job.scores
+        self._most = job.runs
+        self._expects = 0.0
+        self._seconds_before = 0.0
+        self._seconds_own = 0.0
+
+    def grant(self, seconds: float) -> None:
+        """Say how long all of it may take."""
+        self._seconds_own = seconds
+
+    def able(self, left: float) -> bool:
+        """Whether there is another session that may end in time, at this width or the next one."""
+        while not self.given_up:
+            here = self.seconds - self._seconds_before
+            expects = here / self.runs if self.runs else self._expects
+            part = PART_ASKED if self.name["at"] == self._asked else PART_BEFORE
+            most = part * (self._seconds_own - self._seconds_before)
+            if (
+                self.runs < self.wanted
+                and expects < left
+                and (here + expects <= most or not expects)
+            ):
+                return True
+            if not self.runs or self.name["at"] + 1 == len(self._plans):
+                self.given_up = True
+            else:
+                self._finer(GROWTH * expects)
+        return False
+
+    def _finer(self, expects: float) -> None:
+        at = self.name["at"] + 1
+        self.name = self.name | {"at": at}
+        self.wanted = self._most if at <= self._asked else min(self._most, MOST_FINER)
+        self.runs, self._expects, self._seconds_before = 0, expects, self.seconds
+
+    def session(self, seed: int, left: float) -> Iterator[dict[str, Any]]:
+        """The next session."""
+        plan = self._plans[self.name["at"]]
+        case = self._supposed.case(plan, self._scores, self.runs)
+        own = self._seconds_own - self.seconds
+        yield from self._once(case, seed, min(left, max(own, GROWTH * self._expects)))
 
 
 def scenarios(plan: Plan, *, informed: bool) -> tuple[Scenario, ...]:
@@ -131,24 +236,28 @@ def scenarios(plan: Plan, *, informed: bool) -> tuple[Scenario, ...]:
 
 def simulated(job: Job) -> Iterator[dict[str, Any]]:
     """The assumption, then each outcome as it comes, by number of plan."""
+    plans = job.plans
+    scale = plans[0].scale
     assumption = assumption_of(
-        job.scores, job.plans[0].scale, whole=job.whole, has_surrogate=job.guessed, risk=job.risk
+        job.scores, scale, whole=job.whole, has_surrogate=job.guessed, risk=job.risk
     )
-    risk = assumption.risk(job.plans[0].scale)
-    floors = [floor_of(plan, risk) for plan in job.plans]
+    risk = assumption.risk(scale)
+    floors = [floor_of(plan, risk) for plan in plans]
     yield {
         "risk": risk,
         "informed": assumption.informed,
-        "fixed_sample": fixed_sample(job.plans[0], assumption),
+        "fixed_sample": fixed_sample(plans[0], assumption),
         "floors": [[floor.assumed, floor.middle] for floor in floors],
     }
-    courses = {
-        (at, scenario): _Course(
-            Case(plan, job.scores, assumption, scenario), 1.0 if at else FIRST_SHARE
-        )
-        for at, plan in enumerate(job.plans)
-        for scenario in scenarios(plan, informed=assumption.informed)
-    }
+    supposed = Supposed.of(assumption, told=job.risk is not None)
+    courses: list[_Course] = []
+    for at, plan in enumerate(plans):
+        share = 1.0 if at else FIRST_SHARE
+        courses.append(_Ladder(at, LADDER_SHARE * share, job, supposed))
+        for scenario in scenarios(plan, informed=assumption.informed):
+            case = Case(plan, job.scores, assumption, scenario)
+            name = {"plan": at, "scenario": scenario}
+            courses.append(_Scenario(name, share, job.runs, case))
     yield from _outcomes(job, courses)
 
 
@@ -165,48 +274,35 @@ def simulated_table(job: TableJob) -> Iterator[dict[str, Any]]:
     }
     worth: tuple[Scenario, ...] = ("right", "useless") if informed else ("useless",)
     plan = with_targets(job.plan)
-    courses = {
-        (0, scenario): _Course(TableCase(plan, job.table, assumptions, scenario), 1.0)
+    courses = [
+        _Scenario(
+            {"plan": 0, "scenario": scenario},
+            1.0,
+            job.runs,
+            TableCase(plan, job.table, assumptions, scenario),
+        )
         for scenario in worth
-    }
+    ]
     yield from _outcomes(job, courses)
 
 
-def _outcomes(
-    job: Job | TableJob, courses: Mapping[tuple[int, Scenario], _Course]
-) -> Iterator[dict[str, Any]]:
-    """Every case once, then always the one that took least of its share, as far as time allows."""
+def _outcomes(job: Job | TableJob, courses: Sequence[_Course]) -> Iterator[dict[str, Any]]:
+    """The curves, then every case once, then always what took least of its share.
+
+    As far as time allows.
+    """
+    seconds = job.deadline - time.monotonic()
+    shares = sum(course.share for course in courses)
+    for course in courses:
+        if isinstance(course, _Ladder):
+            course.grant(seconds * course.share / shares)
     while True:
         left = job.deadline - time.monotonic()
-        able = [
-            (course.runs > 0, course.seconds / course.share, name)
-            for name, course in courses.items()
-            if not course.given_up and course.runs < job.runs and course.costs < left
-        ]
+        able = [course for course in courses if course.able(left)]
         if left <= 0.0 or not able:
             return
-        _, _, name = min(able)
-        course = courses[name]
-        until = job.deadline
-        if not course.runs:
-            # A slow one leaves time for those behind it; the policy asked for first comes first.
-            until = time.monotonic() + left / 2.0
-        for values in _once(course, job.seed, until):
-            yield {"plan": name[0], "scenario": name[1]} | values
-
-
-def _once(course: _Course, seed: int, until: float) -> Iterator[dict[str, Any]]:
-    """One session, given up at ``until``."""
-    began = time.monotonic()
-    for step in course.case.run(course.runs, seed):
-        if isinstance(step, SimulationOutcome) or (isinstance(step, TableOutcome) and step.ended):
-            course.runs += 1
-            yield {"outcome": astuple(step)}
-        elif time.monotonic() > until:
-            course.given_up = True
-            yield {"labels": step} if isinstance(step, int) else {"outcome": astuple(step)}
-            return
-    course.seconds += time.monotonic() - began
+        course = min(able, key=lambda it: (it.follows, it.runs > 0, it.seconds / it.share))
+        yield from course.session(job.seed, left)
 
 
 def work(job: Frame, files: Files) -> Iterator[Frame]:

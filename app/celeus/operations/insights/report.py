@@ -5,7 +5,7 @@ All of it is of one moment, so that no figure contradicts another one.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
@@ -27,6 +27,7 @@ from celeus.operations.pools.record import PoolRecord
 from celeus.operations.runtime.context import Context, one_snapshot
 from celeus.operations.runtime.memo import Place
 from celeus.operations.sessions.history import document_of
+from celeus.operations.sessions.labelling.instructions import instructions_of
 from celeus.operations.sessions.ledger import with_kinds
 
 ATTEMPTS = 3
@@ -66,6 +67,7 @@ class Account:
     ``reached`` is the first round that was as narrow as the precision in force. ``unjudgeable``
     counts folded rounds; ``skipped_ahead``: one was called so when a later one was drawn.
     ``certified`` is None where ``uncertified`` says why. ``claims`` are those of a table.
+    ``late_instructions``: when judges were told something else after the first judgement.
     """
 
     document: dict[str, Any]
@@ -85,6 +87,7 @@ class Account:
     public_key: str | None
     at: datetime
     claims: Sequence[Mapping[str, Any]] = ()
+    late_instructions: Sequence[datetime] = ()
 
     @property
     def place(self) -> Place:
@@ -99,7 +102,21 @@ class Account:
     @property
     def assumptions(self) -> list[str]:
         """What the claim rests on beside the draws, in sentences."""
-        return self._assumed + ([] if self.origin is None else [OWN_PROCESS["text"]])
+        pushed = [] if self.origin is None else [OWN_PROCESS["text"]]
+        return self._assumed + pushed + self._told_otherwise
+
+    @property
+    def _told_otherwise(self) -> list[str]:
+        """That those who judge were given other instructions on the way."""
+        times = [f"{at.astimezone(UTC):%Y-%m-%d %H:%M}" for at in self.late_instructions]
+        if not times:
+            return []
+        often = "" if len(times) == 1 else f"{len(times)} times, last "
+        sentence = (
+            "The instructions for those who judge were changed after the first judgement,"
+            f" {often}at {times[-1]} UTC: judgements of before and after need not mean the same."
+        )
+        return [sentence]
 
     @property
     def _assumed(self) -> list[str]:
@@ -177,6 +194,7 @@ async def _read(context: Context, session_id: UUID, points: int) -> Account:
         row = (await db.execute(_SESSION, params)).one()
         counted = (await db.execute(_COUNTED, params)).one()
         course = await db.execute(_COURSE, params)
+        instructions = await instructions_of(db, row.pool_id, session_id)
         closed = row.lifecycle == "closed"
         certified = await _certified(db, params) if closed else None
         return Account(
@@ -198,6 +216,7 @@ async def _read(context: Context, session_id: UUID, points: int) -> Account:
             if context.signing_key is None
             else public_of(context.signing_key).hex(),
             at=row.now,
+            late_instructions=instructions.late_changes,
         )
 
 

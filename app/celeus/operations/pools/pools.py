@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from uuid_utils.compat import uuid7
 
 from celeus.core.pools.item import Item
+from celeus.core.pools.levels import Level, check_levels
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
 from celeus.core.pools.pool import CHAIN_START, Pool
@@ -38,6 +39,7 @@ from celeus.operations.pools.imports import (
 from celeus.operations.pools.record import PoolRecord
 from celeus.operations.runtime.context import Context, one_snapshot
 from celeus.operations.runtime.idempotency import Once, keep, peek, transaction_of
+from celeus.operations.sessions.labelling.instructions import keep_instructions
 from celeus.store.tables import pools
 
 PAGE_BYTES = 4 << 20
@@ -50,7 +52,8 @@ class NewPool:
 
     ``scale`` is that of the difference where two are compared. ``based_on`` is a session on an
     earlier version, ``score`` what the mean of its losses is called. A pool of ``metrics`` has the
-    scale of the first of them.
+    scale of the first of them. ``levels`` name grades of its scale, ``instructions`` tell judges
+    what to do.
     """
 
     name: str
@@ -61,6 +64,8 @@ class NewPool:
     based_on: BasedOn | None = None
     score: Score | None = None
     metrics: tuple[Metric, ...] = ()
+    levels: tuple[Level, ...] = ()
+    instructions: str | None = None
 
 
 async def create_pool(
@@ -150,6 +155,17 @@ async def seal_pool(context: Context, pool_id: UUID) -> PoolRecord:
         return await _seal(db, await _lock(db, context.project_id, pool_id))
 
 
+async def archive_pool(context: Context, pool_id: UUID, *, archived: bool) -> PoolRecord:
+    """Take a pool out of the lists, or back; its sessions go on."""
+    async with context.transaction() as db:
+        record = await _lock(db, context.project_id, pool_id)
+        if record.archived == archived:
+            return record
+        change = update(pools).where(pools.c.pool_id == pool_id).returning(pools)
+        result = await db.execute(change.values(archived_at=func.now() if archived else None))
+        return PoolRecord.of(result.one())
+
+
 async def get_pool(context: Context, pool_id: UUID) -> PoolRecord:
     """The pool without its items."""
     async with context.transaction() as db:
@@ -157,14 +173,18 @@ async def get_pool(context: Context, pool_id: UUID) -> PoolRecord:
 
 
 async def list_pools(
-    context: Context, limit: int, after: UUID | None
+    context: Context, limit: int, after: UUID | None, *, archived: bool = False
 ) -> tuple[list[PoolRecord], UUID | None]:
     """Pools from the newest on, and the ``after`` of the next page, if there may be one.
+
+    Without ``archived`` those that are archived are left out.
 
     ``after`` is the last one already seen. A page ends when the names of groups fill
     MAX_GROUP_BYTES, but has one pool at least.
     """
     query = select(pools).where(pools.c.project_id == context.project_id)
+    if not archived:
+        query = query.where(pools.c.archived_at.is_(None))
     if after is not None:
         query = query.where(pools.c.pool_id < after)
     newest = query.order_by(pools.c.pool_id.desc()).limit(limit).subquery()
@@ -229,6 +249,7 @@ async def load_pool(db: AsyncConnection, project_id: UUID, pool_id: UUID) -> Poo
 
 async def _create(db: AsyncConnection, context: Context, new: NewPool) -> PoolRecord:
     """A new pool without items, locked."""
+    check_levels(new.levels, new.scale, new.score, alone=new.named is None and not new.metrics)
     pool_id, basis = uuid7(), None
     if new.based_on is not None:
         if isinstance(new.named, Lineup):
@@ -250,6 +271,7 @@ async def _create(db: AsyncConnection, context: Context, new: NewPool) -> PoolRe
             based_on=None if basis is None else basis.to_dict(),
             score=None if new.score is None else new.score.to_dict(),
             metrics=[one.to_dict() for one in new.metrics] or None,
+            levels=[one.to_dict() for one in new.levels] or None,
             sealed=False,
             items=0,
             columns=[],
@@ -257,6 +279,8 @@ async def _create(db: AsyncConnection, context: Context, new: NewPool) -> PoolRe
             items_digest=CHAIN_START,
         )
     )
+    if new.instructions:
+        await keep_instructions(db, context, pool_id, None, new.instructions)
     return await _lock(db, context.project_id, pool_id)
 
 

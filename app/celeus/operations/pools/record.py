@@ -9,6 +9,7 @@ from uuid import UUID
 from sqlalchemy import Row
 
 from celeus.core.pools.bounds import Basis
+from celeus.core.pools.levels import Level
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
 from celeus.core.pools.pool import Pool
@@ -36,11 +37,13 @@ class PoolRecord:
     based_on: Basis | None
     declared: Score | None
     metrics: tuple[Metric, ...]
+    levels: tuple[Level, ...]
     group_columns: Mapping[str, tuple[str, ...]]
     items_digest: bytes
     digest: str | None
     created_at: datetime
     sealed_at: datetime | None
+    archived: bool
 
     @property
     def systems(self) -> Systems | None:
@@ -70,11 +73,13 @@ class PoolRecord:
             based_on=None if row.based_on is None else Basis(**row.based_on),
             declared=None if row.score is None else Score(**row.score),
             metrics=tuple(map(Metric.from_dict, row.metrics or ())),
+            levels=tuple(map(Level.from_dict, row.levels or ())),
             group_columns={name: tuple(values) for name, values in row.group_columns or ()},
             items_digest=bytes(row.items_digest),
             digest=None if row.digest is None else bytes(row.digest).hex(),
             created_at=row.created_at,
             sealed_at=row.sealed_at,
+            archived=row.archived_at is not None,
         )
 
     def pool(self, columns: Columns) -> Pool:

@@ -17,6 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from celeus.core.certificates.chain import chain_start
 from celeus.core.runs.form import PoolForm
 from celeus.errors import LedgerBroken, RunTooCostly, SessionDiffers
+from celeus.operations.insights.lists import words_of
 from celeus.operations.pools.columns import raw_connection
 from celeus.operations.pools.imports import Rows
 from celeus.operations.pools.pools import NewPool, create_sealed_pool
@@ -25,6 +26,7 @@ from celeus.operations.runtime.context import Context
 from celeus.operations.runtime.verifications import bounds_of
 from celeus.operations.runtime.workers import Frame, WorkerFailed, gather
 from celeus.operations.sessions.history import document_of
+from celeus.operations.sessions.journal import minute
 from celeus.operations.sessions.ledger import head_of, moment
 from celeus.operations.sessions.sessions import uncertified
 
@@ -127,7 +129,12 @@ async def _keep(context: Context, db: AsyncConnection, run: _Run, at: datetime) 
     """Pool, session, ledger and trajectory, in the transaction of ``db``."""
     values = run.values
     pool_id = await _pool_id(context, db, run)
-    document: dict[str, Any] = values["status"] | {"pool_id": f"pool_{pool_id.hex}"}
+    owner = (await db.execute(_OWNER, {"key_id": context.key_id})).scalar_one_or_none()
+    document: dict[str, Any] = values["status"] | {
+        "pool_id": f"pool_{pool_id.hex}",
+        "owner": owner,
+        "active_at": moment(minute(at)),
+    }
     digest = bytes.fromhex(values["plan_digest"])
     await db.execute(
         _INSERT,
@@ -150,6 +157,9 @@ async def _keep(context: Context, db: AsyncConnection, run: _Run, at: datetime) 
             "head": bytes.fromhex(values["head"]),
             "origin": orjson.dumps(document["origin"]).decode(),
             "now": at,
+            "owner": owner,
+            "active_at": minute(at),
+            "words": words_of(None, owner, ()),
         },
     )
     await _copy(db, _EVENTS, run.events)
@@ -214,14 +224,16 @@ _POOL = text(
     ORDER BY pool_id LIMIT 1
     """
 )
+_OWNER = text("SELECT name FROM keys WHERE key_id = :key_id")
 _INSERT = text(
     """
     INSERT INTO sessions (session_id, project_id, pool_id, plan, plan_digest, seed, commitment,
         lease_seconds, lifecycle, state, precision, budget, sequence, revision, drawn, status,
-        ledger_head, origin, created_at, updated_at)
+        ledger_head, origin, created_at, updated_at, owner, words, active_at)
     VALUES (:session_id, :project_id, :pool_id, CAST(:plan AS jsonb), :plan_digest, :seed,
         :commitment, :lease_seconds, 'closed', :state, :precision, :budget, :sequence, :revision,
-        :drawn, CAST(:status AS jsonb), :head, CAST(:origin AS jsonb), :now, :now)
+        :drawn, CAST(:status AS jsonb), :head, CAST(:origin AS jsonb), :now, :now, :owner,
+        array_to_tsvector(CAST(:words AS text[])), :active_at)
     """
 )
 _EVENTS = """

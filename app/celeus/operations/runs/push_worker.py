@@ -138,7 +138,6 @@ def _status(run: Run, pool: Pool, job: Frame) -> dict[str, Any]:
         lifecycle="closed",
         revision=1 + run.amendments,
         lease_seconds=job.values["lease_seconds"],
-        forecast=None,
         created_at=datetime.fromisoformat(at),
         ledger_head=run.head,
         origin={"kind": "pushed", "at": at},

@@ -1,1 +1,1 @@
-"""What operations share: context, cached states, concurrency gates, forecasts, workers."""
+"""What operations share: context, cached states, concurrency gates, workers."""

@@ -135,5 +135,10 @@ class CallerCache:
         """Evict a key or browser, so that its next use looks it up."""
         self._known.pop(name, None)
 
+    def forget_key(self, key_id: str) -> None:
+        """Evict a key and every browser that is signed in with it."""
+        for name in [it for it, entry in self._known.items() if entry.caller.key_id == key_id]:
+            del self._known[name]
+
     def __len__(self) -> int:
         return len(self._known)

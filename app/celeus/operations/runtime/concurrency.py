@@ -110,6 +110,11 @@ class Gates:
         )
         self.strangers = Gate(STRANGERS_AT_ONCE, settings.client_timeout_seconds, _many_strangers)
         self.streams = GatesOfKeys(STREAMS_OF_A_KEY, _too_many_streams)
+        self.webhook_tests_of_keys = GatesOfKeys(
+            1,
+            lambda: Busy("Another test message of this key is under way; try again."),
+            patience=PATIENCE_SECONDS,
+        )
         self.verifications_of_keys = GatesOfKeys(
             1, lambda: VerificationBusy("This key has a certificate being verified; try again.")
         )

@@ -16,9 +16,9 @@ from celeus.operations.certificates.signing_keys import read_key
 from celeus.operations.certificates.stamps import Stamps
 from celeus.operations.runtime.callers import Browser, CallerCache
 from celeus.operations.runtime.concurrency import Gates
-from celeus.operations.runtime.forecasts import Forecasts
 from celeus.operations.runtime.memo import Issued, Memo, News
 from celeus.operations.runtime.state_cache import StateCache
+from celeus.operations.webhooks.deliveries import Deliveries
 from celeus.settings import Settings
 from celeus.store.cache import Cache, Wakes
 from celeus.store.database import Database
@@ -48,12 +48,12 @@ class Context:
     cache: Cache
     wakes: Wakes
     states: StateCache
-    forecasts: Forecasts
     settings: Settings
     callers: CallerCache
     rates: Rates
     gates: Gates
     stamps: Stamps
+    deliveries: Deliveries
     project_id: UUID = DEFAULT_PROJECT
     key_id: str | None = None
     blind: bool = False
@@ -106,20 +106,28 @@ async def open_context(settings: Settings) -> AsyncIterator[Context]:
         patience_seconds=settings.lock_timeout_ms / 1000,
     )
     rates = Rates.connect(settings.redis_url)
-    forecasts = Forecasts(database, cache, settings.forecast_every_rounds)
     stamps = Stamps(database, settings.timestamp_url)
+    deliveries = Deliveries.of(database, settings)
     try:
         async with cache.listen() as wakes:
-            callers = CallerCache(settings.key_cache_seconds)
-            gates = Gates(settings)
             context = Context(
-                database, cache, wakes, states, forecasts, settings, callers, rates, gates, stamps
+                database,
+                cache,
+                wakes,
+                states,
+                settings,
+                CallerCache(settings.key_cache_seconds),
+                rates,
+                Gates(settings),
+                stamps,
+                deliveries,
             )
             stamps.resume()
+            deliveries.begin()
             yield replace(context, signing_key=signing_key)
     finally:
+        await deliveries.close()
         await stamps.close()
-        await forecasts.close()
         await rates.close()
         await cache.close()
         await database.close()

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
+from zlib import crc32
 
 import orjson
 
@@ -25,13 +26,17 @@ class SessionRecord:
     lifecycle: str
     revision: int
     lease_seconds: int
-    forecast: dict[str, Any] | None
     created_at: datetime
     ledger_head: bytes | None
     name: str | None = None
     contradictions: Sequence[Mapping[str, Any]] = ()
     origin: Mapping[str, str] | None = None
+    owner: str | None = None
+    tags: Sequence[str] = ()
+    active_at: datetime | None = None
+    archived: bool = False
     planned_labels: Mapping[str, int] | None = None
+    seconds_per_label: float | None = None
 
 
 def status_document(
@@ -46,20 +51,30 @@ def status_document(
         lease_seconds=session.lease_seconds,
         created_at=moment(session.created_at),
         ledger_head=None if session.ledger_head is None else session.ledger_head.hex(),
-        forecast=session.forecast,
         name=session.name,
         contradictions=session.contradictions,
         origin=session.origin,
+        owner=session.owner,
+        tags=session.tags,
+        active_at=None if session.active_at is None else moment(session.active_at),
+        archived=session.archived,
         planned_labels=session.planned_labels,
+        seconds_per_label=session.seconds_per_label,
     )
     return status.status_document(header, plan, state, pool)
 
 
 def version_of(document: dict[str, Any]) -> str:
     """The document's ETag; changes whenever the document does."""
-    forecast, contradictions = document["forecast"], document.get("contradictions")
-    version = f"{document['sequence']}.{0 if forecast is None else forecast['round']}"
-    return f"{version}.{len(contradictions)}" if contradictions else version
+    contradictions = document.get("contradictions")
+    version = str(document["sequence"])
+    if contradictions:
+        version += f".{len(contradictions)}"
+    # What people change without an event
+    if document.get("archived"):
+        version += ".archived"
+    filed = document.get("tags")
+    return f"{version}-{crc32(orjson.dumps(filed)):08x}" if filed else version
 
 
 async def announce(

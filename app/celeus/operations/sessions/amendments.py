@@ -34,11 +34,13 @@ from celeus.operations.sessions.journal import (
     Journal,
     Receipt,
     locked,
-    must_be_open,
+    must_take_labels,
     rebuild,
 )
+from celeus.operations.sessions.labelling.comments import keep_comments
 from celeus.operations.sessions.ledger import opening_row, with_kinds
 from celeus.operations.sessions.panel.corrections import RatingCorrection, correct_rating
+from celeus.operations.sessions.panel.ratings import rater_of, ratings_in
 from celeus.operations.sessions.rounds import Answer, finish, publish
 
 ATTEMPTS = 3
@@ -97,8 +99,8 @@ async def amend(
             refuse = own_only and correction.judgement.round != last
             ready = None if refuse else await _refold_ahead(context, session_id, correction)
             async with locked(context, session_id) as (journal, db):
-                receipt = await _rating_receipt(db, journal, correction, own_only=own_only)
-                receipt = receipt or await _earlier_receipt(
+                rating = await _rating_receipt(db, journal, correction, own_only=own_only)
+                receipt = rating or await _earlier_receipt(
                     db, journal, correction, own_only=own_only
                 )
                 if receipt is None:
@@ -108,16 +110,30 @@ async def amend(
                         continue
                     receipt = await _append(journal, correction, ready, rounds)
                 document, offer = await finish(db, journal, [], want_draws=False)
+                await _keep_comment(db, journal, correction, rating=rating is not None)
             await publish(context, journal, document)
             return Answer([receipt], document, offer)
         raise Busy("the session is being corrected again and again; try again")
+
+
+async def _keep_comment(
+    db: AsyncConnection, journal: Journal, correction: Correction, *, rating: bool
+) -> None:
+    """Keep the comment of a correction, of a ``rating`` as its rater's."""
+    if correction.judgement.comment is None:
+        return
+    ratings, rater, worker = ratings_in(journal), None, correction.worker
+    if rating and ratings is not None:
+        rater = await rater_of(db, journal, ratings, worker)
+    said = worker or correction.author or ""
+    await keep_comments(db, journal, [correction.judgement], said, rater)
 
 
 async def _rating_receipt(
     db: AsyncConnection, journal: Journal, correction: Correction, *, own_only: bool
 ) -> Receipt | None:
     """The receipt of a correction of what one rater of a panel has said; None of any other."""
-    must_be_open(journal)
+    must_take_labels(journal)
     if isinstance(journal.state, State) and journal.state.ratings is not None:
         _must_be_blind(journal.session, correction.judgement, blind=journal.blind)
         if own_only:
@@ -137,7 +153,7 @@ async def _earlier_receipt(
     at.
     """
     judgement = correction.judgement
-    must_be_open(journal)
+    must_take_labels(journal)
     _must_take_corrections(journal.session)
     _must_be_blind(journal.session, judgement, blind=journal.blind)
     latest = await _latest_amendment(db, journal.session_id, judgement.round)

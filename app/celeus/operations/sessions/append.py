@@ -17,12 +17,13 @@ from celeus.operations.pools.columns import raw_connection
 from celeus.operations.pools.pools import PAGE_BYTES
 from celeus.operations.sessions.journal import Journal
 from celeus.operations.sessions.ledger import row_of
+from celeus.operations.webhooks.outbox import Standing, tell
 
 POINTS_AT_ONCE = 500
 
 
 async def write(db: AsyncConnection, journal: Journal, status: dict[str, Any]) -> dict[int, Item]:
-    """Append what the operation did, ``status`` being the document after it.
+    """Append what the operation did, ``status`` being the document after it; webhooks are told.
 
     Returns the wanted items by index, in their order until PAGE_BYTES are full: one at least.
     """
@@ -49,6 +50,8 @@ async def write(db: AsyncConnection, journal: Journal, status: dict[str, Any]) -
             "drawn": state.drawn,
             "head": journal.head,
             "status": _json(status),
+            "active_at": status["active_at"],
+            "seconds_per_label": journal.seconds_per_label,
             "entries": _json([row_of(entry) for entry in journal.entries]),
             "points": rows,
             "leases": _json(journal.new_leases),
@@ -59,7 +62,10 @@ async def write(db: AsyncConnection, journal: Journal, status: dict[str, Any]) -
             **_tally(journal),
         },
     )
-    return {item.index: item for item in await cursor.fetchall()}
+    items = {item.index: item for item in await cursor.fetchall()}
+    news = Standing.of(journal.lifecycle, state).since(journal.stood)
+    await tell(db, journal.project_id, journal.session_id, news, status)
+    return items
 
 
 def _points(points: Points) -> str:
@@ -112,12 +118,12 @@ _APPEND = """
     ), returned AS (
         DELETE FROM leases WHERE session_id = %(session_id)s AND round = ANY(%(judged)s::int[])
     ), granted AS (
-        INSERT INTO leases (project_id, session_id, round, worker, expires_at, keys)
+        INSERT INTO leases (project_id, session_id, round, worker, expires_at, keys, passed)
         SELECT %(project_id)s, %(session_id)s, lease.* FROM json_to_recordset(%(leases)s::json)
-            AS lease(round int, worker text, expires_at timestamptz, keys jsonb)
+            AS lease(round int, worker text, expires_at timestamptz, keys jsonb, passed jsonb)
         ON CONFLICT (session_id, round)
         DO UPDATE SET worker = excluded.worker, expires_at = excluded.expires_at,
-            keys = excluded.keys
+            keys = excluded.keys, passed = excluded.passed
     ), tallied AS (
         INSERT INTO labellers (project_id, session_id, key_id, labels, last_round)
         SELECT %(project_id)s, %(session_id)s, %(key_id)s::text, %(labels)s::int,
@@ -130,7 +136,8 @@ _APPEND = """
         UPDATE sessions SET sequence = %(sequence)s, revision = %(revision)s,
             lifecycle = %(lifecycle)s, state = %(state)s, precision = %(precision)s,
             budget = %(budget)s, drawn = %(drawn)s, status = %(status)s::jsonb,
-            ledger_head = %(head)s, updated_at = %(now)s
+            ledger_head = %(head)s, updated_at = %(now)s,
+            active_at = %(active_at)s, seconds_per_label = %(seconds_per_label)s::float8
         WHERE session_id = %(session_id)s
     ), wanted AS (
         SELECT * FROM unnest(%(wanted)s::int[]) WITH ORDINALITY AS one(index, place)

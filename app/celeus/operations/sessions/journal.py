@@ -7,7 +7,7 @@ look together, append, commit. These statements go past SQLAlchemy, straight to 
 send two at once, and an observation is mostly the price of sending statements.
 """
 
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -40,7 +40,7 @@ from celeus.core.sessions.either import (
     rounds_to_fold,
 )
 from celeus.core.sessions.state import State
-from celeus.errors import Busy, SessionClosed
+from celeus.errors import Busy, SessionArchived, SessionClosed
 from celeus.operations.pools.pools import load_pool
 from celeus.operations.runtime.concurrency import in_thread
 from celeus.operations.runtime.context import Context, one_snapshot
@@ -57,6 +57,7 @@ from celeus.operations.sessions.ledger import (
     record_from,
     rows_since,
 )
+from celeus.operations.webhooks.outbox import Standing
 
 T = TypeVar("T")
 
@@ -69,6 +70,8 @@ ROUNDS_FOLDED_LOCKED = 2_000
 BETS_LOCKED = 10_000_000
 """Bets folded while the session is locked, about half a second: tables place thousands a round."""
 ATTEMPTS = 3
+MOST_PASSED = 16
+"""Of those who passed a draw on: an earlier one may get it again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +87,9 @@ class Receipt:
 class Journal:
     """A locked session: its state, its leases, and what this transaction appends to it.
 
-    ``judged`` are the rounds judged, ``labelled`` those that somebody gave a label for: of a panel
-    each of its raters. ``turns`` are those of draws handed out where the same is asked again.
+    ``stood`` is how it stood before. ``judged`` are the rounds judged, ``labelled`` those that
+    somebody gave a label for: of a panel each of its raters. ``turns`` are those of draws handed
+    out where the same is asked again.
     """
 
     project_id: UUID
@@ -98,14 +102,19 @@ class Journal:
     lifecycle: str
     revision: int
     lease_seconds: int
-    forecast: dict[str, Any] | None
     created_at: datetime
     now: datetime
     leases: dict[int, Lease]
     folded_before: int
     head: bytes | None
     name: str | None
+    owner: str | None
+    tags: Sequence[str]
+    active_at: datetime
+    archived: bool
     planned_labels: dict[str, int] | None
+    seconds_per_label: float | None
+    stood: Standing = field(default_factory=Standing)
     contradictions: list[dict[str, Any]] = field(default_factory=list)
     entries: list[Entry] = field(default_factory=list)
     new_leases: list[Lease] = field(default_factory=list)
@@ -190,16 +199,22 @@ class Journal:
 
     def lease(self, round_: int, worker: str) -> Lease:
         """Lease the draw of ``round_`` to ``worker`` of the caller's key from now on."""
-        earlier = self.leases[round_].keys if round_ in self.leases else []
+        earlier, passed = [], []
+        if round_ in self.leases:
+            earlier, passed = self.leases[round_].keys, self.leases[round_].passed
         keys = [key for key in earlier if key != self.key] + [self.key]
-        lease = Lease(round_, worker, self.now + timedelta(seconds=self.lease_seconds), keys)
+        until = self.now + timedelta(seconds=self.lease_seconds)
+        lease = Lease(round_, worker, until, keys, passed)
         self.leases[round_] = lease
         self.new_leases.append(lease)
         return lease
 
-    def release(self, round_: int) -> None:
-        """End the lease of ``round_`` now; who held it is remembered."""
-        ended = replace(self.leases[round_], expires_at=self.now)
+    def release(self, round_: int, *, passed: bool = False) -> None:
+        """End the lease of ``round_`` now; who held it is remembered, and who ``passed`` it on."""
+        lease = self.leases[round_]
+        by = [one for one in lease.passed if tuple(one) != lease.holder]
+        by = [*by, [*lease.holder]][-MOST_PASSED:] if passed else lease.passed
+        ended = replace(lease, expires_at=self.now, passed=by)
         self.leases[round_] = ended
         self.new_leases.append(ended)
 
@@ -225,14 +240,23 @@ class Journal:
             lifecycle=self.lifecycle,
             revision=self.revision,
             lease_seconds=self.lease_seconds,
-            forecast=self.forecast,
             created_at=self.created_at,
             ledger_head=self.head,
             name=self.name,
             contradictions=self.contradictions,
+            owner=self.owner,
+            tags=self.tags,
+            active_at=minute(self.now) if self.entries else self.active_at,
+            archived=self.archived,
             planned_labels=self.planned_labels,
+            seconds_per_label=self.seconds_per_label,
         )
         return status_document(session, self.plan, self.state, self.session.pool)
+
+
+def minute(at: datetime) -> datetime:
+    """The minute of a time."""
+    return at.replace(second=0, microsecond=0)
 
 
 def must_be_open(journal: Journal) -> None:
@@ -242,6 +266,23 @@ def must_be_open(journal: Journal) -> None:
             "the session is closed for good",
             field="session_id",
             rule="an open session",
+            value=f"ses_{journal.session_id.hex}",
+        )
+
+
+def must_take_labels(journal: Journal) -> None:
+    """Refuse a session that is closed or archived."""
+    must_be_open(journal)
+    must_not_be_archived(journal)
+
+
+def must_not_be_archived(journal: Journal) -> None:
+    """Refuse a session that is archived."""
+    if journal.archived:
+        raise SessionArchived(
+            "The session is archived: it takes no draws and no labels.",
+            field="session_id",
+            rule="a session that is not archived; PATCH it with `archived: false`",
             value=f"ses_{journal.session_id.hex}",
         )
 
@@ -347,7 +388,7 @@ def _journal(
             now = event["at"]
         elif event["kind"] == -1:
             leases[event["round"]] = Lease(
-                event["round"], event["worker"], event["at"], event["detail"]
+                event["round"], event["worker"], event["at"], *event["detail"]
             )
     return Journal(
         project_id=context.project_id,
@@ -360,14 +401,19 @@ def _journal(
         lifecycle=row["lifecycle"],
         revision=row["revision"],
         lease_seconds=row["lease_seconds"],
-        forecast=row["forecast"],
         created_at=row["created_at"],
         now=now,
         leases=leases,
         folded_before=session.state.folded,
         head=row["ledger_head"],
         name=row["name"],
+        owner=row["owner"],
+        tags=row["tags"],
+        active_at=row["active_at"],
+        archived=row["archived"],
         planned_labels=row["planned_labels"],
+        seconds_per_label=row["seconds_per_label"],
+        stood=Standing.of(row["lifecycle"], session.state),
         contradictions=row["contradictions"],
     )
 

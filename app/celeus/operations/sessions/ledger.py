@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
@@ -55,13 +55,14 @@ class Lease:
     """A lease: who holds an unjudged draw, and until when (the database's clock).
 
     A worker's name counts within its key. ``keys`` are all that ever held the draw, the holder's
-    last; a caller without a key is "".
+    last; a caller without a key is "". ``passed`` are those of whom each gave it to somebody else.
     """
 
     round: int
     worker: str
     expires_at: datetime
     keys: list[str]
+    passed: list[list[str]] = field(default_factory=list)
 
     @property
     def holder(self) -> tuple[str, str]:
@@ -272,8 +273,9 @@ _LOCK = """
     SELECT CASE WHEN current_setting('transaction_timeout', true) IS NOT NULL THEN
             set_config('transaction_timeout', current_setting('statement_timeout'), true)
         END AS limited,
-        pool_id, name, sequence, revision, lifecycle, lease_seconds, forecast, planned_labels,
-        created_at, ledger_head, contradictions
+        pool_id, name, sequence, revision, lifecycle, lease_seconds, planned_labels,
+        seconds_per_label, created_at, ledger_head, contradictions, owner, tags, active_at,
+        archived_at IS NOT NULL AS archived
     FROM sessions WHERE session_id = %(session_id)s AND project_id = %(project_id)s FOR UPDATE
     """
 _ROW = """
@@ -292,7 +294,8 @@ _LOOK = """
            NULL::float8 AS loss, NULL::float8[] AS losses, NULL::jsonb AS detail,
            NULL::text AS worker
     UNION ALL
-    SELECT -1, expires_at, NULL, round, NULL, NULL, NULL, NULL, NULL, NULL, keys, worker
+    SELECT -1, expires_at, NULL, round, NULL, NULL, NULL, NULL, NULL, NULL,
+           jsonb_build_array(keys, passed), worker
     FROM leases WHERE session_id = %(session_id)s
     UNION ALL
     (SELECT kind, at, sequence, round, item, q, strata_q, seen, loss, losses, detail, NULL

@@ -9,13 +9,20 @@ from celeus.operations.sessions.rounds import finish
 
 
 async def release(
-    context: Context, session_id: UUID, worker: str | None, rounds: Collection[int] | None
+    context: Context,
+    session_id: UUID,
+    worker: str | None,
+    rounds: Collection[int] | None,
+    *,
+    passed: bool = False,
 ) -> list[int]:
     """End leases early; the rounds whose leases ended, in order.
 
     Of what ``worker`` of the caller's key holds, or, without a worker, of whoever holds it; only of
     ``rounds`` where these are given. Who held a draw may still judge it until somebody else has.
-    A rater's turn in a panel is nobody else's, so of these there is nothing to release.
+    A rater's turn in a panel is nobody else's, so of these there is nothing to release. What is
+    ``passed`` on comes back to its holder after a lease's time without a judgement, or as soon as
+    there is nothing else for them.
     """
     async with locked(context, session_id) as (journal, db):
         chosen = None if rounds is None else {journal.round_of(it) for it in rounds}
@@ -27,6 +34,6 @@ async def release(
             and (chosen is None or lease.round in chosen)
         )
         for round_ in released:
-            journal.release(round_)
+            journal.release(round_, passed=passed)
         await finish(db, journal, [], want_draws=False)
         return [journal.shown(it) for it in released]

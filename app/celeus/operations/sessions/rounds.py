@@ -4,12 +4,14 @@ import asyncio
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from celeus.core.insights.forecast import MOST_TIMES, TOGETHER, pace
 from celeus.core.insights.status import session_state
 from celeus.core.pools.item import Item
 from celeus.core.sessions.best.state import BestState
@@ -43,8 +45,16 @@ from celeus.operations.runtime.status import announce
 from celeus.operations.sessions.append import write
 from celeus.operations.sessions.blinding import judged_by, predecessors
 from celeus.operations.sessions.contradictions import keeping_contradictions
-from celeus.operations.sessions.journal import Journal, Receipt, is_replay, locked, must_be_open
-from celeus.operations.sessions.ledger import Lease, moment
+from celeus.operations.sessions.journal import (
+    Journal,
+    Receipt,
+    is_replay,
+    locked,
+    must_not_be_archived,
+    must_take_labels,
+)
+from celeus.operations.sessions.labelling.comments import keep_comments
+from celeus.operations.sessions.ledger import Lease, moment, with_kinds
 from celeus.operations.sessions.panel import ratings as panel
 from celeus.settings import Settings
 
@@ -85,9 +95,10 @@ class Answer:
 async def next_draws(context: Context, session_id: UUID, worker: str, count: int) -> Offer:
     """Lease draws to ``worker``: its own, then expired ones, then new ones.
 
-    Asking again gives the same draws and renews their lease.
+    Asking again gives the same draws and renews their lease. Refuses a session that is archived.
     """
     async with locked(context, session_id) as (journal, db):
+        must_not_be_archived(journal)
         rater = await _rater(db, journal, worker)
         leases = await journal.step(
             count, lambda: _hand_out(journal, worker, count, context.settings, rater)
@@ -102,10 +113,11 @@ async def observe(
 ) -> Answer:
     """Append judgements, all or none, and lease ``count`` next draws in the same transaction.
 
-    The same judgement again gets the receipt of the first. Refuses rounds never drawn, another
-    judgement than the first, losses outside scale or bounds, a closed session, and to a blind key
-    rounds that it was not handed, in one way. Where all rounds so far are bet on again, which takes
-    long, it refuses until that is done, and others go on meanwhile.
+    The same judgement again gets the receipt of the first, and its comment stands. Refuses rounds
+    never drawn, another judgement than the first, losses outside scale or bounds, a closed or
+    archived session, and to a blind key rounds that it was not handed, in one way. Where all rounds
+    so far are bet on again, which takes long, it refuses until that is done, and others go on
+    meanwhile.
     """
     async with keeping_contradictions(context, session_id):
         asked = judgements, worker, count
@@ -153,8 +165,7 @@ async def _observed(
 
         receipts, leases = await journal.step(rounds, step)
         document, offer = await finish(db, journal, leases, want_draws=count > 0)
-    # Nothing was awaited since the slot was left: the state is still as committed.
-    context.forecasts.consider(session_id, journal.session, journal.forecast)
+        await keep_comments(db, journal, judgements, worker, rater)
     await publish(context, journal, document)
     return Answer(receipts, document, offer)
 
@@ -267,7 +278,7 @@ def _fresh(
         round_ = judgement.round
         answer = journal.state.answer(round_)
         if answer is PENDING and round_ not in fresh:
-            must_be_open(journal)
+            must_take_labels(journal)
             fresh[round_] = loss
             if said is not None:
                 said[round_] = words_of(detail_of(judgement), loss)
@@ -313,6 +324,7 @@ def _hand_out(
 ) -> list[Lease]:
     """Lease up to ``count`` draws to ``worker`` of the caller's key, in order of their rounds.
 
+    Those that the worker passed on are left to others as long as there is something else.
     A ``rater`` of a panel gets those in which it is their turn, which nobody else can take over;
     one with a blind key no more than its share.
     A blind key gets new ones, and expired ones of others, while its share is not used up; blind
@@ -323,7 +335,7 @@ def _hand_out(
             count = min(count, _share(journal.state, settings))
         return panel.hand_out(journal, rater, worker, count, settings)
     count = min(count, settings.max_draws_per_worker)
-    if session_state(journal.lifecycle, journal.state) != "active":
+    if journal.archived or session_state(journal.lifecycle, journal.state) != "active":
         return []
     standing = sorted(journal.leases.values(), key=lambda lease: lease.round)
     live = [it for it in standing if it.expires_at > journal.now]
@@ -336,7 +348,9 @@ def _hand_out(
         settings.max_draws_out // LEFT_TO_OTHERS if journal.blind else 0
     )
     expired = [it for it in standing if it.expires_at <= journal.now]
-    leases = [journal.lease(it.round, worker) for it in (own + expired)[:count]]
+    passed = [it for it in expired if _is_passed(journal, it, worker)]
+    others = [it for it in expired if it not in passed]
+    leases = [journal.lease(it.round, worker) for it in (own + others)[:count]]
     while (
         len(leases) < count
         and journal.state.pending < out
@@ -346,9 +360,17 @@ def _hand_out(
         placed = arrangement(journal.state, draw.round, draw.item)
         journal.append(draw, {"worker": worker} | placed)
         leases.append(journal.lease(draw.round, worker))
+    if not leases:
+        leases = [journal.lease(it.round, worker) for it in passed[:count]]
     leases.sort(key=lambda lease: lease.round)
     journal.item_indices = [journal.state.item(it.round) for it in leases]
     return leases
+
+
+def _is_passed(journal: Journal, lease: Lease, worker: str) -> bool:
+    """Whether the worker passed the draw on, and others may still come for it."""
+    waits = journal.now - lease.expires_at < timedelta(seconds=journal.lease_seconds)
+    return waits and [journal.key, worker] in lease.passed
 
 
 def _share(state: AnyState, settings: Settings) -> int:
@@ -368,10 +390,19 @@ async def finish(
     Both are taken while the session is held: a moment later the state may already be ahead, by
     what another request has yet to commit.
     """
+    if _pace_is_due(journal):
+        found = await db.execute(_TIMES, {"session_id": journal.session_id, "most": MOST_TIMES})
+        journal.seconds_per_label = pace(list(found.scalars()))
     document = journal.status()
     writes = journal.changed or bool(journal.item_indices)
     items = await write(db, journal, document) if writes else {}
     return document, _offer(journal, leases, items, want_draws=want_draws)
+
+
+def _pace_is_due(journal: Journal) -> bool:
+    """The judgements of this operation complete another ``TOGETHER``."""
+    after = journal.state.observed
+    return after // TOGETHER > (after - len(journal.judged)) // TOGETHER
 
 
 async def publish(context: Context, journal: Journal, document: dict[str, Any]) -> None:
@@ -406,5 +437,14 @@ _BARE = text(
     """
     SELECT index FROM items
     WHERE pool_id = :pool_id AND index = ANY(:items) AND payload -> 'answers' IS NULL
+    """
+)
+
+
+_TIMES = with_kinds(
+    """
+    SELECT CAST(extract(epoch FROM at) AS double precision) FROM events
+    WHERE session_id = :session_id AND kind IN (:observation, :unjudgeable)
+    ORDER BY sequence DESC LIMIT :most
     """
 )

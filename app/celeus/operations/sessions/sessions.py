@@ -3,8 +3,10 @@
 import asyncio
 import json
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from enum import Enum
 from typing import Any, Literal
 from uuid import UUID
 
@@ -22,8 +24,9 @@ from celeus.core.pools.pool import Pool
 from celeus.core.randomness import commitment
 from celeus.core.sessions.either import AnyPlan, begin
 from celeus.core.sessions.table.state import TableState
-from celeus.errors import InvalidValue, Refusal, SessionFixed
+from celeus.errors import InvalidValue, Refusal, SessionFixed, SessionNotFound
 from celeus.operations.certificates.issue import issue
+from celeus.operations.insights.lists import words_of
 from celeus.operations.pools.pools import load_pool
 from celeus.operations.runtime.context import Context
 from celeus.operations.runtime.idempotency import Once, keep, peek, transaction_of
@@ -37,9 +40,20 @@ from celeus.operations.runtime.status import (
 )
 from celeus.operations.sessions.append import write
 from celeus.operations.sessions.history import document_of
-from celeus.operations.sessions.journal import Journal, locked, must_be_open
+from celeus.operations.sessions.journal import Journal, locked, minute, must_be_open
+from celeus.operations.sessions.labelling.instructions import keep_instructions
+from celeus.operations.webhooks.outbox import Standing, tell
 
 SEED_BYTES = 32
+
+
+class Unchanged(Enum):
+    """What a change leaves as it is, where every text and None have a meaning."""
+
+    UNCHANGED = "unchanged"
+
+
+UNCHANGED = Unchanged.UNCHANGED
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,27 +64,25 @@ class Opening:
     request: SessionRequest
     lease_seconds: int | None = None
     name: str | None = None
+    tags: Sequence[str] = ()
+    instructions: str | None = None
     planned_labels: dict[str, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """A requested change; None leaves budget, stop and lifecycle as they are."""
+    """A requested change; None leaves all but precision and instructions as it is.
+
+    ``instructions`` None are those of the pool again.
+    """
 
     precision: float | Literal["unchanged"] | None = "unchanged"
     budget: int | None = None
     stop_when_decided: bool | None = None
     lifecycle: Literal["active", "paused", "closed"] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """Filter and cursor of a list of sessions: those before this session, if any."""
-
-    pool_id: UUID | None = None
-    state: str | None = None
-    before: UUID | None = None
-    limit: int = 50
+    instructions: str | Unchanged | None = UNCHANGED
+    archived: bool | None = None
+    tags: Sequence[str] | None = None
 
 
 async def open_session(
@@ -95,7 +107,8 @@ async def open_session(
     lease_seconds = opening.lease_seconds or context.settings.lease_seconds_default
     async with context.states.hold(session_id) as slot:
         async with transaction_of(context, once) as db:
-            now: datetime = (await db.execute(text("SELECT now()"))).scalar_one()
+            opener = (await db.execute(_OPENER, {"key_id": context.key_id})).one()
+            now: datetime = opener.now
             record = SessionRecord(
                 project_id=context.project_id,
                 session_id=session_id,
@@ -103,14 +116,22 @@ async def open_session(
                 lifecycle="active",
                 revision=1,
                 lease_seconds=lease_seconds,
-                forecast=None,
                 created_at=now,
                 ledger_head=chain_start(session_id.bytes, bytes.fromhex(plan.digest)),
                 name=opening.name,
+                owner=opener.name,
+                tags=opening.tags,
+                active_at=minute(now),
                 planned_labels=opening.planned_labels,
             )
             document = status_document(record, plan, state, pool)
             await _insert(db, record, plan, seed, document)
+            if opening.instructions:
+                said = opening.instructions
+                await keep_instructions(db, context, opening.pool_id, session_id, said)
+            # What is known beforehand may decide it
+            news = Standing.of("active", state).since(Standing())
+            await tell(db, context.project_id, session_id, news, document)
             if is_endless(plan):
                 document = document | {"warnings": [*document["warnings"], ENDLESS]}
             await keep(db, context, once, document)
@@ -139,38 +160,64 @@ async def get_version(context: Context, session_id: UUID) -> str:
     return version
 
 
-async def list_sessions(context: Context, page: Filter) -> list[dict[str, Any]]:
-    """Sessions, newest first, at most ``wanted.limit``."""
-    async with context.transaction() as db:
-        rows = await db.execute(
-            _LIST,
-            {
-                "project_id": context.project_id,
-                "pool_id": page.pool_id,
-                "state": page.state,
-                "before": page.before,
-                "limit": page.limit,
-            },
-        )
-        return [row.status for row in rows]
-
-
 async def change_session(context: Context, session_id: UUID, changes: Settings) -> dict[str, Any]:
-    """Change precision, budget, stop or lifecycle; repeating a change has no effect.
+    """Change precision, budget, stop or lifecycle, file or archive; repeating it has no effect.
 
     A precision or budget binds from the first draw made after it. ``closed`` is irrevocable; the
     final certificate is issued with it, and where that fails the answer's warnings say why.
     """
+    if changes.tags is not None:
+        document = await file_session(context, session_id, changes.tags)
+        if replace(changes, tags=None) == Settings():
+            return document
+    if replace(changes, archived=None, tags=None) == Settings():
+        return await _archive(context, session_id, archived=changes.archived)
     async with locked(context, session_id) as (journal, db):
+        if not isinstance(changes.instructions, Unchanged):
+            must_be_open(journal)
+            said, pool_id = changes.instructions, journal.pool_id
+            await keep_instructions(db, context, pool_id, session_id, said)
         _change(journal, changes)
         document = journal.status()
         if journal.changed:
             await write(db, journal, document)
     if journal.changed:
         await announce(context.cache, context.project_id, session_id, document)
+    if changes.archived is not None:
+        document = await _archive(context, session_id, archived=changes.archived)
     if journal.lifecycle != "closed":
         return document
     return document | {"warnings": document["warnings"] + await uncertified(context, session_id)}
+
+
+async def file_session(context: Context, session_id: UUID, tags: Sequence[str]) -> dict[str, Any]:
+    """File a session under these tags, in place of those it has; they are in no ledger."""
+    async with context.transaction() as db:
+        params: dict[str, Any] = {"project_id": context.project_id, "session_id": session_id}
+        row = (await db.execute(_FILED, params)).one_or_none()
+        if row is None:
+            name = f"ses_{session_id.hex}"
+            raise SessionNotFound(f"no session {name}", field="session_id", value=name)
+        params |= {"tags": json.dumps(list(tags)), "words": words_of(row.name, row.owner, tags)}
+        document: dict[str, Any] = (await db.execute(_FILE, params)).scalar_one()
+    await announce(context.cache, context.project_id, session_id, document)
+    return document
+
+
+async def _archive(context: Context, session_id: UUID, *, archived: bool | None) -> dict[str, Any]:
+    """Archive a session or take it back; None only reads.
+
+    No certificate says whether one is archived: the ledger has no event of it, and nothing is
+    folded.
+    """
+    async with context.transaction() as db:
+        document = await document_of(db, context.project_id, session_id)
+        if archived in {None, document["archived"]}:
+            return document
+        params = {"session_id": session_id, "archived": archived}
+        document |= (await db.execute(_ARCHIVE, params)).scalar_one()
+    await announce(context.cache, context.project_id, session_id, document)
+    return document
 
 
 async def uncertified(context: Context, session_id: UUID) -> list[str]:
@@ -266,6 +313,9 @@ async def _insert(
             "project_id": record.project_id,
             "pool_id": record.pool_id,
             "name": record.name,
+            "owner": record.owner,
+            "tags": json.dumps(list(record.tags)),
+            "words": words_of(record.name, record.owner, record.tags),
             "planned_labels": None
             if record.planned_labels is None
             else json.dumps(record.planned_labels),
@@ -280,27 +330,43 @@ async def _insert(
             "budget": plan.budget,
             "status": json.dumps(document),
             "now": record.created_at,
+            "active_at": record.active_at,
         },
     )
 
 
+_OPENER = text("SELECT now() AS now, (SELECT name FROM keys WHERE key_id = :key_id) AS name")
 _INSERT = text(
     """
     INSERT INTO sessions (session_id, project_id, pool_id, name, plan, plan_digest, seed,
         commitment, lease_seconds, lifecycle, state, precision, budget, sequence, revision, drawn,
-        status, planned_labels, ledger_head, created_at, updated_at)
+        status, planned_labels, ledger_head, created_at, updated_at, owner, tags, words, active_at)
     VALUES (:session_id, :project_id, :pool_id, :name, CAST(:plan AS jsonb), :plan_digest, :seed,
         :commitment, :lease_seconds, 'active', :state, :precision, :budget, 0, 1, 0,
-        CAST(:status AS jsonb), CAST(:planned_labels AS jsonb), :ledger_head, :now, :now)
+        CAST(:status AS jsonb), CAST(:planned_labels AS jsonb), :ledger_head, :now, :now, :owner,
+        CAST(:tags AS jsonb), array_to_tsvector(CAST(:words AS text[])),
+        :active_at)
     """
 )
-_LIST = text(
+_FILED = text(
     """
-    SELECT status FROM sessions
-    WHERE project_id = :project_id
-      AND (CAST(:pool_id AS uuid) IS NULL OR pool_id = :pool_id)
-      AND (CAST(:state AS text) IS NULL OR state = :state)
-      AND (CAST(:before AS uuid) IS NULL OR session_id < :before)
-    ORDER BY session_id DESC LIMIT :limit
+    SELECT name, owner FROM sessions
+    WHERE session_id = :session_id AND project_id = :project_id FOR UPDATE
+    """
+)
+_FILE = text(
+    """
+    UPDATE sessions SET tags = CAST(:tags AS jsonb),
+        status = jsonb_set(status, '{tags}', CAST(:tags AS jsonb)),
+        words = array_to_tsvector(CAST(:words AS text[]))
+    WHERE session_id = :session_id AND project_id = :project_id
+    RETURNING status
+    """
+)
+_ARCHIVE = text(
+    """
+    UPDATE sessions SET archived_at = CASE WHEN :archived THEN now() END,
+        status = jsonb_set(status, '{archived}', to_jsonb(CAST(:archived AS boolean)))
+    WHERE session_id = :session_id RETURNING status
     """
 )

@@ -6,8 +6,10 @@ from uuid import UUID
 
 from sqlalchemy import text
 
+from celeus.core.pools.levels import Level
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
+from celeus.core.pools.score import Score
 from celeus.core.pools.systems import AnySystems, Lineup, systems_from
 from celeus.errors import SessionNotFound
 from celeus.operations.runtime.context import Context
@@ -28,7 +30,8 @@ class Task:
     gives one: a judge is told neither their names nor that of the session,
     which may resemble them. ``rater``: whether the key's name is that of a rater of the panel, None
     where there is no panel. ``stands``: no label is taken
-    back.
+    back. ``levels`` are those of the scale, in the direction of ``score``; none where a label is
+    asked for.
     """
 
     session_id: UUID
@@ -44,6 +47,9 @@ class Task:
     labeller: str
     labels: int
     rater: bool | None = None
+    levels: tuple[Level, ...] = ()
+    score: Score | None = None
+    instructions: str | None = None
 
 
 async def get_task(context: Context, session_id: UUID) -> Task:
@@ -60,12 +66,13 @@ async def get_task(context: Context, session_id: UUID) -> Task:
         raise SessionNotFound(f"no session {name}", field="session_id", value=name)
     scale = LossScale(row.loss_kind, row.loss_lower, row.loss_upper)
     systems = None if row.systems is None else systems_from(row.systems)
+    takes_labels = scale.implied_by(row.columns)
     return Task(
         session_id=session_id,
         state=row.state,
         name=_name(row.name, systems),
         scale=scale,
-        takes_labels=scale.implied_by(row.columns),
+        takes_labels=takes_labels,
         classes=row.classes,
         systems=systems,
         metrics=tuple(map(Metric.from_dict, row.metrics or ())),
@@ -74,7 +81,53 @@ async def get_task(context: Context, session_id: UUID) -> Task:
         labeller=row.labeller or "",
         labels=row.labels,
         rater=None if row.panel is None else row.labeller in row.panel,
+        levels=() if takes_labels else tuple(map(Level.from_dict, row.levels or ())),
+        score=None if row.score is None else Score(**row.score),
+        instructions=row.shared if row.own is None else row.own,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class OwnTask:
+    """A session that a key may label, and how many items it has labelled there.
+
+    ``work``: draws are handed out now; else ``pause`` says why not, and nothing of results.
+    """
+
+    session_id: UUID
+    name: str
+    labels: int
+    work: bool
+    pause: str
+
+
+async def list_tasks(context: Context, most: int) -> list[OwnTask]:
+    """Sessions that the caller's key may label, with work first, then the newest.
+
+    What is closed or archived is listed where the key has labelled in it. Of a panel's sessions
+    those are listed of which the key's name is a rater.
+    """
+    params = {"project_id": context.project_id, "key_id": context.key_id, "most": most}
+    async with context.transaction() as db:
+        rows = (await db.execute(_TASKS, params)).all()
+    return [
+        OwnTask(
+            row.session_id,
+            _name(row.name, None if row.systems is None else systems_from(row.systems)),
+            row.labels,
+            row.work,
+            _pause(row.state, archived=row.archived),
+        )
+        for row in rows
+    ]
+
+
+def _pause(state: str, *, archived: bool) -> str:
+    if archived:
+        return "Put away"
+    if state in {"active", "paused"}:
+        return "Nothing to label at the moment"
+    return "No more labels needed"
 
 
 def _name(name: str, systems: AnySystems | None) -> str:
@@ -88,12 +141,43 @@ _TASK = text(
     """
     SELECT sessions.state, sessions.lease_seconds, coalesce(sessions.name, pools.name) AS name,
            pools.loss_kind, pools.loss_lower, pools.loss_upper, pools.columns, pools.classes,
-           pools.systems, pools.metrics, sessions.plan->'panel' AS panel,
+           pools.systems, pools.metrics, pools.levels, pools.score, sessions.plan->'panel' AS panel,
            sessions.plan ?| ARRAY['table', 'best'] AS stands,
            (SELECT name FROM keys WHERE key_id = :key_id) AS labeller,
            coalesce((SELECT labels FROM labellers
-                     WHERE session_id = :session_id AND key_id = :key_id), 0) AS labels
+                     WHERE session_id = :session_id AND key_id = :key_id), 0) AS labels,
+           (SELECT text FROM instructions AS it
+            WHERE it.pool_id = pools.pool_id AND it.session_id = sessions.session_id
+            ORDER BY at DESC, instructions_id DESC LIMIT 1) AS own,
+           (SELECT text FROM instructions AS it
+            WHERE it.pool_id = pools.pool_id AND it.session_id IS NULL
+            ORDER BY at DESC, instructions_id DESC LIMIT 1) AS shared
     FROM sessions JOIN pools USING (pool_id)
     WHERE session_id = :session_id AND sessions.project_id = :project_id
+    """
+)
+# All that may be drawn is out where nothing is left of the budget or of the pool: then a key has
+# work that holds a draw, or may take one over whose holder let it go.
+_TASKS = text(
+    """
+    SELECT s.session_id, s.state, s.archived_at IS NOT NULL AS archived,
+           coalesce(s.name, p.name) AS name, p.systems, coalesce(l.labels, 0) AS labels,
+           s.state = 'active' AND s.archived_at IS NULL AND (
+               s.plan ? 'panel' AND s.plan->'panel' <> 'null'
+               OR s.drawn < least(
+                   s.budget, (s.status->>'items')::int - coalesce((s.status->>'known')::int, 0)
+               )
+               OR EXISTS (
+                   SELECT FROM leases o WHERE o.session_id = s.session_id
+                   AND (o.expires_at <= now() OR o.keys->>-1 = :key_id)
+               )
+           ) AS work
+    FROM sessions s JOIN pools p USING (pool_id)
+    LEFT JOIN labellers l ON l.session_id = s.session_id AND l.key_id = :key_id
+    WHERE s.project_id = :project_id
+      AND (s.lifecycle <> 'closed' AND s.archived_at IS NULL OR l.labels > 0)
+      AND (NOT s.plan ? 'panel' OR s.plan->'panel' = 'null'
+           OR s.plan->'panel' ? (SELECT name FROM keys WHERE key_id = :key_id))
+    ORDER BY work DESC, s.session_id DESC LIMIT :most
     """
 )

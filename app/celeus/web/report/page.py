@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
+from uuid import UUID
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse
@@ -54,7 +55,13 @@ async def get_report(request: Request, context: Reads, session_id: SessionId) ->
 
     The page loads nothing and runs nothing: it may be kept as a file, or printed.
     """
-    account, pool = await report(context, session_id, POINTS)
+    return answered(request, session_id, *await report(context, session_id, POINTS))
+
+
+def answered(
+    request: Request, session_id: UUID, account: Account, pool: PoolRecord
+) -> HTMLResponse:
+    """The page as an answer, with what browsers are to make of it."""
     headers = {
         "Cache-Control": "no-store",
         "Content-Security-Policy": f"{_policy()}; frame-ancestors 'none'",

@@ -5,10 +5,10 @@ from typing import Any
 
 from celeus.core.certificates.document import stated
 from celeus.core.certificates.report import pool_sessions_line
-from celeus.core.insights.figures import PERCENT, PERCENT_SIGN, Scaled, count, sure
+from celeus.core.insights.figures import PERCENT_SIGN, Scaled, count, sure
+from celeus.core.insights.lines import Measure
 from celeus.core.insights.sentences import is_settled
 from celeus.core.interval import Interval
-from celeus.core.pools.score import Score
 from celeus.core.sessions.either import risk_plan
 from celeus.operations.insights.report import Account, Point
 from celeus.operations.pools.record import PoolRecord
@@ -54,6 +54,12 @@ class Words:
         return pool_sessions_line(self._told.pool_sessions)
 
     @property
+    def beside(self) -> list[str]:
+        """The lines beside the sentence; none of sessions that are older than these."""
+        words = self._status.get("words") or {}
+        return [words[name] for name in ("progress", "holds") if words.get(name)]
+
+    @property
     def saved(self) -> str:
         """How many labels were saved against judging every item."""
         remaining = self._told.plan.items - self._status["rounds"]["judged"]
@@ -72,16 +78,14 @@ class Wording(Words):
         self._plan = risk_plan(account.plan)
         self._systems = pool.systems
         self._scale = pool.scale
-        # A difference is told as the losses have it, of shares in points
-        compared = pool.scale.kind == "difference"
-        unit = pool.score.unit
-        self.score = Score("difference", "lower", unit) if compared else pool.score
+        weighted = self._plan.weights is not None
+        self._measure = Measure(pool.scale, pool.systems, pool.score, weighted)
+        self.score = self._measure.told
         status = self._status
         self._now = self._image(status["lower"], status["upper"])
-        self.shift = PERCENT if self.score.unit == "share" else 0
+        self.shift = self._measure.shift
         self.figures = Scaled(pool.scale, status["upper"] - status["lower"], self.shift)
-        sign = " points" if compared else PERCENT_SIGN
-        self.sign = sign if self.shift else ""
+        self.sign = self._measure.sign
 
     def _image(self, lower: float, upper: float) -> Interval:
         return self.score.image(Interval(lower, upper), self._plan.scale)
@@ -118,20 +122,11 @@ class Wording(Words):
     @property
     def quantity(self) -> str:
         """The name of the measured quantity."""
-        return self._plain if self._plan.weights is None else f"weighted {self._plain}"
-
-    @property
-    def _plain(self) -> str:
-        systems = self._systems
-        if systems is not None and systems.kind == "preference":
-            return f"mean preference (below 0 for {systems.a}, above 0 for {systems.b})"
-        if systems is not None:
-            return f"mean difference of loss ({systems.a} minus {systems.b})"
-        return "mean loss of A less that of B" if self._compared else self.score.name
+        return self._measure.quantity
 
     @property
     def _compared(self) -> bool:
-        return self._scale.kind == "difference"
+        return self._measure.compared
 
     @property
     def unit(self) -> str:
@@ -280,41 +275,10 @@ class Wording(Words):
         return "B" if self._systems is None else self._systems.b
 
     @property
-    def verdict(self) -> str:
-        """What was to be decided of two systems, and when it was."""
-        verdict = self._status["verdict"]
-        a, b = ("A", "B") if self._systems is None else (self._systems.a, self._systems.b)
-        asked = f"whether {a} or {b} is at least as good"
-        if verdict["margin"]:
-            margin = self.width(verdict["margin"], given=True)
-            asked += f", or the two are equivalent to within {margin}"
-        answer = {
-            "a_at_least_as_good": f"{a} is at least as good, ",
-            "b_at_least_as_good": f"{b} is at least as good, ",
-            "equivalent": "equivalent, ",
-            "undecided": "undecided, for good" if self._told.closed else "undecided so far",
-        }[verdict["answer"]]
-        when = "" if verdict["round"] is None else _since(verdict["round"])
-        return f"To be decided was {asked}. The answer: {answer}{when}."
+    def answers(self) -> list[dict[str, str]]:
+        """What was asked, with the answers, as the session says them."""
+        return self._measure.answers(self._status)
 
-    def threshold(self, asked_question: dict[str, Any]) -> str:
+    def threshold(self, asked: dict[str, Any]) -> str:
         """What a question asks of the score, such as "at most 10 %"."""
-        most = (asked_question["side"] == "at_most") == (self.score.better == "lower")
-        side = "at most" if most else "at least"
-        threshold = self.figures.given(self.at(asked_question["threshold"]))
-        return f"{side} {threshold}{self.sign}"
-
-    def question(self, asked_question: dict[str, Any]) -> str:
-        """A question as a question."""
-        return f"Is the {self.quantity} {self.threshold(asked_question)}?"
-
-    def answer(self, asked_question: dict[str, Any]) -> str:
-        """Its answer, and when it was given."""
-        if asked_question["answer"] == "undecided":
-            return "Undecided, for good" if self._told.closed else "Undecided so far"
-        return f"{asked_question['answer'].capitalize()}, {_since(asked_question['round'])}"
-
-
-def _since(round_: int) -> str:
-    """When an answer was given."""
-    return f"since label {count(round_)}" if round_ else "before the first label"
+        return self._measure.threshold(asked)

@@ -1,4 +1,4 @@
-"""The dashboard: the project's sessions, newest first, as they stand and as they move."""
+"""The dashboard: the project's sessions, as they stand and as they move."""
 
 from typing import Annotated, get_args
 
@@ -6,22 +6,41 @@ from fastapi import Query, Response
 
 from celeus.api.access.parameters import cursor_of
 from celeus.api.sessions.schema import SessionState
-from celeus.operations.sessions.sessions import Filter, list_sessions
-from celeus.web.pages import ReadsPage, page_router
+from celeus.api.sessions.sessions import SessionsQuery
+from celeus.operations.insights.lists import Filter, list_sessions
+from celeus.web.pages import AnyonesPage, page_router
+from celeus.web.views.home import home
 
-CARDS = 24
+ROWS = 24
 
 router = page_router()
 
 
 @router.get("/")
-async def dashboard(
-    view: ReadsPage,
-    state: SessionState | None = None,
-    after: Annotated[str | None, Query(max_length=64)] = None,
-) -> Response:
-    """The first cards; the page asks the service for more, and for what has changed."""
-    page_filter = Filter(state=state, before=cursor_of("ses", after), limit=CARDS)
+async def dashboard(view: AnyonesPage, params: Annotated[SessionsQuery, Query()]) -> Response:
+    """The first rows; the page asks the service for more, and for what has changed.
+
+    Who only labels is shown a start page of their own.
+    """
+    if view.caller.blind and "label" in view.caller.scopes:
+        return await home(view)
+    view.caller.require("read")
+    wanted = {
+        "state": params.state,
+        "q": params.q or "",
+        "tag": params.tag,
+        "order": params.order,
+        "archived": params.archived,
+    }
+    page_filter = Filter(
+        state=params.state,
+        archived=params.archived,
+        query=params.q,
+        tag=params.tag,
+        order=params.order,
+        after=cursor_of("ses", params.after),
+        limit=ROWS,
+    )
     sessions = await list_sessions(view.context, page_filter)
-    page = {"data": sessions, "next": sessions[-1]["id"] if len(sessions) == CARDS else None}
-    return view.page("dashboard.html", page=page, state=state, states=get_args(SessionState))
+    page = {"data": sessions, "next": sessions[-1]["id"] if len(sessions) == ROWS else None}
+    return view.page("dashboard.html", page=page, wanted=wanted, states=get_args(SessionState))

@@ -9,8 +9,11 @@ from celeus.api.sessions.task import TaskAnswer
 from celeus.operations.sessions.task import get_task
 from celeus.web.pages import LabelsPage, page_router
 
-# Payloads may name pictures anywhere; nothing else comes from elsewhere.
-PICTURES: Final = {"img-src": "'self' data: https: http:"}
+# Payloads may name pictures and sounds anywhere; nothing else comes from elsewhere.
+ITEMS: Final = {
+    "img-src": "'self' data: https: http:",
+    "media-src": "'self' data: https: http:",
+}
 
 router = page_router()
 
@@ -19,4 +22,4 @@ router = page_router()
 async def label(view: LabelsPage, session_id: SessionId) -> Response:
     """The page of a session's judges; items come by the routes every judge uses."""
     task = TaskAnswer.of(await get_task(view.context, session_id))
-    return view.page("label.html", policy=PICTURES, task=task.model_dump(mode="json"))
+    return view.page("label.html", policy=ITEMS, task=task.model_dump(mode="json"))

@@ -3,7 +3,7 @@
 from fastapi import Response
 
 from celeus.web.pages import ManagesPage, page_router
-from celeus.web.views.labelling import PICTURES
+from celeus.web.views.labelling import ITEMS
 
 router = page_router()
 
@@ -13,6 +13,6 @@ async def new_session(view: ManagesPage) -> Response:
     """The form; everything it shows comes by the interface any program uses."""
     return view.page(
         "newsession.html",
-        policy=PICTURES,
+        policy=ITEMS,
         upload_limit_bytes=view.context.settings.upload_limit_bytes,
     )

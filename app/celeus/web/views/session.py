@@ -9,7 +9,7 @@ from celeus.core.pools.systems import Systems
 from celeus.operations.insights.surrogate import get_opening
 from celeus.operations.sessions.sessions import get_session
 from celeus.web.pages import ReadsPage, page_router
-from celeus.web.views.labelling import PICTURES
+from celeus.web.views.labelling import ITEMS
 
 router = page_router()
 
@@ -43,4 +43,4 @@ async def session(view: ReadsPage, session_id: SessionId) -> Response:
 async def items(view: ReadsPage, session_id: SessionId) -> Response:
     """The items of a claim; the address says of which, and the page asks the service for them."""
     body, _ = await get_session(view.context, session_id)
-    return view.page("items.html", policy=PICTURES, session=orjson.loads(body))
+    return view.page("items.html", policy=ITEMS, session=orjson.loads(body))

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from celeus.core.account.evidence import EvidenceSequence
-from celeus.core.eprocess.base import BettingRound, ConfidenceSequence, PoolRiskSequence
-from celeus.core.eprocess.pool_target import LatticeSequence, Outlook
+from celeus.core.eprocess.base import BettingRound, ConfidenceSequence, Outlook, PoolRiskSequence
+from celeus.core.eprocess.pool_target import LatticeSequence
 from celeus.core.eprocess.signals import Extremes, Range, exact_range
 from celeus.core.interval import Interval
 from celeus.core.ledger import Draw

@@ -29,7 +29,7 @@ from celeus.core.sessions.raters import Outcome, Ratings
 from celeus.core.sessions.state import State
 from celeus.errors import InvalidValue, ObservationConflict, RoundNotHeld
 from celeus.operations.sessions.blinding import predecessors
-from celeus.operations.sessions.journal import Journal, Receipt, must_be_open
+from celeus.operations.sessions.journal import Journal, Receipt, must_take_labels
 from celeus.operations.sessions.ledger import Lease, with_kinds
 from celeus.settings import Settings
 
@@ -122,7 +122,7 @@ async def look_at(
         if result.decided:
             outcomes[round_] = result.loss
     if any(one.rating is not None for one in rated):
-        must_be_open(journal)
+        must_take_labels(journal)
     return rated, outcomes
 
 
@@ -176,7 +176,8 @@ def hand_out(
     of others wait for these.
     """
     ratings, count = ratings_in(journal), min(count, settings.max_draws_per_worker)
-    if ratings is None or session_state(journal.lifecycle, journal.state) != "active":
+    active = session_state(journal.lifecycle, journal.state) == "active"
+    if ratings is None or journal.archived or not active:
         return []
     turns = ratings.awaited_from(rater)[:count]
     while (

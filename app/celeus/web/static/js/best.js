@@ -20,7 +20,6 @@ const actions = new Actions(session, given("scopes"), (changed) => {
 function show(latest) {
   session = latest;
   head(session, opened.pool, `best of ${session.best.systems.length} systems on the pool`);
-  say("sentence", session.sentence ?? null);
   say("sides", placesOf(session));
   fill(byId("figures"), bestFigures(session));
   fill(byId("ladder"), ladder(session));

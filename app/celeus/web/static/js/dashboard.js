@@ -1,40 +1,37 @@
-/* The dashboard: cards that are kept up to date while somebody sees them. */
+/* The dashboard: a table of sessions that is kept up to date while somebody sees it. */
 
+import { render } from "../vendor/lit-html/lit-html.js";
 import { api, messageOf, Problem } from "./api.js";
+import { rowOf, table } from "./dashboard/rows.js";
 import { announce, byId, el, fill, given, only } from "./dom.js";
-import {
-  count,
-  counted,
-  current,
-  lowerEnd,
-  nameOf,
-  number,
-  progressOf,
-  resolutionOf,
-  stateOf,
-  telling,
-  upperEnd,
-  widthOf,
-} from "./format.js";
+import { counted } from "./format.js";
 import { upload } from "./newsession/upload.js";
 import { watch } from "./silence.js";
-import { span } from "./span.js";
 
-const CARDS_AT_ONCE = 48;
+const ROWS_AT_ONCE = 48;
 const LOOK_MS = 2_500;
 const LOOK_FOR_NEW_MS = 10_000;
 const TOGETHER = 4;
+const TYPING_MS = 250;
+const NEWEST = "-opened";
+const MOST_TAGS = 12;
 
-/** @typedef {{ item: HTMLLIElement, session: AnySession }} Card */
+/** @typedef {import("./dashboard/rows.js").Row} Row */
+/** @typedef {{ state: SessionState | null, q: string, tag: string | null, order: string, archived: boolean }} Wanted */
 
-/** @type {SessionState | null} */
-const state = given("filter");
-/** @type {Map<string, Card>} */
-const cards = new Map();
+/** @type {Wanted} */
+const wanted = given("filter");
+/** @type {string[]} */
+const scopes = given("scopes");
+/** @type {Map<string, Row>} */
+const rows = new Map();
 /** @type {Set<Element>} */
 const seen = new Set();
 /** @type {string | null} */
 let next = null;
+/** @type {string | null} */
+let editing = null;
+let asked = 0;
 
 const watcher = new IntersectionObserver((entries) => {
   for (const entry of entries) {
@@ -43,161 +40,158 @@ const watcher = new IntersectionObserver((entries) => {
   }
 });
 
-/** @param {AnySession} session */
-function card(session) {
-  const { word, kind } = stateOf(session);
-  return el(
-    "article",
-    { class: "card session" },
-    el(
-      "div",
-      { class: "session-top" },
-      el(
-        "h2",
-        { class: "session-name" },
-        el("a", { href: `/sessions/${session.id}` }, el("bdi", {}, nameOf(session))),
-      ),
-      el("span", { class: `badge ${kind}` }, session.origin ? `${word}, pushed` : word),
-    ),
-    session.best || session.table
-      ? sentenceOf(session)
-      : interval(/** @type {Session} */ (session)),
-  );
-}
-
-/**
- * What a session without a single interval says.
- *
- * @param {AnySession} session
- */
-function sentenceOf(session) {
-  const asked = session.best
-    ? `best of ${session.best.systems.length} systems`
-    : counted(session.table?.claims ?? 0, "claim");
-  return [
-    el("p", { class: "quiet-text" }, `${asked} on ${counted(session.items, "item")}`),
-    el("p", {}, session.sentence),
-    el("div", { class: "towards" }, el("p", {}, el("span", {}, judged(session)))),
-  ];
-}
-
-/** @param {AnySession} session */
-function judged(session) {
-  return `${count(session.rounds.judged)} of ${counted(session.items - (session.known ?? 0), "item")} judged`;
-}
-
-/** @param {Session} session */
-function interval(session) {
-  const progress = progressOf(session);
-  const { name, shift, sign } = telling(session);
-  const { estimate, lower, upper } = current(session);
-  const resolution = resolutionOf(session);
-  return [
-    el(
-      "p",
-      { class: "quiet-text" },
-      name === null ? null : [el("bdi", {}, name), " · "],
-      `${session.policy} · ${session.target} of ${counted(session.items, "item")}`,
-    ),
-    el(
-      "p",
-      { class: "claim" },
-      el("span", { class: "figure" }, number(estimate, resolution, shift), sign),
-      el(
-        "span",
-        { class: "ends" },
-        `${lowerEnd(lower, resolution, shift)} – ${upperEnd(upper, resolution, shift)}${sign}`,
-      ),
-    ),
-    span(session),
-    el(
-      "div",
-      { class: "towards" },
-      el("p", {}, el("span", {}, judged(session)), el("span", {}, towards(session))),
-      progress === null
-        ? null
-        : el("progress", {
-            class: "bar",
-            max: 100,
-            value: Math.round(100 * progress),
-            "aria-label": `Progress of ${nameOf(session)} towards its precision`,
-          }),
-    ),
-  ];
-}
-
-/** @param {Session} session */
-function towards(session) {
-  if (session.precision === null) return "no precision set";
-  const { shift } = telling(session);
-  return `width ${number(session.width, resolutionOf(session), shift)} → ${widthOf(session.precision, shift)}`;
-}
-
-/**
- * @param {AnySession} session
- * @param {"start" | "end"} where
- */
-function put(session, where = "end") {
-  const known = cards.get(session.id);
-  if (known !== undefined) {
-    renew(known, session);
-    return known.item;
-  }
-  const item = el("li", { dataset: { id: session.id } }, card(session));
-  cards.set(session.id, { item, session });
-  if (where === "start") byId("cards").prepend(item);
-  else byId("cards").append(item);
-  watcher.observe(item);
-  return item;
-}
-
-/**
- * @param {Card} known
- * @param {AnySession} session
- */
-function renew(known, session) {
-  if (JSON.stringify(known.session) === JSON.stringify(session)) return;
-  known.session = session;
-  const focused = known.item.contains(document.activeElement);
-  fill(known.item, card(session));
-  if (focused) linkIn(known.item).focus();
-}
-
-/** @param {HTMLElement} item */
-function linkIn(item) {
-  return only(item, "a", HTMLAnchorElement);
-}
-
-/** @param {SessionPage} page */
-function take(page) {
-  const added = page.data.map((session) => put(session));
-  next = page.next;
+function draw() {
+  const view = {
+    rows: [...rows.values()],
+    order: wanted.order,
+    manages: scopes.includes("manage"),
+    tagged: (/** @type {string} */ tag) => address({ ...wanted, tag }),
+    editing,
+    sort,
+    edit,
+    file,
+  };
+  render(table(view), byId("sessions"));
+  for (const line of lines()) watcher.observe(line);
+  byId("sessions").hidden = rows.size === 0;
+  byId("empty").hidden = rows.size > 0 || isSearch();
+  byId("nothing").hidden = rows.size > 0 || !isSearch();
   byId("more").hidden = next === null;
-  byId("empty").hidden = cards.size > 0;
-  return added;
+  byId("order", HTMLSelectElement).value = wanted.order;
+}
+
+/** @returns {NodeListOf<HTMLElement>} */
+function lines() {
+  return byId("sessions").querySelectorAll("tbody tr");
+}
+
+function isSearch() {
+  return wanted.q !== "" || wanted.tag !== null;
+}
+
+/** @param {AnySession} session */
+function put(session) {
+  const known = rows.get(session.id);
+  if (known !== undefined && JSON.stringify(known.session) === JSON.stringify(session))
+    return false;
+  rows.set(session.id, rowOf(session));
+  return true;
+}
+
+/**
+ * What is wanted, as an address of the service or of the page.
+ *
+ * @param {Wanted} what
+ */
+function params({ state, q, tag, order, archived }) {
+  const chosen = new URLSearchParams();
+  if (state !== null) chosen.set("state", state);
+  if (q !== "") chosen.set("q", q);
+  if (tag !== null) chosen.set("tag", tag);
+  if (archived) chosen.set("archived", "true");
+  if (order !== NEWEST) chosen.set("order", order);
+  return chosen;
+}
+
+/** @param {Wanted} what */
+function address(what) {
+  const chosen = params(what).toString();
+  return chosen === "" ? "/" : `/?${chosen}`;
 }
 
 /** @param {Record<string, string>} members */
 function query(members) {
-  const params = new URLSearchParams(members);
-  if (state !== null) params.set("state", state);
-  return `/v1/sessions?${params}`;
+  const chosen = params(wanted);
+  for (const [name, value] of Object.entries(members)) chosen.set(name, value);
+  return `/v1/sessions?${chosen}`;
+}
+
+/* Another order or search: the first page of it, and an address that shows it again. */
+async function ask() {
+  asked += 1;
+  const own = asked;
+  history.replaceState(null, "", address(wanted));
+  try {
+    /** @type {SessionPage} */
+    const page = await api("GET", query({ limit: String(ROWS_AT_ONCE) }));
+    // Who types goes on typing
+    if (own !== asked) return;
+    rows.clear();
+    editing = null;
+    take(page);
+    announce(`${counted(rows.size, "session")} shown`);
+    fill(byId("banner"));
+  } catch (problem) {
+    if (own === asked) tell(`The sessions could not be loaded: ${messageOf(problem)}`);
+  }
+}
+
+/** @param {SessionPage} page */
+function take(page) {
+  for (const session of page.data) put(session);
+  next = page.next;
+  draw();
+}
+
+/** @param {string} order */
+function sort(order) {
+  wanted.order = order;
+  ask();
 }
 
 async function more() {
   const button = byId("more", HTMLButtonElement);
   button.disabled = true;
+  const before = rows.size;
+  const own = asked;
   try {
-    const added = take(
-      await api("GET", query({ after: String(next), limit: String(CARDS_AT_ONCE) })),
-    );
-    announce(`${counted(added.length, "more session")} shown`);
-    if (added.length > 0) linkIn(added[0]).focus();
+    const page = await api("GET", query({ after: String(next), limit: String(ROWS_AT_ONCE) }));
+    if (own !== asked) return;
+    take(page);
+    announce(`${counted(rows.size - before, "more session")} shown`);
+    const first = lines()[before];
+    if (first) only(first, "a", HTMLAnchorElement).focus();
     fill(byId("banner"));
   } catch (problem) {
     tell(`More sessions could not be loaded: ${messageOf(problem)}`);
   } finally {
     button.disabled = false;
+  }
+}
+
+/** @param {string | null} id */
+function edit(id) {
+  const before = editing;
+  editing = id;
+  draw();
+  if (id !== null) byId("tags", HTMLInputElement).focus();
+  else if (before !== null)
+    lineOf(before)
+      ?.querySelector(/** @type {"button"} */ (".edit"))
+      ?.focus();
+}
+
+/** @param {string} id */
+function lineOf(id) {
+  return [...lines()].find((line) => line.dataset.id === id);
+}
+
+/**
+ * @param {SubmitEvent} event
+ * @param {string} id
+ */
+async function file(event, id) {
+  event.preventDefault();
+  const written = byId("tags", HTMLInputElement).value.split(",");
+  const tags = [...new Set(written.map((tag) => tag.trim()).filter((tag) => tag !== ""))];
+  try {
+    const session = await api("PATCH", `/v1/sessions/${id}`, { tags: tags.slice(0, MOST_TAGS) });
+    put(session);
+    fill(byId("banner"));
+    edit(null);
+    announce("The tags are saved.");
+  } catch (problem) {
+    tell(`The tags could not be saved: ${messageOf(problem)}`);
   }
 }
 
@@ -208,35 +202,38 @@ function tell(text) {
 
 /* Whoever looks sees what is so now; what nobody sees is not asked for. */
 async function look() {
-  const visible = [...cards.values()].filter(
-    ({ item, session }) => seen.has(item) && session.state !== "closed",
-  );
-  const rounds = [];
-  for (let from = 0; from < visible.length; from += TOGETHER)
-    rounds.push(visible.slice(from, from + TOGETHER));
-  for (const some of rounds) await Promise.all(some.map(lookAt));
+  const visible = [...seen].flatMap((line) => {
+    const row = rows.get(/** @type {HTMLElement} */ (line).dataset.id ?? "");
+    return row === undefined || !line.isConnected || row.session.state === "closed" ? [] : [row];
+  });
+  let news = false;
+  for (let from = 0; from < visible.length; from += TOGETHER) {
+    const some = visible.slice(from, from + TOGETHER).map(lookAt);
+    news = (await Promise.all(some)).includes(true) || news;
+  }
+  if (news) draw();
 }
 
-/** @param {Card} known */
-async function lookAt(known) {
+/** @param {Row} row */
+async function lookAt({ session: { id } }) {
   // The browser sends the ETag along: nothing new costs nothing
-  const session = await api("GET", `/v1/sessions/${known.session.id}`);
-  renew(known, session);
+  const session = await api("GET", `/v1/sessions/${id}`);
+  return rows.has(id) && put(session);
 }
 
 async function lookForNew() {
+  if (wanted.order !== NEWEST) return;
+  const own = asked;
   /** @type {SessionPage} */
   const page = await api("GET", query({ limit: "12" }));
-  for (const session of page.data.reverse()) {
-    if (!cards.has(session.id) && newest(session)) put(session, "start");
-  }
-  byId("empty").hidden = cards.size > 0;
-}
-
-/** @param {AnySession} session */
-function newest(session) {
-  const first = byId("cards").querySelector("li");
-  return first === null || session.id > (first.dataset.id ?? "");
+  const newest = rows.keys().next().value ?? "";
+  const added = page.data.filter(({ id }) => !rows.has(id) && id > newest);
+  if (own !== asked || added.length === 0) return;
+  const known = [...rows];
+  rows.clear();
+  for (const session of added) put(session);
+  for (const [id, row] of known) rows.set(id, row);
+  draw();
 }
 
 /**
@@ -272,12 +269,12 @@ async function trySample(event) {
   const button = /** @type {HTMLButtonElement} */ (event.currentTarget);
   button.disabled = true;
   const name = "Sample: capitals";
-  const asked = { name, kind: "zero_one", score_name: "accuracy", score_better: "higher" };
+  const form = { name, kind: "zero_one", score_name: "accuracy", score_better: "higher" };
   try {
-    const file = await (await fetch(button.dataset.file ?? "")).blob();
-    const path = `/v1/pool-files?${new URLSearchParams(asked)}`;
+    const sheet = await (await fetch(button.dataset.file ?? "")).blob();
+    const path = `/v1/pool-files?${new URLSearchParams(form)}`;
     const { signal } = new AbortController();
-    const made = await upload(path, file, "text/csv", { told: () => {}, signal, headers: {} });
+    const made = await upload(path, sheet, "text/csv", { told: () => {}, signal, headers: {} });
     const opening = { pool_id: made.pool.id, name, precision: 0.2 };
     const session = await api("POST", "/v1/sessions", opening);
     location.assign(`${button.dataset.then}${session.id}`);
@@ -287,6 +284,18 @@ async function trySample(event) {
   }
 }
 
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let typing;
+byId("q", HTMLInputElement).addEventListener("input", () => {
+  clearTimeout(typing);
+  typing = setTimeout(search, TYPING_MS);
+});
+byId("search").addEventListener("submit", (event) => {
+  event.preventDefault();
+  clearTimeout(typing);
+  search();
+});
+byId("order").addEventListener("change", () => sort(byId("order", HTMLSelectElement).value));
 byId("more").addEventListener("click", more);
 document.getElementById("sample")?.addEventListener("click", trySample);
 take(given("page"));
@@ -294,3 +303,8 @@ watch();
 every(LOOK_MS, look);
 every(LOOK_FOR_NEW_MS, lookForNew);
 performance.mark("usable");
+
+function search() {
+  wanted.q = byId("q", HTMLInputElement).value.trim();
+  ask();
+}

@@ -3,7 +3,7 @@
 import { api, messageOf } from "./api.js";
 import { byId, el, fill, given, only } from "./dom.js";
 import { counted } from "./format.js";
-import { drawView } from "./label/payload.js";
+import { drawView } from "./item/payload.js";
 
 const AT_ONCE = 50;
 

@@ -6,7 +6,7 @@ import { answersFor, same, wordsOf } from "./label/answers.js";
 import { Link } from "./label/link.js";
 import { noticesOf } from "./label/notices.js";
 import { Outbox } from "./label/outbox.js";
-import { excerptOf, prepare } from "./label/payload.js";
+import { excerptOf, prepare } from "./item/payload.js";
 import {
   cannotTell,
   flash,
@@ -221,6 +221,8 @@ function pressed(event) {
     whyKey(event);
     return;
   }
+  // A picture enlarged has the keys to itself
+  if (document.querySelector("dialog[open]") !== null) return;
   const key = keyOf(event);
   const typing = targets(event, "input:not([type=range]), textarea");
   if (event.ctrlKey || event.metaKey) {
@@ -334,7 +336,7 @@ function why() {
 /* The beginning */
 
 document.addEventListener("keydown", pressed);
-for (const event of ["pointerdown", "pointermove", "wheel", "scroll"])
+for (const event of ["pointerdown", "pointermove", "wheel", "scroll", "timeupdate"])
   document.addEventListener(event, () => link.used(), { passive: true, capture: true });
 window.addEventListener("pagehide", () => link.release());
 byId("undo").addEventListener("click", undo);

@@ -5,7 +5,7 @@ import { byId, fill, given, only } from "./dom.js";
 import { targetOf } from "./format.js";
 import { Actions } from "./session/actions.js";
 import { chartKey, chartTable, IntervalChart } from "./session/chart.js";
-import { answers, figures, ratersOf, sidesOf } from "./session/figures.js";
+import { figures, ratersOf, sidesOf } from "./session/figures.js";
 import { head, keepLooking, live, lookAtWorkers, say } from "./session/frame.js";
 import { health } from "./session/health.js";
 import { plan } from "./session/plan.js";
@@ -34,12 +34,9 @@ const actions = new Actions(session, given("scopes"), (changed) => {
 function show(latest) {
   session = latest;
   head(session, opened.pool, `${session.policy} · ${targetOf(session)}`);
-  say("sentence", session.sentence ?? null);
   say("sides", sidesOf(session));
   say("raters", ratersOf(session));
   fill(byId("figures"), figures(session, opened));
-  byId("questions").hidden = session.decisions.length === 0 && !session.verdict;
-  fill(byId("answers"), answers(session));
   fill(byId("chart-key"), track.length === 0 ? null : chartKey(session));
   byId("chart").classList.toggle("waiting", track.length === 0);
   byId("view").hidden = byId("chart-table").hidden = track.length === 0;

@@ -5,7 +5,7 @@ import { byId, el, fill, given, only } from "./dom.js";
 import { count, counted, percent, sure } from "./format.js";
 import { Actions } from "./session/actions.js";
 import { claimList, heatMap, tableFigures } from "./session/claims.js";
-import { head, keepLooking, live, lookAtWorkers, say } from "./session/frame.js";
+import { head, keepLooking, live, lookAtWorkers } from "./session/frame.js";
 import { planTable } from "./session/plan.js";
 
 const ACCOUNTS = {
@@ -31,7 +31,6 @@ const actions = new Actions(session, given("scopes"), (changed) => {
 function show(latest) {
   session = latest;
   head(session, opened.pool, `${counted(session.table.claims, "claim")} on the pool`);
-  say("sentence", session.sentence ?? null);
   fill(byId("figures"), tableFigures(session));
   const { promises, reserve, later } = session.table;
   const added = later ? `; ${counted(later, "claim")} added so far` : "";

@@ -10,6 +10,8 @@ const REFUSED = {
     "Somebody else has judged that item meanwhile, or another key was given it. Your label is not needed.",
   session_closed:
     "The session was closed before your last label arrived, so it was not accepted. The session does not need it.",
+  session_archived:
+    "The session was archived before your last label arrived, so it was not accepted. Whoever runs it can take it back.",
   session_stopped:
     "The session has all the labels it needs by now, so your first label for that item stands. Whoever runs it can still correct it.",
   too_many_corrections:

@@ -2,7 +2,7 @@
 
 import { byId, el, fill, only } from "../dom.js";
 import { vectorOf } from "./metrics.js";
-import { drawView } from "./payload.js";
+import { drawView } from "../item/payload.js";
 import { preferenceOf, preferenceWords } from "./sides.js";
 
 const FLASH_MS = 160;

@@ -1,7 +1,7 @@
 /* The first items of a file as a judge will see them, by what shows them to judges. */
 
 import { byId, el, fill } from "../dom.js";
-import { drawView } from "../label/payload.js";
+import { drawView } from "../item/payload.js";
 
 /** @typedef {NonNullable<Draw["left"]>} Answer */
 /** What is not shown to a judge, and yet part of the item. */

@@ -1,4 +1,7 @@
-/* The buttons of a session: what can be done now, what cannot, and why. */
+/* The buttons of a session: what can be done now, what cannot, and why.
+
+   What most people come for stands beside the answer (`#lead`), the most useful of it in colour;
+   what changes the session, and other ways on, in the card of actions. */
 
 import { api, messageOf, Problem } from "../api.js";
 import { announce, byId, el, fill, only } from "../dom.js";
@@ -38,11 +41,15 @@ export class Actions {
   show(session) {
     this.#session = session;
     const closed = session.state === "closed";
-    const { pause, precision, close, label } = this.#buttons;
+    const { pause, precision, close, label, certificate, report, archive } = this.#buttons;
+    archive.textContent = session.archived ? "Take back from the archive" : "Archive";
+    archive.disabled = !this.#mayManage;
     pause.textContent = session.state === "paused" ? "Resume" : "Pause";
     for (const button of [pause, precision, close]) button.disabled = !this.#mayManage || closed;
     precision.hidden = session.fixed || session.best !== null || Boolean(session.table);
-    label.hidden = !this.#mayLabel || closed || session.stopped;
+    label.hidden = !this.#mayLabel || closed || session.stopped || Boolean(session.archived);
+    for (const one of [certificate, report])
+      one.classList.toggle("primary", closed || session.stopped);
     byId("actions-why").textContent = this.#why(closed);
   }
 
@@ -71,14 +78,15 @@ export class Actions {
         "Open the report",
       ),
       close: button("Close for good…", () => this.#askClose(), "danger"),
+      archive: button("Archive", () => this.#archive()),
     };
   }
 
   #listen() {
-    const { label, pause, precision, certificate, report, close } = this.#buttons;
+    const { label, pause, precision, certificate, report, close, archive } = this.#buttons;
+    byId("lead").append(label, report, certificate, this.#failure);
     byId("actions").append(
-      this.#failure,
-      el("div", { class: "actions" }, label, certificate, report, pause, precision, close),
+      el("div", { class: "actions" }, pause, precision, archive, close),
       el("p", { class: "quiet-text", id: "actions-why" }),
     );
     only(byId("precision-dialog"), "form").addEventListener("submit", (event) =>
@@ -89,6 +97,8 @@ export class Actions {
 
   /** @param {boolean} closed */
   #why(closed) {
+    if (this.#session.archived)
+      return "The session is archived: lists leave it out, and it takes no draws and no labels.";
     if (closed) return "The session is closed for good: it accepts no more labels or changes.";
     if (!this.#mayManage)
       return "Your key can only view. Pausing, changing or closing needs a key with the scope “manage”.";
@@ -107,6 +117,20 @@ export class Actions {
     }
     pause.disabled = false;
     pause.focus();
+  }
+
+  async #archive() {
+    const { archive } = this.#buttons;
+    const archived = !this.#session.archived;
+    archive.disabled = true;
+    try {
+      await this.#change({ archived });
+      announce(archived ? "The session is archived." : "The session is back in the lists.");
+    } catch (problem) {
+      this.#fail(problem);
+    }
+    archive.disabled = false;
+    archive.focus();
   }
 
   #askPrecision() {

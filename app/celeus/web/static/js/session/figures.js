@@ -1,4 +1,4 @@
-/* The numbers of a session that are looked at first, and its answers to questions. */
+/* The numbers of a session that are looked at first. */
 
 import { el } from "../dom.js";
 import {
@@ -12,7 +12,6 @@ import {
   resolutionOf,
   sure,
   telling,
-  thresholdsOf,
   upperEnd,
   widthOf,
 } from "../format.js";
@@ -21,9 +20,6 @@ const PROTOCOLS = {
   two_then_third: "Two judge every item, and a third where they differ",
   consensus: "Two judge every item, and again while they differ",
 };
-
-/** @type {Record<Decision["answer"], [word: string, kind: string]>} */
-const ANSWERS = { yes: ["yes", "active"], no: ["no", "reached"], undecided: ["undecided", ""] };
 
 /**
  * The row of figures.
@@ -40,7 +36,9 @@ export function figures(session, { contrast, plan }) {
       ? `of the ${plan.weights ? "weighted " : ""}${name ?? "mean loss"}; ${better} is better`
       : `${contrast.a} less ${contrast.b}: above 0 the latter is better`;
   return [
-    figure("Estimate", number(estimate, resolution, shift) + sign, of, true),
+    session.rounds.in_interval === 0
+      ? figure("Estimate", "–", "none before the first label", true)
+      : figure("Estimate", number(estimate, resolution, shift) + sign, of, true),
     figure(
       "Interval",
       [lowerEnd(lower, resolution, shift), " – ", upperEnd(upper, resolution, shift), sign],
@@ -56,7 +54,6 @@ export function figures(session, { contrast, plan }) {
       ],
       [labelsNote(session), knownNote(session, plan), weightsNote(plan)],
     ),
-    left(session),
   ];
 }
 
@@ -170,81 +167,4 @@ export function ratersOf({ raters }) {
 /** @param {number} value */
 function times(value) {
   return counted(value, "time");
-}
-
-/** @param {Session} session */
-function left(session) {
-  const { forecast, stopped } = session;
-  if (stopped) return figure("Labels left", "0", "the session has stopped");
-  if (forecast === null)
-    return figure(
-      "Labels left",
-      "–",
-      session.precision === null ? "no precision set" : "no forecast yet",
-    );
-  // Labels since the forecast was made are not left any more
-  const labels = Math.max(forecast.labels_left - (session.round - forecast.round), 0);
-  return figure("Labels left", ["≈\u202f", count(labels)], "a rough forecast, often too high");
-}
-
-/**
- * Questions with their answers.
- *
- * @param {Session} session
- */
-export function answers(session) {
-  return [verdict(session), ...decisions(session)];
-}
-
-/**
- * @param {Session} session
- * @returns {Child}
- */
-function verdict(session) {
-  const { verdict: asked, systems } = session;
-  if (!asked) return null;
-  const { a, b } = systems ?? { a: "A", b: "B" };
-  const within = widthOf(asked.margin, telling(session).shift);
-  const [word, kind] = {
-    a_at_least_as_good: [`${a} at least as good`, "reached"],
-    b_at_least_as_good: [`${b} at least as good`, "reached"],
-    equivalent: ["equivalent", "reached"],
-    undecided: ["undecided", ""],
-  }[asked.answer];
-  const question =
-    asked.margin === 0
-      ? `Which is at least as good, ${a} or ${b}?`
-      : `Which is at least as good, ${a} or ${b}, or do they differ by at most ${within}?`;
-  return answered(question, asked.round, word, kind);
-}
-
-/**
- * @param {string} question
- * @param {number | null} round
- * @param {string} word
- * @param {string} kind
- */
-function answered(question, round, word, kind) {
-  const after =
-    round === null
-      ? null
-      : el(
-          "span",
-          { class: "quiet-text" },
-          round === 0 ? " before the first label" : ` after ${counted(round, "label")}`,
-        );
-  return el(
-    "li",
-    {},
-    el("span", {}, question, after),
-    el("span", { class: `badge ${kind}` }, word),
-  );
-}
-
-/** @param {Session} session */
-function decisions(session) {
-  return thresholdsOf(session).map(({ words, answer, round }) => {
-    const [word, kind] = ANSWERS[answer];
-    return answered(`Is it ${words}?`, round, word, kind);
-  });
 }

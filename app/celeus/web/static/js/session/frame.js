@@ -1,4 +1,4 @@
-/* What the pages of all sessions have: a head, a banner, who is judging, and the stream. */
+/* What the pages of all sessions have: the answer, a banner, who is judging, and the stream. */
 
 import { api, messageOf } from "../api.js";
 import { byId, el, fill, given } from "../dom.js";
@@ -10,10 +10,13 @@ import { held, workers } from "./workers.js";
 const LOOK_MS = 2_000;
 const PATIENCE_MS = 30_000;
 
+/** @type {Record<"yes" | "no" | "undecided", string>} */
+const KINDS = { yes: "reached", no: "danger", undecided: "" };
+
 let waiting = { first: 0, since: 0 };
 
 /**
- * The badge, the line below the name, and the warnings.
+ * The badge, the line below the name, the answer in the service's words, and the warnings.
  *
  * @param {AnySession} session
  * @param {string} pool
@@ -29,11 +32,33 @@ export function head(session, pool, words) {
     `${words} “`,
     el("bdi", {}, pool),
     `” · ${counted(session.items, "item")} · ${session.origin ? "pushed" : "opened"} ${ago(Date.parse(session.created_at))}`,
+    session.owner ? [" by ", el("bdi", {}, session.owner)] : null,
   );
+  answer(session);
   fill(
     byId("warnings"),
     session.warnings.map((warning) => el("p", { class: "notice warning" }, warning)),
   );
+}
+
+/** @param {AnySession} session */
+function answer({ sentence, words }) {
+  say("sentence", sentence ?? null);
+  say("progress", words?.progress ?? null);
+  say("holds", words?.holds ?? null);
+  const place = byId("answers");
+  const told = JSON.stringify(words?.answers ?? []);
+  if (place.dataset.told === told) return;
+  place.dataset.told = told;
+  const rows = (words?.answers ?? []).map((one) =>
+    el(
+      "li",
+      {},
+      el("span", {}, `${one.question} `),
+      el("span", { class: `badge ${KINDS[one.given]}` }, one.answer),
+    ),
+  );
+  fill(place, rows);
 }
 
 /**

@@ -1,1 +1,2 @@
 export { default } from "markdown-it";
+export type { StateBlock, StateCore, StateInline } from "markdown-it";

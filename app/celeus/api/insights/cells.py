@@ -1,0 +1,11 @@
+"""Cells of CSV files that people open in spreadsheets."""
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""What a cell begins with that a spreadsheet runs."""
+
+
+def cell(value: object) -> object:
+    """A cell that no spreadsheet runs: a text that looks like a formula gets an apostrophe."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value

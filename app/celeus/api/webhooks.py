@@ -1,0 +1,364 @@
+"""Webhooks on the wire: make, list, change, rotate, try and delete them, and read their log."""
+
+from datetime import timedelta
+from typing import Annotated, Any, Final, Self
+
+from fastapi import APIRouter, Query, Response
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from celeus.api.access.parameters import DeliveryId, Manages, WebhookId, form_of, session_id_of
+from celeus.api.sessions.schema import AS_WHOLE, STRICT, Time
+from celeus.api.wire.json_body import JsonRoute
+from celeus.api.wire.problems import responses
+from celeus.errors import (
+    Busy,
+    DeliveryNotFound,
+    InvalidValue,
+    SessionNotFound,
+    TooManyWebhooks,
+    WebhookDisabled,
+    WebhookNotFound,
+)
+from celeus.operations.sessions.ledger import moment
+from celeus.operations.webhooks import endpoints
+from celeus.operations.webhooks.addresses import LONGEST_URL
+from celeus.operations.webhooks.messages import Format
+from celeus.operations.webhooks.outbox import EVENTS, EventType
+
+router = APIRouter(prefix="/v1/webhooks", tags=["webhooks"], route_class=JsonRoute)
+
+DAY_SECONDS = 86_400
+URL: Final = "https://example.org/hooks/celeus"
+MESSAGE: Final[dict[str, JsonValue]] = {
+    "type": "session.stopped",
+    "timestamp": "2026-11-23T09:30:00.000000+00:00",
+    "data": {
+        "session": "ses_019aa3c4d5e67f8091a2b3c4d5e6f708",
+        "name": "Exam",
+        "pool": "pool_019aa0b2c3d47e5f8a9b0c1d2e3f4a5b",
+        "state": "target_reached",
+        "stop_reason": "target_reached",
+        "round": 191,
+        "sequence": 382,
+        "revision": 1,
+        "sentence": "The error rate is between 22 and 32 %, 95 % sure at every moment.",
+        "links": {
+            "session": "https://celeus.example.org/sessions/ses_019aa3c4d5e67f8091a2b3c4d5e6f708"
+        },
+    },
+}
+
+Events = Annotated[
+    list[EventType],
+    Field(
+        min_length=1,
+        max_length=len(EVENTS),
+        description="What is told: a session stops, has an answer, has spent its budget, has had"
+        " no label for long; a certificate is issued.",
+    ),
+]
+Url = Annotated[
+    str,
+    Field(
+        max_length=LONGEST_URL,
+        description="Where messages are sent: `https://`, on the public internet unless the"
+        " operator lets more through.",
+    ),
+]
+FormatIn = Annotated[
+    Format,
+    Field(
+        description="`json`: the message itself. `slack` (Mattermost, too), `discord`, `teams`:"
+        " its words in the form that these receivers take."
+    ),
+]
+OfSession = Annotated[
+    str | None,
+    Field(
+        description="The session that is told of; null: all of the project.",
+        json_schema_extra=form_of("ses"),
+    ),
+]
+
+
+class WebhookRequest(BaseModel):
+    """Where to send what."""
+
+    model_config = ConfigDict(
+        **STRICT, json_schema_extra={"examples": [{"url": URL, "events": ["session.stopped"]}]}
+    )
+
+    url: Url
+    events: Events
+    format: FormatIn = "json"
+    session_id: OfSession = None
+
+
+class WebhookChange(BaseModel):
+    """What is to be changed; what is left out stays."""
+
+    model_config = ConfigDict(
+        **STRICT, json_schema_extra={"examples": [{"events": ["session.stopped"]}]}
+    )
+
+    url: Url = ""
+    events: Events = Field(default_factory=list)
+    format: FormatIn = "json"
+    session_id: OfSession = None
+    active: bool = Field(
+        True,
+        description="False stops messages; true sends again, those that waited first.",
+    )
+
+
+class RotationRequest(BaseModel):
+    """How long both secrets sign."""
+
+    model_config = ConfigDict(
+        **STRICT, json_schema_extra={"examples": [{"overlap_seconds": DAY_SECONDS}]}
+    )
+
+    overlap_seconds: Annotated[int, AS_WHOLE] = Field(
+        DAY_SECONDS,
+        ge=0,
+        le=30 * DAY_SECONDS,
+        description="Seconds for which messages carry a signature by the former secret, too.",
+    )
+
+
+class WebhookOut(BaseModel):
+    """A webhook, without its secret."""
+
+    id: str = Field(
+        description="`hook_` and 32 hexadecimal digits.", json_schema_extra=form_of("hook")
+    )
+    url: str = Field(description="Where messages are sent.")
+    events: list[EventType] = Field(description="What is told.")
+    format: Format = Field(description="The form of the messages.")
+    session_id: str | None = Field(
+        description="The session that is told of; null: all of the project."
+    )
+    active: bool = Field(description="Whether messages are sent.")
+    note: str | None = Field(description="Why it is not active; null while it is.")
+    failing_since: Time | None = Field(
+        description="Since when no message came through; null after a success."
+    )
+    former_secret_until: Time | None = Field(
+        description="Until when the former secret signs, too; null without a rotation."
+    )
+    created_at: Time = Field(description="When it was made.")
+
+    @classmethod
+    def of(cls, one: endpoints.Webhook) -> Self:
+        """That of a webhook as stored."""
+        return cls(**_webhook(one))
+
+
+class NewWebhook(WebhookOut):
+    """A webhook with its secret, which is told this once."""
+
+    secret: str = Field(
+        description="`whsec_` and 32 random bytes in Base64: verifies the signatures of messages."
+    )
+
+
+class WebhookList(BaseModel):
+    """The webhooks of a project."""
+
+    data: list[WebhookOut] = Field(description="The oldest first.")
+
+
+class WebhookMessage(BaseModel):
+    """What is sent in the format `json`, signed by the Standard Webhooks convention."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [MESSAGE]})
+
+    type: str = Field(description="The event; `webhook.test` of a test.")
+    timestamp: Time = Field(description="When it happened.")
+    data: dict[str, Any] = Field(
+        description="Ids of session and pool, `state`, `stop_reason`, `round`, `sequence`,"
+        " `revision`, the session's own `sentence` and `links`. `session.decided` has `answers`,"
+        " `session.stalled` has `since`, `certificate.issued` has `certificate`."
+    )
+
+
+class DeliveryOut(BaseModel):
+    """A message and what came of it so far."""
+
+    id: str = Field(
+        description="What receivers are sent as `webhook-id`, the same at every attempt.",
+        json_schema_extra=form_of("msg"),
+    )
+    event: str = Field(description="What it tells; `webhook.test` of a test.")
+    state: str = Field(
+        description="`pending`, `delivered` (2xx was answered) or `failed` (given up)."
+    )
+    attempts: int = Field(description="Times it was sent, or begun to be.")
+    created_at: Time = Field(description="When it happened.")
+    attempted_at: Time | None = Field(description="When it was sent last; null before.")
+    next_attempt_at: Time | None = Field(
+        description="When it is sent next, if it does not come through before; null at the end."
+    )
+    status: int | None = Field(description="HTTP status last answered; null where nothing was.")
+    answer: str | None = Field(description="The first 1000 bytes last answered.")
+    note: str | None = Field(description="What else is to be said of the last attempt.")
+    message: WebhookMessage = Field(description="What is sent, as the format `json` has it.")
+
+    @classmethod
+    def of(cls, one: endpoints.Delivery) -> Self:
+        """That of a delivery as stored."""
+        return cls(
+            id=f"msg_{one.delivery_id.hex}",
+            event=one.event,
+            state=one.state,
+            attempts=one.attempts,
+            created_at=moment(one.created_at),
+            attempted_at=None if one.attempted_at is None else moment(one.attempted_at),
+            next_attempt_at=None if one.next_attempt_at is None else moment(one.next_attempt_at),
+            status=one.status,
+            answer=one.answer,
+            note=one.note,
+            message=WebhookMessage(**one.message),
+        )
+
+
+class DeliveryList(BaseModel):
+    """The log of a webhook."""
+
+    data: list[DeliveryOut] = Field(description="The newest first.")
+
+
+@router.post(
+    "",
+    operation_id="create_webhook",
+    summary="Have a webhook told of what happens",
+    status_code=201,
+    responses=responses(InvalidValue, SessionNotFound, TooManyWebhooks),
+)
+async def create_webhook(context: Manages, body: WebhookRequest, response: Response) -> NewWebhook:
+    """The secret is told in this answer and never again."""
+    wanted = endpoints.Wanted(
+        url=body.url,
+        events=body.events,
+        format=body.format,
+        session_id=None if body.session_id is None else session_id_of(body.session_id),
+    )
+    made = await endpoints.create_webhook(context, wanted)
+    response.headers["Location"] = f"{router.prefix}/hook_{made.webhook_id.hex}"
+    return NewWebhook(**_webhook(made), secret=made.secret or "")
+
+
+@router.get("", operation_id="list_webhooks", summary="List webhooks, oldest first")
+async def list_webhooks(context: Manages) -> WebhookList:
+    """All of the project."""
+    found = await endpoints.list_webhooks(context)
+    return WebhookList(data=[WebhookOut.of(one) for one in found])
+
+
+@router.get(
+    "/{webhook_id}",
+    operation_id="get_webhook",
+    summary="One webhook",
+    responses=responses(WebhookNotFound),
+)
+async def get_webhook(context: Manages, webhook_id: WebhookId) -> WebhookOut:
+    """Whether it works, and if not, why."""
+    return WebhookOut.of(await endpoints.get_webhook(context, webhook_id))
+
+
+@router.patch(
+    "/{webhook_id}",
+    operation_id="change_webhook",
+    summary="Change a webhook; enable or disable it",
+    responses=responses(InvalidValue, WebhookNotFound, SessionNotFound),
+)
+async def change_webhook(
+    context: Manages, webhook_id: WebhookId, body: WebhookChange
+) -> WebhookOut:
+    """What is left out stays as it is."""
+    changes = body.model_dump(exclude_unset=True)
+    if changes.get("session_id") is not None:
+        changes["session_id"] = session_id_of(changes["session_id"])
+    return WebhookOut.of(await endpoints.change_webhook(context, webhook_id, changes))
+
+
+@router.delete(
+    "/{webhook_id}",
+    operation_id="delete_webhook",
+    summary="Delete a webhook with its log",
+    status_code=204,
+    responses=responses(WebhookNotFound),
+)
+async def delete_webhook(context: Manages, webhook_id: WebhookId) -> None:
+    """What was not delivered yet is not."""
+    await endpoints.delete_webhook(context, webhook_id)
+
+
+@router.post(
+    "/{webhook_id}/rotate",
+    operation_id="rotate_webhook",
+    summary="Give a webhook a new secret",
+    responses=responses(InvalidValue, WebhookNotFound),
+)
+async def rotate_webhook(
+    context: Manages, webhook_id: WebhookId, body: RotationRequest
+) -> NewWebhook:
+    """Messages carry two signatures until the overlap is over."""
+    overlap = timedelta(seconds=body.overlap_seconds)
+    made = await endpoints.rotate_webhook(context, webhook_id, overlap)
+    return NewWebhook(**_webhook(made), secret=made.secret or "")
+
+
+@router.post(
+    "/{webhook_id}/test",
+    operation_id="test_webhook",
+    summary="Send a test message now",
+    responses=responses(WebhookNotFound, Busy),
+)
+async def test_webhook(context: Manages, webhook_id: WebhookId) -> DeliveryOut:
+    """It is sent once, and what came back is answered."""
+    return DeliveryOut.of(await endpoints.try_webhook(context, webhook_id))
+
+
+@router.get(
+    "/{webhook_id}/deliveries",
+    operation_id="list_deliveries",
+    summary="The log of a webhook",
+    responses=responses(InvalidValue, WebhookNotFound),
+)
+async def list_deliveries(
+    context: Manages,
+    webhook_id: WebhookId,
+    limit: Annotated[int, Query(ge=1, le=500, description="Entries at most.")] = 50,
+) -> DeliveryList:
+    """Messages of the last 30 days; of those that are over the newest 500."""
+    found = await endpoints.list_deliveries(context, webhook_id, limit)
+    return DeliveryList(data=[DeliveryOut.of(one) for one in found])
+
+
+@router.post(
+    "/{webhook_id}/deliveries/{delivery_id}/retry",
+    operation_id="retry_delivery",
+    summary="Send a message again",
+    responses=responses(WebhookNotFound, DeliveryNotFound, WebhookDisabled),
+)
+async def retry_delivery(
+    context: Manages, webhook_id: WebhookId, delivery_id: DeliveryId
+) -> DeliveryOut:
+    """As soon as possible, under the same id; also one that came through."""
+    return DeliveryOut.of(await endpoints.retry_delivery(context, webhook_id, delivery_id))
+
+
+def _webhook(one: endpoints.Webhook) -> dict[str, Any]:
+    return {
+        "id": f"hook_{one.webhook_id.hex}",
+        "url": one.url,
+        "events": list(one.events),
+        "format": one.format,
+        "session_id": None if one.session_id is None else f"ses_{one.session_id.hex}",
+        "active": one.disabled_at is None,
+        "note": one.note,
+        "failing_since": None if one.failing_since is None else moment(one.failing_since),
+        "former_secret_until": None if one.former_until is None else moment(one.former_until),
+        "created_at": moment(one.created_at),
+    }

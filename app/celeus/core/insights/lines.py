@@ -1,0 +1,228 @@
+"""What stands beside a session's sentence: answers, progress, and what its interval holds.
+
+Page, report and programs show these words as they are; nothing that is certified rests on them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from celeus.core.insights.figures import PERCENT, PERCENT_SIGN, Scaled, count
+from celeus.core.interval import Interval
+from celeus.core.pools.losses import LossScale
+from celeus.core.pools.score import Score
+from celeus.core.pools.systems import AnySystems, Systems
+
+MINUTE: Final = 60.0
+HOUR: Final = 3600.0
+MOST_MINUTES: Final = 90
+MOST_HOURS: Final = 36
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """What a session of one interval measures, for people: its name, and figures of it.
+
+    ``score`` is the pool's; where two systems are compared it names the unit of their difference.
+    """
+
+    scale: LossScale
+    systems: AnySystems | None
+    score: Score
+    weighted: bool = False
+
+    @property
+    def compared(self) -> bool:
+        """The losses are differences of two systems."""
+        return self.scale.kind == "difference"
+
+    @property
+    def told(self) -> Score:
+        """The score that figures are of: a difference is told as the losses have it."""
+        return Score("difference", "lower", self.score.unit) if self.compared else self.score
+
+    @property
+    def shift(self) -> int:
+        """By how many places the point of a figure is moved."""
+        return PERCENT if self.score.unit == "share" else 0
+
+    @property
+    def sign(self) -> str:
+        """What stands behind a figure."""
+        return (" points" if self.compared else PERCENT_SIGN) if self.shift else ""
+
+    @property
+    def plain(self) -> str:
+        """The name of the measured quantity, without its weights."""
+        systems = self.systems
+        if isinstance(systems, Systems) and systems.kind == "preference":
+            return f"mean preference (below 0 for {systems.a}, above 0 for {systems.b})"
+        if isinstance(systems, Systems):
+            return f"mean difference of loss ({systems.a} minus {systems.b})"
+        return "mean loss of A less that of B" if self.compared else self.score.name
+
+    @property
+    def quantity(self) -> str:
+        """The name of the measured quantity."""
+        return f"weighted {self.plain}" if self.weighted else self.plain
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """The two systems; a pool of plain differences calls them A and B."""
+        return (self.systems.a, self.systems.b) if isinstance(self.systems, Systems) else ("A", "B")
+
+    def width(self, width: float) -> str:
+        """A width that somebody chose, of a share in points."""
+        figure = Scaled(self.scale, 0.0, self.shift).given(width)
+        return f"{figure} points" if self.shift else figure
+
+    def threshold(self, asked: Mapping[str, Any]) -> str:
+        """What a question asks of the score, such as "at most 10 %"."""
+        most = (asked["side"] == "at_most") == (self.told.better == "lower")
+        at = self.told.at(asked["threshold"], Interval(self.scale.lower, self.scale.upper))
+        threshold = Scaled(self.scale, 0.0, self.shift).given(at)
+        return f"{'at most' if most else 'at least'} {threshold}{self.sign}"
+
+    def question(self, asked: Mapping[str, Any]) -> str:
+        """A question as a question."""
+        return f"Is the {self.quantity} {self.threshold(asked)}?"
+
+    def answers(self, status: Mapping[str, Any]) -> list[dict[str, str]]:
+        """What was asked, the verdict first, each with its answer so far and since when.
+
+        ``given`` is yes, no or undecided; of a verdict yes, once there is one.
+        """
+        closed = status["state"] == "closed"
+        told = [
+            _answered(
+                self.question(one),
+                one["answer"],
+                one["answer"].title(),
+                one["round"],
+                closed=closed,
+            )
+            for one in status["decisions"]
+        ]
+        verdict = status["verdict"]
+        if verdict is None:
+            return told
+        a, b = self.names
+        words = {
+            "a_at_least_as_good": f"{a} is",
+            "b_at_least_as_good": f"{b} is",
+            "equivalent": "They are equivalent",
+        }
+        answer = words.get(verdict["answer"])
+        question = f"Is {a} or {b} at least as good?"
+        if verdict["margin"]:
+            within = self.width(verdict["margin"])
+            question = f"Is {a} or {b} at least as good, or are they equivalent to within {within}?"
+        given = "undecided" if answer is None else "yes"
+        first = _answered(question, given, answer or "", verdict["round"], closed=closed)
+        return [first, *told]
+
+
+def _answered(
+    question: str, given: str, answer: str, round_: int | None, *, closed: bool
+) -> dict[str, str]:
+    """A question with its answer, and when that was given."""
+    said = "Undecided, for good" if closed else "Undecided so far"
+    if given != "undecided" and round_ is not None:
+        when = f"since label {count(round_)}" if round_ else "before the first label"
+        said = f"{answer}, {when}"
+    return {"question": question, "given": given, "answer": said}
+
+
+def progress(status: Mapping[str, Any], labels: int) -> str:
+    """How many labels there are, how many more are likely, how long these take, and the plan."""
+    planned = status.get("planned_labels")
+    told = "No labels yet"
+    if labels:
+        told = _labels(labels) + ("" if status["stopped"] else _more(status))
+    if planned is not None:
+        told += f"; the plan at opening said about {_range(planned)}"
+    return f"{told}."
+
+
+def _range(planned: Mapping[str, int]) -> str:
+    """The median of what is expected, with its 10 and 90 %."""
+    low, median, high = (count(planned[name]) for name in ("low", "median", "high"))
+    return median if low == high else f"{median} ({low} to {high})"
+
+
+def _more(status: Mapping[str, Any]) -> str:
+    forecast, rounds = status["forecast"], status["rounds"]
+    most = min(status["budget"], status["items"] - status["known"])
+    if forecast is None:
+        return f" of at most {count(most)}"
+    # What was judged since is not left any more
+    since = rounds["judged"] - forecast["round"]
+    low, left, high = (
+        min(max(forecast[name] - since, 1), most - rounds["judged"])
+        for name in ("low", "labels_left", "high")
+    )
+    if left <= 0:
+        return ""
+    told = f", about {_range({'low': low, 'median': left, 'high': high})} more"
+    pace = forecast.get("seconds_per_label")
+    return told if pace is None else f"{told}, {duration(left * pace)} at the recent pace"
+
+
+def duration(seconds: float) -> str:
+    """How long something takes, roughly."""
+    if seconds < MINUTE:
+        return "less than a minute"
+    if (minutes := round(seconds / MINUTE)) <= MOST_MINUTES:
+        return f"about {_counted(minutes, 'minute')}"
+    if (hours := round(seconds / HOUR)) <= MOST_HOURS:
+        return f"about {_counted(hours, 'hour')}"
+    return f"about {_counted(round(seconds / (24 * HOUR)), 'day')}"
+
+
+def holds(status: Mapping[str, Any], labels: int, inside: int) -> str | None:
+    """Which labels are in the interval and which are not; None while it goes without saying.
+
+    ``inside`` of the ``labels`` are in the interval. It goes without saying in a session that goes
+    on and has no label that waits.
+    """
+    pending, waiting = status["rounds"]["pending"], labels - inside
+    if labels == 0 or (waiting == 0 and not status["stopped"]):
+        return None
+    closed = status["state"] == "closed"
+    whole = "interval"
+    if status["best"] is not None:
+        whole = "answer"
+    elif status["table"] is not None:
+        whole = "claims"
+    verb = "is" if labels == 1 else "are"
+    if waiting == 0:
+        every = "The one label" if labels == 1 else f"All {_labels(labels)}"
+        told = f"{every} {verb} in the {whole}"
+    elif closed:
+        told = (
+            f"{count(inside)} of {_labels(labels)} {verb} in the {whole}; {count(waiting)}"
+            f" came behind a draw that nobody judged, and {'is' if waiting == 1 else 'are'} not"
+        )
+    else:
+        told = (
+            f"{count(inside)} of {_labels(labels)} {verb} in the {whole}; {count(waiting)}"
+            f" {'waits' if waiting == 1 else 'wait'} for an item drawn earlier that is not judged"
+            " yet"
+        )
+    if pending == 0:
+        return f"{told}; no draw is open." if status["stopped"] and not closed else f"{told}."
+    draws = _counted(pending, "draw")
+    if closed:
+        return f"{told}. {draws} {'was' if pending == 1 else 'were'} never judged."
+    if not status["stopped"]:
+        return f"{told}."
+    open_ = "is" if pending == 1 else "are"
+    return f"{told}. {draws} {open_} still open; labels for them count until the session is closed."
+
+
+def _labels(number: int) -> str:
+    return _counted(number, "label")
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{count(number)} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,182 @@
+"""Links by which anybody reads one session's report, without signing in.
+
+A link carries a secret of 256 random bits, of which only the SHA-256 is kept. It opens the report
+of its session and a badge of it, and nothing else.
+"""
+
+import secrets
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any, Self
+from uuid import UUID
+
+import uuid_utils
+from sqlalchemy import RowMapping, text
+
+from celeus.core.insights.badges import Badge, badge_of
+from celeus.core.sessions.either import any_plan_from, risk_plan
+from celeus.errors import SessionNotFound, ShareNotFound, TooManyShares
+from celeus.operations.access.keys import secret_hash
+from celeus.operations.runtime.context import Context
+from celeus.operations.runtime.status import version_of
+from celeus.operations.sessions.ledger import with_kinds
+
+MOST_SHARES = 100
+"""Of a session, expired ones left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A link; ``token`` is what it carries, told when it is made and stored nowhere."""
+
+    share_id: UUID
+    session_id: UUID
+    created_at: datetime
+    expires_at: datetime | None
+    # Never told by accident, in a log or a traceback
+    token: str | None = field(default=None, repr=False)
+
+    @classmethod
+    def of(cls, row: RowMapping, token: str | None = None) -> Self:
+        """That of a row."""
+        fields = {name: row[name] for name in cls.__dataclass_fields__ if name != "token"}
+        return cls(**fields, token=token)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a link shows as a badge: the session's sentence, and which state of it this is."""
+
+    badge: Badge
+    sentence: str
+    version: str
+
+
+async def create_share(context: Context, session_id: UUID, life: timedelta | None) -> Share:
+    """Make a link to a session's report; ``life`` None: until it is revoked."""
+    token = secrets.token_urlsafe(32)
+    params: dict[str, Any] = {"session_id": session_id, "project_id": context.project_id}
+    async with context.transaction() as db:
+        # The lock has several at once count one after the other
+        if (await db.execute(_SESSION, params)).scalar_one_or_none() is None:
+            raise _no_session(session_id)
+        await db.execute(_CLEAR, params)
+        if (await db.execute(_COUNT, params)).scalar_one() >= MOST_SHARES:
+            raise TooManyShares(
+                f"The session has {MOST_SHARES} links already: revoke some.",
+                rule=f"at most {MOST_SHARES} links to a session",
+            )
+        share_id = UUID(bytes=uuid_utils.uuid7().bytes)
+        made = params | {"share_id": share_id, "hash": secret_hash(token), "life": life}
+        row = (await db.execute(_INSERT, made)).mappings().one()
+    return Share.of(row, token)
+
+
+async def list_shares(context: Context, session_id: UUID) -> list[Share]:
+    """The links to a session that work, oldest first."""
+    params = {"session_id": session_id, "project_id": context.project_id}
+    async with context.transaction() as db:
+        if (await db.execute(_THERE, params)).scalar_one_or_none() is None:
+            raise _no_session(session_id)
+        return [Share.of(row) for row in (await db.execute(_LIST, params)).mappings()]
+
+
+async def revoke_share(context: Context, session_id: UUID, share_id: UUID) -> None:
+    """Have a link lead nowhere, for good."""
+    params = {
+        "session_id": session_id,
+        "project_id": context.project_id,
+        "share_id": share_id,
+    }
+    async with context.transaction() as db:
+        if (await db.execute(_THERE, params)).scalar_one_or_none() is None:
+            raise _no_session(session_id)
+        if (await db.execute(_REVOKE, params)).rowcount == 0:
+            raise ShareNotFound(
+                "The session has no such link.",
+                field="share_id",
+                value=f"share_{share_id.hex}",
+            )
+
+
+async def shared(context: Context, token: str) -> tuple[Context, UUID]:
+    """The session that a link leads to, and the context of its project.
+
+    Links that are unknown, revoked and expired are refused alike.
+    """
+    async with context.transaction() as db:
+        row = (await db.execute(_OPEN, {"hash": secret_hash(token)})).one_or_none()
+    if row is None:
+        raise ShareNotFound("This link leads nowhere: it is unknown, revoked or expired.")
+    return replace(context, project_id=row.project_id), row.session_id
+
+
+async def shared_badge(context: Context, token: str) -> Shown:
+    """The badge of the session that a link leads to."""
+    inner, session_id = await shared(context, token)
+    params = {"session_id": session_id, "project_id": inner.project_id}
+    async with context.transaction() as db:
+        row = (await db.execute(_BADGE, params)).one()
+    status = row.status
+    plan = any_plan_from(row.plan)
+    single = status["best"] is None and status["table"] is None
+    promised = not single or risk_plan(plan).policy.recentred
+    names = None
+    if single and row.loss_kind == "difference":
+        names = (row.systems["a"], row.systems["b"]) if row.systems else ("A", "B")
+    labels = status["rounds"]["in_interval"] - row.unjudgeable
+    badge = badge_of(status, labels=labels, promised=promised, names=names)
+    sentence = status.get("sentence") or f"{badge.label}: {badge.message}"
+    return Shown(badge, sentence, version_of(status))
+
+
+def _no_session(session_id: UUID) -> SessionNotFound:
+    name = f"ses_{session_id.hex}"
+    return SessionNotFound(f"no session {name}", field="session_id", value=name)
+
+
+_THERE = text(
+    "SELECT true FROM sessions WHERE session_id = :session_id AND project_id = :project_id"
+)
+_SESSION = text(
+    """
+    SELECT true FROM sessions WHERE session_id = :session_id AND project_id = :project_id
+    FOR NO KEY UPDATE
+    """
+)
+_CLEAR = text("DELETE FROM shares WHERE session_id = :session_id AND expires_at <= now()")
+_COUNT = text("SELECT count(*) FROM shares WHERE session_id = :session_id")
+_INSERT = text(
+    """
+    INSERT INTO shares (share_id, token_hash, project_id, session_id, expires_at)
+    VALUES (:share_id, :hash, :project_id, :session_id, now() + CAST(:life AS interval))
+    RETURNING *
+    """
+)
+_LIST = text(
+    """
+    SELECT * FROM shares
+    WHERE session_id = :session_id AND (expires_at IS NULL OR expires_at > now())
+    ORDER BY created_at, share_id
+    """
+)
+_REVOKE = text("DELETE FROM shares WHERE session_id = :session_id AND share_id = :share_id")
+_OPEN = text(
+    """
+    SELECT session_id, project_id FROM shares
+    WHERE token_hash = :hash AND (expires_at IS NULL OR expires_at > now())
+    """
+)
+_BADGE = with_kinds(
+    """
+    SELECT s.status, s.plan, p.loss_kind, p.systems,
+        (SELECT count(*) FROM (
+            SELECT DISTINCT ON (round) coalesce(loss, losses[1]) AS loss FROM events
+            WHERE session_id = :session_id AND round <= CAST(s.status ->> 'round' AS int)
+              AND kind IN (:observation, :unjudgeable, :amendment)
+            ORDER BY round, sequence DESC
+        ) AS latest WHERE loss IS NULL) AS unjudgeable
+    FROM sessions s JOIN pools p USING (pool_id)
+    WHERE s.session_id = :session_id AND s.project_id = :project_id
+    """
+)

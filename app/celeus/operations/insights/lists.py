@@ -1,0 +1,111 @@
+"""Lists of a project's sessions: in an order, filtered, a page at a time."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, get_args
+from uuid import UUID
+
+from sqlalchemy import TextClause, text
+
+from celeus.operations.runtime.context import Context
+
+MOST_BYTES: Final = 1000
+"""Of a word; PostgreSQL takes lexemes of up to 2 046."""
+Order = Literal[
+    "opened", "-opened", "name", "-name", "owner", "-owner", "state", "-state", "active", "-active"
+]
+"""A minus turns an order round: ``-opened`` is the newest first."""
+ORDERS: Final[tuple[Order, ...]] = get_args(Order)
+_KEYS: Final = {
+    "opened": "session_id",
+    "name": "lower(coalesce(name, ''))",
+    "owner": "lower(coalesce(owner, ''))",
+    "state": "state",
+    "active": "active_at",
+}
+"""Each is the one after the project in an index, and the id follows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Filter, order and cursor of a list of sessions: those behind this one, if any.
+
+    ``query`` holds the beginnings of words of name, owner and tags, all of which are wanted;
+    ``tag`` is a whole one. Without ``archived`` those that are archived are left out.
+    """
+
+    pool_id: UUID | None = None
+    state: str | None = None
+    archived: bool = False
+    query: str | None = None
+    tag: str | None = None
+    order: Order = "-opened"
+    after: UUID | None = None
+    limit: int = 50
+
+
+async def list_sessions(context: Context, page: Filter) -> list[dict[str, Any]]:
+    """Status documents in their order, at most ``page.limit``.
+
+    A page costs the same however many sessions there are; that of a search grows with those found.
+    """
+    params = {
+        "project_id": context.project_id,
+        "pool_id": page.pool_id,
+        "state": page.state,
+        "words": _tsquery(page.query, page.tag),
+        "after": page.after,
+        "limit": page.limit,
+    }
+    async with context.transaction() as db:
+        rows = await db.execute(_statement(page, words=params["words"] is not None), params)
+        return [row.status for row in rows]
+
+
+def words_of(name: str | None, owner: str | None, tags: Sequence[str]) -> list[str]:
+    """The words of name, owner and tags, each once, with the tags themselves, each after a `#`."""
+    found = _words(" ".join([name or "", owner or "", *tags]))
+    return sorted({*found, *(f"#{tag}" for tag in tags)})
+
+
+def _words(written: str) -> list[str]:
+    words = re.findall(r"\w+", written.lower().replace("_", " "))
+    return [word for word in words if len(word.encode()) < MOST_BYTES]
+
+
+def _tsquery(query: str | None, tag: str | None) -> str | None:
+    """Words and tag as PostgreSQL seeks them; None where neither is given."""
+    parts = [f"'{word}':*" for word in _words(query or "")]
+    if tag is not None:
+        escaped = tag.replace("\\", "\\\\").replace("'", "''")
+        parts.append(f"'#{escaped}'")
+    return " & ".join(parts) or None
+
+
+def _statement(page: Filter, *, words: bool) -> TextClause:
+    """Only the conditions that there are: each of these shapes has a plan of its own."""
+    key = _KEYS[page.order.removeprefix("-")]
+    backwards = page.order.startswith("-")
+    ordered = [key] if key == "session_id" else [key, "session_id"]
+    conditions = ["project_id = :project_id"]
+    if page.pool_id is not None:
+        conditions.append("pool_id = :pool_id")
+    if page.state is not None:
+        conditions.append("state = :state")
+    if not page.archived:
+        conditions.append("archived_at IS NULL")
+    if words:
+        conditions.append("words @@ CAST(:words AS tsquery)")
+    if page.after is not None:
+        # Of the one it follows the key as it is now
+        own = f"(SELECT {key} FROM sessions WHERE session_id = :after)"  # noqa: S608
+        last = [own, ":after"]
+        beyond = ", ".join(last[-len(ordered) :])
+        sign = "<" if backwards else ">"
+        conditions.append(f"({', '.join(ordered)}) {sign} ({beyond})")
+    direction = " DESC" if backwards else ""
+    return text(
+        f"SELECT status FROM sessions WHERE {' AND '.join(conditions)}"  # noqa: S608 -- our words
+        f" ORDER BY {', '.join(one + direction for one in ordered)} LIMIT :limit"
+    )

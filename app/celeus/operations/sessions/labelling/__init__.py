@@ -1,0 +1,1 @@
+"""What stands beside the judgements of a session and is no part of its ledger."""

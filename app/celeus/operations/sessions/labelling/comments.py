@@ -1,0 +1,120 @@
+"""Comments on judgements: kept beside the ledger, so that they can be changed and erased.
+
+One of each key on a round, of a panel one of each rater of it; the last one said stands.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from celeus.core.sessions.judgements import Judgement
+from celeus.errors import SessionNotFound
+from celeus.operations.runtime.context import Context
+from celeus.operations.sessions.history import document_of
+from celeus.operations.sessions.journal import Journal
+from celeus.operations.sessions.ledger import with_kinds
+
+
+async def keep_comments(
+    db: AsyncConnection,
+    journal: Journal,
+    judgements: Iterable[Judgement],
+    worker: str,
+    rater: str | None,
+) -> None:
+    """Keep what the caller's key adds to its judgements, in place of what it added before.
+
+    An empty comment erases that. ``rater`` is that of a panel for whom ``worker`` judged.
+    """
+    rows = [
+        {
+            "project_id": journal.project_id,
+            "session_id": journal.session_id,
+            "round": one.round,
+            "key_id": journal.key,
+            "rater": rater or "",
+            "worker": worker,
+            "comment": one.comment,
+        }
+        for one in judgements
+        if one.comment is not None
+    ]
+    if said := [row for row in rows if row["comment"]]:
+        await db.execute(_KEEP, said)
+    if unsaid := [row for row in rows if not row["comment"]]:
+        await db.execute(_UNSAY, unsaid)
+
+
+async def list_comments(
+    context: Context, session_id: UUID, after: int, limit: int
+) -> tuple[list[dict[str, Any]], int | None]:
+    """The comments on rounds after ``after``, by round, and the last one's if more may follow.
+
+    All of a round come together: a page may have more than ``limit``.
+    """
+    async with context.transaction() as db:
+        await document_of(db, context.project_id, session_id)
+        params = {"session_id": session_id, "after": after, "limit": limit}
+        rows = [dict(row) for row in (await db.execute(_LIST, params)).mappings()]
+    return rows, rows[-1]["round"] if len(rows) >= limit else None
+
+
+async def erase_comments(
+    context: Context, session_id: UUID, round_: int | None, key_id: str | None
+) -> int:
+    """Erase comments for good, on a round, of a key, or both; how many there were."""
+    params = {"session_id": session_id, "project_id": context.project_id}
+    async with context.transaction() as db:
+        # Whoever judges meanwhile waits for this lock, or is seen
+        if (await db.execute(_LOCK, params)).one_or_none() is None:
+            name = f"ses_{session_id.hex}"
+            raise SessionNotFound(f"no session {name}", field="session_id", value=name)
+        chosen = {"session_id": session_id, "round": round_, "key_id": key_id}
+        return len((await db.execute(_ERASE, chosen)).all())
+
+
+_KEEP = text(
+    """
+    INSERT INTO comments (project_id, session_id, round, key_id, rater, worker, comment)
+    VALUES (:project_id, :session_id, :round, :key_id, :rater, :worker, :comment)
+    ON CONFLICT (session_id, round, key_id, rater)
+    DO UPDATE SET worker = excluded.worker, comment = excluded.comment, at = excluded.at
+    WHERE comments.comment <> excluded.comment
+    """
+)
+_UNSAY = text(
+    """
+    DELETE FROM comments WHERE session_id = :session_id AND round = :round AND key_id = :key_id
+        AND rater = :rater
+    """
+)
+_LIST = with_kinds(
+    """
+    SELECT comments.round, items.id AS item, comments.comment, comments.key_id AS key,
+           keys.name AS author, comments.worker, nullif(comments.rater, '') AS rater, comments.at
+    FROM comments JOIN sessions USING (session_id)
+    JOIN events ON events.session_id = comments.session_id AND events.round = comments.round
+        AND events.kind = :draw
+    JOIN items ON items.pool_id = sessions.pool_id AND items.index = events.item
+    LEFT JOIN keys ON keys.key_id = comments.key_id
+    WHERE comments.session_id = :session_id AND comments.round > :after
+    ORDER BY comments.round FETCH FIRST :limit ROWS WITH TIES
+    """
+)
+_LOCK = text(
+    """
+    SELECT true FROM sessions WHERE session_id = :session_id AND project_id = :project_id
+    FOR UPDATE
+    """
+)
+_ERASE = text(
+    """
+    DELETE FROM comments WHERE session_id = :session_id
+        AND (CAST(:round AS int) IS NULL OR round = :round)
+        AND (CAST(:key_id AS text) IS NULL OR key_id = :key_id)
+    RETURNING round
+    """
+)

@@ -1,0 +1,173 @@
+"""Instructions for those who judge: of a pool, or of a session in their place.
+
+They are no part of plan or digest. Every version is kept with its time, so that a report can say
+whether judgements were given under several of them.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+from uuid_utils.compat import uuid7
+
+from celeus.errors import PoolNotFound, SessionNotFound
+from celeus.operations.runtime.context import Context
+from celeus.operations.sessions.ledger import with_kinds
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """Instructions as they were from ``at`` on; of the session, or of its pool.
+
+    ``text`` None: there are none any more, and a session has those of its pool.
+    """
+
+    of_session: bool
+    text: str | None
+    key_id: str | None
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Instructions:
+    """The versions, oldest first, and when a first judgement came; None before there is one."""
+
+    versions: tuple[Version, ...]
+    first_judgement: datetime | None = None
+
+    @property
+    def now(self) -> Version | None:
+        """Those that are shown, None for none."""
+        own = [it for it in self.versions if it.of_session][-1:]
+        shared = [it for it in self.versions if not it.of_session][-1:]
+        return next((it for it in own + shared if it.text is not None), None)
+
+    @property
+    def late_changes(self) -> list[datetime]:
+        """When what is shown became another text after the first judgement."""
+        return list(_late(self.versions, self.first_judgement))
+
+
+def _late(versions: Iterable[Version], first: datetime | None) -> Iterable[datetime]:
+    own: str | None = None
+    shared: str | None = None
+    for version in versions:
+        before = shared if own is None else own
+        if version.of_session:
+            own = version.text
+        else:
+            shared = version.text
+        after = shared if own is None else own
+        if after != before and first is not None and version.at > first:
+            yield version.at
+
+
+async def keep_instructions(
+    db: AsyncConnection, context: Context, pool_id: UUID, session_id: UUID | None, said: str | None
+) -> None:
+    """Keep a version of the instructions of a pool, or of a session of it; the same is none."""
+    params = {
+        "instructions_id": uuid7(),
+        "project_id": context.project_id,
+        "pool_id": pool_id,
+        "session_id": session_id,
+        "text": said or None,
+        "key_id": context.key_id,
+    }
+    await db.execute(_KEEP, params)
+
+
+async def change_pool_instructions(context: Context, pool_id: UUID, said: str | None) -> None:
+    """Give a pool other instructions, or none; sealed or not."""
+    async with context.transaction() as db:
+        params = {"pool_id": pool_id, "project_id": context.project_id}
+        if (await db.execute(_LOCK, params)).one_or_none() is None:
+            raise _no_pool(pool_id)
+        await keep_instructions(db, context, pool_id, None, said)
+
+
+async def pool_instructions(context: Context, pool_id: UUID) -> Instructions:
+    """The instructions of a pool of the caller's project."""
+    async with context.transaction() as db:
+        params = {"pool_id": pool_id, "project_id": context.project_id}
+        if (await db.execute(_POOL, params)).one_or_none() is None:
+            raise _no_pool(pool_id)
+        return Instructions(await _versions(db, pool_id, None))
+
+
+async def session_instructions(context: Context, session_id: UUID) -> Instructions:
+    """The instructions that judges of a session of the caller's project are shown."""
+    async with context.transaction() as db:
+        params: dict[str, Any] = {"session_id": session_id, "project_id": context.project_id}
+        pool_id = (await db.execute(_SESSION, params)).scalar_one_or_none()
+        if pool_id is None:
+            name = f"ses_{session_id.hex}"
+            raise SessionNotFound(f"no session {name}", field="session_id", value=name)
+        return await instructions_of(db, pool_id, session_id)
+
+
+async def instructions_of(db: AsyncConnection, pool_id: UUID, session_id: UUID) -> Instructions:
+    """The same in a transaction."""
+    versions = await _versions(db, pool_id, session_id)
+    first = await db.execute(_FIRST, {"session_id": session_id})
+    return Instructions(versions, first.scalar_one_or_none())
+
+
+async def _versions(
+    db: AsyncConnection, pool_id: UUID, session_id: UUID | None
+) -> tuple[Version, ...]:
+    rows = await db.execute(_VERSIONS, {"pool_id": pool_id, "session_id": session_id})
+    return tuple(Version(row.session_id is not None, row.text, row.key_id, row.at) for row in rows)
+
+
+def _no_pool(pool_id: UUID) -> PoolNotFound:
+    return PoolNotFound(
+        "There is no pool of this id.",
+        field="pool_id",
+        rule="the id of a pool",
+        value=f"pool_{pool_id.hex}",
+    )
+
+
+_POOL = text("SELECT true FROM pools WHERE pool_id = :pool_id AND project_id = :project_id")
+# What others kept while the row's lock was waited for is seen by the statement after it. An import
+# of items holds it for long: it is no lock on that row.
+_LOCK = text(
+    """
+    SELECT true FROM pools CROSS JOIN LATERAL (
+        SELECT pg_advisory_xact_lock(hashtextextended(CAST(pool_id AS text), 15))
+    ) AS alone
+    WHERE pool_id = :pool_id AND project_id = :project_id
+    """
+)
+_SESSION = text(
+    "SELECT pool_id FROM sessions WHERE session_id = :session_id AND project_id = :project_id"
+)
+_KEEP = text(
+    """
+    INSERT INTO instructions (instructions_id, project_id, pool_id, session_id, text, key_id)
+    SELECT :instructions_id, :project_id, :pool_id, :session_id, CAST(:text AS text), :key_id
+    WHERE CAST(:text AS text) IS DISTINCT FROM (
+        SELECT text FROM instructions
+        WHERE pool_id = :pool_id AND session_id IS NOT DISTINCT FROM CAST(:session_id AS uuid)
+        ORDER BY at DESC, instructions_id DESC LIMIT 1
+    )
+    """
+)
+_VERSIONS = text(
+    """
+    SELECT session_id, text, key_id, at FROM instructions
+    WHERE pool_id = :pool_id AND (session_id IS NULL OR session_id = CAST(:session_id AS uuid))
+    ORDER BY at, instructions_id
+    """
+)
+_FIRST = with_kinds(
+    """
+    SELECT min(at) FROM events
+    WHERE session_id = :session_id AND kind IN (:observation, :unjudgeable, :rating)
+    """
+)

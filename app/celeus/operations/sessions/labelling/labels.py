@@ -1,0 +1,437 @@
+"""The judgements of a session as they stand now: pages of them, all of them, or all of a round.
+
+They are read from the ledger in parts, each in a transaction of its own. A read sees the ledger up
+to the event at which it began, so that all parts belong together.
+"""
+
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import TextClause, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from celeus.core.plans.best import BestPlan
+from celeus.core.plans.plan import Plan
+from celeus.core.plans.table import TablePlan
+from celeus.core.pools.item import Item
+from celeus.core.pools.pool import Pool
+from celeus.core.sessions.either import any_plan_from
+from celeus.errors import InvalidValue, RoundNotDrawn, SessionNotFound
+from celeus.operations.pools.pools import items_at
+from celeus.operations.runtime.context import Context, one_snapshot
+from celeus.operations.sessions.ledger import KIND_NAMES, moment, with_kinds
+from celeus.operations.sessions.sessions import sealed_pool
+
+EVENTS_AT_ONCE = 2_000
+"""Events of the ledger looked at in one transaction."""
+PARTS_OF_A_PAGE = 50
+"""After so many a page ends, though it may hold fewer than were asked for."""
+SAID = ("a", "b", "left", "right")
+"""Whose loss the detail of a judgement of two systems has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which judgements are asked for; None, and False, leave nothing out.
+
+    ``above``: a loss above this one. ``person``: the name of a key, worker or rater.
+    ``column`` and ``value`` are those of a group; without a column it is the pool's one group.
+    """
+
+    above: float | None = None
+    person: str | None = None
+    column: str | None = None
+    value: str | None = None
+    commented: bool = False
+    amended: bool = False
+    unjudgeable: bool = False
+    newest: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """What the judgements of a session have in common, up to event ``until`` of its ledger.
+
+    ``names`` are those of the losses where a judgement has several, ``groups`` the values of every
+    group column by code, ``weighted`` whether items have weights.
+    """
+
+    session_id: UUID
+    pool_id: UUID
+    pool: Pool
+    until: int
+    folded: int
+    names: tuple[str, ...]
+    systems: bool
+    panel: bool
+
+    @property
+    def groups(self) -> dict[str, tuple[str, ...]]:
+        """The values of every group column, by code."""
+        own = {"group": self.pool.groups} if self.pool.groups else {}
+        return own | dict(self.pool.group_columns)
+
+    @property
+    def weights(self) -> NDArray[np.float64] | None:
+        """The weight of every item as it was uploaded; None where all count the same."""
+        weights: NDArray[np.float64] | None = self.pool.columns.get("weight")
+        return weights
+
+    def codes(self, column: str) -> NDArray[Any]:
+        """The code that every item has in a group column."""
+        own = column == "group" and "group" not in self.pool.group_columns
+        codes: NDArray[Any] = self.pool.columns["group" if own else f"group_{column}"]
+        return codes
+
+    def in_group(self, wanted: Wanted) -> NDArray[np.bool_] | None:
+        """Whether each item is of the group that is asked for; None where none is."""
+        if wanted.value is None:
+            if wanted.column is None:
+                return None
+            raise _no_group("value", "given with `column`", None)
+        column = wanted.column or next(iter(self.groups), "group")
+        if column not in self.groups:
+            rule = "a group column of the pool: " + (", ".join(self.groups) or "it has none")
+            raise _no_group("column", rule, wanted.column)
+        if wanted.value not in self.groups[column]:
+            raise _no_group("value", f"a value of the group column {column}", wanted.value)
+        mask: NDArray[np.bool_] = self.codes(column) == self.groups[column].index(wanted.value)
+        return mask
+
+
+async def labels_of(context: Context, session_id: UUID) -> Labels:
+    """What is known of a session's judgements before they are read."""
+    params = {"session_id": session_id, "project_id": context.project_id}
+    async with context.transaction() as db:
+        row = (await db.execute(_SESSION, params)).one_or_none()
+    if row is None:
+        name = f"ses_{session_id.hex}"
+        raise SessionNotFound(f"no session {name}", field="session_id", value=name)
+    pool, plan = await sealed_pool(context, row.pool_id), any_plan_from(row.plan)
+    names: tuple[str, ...] = ()
+    if isinstance(plan, BestPlan):
+        names = tuple(plan.systems)
+    elif isinstance(plan, TablePlan):
+        names = tuple(metric.name for metric in plan.metrics)
+    panel = isinstance(plan, Plan) and bool(plan.panel)
+    two = pool.systems is not None
+    return Labels(
+        session_id, row.pool_id, pool, row.sequence, row.folded, names, systems=two, panel=panel
+    )
+
+
+async def label_page(
+    context: Context, labels: Labels, wanted: Wanted, limit: int, after: int | None
+) -> tuple[list[dict[str, Any]], int | None]:
+    """At most ``limit`` judgements behind the one of event ``after``, and the next page's.
+
+    In the order of their events, or the other way round; few where few fit the filter.
+    """
+    found: list[dict[str, Any]] = []
+    parts = 0
+    async for rows, reached in _parts(context, labels, wanted, after, limit):
+        found += rows
+        parts += 1
+        if len(found) >= limit:
+            full = len(found) > limit or reached is not None
+            return found[:limit], found[limit - 1]["sequence"] if full else None
+        if parts == PARTS_OF_A_PAGE:
+            return found, reached
+    return found, None
+
+
+async def all_labels(
+    context: Context, labels: Labels, wanted: Wanted
+) -> AsyncIterator[list[dict[str, Any]]]:
+    """All judgements that fit the filter, some at a time, none of these lists empty."""
+    async for rows, _ in _parts(context, labels, wanted, None, EVENTS_AT_ONCE):
+        if rows:
+            yield rows
+
+
+async def payloads(
+    context: Context, labels: Labels, rows: Sequence[Mapping[str, Any]]
+) -> AsyncIterator[list[Item]]:
+    """The items of these judgements with their payloads, in order, as many at a time as fit."""
+    indices = [row["index"] for row in rows]
+    while indices:
+        async with context.transaction() as db:
+            items = await items_at(db, labels.pool_id, indices)
+        if not items:
+            return
+        named = labels.pool.named
+        yield items if named is None else [item.split(named) for item in items]
+        indices = indices[len(items) :]
+
+
+async def round_history(context: Context, session_id: UUID, round_: int) -> dict[str, Any]:
+    """What happened in a round: its item, its draw, and every event of it with its comments."""
+    labels = await labels_of(context, session_id)
+    params = {"session_id": session_id, "round": round_}
+    async with context.transaction() as db:
+        await one_snapshot(db)
+        events = [dict(row) for row in (await db.execute(_EVENTS, params)).mappings()]
+        if not events:
+            raise RoundNotDrawn(
+                f"round {round_} is not drawn",
+                field="round",
+                rule="a round that was drawn",
+                value=round_,
+            )
+        comments = [dict(row) for row in (await db.execute(_COMMENTS, params)).mappings()]
+        draw = events[0]
+        items = await items_at(db, labels.pool_id, [draw["item"]])
+    item, named = items[0], labels.pool.named
+    return {
+        "round": round_,
+        "item": item if named is None else item.split(named),
+        "probability": draw["q"],
+        "groups": _groups(labels, draw["item"]),
+        "in_interval": round_ <= labels.folded,
+        "events": [_event(labels, row) for row in events],
+        "comments": [row | {"at": moment(row["at"])} for row in comments],
+    }
+
+
+def _event(labels: Labels, row: Mapping[str, Any]) -> dict[str, Any]:
+    detail = row["detail"] or {}
+    return {
+        "sequence": row["sequence"],
+        "kind": KIND_NAMES[row["kind"]],
+        "at": moment(row["at"]),
+        **_said(labels, row["loss"], row["losses"], detail),
+        "person": row["person"] or detail.get("rater") or detail.get("worker"),
+        "worker": detail.get("worker"),
+        "rater": detail.get("rater"),
+        "turn": detail.get("turn"),
+        "author": detail.get("author"),
+        "reason": detail.get("reason"),
+    }
+
+
+async def _parts(
+    context: Context, labels: Labels, wanted: Wanted, after: int | None, most: int
+) -> AsyncIterator[tuple[list[dict[str, Any]], int | None]]:
+    """Judgements part by part, and the event up to which the ledger was looked at: None at its end.
+
+    A part has at most ``most`` of them, and one more where there are more.
+    """
+    mask = labels.in_group(wanted)
+    statement = _statement(wanted)
+    first, last = 0, labels.until
+    if after is not None:
+        first, last = (first, min(last, after - 1)) if wanted.newest else (after, last)
+    while first < last:
+        if wanted.newest:
+            start, end = max(first, last - EVENTS_AT_ONCE), last
+            last = start
+        else:
+            start, end = first, min(last, first + EVENTS_AT_ONCE)
+            first = end
+        async with context.transaction() as db:
+            rows = await _window(db, labels, wanted, statement, (start, end))
+        if mask is not None:
+            rows = [row for row in rows if mask[row["item"]]]
+        reached = start + 1 if wanted.newest else end
+        yield [_label(labels, row) for row in rows[: most + 1]], reached if first < last else None
+
+
+async def _window(
+    db: AsyncConnection,
+    labels: Labels,
+    wanted: Wanted,
+    statement: TextClause,
+    window: tuple[int, int],
+) -> list[dict[str, Any]]:
+    params = {
+        "session_id": labels.session_id,
+        "pool_id": labels.pool_id,
+        "after": window[0],
+        "last": window[1],
+        "until": labels.until,
+    }
+    if wanted.above is not None:
+        params["above"] = wanted.above
+    if wanted.person is not None:
+        params["person"] = wanted.person
+    return [dict(row) for row in (await db.execute(statement, params)).mappings()]
+
+
+def _label(labels: Labels, row: Mapping[str, Any]) -> dict[str, Any]:
+    """A judgement as it stands, from its first event and its last correction."""
+    first, last = row["detail"] or {}, row["last_detail"]
+    detail = first if last is None else last
+    weights = labels.weights
+    rater = first.get("rater")
+    kind = "rating" if row["kind"] == _RATING else "label"
+    return {
+        "sequence": row["sequence"],
+        "round": row["round"],
+        "kind": "outcome" if labels.panel and kind == "label" else kind,
+        "item": row["id"],
+        "index": row["item"],
+        **_said(labels, row["loss"], row["losses"], detail),
+        "person": row["person"] or rater or first.get("worker"),
+        "worker": first.get("worker"),
+        "rater": rater,
+        "turn": first.get("turn", 1) if rater is not None else None,
+        "drawn_at": moment(row["drawn_at"]),
+        "judged_at": moment(row["at"]),
+        "in_interval": row["round"] <= labels.folded,
+        "corrections": row["corrections"] or 0,
+        "corrected_at": None if last is None else moment(row["last_at"]),
+        "corrected_by": None if last is None else last.get("author"),
+        "correction_reason": None if last is None else last.get("reason"),
+        "comment": row["comment"],
+        "probability": row["q"],
+        "weight": None if weights is None else float(weights[row["item"]]),
+        "groups": _groups(labels, row["item"]),
+    }
+
+
+def _said(
+    labels: Labels,
+    loss: float | None,
+    losses: Sequence[float | None] | None,
+    detail: Mapping[str, Any],
+) -> dict[str, Any]:
+    """What was judged: the loss that counts, and what the judge said where that is another thing.
+
+    Of several systems or metrics ``losses`` are by name; of two those that were given.
+    """
+    named: dict[str, float | None] | None = None
+    if losses is not None:
+        named = dict(zip(labels.names, losses, strict=False))
+        loss = losses[0] if len(losses) == 1 else loss
+    elif labels.systems:
+        named = {one: detail[f"loss_{one}"] for one in SAID if f"loss_{one}" in detail} or None
+    return {
+        "loss": loss,
+        "losses": named,
+        "label": detail.get("label"),
+        "preference": detail.get("preference"),
+        "grade": detail.get("grade", 1) if "preference" in detail else None,
+        "unjudgeable": detail.get("unjudgeable"),
+    }
+
+
+def _groups(labels: Labels, item: int) -> dict[str, str] | None:
+    groups = labels.groups
+    return dict(_values(labels, groups, item)) if groups else None
+
+
+def _values(
+    labels: Labels, groups: Mapping[str, Sequence[str]], item: int
+) -> Iterator[tuple[str, str]]:
+    for column, values in groups.items():
+        yield column, values[int(labels.codes(column)[item])]
+
+
+def _no_group(field: str, rule: str, value: object) -> InvalidValue:
+    return InvalidValue("There is no such group.", field=field, rule=rule, value=value)
+
+
+_RATING = next(number for number, name in KIND_NAMES.items() if name == "rating")
+_SESSION = text(
+    """
+    SELECT pool_id, plan, sequence, CAST(status->>'round' AS int) AS folded
+    FROM sessions WHERE session_id = :session_id AND project_id = :project_id
+    """
+)
+_FILTERS = {
+    "above": "(loss > :above OR (SELECT max(one) FROM unnest(losses) AS one) > :above)",
+    "person": ":person IN (person, detail->>'worker', detail->>'rater')",
+    "commented": "comment IS NOT NULL",
+    "amended": "corrections > 0",
+    "unjudgeable": "loss IS NULL AND (losses IS NULL OR losses = ARRAY[NULL]::float8[])",
+}
+
+
+def _statement(wanted: Wanted) -> TextClause:
+    """The statement that reads a part of the ledger."""
+    filters = [clause for name, clause in _FILTERS.items() if _asks(getattr(wanted, name))]
+    where = f" WHERE {' AND '.join(filters)}" if filters else ""
+    return with_kinds(f"{_LABELS}{where} ORDER BY sequence {'DESC' if wanted.newest else 'ASC'}")
+
+
+def _asks(value: object) -> bool:
+    return value is not None and value is not False
+
+
+# Of a judgement the last correction: of a round the last amendment, of a rating in a panel the last
+# of its rater and turn. A rating that corrects an earlier one is no judgement of its own.
+_LABELS = """
+    WITH judged AS (
+        SELECT one.sequence, one.kind, one.round, one.detail, one.at, one.losses,
+            CASE WHEN fixed.at IS NULL THEN one.loss ELSE fixed.loss END AS loss,
+            fixed.detail AS last_detail, fixed.at AS last_at, fixed.corrections,
+            draw.item, draw.q, draw.at AS drawn_at, keys.name AS person, said.comment
+        FROM events AS one
+        JOIN events AS draw ON draw.session_id = one.session_id AND draw.round = one.round
+            AND draw.kind = :draw
+        LEFT JOIN LATERAL (
+            SELECT sequence, loss, detail, at, count(*) OVER () AS corrections
+            FROM events AS later
+            WHERE one.kind <> :rating AND later.session_id = one.session_id
+                AND later.round = one.round AND later.kind = :amendment
+                AND later.sequence <= :until
+            UNION ALL
+            SELECT sequence, loss, detail, at, count(*) OVER () AS corrections
+            FROM events AS later
+            WHERE one.kind = :rating AND later.session_id = one.session_id
+                AND later.round = one.round AND later.kind = :rating
+                AND later.sequence > one.sequence AND later.sequence <= :until
+                AND later.detail->>'rater' = one.detail->>'rater'
+                AND later.detail->>'turn' IS NOT DISTINCT FROM one.detail->>'turn'
+            ORDER BY sequence DESC LIMIT 1
+        ) AS fixed ON true
+        LEFT JOIN keys ON keys.key_id = one.detail->>'key' AND keys.project_id = one.project_id
+        LEFT JOIN LATERAL (
+            SELECT string_agg(comment, E'\n' ORDER BY at) AS comment FROM comments
+            WHERE comments.session_id = one.session_id AND comments.round = one.round
+                AND comments.rater = coalesce(one.detail->>'rater', '')
+        ) AS said ON true
+        WHERE one.session_id = :session_id AND one.sequence > :after AND one.sequence <= :last
+            AND one.kind IN (:observation, :unjudgeable, :rating)
+            AND (one.kind <> :rating OR NOT EXISTS (
+                SELECT FROM events AS earlier
+                WHERE earlier.session_id = one.session_id AND earlier.round = one.round
+                    AND earlier.kind = :rating AND earlier.sequence < one.sequence
+                    AND earlier.detail->>'rater' = one.detail->>'rater'
+                    AND earlier.detail->>'turn' IS NOT DISTINCT FROM one.detail->>'turn'))
+    )
+    SELECT judged.*, items.id FROM judged
+    JOIN items ON items.pool_id = :pool_id AND items.index = judged.item
+    """
+# One part for each index on the rounds of some kinds
+_EVENTS = with_kinds(
+    """
+    WITH own AS (
+        SELECT * FROM events WHERE session_id = :session_id AND round = :round AND kind = :draw
+        UNION ALL
+        SELECT * FROM events WHERE session_id = :session_id AND round = :round
+            AND kind IN (:observation, :unjudgeable)
+        UNION ALL
+        SELECT * FROM events WHERE session_id = :session_id AND round = :round AND kind = :rating
+        UNION ALL
+        SELECT * FROM events
+        WHERE session_id = :session_id AND round = :round AND kind = :amendment
+    )
+    SELECT sequence, kind, item, q, loss, losses, detail, at, keys.name AS person
+    FROM own LEFT JOIN keys
+        ON keys.key_id = own.detail->>'key' AND keys.project_id = own.project_id
+    ORDER BY sequence
+    """
+)
+_COMMENTS = text(
+    """
+    SELECT comment, keys.name AS person, worker, nullif(rater, '') AS rater, at
+    FROM comments LEFT JOIN keys
+        ON keys.key_id = comments.key_id AND keys.project_id = comments.project_id
+    WHERE session_id = :session_id AND round = :round ORDER BY at
+    """
+)

@@ -1,0 +1,1 @@
+"""Webhooks: the events that others are told of, and how each message reaches them."""

@@ -1,0 +1,137 @@
+"""What webhooks are told, written in the transaction of what it tells of.
+
+Whoever commits a session's change commits the messages about it too; a worker sends them later
+(`deliveries.py`). A message names ids, the state and the session's own sentence: no item, no label,
+nobody who judges.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+from uuid import UUID
+
+import orjson
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from celeus.core.plans.stopping import StopReason
+from celeus.core.sessions.best.state import BestState
+from celeus.core.sessions.either import AnyState
+from celeus.core.sessions.state import State
+from celeus.core.sessions.table.state import TableState
+
+EventType = Literal[
+    "session.stopped",
+    "session.decided",
+    "session.budget_reached",
+    "session.stalled",
+    "certificate.issued",
+]
+EVENTS: tuple[EventType, ...] = get_args(EventType)
+
+Message = tuple[EventType, dict[str, Any]]
+"""The type of an event, and its data beyond what is said of the session."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What of a session's state others may be told of: whether it goes on, and what it answers."""
+
+    stopped: bool = False
+    reason: StopReason | None = None
+    answers: Mapping[str, str] | None = None
+
+    @classmethod
+    def of(cls, lifecycle: str, state: AnyState) -> "Standing":
+        """That of a session now."""
+        reason = state.stop_reason
+        return cls(reason is not None or lifecycle == "closed", reason, dict(_answers(state)))
+
+    def since(self, before: "Standing") -> list[Message]:
+        """What has happened since it stood as ``before``."""
+        messages: list[Message] = []
+        known = before.answers or {}
+        given = [
+            {"question": question, "answer": answer}
+            for question, answer in (self.answers or {}).items()
+            if known.get(question) != answer
+        ]
+        if given:
+            messages.append(("session.decided", {"answers": given}))
+        if self.stopped and (self.stopped, self.reason) != (before.stopped, before.reason):
+            if self.reason is StopReason.BUDGET_SPENT:
+                messages.append(("session.budget_reached", {}))
+            messages.append(("session.stopped", {}))
+        return messages
+
+
+async def tell(
+    db: AsyncConnection,
+    project_id: UUID,
+    session_id: UUID,
+    messages: Sequence[Message],
+    document: Mapping[str, Any],
+) -> None:
+    """Put messages about a session into the outbox of every webhook that asks for them.
+
+    ``document`` is the session's status after what is told. Without messages nothing is asked.
+    """
+    if not messages:
+        return
+    told = [
+        {"event": event, "data": _subject(document) | data, "place": place}
+        for place, (event, data) in enumerate(messages)
+    ]
+    params = {
+        "project_id": project_id,
+        "session_id": session_id,
+        "messages": orjson.dumps(told).decode(),
+    }
+    await db.execute(_TELL, params)
+
+
+def _subject(document: Mapping[str, Any]) -> dict[str, Any]:
+    """What every message says of its session."""
+    return {
+        "session": document["id"],
+        "name": document.get("name"),
+        "pool": document["pool_id"],
+        "state": document["state"],
+        "stop_reason": document["stop_reason"],
+        "round": document["round"],
+        "sequence": document["sequence"],
+        "revision": document["revision"],
+        "sentence": document.get("sentence"),
+    }
+
+
+def _answers(state: AnyState) -> Iterator[tuple[str, str]]:
+    """The answers given so far, by what was asked. Those of a table are one: all its targets."""
+    if isinstance(state, BestState):
+        if state.winner is not None:
+            yield "best", state.winner
+    elif isinstance(state, TableState):
+        if state.wanted and state.met == state.wanted:
+            yield "targets", "met"
+    elif isinstance(state, State):
+        for one in state.decisions:
+            if one.answer != "undecided":
+                yield f"{one.question.side} {one.question.threshold:g}", one.answer
+        if state.verdict is not None and state.verdict.answer != "undecided":
+            yield "verdict", state.verdict.answer
+
+
+# The lock lets nobody delete a webhook between this and the check of its foreign key
+_TELL = text(
+    """
+    INSERT INTO deliveries
+        (delivery_id, webhook_id, project_id, event, data, next_attempt_at, created_at)
+    SELECT gen_random_uuid(), w.webhook_id, w.project_id, told.event, told.data, now(),
+           clock_timestamp() + told.place * interval '1 microsecond'
+    FROM json_to_recordset(CAST(:messages AS json)) AS told(event text, data jsonb, place int)
+        JOIN webhooks w ON w.events ? told.event
+    WHERE w.project_id = :project_id AND w.disabled_at IS NULL
+      AND (w.session_id IS NULL OR w.session_id = :session_id)
+    FOR KEY SHARE OF w
+    """
+)

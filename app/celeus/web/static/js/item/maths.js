@@ -1,0 +1,244 @@
+/* Formulas in LaTeX: found in a text, and shown by a library that is loaded for the first one. */
+
+import { el } from "../dom.js";
+
+/** @typedef {{ source: string, tex: string, display: boolean }} Formula */
+/** @typedef {{ text?: string, type?: string, src?: string, attributes?: Record<string, unknown>, classes?: string[], style?: Record<string, string>, children?: Made[] }} Made */
+/** @import Temml from "../../vendor/temml/temml.min.js" */
+
+const MATHML = "http://www.w3.org/1998/Math/MathML";
+const LONGEST = 4_000;
+const LONGEST_TEXT = 200_000;
+/** Formulas of one text that are shown as such; the others as they were written. */
+const MOST = 300;
+const DEEPEST = 60;
+const MOST_NODES = 4_000;
+const MOST_EXPANSIONS = 500;
+/** The largest size that a formula may ask for, in em and in points. */
+const SIZES = /** @type {[number, number]} */ ([12, 160]);
+const FARTHEST_LEFT = -2;
+/** @type {[open: string, close: string, display: boolean][]} */
+const DELIMITERS = [
+  ["$$", "$$", true],
+  ["\\[", "\\]", true],
+  ["\\(", "\\)", false],
+  ["$", "$", false],
+];
+const ORDINAL = /^(?:st|nd|rd|th|s)\b/;
+const TAGS = new Set([
+  ...["math", "mrow", "mstyle", "mpadded", "mphantom", "mspace", "mtext", "mi", "mn", "mo", "ms"],
+  ...["mfrac", "msqrt", "mroot", "msub", "msup", "msubsup", "munder", "mover", "munderover"],
+  ...["mtable", "mtr", "mtd", "menclose", "mmultiscripts", "mprescripts", "none", "mlabeledtr"],
+]);
+const ATTRIBUTES = new Set([
+  ...["width", "height", "depth", "lspace", "rspace", "voffset", "minsize", "maxsize", "mathsize"],
+  ...["mathcolor", "mathbackground", "mathvariant", "displaystyle", "scriptlevel", "display"],
+  ...["stretchy", "fence", "form", "symmetric", "separator", "movablelimits", "largeop", "accent"],
+  ...["linethickness", "linebreak", "notation", "rowspacing", "columnalign", "columnspacing"],
+]);
+const STYLES = new Set([
+  ...["color", "background-color", "font-weight", "font-style", "font-family", "math-depth"],
+  ...["padding", "padding-left", "padding-right", "padding-top", "padding-bottom", "margin-left"],
+  ...["text-align", "width", "height", "display", "justify-content"],
+  ...["border", "border-top", "border-right", "border-bottom", "border-left"],
+]);
+
+/** @type {Promise<typeof Temml> | null} */
+let library = null;
+
+/** Have the library at hand before it is needed. */
+export function loadMaths() {
+  library ??= Promise.all([
+    import("../../vendor/temml/temml.min.js"),
+    styled(new URL("../../vendor/temml/Temml-Local.css", import.meta.url).href),
+  ]).then(([{ default: temml }]) => temml);
+  return library;
+}
+
+/** @param {string} href */
+function styled(href) {
+  return new Promise((resolve, reject) => {
+    const link = el("link", { rel: "stylesheet", href, on: { load: resolve, error: reject } });
+    document.head.append(link);
+  });
+}
+
+/**
+ * A text, with its formulas as elements.
+ *
+ * @param {string} text
+ * @returns {Child}
+ */
+export function withMaths(text) {
+  /** @type {Child[]} */
+  const pieces = [];
+  let told = 0;
+  for (const { at, formula } of formulasIn(text)) {
+    pieces.push(text.slice(told, at), formulaView(formula));
+    told = at + formula.source.length;
+    if (pieces.length >= 2 * MOST) break;
+  }
+  return [...pieces, text.slice(told)];
+}
+
+/**
+ * Whether a text holds a formula, for who would load the library beforehand.
+ *
+ * @param {string} text
+ */
+export function holdsMaths(text) {
+  return !formulasIn(text).next().done;
+}
+
+/** @param {string} text */
+function* formulasIn(text) {
+  if (text.length > LONGEST_TEXT) return;
+  const sign = /[$\\]/g;
+  for (let found = sign.exec(text); found !== null; found = sign.exec(text)) {
+    const formula = formulaAt(text, found.index);
+    if (formula !== null) {
+      yield { at: found.index, formula };
+      sign.lastIndex = found.index + formula.source.length;
+      // What follows a backslash begins nothing
+    } else if (found[0] === "\\") sign.lastIndex += 1;
+  }
+}
+
+/**
+ * The formula that begins at a place of a text: `$…$`, `$$…$$`, `\(…\)` or `\[…\]`; null where none
+ * does, as where dollars are money.
+ *
+ * @param {string} text
+ * @param {number} at
+ * @returns {Formula | null}
+ */
+export function formulaAt(text, at) {
+  const delimiter = DELIMITERS.find(([begin]) => text.startsWith(begin, at));
+  if (delimiter === undefined) return null;
+  const [open, close, display] = delimiter;
+  const begin = at + open.length;
+  const end = closing(text.slice(begin, begin + LONGEST), close);
+  if (end < 0) return null;
+  const tex = text.slice(begin, begin + end);
+  const after = begin + end + close.length;
+  if (tex.trim() === "") return null;
+  if (open === "$" && /[A-Za-z0-9]/.test(text[at - 1] ?? "")) return null;
+  if (open.startsWith("$") && !isFormula(tex, text, after, display)) return null;
+  return { source: text.slice(at, after), tex: tex.trim(), display };
+}
+
+/**
+ * @param {string} text
+ * @param {string} close
+ */
+function closing(text, close) {
+  let at = text.indexOf(close);
+  if (!close.startsWith("$")) return at;
+  while (at > 0 && text[at - 1] === "\\") at = text.indexOf(close, at + 1);
+  return at;
+}
+
+/**
+ * Whether what stands between dollars is a formula, and no price or the name of a variable.
+ *
+ * @param {string} tex
+ * @param {string} text
+ * @param {number} after where the text goes on
+ * @param {boolean} display
+ */
+function isFormula(tex, text, after, display) {
+  const rest = text.slice(after, after + 3);
+  if (display ? rest.startsWith("$") : /^\s|\s$/.test(tex)) return false;
+  if (!display && /^[A-Za-z0-9{]/.test(rest) && !ORDINAL.test(rest)) return false;
+  const prose = /\p{L}{2,}[^\p{L}]+\p{L}{2,}|^[\d.,]+\s+\p{L}{2,}/u.test(tex);
+  return !prose || /[\\^_{}=<>]/.test(tex);
+}
+
+/**
+ * A formula as its source, until the library shows it; one that is broken, or too large to be
+ * meant, stays so.
+ *
+ * @param {Formula} formula
+ */
+export function formulaView({ source, tex, display }) {
+  const place = el("span", { class: `payload-formula${display ? " display" : ""}` }, source);
+  loadMaths()
+    .then((temml) => {
+      const made = temml.__renderToMathMLTree(tex, {
+        displayMode: display,
+        maxExpand: MOST_EXPANSIONS,
+        maxSize: SIZES,
+        throwOnError: true,
+        trust: false,
+        wrap: "tex",
+      });
+      const shown = built(made, 0, { nodes: MOST_NODES });
+      if (!shown.some((node) => node.nodeName === "math")) throw new RangeError("no formula");
+      place.replaceChildren(...shown);
+      requestAnimationFrame(() => keepWithin(place));
+    })
+    .catch(() => place.classList.add("broken"));
+  return place;
+}
+
+/**
+ * A formula wider than its text is scrolled, also by keys.
+ *
+ * @param {HTMLElement} place
+ */
+function keepWithin(place) {
+  const room = place.parentElement?.getBoundingClientRect().right;
+  const parts = place.querySelectorAll(":scope > *, :scope > math > *");
+  const right = Math.max(...Array.from(parts, (one) => one.getBoundingClientRect().right));
+  if (room === undefined || right <= room + 1) return;
+  place.classList.add("wide");
+  for (const [name, value] of Object.entries({ tabindex: "0", role: "group" }))
+    place.setAttribute(name, value);
+  place.setAttribute("aria-label", "A wide formula");
+}
+
+/**
+ * Elements of what the library made, of those that may be there: none that could load or lead
+ * anywhere.
+ *
+ * @param {Made} made
+ * @param {number} depth
+ * @param {{ nodes: number }} left
+ * @returns {Node[]}
+ */
+function built(made, depth, left) {
+  left.nodes -= 1;
+  if (depth > DEEPEST || left.nodes < 0) throw new RangeError("a formula too large to be meant");
+  if (typeof made.text === "string") return [document.createTextNode(made.text)];
+  if (made.src !== undefined) return [];
+  const inside = (made.children ?? []).flatMap((one) => built(one, depth + 1, left));
+  const { type, attributes } = made;
+  if (attributes === undefined || (type !== undefined && !TAGS.has(type))) return inside;
+  const element = elementOf(type);
+  for (const [name, value] of Object.entries(attributes))
+    if (ATTRIBUTES.has(name)) element.setAttribute(name, String(value));
+  element.classList.add(...(made.classes ?? []).filter(Boolean));
+  for (const [name, value] of Object.entries(made.style ?? {})) style(element, name, String(value));
+  element.append(...inside);
+  return [element];
+}
+
+/**
+ * @param {string | undefined} type
+ * @returns {HTMLElement | MathMLElement}
+ */
+function elementOf(type) {
+  if (type === undefined) return document.createElement("span");
+  return /** @type {MathMLElement} */ (document.createElementNS(MATHML, type));
+}
+
+/**
+ * @param {HTMLElement | MathMLElement} element
+ * @param {string} name as in `style`, in camel case or with hyphens
+ * @param {string} value
+ */
+function style(element, name, value) {
+  const rule = name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+  if (!STYLES.has(rule) || parseFloat(value) < FARTHEST_LEFT) return;
+  element.style.setProperty(rule, value);
+}

@@ -1,0 +1,157 @@
+/* Pictures and sounds of an item: shown and played by the browser, and where that fails, told. */
+
+import { el } from "../dom.js";
+import { isMembers } from "./members.js";
+import { zoom } from "./zoom.js";
+
+const EXCERPT = 240;
+const TINY = 64;
+/** @type {Record<string, string>} */
+const SOUNDS = { mp3: "mpeg", m4a: "mp4", opus: "ogg" };
+/** What the controls of a sound do when they are in focus, and so no key of the page. */
+const PLAYED = new Set([" ", "ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End"]);
+
+/**
+ * @param {unknown} value an address, `{src | url, alt}`, or a list of them
+ * @param {string} id of the item
+ */
+export function pictures(value, id) {
+  const all = [value].flat().map((one) => picture(sourceOf(one), altOf(one), id));
+  return el("div", { class: "payload-images" }, all);
+}
+
+/**
+ * @param {string} source
+ * @param {string} alt
+ * @param {string} [id]
+ */
+export function picture(source, alt, id) {
+  const address = addressOf(source, "image");
+  const frame = el("figure", { class: "payload-image" });
+  if (address === null) {
+    frame.append(broken("The address of this picture is not one that can be shown.", source));
+    return frame;
+  }
+  const words = alt || (id === undefined ? "Picture" : `Picture of item ${id}`);
+  const show = () => {
+    const image = el("img", { alt: words, referrerpolicy: "no-referrer", decoding: "async" });
+    const enlarge = () => zoom(frame, image);
+    const button = el(
+      "button",
+      { type: "button", class: "button small", "aria-haspopup": "dialog", on: { click: enlarge } },
+      "Enlarge",
+    );
+    image.addEventListener("click", enlarge);
+    image.addEventListener("error", () => {
+      const again = el(
+        "button",
+        { type: "button", class: "button small", on: { click: show } },
+        "Load again",
+      );
+      const told = "This picture did not load. If you cannot judge without it, press U.";
+      frame.replaceChildren(broken(told, address), again);
+    });
+    image.addEventListener("load", () => {
+      image.classList.toggle("tiny", image.naturalWidth <= TINY);
+      frame.append(button);
+    });
+    image.src = address;
+    frame.replaceChildren(image);
+  };
+  show();
+  return frame;
+}
+
+/** @param {unknown} value an address, `{src | url, alt}`, `{data, format}`, or a list of them */
+export function sounds(value) {
+  return el("div", { class: "payload-sounds" }, [value].flat().map(sound));
+}
+
+/** @param {unknown} value */
+function sound(value) {
+  const source = soundOf(value);
+  const address = addressOf(source, "audio");
+  const frame = el("figure", { class: "payload-sound" });
+  if (address === null) {
+    frame.append(broken("The address of this sound is not one that can be played.", source));
+    return frame;
+  }
+  const alt = altOf(value);
+  const audio = el("audio", {
+    controls: true,
+    preload: "metadata",
+    "aria-label": alt || "Sound of this item",
+  });
+  audio.addEventListener("error", () => {
+    const told = "This sound did not load. If you cannot judge without it, press U.";
+    frame.replaceChildren(broken(told, address));
+  });
+  audio.addEventListener("keydown", (event) => {
+    if (PLAYED.has(event.key)) event.stopPropagation();
+  });
+  audio.src = address;
+  frame.append(audio);
+  if (alt !== "") frame.append(el("figcaption", { class: "quiet-text", dir: "auto" }, alt));
+  return frame;
+}
+
+/**
+ * Have the pictures at hand before they are needed.
+ *
+ * @param {unknown} value
+ */
+export function loadPictures(value) {
+  for (const one of [value].flat()) {
+    const address = addressOf(sourceOf(one), "image");
+    if (address !== null && !address.startsWith("data:")) new Image().src = address;
+  }
+}
+
+/**
+ * What cannot be shown: why, and where it is.
+ *
+ * @param {string} words
+ * @param {string} address
+ */
+function broken(words, address) {
+  const short = address.slice(0, EXCERPT);
+  let where = null;
+  if (/^https?:\/\//i.test(address))
+    where = el(
+      "a",
+      { href: address, target: "_blank", rel: "noopener noreferrer nofollow" },
+      short,
+    );
+  else if (!address.startsWith("data:") && address !== "")
+    where = el("span", { class: "quiet-text" }, short);
+  return el("p", { class: "payload-broken" }, words, where && [" ", where]);
+}
+
+/**
+ * Addresses that a page may load from, without opening anything else.
+ *
+ * @param {string} source
+ * @param {"image" | "audio"} kind
+ */
+function addressOf(source, kind) {
+  const known = /^https?:\/\//i.test(source) || source.toLowerCase().startsWith(`data:${kind}/`);
+  return known ? source : null;
+}
+
+/** @param {unknown} value */
+function sourceOf(value) {
+  const source = isMembers(value) ? (value.src ?? value.url) : value;
+  return typeof source === "string" ? source : "";
+}
+
+/** @param {unknown} value */
+function soundOf(value) {
+  if (!isMembers(value) || typeof value.data !== "string") return sourceOf(value);
+  const format = String(value.format ?? "wav").toLowerCase();
+  return `data:audio/${SOUNDS[format] ?? format};base64,${value.data}`;
+}
+
+/** @param {unknown} value */
+export function altOf(value) {
+  return isMembers(value) && typeof value.alt === "string" ? value.alt : "";
+}

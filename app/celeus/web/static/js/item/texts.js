@@ -1,0 +1,88 @@
+/* Texts of an item, in their own direction; a long one is folded until somebody asks for all. */
+
+import { el } from "../dom.js";
+import { counted } from "../format.js";
+import { withMaths } from "./maths.js";
+
+const LONGEST = 4_000;
+const MOST_LINES = 60;
+/** What is hidden is worth a button. */
+const SPARED = 1.25;
+
+/**
+ * @param {string} value
+ * @param {number} [longest]
+ */
+export function text(value, longest) {
+  const build = (/** @type {string} */ part) =>
+    el("div", { class: "payload-text", dir: "auto" }, withMaths(part));
+  return folded(value, build, longest);
+}
+
+/**
+ * @param {unknown} value
+ * @param {number} [longest]
+ */
+export function json(value, longest) {
+  const build = (/** @type {string} */ part) =>
+    el("pre", { class: "payload-json", tabindex: "0" }, part);
+  return folded(JSON.stringify(value, null, 2), build, longest);
+}
+
+/**
+ * What `build` makes of a text; of a long one, of its beginning, with a button for all of it.
+ *
+ * @param {string} source
+ * @param {(part: string) => HTMLElement} build
+ * @param {number} [longest]
+ */
+export function folded(source, build, longest = LONGEST) {
+  const end = endOf(source, longest);
+  if (end === source.length) return build(source);
+  const more = `Show all (${counted(source.length - end, "more character")})`;
+  const button = el("button", { type: "button", class: "button small", "aria-expanded": "false" });
+  let open = true;
+  /** @type {HTMLElement} */
+  let shown = el("div");
+  const place = el("div", { class: "payload-fold" }, shown, button);
+  const turn = () => {
+    open = !open;
+    const next = build(open ? source : source.slice(0, end));
+    shown.replaceWith(next);
+    shown = next;
+    place.classList.toggle("open", open);
+    button.textContent = open ? "Show less" : more;
+    button.setAttribute("aria-expanded", String(open));
+    if (!open) button.scrollIntoView({ block: "nearest" });
+  };
+  button.addEventListener("click", turn);
+  turn();
+  return place;
+}
+
+/**
+ * Where the part ends that is shown of a text: between words, or between lines.
+ *
+ * @param {string} source
+ * @param {number} longest
+ */
+function endOf(source, longest) {
+  let line = 0;
+  let end = -1;
+  while (line < MOST_LINES) {
+    end = source.indexOf("\n", end + 1);
+    if (end < 0 || end > longest) break;
+    line += 1;
+  }
+  const tall = line === MOST_LINES && source.slice(end).split("\n").length > MOST_LINES / 4;
+  if (tall) return end;
+  if (source.length <= longest * SPARED) return source.length;
+  const between = Math.max(
+    source.lastIndexOf(" ", longest),
+    source.lastIndexOf("\n", longest),
+    longest / 2,
+  );
+  // Not between the halves of a character outside the basic plane
+  const half = /[\uD800-\uDBFF]/.test(source[Math.floor(between) - 1] ?? "");
+  return Math.floor(between) - (half ? 1 : 0);
+}

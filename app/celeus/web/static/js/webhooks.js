@@ -1,0 +1,244 @@
+/* The page of webhooks: make, try, rotate and delete them, and read what came of each message. */
+
+import { api, messageOf, Problem } from "./api.js";
+import { announce, byId, el, fill, only } from "./dom.js";
+
+const STATES = { delivered: "delivered", failed: "given up", pending: "waits" };
+
+/** @param {string} at */
+const moment = (at) => new Date(at).toLocaleString();
+
+/** @param {unknown} error */
+function fail(error) {
+  fill(
+    byId("failure"),
+    error === null ? null : el("p", { class: "notice danger" }, messageOf(error)),
+  );
+}
+
+/**
+ * Do something with a button that cannot be pressed meanwhile.
+ *
+ * @param {string} word
+ * @param {() => Promise<void>} work
+ * @param {string} kind
+ * @param {string} about
+ */
+function button(word, work, kind, about) {
+  const made = el(
+    "button",
+    { type: "button", class: `button small ${kind}`, "aria-label": `${word}: ${about}` },
+    word,
+  );
+  made.addEventListener("click", async () => {
+    made.disabled = true;
+    try {
+      await work();
+      fail(null);
+    } catch (error) {
+      fail(error);
+    }
+    made.disabled = false;
+    if (made.isConnected) made.focus();
+  });
+  return made;
+}
+
+/** @param {string} secret */
+function showSecret(secret) {
+  byId("secret").textContent = secret;
+  byId("secret-card").hidden = false;
+  byId("secret-card").focus();
+}
+
+/** @param {Delivery} one */
+function outcome(one) {
+  const said = [one.status === null ? null : `${one.status}`, one.note].filter(Boolean).join(" · ");
+  return [
+    said || "—",
+    one.answer ? el("pre", { tabindex: 0, "aria-label": "The answer" }, one.answer) : null,
+  ];
+}
+
+/**
+ * @param {Webhook} hook
+ * @param {HTMLElement} place
+ */
+async function showLog(hook, place) {
+  const path = `/v1/webhooks/${hook.id}/deliveries`;
+  /** @type {Delivery[]} */
+  const found = (await api("GET", path)).data;
+  if (found.length === 0) {
+    fill(place, el("p", { class: "quiet-text" }, "No message yet."));
+    return;
+  }
+  const rows = found.map((one) =>
+    el(
+      "tr",
+      {},
+      el("td", {}, moment(one.created_at)),
+      el("td", {}, one.event),
+      el(
+        "td",
+        {},
+        `${STATES[/** @type {keyof STATES} */ (one.state)]}, attempt ${one.attempts}`,
+        one.next_attempt_at === null ? null : `; next ${moment(one.next_attempt_at)}`,
+      ),
+      el("td", {}, outcome(one)),
+      el(
+        "td",
+        {},
+        button(
+          "Send again",
+          async () => {
+            await api("POST", `${path}/${one.id}/retry`);
+            announce("The message is sent again.");
+            await showLog(hook, place);
+          },
+          "quiet",
+          `${one.event} of ${moment(one.created_at)}`,
+        ),
+      ),
+    ),
+  );
+  const head = ["When", "Event", "State", "What came back", "Action"].map((word) =>
+    el("th", { scope: "col" }, word),
+  );
+  const table = el(
+    "table",
+    { class: "table" },
+    el("thead", {}, el("tr", {}, ...head)),
+    el("tbody", {}, ...rows),
+  );
+  fill(
+    place,
+    el(
+      "div",
+      {
+        class: "table-scroll",
+        tabindex: 0,
+        role: "region",
+        "aria-label": `Messages to ${hook.url}`,
+      },
+      table,
+    ),
+  );
+}
+
+/** @param {Webhook} hook */
+function card(hook) {
+  const path = `/v1/webhooks/${hook.id}`;
+  const place = el("div", {}, el("p", { class: "quiet-text" }, "Loading…"));
+  const log = el("details", {}, el("summary", {}, "Messages"), place);
+  const told = el("p", { class: "quiet-text", role: "status" });
+  const look = () => showLog(hook, place).catch(fail);
+  log.addEventListener("toggle", () => {
+    if (log.open) look();
+  });
+  const test = async () => {
+    /** @type {Delivery} */
+    const one = await api("POST", `${path}/test`);
+    const what = one.status === null ? "" : ` with ${one.status}`;
+    told.textContent =
+      one.state === "delivered"
+        ? `The test was answered${what}.`
+        : `The test did not come through${what}. ${one.note ?? ""}`;
+    if (log.open) await look();
+  };
+  const rotate = async () => showSecret((await api("POST", `${path}/rotate`, {})).secret);
+  const toggle = async () => {
+    await api("PATCH", path, { active: !hook.active });
+    await list();
+  };
+  const remove = async () => {
+    if (!window.confirm(`Delete the webhook to ${hook.url} with its log?`)) return;
+    await api("DELETE", path);
+    announce("The webhook is deleted.");
+    await list();
+    byId("list-title").tabIndex = -1;
+    byId("list-title").focus();
+  };
+  return el(
+    "li",
+    { class: "card hook" },
+    el("h3", {}, hook.url),
+    el(
+      "p",
+      { class: "quiet-text" },
+      `${hook.format} · ${hook.events.join(", ")} · ${hook.session_id ?? "all sessions"}`,
+    ),
+    hook.active
+      ? null
+      : el("p", { class: "notice warning" }, `Disabled. ${hook.note ?? ""}`.trim()),
+    hook.active && hook.failing_since !== null
+      ? el("p", { class: "notice warning" }, `Failing since ${moment(hook.failing_since)}.`)
+      : null,
+    el(
+      "div",
+      { class: "row" },
+      button("Send a test", test, "", hook.url),
+      button("New secret", rotate, "quiet", hook.url),
+      button(hook.active ? "Disable" : "Enable", toggle, "quiet", hook.url),
+      button("Delete", remove, "danger", hook.url),
+    ),
+    told,
+    log,
+  );
+}
+
+async function list() {
+  /** @type {Webhook[]} */
+  const hooks = (await api("GET", "/v1/webhooks")).data;
+  fill(
+    byId("hooks"),
+    hooks.length === 0 ? el("li", { class: "quiet-text" }, "None yet.") : hooks.map(card),
+  );
+}
+
+/** @param {string} why */
+function invalid(why) {
+  byId("url-error").textContent = why;
+  byId("url").toggleAttribute("aria-invalid", why !== "");
+}
+
+byId("new").addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const form = byId("new", HTMLFormElement);
+  const values = new FormData(form);
+  invalid("");
+  fail(null);
+  const submit = only(form, "button.primary", HTMLButtonElement);
+  submit.disabled = true;
+  try {
+    /** @type {NewWebhook} */
+    const made = await api("POST", "/v1/webhooks", {
+      url: values.get("url"),
+      format: values.get("format"),
+      session_id: values.get("session") || null,
+      events: values.getAll("event"),
+    });
+    form.reset();
+    await list();
+    showSecret(made.secret);
+  } catch (error) {
+    if (error instanceof Problem && error.field === "url") {
+      invalid(error.detail);
+      byId("url").focus();
+    } else fail(error);
+  }
+  submit.disabled = false;
+});
+byId("copy").addEventListener("click", async () => {
+  try {
+    await navigator.clipboard.writeText(byId("secret").textContent ?? "");
+    announce("The secret is copied.");
+  } catch {
+    announce("The browser did not let it be copied: select it by hand.");
+  }
+});
+byId("hide").addEventListener("click", () => {
+  byId("secret").textContent = "";
+  byId("secret-card").hidden = true;
+  byId("url").focus();
+});
+list().catch(fail);

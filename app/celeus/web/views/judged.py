@@ -1,0 +1,37 @@
+"""The pages of what was judged in a session: the table, and a round with its history."""
+
+import orjson
+from fastapi import Response
+
+from celeus.api.access.parameters import SessionId
+from celeus.operations.sessions.labelling.labels import labels_of
+from celeus.operations.sessions.sessions import get_session
+from celeus.web.pages import ReadsPage, page_router
+from celeus.web.views.labelling import ITEMS
+
+router = page_router()
+
+MOST_OFFERED = 500
+"""Values of a group column that the page offers; others are typed."""
+
+
+@router.get("/sessions/{session_id}/judged")
+async def judged(view: ReadsPage, session_id: SessionId) -> Response:
+    """The judgements; the address says which, and the page asks the service for them."""
+    body, _ = await get_session(view.context, session_id)
+    labels = await labels_of(view.context, session_id)
+    groups = {name: values[:MOST_OFFERED] for name, values in labels.groups.items()}
+    return view.page("judged.html", session=orjson.loads(body), groups=groups)
+
+
+@router.get("/sessions/{session_id}/judged/{round_}")
+async def judgement(view: ReadsPage, session_id: SessionId, round_: int) -> Response:
+    """A round: its item, what was said of it, and a form to correct that."""
+    body, _ = await get_session(view.context, session_id)
+    return view.page(
+        "judgement.html",
+        policy=ITEMS,
+        session=orjson.loads(body),
+        round=round_,
+        scopes=sorted(view.caller.scopes),
+    )

@@ -1,0 +1,25 @@
+"""The page of a project's webhooks: make, try and delete them, and read their log."""
+
+from fastapi import Response
+
+from celeus.operations.insights.lists import Filter, list_sessions
+from celeus.operations.webhooks.messages import FORMATS
+from celeus.operations.webhooks.outbox import EVENTS
+from celeus.web.pages import ManagesPage, page_router
+
+router = page_router()
+
+MOST_SESSIONS = 200
+"""The newest, to choose from."""
+
+
+@router.get("/webhooks")
+async def webhooks(view: ManagesPage) -> Response:
+    """The form; the webhooks themselves come by the interface any program uses."""
+    sessions = await list_sessions(view.context, Filter(limit=MOST_SESSIONS))
+    return view.page(
+        "webhooks.html",
+        events=EVENTS,
+        formats=FORMATS,
+        sessions=[(one["id"], one.get("name") or f"Session {one['id'][-8:]}") for one in sessions],
+    )

@@ -1,0 +1,95 @@
+"""Instructions for judges: whose they are, how they change, and what no plan has of them."""
+
+from typing import Any
+
+from httpx import AsyncClient
+
+from tests.factories import drawn, judged, known_pool, opened
+from tests.keys import bearer, key_in
+
+
+async def told(client: AsyncClient, session: str, key: str) -> str | None:
+    answer = await client.get(f"/v1/sessions/{session}/task", headers=bearer(key))
+    found: str | None = answer.json()["instructions"]
+    return found
+
+
+async def record(client: AsyncClient, path: str) -> dict[str, Any]:
+    answer = await client.get(f"{path}/instructions")
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+async def patched(client: AsyncClient, path: str, instructions: str | None) -> int:
+    return (await client.patch(path, json={"instructions": instructions})).status_code
+
+
+async def test_a_session_has_those_of_its_pool_or_its_own(
+    client: AsyncClient, database_url: str
+) -> None:
+    key = key_in(database_url, "label")
+    pool = await known_pool(client)
+    plain = await opened(client, pool)
+    own = await opened(client, pool, instructions="Be **strict**.")
+    assert [await told(client, it, key) for it in (plain, own)] == [None, "Be **strict**."]
+    assert await patched(client, f"/v1/pools/{pool.id}", "Be kind.") == 200
+    assert [await told(client, it, key) for it in (plain, own)] == ["Be kind.", "Be **strict**."]
+    assert await patched(client, f"/v1/sessions/{own}", None) == 200
+    assert await told(client, own, key) == "Be kind."
+    assert await patched(client, f"/v1/pools/{pool.id}", "") == 200
+    assert await told(client, own, key) is None
+    for path in (f"/v1/pools/{pool.id}", f"/v1/sessions/{own}"):
+        refused = await client.patch(path, json={"instructions": "x"}, headers=bearer(key))
+        assert refused.status_code == 403
+        assert (await client.get(f"{path}/instructions", headers=bearer(key))).status_code == 403
+        assert await patched(client, path, "x" * 20_001) == 422
+
+
+async def test_neither_plan_nor_digest_has_them(client: AsyncClient) -> None:
+    form = {"loss": {"kind": "zero_one"}, "items": [{"id": "a"}, {"id": "b"}], "sealed": True}
+    pools = [
+        (await client.post("/v1/pools", json={"name": "p"} | form | more)).json()
+        for more in ({}, {"instructions": "Be strict."})
+    ]
+    assert pools[0]["digest"] == pools[1]["digest"]
+    made = await record(client, f"/v1/pools/{pools[1]['id']}")
+    assert (made["instructions"], made["of"], made["late_changes"]) == ("Be strict.", "pool", [])
+    session = (await client.post("/v1/sessions", json={"pool_id": pools[1]["id"]})).json()["id"]
+    before = (await client.get(f"/v1/sessions/{session}")).json()
+    assert await patched(client, f"/v1/sessions/{session}", "Be kind.") == 200
+    assert (await client.get(f"/v1/sessions/{session}")).json() == before
+    certificate = (await client.get(f"/v1/sessions/{session}/certificate")).text
+    assert "Be kind" not in certificate
+
+
+async def test_a_change_after_the_first_judgement_is_told(client: AsyncClient) -> None:
+    pool = await known_pool(client)
+    session = await opened(client, pool, instructions="one")
+    path, pools = f"/v1/sessions/{session}", f"/v1/pools/{pool.id}"
+    sentence = "The instructions for those who judge were changed after the first judgement"
+    assert await patched(client, path, "two") == 200
+    draw = (await drawn(client, session))["draws"][0]
+    assert (await record(client, path))["late_changes"] == []
+    await judged(client, session, pool, draw)
+    assert sentence not in (await client.get(f"{path}/report")).text
+    assert await patched(client, path, "two") == 200
+    assert await patched(client, pools, "of the pool, which nobody of the session sees") == 200
+    assert (await record(client, path))["late_changes"] == []
+    assert await patched(client, path, "three") == 200
+    assert await patched(client, path, None) == 200
+    assert await patched(client, pools, "four") == 200
+    kept = await record(client, path)
+    assert (kept["instructions"], kept["of"]) == ("four", "pool")
+    assert [it["instructions"] for it in kept["versions"]] == [
+        "one",
+        "two",
+        "of the pool, which nobody of the session sees",
+        "three",
+        None,
+        "four",
+    ]
+    assert kept["late_changes"] == [it["at"] for it in kept["versions"][3:]]
+    assert f"{sentence}, 3 times, last at " in (await client.get(f"{path}/report")).text
+    assert (await client.patch(path, json={"state": "closed"})).is_success
+    assert await patched(client, path, "too late") == 409

@@ -1,0 +1,321 @@
+"""The judgements of a session: pages and filters, files, and what happened in a round."""
+
+import asyncio
+import csv
+import io
+import json
+import time
+from typing import Any
+
+import psycopg
+import pyarrow.parquet as pq
+import pytest
+from fastapi import FastAPI
+from httpx import AsyncClient
+
+from tests.api.contract import client_with
+from tests.factories import KnownPool, drawn, judged, known_pool, opened
+from tests.keys import key_in
+
+MANY = 100_000
+
+
+async def page(client: AsyncClient, session: str, **query: Any) -> dict[str, Any]:  # noqa: ANN401
+    answer = await client.get(f"/v1/sessions/{session}/labels", params=query)
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+async def rows(client: AsyncClient, session: str, **query: Any) -> list[dict[str, Any]]:  # noqa: ANN401
+    """The judgements of all pages."""
+    found: list[dict[str, Any]] = []
+    after: dict[str, Any] = {}
+    while True:
+        part = await page(client, session, **query, **after)
+        found += part["data"]
+        if part["next"] is None:
+            return found
+        after = {"after": part["next"]}
+
+
+async def told(client: AsyncClient, session: str) -> dict[int, dict[str, Any]]:
+    """Twelve judgements of two workers, one with a comment, one corrected, one unjudgeable."""
+    said: dict[int, dict[str, Any]] = {}
+    for number in range(12):
+        worker = "ada" if number % 3 else "bob"
+        draw = (await drawn(client, session, worker=worker))["draws"][0]
+        form: dict[str, Any] = {"round": draw["round"], "worker": worker}
+        if number == 4:
+            form |= {"unjudgeable": "cut off"}
+        else:
+            form |= {"loss": number % 2}
+        if number == 7:
+            form |= {"comment": "=1+1 is what it says"}
+        answer = await client.post(f"/v1/sessions/{session}/observe", json=form)
+        assert answer.status_code == 200, answer.text
+        said[draw["round"]] = form | {"item": draw["item"]}
+    correction = {"round": 3, "loss": 1, "author": "cy", "reason": "misread"}
+    answer = await client.post(f"/v1/sessions/{session}/amendments", json=correction)
+    assert answer.status_code == 200, answer.text
+    return said
+
+
+@pytest.fixture
+async def session(client: AsyncClient) -> str:
+    return await opened(client, await grouped(client))
+
+
+async def grouped(client: AsyncClient) -> KnownPool:
+    items = [
+        {
+            "id": f"-item-{at}",
+            "surrogate": at / 40,
+            "group": "easy" if at < 20 else "hard",
+            "payload": {"number": at},
+        }
+        for at in range(40)
+    ]
+    body = {"name": "p", "loss": {"kind": "zero_one"}, "items": items, "sealed": True}
+    return KnownPool((await client.post("/v1/pools", json=body)).json()["id"], [0] * 40)
+
+
+async def test_every_judgement_is_told_as_it_stands(client: AsyncClient, session: str) -> None:
+    said = await told(client, session)
+    found = await rows(client, session)
+    ledger = (await client.get(f"/v1/sessions/{session}/ledger")).json()["data"]
+    draws = {one["round"]: one for one in ledger if one["kind"] == "draw"}
+    assert [one["round"] for one in found] == list(range(1, 13))
+    for one in found:
+        own = said[one["round"]]
+        assert one["loss"] == (1 if one["round"] == 3 else own.get("loss"))
+        assert one["unjudgeable"] == own.get("unjudgeable")
+        assert (one["item"], one["index"]) == (own["item"]["id"], own["item"]["index"])
+        assert (one["worker"], one["comment"]) == (own["worker"], own.get("comment"))
+        assert one["probability"] == draws[one["round"]]["q"]
+        assert one["drawn_at"] == draws[one["round"]]["at"] <= one["judged_at"]
+        assert one["groups"] == {"group": "easy" if one["index"] < 20 else "hard"}
+        assert (one["kind"], one["in_interval"]) == ("label", True)
+        assert "payload" not in one
+    corrected = found[2]
+    assert (corrected["corrections"], corrected["corrected_by"]) == (1, "cy")
+    assert corrected["correction_reason"] == "misread"
+
+
+async def test_pages_follow_one_another_in_either_order(client: AsyncClient, session: str) -> None:
+    await told(client, session)
+    whole = await rows(client, session)
+    for limit in (1, 5, 12):
+        assert await rows(client, session, limit=limit) == whole
+        assert await rows(client, session, limit=limit, order="newest") == whole[::-1]
+    with_payloads = await rows(client, session, limit=5, payload=True)
+    assert [one.pop("payload") for one in with_payloads] == [
+        {"number": one["index"]} for one in whole
+    ]
+    assert with_payloads == whole
+
+
+async def test_filters_leave_out_what_does_not_fit(client: AsyncClient, session: str) -> None:
+    await told(client, session)
+    whole = await rows(client, session)
+
+    async def rounds(**query: object) -> list[int]:
+        return [one["round"] for one in await rows(client, session, limit=3, **query)]
+
+    wrong = [one["round"] for one in whole if one["loss"] == 1]
+    assert 3 in wrong
+    assert await rounds(above=0) == wrong
+    assert await rounds(above=1) == []
+    assert await rounds(person="bob") == [1, 4, 7, 10]
+    assert await rounds(person="bob", above=0, order="newest") == [10, 4]
+    assert await rounds(commented=True) == [8]
+    assert await rounds(amended=True) == [3]
+    assert await rounds(unjudgeable=True) == [5]
+    easy = [one["round"] for one in whole if one["index"] < 20]
+    assert await rounds(value="easy") == easy
+    assert await rounds(column="group", value="hard", above=0) == [
+        one for one in wrong if one not in easy
+    ]
+    for query in ({"value": "odd"}, {"column": "topic", "value": "easy"}, {"column": "group"}):
+        answer = await client.get(f"/v1/sessions/{session}/labels", params=query)
+        assert (answer.status_code, answer.json()["code"]) == (422, "invalid_value")
+
+
+async def test_files_hold_the_same_and_no_formula(client: AsyncClient, session: str) -> None:
+    await told(client, session)
+    path = f"/v1/sessions/{session}/labels"
+    whole = await rows(client, session, payload=True)
+    lines = await client.get(path, params={"format": "jsonl", "payload": True})
+    assert [json.loads(line) for line in lines.text.splitlines()] == whole
+    assert f'"{session}.labels.jsonl"' in lines.headers["content-disposition"]
+
+    sheet = await client.get(path, params={"format": "csv"})
+    assert sheet.headers["content-type"] == "text/csv; charset=utf-8"
+    cells = list(csv.DictReader(io.StringIO(sheet.text)))
+    assert [int(one["round"]) for one in cells] == [one["round"] for one in whole]
+    assert cells[0]["item"] == f"'{whole[0]['item']}"
+    assert cells[7]["comment"] == "'=1+1 is what it says"
+    assert cells[0]["groups.group"] == whole[0]["groups"]["group"]
+    assert [one["loss"] for one in cells][2:5] == ["1.0", str(whole[3]["loss"]), ""]
+
+    answer = await client.get(path, params={"format": "parquet", "payload": True})
+    table = pq.read_table(io.BytesIO(answer.content))
+    assert table.column("item").to_pylist() == [one["item"] for one in whole]
+    assert table.column("loss").to_pylist() == [one["loss"] for one in whole]
+    assert table.column("probability").to_pylist() == [one["probability"] for one in whole]
+    assert (
+        table.column("judged_at").to_pylist()[0].isoformat(timespec="microseconds")
+        == (whole[0]["judged_at"])
+    )
+    assert [json.loads(one) for one in table.column("payload").to_pylist()] == [
+        one["payload"] for one in whole
+    ]
+    assert "not the score" in " ".join(table.schema.metadata[b"description"].decode().split())
+    refused = await client.get(path, params={"format": "csv", "after": 3})
+    assert (refused.status_code, refused.json()["field"]) == (422, "after")
+
+
+async def test_the_exported_labels_weighted_by_their_draws_give_the_score_back(
+    client: AsyncClient,
+) -> None:
+    pool = await known_pool(client, 60)
+    session = await opened(client, pool)
+    for _ in range(60):
+        answer = await drawn(client, session)
+        if not answer["draws"]:
+            break
+        await judged(client, session, pool, answer["draws"][0])
+    found = await rows(client, session)
+    before, signals = 0.0, []
+    for one in found:
+        signals.append((before + one["loss"] / one["probability"]) / 60)
+        before += one["loss"]
+    assert before == sum(pool.losses)
+    assert abs(sum(signals) / len(signals) - pool.risk) < 0.1
+    assert signals[-1] == pytest.approx(pool.risk)
+
+
+async def test_raters_of_a_panel_and_what_they_come_to_are_told_apart(client: AsyncClient) -> None:
+    pool = await known_pool(client, 20)
+    claim: dict[str, Any] = {
+        "raters": "assigned",
+        "protocol": "two_then_third",
+        "panel": ["ada", "bob", "eve"],
+    }
+    session = await opened(client, pool, **claim)
+    spoken = 0
+    for name in claim["panel"]:
+        for draw in (await drawn(client, session, 3, worker=name))["draws"]:
+            said = {"round": draw["round"], "loss": 1, "worker": name}
+            done = await client.post(f"/v1/sessions/{session}/observe", json=said)
+            spoken += done.status_code == 200
+    found = await rows(client, session)
+    ratings = [one for one in found if one["kind"] == "rating"]
+    outcomes = [one for one in found if one["kind"] == "outcome"]
+    assert len(ratings) == spoken
+    assert {one["rater"] for one in ratings} <= {*claim["panel"]}
+    assert all(one["rater"] is None and one["loss"] == 1 for one in outcomes)
+    assert len(outcomes) == (await client.get(f"/v1/sessions/{session}")).json()["rounds"]["judged"]
+
+
+async def test_losses_of_two_systems_are_told_as_given(client: AsyncClient) -> None:
+    item = {"a": {"answer": "yes"}, "b": {"answer": "no"}}
+    body = {
+        "name": "two",
+        "systems": {"a": "new", "b": "old"},
+        "loss": {"kind": "zero_one"},
+        "items": [item | {"id": str(at)} for at in range(30)],
+        "sealed": True,
+    }
+    made = (await client.post("/v1/pools", json=body)).json()
+    session = await opened(client, KnownPool(made["id"], []))
+    draw = (await drawn(client, session))["draws"][0]
+    said = {"round": draw["round"], "losses": {"a": 1, "b": 0}, "worker": "ada"}
+    assert (await client.post(f"/v1/sessions/{session}/observe", json=said)).status_code == 200
+    (found,) = await rows(client, session)
+    assert (found["loss"], found["losses"]) == (1, {"a": 1, "b": 0})
+    history = (await client.get(f"/v1/sessions/{session}/rounds/1")).json()
+    assert history["item"]["a"]["answer"] == "yes"
+
+
+async def test_a_round_has_its_history(client: AsyncClient, session: str) -> None:
+    await told(client, session)
+    found = (await client.get(f"/v1/sessions/{session}/rounds/3")).json()
+    assert [one["kind"] for one in found["events"]] == ["draw", "observation", "amendment"]
+    assert found["events"][2]["reason"] == "misread"
+    assert found["events"][2]["loss"] == 1
+    assert found["item"]["payload"] == {"number": found["item"]["index"]}
+    commented = (await client.get(f"/v1/sessions/{session}/rounds/8")).json()
+    assert [one["comment"] for one in commented["comments"]] == ["=1+1 is what it says"]
+    missing = await client.get(f"/v1/sessions/{session}/rounds/99")
+    assert (missing.status_code, missing.json()["code"]) == (404, "round_not_drawn")
+
+
+async def test_keys_that_only_label_get_nothing_of_it(
+    client: AsyncClient, app: FastAPI, database_url: str, session: str
+) -> None:
+    await told(client, session)
+    async with client_with(app, key_in(database_url, "label")) as labeller:
+        for form in ("json", "jsonl", "csv", "parquet"):
+            path = f"/v1/sessions/{session}/labels?format={form}"
+            assert (await labeller.get(path)).status_code == 403
+        assert (await labeller.get(f"/v1/sessions/{session}/rounds/3")).status_code == 403
+
+
+def fill(database_url: str, session: str, rounds: int) -> None:
+    """A ledger of so many judged rounds, as the service would have written it."""
+    with psycopg.connect(database_url) as db:
+        params = {"session": session.removeprefix("ses_"), "rounds": rounds}
+        db.execute(
+            """
+            INSERT INTO events (session_id, sequence, kind, round, item, q, seen, loss, detail)
+            SELECT %(session)s::uuid, 2 * one - (1 - kind.at), kind.at + 1, one,
+                CASE WHEN kind.at = 0 THEN one - 1 END, CASE WHEN kind.at = 0 THEN 0.5 END,
+                CASE WHEN kind.at = 0 THEN 0 END,
+                CASE WHEN kind.at = 1 THEN (one %% 2) END,
+                '{"worker": "ada"}'::jsonb
+            FROM generate_series(1, %(rounds)s) AS one, (VALUES (0), (1)) AS kind(at)
+            """,
+            params,
+        )
+        db.execute(
+            """
+            UPDATE sessions SET sequence = 2 * %(rounds)s, drawn = %(rounds)s,
+                status = jsonb_set(status, '{round}', to_jsonb(%(rounds)s::int))
+            WHERE session_id = %(session)s::uuid
+            """,
+            params,
+        )
+
+
+async def test_a_hundred_thousand_labels_are_streamed_and_nobody_waits(
+    client: AsyncClient, database_url: str
+) -> None:
+    pool = await known_pool(client, MANY)
+    session = await opened(client, pool)
+    fill(database_url, session, MANY)
+    longest, done = 0.0, False
+
+    async def asking() -> None:
+        nonlocal longest
+        while not done:
+            began = time.perf_counter()
+            await client.get("/healthz")
+            longest = max(longest, time.perf_counter() - began)
+            await asyncio.sleep(0.005)
+
+    watch = asyncio.create_task(asking())
+    for form in ("csv", "jsonl", "parquet"):
+        began = time.perf_counter()
+        answer = await client.get(f"/v1/sessions/{session}/labels", params={"format": form})
+        seconds = time.perf_counter() - began
+        size = len(answer.content)
+        print(f"{MANY} labels as {form}: {seconds:.1f} s, {size / 1e6:.1f} MB")  # noqa: T201
+        if form == "parquet":
+            assert pq.read_table(io.BytesIO(answer.content)).num_rows == MANY
+        else:
+            assert answer.text.count("\n") == MANY + (form == "csv")
+    done = True
+    await watch
+    print(f"/healthz meanwhile: at most {1000 * longest:.0f} ms")  # noqa: T201
+    assert longest < 1.0

@@ -1,0 +1,159 @@
+"""Receivers that mean harm, or are broken: nothing is let in, nothing lost, nobody else waits."""
+
+import time
+from functools import partial
+from ipaddress import ip_address
+from typing import Any
+
+import pytest
+from httpx import AsyncClient
+
+from celeus.operations.webhooks.addresses import Guard, is_public
+from celeus.settings import Settings
+from tests.factories import known_pool, opened
+from tests.receivers import drip, flood, hang, receiving, status, until
+
+INSIDE = {"webhook_internal": "127.0.0.1/32", "webhook_http": True}
+EVIL = [
+    "https://localhost/",
+    "https://127.0.0.1/",
+    "https://127.1/",
+    "https://2130706433/",
+    "https://0x7f000001/",
+    "https://0177.0.0.1/",
+    "https://0.0.0.0/",
+    "https://[::1]/",
+    "https://[::]/",
+    "https://[::ffff:127.0.0.1]/",
+    "https://[::ffff:10.0.0.1]/",
+    "https://[::127.0.0.1]/",
+    "https://[64:ff9b::7f00:1]/",
+    "https://[64:ff9b:1::7f00:1]/",
+    "https://[2002:7f00:1::]/",
+    "https://[2001:0:7f00:1::]/",
+    "https://[fd00::1]/",
+    "https://[fe80::1]/",
+    "https://[fec0::1]/",
+    "https://[ff0e::1]/",
+    "https://169.254.169.254/latest/meta-data",
+    "https://10.1.2.3/",
+    "https://172.16.0.1/",
+    "https://192.168.0.1/",
+    "https://100.64.0.1/",
+    "https://192.88.99.1/",
+    "https://198.18.0.1/",
+    "https://224.0.0.1/",
+    "https://255.255.255.255/",
+    "https://user:word@8.8.8.8/",
+    "http://8.8.8.8/",
+    "ftp://8.8.8.8/",
+    "https:///path",
+    "https://8.8.8.8:0/",
+    "https://8.8.8.8:65536/",
+    "file:///etc/passwd",
+    "//8.8.8.8/",
+    "https://8.8.8.8/\n",
+]
+
+
+@pytest.mark.parametrize("url", EVIL)
+async def test_an_address_inside_is_refused(client: AsyncClient, url: str) -> None:
+    body = {"url": url, "events": ["session.stopped"]}
+    answer = await client.post("/v1/webhooks", json=body)
+    assert (answer.status_code, answer.json()["field"]) == (422, "url"), answer.text
+    assert (await client.get("/v1/webhooks")).json()["data"] == []
+
+
+@pytest.mark.parametrize("address", ["8.8.8.8", "2606:4700::1111", "64:ff9b::808:808"])
+def test_an_address_of_the_internet_is_let_through(address: str) -> None:
+    assert is_public(ip_address(address))
+
+
+async def test_hosts_and_networks_that_the_operator_names_are_let_through() -> None:
+    guard = Guard.of("10.0.0.0/8 localhost", plain=True)
+    for url in ("http://localhost/", "https://10.1.2.3/", "https://[::ffff:10.1.2.3]/"):
+        await guard.check(url)
+
+
+class TestInside:
+    """With loopback let through, so that receivers can be had at all."""
+
+    @pytest.fixture
+    def settings(self, settings: Settings) -> Settings:
+        return settings.model_copy(update=INSIDE)
+
+    async def hook(self, client: AsyncClient, url: str) -> str:
+        body = {"url": url, "events": ["session.stopped"]}
+        answer = await client.post("/v1/webhooks", json=body)
+        assert answer.status_code == 201, answer.text
+        return str(answer.json()["id"])
+
+    async def tried(self, client: AsyncClient, hook: str) -> dict[str, Any]:
+        answer = await client.post(f"/v1/webhooks/{hook}/test")
+        assert answer.status_code == 200, answer.text
+        found: dict[str, Any] = answer.json()
+        return found
+
+    async def test_a_redirection_inside_is_not_followed(self, client: AsyncClient) -> None:
+        async with receiving() as inside:
+            led = status(307, "", f"Location: {inside.url}")
+            async with receiving(led) as receiver:
+                one = await self.tried(client, await self.hook(client, receiver.url))
+            assert (one["state"], one["status"]) == ("failed", 307)
+            assert "not followed" in one["note"]
+            assert inside.connections == 0
+
+    async def test_a_name_that_leads_inside_later_is_not_followed(
+        self, client: AsyncClient, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """What a name means is decided where it is looked up, at every attempt."""
+        async with receiving() as receiver:
+            hook = await self.hook(client, receiver.url)
+            # The same host means an address inside that nobody named, from now on
+            found = [(2, 1, 6, "", ("127.0.0.2", 0))]
+            monkeypatch.setattr("socket.getaddrinfo", lambda *_args, **_more: found)
+            one = await self.tried(client, hook)
+            assert (one["state"], one["status"]) == ("failed", None)
+            assert one["note"] == "Not sent: its host is none of the public internet."
+            assert receiver.connections == 0
+
+    async def test_of_a_flood_no_more_is_read_than_is_kept(self, client: AsyncClient) -> None:
+        async with receiving(flood) as receiver:
+            one = await self.tried(client, await self.hook(client, receiver.url))
+        assert (one["state"], one["status"], len(one["answer"])) == ("delivered", 200, 1_000)
+
+    async def test_a_refused_connection_is_told(self, client: AsyncClient) -> None:
+        async with receiving() as receiver:
+            hook = await self.hook(client, receiver.url)
+        one = await self.tried(client, hook)
+        assert (one["state"], one["status"]) == ("failed", None)
+        assert "ConnectError" in one["note"]
+
+    async def test_who_hangs_or_drips_keeps_nobody_waiting(self, client: AsyncClient) -> None:
+        async with receiving(hang) as silent, receiving(drip) as slow, receiving() as good:
+            bad = [await self.hook(client, one.url) for one in (silent, slow)]
+            hook = await self.hook(client, good.url)
+            pool = await known_pool(client, items=40)
+            for _ in range(3):
+                session = await opened(client, pool)
+                await client.patch(f"/v1/sessions/{session}", json={"state": "closed"})
+            began = time.monotonic()
+            await silent.sent(1)
+            await slow.sent(1)
+            await good.sent(3)
+            assert time.monotonic() - began < 10
+            # One message of a webhook at once
+            assert (len(silent.requests), len(slow.requests)) == (1, 1)
+
+            async def log(one: str) -> list[dict[str, Any]]:
+                answer = await client.get(f"/v1/webhooks/{one}/deliveries")
+                found: list[dict[str, Any]] = answer.json()["data"]
+                return found
+
+            def late(found: list[dict[str, Any]]) -> bool:
+                return any("15 s" in (it["note"] or "") for it in found)
+
+            for one in bad:
+                found = await until(partial(log, one), late)
+                assert {it["state"] for it in found} == {"pending"}
+            assert [it["state"] for it in await log(hook)] == ["delivered"] * 3

@@ -1,0 +1,131 @@
+"""What was judged: the table with its filters, a round with its history, and its correction."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.evaluations import Evaluation, barriers, long_session, painted
+from tests.browser.site import NARROW, WIDE, Complaints, Site
+
+SignedIn = Callable[..., Page]
+MANY = 100_000
+
+
+@pytest.fixture
+def judged(server: Site) -> str:
+    """A session with judgements of two people, a comment, a correction and one nobody can judge."""
+    with server.client() as client:
+        session = Evaluation(client).opened()
+        path = f"/v1/sessions/{session}"
+        for number in range(12):
+            worker = "ada" if number % 3 else "bob"
+            asked = client.post(f"{path}/next", json={"worker": worker}).json()["draws"]
+            form = {"round": asked[0]["round"], "worker": worker}
+            form |= {"unjudgeable": "cut off"} if number == 4 else {"loss": number % 2}
+            form |= {"comment": "<b>odd</b>"} if number == 7 else {}
+            assert client.post(f"{path}/observe", json=form).status_code == 200
+        correction = {"round": 3, "loss": 1, "author": "cy", "reason": "misread"}
+        assert client.post(f"{path}/amendments", json=correction).status_code == 200
+    return session
+
+
+def rows(page: Page) -> int:
+    return page.locator("#judgements tbody tr").count()
+
+
+@pytest.mark.parametrize("viewport", [NARROW, WIDE], ids=["phone", "desktop"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_judgements_are_filtered_by_the_address(
+    signed_in: SignedIn, judged: str, viewport: dict[str, int], scheme: str
+) -> None:
+    page = signed_in(viewport=viewport, color_scheme=scheme)
+    page.goto(f"/sessions/{judged}")
+    page.get_by_role("link", name="What was judged").click()
+    expect(page.locator("#told")).to_have_text("12 judgements on this page.")
+    assert barriers(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.get_by_label("Show", exact=True).select_option("With a comment")
+    expect(page.locator("#told")).to_have_text("1 judgement on this page.")
+    expect(page.locator("#judgements tbody tr")).to_contain_text("“<b>odd</b>”")
+    expect(page).to_have_url(re.compile(r"commented=true"))
+    page.get_by_label("Show", exact=True).select_option("All judgements")
+    page.get_by_label("Person").fill("bob")
+    page.get_by_label("Person").press("Enter")
+    expect(page.locator("#told")).to_have_text("4 judgements on this page.")
+    page.reload()
+    expect(page.locator("#told")).to_have_text("4 judgements on this page.")
+    expect(page.get_by_label("Person")).to_have_value("bob")
+    with page.expect_download() as started:
+        page.get_by_role("link", name="CSV").click()
+    text = started.value.path().read_text()
+    assert started.value.suggested_filename == f"{judged}.labels.csv"
+    assert len(text.splitlines()) == 1 + 4
+    page.go_back()
+    expect(page.locator("#told")).to_have_text("12 judgements on this page.")
+
+
+def test_a_round_shows_its_history_and_is_corrected_with_a_reason(
+    signed_in: SignedIn, judged: str, complaints: Complaints
+) -> None:
+    complaints.expect("/amendments", "422")
+    page = signed_in()
+    page.goto(f"/sessions/{judged}/judged?amended=true")
+    page.locator("#judgements tbody a").click()
+    history = page.locator("#history li")
+    expect(history).to_have_count(3)
+    expect(history.last).to_contain_text("corrected by cy: loss 1 — “misread”")
+    assert barriers(page) == []
+    page.get_by_label("Loss").fill("7")
+    page.get_by_label("Reason").fill("looked again")
+    page.get_by_role("button", name="Correct it").click()
+    expect(page.locator("#correct-error")).not_to_be_empty()
+    page.get_by_label("Loss").fill("0")
+    page.get_by_role("button", name="Correct it").click()
+    expect(history).to_have_count(4)
+    expect(history.last).to_contain_text("loss 0 — “looked again”")
+
+
+def test_who_only_reads_corrects_nothing_and_who_labels_sees_nothing(
+    signed_in: SignedIn, server: Site, judged: str
+) -> None:
+    page = signed_in("read")
+    page.goto(f"/sessions/{judged}/judged/3")
+    expect(page.locator("#history li")).to_have_count(3)
+    expect(page.locator("#correction")).to_be_hidden()
+    with server.client(server.key("label")) as labeller:
+        for path in ("judged", "judged/3"):
+            assert labeller.get(f"/sessions/{judged}/{path}").status_code == 403
+
+
+def test_a_hundred_thousand_judgements_stay_quick(
+    signed_in: SignedIn, server: Site, record_property: Callable[[str, object], None]
+) -> None:
+    with server.client() as client:
+        session = long_session(client, server.database_url, MANY)
+    page = signed_in("read")
+    page.goto(f"/sessions/{session}/judged")
+    expect(page.locator("#told")).to_contain_text("100 judgements on this page")
+    first, usable = painted(page)
+    assert rows(page) == 100
+    began = page.evaluate("performance.now()")
+    page.locator("#next").click()
+    page.wait_for_url(re.compile("after="))
+    expect(page.locator("#first")).to_be_enabled()
+    turned = page.evaluate("performance.now()") - began
+    began = page.evaluate("performance.now()")
+    with page.expect_response(re.compile("labels.*above=0")):
+        page.get_by_label("Show", exact=True).select_option("Wrong ones: loss above 0")
+    expect(page.locator("#told")).to_contain_text("100 judgements on this page")
+    wrong = page.evaluate("performance.now()") - began
+    page.get_by_label("Person").fill("nobody")
+    began = page.evaluate("performance.now()")
+    page.get_by_label("Person").press("Enter")
+    expect(page.locator("#told")).to_contain_text("Nothing here")
+    nobody = page.evaluate("performance.now()") - began
+    record_property(
+        "measured",
+        f"judged, 100 000 labels: painted {first:.0f} ms, usable {usable:.0f} ms, next page"
+        f" {turned:.0f} ms, wrong ones {wrong:.0f} ms, nobody's {nobody:.0f} ms",
+    )
