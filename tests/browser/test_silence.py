@@ -29,6 +29,10 @@ BEGUN = {
     "dashboard": "tr[data-id] a",
     "session": "#chart-readout:has-text('after 20 labels')",
     "label": ITEM,
+    "people": "#members li",
+    "webhooks": "#hooks:not(:has-text('Loading'))",
+    "new session": ".pool-name",
+    "items": "#items li",
 }
 Opened = Callable[..., Page]
 
@@ -92,7 +96,16 @@ def opened(
         evaluation = Evaluation(client, 60)
         session = evaluation.opened(name="Exam", precision=0.05)
         evaluation.judged(session, 20)
-    paths = {"dashboard": "/", "session": f"/sessions/{session}", "label": f"/label/{session}"}
+        table = evaluation.opened(name="Table", account="together")
+    paths = {
+        "dashboard": "/",
+        "session": f"/sessions/{session}",
+        "label": f"/label/{session}",
+        "people": "/people",
+        "webhooks": "/webhooks",
+        "new session": "/sessions/new",
+        "items": f"/sessions/{table}/items",
+    }
 
     def page_of(url: str, kind: str, **options: object) -> Page:
         answer = httpx.post(f"{url}/login", data={"key": server.key()}, timeout=30)
@@ -152,6 +165,7 @@ def taken_back(page: Page) -> None:
     [
         *(("dashboard", fault) for fault in ("stopped", "killed", "offline", "bad gateway")),
         *((kind, fault) for kind in ("session", "label") for fault in ("stopped", "killed")),
+        *((kind, "stopped") for kind in ("people", "webhooks", "new session", "items")),
     ],
 )
 def test_every_live_page_says_soon_that_the_service_is_silent(  # noqa: PLR0913, PLR0917 - fixtures

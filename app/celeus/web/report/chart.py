@@ -123,7 +123,7 @@ def _span(data: ChartData, points: Sequence[Point]) -> tuple[float, float]:
 
 
 def _label(number: float) -> str:
-    return f"{number:.6g}"
+    return f"{number:.6g}".replace("-", "\N{MINUS SIGN}")
 
 
 def thin(points: Sequence[Point], rows: int) -> list[Point]:

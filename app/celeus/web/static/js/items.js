@@ -4,6 +4,7 @@ import { api, messageOf } from "./api.js";
 import { byId, el, fill, given, only } from "./dom.js";
 import { counted } from "./format.js";
 import { drawView } from "./item/payload.js";
+import { watch } from "./silence.js";
 
 const AT_ONCE = 50;
 
@@ -91,5 +92,6 @@ for (const input of document.querySelectorAll("input[name=which]"))
     load();
   });
 byId("more").addEventListener("click", load);
+watch();
 await load();
 performance.mark("usable");

@@ -28,6 +28,7 @@ import {
   strategiesOf,
 } from "./newsession/pools.js";
 import { showTable } from "./newsession/tableplan.js";
+import { watch } from "./silence.js";
 
 /** @type {Record<string, string>} */
 const POLICIES = {
@@ -416,5 +417,6 @@ byId("form").addEventListener("submit", open);
 byId("form").addEventListener("input", changed);
 byId("form").addEventListener("change", changed);
 changed();
+watch();
 await begin();
 performance.mark("usable");

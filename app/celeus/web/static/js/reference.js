@@ -88,10 +88,8 @@ function theme() {
   };
 }
 
-function show() {
-  redoc.init("/openapi.json", { ...OPTIONS, theme: theme() }, byId("reference"));
-}
-
-show();
+const place = byId("reference");
+const { nonce } = place.dataset;
+redoc.init("/openapi.json", { ...OPTIONS, nonce, theme: theme() }, place);
 // It takes seconds to make it: done again only where somebody changes from day to night
 dark.addEventListener("change", () => location.reload());

@@ -45,7 +45,8 @@ export class IntervalChart {
     this.#track = track;
     this.#session = session;
     new ResizeObserver(() => this.#fit()).observe(element);
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#renew());
+    for (const other of ["(prefers-color-scheme: dark)", "print"])
+      matchMedia(other).addEventListener("change", () => this.#renew());
   }
 
   /**
@@ -246,7 +247,7 @@ export class IntervalChart {
     ctx.save();
     clip(ctx, box);
     ctx.font = `600 ${12 * unit}px ${colour.font}`;
-    ctx.textAlign = "left";
+    ctx.textAlign = "right";
     ctx.textBaseline = "middle";
     ctx.lineJoin = "round";
     for (const { place, words } of thresholdsOf(this.#session)) {
@@ -256,9 +257,9 @@ export class IntervalChart {
       ctx.setLineDash([]);
       ctx.lineWidth = 4 * unit;
       ctx.strokeStyle = colour.surface;
-      ctx.strokeText(words, box.left + 8 * unit, beside);
+      ctx.strokeText(words, box.left + box.width - 8 * unit, beside);
       ctx.fillStyle = colour.danger;
-      ctx.fillText(words, box.left + 8 * unit, beside);
+      ctx.fillText(words, box.left + box.width - 8 * unit, beside);
     }
     ctx.restore();
   }

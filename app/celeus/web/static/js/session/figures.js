@@ -38,10 +38,15 @@ export function figures(session, { contrast, plan }) {
   return [
     session.rounds.in_interval === 0
       ? figure("Estimate", "–", "none before the first label", true)
-      : figure("Estimate", number(estimate, resolution, shift) + sign, of, true),
+      : figure("Estimate", [number(estimate, resolution, shift), small(sign)], of, true),
     figure(
       "Interval",
-      [lowerEnd(lower, resolution, shift), " – ", upperEnd(upper, resolution, shift), sign],
+      [
+        lowerEnd(lower, resolution, shift),
+        lower < 0 ? " to " : " – ",
+        upperEnd(upper, resolution, shift),
+        small(sign),
+      ],
       `width ${number(session.width, resolution, shift)}${shift ? " points" : ""}; ${sure(session.alpha)} confidence, at all times at once`,
       true,
     ),
@@ -55,6 +60,15 @@ export function figures(session, { contrast, plan }) {
       [labelsNote(session), knownNote(session, plan), weightsNote(plan)],
     ),
   ];
+}
+
+/**
+ * A unit in small letters where it is a word; the sign of percent is none.
+ *
+ * @param {string} sign
+ */
+function small(sign) {
+  return /\w/.test(sign) ? el("small", {}, sign) : sign;
 }
 
 /**

@@ -42,8 +42,9 @@ export function head(session, pool, words) {
 }
 
 /** @param {AnySession} session */
-function answer({ sentence, words }) {
+function answer({ score, sentence, words }) {
   say("sentence", sentence ?? null);
+  byId("sentence").classList.toggle("scored", sentence?.startsWith(score?.name ?? "\0") ?? false);
   say("progress", words?.progress ?? null);
   say("holds", words?.holds ?? null);
   const place = byId("answers");
