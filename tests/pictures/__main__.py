@@ -6,6 +6,7 @@ narrow ones by night are kept in docs/pictures/pages, as small files. Needs Chro
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,12 +22,14 @@ from tests.browser.conftest import CHROMIUM, FLAGS
 from tests.browser.site import NARROW, PATIENCE_MS, WIDE, Site
 from tests.browser.test_webhooks import receiver
 from tests.docs.pages import ROOT
+from tests.keys import key_in
 from tests.pictures.pages import PAGES, Shown
-from tests.pictures.world import World, broken
+from tests.pictures.world import PEOPLE, World, broken, known_as
 from tests.servers import running_postgres, running_services
 
 KEPT = ROOT / "docs" / "pictures" / "pages"
 KEPT_QUALITY = 72
+SETTLED_MS = 300
 LOOKS = {
     f"{size}-{scheme}": {"viewport": viewport, "color_scheme": scheme}
     for size, viewport in (("wide", WIDE), ("narrow", NARROW))
@@ -34,6 +37,7 @@ LOOKS = {
 }
 KEPT_LOOKS = ("wide-light", "narrow-dark")
 PROJECT = "Geography"
+LABELLER, _, VISITOR = PEOPLE
 
 
 def main(
@@ -57,7 +61,7 @@ def main(
                 if only in shown.name and look in name:
                     with _page(browser, site, shown, options) as page:
                         shown.reach(page, world)
-                        _take(page, out / f"{shown.name}-{name}.png")
+                        _take(page, out / f"{shown.name}-{name}.png", whole=shown.whole)
                         if keep and name in KEPT_LOOKS:
                             _keep(page, f"{shown.name}-{name}")
         browser.close()
@@ -82,17 +86,24 @@ def _page(browser: Browser, site: Site, shown: Shown, options: dict[str, object]
     context = browser.new_context(base_url=site.url, reduced_motion="reduce", **options)  # type: ignore[arg-type]
     context.set_default_timeout(PATIENCE_MS)
     if shown.scopes is not None:
-        whose = Site(site.service, site.database_url, shown.project or site.project)
-        answer = httpx.post(f"{site.url}/login", data={"key": whose.key(*shown.scopes)})
+        key = _key(site.database_url, shown.project or site.project, shown.scopes)
+        answer = httpx.post(f"{site.url}/login", data={"key": key})
         cookie = answer.cookies["celeus"]
         context.add_cookies([{"name": "celeus", "value": cookie, "url": site.url}])
     yield context.new_page()
     context.close()
 
 
-def _take(page: Page, path: Path) -> None:
-    page.wait_for_timeout(300)
-    page.screenshot(path=path, full_page=True)
+@cache
+def _key(database_url: str, project: str, scopes: tuple[str, ...]) -> str:
+    key = key_in(database_url, *scopes, project=project)
+    known_as(database_url, key, LABELLER if scopes == ("label",) else VISITOR)
+    return key
+
+
+def _take(page: Page, path: Path, *, whole: bool) -> None:
+    page.wait_for_timeout(SETTLED_MS)
+    page.screenshot(path=path, full_page=whole)
 
 
 def _keep(page: Page, name: str) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from playwright.sync_api import Page, expect
 
 from tests.browser.labelling import ITEM
+from tests.browser.test_paper import PAPER
 from tests.pictures.pools import SAMPLE
 from tests.pictures.world import NOBODY, World
 
@@ -21,6 +22,8 @@ class Shown:
     reach: Reached
     scopes: tuple[str, ...] | None = ()
     project: str | None = None
+    whole: bool = True
+    """In full length; else what fits on the screen, of what is endless or stays in sight."""
 
 
 def _at(path: str, seen: str = "main h1") -> Reached:
@@ -63,6 +66,15 @@ def _missing(page: Page, _: World) -> None:
     page.goto(f"/sessions/{NOBODY}")
 
 
+def _printed(path: str, seen: str) -> Reached:
+    def reach(page: Page, world: World) -> None:
+        _at(path, seen)(page, world)
+        page.set_viewport_size(PAPER)
+        page.emulate_media(media="print")
+
+    return reach
+
+
 CHART = "#chart canvas"
 HEALTH = "#health .verdict"
 PAGES = (
@@ -73,12 +85,12 @@ PAGES = (
     Shown("new-session", _at("/sessions/new", ".pool-name")),
     Shown("new-session-file", _file, project="empty"),
     Shown("new-session-plan", _plan),
-    Shown("label-question", _at("/label/{running}", ITEM), ("label",)),
-    Shown("label-chat", _at("/label/{chat}", ITEM), ("label",)),
-    Shown("label-picture", _at("/label/{picture}", f"{ITEM} img"), ("label",)),
-    Shown("label-comparison", _at("/label/{comparison}", ITEM), ("label",)),
-    Shown("label-formula", _at("/label/{formula}", f"{ITEM} math"), ("label",)),
-    Shown("label-done", _at("/label/{reached}", "#rest"), ("label",)),
+    Shown("label-question", _at("/label/{running}", ITEM), ("label",), whole=False),
+    Shown("label-chat", _at("/label/{chat}", ITEM), ("label",), whole=False),
+    Shown("label-picture", _at("/label/{picture}", f"{ITEM} img"), ("label",), whole=False),
+    Shown("label-comparison", _at("/label/{comparison}", ITEM), ("label",), whole=False),
+    Shown("label-formula", _at("/label/{formula}", f"{ITEM} math"), ("label",), whole=False),
+    Shown("label-done", _at("/label/{reached}", "#rest"), ("label",), whole=False),
     Shown("session-empty", _session("empty", "#chart")),
     Shown("session-running", _session("running", HEALTH)),
     Shown("session-reached", _session("reached", HEALTH)),
@@ -96,11 +108,14 @@ PAGES = (
     Shown("people", _at("/people", "#members li")),
     Shown("webhooks", _at("/webhooks", ".hook")),
     Shown("shared", _at("{shared}", ".claim"), None),
-    Shown("reference", _at("/reference", "[data-section-id]")),
+    Shown("reference", _at("/reference", "[data-section-id]"), whole=False),
     Shown("documentation", _at("/docs")),
     Shown("problems", _at("/docs/problems"), None),
     Shown("not-found", _missing),
     Shown("not-allowed", _at("/people"), ("read",)),
     Shown("failed", _at("/sessions/{broken}")),
     Shown("silent", _silent),
+    Shown("printed-session", _printed("/sessions/{closed}", HEALTH)),
+    Shown("printed-report", _printed("/v1/sessions/{closed}/report", ".claim")),
+    Shown("printed-judged", _printed("/sessions/{closed}/judged", "#judgements tbody tr")),
 )
