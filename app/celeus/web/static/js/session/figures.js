@@ -38,15 +38,15 @@ export function figures(session, { contrast, plan }) {
   return [
     session.rounds.in_interval === 0
       ? figure("Estimate", "–", "none before the first label", true)
-      : figure("Estimate", [number(estimate, resolution, shift), small(sign)], of, true),
+      : figure("Estimate", measured(number(estimate, resolution, shift), sign), of, true),
     figure(
       "Interval",
-      [
+      measured(
         lowerEnd(lower, resolution, shift),
         lower < 0 ? " to " : " – ",
         upperEnd(upper, resolution, shift),
-        small(sign),
-      ],
+        sign,
+      ),
       `width ${number(session.width, resolution, shift)}${shift ? " points" : ""}; ${sure(session.alpha)} confidence, at all times at once`,
       true,
     ),
@@ -63,12 +63,13 @@ export function figures(session, { contrast, plan }) {
 }
 
 /**
- * A unit in small letters where it is a word; the sign of percent is none.
+ * A figure with its unit in small letters where that is a word; the sign of percent is none.
  *
- * @param {string} sign
+ * @param {...string} parts
  */
-function small(sign) {
-  return /\w/.test(sign) ? el("small", {}, sign) : sign;
+function measured(...parts) {
+  const [words, unit] = parts.join("").split(/(?= points$)/);
+  return [words, unit === undefined ? null : el("small", {}, unit)];
 }
 
 /**
@@ -96,7 +97,11 @@ function precision(session) {
     "div",
     {},
     el("dt", {}, "Precision"),
-    el("dd", { class: "figure" }, widthOf(session.precision ?? 0, telling(session).shift)),
+    el(
+      "dd",
+      { class: "figure" },
+      measured(widthOf(session.precision ?? 0, telling(session).shift)),
+    ),
     el(
       "dd",
       { class: "note" },
@@ -117,11 +122,9 @@ function labelsNote({ budget, items, known, rounds }) {
     rounds.waiting > 0
       ? `${count(rounds.in_interval)} in the interval; ${count(rounds.waiting)} waiting for an earlier one`
       : null;
-  const out = rounds.pending > 0 ? `${counted(rounds.pending, "draw")} with judges` : null;
+  const out = rounds.pending > 0 ? `${counted(rounds.pending, "item")} with judges` : null;
   const most = budget < items - (known ?? 0) ? `budget ${count(budget)}` : null;
-  return (
-    [most, out, waiting].filter((part) => part !== null).join("; ") || "no draws are with judges"
-  );
+  return [most, out, waiting].filter((part) => part !== null).join("; ") || "nobody holds an item";
 }
 
 /**

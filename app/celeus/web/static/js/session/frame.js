@@ -23,7 +23,8 @@ let waiting = { first: 0, since: 0 };
  * @param {string} words
  */
 export function head(session, pool, words) {
-  const { word, kind } = stateOf(session);
+  const { word: state, kind } = stateOf(session);
+  const word = session.archived ? `${state}, archived` : state;
   const badge = byId("state");
   badge.className = `badge ${kind}`;
   if (badge.textContent !== word) badge.textContent = word;
