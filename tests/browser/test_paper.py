@@ -3,42 +3,42 @@
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, ViewportSize, expect
 
 from tests.browser.evaluations import Evaluation
 from tests.browser.site import Site
 from tests.browser.test_table import Tables
 
 SignedIn = Callable[..., Page]
-PAPER = {"width": 688, "height": 1002}
+PAPER = ViewportSize(width=688, height=1002)
 """A4 within margins of 14 and 16 mm, at 96 pixels an inch."""
 OVERLAPS = """() => {
     const boxes = [];
     const texts = document.createTreeWalker(document.querySelector("main") ?? document.body, 4);
     while (texts.nextNode()) {
         const { parentElement: place, textContent } = texts.currentNode;
-        if (!textContent.trim() || place.closest("script, style, .visually-hidden, desc, title")) continue;
+        const text = textContent.trim();
+        if (!text || place.closest("script, style, .visually-hidden, desc, title")) continue;
         if (!place.checkVisibility({ visibilityProperty: true })) continue;
         const range = document.createRange();
         range.selectNodeContents(texts.currentNode);
-        for (const box of range.getClientRects()) boxes.push({ box, text: textContent.trim(), place });
+        for (const box of range.getClientRects()) boxes.push({ box, text });
     }
     for (const place of document.querySelectorAll("canvas"))
-        boxes.push({ box: place.getBoundingClientRect(), text: "canvas", place });
+        boxes.push({ box: place.getBoundingClientRect(), text: "canvas" });
     const found = [];
     for (const { box, text } of boxes)
         if (box.left < -1 || box.right > innerWidth + 1) found.push(`beyond the paper: ${text}`);
     for (const [at, one] of boxes.entries())
-        for (const other of boxes.slice(at + 1)) {
-            const wide = Math.min(one.box.right, other.box.right) - Math.max(one.box.left, other.box.left);
-            const high = Math.min(one.box.bottom, other.box.bottom) - Math.max(one.box.top, other.box.top);
-            if (wide > 2 && high > 4) found.push(`${one.text} | ${other.text}`);
+        for (const { box, text } of boxes.slice(at + 1)) {
+            const wide = Math.min(one.box.right, box.right) - Math.max(one.box.left, box.left);
+            const high = Math.min(one.box.bottom, box.bottom) - Math.max(one.box.top, box.top);
+            if (wide > 2 && high > 4) found.push(`${one.text} | ${text}`);
         }
     return found;
 }"""
 """Texts that lie over each other, or beyond the edge."""
 PRESSED = "button, input:not([type=hidden]), select, summary, .button"
-DARK = "getComputedStyle(document.body).color"
 
 
 def printed(page: Page) -> int:

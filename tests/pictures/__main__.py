@@ -4,7 +4,7 @@ All of them go into a folder, in full length; the first screens of the wide ones
 narrow ones by night are kept in docs/pictures/pages, as small files. Needs Chromium.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from io import BytesIO
@@ -82,7 +82,9 @@ def _site() -> Iterator[Site]:
 
 
 @contextmanager
-def _page(browser: Browser, site: Site, shown: Shown, options: dict[str, object]) -> Iterator[Page]:
+def _page(
+    browser: Browser, site: Site, shown: Shown, options: Mapping[str, object]
+) -> Iterator[Page]:
     context = browser.new_context(base_url=site.url, reduced_motion="reduce", **options)  # type: ignore[arg-type]
     context.set_default_timeout(PATIENCE_MS)
     if shown.scopes is not None:

@@ -52,7 +52,8 @@ def questions() -> Known:
     """Short answers beside references: the sample that comes with the service, many times over."""
     chance = np.random.default_rng(7)
     asked = list(csv.DictReader(SAMPLE.read_text(encoding="utf-8").splitlines()))
-    items, guesses = [], []
+    items: list[dict[str, Any]] = []
+    guesses: list[float] = []
     for turn, row in product(range(8), asked):
         guess = round(float(chance.beta(0.7, 2.2)), 2)
         guesses.append(guess)
@@ -75,7 +76,7 @@ TROUBLES = (
 def chats() -> Known:
     """Replies of a shop's assistant, graded from 0 to 3."""
     chance = np.random.default_rng(5)
-    items = []
+    items: list[dict[str, Any]] = []
     for at, (thing, (trouble, help_)) in enumerate(product(THINGS * 3, TROUBLES)):
         order = 48210 + at
         found = {"order": order, "status": "delivered", "refundable": True}
@@ -121,7 +122,9 @@ def chats() -> Known:
         levels=levels,
         instructions=INSTRUCTIONS,
     )
-    grades = [float(np.clip(np.rint(one["surrogate"] + chance.normal(0, 0.6)), 0, 3)) for one in items]
+    grades = [
+        float(np.clip(np.rint(one["surrogate"] + chance.normal(0, 0.6)), 0, 3)) for one in items
+    ]
     return Known(body, lambda item: {"loss": grades[item]})
 
 
@@ -181,7 +184,8 @@ def formulas() -> Known:
     for at in range(120):
         n = 2 + at % 7
         payload = {
-            "question": rf"Compute $$\int_0^1 x^{{{n}}}\,\mathrm{{d}}x$$ and say why it is below $\tfrac{{1}}{{2}}$.",
+            "question": rf"Compute $$\int_0^1 x^{{{n}}}\,\mathrm{{d}}x$$"
+            r" and say why it is below $\tfrac{1}{2}$.",
             "answer": {
                 "markdown": rf"By the power rule $\int_0^1 x^{{{n}}}\,\mathrm{{d}}x = "
                 rf"\left[\tfrac{{x^{{{n + 1}}}}}{{{n + 1}}}\right]_0^1 = \tfrac{{1}}{{{n + 1}}}$."

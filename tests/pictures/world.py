@@ -11,6 +11,7 @@ from tests.pictures import pools
 from tests.pictures.pools import Known
 
 NOBODY = "ses_" + "0" * 31 + "1"
+BY_SUBJECT = {"groups": ["subject"], "precision": {"accuracy": 0.15, "harm": 0.12}}
 COMMENTS = ("The reference has an older spelling.", "Right, but for the wrong reason.")
 PEOPLE = ("Anna Berger", "Ben Okafor", "Chiara Russo")
 
@@ -46,8 +47,14 @@ class World:
         self.pool = self._post(client, "/v1/pools", known.body)["id"]
         below = [{"side": "at_most", "threshold": 0.3}]
         planned = {"low": 96, "median": 131, "high": 178}
-        opening = {"questions": below, "stop_when_decided": False, "planned_labels": planned}
-        running = self._opened(client, "running", "Capitals, weekly check", precision=0.12, **opening)
+        opening: dict[str, Any] = {
+            "questions": below,
+            "stop_when_decided": False,
+            "planned_labels": planned,
+        }
+        running = self._opened(
+            client, "running", "Capitals, weekly check", precision=0.12, **opening
+        )
         self._judged(client, running, known, 74)
         self._post(client, f"/v1/sessions/{running}/next", {"worker": "Chiara Russo", "count": 2})
         reached = self._opened(client, "reached", "Capitals, release 2.4", precision=0.2, **opening)
@@ -76,14 +83,19 @@ class World:
             self._judged(client, session, known, 12)
 
     def _compared(self, client: httpx.Client) -> None:
-        for name, title, known, labels, opening in (
-            ("comparison", "Summaries: harbour or meadow", pools.comparison(), 60, {"precision": 0.3}),
-            ("table", "Exam answers by subject", pools.table(), 240, {"groups": ["subject"]}),
+        opened: tuple[tuple[str, str, Known, int, dict[str, Any]], ...] = (
+            (
+                "comparison",
+                "Summaries: harbour or meadow",
+                pools.comparison(),
+                60,
+                {"precision": 0.3},
+            ),
+            ("table", "Exam answers by subject", pools.table(), 150, BY_SUBJECT),
             ("best", "Which model reads clauses", pools.lineup(), 40, {"best": True}),
-        ):
+        )
+        for name, title, known, labels, opening in opened:
             pool = self._post(client, "/v1/pools", known.body)["id"]
-            if name == "table":
-                opening = opening | {"precision": {"accuracy": 0.3, "harm": 0.3}}
             session = self._opened(client, name, title, pool, **opening)
             self._judged(client, session, known, labels)
 
@@ -101,7 +113,12 @@ class World:
         self.shared = self._post(client, path, {})["url"]
 
     def _opened(
-        self, client: httpx.Client, name: str, title: str, pool: str | None = None, **opening: Any  # noqa: ANN401
+        self,
+        client: httpx.Client,
+        name: str,
+        title: str,
+        pool: str | None = None,
+        **opening: Any,  # noqa: ANN401
     ) -> str:
         body = {"pool_id": pool or self.pool, "name": title} | opening
         self.sessions[name] = self._post(client, "/v1/sessions", body)["id"]

@@ -1,4 +1,4 @@
-"""What somebody sees who asks for what is not there, not theirs, or fails; programs get problems."""
+"""What people see of what is not there, not theirs, or fails; programs get problems."""
 
 import re
 from http import HTTPStatus
