@@ -7,9 +7,10 @@ ARGS ?=
 WORKERS ?= 3
 EVALDATA ?= ../shared/evaldata
 OUT ?= study
+PICTURES ?= pictures
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo serve ruff style lint lint-js check test claims attack bench bench-labels study imports packaging ecosystem image lock
+.PHONY: help env demo serve ruff style lint lint-js check test claims attack bench bench-labels study pictures imports packaging ecosystem image lock
 
 help: ## Say what there is to type
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -106,6 +107,9 @@ bench-labels: env ## Labels every policy needs on real pools: EVALDATA=folder
 
 study: env ## All studies into one folder, resumable: EVALDATA=folder OUT=folder ARGS="--quick"
 	$(BIN)/celeus study all --evaldata $(EVALDATA) --out $(OUT) $(ARGS)
+
+pictures: env ## Take a picture of every page: into PICTURES, and docs/pictures/pages (needs Chromium)
+	$(BIN)/python -m tests.pictures --out $(PICTURES) --keep $(ARGS)
 
 imports: env ## Draw the picture of the imports in docs/architecture.md
 	$(BIN)/python -m tests.docs.imports docs/pictures/imports.svg

@@ -16,7 +16,13 @@ SERIOUS = {"serious", "critical"}
 class Evaluation:
     """A pool whose losses the test knows, and sessions on it."""
 
-    def __init__(self, client: httpx.Client, items: int = 200, name: str = "Known") -> None:
+    def __init__(
+        self,
+        client: httpx.Client,
+        items: int = 200,
+        name: str = "Known",
+        **members: Any,  # noqa: ANN401 - whatever the wire takes
+    ) -> None:
         rng = np.random.default_rng(0)
         surrogate = rng.beta(0.5, 1.5, items)
         self.client = client
@@ -25,7 +31,7 @@ class Evaluation:
             {"id": f"item-{i}", "surrogate": float(surrogate[i]), "payload": {"text": f"Item {i}"}}
             for i in range(items)
         ]
-        body = {"name": name, "loss": {"kind": "zero_one"}, "items": rows, "sealed": True}
+        body = {"name": name, "loss": {"kind": "zero_one"}, "items": rows, "sealed": True} | members
         self.pool = str(self._made("/v1/pools", body)["id"])
 
     def opened(self, **settings: Any) -> str:  # noqa: ANN401 - whatever the wire takes

@@ -31,6 +31,10 @@ BEGUN = {
     "label": ITEM,
     "judged": "#told:has-text('20 judgements')",
     "judgement": "#history",
+    "people": "#members li",
+    "webhooks": "#hooks:not(:has-text('Loading'))",
+    "new session": ".pool-name",
+    "items": "#items li",
 }
 Opened = Callable[..., Page]
 
@@ -94,8 +98,18 @@ def opened(
         evaluation = Evaluation(client, 60)
         session = evaluation.opened(name="Exam", precision=0.05)
         evaluation.judged(session, 20)
-    paths = {"dashboard": "/", "session": f"/sessions/{session}", "label": f"/label/{session}"}
-    paths |= {"judged": f"{paths['session']}/judged", "judgement": f"{paths['session']}/judged/1"}
+        table = evaluation.opened(name="Table", account="together")
+    paths = {
+        "dashboard": "/",
+        "session": f"/sessions/{session}",
+        "label": f"/label/{session}",
+        "judged": f"/sessions/{session}/judged",
+        "judgement": f"/sessions/{session}/judged/1",
+        "people": "/people",
+        "webhooks": "/webhooks",
+        "new session": "/sessions/new",
+        "items": f"/sessions/{table}/items",
+    }
 
     def page_of(url: str, kind: str, **options: object) -> Page:
         answer = httpx.post(f"{url}/login", data={"key": server.key()}, timeout=30)
@@ -156,6 +170,7 @@ def taken_back(page: Page) -> None:
         *(("dashboard", fault) for fault in ("stopped", "killed", "offline", "bad gateway")),
         *((kind, fault) for kind in ("session", "label") for fault in ("stopped", "killed")),
         *((kind, "killed") for kind in ("judged", "judgement")),
+        *((kind, "stopped") for kind in ("people", "webhooks", "new session", "items")),
     ],
 )
 def test_every_live_page_says_soon_that_the_service_is_silent(  # noqa: PLR0913, PLR0917 - fixtures

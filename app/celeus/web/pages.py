@@ -29,8 +29,16 @@ from starlette.types import ASGIApp, Scope
 
 from celeus.api.access.auth import CallerOf, Pages, context_of
 from celeus.api.access.cookies import READING, headers_of
-from celeus.api.wire.problems import PROBLEMS_PAGE, RETRY_SECONDS, status_of
-from celeus.errors import InvalidValue, NotFound, Refusal, Unauthenticated, Unavailable
+from celeus.api.wire.problems import BEHIND, PROBLEMS_PAGE, RETRY_SECONDS, is_behind, status_of
+from celeus.api.wire.request_ids import request_id
+from celeus.errors import (
+    InvalidValue,
+    NotFound,
+    Refusal,
+    SchemaBehind,
+    Unauthenticated,
+    Unavailable,
+)
 from celeus.operations.runtime.callers import Caller
 from celeus.operations.runtime.context import Context
 from celeus.web.assets import ICON
@@ -41,6 +49,8 @@ SHARED = "/s/"
 """Links that show one report to anybody."""
 _STATIC = "/static/"
 _INTERFACE = "/v1/"
+_REPORT = "/report"
+_Shows = Callable[[Request, Exception], Awaitable[Response | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,18 +130,42 @@ def doors_pages(routers: Sequence[APIRouter]) -> Pages:
 
 
 def show_refusals(app: FastAPI) -> None:
-    """Render refusals and unknown addresses as pages for people."""
-    handler = app.exception_handlers[HTTPException]
+    """Render refusals, unknown addresses and failures as pages for people, for programs not."""
 
-    async def missing(request: Request, error: Exception) -> Response:
-        if getattr(error, "status_code", None) == HTTPStatus.NOT_FOUND and _navigates(
-            request.scope
-        ):
-            return refused_page(request.scope, NotFound("there is nothing at this address"))
-        answer = handler(request, error)
-        return await answer if isinstance(answer, Awaitable) else answer
+    def for_people(kind: type[Exception], shown: _Shows) -> None:
+        handler = app.exception_handlers[kind]
 
-    app.add_exception_handler(HTTPException, missing)
+        async def told(request: Request, error: Exception) -> Response:
+            page = await shown(request, error) if _navigates(request.scope) else None
+            if page is not None:
+                return page
+            answer = handler(request, error)
+            return await answer if isinstance(answer, Awaitable) else answer
+
+        app.add_exception_handler(kind, told)
+
+    for_people(Refusal, _refused)
+    for_people(HTTPException, _missing)
+    for_people(Exception, _failed)
+
+
+async def _refused(request: Request, error: Exception) -> Response | None:
+    return refused_page(request.scope, error) if isinstance(error, Refusal) else None
+
+
+async def _missing(request: Request, error: Exception) -> Response | None:
+    if getattr(error, "status_code", None) != HTTPStatus.NOT_FOUND:
+        return None
+    return refused_page(request.scope, NotFound("there is nothing at this address"))
+
+
+async def _failed(request: Request, _: Exception) -> Response:
+    if await is_behind(request):
+        return refused_page(request.scope, SchemaBehind(BEHIND))
+    caller: Caller | None = request.scope.get("state", {}).get("caller")
+    status = HTTPStatus.INTERNAL_SERVER_ERROR
+    told = {"status": int(status), "request_id": request_id()}
+    return templates_of(request).page("failure.html", caller, told, status=status)
 
 
 def refused_page(scope: Scope, refusal: Refusal) -> HTMLResponse:
@@ -171,10 +205,12 @@ def login_path(scope: Scope) -> str:
 
 
 def _navigates(scope: Scope) -> bool:
-    """Whether somebody follows a link, or types an address, that is none of the interface."""
+    """Whether somebody follows a link, or types an address, of a page: no program asks so."""
     accept = "".join(headers_of(scope, b"accept"))
     reads = scope["method"] in READING
-    return reads and "text/html" in accept and not scope["path"].startswith(_INTERFACE)
+    path = scope["path"]
+    page = path.endswith(_REPORT) or not path.startswith(_INTERFACE)
+    return reads and "text/html" in accept and page
 
 
 def _refused_at_door(scope: Scope, refusal: Refusal) -> ASGIApp:

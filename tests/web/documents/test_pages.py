@@ -160,6 +160,10 @@ async def test_the_reference_loads_nothing_from_elsewhere(reader: AsyncClient) -
     policy = page.headers["Content-Security-Policy"]
     assert "connect-src 'self'" in policy
     assert "worker-src blob:" in policy
+    assert "unsafe" not in policy
+    [nonce] = re.findall(r'data-nonce="([^"]+)"', page.text)
+    assert f"'nonce-{nonce}'" in policy
+    assert nonce not in (await reader.get("/reference")).text
     [script] = re.findall(r'src="(/static/[^"]*redoc[^"]*)"', page.text)
     code = await reader.get(script)
     assert "max-age=31536000, immutable" in code.headers["Cache-Control"]

@@ -374,8 +374,7 @@ def install(app: FastAPI) -> None:
         raise error
 
     async def unexpected(request: Request, _: Exception) -> JSONResponse:
-        # What is asked of tables of another version fails in every way there is
-        if await request.app.state.context.database.behind():
+        if await is_behind(request):
             return of_refusal(errors.SchemaBehind(BEHIND))
         return _unexpected()
 
@@ -385,6 +384,12 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(OSError, of_system)
     # Starlette raises the error again after this answer, so that the server logs it.
     app.add_exception_handler(Exception, unexpected)
+
+
+async def is_behind(request: Request) -> bool:
+    """Whether a failure may be that of tables of another version: they fail in many ways."""
+    behind: bool = await request.app.state.context.database.behind()
+    return behind
 
 
 def _place(location: Sequence[object]) -> str:

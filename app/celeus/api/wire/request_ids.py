@@ -30,16 +30,21 @@ class RequestIds:
         name = HEADER.lower().encode()
         given = [value for header, value in scope["headers"] if header == name]
         well_formed = len(given) == 1 and _WELL_FORMED.fullmatch(given[0])
-        request_id = given[0].decode() if well_formed else uuid4().hex
+        name_of_it = given[0].decode() if well_formed else uuid4().hex
         # Never taken back: the server logs what escapes from here in the same task, afterwards.
-        _current.set(request_id)
+        _current.set(name_of_it)
 
         async def named(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message)[HEADER] = request_id
+                MutableHeaders(scope=message)[HEADER] = name_of_it
             await send(message)
 
         await self.app(scope, receive, named)
+
+
+def request_id() -> str:
+    """The id of the request that is being answered."""
+    return _current.get()
 
 
 class WithRequestId(logging.Filter):

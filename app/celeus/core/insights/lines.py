@@ -76,12 +76,16 @@ class Measure:
         figure = Scaled(self.scale, 0.0, self.shift).given(width)
         return f"{figure} points" if self.shift else figure
 
-    def question(self, asked: Mapping[str, Any]) -> str:
-        """A question as a question."""
+    def threshold(self, asked: Mapping[str, Any]) -> str:
+        """What a question asks of the score, such as "at most 10 %"."""
         most = (asked["side"] == "at_most") == (self.told.better == "lower")
         at = self.told.at(asked["threshold"], Interval(self.scale.lower, self.scale.upper))
         threshold = Scaled(self.scale, 0.0, self.shift).given(at)
-        return f"Is the {self.quantity} {'at most' if most else 'at least'} {threshold}{self.sign}?"
+        return f"{'at most' if most else 'at least'} {threshold}{self.sign}"
+
+    def question(self, asked: Mapping[str, Any]) -> str:
+        """A question as a question."""
+        return f"Is the {self.quantity} {self.threshold(asked)}?"
 
     def answers(self, status: Mapping[str, Any]) -> list[dict[str, str]]:
         """What was asked, the verdict first, each with its answer so far and since when.

@@ -19,7 +19,7 @@ INDEX = "docs/index.md"
 ELSEWHERE: Mapping[str, str] = MappingProxyType({"openapi/openapi.json": "/openapi.json"})
 """What pages link to and this service shows in another place."""
 _ROOT_PAGES = ("README.md", "CHANGELOG.md")
-_PICTURES = {".png", ".svg"}
+_PICTURES = {".png", ".svg", ".webp"}
 _LISTING = re.compile(r"^## (.+)$|^- \[.*?\]\((.+?)\)", re.MULTILINE)
 
 

@@ -5,7 +5,7 @@ Places are in the units of the SVG's view box, from its upper left corner.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from celeus.operations.insights.report import Point
@@ -28,10 +28,11 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A straight line across the picture: its place, and the kind that tells its look."""
+    """A straight line across the picture: its place, the kind that tells its look, its name."""
 
     at: float
     kind: str
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class ChartData:
-    """What is to be seen: scores, marks as (place, kind), and a band of ``margin`` around 0.
+    """What is to be seen: scores, marks by their places there, and a band of ``margin`` around 0.
 
     Numbers on the axis have their point moved by ``shift`` places.
     """
@@ -63,8 +64,8 @@ class ChartData:
     points: Sequence[Point]
     lower: float
     upper: float
-    levels: Sequence[tuple[float, str]] = ()
-    moments: Sequence[tuple[int, str]] = ()
+    levels: Sequence[Mark] = ()
+    moments: Sequence[Mark] = ()
     margin: float = 0.0
     shift: int = 0
 
@@ -91,9 +92,9 @@ def chart(data: ChartData) -> Chart:
         middle="M" + "L".join(middle) if middle else "",
         across=[Tick(across(at), f"{at:g}") for at in nice(0, last, whole=True)],
         up=[Tick(up(at), _label(at * 10**data.shift)) for at in nice(low, high)],
-        levels=[Mark(up(at), kind) for at, kind in data.levels if low <= at <= high],
+        levels=[replace(one, at=up(one.at)) for one in data.levels if low <= one.at <= high],
         around=(up(data.margin), up(-data.margin)) if data.margin else None,
-        moments=[Mark(across(at), kind) for at, kind in data.moments],
+        moments=[replace(one, at=across(one.at)) for one in data.moments],
     )
 
 
@@ -112,7 +113,7 @@ def _span(data: ChartData, points: Sequence[Point]) -> tuple[float, float]:
     """The losses to be seen: all intervals but the first wide ones, and the levels."""
     begin = CUT_AFTER * points[-1].round
     visible = [one for one in points if one.round >= begin] or [points[-1]]
-    levels = [at for at, _ in data.levels]
+    levels = [one.at for one in data.levels]
     levels += [-data.margin, data.margin] if data.margin else []
     low = min([one.lower for one in visible] + levels)
     high = max([one.upper for one in visible] + levels)
@@ -122,7 +123,7 @@ def _span(data: ChartData, points: Sequence[Point]) -> tuple[float, float]:
 
 
 def _label(number: float) -> str:
-    return f"{number:.6g}"
+    return f"{number:.6g}".replace("-", "\N{MINUS SIGN}")
 
 
 def thin(points: Sequence[Point], rows: int) -> list[Point]:

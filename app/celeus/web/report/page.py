@@ -32,7 +32,7 @@ from celeus.quoting import printable
 from celeus.web.pages import templates_of
 from celeus.web.rendering import REPORT_TEMPLATES, Templates
 from celeus.web.report.best import BestWording
-from celeus.web.report.chart import Chart, ChartData, chart, thin
+from celeus.web.report.chart import Chart, ChartData, Mark, chart, thin
 from celeus.web.report.table import TableWording
 from celeus.web.report.wording import Wording, Words
 
@@ -124,15 +124,18 @@ def _shared(account: Account, pool: PoolRecord, words: Words) -> dict[str, Any]:
 
 
 def _chart(account: Account, plan: Plan, words: Wording, *, compared: bool) -> Chart:
-    levels = [(words.at(one["threshold"]), "asked") for one in account.document["decisions"]]
+    levels = [
+        Mark(words.at(one["threshold"]), "asked", words.threshold(one))
+        for one in account.document["decisions"]
+    ]
     margin = (account.document["verdict"] or {"margin": 0.0})["margin"]
     if compared:
-        levels.append((0.0, "zero"))
+        levels.append(Mark(0.0, "zero"))
     precision = account.document["precision"]
     if precision is not None and account.points:
         low = words.at(account.document["estimate"]) - precision / 2.0
-        levels += [(low, "target"), (low + precision, "target")]
-    moments = [] if account.reached is None else [(account.reached, "stop")]
+        levels += [Mark(low, "target"), Mark(low + precision, "target")]
+    moments = [] if account.reached is None else [Mark(account.reached, "stop")]
     return chart(
         ChartData(
             points=words.points,

@@ -1,6 +1,7 @@
 """Wording of claims for people who did not choose alpha."""
 
 from functools import cached_property
+from typing import Any
 
 from celeus.core.certificates.document import stated
 from celeus.core.certificates.report import pool_sessions_line
@@ -281,3 +282,7 @@ class Wording(Words):
     def answers(self) -> list[dict[str, str]]:
         """What was asked, with the answers, as the session says them."""
         return self._measure.answers(self._status)
+
+    def threshold(self, asked: dict[str, Any]) -> str:
+        """What a question asks of the score, such as "at most 10 %"."""
+        return self._measure.threshold(asked)

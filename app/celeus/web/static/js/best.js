@@ -1,6 +1,6 @@
 /* The page of a session that seeks the best of several systems: a ladder that follows it live. */
 
-import { byId, fill, given } from "./dom.js";
+import { byId, el, fill, given } from "./dom.js";
 import { count, percent, sure } from "./format.js";
 import { Actions } from "./session/actions.js";
 import { head, keepLooking, live, lookAtWorkers, say } from "./session/frame.js";
@@ -42,9 +42,9 @@ fill(
     ["Share of uniform draws", percent(plan.beta)],
     ["Leases last", `${count(session.lease_seconds)} s`],
     ["Method", plan.method_version],
-    ["Session", session.id],
-    ["Plan’s digest", opened.plan_digest],
-    ["Commitment to the seed", plan.commitment],
+    ["Session", el("code", {}, session.id)],
+    ["Plan’s digest", el("code", {}, opened.plan_digest)],
+    ["Commitment to the seed", el("code", {}, plan.commitment)],
   ]),
 );
 show(session);

@@ -77,6 +77,21 @@ export function telling(session) {
 }
 
 /**
+ * What a session is asked about its score, in words such as "at most 10 %", and where that is.
+ *
+ * @param {Session} session
+ */
+export function thresholdsOf(session) {
+  const { at, better, shift, sign } = telling(session);
+  return session.decisions.map((one) => {
+    const side = (one.side === "at_most") === (better === "lower") ? "at most" : "at least";
+    const place = at(one.threshold);
+    const words = `${side} ${Number((place * 10 ** shift).toPrecision(10))}${sign}`;
+    return { place, words, ...one };
+  });
+}
+
+/**
  * Estimate and interval of a session now, as `telling` has them.
  *
  * @param {Session} session

@@ -29,6 +29,7 @@ import {
   strategiesOf,
 } from "./newsession/pools.js";
 import { showTable } from "./newsession/tableplan.js";
+import { watch } from "./silence.js";
 
 /** @type {Record<string, string>} */
 const POLICIES = {
@@ -421,5 +422,6 @@ byId("form").addEventListener("submit", open);
 byId("form").addEventListener("input", changed);
 byId("form").addEventListener("change", changed);
 changed();
+watch();
 await begin();
 performance.mark("usable");

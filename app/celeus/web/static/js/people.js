@@ -5,6 +5,7 @@ import { announce, byId, el, fill, given, only } from "./dom.js";
 import { ago, nameOf } from "./format.js";
 import { showOnce } from "./people/once.js";
 import { does, ROLES, until } from "./people/roles.js";
+import { watch } from "./silence.js";
 
 /** @type {string} */
 const own = given("own-key");
@@ -18,6 +19,7 @@ const members = listIn("members", "/v1/keys?person=true&usable=true&pending=fals
 const keys = listIn("keys", "/v1/keys?person=false&usable=true", keyRow, ["There is no key yet."]);
 
 setUp();
+watch();
 
 async function setUp() {
   const role = byId("role", HTMLSelectElement);

@@ -13,7 +13,7 @@ const LIVES = [
 const path = `/v1/sessions/${given("session").id}/shares`;
 const failure = el("p", { class: "error", role: "alert" });
 const made = el("div", { class: "stack" });
-const links = el("ul", { class: "stack" });
+const links = el("ul", { class: "stack links" });
 const life = el(
   "select",
   { id: "share-life" },
@@ -49,11 +49,15 @@ function shown(id, word, text) {
   return el("div", { class: "field" }, el("label", { for: id }, word), field, copy);
 }
 
+/** @param {string} at */
+function day(at) {
+  return new Date(at).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
+}
+
 /** @param {Share} one */
 function row(one) {
-  const until =
-    one.expires_at === null ? "" : `, until ${new Date(one.expires_at).toLocaleString()}`;
-  const words = `Made ${new Date(one.created_at).toLocaleString()}${until}`;
+  const until = one.expires_at === null ? "" : `, until ${day(one.expires_at)}`;
+  const words = `Made ${day(one.created_at)}${until}`;
   const revoke = el(
     "button",
     { type: "button", class: "button small quiet", "aria-label": `Revoke: ${words}` },

@@ -2,6 +2,7 @@
 
 import { api, messageOf, Problem } from "./api.js";
 import { announce, byId, el, fill, only } from "./dom.js";
+import { watch } from "./silence.js";
 
 const STATES = { delivered: "delivered", failed: "given up", pending: "waits" };
 
@@ -270,3 +271,4 @@ byId("hide").addEventListener("click", () => {
   byId("url").focus();
 });
 list().catch(fail);
+watch();

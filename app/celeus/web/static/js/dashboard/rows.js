@@ -134,7 +134,7 @@ function score(session, bar) {
   return html`<p class="figures-line">
       <strong>${number(estimate, resolution, shift)}${sign}</strong>
       <span class="quiet-text"
-        >${lowerEnd(lower, resolution, shift)} – ${upperEnd(upper, resolution, shift)}${sign}</span
+        >${lowerEnd(lower, resolution, shift)}${lower < 0 ? " to " : " – "}${upperEnd(upper, resolution, shift)}${sign}</span
       >
     </p>
     ${bar} ${name === null ? nothing : html`<bdi class="quiet-text">${name}</bdi>`}`;

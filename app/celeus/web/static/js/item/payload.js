@@ -221,7 +221,8 @@ function view(value, context) {
 function arranged(parts, context) {
   const shown = (/** @type {string[]} */ names) =>
     names.filter((name) => name in parts).map((name) => part(name, parts[name], context));
-  const asked = shown(ASKED);
+  // Choices that are buttons already are nothing to stand beside
+  const asked = shown(ASKED).flat();
   const both = "answer" in parts && "reference" in parts;
   const answered = shown(["answer", "reference"]);
   return [

@@ -10,6 +10,7 @@ import {
   resolutionOf,
   scaleOf,
   telling,
+  thresholdsOf,
   upperEnd,
   widthOf,
 } from "../format.js";
@@ -44,7 +45,8 @@ export class IntervalChart {
     this.#track = track;
     this.#session = session;
     new ResizeObserver(() => this.#fit()).observe(element);
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#renew());
+    for (const other of ["(prefers-color-scheme: dark)", "print"])
+      matchMedia(other).addEventListener("change", () => this.#renew());
   }
 
   /**
@@ -84,7 +86,7 @@ export class IntervalChart {
     const { rounds, upper, lower, estimate } = this.#course;
     this.#plot ??= this.#make();
     this.#plot.setData([rounds, upper, lower, estimate]);
-    this.#plot.root.setAttribute("aria-label", this.#told());
+    this.#plot.root.setAttribute("aria-label", this.#told() + this.#asked());
     this.#tell(this.#plot.cursor.idx);
   }
 
@@ -102,6 +104,9 @@ export class IntervalChart {
       grid: { stroke: colour.grid, width: 1 },
       ticks: { stroke: colour.grid, width: 1 },
       font: `12px ${colour.font}`,
+      labelFont: `12px ${colour.font}`,
+      labelSize: 18,
+      labelGap: 2,
     };
     const plot = new uPlot(
       {
@@ -118,10 +123,12 @@ export class IntervalChart {
             values: (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? count(tick) : "")),
             space: 60,
             size: 32,
+            label: "labels",
           },
           {
             ...axis,
             size: 58,
+            label: nameOfAxis(this.#session),
             values: (_, ticks, _axis, _space, step) => {
               const { shift, tick: sign } = telling(this.#session);
               return ticks.map((tick) => number(tick, 10 * step, shift) + sign);
@@ -137,7 +144,10 @@ export class IntervalChart {
         bands: [{ series: [1, 2], fill: colour.band }],
         hooks: {
           drawClear: [(drawn) => this.#behind(drawn, colours())],
-          draw: [(drawn) => this.#before(drawn, colours())],
+          draw: [
+            (drawn) => this.#thresholds(drawn, colours()),
+            (drawn) => this.#before(drawn, colours()),
+          ],
           setCursor: [(drawn) => this.#tell(drawn.cursor.idx)],
         },
       },
@@ -145,7 +155,6 @@ export class IntervalChart {
       this.#element,
     );
     plot.root.setAttribute("role", "img");
-    plot.root.setAttribute("aria-label", this.#told());
     return plot;
   }
 
@@ -183,7 +192,8 @@ export class IntervalChart {
       least = Math.min(least, lower[index]);
       most = Math.max(most, upper[index]);
     }
-    for (const level of levelsOf(this.#session)) {
+    const asked = thresholdsOf(this.#session).map(({ place }) => place);
+    for (const level of [...levelsOf(this.#session), ...asked]) {
       least = Math.min(least, level);
       most = Math.max(most, level);
     }
@@ -225,6 +235,36 @@ export class IntervalChart {
   }
 
   /**
+   * The thresholds of the questions, each with its words.
+   *
+   * @param {uPlot} plot
+   * @param {Colours} colour
+   */
+  #thresholds(plot, colour) {
+    const { ctx } = plot;
+    const box = plot.bbox;
+    const unit = devicePixelRatio;
+    ctx.save();
+    clip(ctx, box);
+    ctx.font = `600 ${12 * unit}px ${colour.font}`;
+    ctx.textAlign = "right";
+    ctx.textBaseline = "middle";
+    ctx.lineJoin = "round";
+    for (const { place, words } of thresholdsOf(this.#session)) {
+      const at = plot.valToPos(place, "y", true);
+      line(ctx, [box.left, at], [box.left + box.width, at], colour.danger, [9, 3]);
+      const beside = at - box.top > 20 * unit ? at - 9 * unit : at + 11 * unit;
+      ctx.setLineDash([]);
+      ctx.lineWidth = 4 * unit;
+      ctx.strokeStyle = colour.surface;
+      ctx.strokeText(words, box.left + box.width - 8 * unit, beside);
+      ctx.fillStyle = colour.danger;
+      ctx.fillText(words, box.left + box.width - 8 * unit, beside);
+    }
+    ctx.restore();
+  }
+
+  /**
    * @param {uPlot} plot
    * @param {Colours} colour
    */
@@ -257,6 +297,11 @@ export class IntervalChart {
     const how = telling(this.#session);
     const claim = said(estimate[index], lower[index], upper[index], width, how);
     this.#readout.textContent = `After ${count(rounds[index])} labels: ${claim} (width ${number(width, width, how.shift)}${how.shift ? " points" : ""})`;
+  }
+
+  #asked() {
+    const asked = thresholdsOf(this.#session).map(({ words, answer }) => `${words}? ${answer}`);
+    return asked.length === 0 ? "" : `. Asked: ${asked.join("; ")}`;
   }
 
   #told() {
@@ -316,6 +361,11 @@ export function chartKey(session) {
       ),
       `no difference${margin(session)}; above it ${names.b} is better, below it ${names.a}`,
     ]);
+  if (session.decisions.length > 0)
+    found.push([
+      sample(stroke(7, "--danger", "7 3")),
+      session.decisions.length === 1 ? "threshold asked about" : "thresholds asked about",
+    ]);
   if (session.precision !== null)
     found.push([
       sample(stroke(2, "--mark", "5 3"), stroke(12, "--mark", "5 3")),
@@ -324,6 +374,17 @@ export function chartKey(session) {
   if (session.forecast !== null && !session.stopped)
     found.push([sample(upright("--chart-3", "2 3")), "expected stop, roughly"]);
   return found.map(([shape, word]) => el("li", {}, shape, word));
+}
+
+/**
+ * What the upright axis measures; names of systems may be too long for it.
+ *
+ * @param {Session} session
+ */
+function nameOfAxis(session) {
+  const { name, better, sign } = telling(session);
+  if (session.systems || session.verdict) return `difference${sign && `,${sign}`}`;
+  return `${name ?? "mean loss"} (${better} is better)`;
 }
 
 /** @param {Session} session */
@@ -423,6 +484,8 @@ function colours() {
     band1: value("--chart-1"),
     band: value("--chart-band"),
     chart3: value("--chart-3"),
+    danger: value("--danger"),
+    surface: value("--surface"),
     good: value("--good"),
     goodBand: `${value("--good")}2e`,
     mark,

@@ -206,7 +206,7 @@ function cell(claim) {
  */
 export function tableFigures({ budget, items, known, rounds, table }) {
   const drawable = items - (known ?? 0);
-  const out = rounds.pending > 0 ? `${counted(rounds.pending, "draw")} with judges` : null;
+  const out = rounds.pending > 0 ? `${counted(rounds.pending, "item")} with judges` : null;
   const waiting = rounds.waiting > 0 ? `${count(rounds.waiting)} waiting for an earlier one` : null;
   const most = budget < drawable ? `budget ${count(budget)}` : null;
   const told = [most, out, waiting].filter((part) => part !== null).join("; ");

@@ -38,10 +38,15 @@ export function figures(session, { contrast, plan }) {
   return [
     session.rounds.in_interval === 0
       ? figure("Estimate", "–", "none before the first label", true)
-      : figure("Estimate", number(estimate, resolution, shift) + sign, of, true),
+      : figure("Estimate", measured(number(estimate, resolution, shift), sign), of, true),
     figure(
       "Interval",
-      [lowerEnd(lower, resolution, shift), " – ", upperEnd(upper, resolution, shift), sign],
+      measured(
+        lowerEnd(lower, resolution, shift),
+        lower < 0 ? " to " : " – ",
+        upperEnd(upper, resolution, shift),
+        sign,
+      ),
       `width ${number(session.width, resolution, shift)}${shift ? " points" : ""}; ${sure(session.alpha)} confidence, at all times at once`,
       true,
     ),
@@ -55,6 +60,16 @@ export function figures(session, { contrast, plan }) {
       [labelsNote(session), knownNote(session, plan), weightsNote(plan)],
     ),
   ];
+}
+
+/**
+ * A figure with its unit in small letters where that is a word; the sign of percent is none.
+ *
+ * @param {...string} parts
+ */
+function measured(...parts) {
+  const [words, unit] = parts.join("").split(/(?= points$)/);
+  return [words, unit === undefined ? null : el("small", {}, unit)];
 }
 
 /**
@@ -82,7 +97,11 @@ function precision(session) {
     "div",
     {},
     el("dt", {}, "Precision"),
-    el("dd", { class: "figure" }, widthOf(session.precision ?? 0, telling(session).shift)),
+    el(
+      "dd",
+      { class: "figure" },
+      measured(widthOf(session.precision ?? 0, telling(session).shift)),
+    ),
     el(
       "dd",
       { class: "note" },
@@ -103,11 +122,9 @@ function labelsNote({ budget, items, known, rounds }) {
     rounds.waiting > 0
       ? `${count(rounds.in_interval)} in the interval; ${count(rounds.waiting)} waiting for an earlier one`
       : null;
-  const out = rounds.pending > 0 ? `${counted(rounds.pending, "draw")} with judges` : null;
+  const out = rounds.pending > 0 ? `${counted(rounds.pending, "item")} with judges` : null;
   const most = budget < items - (known ?? 0) ? `budget ${count(budget)}` : null;
-  return (
-    [most, out, waiting].filter((part) => part !== null).join("; ") || "no draws are with judges"
-  );
+  return [most, out, waiting].filter((part) => part !== null).join("; ") || "nobody holds an item";
 }
 
 /**

@@ -23,7 +23,8 @@ let waiting = { first: 0, since: 0 };
  * @param {string} words
  */
 export function head(session, pool, words) {
-  const { word, kind } = stateOf(session);
+  const { word: state, kind } = stateOf(session);
+  const word = session.archived ? `${state}, archived` : state;
   const badge = byId("state");
   badge.className = `badge ${kind}`;
   if (badge.textContent !== word) badge.textContent = word;
@@ -42,8 +43,9 @@ export function head(session, pool, words) {
 }
 
 /** @param {AnySession} session */
-function answer({ sentence, words }) {
+function answer({ score, sentence, words }) {
   say("sentence", sentence ?? null);
+  byId("sentence").classList.toggle("scored", sentence?.startsWith(score?.name ?? "\0") ?? false);
   say("progress", words?.progress ?? null);
   say("holds", words?.holds ?? null);
   const place = byId("answers");

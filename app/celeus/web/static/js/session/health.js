@@ -97,6 +97,7 @@ function isEstimated(part) {
  */
 function verdict({ labels, correlation, surrogate, loss, used }, words) {
   if (!used) return "This policy draws uniformly and uses no surrogate.";
+  if (labels === 0) return "Nothing is judged yet.";
   if (correlation === null)
     return `All ${words.score}s or all ${words.losses} so far are alike, so nothing can be said about how they agree.`;
   const word =

@@ -111,7 +111,7 @@ function widthOf({ scale }) {
  */
 export function bestFigures({ best, budget, items, known, rounds }) {
   const drawable = items - known;
-  const out = rounds.pending > 0 ? `${counted(rounds.pending, "draw")} with judges` : null;
+  const out = rounds.pending > 0 ? `${counted(rounds.pending, "item")} with judges` : null;
   const waiting = rounds.waiting > 0 ? `${count(rounds.waiting)} waiting for an earlier one` : null;
   const most = budget < drawable ? `budget ${count(budget)}` : null;
   const notes = [most, out, waiting].filter((part) => part !== null).join("; ");
