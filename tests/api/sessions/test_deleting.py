@@ -329,7 +329,9 @@ async def test_whoever_works_on_a_session_while_it_is_deleted_is_told_plainly(
             for answer in answers[:-1]:
                 assert isinstance(answer, Response)
                 assert answer.status_code in {200, 201, 404, 409, 503}, answer.text
-            gone = answers[0].status_code == 200  # type: ignore[union-attr]
+            deleted = answers[0]
+            assert isinstance(deleted, Response)
+            gone = deleted.status_code == 200
             found = await elsewhere.get(path)
             assert found.status_code == (404 if gone else 200)
     labels_of_other = await client.get(f"/v1/sessions/{other}/labels")

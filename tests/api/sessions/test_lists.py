@@ -1,12 +1,12 @@
 """Lists of sessions: their orders, their words, their tags, a page at a time."""
 
-from typing import Any
+from typing import Any, get_args
 
 import psycopg
 import pytest
 from httpx import AsyncClient
 
-from celeus.operations.insights.lists import ORDERS
+from celeus.operations.insights.lists import Order
 from celeus.store.tables import DEFAULT_PROJECT
 from tests.factories import known_pool, opened
 
@@ -64,7 +64,7 @@ async def test_every_order_goes_by_an_index(client: AsyncClient, database_url: s
     }
     with psycopg.connect(database_url) as db:
         db.execute("SET enable_seqscan = off")
-        for order in ORDERS:
+        for order in get_args(Order):
             key = keys.get(order.removeprefix("-"))
             by = "session_id" if key is None else f"{key}, session_id"
             if order.startswith("-"):

@@ -6,6 +6,7 @@ from typing import Annotated, Self
 
 from fastapi import APIRouter, Depends, Path, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
+from pydantic.config import JsonDict
 
 from celeus import errors
 from celeus.api.access.parameters import NAME, PAGE_DEFAULT, PAGE_MOST, Administers
@@ -24,7 +25,7 @@ router = APIRouter(prefix="/v1/keys", tags=["access"], route_class=JsonRoute)
 
 KEY_EXAMPLE = "1f2e3d4c5b6a7988"
 _KEY_ID = re.compile(r"[0-9a-f]{16}", re.ASCII)
-_FORM = {"pattern": "^[0-9a-f]{16}$"}
+_FORM: JsonDict = {"pattern": "^[0-9a-f]{16}$"}
 MOST_SECONDS = int(LONGEST_LIFE.total_seconds())
 
 Name = Annotated[
