@@ -31,6 +31,51 @@ def judged(server: Site) -> str:
     return session
 
 
+@pytest.fixture
+def compared(server: Site) -> str:
+    """Two systems by preference, of which a judge always prefers the left one."""
+    item = {"a": {"answer": "yes"}, "b": {"answer": "no"}}
+    body = {
+        "name": "two",
+        "systems": {"a": "older", "b": "newer"},
+        "loss": {"kind": "preference"},
+        "items": [item | {"id": str(at)} for at in range(30)],
+        "sealed": True,
+    }
+    with server.client() as client:
+        pool = client.post("/v1/pools", json=body).json()["id"]
+        session: str = client.post("/v1/sessions", json={"pool_id": pool}).json()["id"]
+        path = f"/v1/sessions/{session}"
+        for _ in range(8):
+            [draw] = client.post(f"{path}/next", json={"worker": "ada"}).json()["draws"]
+            form = {"round": draw["round"], "worker": "ada", "preference": "left"}
+            assert client.post(f"{path}/observe", json=form).status_code == 200
+    return session
+
+
+def test_of_two_systems_names_are_told_and_corrections_are_preferences(
+    signed_in: SignedIn, server: Site, compared: str
+) -> None:
+    page = signed_in(viewport=WIDE)
+    names = {"a": "older", "b": "newer"}
+    seen = set()
+    for round_ in range(1, 9):
+        page.goto(f"/sessions/{compared}/judged/{round_}")
+        with server.client() as client:
+            left = client.get(f"/v1/sessions/{compared}/rounds/{round_}").json()["left"]
+        seen.add(left)
+        first = page.locator(".payload-side").first
+        expect(first).to_contain_text(f"Left: {names[left]}")
+        expect(first).to_contain_text("yes" if left == "a" else "no")
+        expect(page.locator("#history")).to_contain_text(f"{names[left]} preferred")
+    assert seen == {"a", "b"}
+    assert barriers(page) == []
+    page.get_by_label("Better answer").select_option("equally good")
+    page.get_by_label("Reason").fill("misread")
+    page.get_by_role("button", name="Correct it").click()
+    expect(page.locator("#history")).to_contain_text("equally good")
+
+
 def rows(page: Page) -> int:
     return page.locator("#judgements tbody tr").count()
 

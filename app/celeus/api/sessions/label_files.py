@@ -39,6 +39,7 @@ TYPES = MappingProxyType(
         "loss": "float64",
         "label": "int32",
         "preference": "string",
+        "left": "string",
         "grade": "int32",
         "unjudgeable": "string",
         "person": "string",
@@ -156,7 +157,7 @@ async def writer_of(form: str, labels: Labels, *, payload: bool) -> JsonLines | 
     if form == "jsonl":
         return JsonLines()
     columns = dict(TYPES)
-    names = labels.names or (("a", "b", "left", "right") if labels.systems else ())
+    names = labels.names or (("a", "b") if labels.systems else ())
     columns |= {f"losses.{name}": "float64" for name in names}
     columns |= {f"groups.{name}": "string" for name in labels.groups}
     if payload:

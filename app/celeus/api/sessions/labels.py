@@ -69,11 +69,12 @@ class Said(BaseModel):
         " are several `losses`."
     )
     losses: dict[str, float | None] | None = Field(
-        description="By metric or system; of two systems as they were given, if they were."
+        description="By metric or system; of two systems by `a` and `b`, if they were given."
     )
     label: int | None = Field(description="The true class, where the judge gave that.")
-    preference: str | None = Field(
-        description="Which of two systems was preferred, where the judge said that."
+    preference: Literal["a", "b", "tie"] | None = Field(
+        description="Which of two systems was preferred, where the judge said that, wherever its"
+        " answer stood."
     )
     grade: int | None = Field(description="By how many grades; null without a preference.")
     unjudgeable: str | None = Field(description="Why nobody can judge the item.")
@@ -93,6 +94,9 @@ class Label(Said):
     worker: str | None = Field(description="Who said it, by its own word.")
     rater: str | None = Field(description="The rater of a panel; null elsewhere.")
     turn: int | None = Field(description="For which time the rater judged the round.")
+    left: Literal["a", "b"] | None = Field(
+        description="Which of two systems' answers stood on the left; null elsewhere."
+    )
     drawn_at: Time = Field(description="When the item was drawn.")
     judged_at: Time = Field(description="When it was judged first.")
     in_interval: bool = Field(description="Whether the session's interval speaks for its round.")
@@ -162,6 +166,9 @@ class RoundHistory(BaseModel):
         description="The item's group in every group column; null where there are none."
     )
     in_interval: bool = Field(description="Whether the session's interval speaks for it.")
+    left: Literal["a", "b"] | None = Field(
+        description="Which of two systems' answers stood on the left; null elsewhere."
+    )
     events: list[RoundEvent] = Field(description="In the order of the ledger, the draw first.")
     comments: list[RoundComment] = Field(description="In the order of their times.")
 

@@ -4,8 +4,10 @@ import orjson
 from fastapi import Response
 
 from celeus.api.access.parameters import SessionId
+from celeus.api.sessions.task import TaskAnswer
 from celeus.operations.sessions.labelling.labels import labels_of
 from celeus.operations.sessions.sessions import get_session
+from celeus.operations.sessions.task import get_task
 from celeus.web.pages import ReadsPage, page_router
 from celeus.web.views.labelling import ITEMS
 
@@ -30,8 +32,10 @@ async def judged(view: ReadsPage, session_id: SessionId) -> Response:
 async def judgement(view: ReadsPage, session_id: SessionId, round_: int) -> Response:
     """A round: its item, what was said of it, and a form to correct that."""
     body, _ = await get_session(view.context, session_id)
+    task = TaskAnswer.of(await get_task(view.context, session_id))
     return view.page(
         "judgement.html",
+        task=task.model_dump(mode="json"),
         policy=ITEMS,
         session=orjson.loads(body),
         round=round_,

@@ -31,8 +31,8 @@ EVENTS_AT_ONCE = 2_000
 """Events of the ledger looked at in one transaction."""
 PARTS_OF_A_PAGE = 50
 """After so many a page ends, though it may hold fewer than were asked for."""
-SAID = ("a", "b", "left", "right")
-"""Whose loss the detail of a judgement of two systems has."""
+PLACES = ("left", "right")
+"""Where the answers of two systems stand before their judge."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +186,7 @@ async def round_history(context: Context, session_id: UUID, round_: int) -> dict
             )
         comments = [dict(row) for row in (await db.execute(_COMMENTS, params)).mappings()]
         draw = events[0]
+        left = (draw["detail"] or {}).get("left")
         items = await items_at(db, labels.pool_id, [draw["item"]])
     item, named = items[0], labels.pool.named
     return {
@@ -194,18 +195,19 @@ async def round_history(context: Context, session_id: UUID, round_: int) -> dict
         "probability": draw["q"],
         "groups": _groups(labels, draw["item"]),
         "in_interval": round_ <= labels.folded,
-        "events": [_event(labels, row) for row in events],
+        "left": left,
+        "events": [_event(labels, row, left) for row in events],
         "comments": [row | {"at": moment(row["at"])} for row in comments],
     }
 
 
-def _event(labels: Labels, row: Mapping[str, Any]) -> dict[str, Any]:
+def _event(labels: Labels, row: Mapping[str, Any], left: str | None) -> dict[str, Any]:
     detail = row["detail"] or {}
     return {
         "sequence": row["sequence"],
         "kind": KIND_NAMES[row["kind"]],
         "at": moment(row["at"]),
-        **_said(labels, row["loss"], row["losses"], detail),
+        **_said(labels, row["loss"], row["losses"], detail, left),
         "person": row["person"] or detail.get("rater") or detail.get("worker"),
         "worker": detail.get("worker"),
         "rater": detail.get("rater"),
@@ -279,7 +281,8 @@ def _label(labels: Labels, row: Mapping[str, Any]) -> dict[str, Any]:
         "kind": "outcome" if labels.panel and kind == "label" else kind,
         "item": row["id"],
         "index": row["item"],
-        **_said(labels, row["loss"], row["losses"], detail),
+        **_said(labels, row["loss"], row["losses"], detail, row["left_system"]),
+        "left": row["left_system"],
         "person": row["person"] or rater or first.get("worker"),
         "worker": first.get("worker"),
         "rater": rater,
@@ -303,22 +306,29 @@ def _said(
     loss: float | None,
     losses: Sequence[float | None] | None,
     detail: Mapping[str, Any],
+    left: str | None,
 ) -> dict[str, Any]:
     """What was judged: the loss that counts, and what the judge said where that is another thing.
 
-    Of several systems or metrics ``losses`` are by name; of two those that were given.
+    Of several systems or metrics ``losses`` are by name; of two those that were given. ``left`` of
+    two systems stood on the left, and is told in place of that.
     """
+    by_place = dict(zip(PLACES, ("a", "b") if left == "a" else ("b", "a"), strict=True))
     named: dict[str, float | None] | None = None
     if losses is not None:
         named = dict(zip(labels.names, losses, strict=False))
         loss = losses[0] if len(losses) == 1 else loss
     elif labels.systems:
-        named = {one: detail[f"loss_{one}"] for one in SAID if f"loss_{one}" in detail} or None
+        given = {
+            one: detail[f"loss_{one}"] for one in ("a", "b", *PLACES) if f"loss_{one}" in detail
+        }
+        named = {by_place.get(one, one): value for one, value in given.items()} or None
+    preference = detail.get("preference")
     return {
         "loss": loss,
         "losses": named,
         "label": detail.get("label"),
-        "preference": detail.get("preference"),
+        "preference": None if preference is None else by_place.get(preference, preference),
         "grade": detail.get("grade", 1) if "preference" in detail else None,
         "unjudgeable": detail.get("unjudgeable"),
     }
@@ -374,7 +384,8 @@ _LABELS = """
         SELECT one.sequence, one.kind, one.round, one.detail, one.at, one.losses,
             CASE WHEN fixed.at IS NULL THEN one.loss ELSE fixed.loss END AS loss,
             fixed.detail AS last_detail, fixed.at AS last_at, fixed.corrections,
-            draw.item, draw.q, draw.at AS drawn_at, keys.name AS person, said.comment
+            draw.item, draw.q, draw.at AS drawn_at, draw.detail->>'left' AS left_system,
+            keys.name AS person, said.comment
         FROM events AS one
         JOIN events AS draw ON draw.session_id = one.session_id AND draw.round = one.round
             AND draw.kind = :draw

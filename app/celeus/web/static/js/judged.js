@@ -2,7 +2,7 @@
 
 import { api, messageOf } from "./api.js";
 import { byId, el, fill, given } from "./dom.js";
-import { ago, counted, outside } from "./format.js";
+import { ago, counted, outside, preferred, systemName } from "./format.js";
 import { watch } from "./silence.js";
 import { html, nothing, render } from "../vendor/lit-html/lit-html.js";
 
@@ -156,9 +156,10 @@ function saidOf(label) {
   if (losses.length > 0)
     return losses.map(
       ([name, loss], at) =>
-        html`${at > 0 ? " · " : nothing}<bdi>${name}</bdi> ${loss ?? "cannot be told"}`,
+        html`${at > 0 ? " · " : nothing}<bdi>${systemName(session, name)}</bdi>
+          ${loss ?? "cannot be told"}`,
     );
-  const said = label.preference === null ? "" : `${label.preference} preferred, `;
+  const said = label.preference === null ? "" : `${preferred(session, label)}, `;
   return `${said}loss ${label.loss ?? "unknown"}`;
 }
 

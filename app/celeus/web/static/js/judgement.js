@@ -2,8 +2,9 @@
 
 import { api, messageOf } from "./api.js";
 import { announce, byId, el, fill, given } from "./dom.js";
-import { outside } from "./format.js";
+import { outside, preferred, systemName } from "./format.js";
 import { drawView } from "./item/payload.js";
+import { Correction } from "./judgement/correction.js";
 import { watch } from "./silence.js";
 
 const WORDS = {
@@ -17,6 +18,10 @@ const WORDS = {
 /** @type {AnySession} */
 const session = given("session");
 const round = given("round");
+/** @type {Task} */
+const task = given("task");
+const names = session.systems ?? { a: "A", b: "B" };
+const form = new Correction(task, names);
 /** @type {string[]} */
 const scopes = given("scopes");
 
@@ -38,9 +43,12 @@ function show(history) {
   byId("about").textContent = [`Round ${round}`, chance, folded, group]
     .filter((one) => one !== "")
     .join(" · ");
-  const draw = { round, item, left: item.a ?? null, right: item.b ?? null, expires_at: "" };
+  const stood = history.left === "b" ? [item.b, item.a] : [item.a, item.b];
+  const [left, right] = stood.map((one) => one ?? null);
   const answers = item.answers ? Object.values(item.answers) : null;
-  fill(byId("shown"), drawView({ ...draw, answers }, false));
+  const draw = { round, item, left: left ?? null, right: right ?? null, answers, expires_at: "" };
+  const [first, second] = history.left === "b" ? [names.b, names.a] : [names.a, names.b];
+  fill(byId("shown"), drawView(draw, false, [`Left: ${first}`, `Right: ${second}`]));
   /** @type {[at: string, line: Child[]][]} */
   const lines = [
     ...history.events.map((one) => /** @type {[string, Child[]]} */ ([one.at, eventLine(one)])),
@@ -68,11 +76,11 @@ function eventLine(event) {
     line.push(
       ": ",
       Object.entries(event.losses)
-        .map(([name, loss]) => `${name} ${loss ?? "cannot be told"}`)
+        .map(([name, loss]) => `${systemName(session, name)} ${loss ?? "cannot be told"}`)
         .join(", "),
     );
   else if (event.loss !== null) line.push(`: loss ${event.loss}`);
-  if (event.preference !== null) line.push(`, ${event.preference} preferred`);
+  if (event.preference !== null) line.push(`, ${preferred(session, event)}`);
   if (event.label !== null) line.push(`, class ${event.label}`);
   if (event.reason !== null) line.push(" — “", event.reason, "”");
   return line;
@@ -94,8 +102,7 @@ async function correct(event) {
   event.preventDefault();
   const lost = byId("unjudgeable", HTMLInputElement).checked;
   const reason = byId("reason", HTMLInputElement).value;
-  const typed = byId("loss", HTMLInputElement).value.trim().replace(",", ".");
-  const said = lost ? { unjudgeable: reason } : { loss: typed === "" ? null : Number(typed) };
+  const said = lost ? { unjudgeable: reason } : form.said();
   byId("send", HTMLButtonElement).disabled = true;
   byId("correct-error").textContent = "";
   try {
@@ -110,14 +117,10 @@ async function correct(event) {
   }
 }
 
-const { scale } = session;
-if (scale) {
-  const better = session.systems === null ? "less is better" : "below 0 says that A is better";
-  byId("loss-help").textContent = `From ${scale.lower} to ${scale.upper}; ${better}.`;
-}
+form.draw(byId("said"));
 byId("unjudgeable", HTMLInputElement).addEventListener("change", (event) => {
   const box = event.currentTarget;
-  byId("loss", HTMLInputElement).disabled = box instanceof HTMLInputElement && box.checked;
+  form.disable(box instanceof HTMLInputElement && box.checked);
 });
 byId("correct", HTMLFormElement).addEventListener("submit", correct);
 watch();

@@ -10,6 +10,9 @@ import { isMembers, isMissing, partsOf } from "./members.js";
 import { json, text } from "./texts.js";
 
 /** @typedef {NonNullable<Draw["left"]>} Answer */
+
+/** @type {[left: string, right: string]} */
+const PLACES = ["Left", "Right"];
 /** @typedef {{ asked: boolean, depth: number, id: string, judged: boolean }} Context */
 
 const DEEPEST = 3;
@@ -26,14 +29,15 @@ const NAMES = {
 };
 
 /**
- * The elements of a draw: its item, and of two answers the left and the right one below it; `asked`
- * says that choices are buttons already.
+ * The elements of a draw: its item, and of two answers the left and the right one below it, under
+ * their `heads`; `asked` says that choices are buttons already.
  *
  * @param {Draw} draw
  * @param {boolean} asked
+ * @param {[left: string, right: string]} heads
  * @returns {Child}
  */
-export function drawView({ item, left, right, answers: several }, asked) {
+export function drawView({ item, left, right, answers: several }, asked, heads = PLACES) {
   const { id } = item;
   if (several) return [whole(item, asked, false), several.map((one, at) => numbered(one, at, id))];
   const answers = [left, right].flatMap((one) => (one && !isBare(one) ? [one] : []));
@@ -41,7 +45,7 @@ export function drawView({ item, left, right, answers: several }, asked) {
   const shared = isNothing(item.payload) && !alone ? [] : whole(item, asked, alone);
   if (alone) return shared;
   const parts = [left, right].map((one) => (one ? answerView(one, id) : []));
-  return [shared, sides(/** @type {[Child, Child]} */ (parts))];
+  return [shared, sides(/** @type {[Child, Child]} */ (parts), heads)];
 }
 
 /**
@@ -350,13 +354,21 @@ function pair(value, context) {
   return sides([left, right]);
 }
 
-/** @param {[Child, Child]} parts */
-function sides(parts) {
+/**
+ * @param {[Child, Child]} parts
+ * @param {[left: string, right: string]} heads
+ */
+function sides(parts, heads = PLACES) {
   return el(
     "div",
     { class: "payload-pair" },
-    ["Left", "Right"].map((side, at) =>
-      el("section", { class: "payload-side" }, el("h2", { class: "eyebrow" }, side), parts[at]),
+    heads.map((head, at) =>
+      el(
+        "section",
+        { class: "payload-side" },
+        el("h2", { class: "eyebrow" }, el("bdi", {}, head)),
+        parts[at],
+      ),
     ),
   );
 }
