@@ -23,7 +23,12 @@ class KnownPool:
         return sum(self.losses) / len(self.losses)
 
 
-async def known_pool(client: AsyncClient, items: int = 300, seed: int = 0) -> KnownPool:
+async def known_pool(
+    client: AsyncClient,
+    items: int = 300,
+    seed: int = 0,
+    score: dict[str, str] | None = None,
+) -> KnownPool:
     """A pool of 0-1 losses with an informative surrogate."""
     rng = np.random.default_rng(seed)
     surrogate = rng.random(items)
@@ -36,6 +41,7 @@ async def known_pool(client: AsyncClient, items: int = 300, seed: int = 0) -> Kn
             for i in range(items)
         ],
         "sealed": True,
+        "score": score,
     }
     answer = await client.post("/v1/pools", json=body)
     assert answer.status_code == 201, answer.text

@@ -168,6 +168,31 @@ def test_sessions_are_ordered_by_the_columns(signed_in: SignedIn, server: Site) 
     expect(rows(page).first).to_contain_text("banana")
 
 
+def test_sessions_are_ordered_by_score_and_progress(signed_in: SignedIn, server: Site) -> None:
+    with server.client() as client:
+        evaluation = Evaluation(client, 60)
+        sessions = {
+            name: evaluation.opened(name=name, precision=precision)
+            for name, precision in (("far", 0.4), ("near", 0.2), ("new", 0.3))
+        }
+        for name in ("far", "near"):
+            evaluation.judged(sessions[name], 12)
+    page = signed_in("read")
+    page.goto("/")
+    rising = ("ascending", "descending")
+    for column, ways in (("Score", rising), ("Progress", rising[::-1])):
+        heading = page.get_by_role("columnheader", name=column)
+        heading.get_by_role("button").focus()
+        for way in ways:
+            page.keyboard.press("Enter")
+            expect(heading).to_have_attribute("aria-sort", way)
+        expect(rows(page)).to_have_count(3)
+    # Progress, least first
+    assert names(page) == ["new", "near", "far"]
+    page.get_by_label("Order").select_option("by score, lowest first")
+    expect(rows(page).last).to_contain_text("new")
+
+
 def test_sessions_are_found_by_name_owner_and_tag(signed_in: SignedIn, server: Site) -> None:
     with server.client() as client:
         evaluation = Evaluation(client, 40)

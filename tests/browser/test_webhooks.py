@@ -12,6 +12,8 @@ from playwright.sync_api import Browser, Page, expect
 from tests.browser.evaluations import barriers
 from tests.browser.site import Complaints, Site
 
+LOOKS = [(360, "dark"), (1440, "light")]
+
 
 @contextmanager
 def receiver() -> Iterator[str]:
@@ -46,13 +48,12 @@ def opened(server: Site) -> str:
         return str(client.post("/v1/sessions", json=body).json()["id"])
 
 
-@pytest.mark.parametrize("width", [360, 1440])
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
 def test_a_webhook_is_made_and_tried_by_keyboard(
-    signed_in: Callable[..., Page], complaints: Complaints, width: int
+    signed_in: Callable[..., Page], complaints: Complaints, width: int, scheme: str
 ) -> None:
     complaints.expect("422 (Unprocessable")
-    page = signed_in()
-    page.set_viewport_size({"width": width, "height": 900})
+    page = signed_in(viewport={"width": width, "height": 900}, color_scheme=scheme)
     with receiver() as url:
         page.goto("/webhooks")
         page.get_by_label("Address").fill("https://127.0.0.1:0/")
@@ -78,15 +79,15 @@ def test_a_webhook_is_made_and_tried_by_keyboard(
         expect(hook).to_have_count(0)
 
 
-@pytest.mark.parametrize("width", [360, 1440])
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
 def test_a_report_is_shared_and_taken_back(
     signed_in: Callable[..., Page],
     server: Site,
     browser: Browser,
     width: int,
+    scheme: str,
 ) -> None:
-    page = signed_in()
-    page.set_viewport_size({"width": width, "height": 900})
+    page = signed_in(viewport={"width": width, "height": 900}, color_scheme=scheme)
     page.goto(f"/sessions/{opened(server)}")
     page.get_by_label("It works").select_option(label="a week")
     page.get_by_role("button", name="Make a link").press("Enter")

@@ -8,7 +8,7 @@ from httpx import AsyncClient
 
 from celeus.operations.insights.lists import Order
 from celeus.store.tables import DEFAULT_PROJECT
-from tests.factories import known_pool, opened
+from tests.factories import known_pool, labelled, opened
 
 
 async def listed(client: AsyncClient, **asked: Any) -> list[str]:  # noqa: ANN401 - a query
@@ -53,8 +53,32 @@ async def test_an_order_holds_over_pages(client: AsyncClient, order: str, names:
     assert await listed(client, order=order) == names
 
 
-async def test_every_order_goes_by_an_index(client: AsyncClient, database_url: str) -> None:
-    """No order sorts all sessions, whatever there are."""
+async def test_figures_order_and_what_is_unknown_is_last(client: AsyncClient) -> None:
+    pool = await known_pool(client, 40)
+    named = {"name": "accuracy", "better": "higher"}
+    turned = await known_pool(client, 40, score=named)
+    for name, over, precision, most in (
+        ("half", pool, 0.2, 20),
+        ("new", pool, 0.2, 0),
+        ("same", pool, None, 0),
+        ("done", turned, 0.4, 40),
+        ("free", turned, None, 10),
+    ):
+        session = await opened(client, over, name=name, precision=precision, budget=40)
+        if most:
+            await labelled(client, session, over, most)
+    lineup = await client.get("/v1/sessions", params={"order": "opened"})
+    found = {one["name"]: one for one in lineup.json()["data"]}
+    shown = {name: found[name]["score"]["estimate"] for name in ("half", "done", "free")}
+    rising = sorted(shown, key=lambda name: shown[name])
+    assert await listed(client, order="score") == [*rising, "new", "same"]
+    assert await listed(client, order="-score") == [*rising[::-1], "new", "same"]
+    assert await listed(client, order="progress") == ["new", "half", "done", "same", "free"]
+    assert await listed(client, order="-progress") == ["done", "half", "new", "same", "free"]
+
+
+async def test_every_other_order_goes_by_an_index(client: AsyncClient, database_url: str) -> None:
+    """No order sorts all sessions, whatever there are, but by figures that every label changes."""
     await five(client)
     keys = {
         "name": "lower(coalesce(name, ''))",
@@ -65,6 +89,8 @@ async def test_every_order_goes_by_an_index(client: AsyncClient, database_url: s
     with psycopg.connect(database_url) as db:
         db.execute("SET enable_seqscan = off")
         for order in get_args(Order):
+            if order.removeprefix("-") in {"score", "progress"}:
+                continue
             key = keys.get(order.removeprefix("-"))
             by = "session_id" if key is None else f"{key}, session_id"
             if order.startswith("-"):

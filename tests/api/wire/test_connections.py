@@ -180,6 +180,9 @@ async def test_a_new_connection_takes_the_place_of_one_whose_client_is_waited_fo
                     assert await reader.read() == b""
         for _, writer in idle:
             writer.close()
+            # Else the connections would stand while the server waits for their ends
+            with suppress(ConnectionError):
+                await writer.wait_closed()
 
 
 async def test_requests_beyond_the_limit_are_told_so(settings: Settings) -> None:

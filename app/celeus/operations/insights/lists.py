@@ -14,9 +14,23 @@ from celeus.operations.runtime.context import Context
 MOST_BYTES: Final = 1000
 """Of a word; PostgreSQL takes lexemes of up to 2 046."""
 Order = Literal[
-    "opened", "-opened", "name", "-name", "owner", "-owner", "state", "-state", "active", "-active"
+    "opened",
+    "-opened",
+    "name",
+    "-name",
+    "owner",
+    "-owner",
+    "state",
+    "-state",
+    "active",
+    "-active",
+    "score",
+    "-score",
+    "progress",
+    "-progress",
 ]
-"""A minus turns an order round: ``-opened`` is the newest first."""
+"""A minus turns an order round: ``-opened`` is the newest first. Sessions without a score, or a
+precision to come to, stand last either way."""
 NEWEST: Final[Order] = "-opened"
 _KEYS: Final = {
     "opened": "session_id",
@@ -26,6 +40,25 @@ _KEYS: Final = {
     "active": "active_at",
 }
 """Each is the one after the project in an index, and the id follows."""
+_FIGURES: Final = {
+    # The figure that is shown once there are labels, of two systems that of their difference
+    "score": """
+        CASE WHEN CAST(status->'rounds'->>'in_interval' AS int) > 0 THEN CAST(
+            CASE WHEN jsonb_typeof(status->'systems') <> 'null' THEN status->>'estimate'
+            ELSE coalesce(status->'score'->>'estimate', status->>'estimate') END AS float8) END""",
+    # What `progressOf` in `format.js` shows: labels grow with the inverse square of the width
+    "progress": """
+        (SELECT CASE WHEN here <= there THEN 1.0
+            WHEN there > 0 THEN greatest(0.0, (begun ^ 2 / here ^ 2 - 1)
+                / (begun ^ 2 / there ^ 2 - 1)) END
+        FROM (SELECT CAST(status->>'width' AS float8) AS here,
+                CAST(status->>'precision' AS float8) AS there,
+                CAST(status->'scale'->>'upper' AS float8)
+                    - CAST(status->'scale'->>'lower' AS float8) AS begun
+            WHERE status->>'estimate' IS NOT NULL) AS one)""",
+}
+"""Each changes with every label, and an index of it would be written with every label: all sessions
+that fit are read instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +82,8 @@ class Filter:
 async def list_sessions(context: Context, page: Filter) -> list[dict[str, Any]]:
     """Status documents in their order, at most ``page.limit``.
 
-    A page costs the same however many sessions there are; that of a search grows with those found.
+    A page costs the same however many sessions there are; that of a search, or by score or
+    progress, grows with those found.
     """
     params = {
         "project_id": context.project_id,
@@ -60,7 +94,7 @@ async def list_sessions(context: Context, page: Filter) -> list[dict[str, Any]]:
         "limit": page.limit,
     }
     async with context.transaction() as db:
-        if page.after is not None and _key(page.order) != "session_id":
+        if page.after is not None and page.order.removeprefix("-") != "opened":
             found = await db.execute(_OWN, {"own": page.after, "project_id": context.project_id})
             if found.one_or_none() is None:
                 raise InvalidValue(
@@ -93,14 +127,15 @@ def _tsquery(query: str | None, tag: str | None) -> str | None:
     return " & ".join(parts) or None
 
 
-def _key(order: Order) -> str:
-    return _KEYS[order.removeprefix("-")]
-
-
 def _statement(page: Filter, *, words: bool) -> TextClause:
     """Only the conditions that there are: each of these shapes has a plan of its own."""
-    key = _key(page.order)
-    backwards = page.order.startswith("-")
+    name, backwards = page.order.removeprefix("-"), page.order.startswith("-")
+    if name in _FIGURES:
+        # Turned round by its sign, so that what is unknown is last and the id follows either way
+        sign = "-" if backwards else ""
+        key, backwards = f"coalesce({sign}({_FIGURES[name]}), 'Infinity')", False
+    else:
+        key = _KEYS[name]
     ordered = [key] if key == "session_id" else [key, "session_id"]
     conditions = ["project_id = :project_id"]
     if page.pool_id is not None:

@@ -39,24 +39,27 @@ import { span } from "../span.js";
 /** @type {[name: string, key: string | null][]} */
 const COLUMNS = [
   ["Session", "name"],
-  ["Score", null],
-  ["Progress", null],
+  ["Score", "score"],
+  ["Progress", "progress"],
   ["State", "state"],
   ["Owner", "owner"],
   ["Tags", null],
   ["Last activity", "active"],
 ];
 
+const LARGEST_FIRST = ["active", "progress"];
+
 /**
- * The order that a click on a column asks for: again, the other way round; times newest first.
+ * The order that a click on a column asks for: again, the other way round; the newest first, and
+ * what is furthest.
  *
  * @param {string} key
  * @param {string} order
  */
 function next(key, order) {
-  const first = key === "active" ? "-active" : key;
-  if (order !== first) return first;
-  return key === "active" ? "active" : `-${key}`;
+  const ways = [key, `-${key}`];
+  if (LARGEST_FIRST.includes(key)) ways.reverse();
+  return order === ways[0] ? ways[1] : ways[0];
 }
 
 /** @param {View} view */
