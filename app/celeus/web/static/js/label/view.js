@@ -35,6 +35,10 @@ const NO_RATER = [
   "Not on the panel",
   "The items of this session are judged by a panel of raters, and your key has the name of none of them. Whoever runs the session can tell more.",
 ];
+const GONE = [
+  "No such session",
+  "The session was deleted, or your key does not belong to it. Whoever runs it can tell more.",
+];
 const AWAY = [
   "Waiting for the connection",
   "The next item appears when the service can be reached again. You need not do anything.",
@@ -68,6 +72,7 @@ export function showRest(state, line, rater) {
   delete byId("item").dataset.round;
   const busy = state === "active" || state === "all_leased";
   let told = line !== "up" && state !== "closed" ? AWAY : RESTS[state];
+  if (line === "gone") told = GONE;
   if (busy && rater === false) told = NO_RATER;
   else if (told === RESTS.all_leased && rater) told = NOT_YOUR_TURN;
   const [title, words] = told;
