@@ -49,7 +49,7 @@ def test_what_certificates_rest_on_is_deleted_by_typing_its_name(
     page.get_by_role("button", name="Delete for good…").click()
     dialog.get_by_role("button", name="Delete for good").click()
     expect(dialog.get_by_role("alert")).to_contain_text("A certificate was issued")
-    name = dialog.get_by_label("Type Exam to delete it all the same")
+    name = dialog.get_by_label("Type “Exam” to delete it all the same")
     expect(name).to_be_focused()
     assert barriers(page) == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
