@@ -150,7 +150,7 @@ PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBO
 
 
 def test_tool_calls_and_pictures_of_a_chat_reach_the_page_as_they_are() -> None:
-    chat = [
+    chat: list[dict[str, Any]] = [
         {"role": "system", "content": [{"type": "text", "text": "Be"}, {"text": "brief."}]},
         {"role": "user", "content": [{"type": "text", "text": "Where is this?"}, PICTURE]},
         {"role": "assistant", "content": None, "tool_calls": [CALL]},
