@@ -72,7 +72,7 @@ class Tombstone(BaseModel):
     id: str = Field(description="The id that it had; no other session gets it.")
     pool_id: str = Field(description="The pool that it was on, deleted itself perhaps.")
     pool_digest: str = Field(description="The digest of that pool.")
-    plan_digest: str = Field(description="The digest of its plan.")
+    plan_digest: str = Field(description="SHA-256 of what was fixed before the first draw.")
     commitment: str = Field(description="The hash of its seed.")
     ledger_head: str | None = Field(
         description="The head of its ledger's chain; null of a session older than the chain."

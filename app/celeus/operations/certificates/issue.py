@@ -279,9 +279,9 @@ async def _final(db: AsyncConnection, session_id: UUID, version: str) -> Issued:
     # Binary results: as text every byte would travel as two.
     cursor = await raw.cursor(binary=True).execute(_FINAL, {"session_id": session_id})
     row = await cursor.fetchone()
-    if row is None:
-        message = f"ses_{session_id.hex} has no final certificate"
-        raise ValueError(message)
+    if row is None or row[0] is None:
+        # Deleted since
+        raise _no_session(session_id)
     body, digest, *place, at = row
     return Issued(body, digest.hex(), True, Place(*place), version, at)
 

@@ -27,7 +27,13 @@ export function askDelete({ path, title, words, name, done }) {
   const naming = el(
     "div",
     { class: "field", hidden: true },
-    el("label", { for: "delete-name" }, "Type ", el("bdi", {}, name), " to delete it all the same"),
+    el(
+      "label",
+      { for: "delete-name" },
+      "Type “",
+      el("bdi", {}, name),
+      "” to delete it all the same",
+    ),
     input,
   );
   const yes = el("button", { class: "button danger", value: "delete" }, "Delete for good");

@@ -172,7 +172,9 @@ function ofLine(line, silent, kept, { login, retry }) {
       return [
         {
           tone: "warning",
-          words: `There is no such session for your key. ${safe}`,
+          words: `There is no such session for your key: it was deleted, or another key signed in. ${
+            kept === 0 ? "Nothing is lost." : `${labels(kept)} stored in this browser, unsent.`
+          }`,
           action: signIn,
         },
       ];

@@ -41,6 +41,10 @@ const PASSED_ON = [
   "Passed on",
   "The next item appears here by itself. What nobody else takes comes back to you.",
 ];
+const GONE = [
+  "No such session",
+  "The session was deleted, or your key does not belong to it. Whoever runs it can tell more.",
+];
 const AWAY = [
   "Waiting for the connection",
   "The next item appears when the service can be reached again. You need not do anything.",
@@ -76,6 +80,7 @@ export function showRest(state, line, rater, passing) {
   delete byId("item").dataset.round;
   const busy = state === "active" || state === "all_leased";
   let told = line !== "up" && state !== "closed" ? AWAY : RESTS[state];
+  if (line === "gone") told = GONE;
   if (busy && rater === false) told = NO_RATER;
   else if (told === RESTS.all_leased && rater) told = NOT_YOUR_TURN;
   else if (busy && passing && told !== AWAY) told = PASSED_ON;
