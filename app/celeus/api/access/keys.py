@@ -2,7 +2,7 @@
 
 import re
 from datetime import timedelta
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 from fastapi import APIRouter, Depends, Path, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
@@ -24,7 +24,7 @@ router = APIRouter(prefix="/v1/keys", tags=["access"], route_class=JsonRoute)
 
 KEY_EXAMPLE = "1f2e3d4c5b6a7988"
 _KEY_ID = re.compile(r"[0-9a-f]{16}", re.ASCII)
-_FORM = {"pattern": "^[0-9a-f]{16}$"}
+_FORM: dict[str, Any] = {"pattern": "^[0-9a-f]{16}$"}
 MOST_SECONDS = int(LONGEST_LIFE.total_seconds())
 
 Name = Annotated[
