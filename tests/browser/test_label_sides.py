@@ -32,9 +32,12 @@ def read(page: Page, pool: Pair) -> dict[str, bool]:
     """Whether the answer on each side is right, as somebody who knows the subject reads it."""
     question = page.locator("#item .payload-question, #item > .payload-question").inner_text()
     truth = pool.truth[int(question.rpartition(" ")[2])]
-    answers = page.locator("#item .payload-side .payload-text")
+    sides = page.locator("#item .payload-side")
+    # The answer comes first, then its own payload
+    answers = [sides.nth(at).locator(".payload-text").first for at in range(len(WORDS))]
     return {
-        side: answers.nth(at).inner_text() == f"option {truth}" for at, side in enumerate(WORDS)
+        side: answer.inner_text() == f"option {truth}"
+        for side, answer in zip(WORDS, answers, strict=True)
     }
 
 

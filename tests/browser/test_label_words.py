@@ -36,7 +36,7 @@ def box(found: Locator) -> dict[str, float]:
     """Where an element stands."""
     place = found.bounding_box()
     assert place is not None
-    return {"x": place["x"], "y": place["y"], "width": place["width"], "height": place["height"]}
+    return {"x": place["x"], "y": place["y"], "width": place["width"]}
 
 
 def onward(page: Page, key: str) -> int:
@@ -225,12 +225,8 @@ def test_who_cannot_judge_is_shown_the_difference(server: Site, signed_in: Signe
 
 def test_nobody_passes_the_turn_of_a_panel(server: Site, signed_in: SignedIn) -> None:
     token = server.key("label")
-    panel: dict[str, Any] = {
-        "raters": "assigned",
-        "protocol": "consensus",
-        "panel": ["of a test", "another"],
-    }
-    session = session_of(server, texts(3), **panel)
+    panel = ["of a test", "another"]
+    session = session_of(server, texts(3), raters="assigned", protocol="consensus", panel=panel)
     page = signed_in(token=token)
     item = visit(page, session)
     expect(page.get_by_role("button", name="Cannot judge")).to_be_visible()

@@ -112,7 +112,7 @@ async def test_a_change_after_the_first_judgement_is_told(client: AsyncClient) -
         ("| name | grade |\n", "name  grade"),
         ("_all_ of snake_case, 2 * 3", "all of snake_case, 2  3"),
         ("![](x.png)\n***\n", None),
-        ("word " * 60, f"{('word ' * 31).strip()}…"),
+        ("word " * 60, f"{('word ' * 32).strip()}…"),
         ("x" * 300, f"{'x' * LONGEST_BEGINNING}…"),
     ],
 )

@@ -20,7 +20,7 @@ from celeus.operations.runtime.context import Context
 from celeus.operations.sessions.ledger import with_kinds
 
 LONGEST_BEGINNING = 160
-_BLOCK = re.compile(r"^\s*(?:#{1,6}\s|>|[-*+]\s|\d+[.)]\s|\|)*\s*")
+_BLOCK = re.compile(r"^(?:\s|#{1,6}\s|>|[-*+]\s|\d+[.)]\s|\|)*")
 """What makes a line of Markdown a heading, a quotation, or a row of a list or a table."""
 _INLINE = re.compile(r"!?\[(?P<words>[^\]]*)\]\([^)]*\)|[*`|]+|(?<!\w)_+|_+(?!\w)")
 """Links, of which the words stay, and marks within a line."""

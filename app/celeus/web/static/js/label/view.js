@@ -83,7 +83,7 @@ export function showRest(state, line, rater, passing) {
   if (line === "gone") told = GONE;
   if (busy && rater === false) told = NO_RATER;
   else if (told === RESTS.all_leased && rater) told = NOT_YOUR_TURN;
-  else if (busy && passing && told !== AWAY) told = PASSED_ON;
+  else if (busy && passing && told !== AWAY && told !== GONE) told = PASSED_ON;
   const [title, words] = told;
   if (rest.dataset.title !== title) fill(rest, el("h2", {}, title), el("p", {}, words));
   rest.dataset.title = title;
