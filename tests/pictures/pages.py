@@ -57,7 +57,7 @@ def _session(name: str, seen: str) -> Reached:
 
 
 def _silent(page: Page, world: World) -> None:
-    _session("running", "#chart canvas")(page, world)
+    _at("/", "tr[data-id] a")(page, world)
     page.context.set_offline(True)
     expect(page.locator("#silence")).not_to_be_empty(timeout=PLANNED_MS)
 
