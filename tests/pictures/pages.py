@@ -113,9 +113,10 @@ PAGES = (
     Shown("problems", _at("/docs/problems"), None),
     Shown("not-found", _missing),
     Shown("not-allowed", _at("/people"), ("read",)),
-    Shown("failed", _at("/sessions/{broken}")),
     Shown("silent", _silent),
     Shown("printed-session", _printed("/sessions/{closed}", HEALTH)),
     Shown("printed-report", _printed("/v1/sessions/{closed}/report", ".claim")),
     Shown("printed-judged", _printed("/sessions/{closed}/judged", "#judgements tbody tr")),
+    # Last: what fails was broken for it
+    Shown("failed", _at("/sessions/{broken}")),
 )
