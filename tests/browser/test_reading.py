@@ -12,6 +12,7 @@ from tests.browser.evaluations import barriers
 from tests.browser.site import NARROW, WIDE, Site
 
 WATCHED = ["/docs", "/docs/api"]
+SHOWN = ["open_session", "observe"]
 
 
 def judged_session(site: Site, labels: int = 120) -> str:
@@ -190,8 +191,26 @@ def test_the_reference_shows_every_operation(signed_in: Callable[..., Page], ser
     # Redoc reads the whole contract once more before it finds anything
     found = page.locator("[data-role='search:results'] li").first
     expect(found).to_be_visible(timeout=60_000)
-    # What Redoc builds is Redoc's: colours of its samples among them. All around it is ours.
-    assert barriers(page, context={"exclude": [["redoc"], [".redoc-wrap"]]}) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_reference_has_the_look_of_all_pages(
+    scheme: str, signed_in: Callable[..., Page]
+) -> None:
+    page = signed_in("read", color_scheme=scheme)
+    page.goto("/reference")
+    expect(page.locator('[id$="/operation/get_report"]').first).to_be_attached(timeout=30_000)
+    ink, paper, sans = page.evaluate(
+        """() => ["color", "background-color", "font-family"].map((name) =>
+            getComputedStyle(document.body).getPropertyValue(name))"""
+    )
+    shown = page.locator(".redoc-wrap .api-content p").first
+    expect(shown).to_have_css("color", ink)
+    expect(shown).to_have_css("font-family", sans)
+    expect(page.locator("body")).to_have_css("background-color", paper)
+    # All of it would take minutes
+    parts = [".top", ".menu-content", *(f'[id$="/operation/{one}"]' for one in SHOWN)]
+    assert barriers(page, context={"include": [[one] for one in parts]}) == []
 
 
 def test_the_reference_is_kept_by_the_browser(signed_in: Callable[..., Page]) -> None:

@@ -4,6 +4,7 @@ All of them go into a folder, in full length; the first screens of the wide ones
 narrow ones by night are kept in docs/pictures/pages, as small files. Needs Chromium.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -19,11 +20,11 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from celeus.operations.certificates.signing_keys import make_key
 from tests.browser.conftest import CHROMIUM, FLAGS
-from tests.browser.site import NARROW, PATIENCE_MS, WIDE, Site
+from tests.browser.site import NARROW, WIDE, Site
 from tests.browser.test_webhooks import receiver
 from tests.docs.pages import ROOT
 from tests.keys import key_in
-from tests.pictures.pages import PAGES, Shown
+from tests.pictures.pages import PAGES, PLANNED_MS, Shown
 from tests.pictures.world import PEOPLE, World, broken, known_as
 from tests.servers import running_postgres, running_services
 
@@ -42,8 +43,8 @@ LABELLER, _, VISITOR = PEOPLE
 
 def main(
     out: Annotated[Path, typer.Option(help="Folder for all of them.")] = Path("pictures"),
-    only: Annotated[str, typer.Option(help="Part of the names of pages.")] = "",
-    look: Annotated[str, typer.Option(help="Part of the names of looks: wide-light.")] = "",
+    only: Annotated[str, typer.Option(help="Pattern of the names of pages.")] = "",
+    look: Annotated[str, typer.Option(help="Pattern of looks, as wide-light.")] = "",
     *,
     keep: Annotated[bool, typer.Option("--keep", help="Renew those of the documentation.")] = False,
 ) -> None:
@@ -52,13 +53,13 @@ def main(
     with _site() as site, receiver() as address, sync_playwright() as playwright:
         world = World.made(site, address)
         world.sessions["broken"] = world.sessions["empty"]
-        expect.set_options(timeout=PATIENCE_MS)
+        expect.set_options(timeout=PLANNED_MS)
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         for shown in PAGES:
             if shown.name == "failed":
                 broken(site, world.sessions["broken"])
             for name, options in LOOKS.items():
-                if only in shown.name and look in name:
+                if re.search(only, shown.name) and re.search(look, name):
                     with _page(browser, site, shown, options) as page:
                         shown.reach(page, world)
                         _take(page, out / f"{shown.name}-{name}.png", whole=shown.whole)
@@ -86,7 +87,7 @@ def _page(
     browser: Browser, site: Site, shown: Shown, options: Mapping[str, object]
 ) -> Iterator[Page]:
     context = browser.new_context(base_url=site.url, reduced_motion="reduce", **options)  # type: ignore[arg-type]
-    context.set_default_timeout(PATIENCE_MS)
+    context.set_default_timeout(PLANNED_MS)
     if shown.scopes is not None:
         key = _key(site.database_url, shown.project or site.project, shown.scopes)
         answer = httpx.post(f"{site.url}/login", data={"key": key})

@@ -57,7 +57,7 @@ def _session(name: str, seen: str) -> Reached:
 
 
 def _silent(page: Page, world: World) -> None:
-    _session("running", "#chart canvas")(page, world)
+    _at("/", "tr[data-id] a")(page, world)
     page.context.set_offline(True)
     expect(page.locator("#silence")).not_to_be_empty(timeout=PLANNED_MS)
 
@@ -113,9 +113,10 @@ PAGES = (
     Shown("problems", _at("/docs/problems"), None),
     Shown("not-found", _missing),
     Shown("not-allowed", _at("/people"), ("read",)),
-    Shown("failed", _at("/sessions/{broken}")),
     Shown("silent", _silent),
     Shown("printed-session", _printed("/sessions/{closed}", HEALTH)),
     Shown("printed-report", _printed("/v1/sessions/{closed}/report", ".claim")),
     Shown("printed-judged", _printed("/sessions/{closed}/judged", "#judgements tbody tr")),
+    # Last: what fails was broken for it
+    Shown("failed", _at("/sessions/{broken}")),
 )
