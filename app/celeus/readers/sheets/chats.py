@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from celeus.readers.sheets.documents import is_chat
+from celeus.readers.sheets.sheet import is_deep
 
 ROLES = {"human": "user", "gpt": "assistant", "bot": "assistant", "model": "assistant"}
 
@@ -14,6 +15,8 @@ def messages_of(value: object) -> list[dict[str, str]] | None:
         try:
             value = json.loads(value)
         except (ValueError, RecursionError):
+            return None
+        if is_deep(value):
             return None
     if isinstance(value, dict):
         if is_tree(value):
@@ -75,10 +78,16 @@ def _of_tree(tree: dict[str, Any]) -> list[dict[str, str]]:
     seen: set[str] = set()
     while node is not None and node in tree and node not in seen:
         seen.add(node)
-        message = tree[node].get("message") or {}
+        message = _members(tree[node]["message"])
         said = content_of(message.get("content"))
         if said.strip():
-            role = (message.get("author") or {}).get("role", "user")
+            role = _members(message.get("author")).get("role", "user")
             found.append({"role": str(role), "content": said})
-        node = tree[node].get("parent")
+        parent = tree[node].get("parent")
+        node = parent if isinstance(parent, str) else None
     return found[::-1]
+
+
+def _members(value: object) -> dict[str, Any]:
+    """An object; an empty one in the place of anything else."""
+    return value if isinstance(value, dict) else {}
