@@ -301,7 +301,7 @@ async def test_a_chat_that_is_none_is_read_as_what_it_is(client: httpx.AsyncClie
     deep = f'[{{"role": "user", "content": {DEEP}}}]'
     rows = [
         {"mapping": {"a": {"message": {"content": {"parts": ["Hi"]}, "author": {"role": "tool"}}}}},
-        {"mapping": {"a": {"message": "Hi", "parent": {}}}},
+        {"mapping": {"a": {"message": "Hi", "parent": {"x": 1}}}},
         {"mapping": {"a": {"message": {"content": "Hi", "author": "x"}, "parent": ["a"]}}},
         {"mapping": deep},
     ]
@@ -310,8 +310,8 @@ async def test_a_chat_that_is_none_is_read_as_what_it_is(client: httpx.AsyncClie
     shown = [one["item"].get("payload", {}).get("messages") for one in answer.json()["first"]]
     assert shown == [
         [{"role": "tool", "content": "Hi"}],
-        [],
-        [{"role": "user", "content": "Hi"}],
+        None,
+        None,
         deep,
     ]
 

@@ -29,10 +29,17 @@ def messages_of(value: object) -> list[dict[str, str]] | None:
 
 def is_tree(value: object) -> bool:
     """Whether these are the messages of a chat by their ids, as in an export of ChatGPT."""
+    return isinstance(value, dict) and bool(value) and all(map(_is_node, value.values()))
+
+
+def _is_node(value: object) -> bool:
+    if not isinstance(value, dict) or "message" not in value:
+        return False
+    message = value["message"] or {}
     return (
-        isinstance(value, dict)
-        and bool(value)
-        and all(isinstance(one, dict) and "message" in one for one in value.values())
+        isinstance(message, dict)
+        and isinstance(message.get("author") or {}, dict)
+        and isinstance(value.get("parent"), str | None)
     )
 
 
@@ -78,16 +85,10 @@ def _of_tree(tree: dict[str, Any]) -> list[dict[str, str]]:
     seen: set[str] = set()
     while node is not None and node in tree and node not in seen:
         seen.add(node)
-        message = _members(tree[node]["message"])
+        message = tree[node].get("message") or {}
         said = content_of(message.get("content"))
         if said.strip():
-            role = _members(message.get("author")).get("role", "user")
+            role = (message.get("author") or {}).get("role", "user")
             found.append({"role": str(role), "content": said})
-        parent = tree[node].get("parent")
-        node = parent if isinstance(parent, str) else None
+        node = tree[node].get("parent")
     return found[::-1]
-
-
-def _members(value: object) -> dict[str, Any]:
-    """An object; an empty one in the place of anything else."""
-    return value if isinstance(value, dict) else {}
