@@ -151,6 +151,9 @@ def test_what_excel_saves_under_windows_is_read_and_said() -> None:
 def test_headers_without_names_and_with_one_twice_get_numbers() -> None:
     rows = list(sheet(b",a,a\n1,2,3\n").rows())
     assert rows == [(2, {"column 1": "1", "a": "2", "a (3)": "3"})]
+    rows = list(sheet(b"a,a (3),a,,column 4\n1,2,3,4,5\n").rows())
+    names = ["a", "a (3)", "a (4)", "column 4", "column 4 (5)"]
+    assert rows == [(2, dict(zip(names, "12345", strict=True)))]
 
 
 def test_a_surrogate_that_nothing_has_is_refused() -> None:
