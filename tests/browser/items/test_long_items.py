@@ -42,7 +42,7 @@ def test_an_item_loads_some_dozens_of_pictures_and_sounds(
     server: Site, signed_in: SignedIn, kind: str
 ) -> None:
     many = urls(server, 90)
-    payload: dict[str, Any] = {
+    payloads: dict[str, dict[str, Any]] = {
         "image": {"image": many},
         "audio": {"audio": many},
         "markdown": {"markdown": markdown(many)},
@@ -56,10 +56,10 @@ def test_an_item_loads_some_dozens_of_pictures_and_sounds(
             ]
         },
         "answers": {"pair": [{"image": many[:45]}, {"image": many[45:]}]},
-    }[kind]
+    }
     page = signed_in("label", viewport=NARROW)
     found = loaded(page)
-    visit(page, session_of(server, [payload]))
+    visit(page, session_of(server, [payloads[kind]]))
     page.wait_for_load_state("networkidle")
     assert MEDIA // 2 <= len(found) <= MEDIA
     button = (
