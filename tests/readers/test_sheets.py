@@ -2,6 +2,7 @@
 
 import io
 import json
+import random
 from typing import Any
 
 import pytest
@@ -11,8 +12,8 @@ from celeus.readers.sheets.chats import messages_of
 from celeus.readers.sheets.columns import columns_of, number_of, shown
 from celeus.readers.sheets.items import Items, checked
 from celeus.readers.sheets.opening import Given, opened
-from celeus.readers.sheets.roles import Kind, guessed
-from celeus.readers.sheets.sheet import Sheet
+from celeus.readers.sheets.roles import ROLES, Kind, guessed
+from celeus.readers.sheets.sheet import DEPTH_RULE, BadRow, Sheet
 
 
 def sheet(content: bytes, name: str = "") -> Sheet:
@@ -227,6 +228,9 @@ def test_what_excel_saves_under_windows_is_read_and_said() -> None:
 def test_headers_without_names_and_with_one_twice_get_numbers() -> None:
     rows = list(sheet(b",a,a\n1,2,3\n").rows())
     assert rows == [(2, {"column 1": "1", "a": "2", "a (3)": "3"})]
+    rows = list(sheet(b"a,a (3),a,,column 4\n1,2,3,4,5\n").rows())
+    names = ["a", "a (3)", "a (4)", "column 4", "column 4 (5)"]
+    assert rows == [(2, dict(zip(names, "12345", strict=True)))]
 
 
 def test_a_surrogate_that_nothing_has_is_refused() -> None:
@@ -235,3 +239,50 @@ def test_a_surrogate_that_nothing_has_is_refused() -> None:
     items = Items(found, columns, checked({"a": "text", "b": "surrogate"}, columns), Kind())
     with pytest.raises(InvalidValue, match="no guess of a loss"):
         list(items.rows())
+
+
+def nested(levels: int, *, objects: bool = False) -> Any:  # noqa: ANN401 -- any JSON
+    value: Any = "x"
+    for _ in range(levels):
+        value = {"a": value} if objects else [value]
+    return value
+
+
+ODD: tuple[Any, ...] = (
+    *(None, True, -1, 1e308, 10**400, 10**4000, "", "x", "q?", "\ud800", "\0", "9" * 5000, "1e999"),
+    *([], [[]], {}, {"": {}}, float("nan"), float("inf"), "nan%", ",5", "\u0663"),
+    *(nested(depth, objects=form) for depth in (90, 190, 500) for form in (False, True)),
+    *({"text": nested(400)}, {"bytes": [1]}, {"bytes": 3, "path": None}, {"src": [1], "url": {}}),
+    *({"a": {"message": "x"}}, {"a": {"message": None, "parent": {}, "children": [1]}}),
+    {"a": {"message": {"content": 3, "author": "x"}, "parent": [1], "children": {}}},
+    *([{"role": [], "content": nested(500)}], [{"role": "user", "content": 10**400}]),
+    *([{"from": None, "value": {}}, {"from": 1}], [{"message": {"content": nested(500)}}]),
+    *(json.dumps(nested(500)), json.dumps([{"role": "u", "content": nested(500)}])),
+)
+NAMES = [*(role for role in ROLES if role != "ignore"), "mapping", "a.b", "chosen", "rejected", "x"]
+
+
+def test_whatever_stands_in_a_table_each_row_is_an_item_or_a_bad_one() -> None:
+    """Nothing but a refusal of the file, or of a row; and no row fails in a way nobody foresaw."""
+    chance = random.Random(15)  # noqa: S311 -- a table is no secret
+    told = 0
+    for _ in range(600):
+        names = chance.sample(NAMES, chance.randint(1, 5))
+        table = [{name: chance.choice(ODD) for name in names} for _ in range(3)]
+        content = "\n".join(map(json.dumps, table)).encode()
+        kind = Kind(two=chance.random() < 0.3)
+        try:
+            found = sheet(content)
+            columns = columns_of(found)
+            given = chance.random() < 0.5
+            mapping = {one.name: chance.choice(ROLES) for one in columns if given}
+            looks = [one.examples() for one in columns]
+            items = Items(found, columns, checked(mapping or guessed(columns, kind), columns), kind)
+            rows = [row for _, row in filter(None, items.rows())]
+        except InvalidValue:
+            continue
+        told += len(rows)
+        assert json.dumps([looks, *(row for row in rows if not isinstance(row, BadRow))])
+        rules = {row.rule for row in rows if isinstance(row, BadRow)}
+        assert rules <= {DEPTH_RULE}
+    assert told > 600

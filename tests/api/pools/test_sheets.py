@@ -255,6 +255,67 @@ async def test_a_dry_run_tells_bad_rows_by_line_and_keeps_nothing(
     assert made.json()["pool"]["items"] == 1
 
 
+DEEP = "[" * 400 + "]" * 400
+LONG = "1" * 400
+
+
+@pytest.mark.parametrize("form", ["json", "jsonl"])
+@pytest.mark.parametrize(
+    ("value", "role", "field", "rule"),
+    [
+        (DEEP, "payload", "", "at most 200 objects and lists within each other"),
+        (DEEP, "ignore", "", "at most 200 objects and lists within each other"),
+        (f'[{{"role":"user","content":{DEEP}}}]', "messages", "", "at most 200 objects and lists"),
+        (LONG, "weight", "weight", "a number from"),
+        (LONG, "surrogate", "surrogate", "a number from 0 to 1"),
+        (LONG, "score", "surrogate", "a number from 0 to 1"),
+        (LONG, "prediction", "prediction", ""),
+    ],
+)
+async def test_a_row_that_no_reader_bears_is_a_bad_row_by_its_line(  # noqa: PLR0913, PLR0917
+    client: httpx.AsyncClient, form: str, value: str, role: str, field: str, rule: str
+) -> None:
+    rows = ['{"question": "Why?", "extra": 0.5}', f'{{"question": "Who?", "extra": {value}}}']
+    body = (f"[{','.join(rows)}]" if form == "json" else "\n".join(rows)).encode()
+    mapping = json.dumps({"question": "question", "extra": role})
+    answer = await sent(client, body, mapping=mapping)
+    assert (answer.status_code, answer.json()["code"]) == (422, "bad_rows"), answer.text
+    faults = [one for one in answer.json()["errors"] if one["line"] == 2]
+    assert [one["field"] for one in faults] == [field], answer.text
+    assert rule in faults[0]["rule"]
+
+
+@pytest.mark.parametrize("value", ["%s", '{"number": %s}', "[%s]"])
+async def test_a_number_of_many_digits_is_shown_as_text(
+    client: httpx.AsyncClient, value: str
+) -> None:
+    body = ('[{"question": "Why?", "extra": {"of": [%s]}}]' % (value % LONG)).encode()
+    mapping = json.dumps({"question": "question", "extra.of": "payload"})
+    answer = await sent(client, body, mapping=mapping)
+    assert answer.status_code == 201, answer.text
+    assert LONG in json.dumps(answer.json()["first"][0]["item"]["payload"]["extra.of"])
+
+
+async def test_a_chat_that_is_none_is_read_as_what_it_is(client: httpx.AsyncClient) -> None:
+    """Trees as ChatGPT exports them, with something else wherever one looks."""
+    deep = f'[{{"role": "user", "content": {DEEP}}}]'
+    rows = [
+        {"mapping": {"a": {"message": {"content": {"parts": ["Hi"]}, "author": {"role": "tool"}}}}},
+        {"mapping": {"a": {"message": "Hi", "parent": {"x": 1}}}},
+        {"mapping": {"a": {"message": {"content": "Hi", "author": "x"}, "parent": ["a"]}}},
+        {"mapping": deep},
+    ]
+    answer = await sent(client, json.dumps(rows).encode(), mapping='{"mapping": "messages"}')
+    assert answer.status_code == 201, answer.text
+    shown = [one["item"].get("payload", {}).get("messages") for one in answer.json()["first"]]
+    assert shown == [
+        [{"role": "tool", "content": "Hi"}],
+        None,
+        None,
+        deep,
+    ]
+
+
 async def test_items_as_they_were_always_sent_are_read_as_before(client: httpx.AsyncClient) -> None:
     """A column of ours that is misspelt is no column to guess at."""
     answer = await sent(client, b"id,payload.question,surogate\na,Why?,0.5\n", "text/csv")

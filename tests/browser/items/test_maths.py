@@ -47,6 +47,7 @@ GREEDY = [
     r"$\rule{9999em}{9999em}$",
     r"$\hspace{-9999em}\text{far left}$",
     r"$\raisebox{9999em}{high}$",
+    r"$\raisebox{-9999em}{low}$",
     r"$\kern-9999pt\text{elsewhere}$",
     r"$\Huge\Huge x$",
     r"$\text{<b onclick=window.hacked=3>b</b>}$",

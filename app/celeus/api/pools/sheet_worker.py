@@ -5,6 +5,7 @@ is no more than a refusal.
 """
 
 import json
+import traceback
 from collections.abc import Iterator
 from typing import IO, Any
 
@@ -15,7 +16,7 @@ from celeus.api.pools.parquet import BATCH_BYTES, MAX_ROW_BYTES, Limits
 from celeus.api.pools.rows import csv_row, narrow
 from celeus.api.pools.sheets import Look, Reading, are_items
 from celeus.core.pools.rows.validation import Malformed
-from celeus.errors import InvalidValue, UploadTooLarge
+from celeus.errors import InvalidValue, PoolTooLarge, UploadTooLarge
 from celeus.operations.runtime.workers import Files, Frame, serve
 from celeus.readers.rows import Wish
 from celeus.readers.sheets.columns import Column, columns_of
@@ -26,6 +27,7 @@ from celeus.readers.sheets.sheet import BadRow, Sheet, SheetRow, refused
 
 BATCH_ROWS = 4096
 _JSON_RULE = "values that JSON has: text, numbers, true and false, lists and objects"
+_WHOLE = "a table, or a whole log of a finished run"
 Line = tuple[int, SheetRow]
 
 
@@ -38,7 +40,14 @@ def work(job: Frame, files: Files) -> Iterator[Frame]:
     except InvalidValue as refusal:
         if isinstance(refusal.rule, str) and refusal.field is not None:
             raise
-        raise refused(refusal.detail, "a table, or a whole log of a finished run") from refusal
+        raise refused(refusal.detail, _WHOLE) from refusal
+    except (UploadTooLarge, PoolTooLarge, MemoryError):
+        raise
+    except Exception as error:
+        # Whoever sends it again gets the same: no fault of a moment, which 503 would be
+        traceback.print_exc()
+        told = f"{type(error).__name__}: {error}"
+        raise refused("The file cannot be read.", _WHOLE, told) from error
 
 
 def _frames(file: IO[bytes], reading: Reading, limits: Limits) -> Iterator[Frame]:

@@ -8,6 +8,7 @@ import json
 from typing import Any
 
 from celeus.readers.sheets.documents import is_chat
+from celeus.readers.sheets.sheet import is_deep
 
 ROLES = {"human": "user", "gpt": "assistant", "bot": "assistant", "model": "assistant"}
 BESIDE = ("name", "tool_calls", "function_call", "tool_call_id", "refusal", "audio")
@@ -22,6 +23,8 @@ def messages_of(value: object) -> list[Message] | None:
             value = json.loads(value)
         except (ValueError, RecursionError):
             return None
+        if is_deep(value):
+            return None
     if isinstance(value, dict):
         if is_tree(value):
             return _of_tree(value)
@@ -33,10 +36,17 @@ def messages_of(value: object) -> list[Message] | None:
 
 def is_tree(value: object) -> bool:
     """Whether these are the messages of a chat by their ids, as in an export of ChatGPT."""
+    return isinstance(value, dict) and bool(value) and all(map(_is_node, value.values()))
+
+
+def _is_node(value: object) -> bool:
+    if not isinstance(value, dict) or "message" not in value:
+        return False
+    message = value["message"] or {}
     return (
-        isinstance(value, dict)
-        and bool(value)
-        and all(isinstance(one, dict) and "message" in one for one in value.values())
+        isinstance(message, dict)
+        and isinstance(message.get("author") or {}, dict)
+        and isinstance(value.get("parent"), str | None)
     )
 
 

@@ -175,7 +175,7 @@ def kept(value: object) -> Any:  # noqa: ANN401, PLR0911 -- any JSON, a form eac
     if isinstance(value, bool) or value is None:
         return value
     if isinstance(value, int | float):
-        if not math.isfinite(value):
+        if isinstance(value, float) and not math.isfinite(value):
             return None
         return value if abs(value) < EXACT else str(value)
     if isinstance(value, dict):

@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Iterator
+from itertools import count
 from typing import IO
 
 from celeus.readers.sheets.sheet import MOST_COLUMNS, BadRow, Sheet, SheetRow, refused
@@ -84,11 +85,13 @@ def _names(header: list[str]) -> list[str]:
     """A name for each column: those without one, or with one that was there, get their number."""
     if len(header) > MOST_COLUMNS:
         raise refused("The file has too many columns.", f"at most {MOST_COLUMNS}", len(header))
-    names: list[str] = []
-    for at, given in enumerate(header, 1):
-        name = given.strip() or f"column {at}"
-        names.append(name if name not in names else f"{name} ({at})")
-    return names
+    given = [one.strip() or f"column {at}" for at, one in enumerate(header, 1)]
+    names: dict[str, None] = {}
+    for at, name in enumerate(given, 1):
+        numbered = (f"{name} ({number})" for number in count(at))
+        free = (one for one in numbered if one not in names and one not in given)
+        names[name if name not in names else next(free)] = None
+    return list(names)
 
 
 def _rows(

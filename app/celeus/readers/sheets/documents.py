@@ -4,7 +4,8 @@ import json
 from collections.abc import Iterator
 from typing import IO, Any
 
-from celeus.readers.sheets.sheet import BadRow, Sheet, SheetRow, refused
+from celeus.quoting import shortened
+from celeus.readers.sheets.sheet import DEPTH_RULE, BadRow, Sheet, SheetRow, is_deep, refused
 from celeus.readers.sheets.unpacking import encoding_of, text_of
 
 PARQUET = b"PAR1"
@@ -52,7 +53,7 @@ def parquet_of(file: IO[bytes]) -> Sheet:
             for batch in source.iter_batches(batch_size=256, use_threads=False):
                 for row in batch.to_pylist():
                     number += 1
-                    yield number, row
+                    yield number, _row(row)
         except (ArrowException, OSError, ValueError, OverflowError) as error:
             how = "one complete Parquet file"
             raise refused(
@@ -114,6 +115,8 @@ def _line(line: str) -> SheetRow:
 
 def _row(value: object) -> SheetRow:
     """A row of whatever stands for one: an object, a chat, a text."""
+    if is_deep(value):
+        return BadRow(DEPTH_RULE, shortened(value))
     if isinstance(value, dict):
         inner = value.get("row")
         return inner if isinstance(inner, dict) and "row_idx" in value else value
@@ -121,7 +124,7 @@ def _row(value: object) -> SheetRow:
         return {"text": value}
     if is_chat(value):
         return {"messages": value}
-    return BadRow("a JSON object", json.dumps(value)[:60])
+    return BadRow("a JSON object", shortened(value))
 
 
 def _rows_in(found: Any) -> list[Any]:  # noqa: ANN401 -- any JSON

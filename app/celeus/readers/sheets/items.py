@@ -10,7 +10,7 @@ models (`celeus.readers.pools`). Of a score, which is better the higher it is, v
 over.
 """
 
-import math
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -29,6 +29,9 @@ from celeus.readers.sheets.roles import MANY, ROLES, SIDES, Kind
 from celeus.readers.sheets.sheet import BadRow, Sheet, refused
 
 HEARTBEAT_ROWS = 20_000
+_UNFORESEEN = (
+    *(ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +97,7 @@ class Items:
         if not {"surrogate", "score"}.isdisjoint(self._roles.values()):
             yield from self._look()
         for number, (line, row) in enumerate(self._sheet.rows(), 1):
-            yield line, row if isinstance(row, BadRow) else self._item(number, dict(flat(row)))
+            yield line, row if isinstance(row, BadRow) else self._made(number, row)
 
     def _look(self) -> Iterator[None]:
         """Find the mean of the surrogate, and whether all of it is at the ends of the scale."""
@@ -120,11 +123,18 @@ class Items:
     def _loss(self, name: str, value: object) -> object:
         """A guess of the loss, of a surrogate or a score; the value itself where it is none."""
         number = number_of(value, comma=self._comma.get(name, False))
-        if not isinstance(number, int | float) or not math.isfinite(number):
+        if not isinstance(number, int | float) or not abs(number) <= sys.float_info.max:
             return value
         if self._roles[name] == "score":
             return self._kind.lower + self._kind.upper - number
         return float(number)
+
+    def _made(self, number: int, row: dict[str, Any]) -> dict[str, Any] | BadRow:
+        """The item of a row; of one that none can be made of, what stands in the way."""
+        try:
+            return self._item(number, dict(flat(row)))
+        except _UNFORESEEN as error:
+            return BadRow("a row of which an item can be made", f"{type(error).__name__}: {error}")
 
     def _item(self, number: int, row: dict[str, Any]) -> dict[str, Any]:
         item: dict[str, Any] = {"id": str(number)}

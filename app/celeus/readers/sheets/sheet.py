@@ -7,6 +7,8 @@ from typing import Any
 from celeus.errors import InvalidValue
 
 MOST_COLUMNS = 1_000
+DEEPEST = 200
+DEPTH_RULE = f"at most {DEEPEST} objects and lists within each other"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,14 @@ class Sheet:
     told: tuple[str, ...] = ()
     roles: dict[str, str] | None = None
     cells: bool = False
+
+
+def is_deep(value: object, levels: int = DEEPEST) -> bool:
+    """More than so many objects and lists lie within each other: too many to go through them."""
+    if not isinstance(value, dict | list | tuple):
+        return False
+    inner = value.values() if isinstance(value, dict) else value
+    return levels == 0 or any(is_deep(one, levels - 1) for one in inner)
 
 
 def refused(detail: str, rule: str, value: object = None, field: str = "body") -> InvalidValue:

@@ -7,6 +7,8 @@ import { drawView } from "./item/payload.js";
 import { watch } from "./silence.js";
 
 const AT_ONCE = 50;
+/** As many items as are on the page share the room of so many less: most are short. */
+const CROWD = 10;
 
 /** @type {TableSession} */
 const session = given("session");
@@ -62,7 +64,11 @@ function row(item) {
       el("bdi", { class: "claim-name" }, item.id),
       el("span", { class: "quiet-text" }, saidOf(item)),
     ),
-    drawView({ round: 0, item, left: null, right: null, answers: null, expires_at: "" }, false),
+    drawView(
+      { round: 0, item, left: null, right: null, answers: null, expires_at: "" },
+      false,
+      CROWD,
+    ),
   );
 }
 

@@ -48,7 +48,7 @@ function show(history) {
   const answers = item.answers ? Object.values(item.answers) : null;
   const draw = { round, item, left: left ?? null, right: right ?? null, answers, expires_at: "" };
   const [first, second] = history.left === "b" ? [names.b, names.a] : [names.a, names.b];
-  fill(byId("shown"), drawView(draw, false, [`Left: ${first}`, `Right: ${second}`]));
+  fill(byId("shown"), drawView(draw, false, 1, [`Left: ${first}`, `Right: ${second}`]));
   /** @type {[at: string, line: Child[]][]} */
   const lines = [
     ...history.events.map((one) => /** @type {[string, Child[]]} */ ([one.at, eventLine(one)])),

@@ -4,11 +4,16 @@ import { el } from "../dom.js";
 import { markdown } from "./markdown.js";
 import { pictures, sounds } from "./media.js";
 import { isMembers, isMissing } from "./members.js";
+import { grown, several } from "./room.js";
 import { json, text } from "./texts.js";
 
 /** A call or a result of more characters is folded. */
 const SHORT = 400;
 const RESULT = 1_200;
+/** Messages at the end of a long chat that are shown in any case. */
+const LAST = 20;
+/** @import { Room } from "./room.js" */
+
 /** @type {Record<string, string>} */
 const ROLES = {
   ...{ human: "user", person: "user" },
@@ -56,13 +61,16 @@ export function chatOf(value) {
  * @param {Message[]} messages
  * @param {string} id of the item
  * @param {boolean} judged whether the last reply is what is judged
+ * @param {Room} room
  */
-export function chatView(messages, id, judged) {
+export function chatView(messages, id, judged, room) {
   const last = judged ? messages.map(({ role }) => role).lastIndexOf("assistant") : -1;
-  return el(
-    "div",
-    { class: "payload-messages" },
-    messages.map((message, at) => messageView(message, id, at === last)),
+  return grown(
+    el("div", { class: "payload-messages" }),
+    messages,
+    room,
+    (message, within, at) => messageView(message, id, at === last, within),
+    { noun: "message", last: Math.min(LAST, messages.length) },
   );
 }
 
@@ -84,14 +92,15 @@ export function lastOf(messages) {
  * @param {Message} message
  * @param {string} id
  * @param {boolean} last
+ * @param {Room} room
  */
-function messageView({ role, name, parts }, id, last) {
+function messageView({ role, name, parts }, id, last, room) {
   const title = TITLES[role] ?? role;
   const titled = [
     el("bdi", {}, title),
     name !== "" && [" · ", el("code", {}, el("bdi", {}, name))],
   ];
-  const body = parts.map((part) => partView(part, id));
+  const body = several(parts, room, (part, within) => partView(part, id, within), "part");
   const kind = ["user", "assistant", "tool"].includes(role) ? role : "aside";
   if (role === "system" || role === "developer")
     return el(
@@ -111,46 +120,45 @@ function messageView({ role, name, parts }, id, last) {
 /**
  * @param {Part} part
  * @param {string} id
+ * @param {Room} room
  */
-function partView(part, id) {
-  if (part.text !== undefined) return markdown(part.text);
+function partView(part, id, room) {
+  if (part.text !== undefined) return markdown(part.text, room);
   if (part.thought !== undefined)
     return el(
       "details",
       { class: "payload-call" },
       el("summary", {}, "Thoughts"),
-      text(part.thought),
+      text(part.thought, room),
     );
-  if (part.image !== undefined) return pictures(part.image, id);
-  if (part.sound !== undefined) return sounds(part.sound);
-  if (part.call !== undefined) return callView(part.call);
-  if (part.result !== undefined) return resultView(part.result);
+  if (part.image !== undefined) return pictures(part.image, id, room);
+  if (part.sound !== undefined) return sounds(part.sound, room);
+  if (part.call !== undefined) return callView(part.call, room);
+  if (part.result !== undefined) return saidView(parsed(part.result.said), room);
   return json(part.other);
 }
 
-/** @param {Call} call */
-function callView({ name, said }) {
+/**
+ * @param {Call} call
+ * @param {Room} room
+ */
+function callView({ name, said }, room) {
   const told = parsed(said);
   const short = (JSON.stringify(told) ?? "").length <= SHORT;
   return el(
     "details",
     { class: "payload-call", open: short },
     el("summary", {}, "Calls ", el("code", {}, el("bdi", {}, name))),
-    isMissing(told) ? null : saidView(told, RESULT),
+    isMissing(told) ? null : saidView(told, room),
   );
-}
-
-/** @param {Result} result */
-function resultView({ said }) {
-  return saidView(parsed(said), RESULT);
 }
 
 /**
  * @param {unknown} value
- * @param {number} longest
+ * @param {Room} room
  */
-function saidView(value, longest) {
-  return typeof value === "string" ? text(value, longest) : json(value, longest);
+function saidView(value, room) {
+  return typeof value === "string" ? text(value, room, RESULT) : json(value, RESULT);
 }
 
 /**

@@ -2,11 +2,11 @@
 
 import { el } from "../dom.js";
 import { formulaAt, formulaView } from "./maths.js";
-import { picture } from "./media.js";
+import { pictureIn } from "./media.js";
 import { folded } from "./texts.js";
 
 const LONGEST = 200_000;
-const MOST_FORMULAS = 300;
+const MOST_ELEMENTS = 10_000;
 const MOST_LINES = 100;
 const PLAIN = new Set([
   ...["p", "br", "hr", "em", "strong", "s", "code", "blockquote", "ul", "li"],
@@ -26,6 +26,7 @@ const KEPT = {
 };
 const FORMULA = "tex-formula";
 
+/** @import { Room } from "./room.js" */
 /** @import MarkdownIt, { StateBlock, StateCore, StateInline } from "../../vendor/markdown-it/markdown-it.mjs" */
 
 /** @type {Promise<MarkdownIt> | null} */
@@ -50,21 +51,26 @@ export function loadMarkdown() {
  * A block with the text as Markdown; a very long one stays plain.
  *
  * @param {string} source
+ * @param {Room} [room]
  */
-export function markdown(source) {
-  return folded(source, parsed);
+export function markdown(source, room) {
+  return folded(source, parsed, room);
 }
 
-/** @param {string} source */
-function parsed(source) {
+/**
+ * @param {string} source
+ * @param {Room} room
+ */
+function parsed(source, room) {
   const block = el("div", { class: "payload-text", dir: "auto" }, source);
   if (source.length > LONGEST) return block;
   loadMarkdown()
     .then((found) => {
       const made = new DOMParser().parseFromString(found.render(source), "text/html");
+      if (made.body.querySelectorAll("*").length > MOST_ELEMENTS) return;
       block.className = "payload-markdown";
       block.removeAttribute("dir");
-      block.replaceChildren(...built(made.body, { formulas: MOST_FORMULAS }));
+      block.replaceChildren(...built(made.body, room));
     })
     // Without the parser the text is shown as it was written
     .catch(() => {});
@@ -127,26 +133,26 @@ function aligned({ tokens }) {
 
 /**
  * @param {Node} parent
- * @param {{ formulas: number }} left
+ * @param {Room} room
  * @returns {Node[]}
  */
-function built(parent, left) {
-  return Array.from(parent.childNodes, (node) => one(node, left)).flat();
+function built(parent, room) {
+  return Array.from(parent.childNodes, (node) => one(node, room)).flat();
 }
 
 /**
  * @param {Node} node
- * @param {{ formulas: number }} left
+ * @param {Room} room
  * @returns {Node[]}
  */
-function one(node, left) {
+function one(node, room) {
   if (node instanceof Text) return [document.createTextNode(node.data)];
   if (!(node instanceof Element)) return [];
   const tag = node.localName;
-  if (tag === FORMULA) return [shownFormula(node.textContent ?? "", left)];
-  const inside = () => built(node, left);
+  if (tag === FORMULA) return [shownFormula(node.textContent ?? "", room)];
+  const inside = () => built(node, room);
   if (tag === "img")
-    return [picture(node.getAttribute("src") ?? "", node.getAttribute("alt") ?? "")];
+    return [pictureIn(room, node.getAttribute("src") ?? "", node.getAttribute("alt") ?? "")];
   if (tag === "a") return [link(node, inside())];
   if (tag in HEADINGS) return [el(HEADINGS[tag], { dir: "auto" }, inside())];
   if (tag in KEPT) return [el(tag, KEPT[tag](node), inside())];
@@ -155,13 +161,11 @@ function one(node, left) {
 
 /**
  * @param {string} source
- * @param {{ formulas: number }} left
+ * @param {Room} room
  */
-function shownFormula(source, left) {
+function shownFormula(source, room) {
   const found = formulaAt(source, 0);
-  if (found === null || left.formulas === 0) return document.createTextNode(source);
-  left.formulas -= 1;
-  return formulaView(found);
+  return found === null ? document.createTextNode(source) : formulaView(found, room);
 }
 
 /**

@@ -1,6 +1,9 @@
 /* Formulas in LaTeX: found in a text, and shown by a library that is loaded for the first one. */
 
 import { el } from "../dom.js";
+import { roomFor } from "./room.js";
+
+/** @import { Room } from "./room.js" */
 
 /** @typedef {{ source: string, tex: string, display: boolean }} Formula */
 /** @typedef {{ text?: string, type?: string, src?: string, attributes?: Record<string, unknown>, classes?: string[], style?: Record<string, string>, children?: Made[] }} Made */
@@ -9,14 +12,29 @@ import { el } from "../dom.js";
 const MATHML = "http://www.w3.org/1998/Math/MathML";
 const LONGEST = 4_000;
 const LONGEST_TEXT = 200_000;
-/** Formulas of one text that are shown as such; the others as they were written. */
-const MOST = 300;
+/** Formulas that are found in one text; the others are text. */
+const MOST = 3_000;
 const DEEPEST = 60;
 const MOST_NODES = 4_000;
 const MOST_EXPANSIONS = 500;
 /** The largest size that a formula may ask for, in em and in points. */
 const SIZES = /** @type {[number, number]} */ ([12, 160]);
-const FARTHEST_LEFT = -2;
+/** The least and the largest length, in em, and what the units are of one. */
+const LENGTHS = /** @type {const} */ ([-2, SIZES[0]]);
+/** @type {Record<string, number>} */
+const UNITS = {
+  em: 1,
+  ex: 0.5,
+  px: 1 / 16,
+  pt: 1 / 12,
+  pc: 1,
+  in: 6,
+  cm: 2.4,
+  mm: 0.24,
+  "%": 0.05,
+};
+/** Formulas that are higher than so many pixels are scrolled. */
+const HIGHEST = 1_200;
 /** @type {[open: string, close: string, display: boolean][]} */
 const DELIMITERS = [
   ["$$", "$$", true],
@@ -43,6 +61,8 @@ const STYLES = new Set([
   ...["border", "border-top", "border-right", "border-bottom", "border-left"],
 ]);
 
+const COLOURS = new Set(["mathcolor", "mathbackground", "color", "background-color"]);
+
 /** @type {Promise<typeof Temml> | null} */
 let library = null;
 
@@ -67,14 +87,15 @@ function styled(href) {
  * A text, with its formulas as elements.
  *
  * @param {string} text
+ * @param {Room} room
  * @returns {Child}
  */
-export function withMaths(text) {
+export function withMaths(text, room) {
   /** @type {Child[]} */
   const pieces = [];
   let told = 0;
   for (const { at, formula } of formulasIn(text)) {
-    pieces.push(text.slice(told, at), formulaView(formula));
+    pieces.push(text.slice(told, at), formulaView(formula, room));
     told = at + formula.source.length;
     if (pieces.length >= 2 * MOST) break;
   }
@@ -154,16 +175,72 @@ function isFormula(tex, text, after, display) {
   return !prose || /[\\^_{}=<>]/.test(tex);
 }
 
+/** What is shown as it was written, as the item has no room for more formulas. */
+/** @type {WeakMap<Element, Formula>} */
+const waiting = new WeakMap();
+
 /**
  * A formula as its source, until the library shows it; one that is broken, or too large to be
- * meant, stays so.
+ * meant, stays so, and one for which there is no room until it is asked for.
  *
  * @param {Formula} formula
+ * @param {Room} room
  */
-export function formulaView({ source, tex, display }) {
+export function formulaView(formula, room) {
+  const { source, display } = formula;
   const place = el("span", { class: `payload-formula${display ? " display" : ""}` }, source);
+  show(place, formula, room);
+  return place;
+}
+
+/**
+ * What is said of formulas that wait, wherever there are some beside it, and a button for them.
+ */
+export function waitingFormulas() {
+  const button = el("button", { type: "button", class: "button small" }, "Show more formulas");
+  const told = el("p", { class: "payload-waiting" }, "Some formulas are as they were written. ");
+  button.addEventListener("click", () => {
+    const room = roomFor();
+    for (const place of told.parentElement?.querySelectorAll(".payload-formula.waiting") ?? []) {
+      const formula = waiting.get(place);
+      if (room.formulas === 0) break;
+      if (formula) show(/** @type {HTMLElement} */ (place), formula, room);
+    }
+  });
+  told.append(button);
+  return told;
+}
+
+/**
+ * @param {HTMLElement} place
+ * @param {Formula} formula
+ * @param {Room} room
+ */
+function wait(place, formula, room) {
+  room.formulas = 0;
+  waiting.set(place, formula);
+  place.classList.add("waiting");
+}
+
+/**
+ * @param {HTMLElement} place
+ * @param {Formula} formula
+ * @param {Room} room
+ */
+function show(place, formula, room) {
+  if (room.formulas <= 0) {
+    wait(place, formula, room);
+    return;
+  }
+  room.formulas -= 1;
+  place.classList.remove("waiting");
+  const { tex, display } = formula;
   loadMaths()
     .then((temml) => {
+      if (room.nodes <= 0) {
+        wait(place, formula, room);
+        return;
+      }
       const made = temml.__renderToMathMLTree(tex, {
         displayMode: display,
         maxExpand: MOST_EXPANSIONS,
@@ -172,29 +249,39 @@ export function formulaView({ source, tex, display }) {
         trust: false,
         wrap: "tex",
       });
-      const shown = built(made, 0, { nodes: MOST_NODES });
+      const left = { nodes: MOST_NODES };
+      const shown = built(made, 0, left);
+      room.nodes -= MOST_NODES - left.nodes;
       if (!shown.some((node) => node.nodeName === "math")) throw new RangeError("no formula");
       place.replaceChildren(...shown);
-      requestAnimationFrame(() => keepWithin(place));
+      if (fresh.push(place) === 1) requestAnimationFrame(keepWithin);
     })
     .catch(() => place.classList.add("broken"));
-  return place;
 }
 
-/**
- * A formula wider than its text is scrolled, also by keys.
- *
- * @param {HTMLElement} place
- */
-function keepWithin(place) {
-  const room = place.parentElement?.getBoundingClientRect().right;
-  const parts = place.querySelectorAll(":scope > *, :scope > math > *");
-  const right = Math.max(...Array.from(parts, (one) => one.getBoundingClientRect().right));
-  if (room === undefined || right <= room + 1) return;
-  place.classList.add("wide");
-  for (const [name, value] of Object.entries({ tabindex: "0", role: "group" }))
-    place.setAttribute(name, value);
-  place.setAttribute("aria-label", "A wide formula");
+/** Formulas since the last frame: first all are measured, and then those changed that have to be. */
+/** @type {HTMLElement[]} */
+const fresh = [];
+
+/** A formula wider than its text, or very high, is scrolled, also by keys. */
+function keepWithin() {
+  const found = fresh.splice(0).flatMap((place) => {
+    const room = place.parentElement?.getBoundingClientRect().right;
+    const parts = place.querySelectorAll(":scope > *, :scope > math > *");
+    const boxes = Array.from(parts, (one) => one.getBoundingClientRect());
+    const right = Math.max(...boxes.map((box) => box.right));
+    const kinds = [
+      ...(room !== undefined && right > room + 1 ? ["wide"] : []),
+      ...(boxes.some((box) => box.height > HIGHEST) ? ["high"] : []),
+    ];
+    return kinds.length > 0 ? [{ place, kinds }] : [];
+  });
+  for (const { place, kinds } of found) {
+    place.classList.add(...kinds);
+    for (const [name, value] of Object.entries({ tabindex: "0", role: "group" }))
+      place.setAttribute(name, value);
+    place.setAttribute("aria-label", `A ${kinds.join(" and ")} formula`);
+  }
 }
 
 /**
@@ -216,7 +303,7 @@ function built(made, depth, left) {
   if (attributes === undefined || (type !== undefined && !TAGS.has(type))) return inside;
   const element = elementOf(type);
   for (const [name, value] of Object.entries(attributes))
-    if (ATTRIBUTES.has(name)) element.setAttribute(name, String(value));
+    if (ATTRIBUTES.has(name)) element.setAttribute(name, capped(name, String(value)));
   element.classList.add(...(made.classes ?? []).filter(Boolean));
   for (const [name, value] of Object.entries(made.style ?? {})) style(element, name, String(value));
   element.append(...inside);
@@ -239,6 +326,22 @@ function elementOf(type) {
  */
 function style(element, name, value) {
   const rule = name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-  if (!STYLES.has(rule) || parseFloat(value) < FARTHEST_LEFT) return;
-  element.style.setProperty(rule, value);
+  if (STYLES.has(rule)) element.style.setProperty(rule, capped(rule, value));
+}
+
+/**
+ * A value with its lengths brought within what a formula may ask for.
+ *
+ * @param {string} name
+ * @param {string} value
+ */
+function capped(name, value) {
+  if (COLOURS.has(name)) return value;
+  return value.replace(/(?<![#\w])([-+]?)(\d*\.?\d+)([a-z%]+)/gi, (whole, sign, digits, unit) => {
+    const one = UNITS[unit.toLowerCase()];
+    if (one === undefined) return "0px";
+    const length = Number(digits) * one;
+    const most = sign === "-" ? -LENGTHS[0] : LENGTHS[1];
+    return length <= most ? whole : `${sign}${most}em`;
+  });
 }

@@ -2,10 +2,13 @@
 
 import { el } from "../dom.js";
 import { isMembers } from "./members.js";
+import { grown } from "./room.js";
 import { zoom } from "./zoom.js";
 
 const EXCERPT = 240;
 const TINY = 64;
+/** @import { Room } from "./room.js" */
+
 /** @type {Record<string, string>} */
 const SOUNDS = { mp3: "mpeg", m4a: "mp4", opus: "ogg" };
 /** What the controls of a sound do when they are in focus, and so no key of the page. */
@@ -14,10 +17,28 @@ const PLAYED = new Set([" ", "ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", 
 /**
  * @param {unknown} value an address, `{src | url, alt}`, or a list of them
  * @param {string} id of the item
+ * @param {Room} room
  */
-export function pictures(value, id) {
-  const all = [value].flat().map((one) => picture(sourceOf(one), altOf(one), id));
-  return el("div", { class: "payload-images" }, all);
+export function pictures(value, id, room) {
+  const one = (/** @type {unknown} */ told) => picture(sourceOf(told), altOf(told), id);
+  const terms = /** @type {const} */ ({ noun: "picture", kind: "media" });
+  return grown(el("div", { class: "payload-images" }), [value].flat(), room, one, terms);
+}
+
+/**
+ * A picture within a text; a button for it, where there is no room.
+ *
+ * @param {Room} room
+ * @param {string} source
+ * @param {string} alt
+ */
+export function pictureIn(room, source, alt) {
+  if (room.media > 0) {
+    room.media -= 1;
+    return picture(source, alt);
+  }
+  const terms = /** @type {const} */ ({ noun: "picture", kind: "media" });
+  return grown(el("span"), [source], room, () => picture(source, alt), terms);
 }
 
 /**
@@ -62,9 +83,13 @@ export function picture(source, alt, id) {
   return frame;
 }
 
-/** @param {unknown} value an address, `{src | url, alt}`, `{data, format}`, or a list of them */
-export function sounds(value) {
-  return el("div", { class: "payload-sounds" }, [value].flat().map(sound));
+/**
+ * @param {unknown} value an address, `{src | url, alt}`, `{data, format}`, or a list of them
+ * @param {Room} room
+ */
+export function sounds(value, room) {
+  const terms = /** @type {const} */ ({ noun: "sound", kind: "media" });
+  return grown(el("div", { class: "payload-sounds" }), [value].flat(), room, sound, terms);
 }
 
 /** @param {unknown} value */
@@ -96,14 +121,18 @@ function sound(value) {
 }
 
 /**
- * Have the pictures at hand before they are needed.
+ * Have the pictures at hand before they are needed: those that are shown at first.
  *
  * @param {unknown} value
+ * @param {Room} room
  */
-export function loadPictures(value) {
-  for (const one of [value].flat()) {
+export function loadPictures(value, room) {
+  for (const one of [value].flat().slice(0, room.media)) {
     const address = addressOf(sourceOf(one), "image");
-    if (address !== null && !address.startsWith("data:")) new Image().src = address;
+    if (address === null || address.startsWith("data:")) continue;
+    const image = new Image();
+    image.referrerPolicy = "no-referrer";
+    image.src = address;
   }
 }
 

@@ -28,12 +28,13 @@ const KNOWN = new Set(NAMES.flatMap(([, names]) => names));
  */
 export function partsOf(payload) {
   const entries = Object.entries(payload).filter(([, value]) => !isMissing(value));
+  const known = entries.filter(([name]) => KNOWN.has(simple(name)));
   /** @type {Record<string, unknown>} */
   const parts = {};
   /** @type {Set<string>} */
   const taken = new Set();
   for (const [part, names] of NAMES) {
-    const ranks = entries
+    const ranks = known
       .map(([name]) => ({ name, rank: names.indexOf(simple(name)) }))
       .filter(({ rank }) => rank >= 0)
       .sort((one, other) => one.rank - other.rank);
@@ -41,11 +42,10 @@ export function partsOf(payload) {
     taken.add(ranks[0].name);
     parts[part] = payload[ranks[0].name];
   }
-  const left = entries.filter(([name]) => !taken.has(name));
   return {
     parts,
-    beside: left.filter(([name]) => KNOWN.has(simple(name))),
-    others: left.filter(([name]) => !KNOWN.has(simple(name))),
+    beside: known.filter(([name]) => !taken.has(name)),
+    others: entries.filter(([name]) => !KNOWN.has(simple(name))),
   };
 }
 

@@ -4,16 +4,18 @@ import { el } from "../dom.js";
 import { chatOf, chatView, lastOf } from "./chat.js";
 import { differences } from "./differences.js";
 import { loadMarkdown, markdown } from "./markdown.js";
-import { holdsMaths, loadMaths } from "./maths.js";
+import { holdsMaths, loadMaths, waitingFormulas } from "./maths.js";
 import { altOf, loadPictures, pictures, sounds } from "./media.js";
 import { isMembers, isMissing, partsOf } from "./members.js";
+import { grown, roomFor, several } from "./room.js";
 import { json, text } from "./texts.js";
 
 /** @typedef {NonNullable<Draw["left"]>} Answer */
+/** @import { Room } from "./room.js" */
+/** @typedef {{ asked: boolean, depth: number, id: string, judged: boolean, room: Room }} Context */
 
 /** @type {[left: string, right: string]} */
 const PLACES = ["Left", "Right"];
-/** @typedef {{ asked: boolean, depth: number, id: string, judged: boolean }} Context */
 
 const DEEPEST = 3;
 const EXCERPT = 240;
@@ -29,22 +31,41 @@ const NAMES = {
 };
 
 /**
+/**
  * The elements of a draw: its item, and of two answers the left and the right one below it, under
- * their `heads`; `asked` says that choices are buttons already.
+ * their `heads`; `asked` says that choices are buttons already. The answers share the room that the
+ * item has, too, so that each of them shows as much of itself; and `crowd` items share it that are
+ * on the page together.
  *
  * @param {Draw} draw
  * @param {boolean} asked
+ * @param {number} [crowd]
+ * @param {[left: string, right: string]} [heads]
+ * @returns {Child}
+ */
+export function drawView(draw, asked, crowd = 1, heads = PLACES) {
+  return [drawn(draw, asked, crowd, heads), waitingFormulas()];
+}
+
+/**
+ * @param {Draw} draw
+ * @param {boolean} asked
+ * @param {number} crowd
  * @param {[left: string, right: string]} heads
  * @returns {Child}
  */
-export function drawView({ item, left, right, answers: several }, asked, heads = PLACES) {
+function drawn({ item, left, right, answers: many }, asked, crowd, heads) {
   const { id } = item;
-  if (several) return [whole(item, asked, false), several.map((one, at) => numbered(one, at, id))];
+  const room = roomFor(crowd);
+  if (many) {
+    const parts = many.map((one, at) => numbered(one, at, id, roomFor(crowd * many.length)));
+    return [whole(item, asked, false, room), parts];
+  }
   const answers = [left, right].flatMap((one) => (one && !isBare(one) ? [one] : []));
   const alone = answers.length === 0;
-  const shared = isNothing(item.payload) && !alone ? [] : whole(item, asked, alone);
+  const shared = isNothing(item.payload) && !alone ? [] : whole(item, asked, alone, room);
   if (alone) return shared;
-  const parts = [left, right].map((one) => (one ? answerView(one, id) : []));
+  const parts = [left, right].map((one) => (one ? answerView(one, id, roomFor(crowd * 2)) : []));
   return [shared, sides(/** @type {[Child, Child]} */ (parts), heads)];
 }
 
@@ -54,13 +75,14 @@ export function drawView({ item, left, right, answers: several }, asked, heads =
  * @param {Answer} told
  * @param {number} at
  * @param {string} id
+ * @param {Room} room
  */
-function numbered(told, at, id) {
+function numbered(told, at, id, room) {
   return el(
     "section",
     { class: "shown", "aria-label": `Answer ${at + 1}` },
     el("h2", { class: "eyebrow" }, `Answer ${at + 1}`),
-    answerView(told, id),
+    answerView(told, id, room),
   );
 }
 
@@ -68,12 +90,13 @@ function numbered(told, at, id) {
  * @param {Item} item
  * @param {boolean} asked
  * @param {boolean} judged whether what is judged is in the payload
+ * @param {Room} room
  * @returns {Child}
  */
-function whole({ id, payload }, asked, judged) {
+function whole({ id, payload }, asked, judged, room) {
   if (isNothing(payload)) return [nothing(id)];
   try {
-    return view(payload, { asked, depth: 0, id, judged });
+    return view(payload, { asked, depth: 0, id, judged, room });
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     return [el("p", { class: "quiet-text" }, `Item ${id} is nested too deeply to be shown.`)];
@@ -83,12 +106,13 @@ function whole({ id, payload }, asked, judged) {
 /**
  * @param {Answer} told
  * @param {string} id
+ * @param {Room} room
  * @returns {Child}
  */
-function answerView({ answer, payload }, id) {
+function answerView({ answer, payload }, id, room) {
   return [
-    answer !== null && text(answer),
-    !isNothing(payload) && whole({ index: 0, id, payload }, false, answer === null),
+    answer !== null && text(answer, room),
+    !isNothing(payload) && whole({ index: 0, id, payload }, false, answer === null, room),
     answer === null && isNothing(payload) && el("p", { class: "quiet-text" }, "No answer."),
   ];
 }
@@ -145,7 +169,9 @@ function beginningOf({ id, payload }) {
  * @param {Draw} draw
  */
 export function prepare({ item, left, right, answers }) {
-  for (const one of [item, left, right, ...(answers ?? [])]) if (one) load(one.payload);
+  const given = [left, right, ...(answers ?? [])].filter(Boolean);
+  load(item.payload, roomFor());
+  for (const one of given) load(one?.payload, roomFor(given.length));
   if (stringsIn([item.payload, left, right, answers]).some(holdsMaths)) loadMaths().catch(() => {});
 }
 
@@ -163,14 +189,17 @@ function stringsIn(value) {
   return found;
 }
 
-/** @param {unknown} payload */
-function load(payload) {
+/**
+ * @param {unknown} payload
+ * @param {Room} room
+ */
+function load(payload, room) {
   if (!isMembers(payload)) return;
   const { parts } = partsOf(payload);
   const within = JSON.stringify(Object.keys(payload)).includes("markdown") || "pair" in parts;
   if (within || Object.values(parts).some((value) => chatOf(value) !== null))
     loadMarkdown().catch(() => {});
-  loadPictures(parts.image);
+  loadPictures(parts.image, room);
 }
 
 /** @param {string} id */
@@ -190,27 +219,35 @@ function nothing(id) {
  * @returns {Child[]}
  */
 function view(value, context) {
-  if (typeof value === "string") return [text(value)];
+  const { room } = context;
+  if (typeof value === "string") return [text(value, room)];
   const chat = chatOf(value);
-  if (chat !== null) return [chatView(chat, context.id, context.judged)];
+  if (chat !== null) return [chatView(chat, context.id, context.judged, room)];
   if (!isMembers(value) || context.depth >= DEEPEST) return [json(value)];
   const { parts, beside, others } = partsOf(value);
   if (Object.keys(parts).length === 0) {
     if (context.depth > 0) return [json(value)];
-    return others.map((member) => named(member, context));
+    return several(
+      others,
+      room,
+      (one, within) => named(one, { ...context, room: within }),
+      "member",
+    );
   }
   // Of an item with an answer that is what is judged, and not the last reply of its chat
   const judged = context.judged && !("answer" in parts) && !("pair" in parts);
   const inner = { ...context, depth: context.depth + 1, judged };
+  const member = (/** @type {[string, unknown]} */ one, /** @type {Room} */ within) =>
+    named(one, { ...inner, room: within });
   return [
     ...arranged(parts, inner),
-    ...beside.map((member) => named(member, inner)),
+    ...several(beside, room, member, "member"),
     others.length > 0 &&
       el(
         "details",
         { class: "payload-more" },
         el("summary", {}, "More about this item"),
-        others.map((member) => named(member, inner)),
+        several(others, room, member, "member"),
       ),
   ];
 }
@@ -258,13 +295,13 @@ function part(name, value, context) {
     case "instructions":
       return el("div", { class: "payload-instructions" }, view(value, context));
     case "image":
-      return pictures(value, context.id);
+      return pictures(value, context.id, context.room);
     case "audio":
-      return sounds(value);
+      return sounds(value, context.room);
     case "markdown":
-      return typeof value === "string" ? markdown(value) : json(value);
+      return typeof value === "string" ? markdown(value, context.room) : json(value);
     case "text":
-      return text(typeof value === "string" ? value : String(JSON.stringify(value)));
+      return text(typeof value === "string" ? value : String(JSON.stringify(value)), context.room);
     case "chat":
       return view(value, context);
     case "choices":
@@ -304,14 +341,15 @@ function named([name, value], context) {
  * @returns {Child}
  */
 function documents(value, context) {
-  const one = (/** @type {unknown} */ document) =>
-    typeof document === "string" ? text(document, DOCUMENT) : view(plain(document), context);
-  if (!Array.isArray(value) || chatOf(value) !== null) return one(value);
-  return el(
-    "ol",
-    { class: "payload-documents" },
-    value.map((document) => el("li", {}, one(document))),
-  );
+  const one = (/** @type {unknown} */ document, /** @type {Room} */ room) =>
+    typeof document === "string"
+      ? text(document, room, DOCUMENT)
+      : view(plain(document), { ...context, room });
+  if (!Array.isArray(value) || chatOf(value) !== null) return one(value, context.room);
+  const list = el("ol", { class: "payload-documents" });
+  const entry = (/** @type {unknown} */ it, /** @type {Room} */ room) =>
+    el("li", {}, one(it, room));
+  return grown(list, value, context.room, entry, { noun: "document" });
 }
 
 /**
@@ -322,13 +360,8 @@ function documents(value, context) {
  * @returns {Child}
  */
 function listed(value, context) {
-  const several = Array.isArray(value) && value.length > 0 && value.every((one) => isPlain(one));
-  if (!several) return view(plain(value), context);
-  return el(
-    "ul",
-    { class: "payload-choices" },
-    value.map((one) => el("li", {}, view(plain(one), context))),
-  );
+  const texts = Array.isArray(value) && value.length > 0 && value.every((one) => isPlain(one));
+  return texts ? choices(value, context) : view(plain(value), context);
 }
 
 /**
@@ -337,11 +370,10 @@ function listed(value, context) {
  */
 function choices(value, context) {
   if (!Array.isArray(value)) return json(value);
-  return el(
-    "ul",
-    { class: "payload-choices" },
-    value.map((one) => el("li", {}, view(plain(one), context))),
-  );
+  const entry = (/** @type {unknown} */ one, /** @type {Room} */ room) =>
+    el("li", {}, view(plain(one), { ...context, room }));
+  const list = el("ul", { class: "payload-choices" });
+  return grown(list, value, context.room, entry, { noun: "text" });
 }
 
 /**
@@ -350,7 +382,9 @@ function choices(value, context) {
  */
 function pair(value, context) {
   if (!Array.isArray(value) || value.length !== 2) return json(value);
-  const [left, right] = value.map((one) => view(plain(one), { ...context, judged: true }));
+  const [left, right] = value.map((one) =>
+    view(plain(one), { ...context, judged: true, room: roomFor(2) }),
+  );
   return sides([left, right]);
 }
 

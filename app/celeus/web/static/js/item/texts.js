@@ -3,6 +3,9 @@
 import { el } from "../dom.js";
 import { counted } from "../format.js";
 import { withMaths } from "./maths.js";
+import { roomFor } from "./room.js";
+
+/** @import { Room } from "./room.js" */
 
 const LONGEST = 4_000;
 const MOST_LINES = 60;
@@ -11,12 +14,13 @@ const SPARED = 1.25;
 
 /**
  * @param {string} value
+ * @param {Room} [room]
  * @param {number} [longest]
  */
-export function text(value, longest) {
-  const build = (/** @type {string} */ part) =>
-    el("div", { class: "payload-text", dir: "auto" }, withMaths(part));
-  return folded(value, build, longest);
+export function text(value, room, longest) {
+  const build = (/** @type {string} */ part, /** @type {Room} */ within) =>
+    el("div", { class: "payload-text", dir: "auto" }, withMaths(part, within));
+  return folded(value, build, room, longest);
 }
 
 /**
@@ -26,19 +30,21 @@ export function text(value, longest) {
 export function json(value, longest) {
   const build = (/** @type {string} */ part) =>
     el("pre", { class: "payload-json", tabindex: "0" }, part);
-  return folded(JSON.stringify(value, null, 2), build, longest);
+  return folded(JSON.stringify(value, null, 2), build, undefined, longest);
 }
 
 /**
- * What `build` makes of a text; of a long one, of its beginning, with a button for all of it.
+ * What `build` makes of a text; of a long one, of its beginning, with a button for all of it, which
+ * then has room of its own.
  *
  * @param {string} source
- * @param {(part: string) => HTMLElement} build
+ * @param {(part: string, room: Room) => HTMLElement} build
+ * @param {Room} [room]
  * @param {number} [longest]
  */
-export function folded(source, build, longest = LONGEST) {
+export function folded(source, build, room = roomFor(), longest = LONGEST) {
   const end = endOf(source, longest);
-  if (end === source.length) return build(source);
+  if (end === source.length) return build(source, room);
   const more = `Show all (${counted(source.length - end, "more character")})`;
   const button = el("button", { type: "button", class: "button small", "aria-expanded": "false" });
   let open = true;
@@ -47,7 +53,7 @@ export function folded(source, build, longest = LONGEST) {
   const place = el("div", { class: "payload-fold" }, shown, button);
   const turn = () => {
     open = !open;
-    const next = build(open ? source : source.slice(0, end));
+    const next = open ? build(source, roomFor()) : build(source.slice(0, end), room);
     shown.replaceWith(next);
     shown = next;
     place.classList.toggle("open", open);

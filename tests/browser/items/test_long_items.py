@@ -1,0 +1,162 @@
+"""Items with more in them than a page bears: the beginning of it, and the rest when asked for."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.evaluations import barriers
+from tests.browser.labelling import session_of, visit
+from tests.browser.site import NARROW, Site
+
+SignedIn = Callable[..., Page]
+MEDIA = 32
+"""Pictures and sounds of an item that are loaded at first."""
+ELEMENTS = 8_000
+FRACTION = r"$\sqrt{\frac{a^2}{b_3}}$"
+HIGH = "$" + r"\raisebox{11em}{" * 20 + "x" + "}" * 20 + "$"
+
+
+def elements(page: Page) -> int:
+    return int(page.evaluate("document.querySelectorAll('#item *').length"))
+
+
+def loaded(page: Page) -> set[str]:
+    """The pictures and sounds that the page asks for from now on."""
+    found: set[str] = set()
+    page.on("request", lambda request: found.add(request.url) if "?much=" in request.url else None)
+    return found
+
+
+def urls(site: Site, count: int) -> list[str]:
+    return [f"{site.url}/static/any/icon.svg?much={at}" for at in range(count)]
+
+
+def markdown(pictures: list[str]) -> str:
+    return " ".join(f"![a]({one})" for one in pictures)
+
+
+@pytest.mark.parametrize("kind", ["image", "audio", "markdown", "messages", "answers"])
+def test_an_item_loads_some_dozens_of_pictures_and_sounds(
+    server: Site, signed_in: SignedIn, kind: str
+) -> None:
+    many = urls(server, 90)
+    payloads: dict[str, dict[str, Any]] = {
+        "image": {"image": many},
+        "audio": {"audio": many},
+        "markdown": {"markdown": markdown(many)},
+        "messages": {
+            "messages": [
+                {
+                    "role": "user",
+                    "content": [{"type": "image", "image": one} for one in many[at:end]],
+                }
+                for at, end in ((0, 30), (30, 60), (60, 90))
+            ]
+        },
+        "answers": {"pair": [{"image": many[:45]}, {"image": many[45:]}]},
+    }
+    page = signed_in("label", viewport=NARROW)
+    found = loaded(page)
+    visit(page, session_of(server, [payloads[kind]]))
+    page.wait_for_load_state("networkidle")
+    assert MEDIA // 2 <= len(found) <= MEDIA
+    button = (
+        page.get_by_role("button", name="Show")
+        .filter(has_text="picture")
+        .or_(page.get_by_role("button", name="Show").filter(has_text="sound"))
+    )
+    button.first.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(":is(.payload-image, .payload-sound):focus-within")).to_have_count(1)
+    page.wait_for_load_state("networkidle")
+    page.wait_for_timeout(500)
+    assert len(found) <= 2 * MEDIA
+    shown = page.locator(".payload-image, .payload-sound").count()
+    assert MEDIA < shown <= 2 * MEDIA
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert barriers(page) == []
+
+
+LONG: dict[str, tuple[object, str]] = {
+    "members": ({f"member {at}": "v" for at in range(5_000)}, "members left"),
+    "context": ({"question": "q", "context": ["d"] * 5_000}, "documents left"),
+    "choices": ({"question": "q", "choices": ["c"] * 5_000}, "texts left"),
+    "chat": ({"messages": [{"role": "user", "content": "**x**"}] * 5_000}, "messages left"),
+    "message": ({"messages": [{"role": "user", "content": ["x"] * 5_000}]}, "parts left"),
+}
+
+
+@pytest.mark.parametrize("kind", LONG)
+def test_an_item_of_many_parts_shows_the_first_of_them(
+    server: Site, signed_in: SignedIn, kind: str
+) -> None:
+    payload, words = LONG[kind]
+    page = signed_in("label")
+    visit(page, session_of(server, [payload]))
+    button = page.get_by_role("button", name=words).first
+    expect(button).to_be_visible()
+    first = elements(page)
+    assert first < ELEMENTS
+    button.click()
+    page.wait_for_function(f"document.querySelectorAll('#item *').length >= {first}")
+    assert elements(page) < 2 * ELEMENTS
+    page.keyboard.press("1")
+    page.locator("#rest").get_by_text("All done").wait_for()
+
+
+def test_the_last_reply_of_a_long_chat_is_there_to_be_judged(
+    server: Site, signed_in: SignedIn
+) -> None:
+    chat = [{"role": "user", "content": f"ask {at}"} for at in range(1_000)]
+    page = signed_in("label")
+    visit(
+        page, session_of(server, [{"messages": [*chat, {"role": "assistant", "content": "So."}]}])
+    )
+    expect(page.locator(".payload-message.last")).to_contain_text("So.")
+    expect(page.locator(".payload-message").first).to_contain_text("ask 0")
+    page.get_by_role("button", name="messages left").click()
+    expect(page.get_by_text("ask 200", exact=True)).to_be_visible()
+    assert [
+        text.splitlines()[-1] for text in page.locator(".payload-message").all_inner_texts()[-2:]
+    ] == ["ask 999", "So."]
+
+
+def test_formulas_of_an_item_are_some_hundreds_and_more_when_asked_for(
+    server: Site, signed_in: SignedIn
+) -> None:
+    payload = {f"m{at}": f"{FRACTION} " * 60 for at in range(12)}
+    page = signed_in("label")
+    visit(page, session_of(server, [payload, {"text": FRACTION}]))
+    while page.locator("#item .payload-formula").count() == 1:
+        page.keyboard.press("1")
+    expect(page.locator("#item math")).to_have_count(300)
+    more = page.get_by_role("button", name="Show more formulas")
+    more.click()
+    expect(page.locator("#item math")).to_have_count(600)
+    more.click()
+    expect(page.locator("#item math")).to_have_count(720)
+    expect(more).to_be_hidden()
+
+
+def test_a_formula_shifts_nothing_over_the_page(server: Site, signed_in: SignedIn) -> None:
+    low = HIGH.replace("{11em}", "{-11em}")
+    page = signed_in("label", viewport=NARROW)
+    visit(page, session_of(server, [{"question": f"a {HIGH} b", "answer": {"markdown": low}}]))
+    expect(page.locator("#item math")).to_have_count(2)
+    page.wait_for_function("document.querySelectorAll('.payload-formula.high').length === 2")
+    assert page.evaluate("document.documentElement.scrollHeight") < 6_000
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    covered = page.evaluate(
+        """() => [...document.querySelectorAll("button, a[href], summary")]
+            .filter((one) => one.checkVisibility() && !one.closest("#item"))
+            .filter((one) => {
+              one.scrollIntoView({ block: "center" });
+              const { left, top, width, height } = one.getBoundingClientRect();
+              const over = document.elementFromPoint(left + width / 2, top + height / 2);
+              return over !== null && over.closest(".payload-formula") !== null;
+            }).length"""
+    )
+    assert covered == 0
+    assert barriers(page) == []
