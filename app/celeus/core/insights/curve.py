@@ -168,11 +168,15 @@ def _finer(one: SimulationOutcome, before: Plan, plan: Plan, floor: float) -> Si
     if old is None or new is None or not one.reached or one.width > old:
         # Ended by its answers, its budget or its pool: it still is.
         return one
-    left = 1.0 / one.labels - 1.0 / plan.drawable if one.labels < plan.drawable else 0.0
     part = max(new**2 - floor**2, 0.0) / (old**2 - floor**2) if old > floor else 0.0
-    labels = 1.0 / (1.0 / plan.drawable + part * left)
+    way = None if one.way is None or part == 0.0 else one.way.narrowed(part)
+    if way is not None:
+        labels = way.labels
+    else:
+        left = 1.0 / one.labels - 1.0 / plan.drawable if one.labels < plan.drawable else 0.0
+        labels = 1.0 / (1.0 / plan.drawable + part * left)
     reached = part > 0.0 and labels <= plan.budget
-    return SimulationOutcome(math.ceil(min(labels, plan.budget)), reached, new)
+    return SimulationOutcome(math.ceil(min(labels, plan.budget)), reached, new, way)
 
 
 def _mean_ratio(ratios: list[float]) -> float:
@@ -182,8 +186,9 @@ def _mean_ratio(ratios: list[float]) -> float:
 def _times(one: SimulationOutcome, factor: float, plan: Plan) -> SimulationOutcome:
     if not one.reached:
         return one
-    labels = math.ceil(one.labels * factor)
-    return replace(one, labels=min(labels, plan.budget), reached=labels <= plan.budget)
+    way = None if one.way is None else one.way.times(factor)
+    labels = math.ceil(one.labels * factor if way is None else way.labels)
+    return replace(one, labels=min(labels, plan.budget), reached=labels <= plan.budget, way=way)
 
 
 def _not_below(before: SimulationOutcome, one: SimulationOutcome) -> SimulationOutcome:

@@ -24,12 +24,13 @@ Nothing that is certified rests on any of this.
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtri
 
+from celeus.core.insights.forecast import Course, Way
 from celeus.core.interval import Interval
 from celeus.core.plans.claim import LEAST_DISTANCE, require
 from celeus.core.plans.pairs import narrowest
@@ -213,11 +214,24 @@ class Losses:
 
 @dataclass(frozen=True, slots=True)
 class SimulationOutcome:
-    """Where a simulated session stopped; ``reached`` unless budget or pool ended it."""
+    """Where a simulated session stopped; ``reached`` unless budget or pool ended it.
+
+    ``way`` tells what finer widths would take; None where that is not known.
+    """
 
     labels: int
     reached: bool
     width: float
+    way: Way | None = None
+
+    @classmethod
+    def of(cls, values: Sequence[Any]) -> Self:
+        """The outcome that was sent as `astuple`."""
+        *told, way = values
+        if way is not None:
+            goal, course, lag = way
+            way = Way(goal, Course(*course), lag)
+        return cls(*told, way=way)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -246,7 +260,8 @@ class Case:
         for _ in rounds(plan, state, loss):
             if state.folded % ROUNDS_BETWEEN_LOOKS == 0:
                 yield state.folded
-        yield SimulationOutcome(state.folded, state.stop_reason in REACHED, state.interval.width)
+        reached, way = state.stop_reason in REACHED, Way.of(plan, state)
+        yield SimulationOutcome(state.folded, reached, state.interval.width, way)
 
 
 @dataclass(frozen=True, slots=True)

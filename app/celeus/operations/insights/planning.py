@@ -385,7 +385,7 @@ def _summarise(
 
 def _summary(results: Sequence[dict[str, Any]], plan: int, scenario: str) -> Summary:
     own = [it for it in results if (it["plan"], it.get("scenario")) == (plan, scenario)]
-    outcomes = [SimulationOutcome(*line["outcome"]) for line in own if "outcome" in line]
+    outcomes = [SimulationOutcome.of(line["outcome"]) for line in own if "outcome" in line]
     return summary(outcomes, max((line["labels"] for line in own if "labels" in line), default=0))
 
 
@@ -398,6 +398,6 @@ def _climbed(
     for line in results:
         if line["plan"] == plan and "at" in line and "outcome" in line:
             at = line["at"]
-            found[at, runs[at]] = SimulationOutcome(*line["outcome"])
+            found[at, runs[at]] = SimulationOutcome.of(line["outcome"])
             runs[at] += 1
     return found
