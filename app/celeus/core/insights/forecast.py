@@ -42,8 +42,6 @@ LEAST_MISSING = 0.04
 LOOKED_BACK = 1000
 """Rounds whose signals tell the variance of a published policy."""
 
-LATE = 1.12
-"""Multiple of its goal at which a session of a fine width stops, on the average."""
 LEAST_LEFT = 0.05
 """Share of the pool that has to be left to tell what more rounds would bring."""
 
@@ -165,7 +163,7 @@ class Way(NamedTuple):
     @property
     def labels(self) -> float:
         """Labels until a session stops."""
-        return self.course.rounds(LATE * self.lag * self.goal)
+        return self.course.rounds(self.lag * self.goal)
 
 
 def forecast(plan: Plan, state: State) -> Forecast | None:

@@ -4,6 +4,7 @@ A process of its own, so that planning takes nothing from the server but idle ti
 its deadline, and what it has answered until then still counts.
 """
 
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
@@ -49,7 +50,8 @@ class Job:
 
     Of every policy there is a ladder of plans from the coarsest precision to the finest; ``asked``
     says which of them is asked for. The deadline is one of the machine's monotonic clock, which all
-    its processes share. ``guessed`` says that the scores hold a surrogate.
+    its processes share; ``work`` are seconds of processor time that are enough before it.
+    ``guessed`` says that the scores hold a surrogate.
     """
 
     ladders: Sequence[Sequence[Plan]]
@@ -61,6 +63,7 @@ class Job:
     runs: int
     seed: int
     deadline: float
+    work: float
 
     def frame(self) -> Frame:
         """The job as it travels."""
@@ -80,7 +83,7 @@ class Job:
         return [ladder[at] for ladder, at in zip(self.ladders, self.asked, strict=True)]
 
 
-_VALUES = ("asked", "whole", "guessed", "risk", "runs", "seed", "deadline")
+_VALUES = ("asked", "whole", "guessed", "risk", "runs", "seed", "deadline", "work")
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,19 +150,19 @@ class _Course:
         raise NotImplementedError
 
     def _once(self, case: Case | TableCase, seed: int, seconds: float) -> Iterator[dict[str, Any]]:
-        began = time.monotonic()
+        began = time.process_time()
         for step in case.run(self.runs, seed):
             if isinstance(step, SimulationOutcome) or (
                 isinstance(step, TableOutcome) and step.ended
             ):
                 self.runs += 1
                 yield self.name | {"outcome": astuple(step)}
-            elif time.monotonic() - began > seconds:
+            elif time.process_time() - began > seconds:
                 self.given_up = True
                 so_far = {"labels": step} if isinstance(step, int) else {"outcome": astuple(step)}
                 yield self.name | so_far
                 break
-        self.seconds += time.monotonic() - began
+        self.seconds += time.process_time() - began
 
 
 class _Scenario(_Course):
@@ -243,13 +246,14 @@ def simulated(job: Job) -> Iterator[dict[str, Any]]:
     )
     risk = assumption.risk(scale)
     floors = [floor_of(plan, risk) for plan in plans]
+    supposed = Supposed.of(assumption, told=job.risk is not None)
     yield {
         "risk": risk,
         "informed": assumption.informed,
         "fixed_sample": fixed_sample(plans[0], assumption),
+        "tempered": supposed.tempered(plans[0], job.scores, job.runs),
         "floors": [[floor.assumed, floor.middle] for floor in floors],
     }
-    supposed = Supposed.of(assumption, told=job.risk is not None)
     courses: list[_Course] = []
     for at, plan in enumerate(plans):
         share = 1.0 if at else FIRST_SHARE
@@ -258,7 +262,7 @@ def simulated(job: Job) -> Iterator[dict[str, Any]]:
             case = Case(plan, job.scores, assumption, scenario)
             name = {"plan": at, "scenario": scenario}
             courses.append(_Scenario(name, share, job.runs, case))
-    yield from _outcomes(job, courses)
+    yield from _outcomes(job, courses, job.work)
 
 
 def simulated_table(job: TableJob) -> Iterator[dict[str, Any]]:
@@ -286,18 +290,22 @@ def simulated_table(job: TableJob) -> Iterator[dict[str, Any]]:
     yield from _outcomes(job, courses)
 
 
-def _outcomes(job: Job | TableJob, courses: Sequence[_Course]) -> Iterator[dict[str, Any]]:
+def _outcomes(
+    job: Job | TableJob, courses: Sequence[_Course], work: float = math.inf
+) -> Iterator[dict[str, Any]]:
     """The curves, then every case once, then always what took least of its share.
 
-    As far as time allows.
+    As far as time allows, and ``work``, seconds of processor time from here on: a machine with
+    other work does as much, later.
     """
-    seconds = job.deadline - time.monotonic()
+    end = time.process_time() + work
+    seconds = min(job.deadline - time.monotonic(), work)
     shares = sum(course.share for course in courses)
     for course in courses:
         if isinstance(course, _Ladder):
             course.grant(seconds * course.share / shares)
     while True:
-        left = job.deadline - time.monotonic()
+        left = min(job.deadline - time.monotonic(), end - time.process_time())
         able = [course for course in courses if course.able(left)]
         if left <= 0.0 or not able:
             return
