@@ -238,11 +238,11 @@ def point(median: float) -> Point:
             610,
             1029,
             True,
-            "sharp is likely to be the cheaper one, with 610 labels against 1\u202f029",
+            "The cheaper policy is likely to be sharp, with 610 labels against 1\u202f029",
         ),
         (610, 1029, True, "saves about 41\u202f%"),
         (620, 610, True, "about as many labels, 620 and 610"),
-        (800, 610, True, "uniform is likely to be the cheaper one, with 610 labels against 800"),
+        (800, 610, True, "The cheaper policy is likely to be uniform, with 610 labels against 800"),
         (610, 610, False, "no surrogate tells these items apart"),
     ],
 )

@@ -37,8 +37,8 @@ POINT: JsonDict = {
     "extrapolated": False,
 }
 NOTE = (
-    "sharp is likely to be the cheaper one, with 610 labels against 764 of uniform: it draws most"
-    " where the surrogate lets it expect that losses vary, which saves about 20 %."
+    "The cheaper policy is likely to be sharp, with 610 labels against 764 of uniform: it draws"
+    " most where the surrogate lets it expect that losses vary, which saves about 20 %."
 )
 PLANNED: JsonDict = {
     "pool_id": "pool_019aa3c4d5e67f8091a2b3c4d5e6f708",

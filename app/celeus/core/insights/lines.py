@@ -19,7 +19,7 @@ MINUTE: Final = 60.0
 HOUR: Final = 3600.0
 MOST_MINUTES: Final = 90
 MOST_HOURS: Final = 36
-ALIKE: Final = 0.05
+ALIKE: Final = 0.1
 """Share by which labels of two policies may differ and count as equally many."""
 
 
@@ -152,24 +152,24 @@ def cheaper(sharp: Point | None, uniform: Point | None, *, informed: bool) -> st
     if sharp is None or uniform is None:
         return None
     if not informed:
-        return "sharp and uniform draw alike here: no surrogate tells these items apart."
+        return "The policies sharp and uniform draw alike: no surrogate tells these items apart."
     by_scores, even = (round(one.labels.median) for one in (sharp, uniform))
     if by_scores < (1.0 - ALIKE) * even:
         saved = round(100.0 * (1.0 - by_scores / even))
         return (
-            f"sharp is likely to be the cheaper one, with {count(by_scores)} labels against"
+            f"The cheaper policy is likely to be sharp, with {count(by_scores)} labels against"
             f" {count(even)} of uniform: it draws most where the surrogate lets it expect that"
             f" losses vary, which saves about {saved}{PERCENT_SIGN}."
         )
     if even < (1.0 - ALIKE) * by_scores:
         return (
-            f"uniform is likely to be the cheaper one, with {count(even)} labels against"
+            f"The cheaper policy is likely to be uniform, with {count(even)} labels against"
             f" {count(by_scores)} of sharp: over all that may be true of this surrogate, to draw by"
             " it costs more than it saves."
         )
     return (
-        f"sharp and uniform are likely to take about as many labels, {count(by_scores)} and"
-        f" {count(even)}: only a surrogate that is better than most makes sharp the cheaper one"
+        f"The policies sharp and uniform are likely to take about as many labels,"
+        f" {count(by_scores)} and {count(even)}: only a surrogate that is better than most makes sharp the cheaper one"
         " here."
     )
 
