@@ -15,6 +15,7 @@ SignedIn = Callable[..., Page]
 PLANNED_MS = 60_000
 ITEMS = 1500
 import os
+
 SHOTS = os.environ.get("SHOTS")
 
 

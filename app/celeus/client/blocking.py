@@ -27,7 +27,17 @@ from celeus.client.exchange import (
 from celeus.client.following import Following
 from celeus.client.opening import HEARTBEATS, LIMITS, REQUEST_SECONDS, Service
 from celeus.client.picture import POINTS, Picture, picture
-from celeus.client.results import Comment, Entry, Item, Judged, Label, Point, Pool, Status
+from celeus.client.results import (
+    Comment,
+    Entry,
+    Item,
+    Judged,
+    Label,
+    Plan,
+    Point,
+    Pool,
+    Status,
+)
 from celeus.client.rows import frame_of
 from celeus.client.service import check_session, reason
 from celeus.client.turns import Seen, Turn, Turns, check_concurrency, new_worker, total
@@ -158,6 +168,14 @@ class Client:
     def items(self, pool: Pool | str) -> Iterator[Item]:
         """Items of a pool, in the order of their upload."""
         return self.pages(Item, f"{calls.POOLS}/{calls.id_of(pool)}/items")
+
+    def plan(self, pool: Pool | str, **asked: Any) -> Plan:  # noqa: ANN401
+        """How many labels a session would take: a forecast, and nothing is kept.
+
+        ``asked`` has the members of an opening, such as ``precision``, ``questions`` and
+        ``policies``; without any the service suggests a precision.
+        """
+        return self.run(calls.plan(pool, asked))
 
     def open_session(self, pool: Pool | str, **opening: Any) -> "Session":  # noqa: ANN401
         """A new session; ``opening`` has the members of docs/api.md, such as ``precision``."""

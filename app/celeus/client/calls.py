@@ -5,13 +5,25 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
-from celeus.client.exchange import Flow, Request, created, get, member, once, post, sent
-from celeus.client.results import Pool, Status, read
+from celeus.client.exchange import (
+    Flow,
+    Request,
+    created,
+    encoded,
+    get,
+    member,
+    once,
+    post,
+    sent,
+)
+from celeus.client.results import Plan, Pool, Status, read
 from celeus.client.rows import run_file, upload_of
 from celeus.errors import InvalidValue
 
 T = TypeVar("T")
 POOLS, SESSIONS = "/v1/pools", "/v1/sessions"
+PLAN_SECONDS = 630.0
+"""A service may be set to simulate for ten minutes."""
 PUSH_SECONDS = 600.0
 """A service computes a long run again before it answers."""
 FILE_MEMBERS = {
@@ -98,6 +110,14 @@ def seal_pool(pool: str) -> Flow[Pool]:
 def get_pool(pool: str) -> Flow[Pool]:
     """The pool."""
     return read(Pool, (yield from get(f"{POOLS}/{pool}")))
+
+
+def plan(pool: Pool | str, asked: Mapping[str, Any]) -> Flow[Plan]:
+    """How many labels a session would take."""
+    path, headers = f"{POOLS}/{id_of(pool)}/planning", {"Content-Type": "application/json"}
+    body = encoded(asked, "the plan")
+    request = Request("POST", path, headers=headers, body=body, seconds=PLAN_SECONDS)
+    return read(Plan, (yield from sent(request)).document())
 
 
 def open_session(pool: Pool | str, opening: Mapping[str, Any]) -> Flow[Status]:

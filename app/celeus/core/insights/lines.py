@@ -168,9 +168,9 @@ def cheaper(sharp: Point | None, uniform: Point | None, *, informed: bool) -> st
             " it costs more than it saves."
         )
     return (
-        f"The policies sharp and uniform are likely to take about as many labels,"
-        f" {count(by_scores)} and {count(even)}: only a surrogate that is better than most makes sharp the cheaper one"
-        " here."
+        "The policies sharp and uniform are likely to take about as many labels,"
+        f" {count(by_scores)} and {count(even)}: only a surrogate that is better than most makes"
+        " sharp the cheaper one here."
     )
 
 

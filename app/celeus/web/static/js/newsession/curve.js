@@ -168,16 +168,12 @@ export class Curve {
           y: { distr: 3, range: (_, min, max) => [min / 1.15, max * 1.15] },
           hours: {
             distr: 3,
-            auto: false,
-            range: (plot) => {
-              const { min, max } = plot.scales.y;
-              const hours = this.#seconds / HOUR;
-              return [(min ?? 1) * hours, (max ?? 1) * hours];
-            },
+            from: "y",
+            range: (_, min, max) => [(min * this.#seconds) / HOUR, (max * this.#seconds) / HOUR],
           },
         },
         axes: [
-          { ...axis, label: "width of the interval", size: 26, values: (_, at) => at.map(short) },
+          { ...axis, label: "width of the interval", size: 30, values: (_, at) => at.map(short) },
           { ...axis, label: "labels", size: 44, values: (_, at) => at.map(brief) },
           {
             ...axis,
