@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from celeus.client.results import Plan, PlannedPoint
 
 POLICIES = ["sharp", "uniform"]
+RUNS = 20
 ASSUMED_PACE = 30.0
 HOUR = 3600.0
 _POOL = re.compile(r"pool_[0-9a-f]{32}")
@@ -82,6 +83,7 @@ def plan(  # noqa: PLR0913 -- one parameter an option
         "precision": precision,
         "risk": risk,
         "policies": policy or POLICIES,
+        "runs": RUNS,
         "questions": [
             {"side": side, "threshold": threshold}
             for side, threshold in (("at_most", at_most), ("at_least", at_least))

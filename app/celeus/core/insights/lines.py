@@ -169,8 +169,8 @@ def cheaper(sharp: Point | None, uniform: Point | None, *, informed: bool) -> st
         )
     return (
         "The policies sharp and uniform are likely to take about as many labels,"
-        f" {count(by_scores)} and {count(even)}: only a surrogate that is better than most makes"
-        " sharp the cheaper one here."
+        f" {count(by_scores)} and {count(even)}: sharp fewer where the surrogate is better than"
+        " expected, uniform where it is worse."
     )
 
 
