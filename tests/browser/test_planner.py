@@ -14,9 +14,6 @@ from tests.browser.site import NARROW, WIDE, Site
 SignedIn = Callable[..., Page]
 PLANNED_MS = 60_000
 ITEMS = 1500
-import os
-
-SHOTS = os.environ.get("SHOTS")
 
 
 def pool_of(site: Site, *, hard: bool = False, items: int = ITEMS) -> str:
@@ -188,6 +185,3 @@ def test_the_planner_is_in_nobodys_way(
         " || each.getBoundingClientRect().right <= one.getBoundingClientRect().right)"
     )
     assert inside
-    if SHOTS:
-        planner.screenshot(path=f"/tmp/p16/{viewport['width']}-{scheme}.png")
-        page.screenshot(path=f"/tmp/p16/page-{viewport['width']}-{scheme}.png", full_page=True)
