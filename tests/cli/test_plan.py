@@ -56,6 +56,15 @@ def test_a_file_and_then_its_pool_are_planned(service: Service, run: Run, tmp_pa
         assert why in refused.err
 
 
+def test_a_table_of_claims_is_left_to_the_page_and_the_client(service: Service, run: Run) -> None:
+    with Client(service.url, ADMIN) as client:
+        metrics = {name: {"kind": "zero_one"} for name in ("correct", "polite")}
+        pool = client.create_pool("two", [{"id": str(at)} for at in range(40)], metrics=metrics)
+    refused = run("plan", pool.id, "--url", service.url)
+    assert (refused.status, refused.out) == (1, "")
+    assert "plan several metrics" in refused.err
+
+
 def test_a_client_plans_and_opens_with_what_was_planned(service: Service) -> None:
     rows = [{"id": str(at), "surrogate": at % 10 / 10} for at in range(150)]
     with Client(service.url, ADMIN) as client:

@@ -12,7 +12,8 @@ from celeus.errors import InvalidValue
 
 if TYPE_CHECKING:
     # Not even for annotations at run time: --help has to answer at once.
-    from celeus.client.results import Plan, PlannedPoint
+    from celeus.client.blocking import Client
+    from celeus.client.results import Plan, PlannedPoint, Pool
 
 POLICIES = ["sharp", "uniform"]
 RUNS = 20
@@ -74,7 +75,7 @@ def plan(  # noqa: PLR0913 -- one parameter an option
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
 ) -> None:
     """Say how many labels and hours a session would take, by precision: a forecast, simulated."""
-    from celeus.client.blocking import Client
+    from celeus.client import blocking
     from celeus.commands.gate import key_of
 
     asked: dict[str, Any] = {
@@ -92,25 +93,34 @@ def plan(  # noqa: PLR0913 -- one parameter an option
     }
     if margin is not None:
         asked["decide"] = {"margin": margin}
-    with Client(url, key_of(api_key_file)) as client:
-        if _POOL.fullmatch(pool) is None:
-            pool = _made(client, Path(pool))
-        found = client.plan(pool, **asked)
-    typer.echo(json.dumps(found.raw) if as_json else "\n".join(_lines(found, pace)))
+    with blocking.Client(url, key_of(api_key_file)) as client:
+        made = client.pool(pool) if _POOL.fullmatch(pool) else _made(client, Path(pool))
+        if made.metrics:
+            rule = "a pool of one loss; `client.plan` and the page New session plan several metrics"
+            raise InvalidValue(f"pool must be {rule}", field="pool", rule=rule, value=made.id)
+        found = client.plan(made, **asked)
+    typer.echo(
+        json.dumps(found.raw)
+        if as_json
+        else "\n".join(_lines(found, pace, chosen=precision is not None))
+    )
 
 
-def _made(client: Any, file: Path) -> str:  # noqa: ANN401 -- its type takes long to import
-    """The id of a sealed pool of a file, which is said."""
+def _made(client: "Client", file: Path) -> "Pool":
+    """The sealed pool of a file, which is said."""
     if not file.is_file():
         rule = "a file, or the id of a pool, `pool_` and 32 hexadecimal digits"
         raise InvalidValue(f"{file} is no file and no pool", field="pool", rule=rule)
     made = client.create_pool(file.stem, file)
     typer.echo(f"celeus: {file} is now {made.id}", err=True)
-    return str(made.id)
+    return made
 
 
-def _lines(found: "Plan", pace: float | None) -> Iterator[str]:
-    """The plan for a reader; the remarks are the service's own words."""
+def _lines(found: "Plan", pace: float | None, *, chosen: bool) -> Iterator[str]:
+    """The plan for a reader, who has ``chosen`` its precision or had it suggested.
+
+    The remarks are the service's own words.
+    """
     from celeus.client.service import plain
 
     recent = found.pace
@@ -120,9 +130,8 @@ def _lines(found: "Plan", pace: float | None) -> Iterator[str]:
     else:
         whose = "as given"
     if found.precision is not None:
-        suggested = found.suggested_precision or {}
-        why = suggested.get("reason") if suggested.get("precision") == found.precision else None
-        reason = "" if why is None else f", suggested: {plain(str(why))}"
+        suggested = None if chosen else found.suggested_precision
+        reason = "" if suggested is None else f", suggested: {plain(str(suggested['reason']))}"
         yield f"precision {found.precision:g}{reason}"
     for policy in found.policies:
         if policy.refused is not None:
