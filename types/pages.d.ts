@@ -23,6 +23,9 @@ declare global {
   type Plan = Omit<Schemas["PlanningAnswer"], "policies"> & {
     policies: PolicyPlan[];
     precision: number | null;
+    suggested_precision: Schemas["SuggestedPrecision"];
+    notes: string[];
+    pace: Schemas["RecentPace"] | null;
     assumed_risk: number;
     claims: null;
   };
@@ -81,6 +84,8 @@ declare global {
 
   /** A policy of a plan: refused, or simulated with a surrogate that is right and one that is not. */
   type PolicyPlan = RefusedPlan | OpenPlan;
+  /** Labels at one precision of a plan's curve. */
+  type CurvePoint = Schemas["PlannedPoint"] & { precision: number };
   interface RefusedPlan {
     policy: string;
     refused: Schemas["RefusedOut"];
@@ -92,6 +97,8 @@ declare global {
     refused: null;
     warning: string | null;
     smallest_width: Schemas["SmallestWidth"];
+    expected: Schemas["PlannedPoint"] | null;
+    curve: Schemas["PlannedPoint"][];
     surrogate_right: Simulated | null;
     surrogate_useless: Simulated;
   }

@@ -14,6 +14,7 @@ from celeus.commands.claims import claims
 from celeus.commands.gate import GateCommand, gate
 from celeus.commands.imports import imports
 from celeus.commands.judges import guess, judge
+from celeus.commands.plan import plan
 from celeus.commands.push import push
 from celeus.commands.runs import runs
 from celeus.commands.service.database import PASS_ON, database_tool, upgrade_database
@@ -47,6 +48,7 @@ cli.command(cls=GateCommand)(gate)
 cli.command()(claims)
 cli.command()(judge)
 cli.command()(guess)
+cli.command()(plan)
 cli.command()(push)
 cli.command()(verify)
 cli.command()(audit)
@@ -64,8 +66,8 @@ EXTRAS = {
     "study": "study",
     "verify": "engine",
 }
-"""What has to be installed for a command; `gate`, `claims`, `judge`, `guess`, `bridge` and `push`
-need nothing more (but to close a run before), the others the server."""
+"""What has to be installed for a command; `gate`, `claims`, `judge`, `guess`, `bridge`, `plan` and
+`push` need nothing more (but to close a run before), the others the server."""
 
 
 def main() -> None:

@@ -91,7 +91,7 @@ def test_a_dropped_file_becomes_a_pool_a_plan_and_a_session(
     page.get_by_role("button", name="Plan again").click()
     expect(page.locator("#plan-told")).to_contain_text("Simulated just now", timeout=PLANNED_MS)
     expect(page.locator("#plan-result .figure")).to_contain_text(re.compile(r"about \d+ labels"))
-    expect(page.get_by_role("row", name=re.compile("^evalue"))).to_be_visible()
+    expect(page.get_by_role("row", name=re.compile("^uniform")).first).to_be_visible()
     page.get_by_label("Name of the session").fill("Spring, first look")
     page.get_by_role("button", name="Open the session").click()
     page.wait_for_url(re.compile(r"/sessions/ses_[0-9a-f]{32}$"))
@@ -339,6 +339,10 @@ def test_the_smallest_width_of_a_population_is_said_and_a_policy_out_of_reach_to
     page.get_by_role("button", name="Plan again").click()
     expect(result).to_contain_text("out of reach", timeout=PLANNED_MS)
     expect(result).to_contain_text(f"Even with all {ITEMS} items judged")
+    page.get_by_text("Policy, budget and leases").click()
+    page.get_by_role("combobox", name="Policy").select_option("celeus")
+    page.get_by_role("button", name="Plan again").click()
+    expect(result).to_contain_text("celeus cannot be opened for this", timeout=PLANNED_MS)
     expect(page.get_by_role("row", name=re.compile("^celeus"))).to_contain_text("not below")
 
 
@@ -348,7 +352,7 @@ def test_a_plan_for_settings_that_were_changed_meanwhile_says_so(
     page = signed_in("manage")
     page.goto(f"/sessions/new?pool={made_pool(server)}")
     expect(page.locator("#plan")).to_have_text("Simulating…")
-    page.get_by_role("textbox", name="Precision").fill("0.4")
+    page.get_by_role("textbox", name="Chance of being wrong").fill("0.1")
     expect(page.locator("#plan-result")).to_be_visible(timeout=PLANNED_MS)
     expect(page.locator("#plan-told")).to_have_text("These numbers are for other settings.")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from celeus.study.engine.rows import Rows
-from celeus.study.planning import HARD, PLANNED, TAKEN, draw, page, run, study
+from celeus.study.planning import DRAWN, HARD, PLANNED, TAKEN, draw, page, run, study
 from celeus.study.pools.cells import CELLS
 from tests.study.smallpools import write
 
@@ -23,9 +23,9 @@ def test_every_pool_is_planned_and_taken(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("pool", ["mmlu-qwen", "mmlupro-hard"])
-@pytest.mark.parametrize("part", [PLANNED, TAKEN])
+@pytest.mark.parametrize("part", [PLANNED, DRAWN, TAKEN])
 def test_a_job_counts_labels_and_does_so_again(folder: Path, pool: str, part: str) -> None:
-    job = {"part": part, "run": 1, "pool": pool, "precision": 0.3, "policy": "sharp"}
+    job = {"part": part, "run": 1, "pool": pool, "precision": 0.2, "policy": "sharp"}
     found = run(folder, job)
     assert 0 < found["labels"] <= 400
     assert found == run(folder, job)
@@ -35,7 +35,9 @@ def test_the_page_says_how_many_sessions_lie_within_the_plan(tmp_path: Path) -> 
     line = {"pool": "mmlu-qwen", "precision": 0.1, "policy": "sharp"}
     plan = [line | {"part": PLANNED, "run": run, "labels": 100 + run} for run in range(11)]
     taken = [line | {"part": TAKEN, "run": run, "labels": 95 + 10 * run} for run in range(3)]
-    rows = Rows([*plan, *taken])
-    assert "| mmlu-qwen | 0.1 | sharp | 105 (101–109) | 105 (95–115) | 1/3 |" in page(rows)
+    drawn = [line | {"part": DRAWN, "run": run, "labels": 90 + 3 * run} for run in range(11)]
+    rows = Rows([*plan, *drawn, *taken])
+    said = "105 (101–109) | 105 (93–117) | 105 (95–115) | 1/3 | 3/3 |"
+    assert f"| mmlu-qwen | 0.1 | sharp | {said}" in page(rows)
     draw(rows, tmp_path / "one.png")
     assert (tmp_path / "one.png").read_bytes().startswith(b"\x89PNG")

@@ -39,6 +39,7 @@ from celeus.client.results import (
     Item,
     Judged,
     Label,
+    Plan,
     Point,
     Pool,
     Status,
@@ -177,6 +178,10 @@ class AsyncClient:
     def items(self, pool: Pool | str) -> AsyncIterator[Item]:
         """Items of a pool, in the order of their upload."""
         return self.pages(Item, f"{calls.POOLS}/{calls.id_of(pool)}/items")
+
+    async def plan(self, pool: Pool | str, **asked: Any) -> Plan:  # noqa: ANN401
+        """How many labels a session would take; ``asked`` as for `open_session`."""
+        return await self.run(calls.plan(pool, asked))
 
     async def open_session(self, pool: Pool | str, **opening: Any) -> "AsyncSession":  # noqa: ANN401
         """A new session; ``opening`` has the members of docs/api.md, such as ``precision``."""

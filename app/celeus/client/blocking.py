@@ -33,6 +33,7 @@ from celeus.client.results import (
     Item,
     Judged,
     Label,
+    Plan,
     Point,
     Pool,
     Status,
@@ -172,6 +173,14 @@ class Client:
     def items(self, pool: Pool | str) -> Iterator[Item]:
         """Items of a pool, in the order of their upload."""
         return self.pages(Item, f"{calls.POOLS}/{calls.id_of(pool)}/items")
+
+    def plan(self, pool: Pool | str, **asked: Any) -> Plan:  # noqa: ANN401
+        """How many labels a session would take: a forecast, and nothing is kept.
+
+        ``asked`` has the members of an opening, such as ``precision``, ``questions`` and
+        ``policies``; without any the service suggests a precision.
+        """
+        return self.run(calls.plan(pool, asked))
 
     def open_session(self, pool: Pool | str, **opening: Any) -> "Session":  # noqa: ANN401
         """A new session; ``opening`` has the members of docs/api.md, such as ``precision``."""

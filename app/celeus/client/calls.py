@@ -5,14 +5,26 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
-from celeus.client.exchange import Flow, Request, created, get, member, once, post, sent
+from celeus.client.exchange import (
+    Flow,
+    Request,
+    created,
+    encoded,
+    get,
+    member,
+    once,
+    post,
+    sent,
+)
 from celeus.client.refusals import Problem
-from celeus.client.results import Pool, Status, Tombstone, read
+from celeus.client.results import Plan, Pool, Status, Tombstone, read
 from celeus.client.rows import run_file, upload_of
 from celeus.errors import InvalidValue
 
 T = TypeVar("T")
 POOLS, SESSIONS, TOMBSTONES = "/v1/pools", "/v1/sessions", "/v1/tombstones"
+PLAN_SECONDS = 630.0
+"""A service may be set to simulate for ten minutes."""
 PUSH_SECONDS = 600.0
 """A service computes a long run again before it answers."""
 FILE_MEMBERS = {
@@ -117,6 +129,14 @@ def delete_session(session: str, purge: str | None) -> Flow[Tombstone]:
         # By a request whose answer was lost, perhaps
         told = yield from get(f"{TOMBSTONES}/{session}")
     return read(Tombstone, told)
+
+
+def plan(pool: Pool | str, asked: Mapping[str, Any]) -> Flow[Plan]:
+    """How many labels a session would take."""
+    path, headers = f"{POOLS}/{id_of(pool)}/planning", {"Content-Type": "application/json"}
+    body = encoded(asked, "the plan")
+    request = Request("POST", path, headers=headers, body=body, seconds=PLAN_SECONDS)
+    return read(Plan, (yield from sent(request)).document())
 
 
 def open_session(pool: Pool | str, opening: Mapping[str, Any]) -> Flow[Status]:

@@ -318,6 +318,82 @@ class Status:
 
 
 @dataclass(frozen=True, slots=True)
+class Spread:
+    """Half of the simulated sessions came to less than `median`, 80 % between `low` and `high`."""
+
+    median: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedPoint:
+    """Labels of a session that stops at one precision."""
+
+    precision: float | None
+    labels: Spread
+    reached: float
+    runs: int
+    extrapolated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyPlan:
+    """What one policy would need: `expected` is the number to plan with, a point of the `curve`."""
+
+    policy: str
+    refused: dict[str, Any] | None
+    warning: str | None
+    smallest_width: dict[str, float] | None
+    expected: PlannedPoint | None
+    curve: tuple[PlannedPoint, ...]
+    surrogate_right: dict[str, Any] | None
+    surrogate_useless: dict[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How fast labels came in the latest sessions of a project."""
+
+    seconds_per_label: float
+    sessions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How many labels each policy would need, a forecast; `notes` say what it is worth."""
+
+    pool_id: str
+    items: int
+    target: str
+    alpha: float
+    precision: Any
+    suggested_precision: dict[str, Any] | None
+    budget: int
+    strategy: str | None
+    seed: int
+    assumed_risk: float | None
+    assumed_risks: dict[str, float]
+    informed: bool
+    fixed_sample: int | None
+    notes: tuple[str, ...]
+    pace: Pace | None
+    policies: tuple[PolicyPlan, ...]
+    claims: tuple[dict[str, Any], ...]
+    raw: Raw = field(repr=False)
+
+    @property
+    def planned_labels(self) -> dict[str, int] | None:
+        """What is expected of the first policy, to open a session with; None where nothing is."""
+        expected = self.policies[0].expected if self.policies else None
+        if expected is None:
+            return None
+        labels = expected.labels
+        values = {"low": labels.low, "median": labels.median, "high": labels.high}
+        return {name: round(value) for name, value in values.items()}
+
+
+@dataclass(frozen=True, slots=True)
 class Shown:
     """An answer to be judged, and nothing that tells whose it is."""
 

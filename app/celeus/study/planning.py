@@ -1,13 +1,15 @@
 """How near a plan comes: the labels it expects, and those that sessions take on real pools.
 
     plan   runs of the planner on the surrogates alone, each with a truth that it supposes
+    drawn  the same at four times the width, drawn out from there, as where there is no more time
     taken  sessions on the true losses, each with a seed of its own
 
 The pools of `labels`, and two with hard guesses, 0 or 1: the losses of one weaker model, as logs of
 another model's evaluation have them.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -33,16 +35,18 @@ from celeus.study.pools.real import TARGETS, shuffled, voters
 STUDY = "planning"
 ALPHA = 0.05
 PRECISIONS = (0.1, 0.05)
-QUICK_PRECISION = 0.3
+QUICK_PRECISION = 0.2
 POLICIES = ("sharp", "uniform")
 HARD = {"mmlupro-hard": ("mmlu_pro", 8), "imagenet-hard": ("imagenet", 4)}
 """File of the pool, and the place of the weaker model among all, from the best at 0."""
 RUNS = 20
-PLANNED, TAKEN = "plan", "taken"
+PLANNED, DRAWN, TAKEN = "plan", "drawn", "taken"
+COARSER = (4.0, 2.0, 1.0)
+"""Widths of a plan that is drawn out, in those asked for; the first is simulated."""
 
 TEXT = f"""Labels of sessions at alpha {ALPHA:g}, and the plan made of the surrogates alone, \
 before: median, and the 10 and 90 % points of {RUNS} runs. *Within*: sessions whose labels are \
-between these.
+between these. *Drawn out*: the same plan where only four times the width was simulated.
 """
 
 
@@ -53,7 +57,7 @@ def study(folder: Path, seeds: int, *, quick: bool) -> Study:
     names = ["imagenet-votes", "imagenet-hard"] if quick else [*CELLS, *HARD]
     lines: dict[str, Iterable[Any]] = {"pool": names, "precision": precisions, "policy": POLICIES}
     jobs = [
-        *grid({"part": [PLANNED], "run": range(runs)} | lines),
+        *grid({"part": [PLANNED, DRAWN], "run": range(runs)} | lines),
         *grid({"part": [TAKEN], "run": range(seeds)} | lines),
     ]
     series = Series(STUDY, partial(run, folder), ("labels",), parameters={"alpha": ALPHA})
@@ -73,24 +77,39 @@ def run(folder: Path, job: Values) -> Values:
     if job["part"] == TAKEN:
         seed = seed_of(f"{STUDY}/{job['pool']}/{job['precision']}", job["run"])
         return {"labels": simulate(truth, policy, claim, seed)[0].labels}
-    plan = make_plan(claim, truth.facts, policy, commitment(b""))
-    return {"labels": _planned(truth, plan, job["run"])}
+    widths = COARSER if job["part"] == DRAWN else COARSER[-1:]
+    plans = [
+        make_plan(
+            replace(claim, precision=one * job["precision"]),
+            truth.facts,
+            policy,
+            commitment(b""),
+        )
+        for one in widths
+    ]
+    return {"labels": _planned(truth, plans, job["run"])}
 
 
-def _planned(truth: Truth, plan: Plan, number: int) -> int:
+def _planned(truth: Truth, plans: Sequence[Plan], number: int) -> int:
     scale = Interval(truth.lower, truth.upper)
     whole = truth.facts.whole_losses
     assumption = assumption_of(truth.scores, scale, whole=whole, has_surrogate=True, risk=None)
-    case = Supposed.of(assumption, told=False).case(plan, truth.scores, number)
+    case = Supposed.of(assumption, told=False).case(plans[0], truth.scores, number)
     outcomes = [one for one in case.run(number, 0) if isinstance(one, SimulationOutcome)]
-    return int(points([plan], 0.0, {(0, 0): outcomes[-1]})[0].labels.median)
+    return int(points(plans, 0.0, {(0, 0): outcomes[-1]})[-1].labels.median)
 
 
 def page(rows: Rows) -> str:
     """The table of all pools."""
     named = rows.plus(lambda row: {"width": f"{row['precision']:g}"})
-    columns = {"planned": partial(_range, PLANNED), "taken": partial(_range, TAKEN)}
-    return f"{TEXT}\n{table(named, ('pool', 'width', 'policy'), columns | {'within': _within})}"
+    columns = {
+        "planned": partial(_range, PLANNED),
+        "drawn out": partial(_range, DRAWN),
+        "taken": partial(_range, TAKEN),
+        "within": partial(_within, PLANNED),
+        "within drawn out": partial(_within, DRAWN),
+    }
+    return f"{TEXT}\n{table(named, ('pool', 'width', 'policy'), columns)}"
 
 
 def _limits(runs: Rows, part: str) -> tuple[float, float, float]:
@@ -104,8 +123,8 @@ def _range(part: str, runs: Rows) -> str:
     return f"{middle:,.0f} ({low:,.0f}–{high:,.0f})"
 
 
-def _within(runs: Rows) -> str:
-    low, _, high = _limits(runs, PLANNED)
+def _within(part: str, runs: Rows) -> str:
+    low, _, high = _limits(runs, part)
     taken = np.asarray(runs.where(part=TAKEN).of("labels"), dtype=float)
     inside = int(((low <= taken) & (taken <= high)).sum())
     return f"{inside}/{taken.size}"

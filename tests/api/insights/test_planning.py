@@ -3,8 +3,10 @@
 import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
+from uuid import UUID
 
 import httpx
+import psycopg
 import pytest
 from fastapi import FastAPI
 from httpx import AsyncClient
@@ -77,6 +79,45 @@ async def test_a_pool_without_surrogate_is_planned_for_the_middle_of_its_scale(
         answer["policies"][1]["surrogate_useless"]["labels"]["median"] for answer in (told, lower)
     ]
     assert medians[1] < medians[0]
+
+
+async def test_a_plan_has_remarks_on_policies_guesses_and_a_fixed_sample(
+    client: AsyncClient,
+) -> None:
+    items = [{"id": str(at), "surrogate": float(at % 5 == 0)} for at in range(400)]
+    body = {"name": "hard", "loss": {"kind": "zero_one"}, "items": items, "sealed": True}
+    pool = (await client.post("/v1/pools", json=body)).json()["id"]
+    told = (await planned(client, pool)).json()
+    policies, guesses, fixed = told["notes"]
+    for one in told["policies"]:
+        assert f"{round(one['expected']['labels']['median'])}" in policies
+    assert guesses.startswith("All guesses are at an end of the scale, and none is taken as")
+    assert f"would take {told['fixed_sample']} labels" in fixed
+    asked = {"questions": [{"side": "at_most", "threshold": 0.9}], "precision": None}
+    only = (await planned(client, pool, policies=["sharp"], **asked)).json()
+    assert only["notes"] == [guesses]
+    assert only["fixed_sample"] is None
+
+
+async def test_the_pace_is_that_of_the_projects_latest_sessions(
+    client: AsyncClient, database_url: str
+) -> None:
+    pool = await known_pool(client, 60)
+    assert (await planned(client, pool.id)).json()["pace"] is None
+    opening = {"pool_id": pool.id, "precision": 0.3}
+    sessions = [(await client.post("/v1/sessions", json=opening)).json()["id"] for _ in range(7)]
+    paces = [99.0, 12.0, 14.0, 15.0, 20.0, 70.0, None]
+    with psycopg.connect(database_url.replace("+psycopg", "")) as db:
+        for session, pace in zip(sessions, paces, strict=True):
+            key = UUID(session.removeprefix("ses_"))
+            db.execute(
+                "UPDATE sessions SET seconds_per_label = %s WHERE session_id = %s", (pace, key)
+            )
+    told = (await planned(client, pool.id)).json()
+    assert told["pace"] == {"seconds_per_label": 15.0, "sessions": 5}
+    client.headers.update(bearer(key_in(database_url, "manage", project="another")))
+    other = await known_pool(client, 60)
+    assert (await planned(client, other.id)).json()["pace"] is None
 
 
 async def test_questions_are_planned_for_their_answers(client: AsyncClient) -> None:

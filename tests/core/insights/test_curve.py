@@ -1,5 +1,8 @@
 """The curve of labels by precision: what it supposes, what it adds to sessions simulated."""
 
+import json
+from dataclasses import astuple
+
 import numpy as np
 import pytest
 
@@ -138,11 +141,56 @@ def test_what_was_not_simulated_is_extrapolated_and_says_so() -> None:
     found = points(plans, 0.0, outcomes)
     assert [one.runs for one in found] == [3, 1, 0, 0]
     assert [one.extrapolated for one in found] == [False, False, True, True]
-    # The one run simulated at both took 300; the other two are brought to the same.
-    assert found[1].labels.high == 300
-    assert found[1].labels.low == pytest.approx(300, abs=1)
+    # The one run simulated at both took 300 and not 348: one in five believes that of the others.
+    assert found[1].labels.low == 300
+    assert found[1].labels.high == pytest.approx(348 * (300 / 348) ** 0.2, abs=1)
     left = 4.0 * (1.0 / found[2].labels.median - 1.0 / ITEMS)
-    assert left == pytest.approx(1.0 / 300 - 1.0 / ITEMS, rel=0.02)
+    assert left == pytest.approx(1.0 / found[1].labels.median - 1.0 / ITEMS, rel=0.02)
+
+
+@pytest.mark.parametrize("policy", ["sharp", "uniform"])
+@pytest.mark.parametrize("mean", [0.03, 0.25])
+def test_what_is_drawn_out_of_coarse_sessions_is_near_what_fine_ones_take(
+    policy: str, mean: float
+) -> None:
+    """By the square of the width it would be 1.3 times as much, and up to twice where rare."""
+    items, runs = 20_000, 6
+    surrogate = np.random.default_rng(5).beta(0.5, 0.5 / mean - 0.5, items)
+    plans = ladder([0.24, 0.12, 0.06, 0.03], items, policy)
+    supposed = Supposed.of(assumed(surrogate), told=False)
+    off = []
+    for run in range(runs):
+        coarse, fine = (
+            list(supposed.case(plans[at], scores_of(surrogate), run).run(run, 0))[-1]
+            for at in (0, 3)
+        )
+        assert isinstance(coarse, SimulationOutcome)
+        assert isinstance(fine, SimulationOutcome)
+        found = points(plans, 0.0, {(0, 0): coarse})[-1]
+        assert found.extrapolated
+        off.append(np.log(found.labels.median / fine.labels))
+    assert abs(np.mean(off)) < 0.25
+
+
+def test_an_outcome_survives_its_way_through_a_process() -> None:
+    [plan] = ladder([0.2])
+    supposed = Supposed.of(assumed(soft()), told=False)
+    *_, end = supposed.case(plan, scores_of(soft()), 0).run(0, 0)
+    assert isinstance(end, SimulationOutcome)
+    assert end.way is not None
+    assert SimulationOutcome.of(json.loads(json.dumps(astuple(end)))) == end
+
+
+def test_guesses_that_claim_to_be_certain_are_said_to_be_tempered() -> None:
+    [plan] = ladder([0.2])
+    found = Supposed.of(assumed(hard()), told=False).tempered(plan, scores_of(hard()), RUNS)
+    assert found is not None
+    assert found.share == 1.0
+    assert found.zeros is not None
+    assert found.ones is not None
+    for least, most in (found.zeros, found.ones):
+        assert 0.0 < least < most < 1.0
+    assert Supposed.of(assumed(soft()), told=False).tempered(plan, scores_of(soft()), 2) is None
 
 
 def test_what_ended_with_its_budget_its_answers_or_the_pool_ends_there_at_finer_widths_too() -> (

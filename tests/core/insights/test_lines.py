@@ -5,8 +5,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from celeus.core.insights.curve import Point, Tempered
 from celeus.core.insights.forecast import pace
-from celeus.core.insights.lines import Measure, duration, holds, progress
+from celeus.core.insights.lines import (
+    Measure,
+    cheaper,
+    duration,
+    fixed,
+    holds,
+    progress,
+    tempered,
+)
+from celeus.core.insights.planning import FixedSample, Spread
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.score import Score, default_score
 from celeus.core.pools.systems import Systems
@@ -215,3 +225,55 @@ def test_the_pace_is_that_of_the_latest_labels_without_their_breaks() -> None:
 def test_no_pace_is_claimed_of_few_labels_or_of_a_program() -> None:
     assert pace([48.0 * at for at in range(29)]) is None
     assert pace([0.0] * 60) is None
+
+
+def point(median: float) -> Point:
+    return Point(0.05, Spread(median, 0.7 * median, 1.4 * median), 1.0, 20, extrapolated=False)
+
+
+@pytest.mark.parametrize(
+    ("sharp", "uniform", "informed", "said"),
+    [
+        (
+            610,
+            1029,
+            True,
+            "The cheaper policy is likely to be sharp, with 610 labels against 1\u202f029",
+        ),
+        (610, 1029, True, "saves about 41\u202f%"),
+        (620, 610, True, "about as many labels, 620 and 610"),
+        (800, 610, True, "The cheaper policy is likely to be uniform, with 610 labels against 800"),
+        (610, 610, False, "no surrogate tells these items apart"),
+    ],
+)
+def test_the_cheaper_policy_is_named_with_the_reason(
+    *, sharp: float, uniform: float, informed: bool, said: str
+) -> None:
+    told = cheaper(point(sharp), point(uniform), informed=informed)
+    assert told is not None
+    assert said in told
+    assert cheaper(None, point(uniform), informed=informed) is None
+
+
+def test_what_is_made_of_certain_guesses_is_said() -> None:
+    found = Tempered(1.0, (0.03, 0.31), (0.04, 0.6))
+    assert tempered(found, whole=True) == (
+        "All guesses are at an end of the scale, and none is taken as certain: sessions are"
+        " simulated as if between 3 and 31\u202f% of the items guessed 0 had a loss of 1, and"
+        " between 4 and 60\u202f% of the items guessed 1 had a loss of 0."
+    )
+    part = tempered(Tempered(0.25, (0.03, 0.31), None), whole=False)
+    assert part == (
+        "25\u202f% of the guesses are at an end of the scale, and none is taken as certain."
+    )
+    assert tempered(None, whole=True) is None
+
+
+def test_a_fixed_sample_is_told_beside_a_plan() -> None:
+    one, two = fixed(FixedSample(385, 1537)), fixed(FixedSample(200, None))
+    assert one is not None
+    assert "would take 385 labels, if it were told" in one
+    assert "1\u202f537 to be as precise whatever they do" in one
+    assert two is not None
+    assert two.startswith("A paired test that looks only once would take 200 labels")
+    assert fixed(None) is None

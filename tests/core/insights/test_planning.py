@@ -21,6 +21,7 @@ from celeus.core.insights.planning import (
 from celeus.core.interval import Interval
 from celeus.core.plans.plan import Claim, Plan, PoolFacts, make_plan
 from celeus.core.plans.policies import policy_named
+from celeus.core.plans.stopping import Question
 from celeus.core.pools.bounds import KnownLosses
 from celeus.core.pools.surrogates import Scores
 from celeus.core.pools.weights import Weights, relative
@@ -272,7 +273,7 @@ def test_a_verdict_is_planned_and_takes_fewer_labels_than_a_fixed_sample() -> No
         assert told.labels is not None
         assert most is not None
         assert told.reached == 1.0
-        assert told.labels.median < most
+        assert told.labels.median < most.told
         medians.append(told.labels.median)
     assert medians[0] < medians[1]
 
@@ -280,16 +281,34 @@ def test_a_verdict_is_planned_and_takes_fewer_labels_than_a_fixed_sample() -> No
 def test_a_fixed_sample_is_counted_for_width_or_verdict_whichever_is_less() -> None:
     scores, _ = differences()
     assumed = assumption_of(scores, DIFFERENCES, whole=True, has_surrogate=True, risk=0.04)
-    wide, decided, both = (
-        fixed_sample(comparing(scores, **claim), assumed)
-        for claim in ({"precision": 0.06}, {"decide": 0.0}, {"precision": 0.06, "decide": 0.0})
-    )
+    counts = []
+    for claim in ({"precision": 0.06}, {"decide": 0.0}, {"precision": 0.06, "decide": 0.0}):
+        found = fixed_sample(comparing(scores, **claim), assumed)
+        assert found is not None
+        assert found.safe is None
+        counts.append(found.told)
+    wide, decided, both = counts
     truth = np.random.default_rng(2).choice([-1.0, 0.0, 1.0], ITEMS)
     truth *= math.sqrt(assumed.variance(DIFFERENCES) / truth.var())
     assert wide == paired_width(truth, 0.06, 0.05)
     assert decided == pytest.approx(paired_test(truth, 0.04, 0.05, 0.9), rel=0.05)
-    assert both == min(wide, decided)  # type: ignore[type-var]
-    assert fixed_sample(plan_of(precision=0.1), assumed_of(known())) is None
+    assert both == min(wide, decided)
+
+
+def test_a_fixed_sample_of_one_system_has_the_width_told_or_whatever_losses_do() -> None:
+    assumed = assumed_of(known())
+    risk = float(known().surrogate.mean())
+    pool, population = (
+        fixed_sample(plan_of(target=target, precision=0.2), assumed)
+        for target in ("pool", "population")
+    )
+    assert pool is not None
+    assert population is not None
+    assert population.safe == math.ceil(1.96**2 * 0.25 / 0.1**2)
+    assert population.told == math.ceil(1.959964**2 * risk * (1.0 - risk) / 0.1**2)
+    assert pool.safe == math.ceil(1.0 / (1.0 / (1.959964**2 * 25.0) + 1.0 / ITEMS))
+    asked = (Question("at_most", 0.3),)
+    assert fixed_sample(plan_of(target="pool", alpha=0.05, questions=asked), assumed) is None
 
 
 @pytest.mark.parametrize("scenario", ["right", "useless"])

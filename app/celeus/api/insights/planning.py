@@ -36,6 +36,10 @@ POINT: JsonDict = {
     "runs": 20,
     "extrapolated": False,
 }
+NOTE = (
+    "The cheaper policy is likely to be sharp, with 610 labels against 764 of uniform: it draws"
+    " most where the surrogate lets it expect that losses vary, which saves about 20 %."
+)
 PLANNED: JsonDict = {
     "pool_id": "pool_019aa3c4d5e67f8091a2b3c4d5e6f708",
     "items": 1737,
@@ -51,7 +55,9 @@ PLANNED: JsonDict = {
     "seed": 0,
     "assumed_risk": 0.163,
     "informed": True,
-    "fixed_sample": None,
+    "fixed_sample": 565,
+    "notes": [NOTE],
+    "pace": {"seconds_per_label": 24.2, "sessions": 3},
     "policies": [
         {
             "policy": "sharp",
@@ -255,6 +261,13 @@ class PlannedClaim(BaseModel):
         )
 
 
+class RecentPace(BaseModel):
+    """How fast labels came in the latest sessions of the project, of all their judges together."""
+
+    seconds_per_label: float = Field(description="The median of these sessions.")
+    sessions: int = Field(description="How many they are, 5 at most; some pace is known of each.")
+
+
 class PlanningAnswer(BaseModel):
     """What each policy would need, simulated; nothing of it is certified."""
 
@@ -289,8 +302,17 @@ class PlanningAnswer(BaseModel):
     )
     informed: bool = Field(description="A surrogate tells the items of this pool apart.")
     fixed_sample: int | None = Field(
-        description="Of two systems: labels of a fixed-sample paired test of 90 % power that was"
-        " told difference and variance beforehand, a guide from above; null for one system."
+        description="Labels of a fixed sample of the same precision that was told the variance"
+        " beforehand; of two systems of a paired test of 90 % power that was told the difference,"
+        " too, a guide from above. Null where only questions are asked, and of a table."
+    )
+    notes: list[str] = Field(
+        [],
+        description="Remarks on these numbers, in plain sentences: which policy is cheaper and why,"
+        " what is made of guesses that claim to be certain, what a fixed sample would take.",
+    )
+    pace: RecentPace | None = Field(
+        None, description="How fast this project judges; null where no recent session tells."
     )
     policies: list[PolicyPlanOut] = Field(
         description="Of a table the labels until all of its targets are met, under the one policy."
@@ -349,6 +371,12 @@ async def plan_session(
         informed=found.informed,
         fixed_sample=found.fixed_sample,
         policies=[_policy(one) for one in found.policies],
+        notes=list(found.notes),
+        pace=None
+        if found.pace is None
+        else RecentPace(
+            seconds_per_label=found.pace.seconds_per_label, sessions=found.pace.sessions
+        ),
         claims=None if found.claims is None else [PlannedClaim.of(one) for one in found.claims],
     )
 

@@ -16,17 +16,21 @@ difference the chances that there is one are drawn towards their mean as well.
 
 A session bets for the width it is to stop at, and passes coarser ones late. So every run is
 simulated anew at each of several widths, coarse ones first, every next one half as wide. Where one
-was not, its labels n follow from those n' at the width before, with N items and the width f that is
-left when all are judged:
+was not, its labels follow from the information that its rounds brought at the width before
+(`forecast.Way`), since coarse sessions pay for padding and learning that fine ones hardly feel. Of
+a published policy, which has no goal, they follow from the labels n' there, with N items and the
+width f that is left when all are judged:
 
     1/n - 1/N = (w^2 - f^2) / (w'^2 - f^2) (1/n' - 1/N)
 
-times what that was off by, on the average, in runs that were simulated at both.
+Both times what that was off by, on the average, in runs that were simulated at both; BELIEF further
+runs are taken to be off by nothing.
 """
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit, logit
@@ -47,12 +51,16 @@ LEAST_WORTH = 0.25
 MOST_CORRELATED = 0.85
 LARGEST_SHIFT = 1.5
 LEFT_OPEN = 0.1
+HARD_SHARE = 0.1
+"""Guesses of exactly 0 or 1 that are worth a word, as a share of all."""
 STEPS = (0.7548776662466927, 0.5698402909980532)
 """Of the sequence of points: 1/g and 1/g^2 with g^3 = g + 1, which spread evenly over a square."""
 COARSEST = 0.5
 FINEST = 0.01
 """Shares of the scale between which widths lie, but for the next finer one than is asked for."""
 HALVED = 2.0
+BELIEF = 4.0
+"""Sessions that a width drawn out counts for, beside those simulated there too."""
 LARGEST_SHARE = 0.1
 SCALE_SHARE = 0.05
 LABELS_BY_VARIANCE = 18.0
@@ -74,6 +82,18 @@ class Point:
     reached: float
     runs: int
     extrapolated: bool
+
+
+class Tempered(NamedTuple):
+    """What sessions suppose of guesses of exactly 0 or 1, which are this ``share`` of all.
+
+    ``zeros`` is the least and the largest mean loss of items guessed 0, ``ones`` how far below 1
+    that of items guessed 1 is; None where there are none.
+    """
+
+    share: float
+    zeros: tuple[float, float] | None
+    ones: tuple[float, float] | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,6 +126,23 @@ class Supposed:
             mean = self._drawn_in(assumed.mean, worth, shift)
             assumed = replace(assumed, mean=mean, change=change)
         return Case(plan, scores, assumed, "right")
+
+    def tempered(self, plan: Plan, scores: Scores, runs: int) -> "Tempered | None":
+        """What is made of guesses that are certain; None where these are few, or all are known."""
+        assumed = self.assumption
+        free = np.ones(assumed.mean.size, dtype=bool) if assumed.known is None else ~assumed.known
+        ends = [free & (assumed.mean == end) for end in (0.0, 1.0)]
+        share = sum(int(end.sum()) for end in ends) / max(int(free.sum()), 1)
+        if share < HARD_SHARE or not assumed.informed or assumed.change is not None:
+            return None
+        at = [int(end.argmax()) if end.any() else None for end in ends]
+        means = [self.case(plan, scores, run).assumption.mean for run in range(runs)]
+        first, last = (None if one is None else [mean[one] for mean in means] for one in at)
+        return Tempered(
+            share,
+            None if first is None else (float(min(first)), float(max(first))),
+            None if last is None else (float(1.0 - max(last)), float(1.0 - min(last))),
+        )
 
     def _drawn_in(self, values: Floats, worth: float, shift: float) -> Floats:
         """The values of items that are not known, drawn towards their mean, which is shifted."""
@@ -168,22 +205,28 @@ def _finer(one: SimulationOutcome, before: Plan, plan: Plan, floor: float) -> Si
     if old is None or new is None or not one.reached or one.width > old:
         # Ended by its answers, its budget or its pool: it still is.
         return one
-    left = 1.0 / one.labels - 1.0 / plan.drawable if one.labels < plan.drawable else 0.0
     part = max(new**2 - floor**2, 0.0) / (old**2 - floor**2) if old > floor else 0.0
-    labels = 1.0 / (1.0 / plan.drawable + part * left)
+    way = None if one.way is None or part == 0.0 else one.way.narrowed(part)
+    if way is not None:
+        labels = way.labels
+    else:
+        left = 1.0 / one.labels - 1.0 / plan.drawable if one.labels < plan.drawable else 0.0
+        labels = 1.0 / (1.0 / plan.drawable + part * left)
     reached = part > 0.0 and labels <= plan.budget
-    return SimulationOutcome(math.ceil(min(labels, plan.budget)), reached, new)
+    return SimulationOutcome(math.ceil(min(labels, plan.budget)), reached, new, way)
 
 
 def _mean_ratio(ratios: list[float]) -> float:
-    return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else 1.0
+    """The mean on a logarithmic scale, beside a belief in 1 that counts for some."""
+    return math.exp(sum(map(math.log, ratios)) / (len(ratios) + BELIEF))
 
 
 def _times(one: SimulationOutcome, factor: float, plan: Plan) -> SimulationOutcome:
     if not one.reached:
         return one
-    labels = math.ceil(one.labels * factor)
-    return replace(one, labels=min(labels, plan.budget), reached=labels <= plan.budget)
+    way = None if one.way is None else one.way.times(factor)
+    labels = math.ceil(one.labels * factor if way is None else way.labels)
+    return replace(one, labels=min(labels, plan.budget), reached=labels <= plan.budget, way=way)
 
 
 def _not_below(before: SimulationOutcome, one: SimulationOutcome) -> SimulationOutcome:

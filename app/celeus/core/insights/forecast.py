@@ -42,6 +42,9 @@ LEAST_MISSING = 0.04
 LOOKED_BACK = 1000
 """Rounds whose signals tell the variance of a published policy."""
 
+LEAST_LEFT = 0.05
+"""Share of the pool that has to be left to tell what more rounds would bring."""
+
 MOST_TIMES = 60
 FEWEST_TIMES = 30
 TOGETHER = 10
@@ -123,6 +126,46 @@ class Course(NamedTuple):
         return self.left * (1.0 - rest)
 
 
+class Way(NamedTuple):
+    """What the rounds of a session that stopped at a width tell of finer ones.
+
+    ``goal`` is its I*, ``course`` that of its rounds with the whole pool left, and ``lag`` by how
+    much more it took than they should, as a factor of the information: half of that, on a
+    logarithmic scale, since luck and learning weigh less the longer a session lasts.
+    """
+
+    goal: float
+    course: Course
+    lag: float
+
+    @classmethod
+    def of(cls, plan: Plan, state: State) -> "Way | None":
+        """That of a session; None of a published policy, and where hardly anything is left."""
+        judged = state.folded - state.rounds.unjudgeable(state.folded)
+        at = _Here(plan, state, judged) if judged else None
+        course = None if at is None else at.course
+        share = 0.0 if course is None else course.left / plan.drawable
+        if at is None or at.outlook is None or course is None or share < LEAST_LEFT:
+            return None
+        whole = Course(float(plan.drawable), course.variance / share**2, course.padding / share)
+        lag = math.sqrt(state.folded / max(whole.rounds(at.outlook.accrued), 1.0))
+        return cls(at.outlook.goal, whole, lag)
+
+    def narrowed(self, part: float) -> "Way":
+        """The same at the root of ``part`` of its width."""
+        left, variance, padding = self.course
+        return Way(self.goal / part, Course(left, variance, padding * math.sqrt(part)), self.lag)
+
+    def times(self, factor: float) -> "Way":
+        """The same with so much more information to be had."""
+        return self._replace(lag=self.lag * factor)
+
+    @property
+    def labels(self) -> float:
+        """Labels until a session stops."""
+        return self.course.rounds(self.lag * self.goal)
+
+
 def forecast(plan: Plan, state: State) -> Forecast | None:
     """Labels left until a session stops by its precision or by its answers.
 
@@ -173,7 +216,14 @@ class _Here:
         self._above = max((upper - scale.lower) / scale.width - self._estimate, 0.0)
 
     @property
-    def _outlook(self) -> Outlook | None:
+    def course(self) -> Course | None:
+        """What rounds bring towards the goal; None where there is none."""
+        outlook = self.outlook
+        return None if outlook is None else self._course(outlook, outlook.half)
+
+    @property
+    def outlook(self) -> Outlook | None:
+        """How far its sequence is from its goal; None where it has none."""
         sequence = self._state.fold.confidence_sequence
         if isinstance(sequence, LatticeSequence | PairSequence):
             return sequence.outlook
@@ -181,7 +231,7 @@ class _Here:
 
     def to_width(self, precision: float) -> Range:
         """Labels until the interval is as narrow as asked for."""
-        outlook = self._outlook
+        outlook = self.outlook
         if outlook is None:
             half = half_width(self._plan, precision)
             return self._published(half or 1.0)
@@ -228,7 +278,7 @@ class _Here:
         """Until the interval has left ``threshold`` on one side."""
         scale = self._plan.scale
         away = abs(self._estimate - (threshold - scale.lower) / scale.width)
-        outlook = self._outlook
+        outlook = self.outlook
         if outlook is None:
             return self._published(max(away, 1e-6))
         course = self._course(outlook, away)

@@ -1,4 +1,4 @@
-"""What stands beside a session's sentence: answers, progress, and what its interval holds.
+"""What stands beside figures: a session's answers, progress and what it holds; remarks on a plan.
 
 Page, report and programs show these words as they are; nothing that is certified rests on them.
 """
@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from celeus.core.insights.curve import Point, Tempered
 from celeus.core.insights.figures import PERCENT, PERCENT_SIGN, Scaled, count
+from celeus.core.insights.planning import FixedSample
 from celeus.core.interval import Interval
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.score import Score
@@ -17,6 +19,8 @@ MINUTE: Final = 60.0
 HOUR: Final = 3600.0
 MOST_MINUTES: Final = 90
 MOST_HOURS: Final = 36
+ALIKE: Final = 0.1
+"""Share by which labels of two policies may differ and count as equally many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +146,71 @@ def progress(status: Mapping[str, Any], labels: int) -> str:
     if planned is not None:
         told += f"; the plan at opening said about {_range(planned)}"
     return f"{told}."
+
+
+def cheaper(sharp: Point | None, uniform: Point | None, *, informed: bool) -> str | None:
+    """Which of two policies is expected to take fewer labels of a pool, and why.
+
+    None where one of them has no number.
+    """
+    if sharp is None or uniform is None:
+        return None
+    if not informed:
+        return "The policies sharp and uniform draw alike: no surrogate tells these items apart."
+    by_scores, even = (round(one.labels.median) for one in (sharp, uniform))
+    if by_scores < (1.0 - ALIKE) * even:
+        saved = round(100.0 * (1.0 - by_scores / even))
+        return (
+            f"The cheaper policy is likely to be sharp, with {count(by_scores)} labels against"
+            f" {count(even)} of uniform: it draws most where the surrogate lets it expect that"
+            f" losses vary, which saves about {saved}{PERCENT_SIGN}."
+        )
+    if even < (1.0 - ALIKE) * by_scores:
+        return (
+            f"The cheaper policy is likely to be uniform, with {count(even)} labels against"
+            f" {count(by_scores)} of sharp: over all that may be true of this surrogate, to draw by"
+            " it costs more than it saves."
+        )
+    return (
+        "The policies sharp and uniform are likely to take about as many labels,"
+        f" {count(by_scores)} and {count(even)}: sharp fewer where the surrogate is better than"
+        " expected, uniform where it is worse."
+    )
+
+
+def tempered(found: Tempered | None, *, whole: bool) -> str | None:
+    """What a plan makes of guesses that claim to be certain; ``whole``: losses are 0 or 1."""
+    if found is None:
+        return None
+    part = round(100.0 * found.share)
+    which = "All guesses are" if found.share == 1.0 else f"{part}{PERCENT_SIGN} of the guesses are"
+    told = f"{which} at an end of the scale, and none is taken as certain"
+    if not whole:
+        return f"{told}."
+    parts = [
+        f"between {round(100.0 * least)} and {round(100.0 * most)}{PERCENT_SIGN} of the items"
+        f" guessed {guess} had a loss of {1 - guess}"
+        for guess, one in enumerate((found.zeros, found.ones))
+        if one is not None
+        for least, most in (one,)
+    ]
+    return f"{told}: sessions are simulated as if {', and '.join(parts)}."
+
+
+def fixed(found: FixedSample | None) -> str | None:
+    """What a fixed sample would take instead."""
+    if found is None:
+        return None
+    if found.safe is None:
+        return (
+            f"A paired test that looks only once would take {_labels(found.told)}, if it were told"
+            " difference and variance beforehand."
+        )
+    return (
+        f"A fixed sample that is judged whole before anybody looks would take"
+        f" {_labels(found.told)}, if it were told beforehand how much losses vary, and"
+        f" {count(found.safe)} to be as precise whatever they do."
+    )
 
 
 def _range(planned: Mapping[str, int]) -> str:

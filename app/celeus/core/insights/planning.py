@@ -24,12 +24,13 @@ Nothing that is certified rests on any of this.
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtri
 
+from celeus.core.insights.forecast import Course, Way
 from celeus.core.interval import Interval
 from celeus.core.plans.claim import LEAST_DISTANCE, require
 from celeus.core.plans.pairs import narrowest
@@ -213,11 +214,24 @@ class Losses:
 
 @dataclass(frozen=True, slots=True)
 class SimulationOutcome:
-    """Where a simulated session stopped; ``reached`` unless budget or pool ended it."""
+    """Where a simulated session stopped; ``reached`` unless budget or pool ended it.
+
+    ``way`` tells what finer widths would take; None where that is not known.
+    """
 
     labels: int
     reached: bool
     width: float
+    way: Way | None = None
+
+    @classmethod
+    def of(cls, values: Sequence[Any]) -> Self:
+        """The outcome that was sent as `astuple`."""
+        labels, reached, width, way = values
+        if way is not None:
+            goal, course, lag = way
+            way = Way(goal, Course(*course), lag)
+        return cls(labels, reached, width, way)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -246,7 +260,8 @@ class Case:
         for _ in rounds(plan, state, loss):
             if state.folded % ROUNDS_BETWEEN_LOOKS == 0:
                 yield state.folded
-        yield SimulationOutcome(state.folded, state.stop_reason in REACHED, state.interval.width)
+        reached, way = state.stop_reason in REACHED, Way.of(plan, state)
+        yield SimulationOutcome(state.folded, reached, state.interval.width, way)
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,24 +336,38 @@ def floor_of(plan: Plan, risk: float) -> Floor:
     return Floor(*widths)
 
 
-def uniform_draws(variance: float, items: int, errors: float) -> int:
+def uniform_draws(variance: float, items: float, errors: float) -> int:
     """Draws without replacement from ``items`` until 1 / ``errors`` is one standard error."""
     needed = variance * errors**2
     return math.ceil(needed / (1.0 + needed / items))
 
 
-def fixed_sample(plan: Plan, assumption: Assumption) -> int | None:
-    """Labels of a paired test of POWER that was told variance and mean, and looks once.
+class FixedSample(NamedTuple):
+    """Labels of a fixed sample that is judged whole before anybody looks.
 
-    None where the plan is not about a difference, or asks for nothing such a test would answer.
+    ``told`` is one that is told variance and mean beforehand; ``safe`` has the width asked for
+    whatever they are, None where that is not asked of a single system.
     """
-    counts = []
+
+    told: int
+    safe: int | None
+
+
+def fixed_sample(plan: Plan, assumption: Assumption) -> FixedSample | None:
+    """What a fixed sample takes for the same width, or, of two systems, a test of POWER.
+
+    None where the plan asks for nothing that such a sample would answer.
+    """
+    items = plan.items if plan.target == "pool" else math.inf
+    counts, safe = [], None
     variance, risk = assumption.variance(plan.scale), abs(assumption.risk(plan.scale))
     if plan.precision is not None:
         errors = float(ndtri(1.0 - plan.alpha / 2.0)) / (plan.precision / 2.0)
-        counts.append(uniform_draws(variance, plan.items, errors))
-    if plan.decide is not None:
+        counts.append(uniform_draws(variance, items, errors))
+        if not plan.difference:
+            safe = uniform_draws((plan.scale.width / 2.0) ** 2, items, errors)
+    if plan.difference and plan.decide is not None:
         distance = max(risk, plan.decide - risk)
         errors = float(ndtri(1.0 - plan.alpha) + ndtri(POWER)) / max(distance, LEAST_DISTANCE)
-        counts.append(uniform_draws(variance, plan.items, errors))
-    return min(counts) if plan.difference and counts else None
+        counts.append(uniform_draws(variance, items, errors))
+    return FixedSample(min(counts), safe) if counts else None

@@ -6,11 +6,16 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from statistics import median
 from typing import Any
 from uuid import UUID
 
-from celeus.core.insights.curve import Point, Suggestion, points, suggested, widths
+from sqlalchemy import text
+
+from celeus.core.insights import lines
+from celeus.core.insights.curve import Point, Suggestion, Tempered, points, suggested, widths
 from celeus.core.insights.planning import (
+    FixedSample,
     Floor,
     SimulationOutcome,
     Summary,
@@ -53,8 +58,22 @@ GUESSES = ("surrogate.", "dispersion_f", "entropy_f")
 MODULE = "celeus.operations.insights.planning_worker"
 GRACE_SECONDS = 1.0
 """What the process may take beyond its deadline to answer with what it has."""
+WORK_SHARE = 0.25
+"""Of the time, what one claim takes of a processor: where there is nothing else to do it is over by
+then, and more would tell little."""
 NICENESS = 5
 """Somebody waits for the answer; those who judge still come first."""
+LOOKED_BACK = 100
+"""Sessions among which those with a pace are sought."""
+_PACES = text(
+    """
+    SELECT seconds_per_label FROM (
+        SELECT session_id, seconds_per_label FROM sessions
+        WHERE project_id = :project_id ORDER BY session_id DESC LIMIT :most
+    ) AS latest
+    WHERE seconds_per_label IS NOT NULL ORDER BY session_id DESC LIMIT 5
+    """
+)
 NO_COMMITMENT = commitment(b"")
 """The seed's commitment in a plan that draws nothing."""
 
@@ -111,12 +130,22 @@ class ClaimPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class Pace:
+    """Seconds that a label took in the latest ``sessions`` whose pace is known, their median."""
+
+    seconds_per_label: float
+    sessions: int
+
+
+@dataclass(frozen=True, slots=True)
 class Planning:
     """The plans of all policies, and the mean loss they assume.
 
     ``precision`` is that of the one claim, as asked or, where nothing is, as ``suggested``.
-    ``fixed_sample`` is what a fixed-sample test of a difference would take, None of one system. Of
-    a table ``risk`` is None, ``risks`` are those assumed by metric, ``claims`` those with a target.
+    ``fixed_sample`` is what a fixed sample that was told the variance would take, None where there
+    is none to compare with. Of a table ``risk`` is None, ``risks`` are those assumed by metric,
+    ``claims`` those with a target. ``notes`` are remarks on the numbers, in sentences, and ``pace``
+    is that of the project's latest sessions, None where none has one.
     """
 
     items: int
@@ -130,6 +159,8 @@ class Planning:
     claims: list[ClaimPlan] | None = None
     precision: float | None = None
     suggestion: Suggestion | None = None
+    notes: Sequence[str] = ()
+    pace: Pace | None = None
 
 
 async def plan_session(context: Context, pool_id: UUID, request: PlanRequest) -> Planning:
@@ -148,8 +179,9 @@ async def plan_session(context: Context, pool_id: UUID, request: PlanRequest) ->
                 rule="a pool of one system or of two; `celeus simulate --best` simulates several",
                 value=f"pool_{pool_id.hex}",
             )
+        recent = await _pace(context)
         if pool.metrics or request.table is not None:
-            return await _plan_table(context, pool, request)
+            return replace(await _plan_table(context, pool, request), pace=recent)
         if request.risks:
             raise InvalidValue(
                 "A pool of one loss has one mean loss.", field="risk", rule="a number, or left out"
@@ -168,10 +200,19 @@ async def plan_session(context: Context, pool_id: UUID, request: PlanRequest) ->
                 runs=request.runs,
                 seed=request.seed,
                 deadline=deadline,
+                work=WORK_SHARE * context.settings.planning_seconds,
             ).frame()
 
         head, results = await _simulated(context, job)
     planned = _summarise(prepared, head, results)
+    fixed_sample = None if head["fixed_sample"] is None else FixedSample(*head["fixed_sample"])
+    tempered = None if head["tempered"] is None else Tempered(*head["tempered"])
+    both = [planned[name].expected if name in planned else None for name in ("sharp", "uniform")]
+    notes = (
+        lines.cheaper(*both, informed=head["informed"]),
+        lines.tempered(tempered, whole=_whole(pool)),
+        lines.fixed(fixed_sample),
+    )
     refusals = {name: PolicyPlan(name, refusal=one) for name, one in prepared.refused.items()}
     return Planning(
         items=pool.items,
@@ -179,11 +220,20 @@ async def plan_session(context: Context, pool_id: UUID, request: PlanRequest) ->
         strategy=prepared.strategy,
         risk=head["risk"],
         informed=head["informed"],
-        fixed_sample=head["fixed_sample"],
+        fixed_sample=None if fixed_sample is None else fixed_sample.told,
         policies=[(planned | refusals)[name] for name in dict.fromkeys(_policies(request))],
         precision=next(iter(plans.values())).precision,
         suggestion=prepared.suggestion,
+        notes=[one for one in notes if one is not None],
+        pace=recent,
     )
+
+
+async def _pace(context: Context) -> Pace | None:
+    async with context.transaction() as db:
+        found = await db.execute(_PACES, {"project_id": context.project_id, "most": LOOKED_BACK})
+        paces = [row.seconds_per_label for row in found]
+    return Pace(median(paces), len(paces)) if paces else None
 
 
 def _policies(request: PlanRequest) -> tuple[str, ...]:
@@ -385,7 +435,7 @@ def _summarise(
 
 def _summary(results: Sequence[dict[str, Any]], plan: int, scenario: str) -> Summary:
     own = [it for it in results if (it["plan"], it.get("scenario")) == (plan, scenario)]
-    outcomes = [SimulationOutcome(*line["outcome"]) for line in own if "outcome" in line]
+    outcomes = [SimulationOutcome.of(line["outcome"]) for line in own if "outcome" in line]
     return summary(outcomes, max((line["labels"] for line in own if "labels" in line), default=0))
 
 
@@ -398,6 +448,6 @@ def _climbed(
     for line in results:
         if line["plan"] == plan and "at" in line and "outcome" in line:
             at = line["at"]
-            found[at, runs[at]] = SimulationOutcome(*line["outcome"])
+            found[at, runs[at]] = SimulationOutcome.of(line["outcome"])
             runs[at] += 1
     return found

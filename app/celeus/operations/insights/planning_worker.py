@@ -49,7 +49,8 @@ class Job:
 
     Of every policy there is a ladder of plans from the coarsest precision to the finest; ``asked``
     says which of them is asked for. The deadline is one of the machine's monotonic clock, which all
-    its processes share. ``guessed`` says that the scores hold a surrogate.
+    its processes share; ``work`` are seconds of processor time that are enough before it.
+    ``guessed`` says that the scores hold a surrogate.
     """
 
     ladders: Sequence[Sequence[Plan]]
@@ -61,6 +62,7 @@ class Job:
     runs: int
     seed: int
     deadline: float
+    work: float
 
     def frame(self) -> Frame:
         """The job as it travels."""
@@ -80,7 +82,7 @@ class Job:
         return [ladder[at] for ladder, at in zip(self.ladders, self.asked, strict=True)]
 
 
-_VALUES = ("asked", "whole", "guessed", "risk", "runs", "seed", "deadline")
+_VALUES = ("asked", "whole", "guessed", "risk", "runs", "seed", "deadline", "work")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +125,29 @@ class TableJob:
         return cls(plan, Table(plan.metrics, *own, tuple(columns)), **values)
 
 
+class _Clock:
+    """Seconds of work that are over, of those there are.
+
+    Those of the processor; where others have it, the same part of them as is over of the time.
+    """
+
+    def __init__(self, deadline: float, work: float | None) -> None:
+        self._began = time.monotonic(), time.process_time()
+        seconds = max(deadline - self._began[0], 0.0)
+        self.work = seconds if work is None else min(work, seconds)
+        self._rate = self.work / seconds if seconds else 1.0
+
+    def now(self) -> float:
+        """Seconds of work until now."""
+        wall, own = self._began
+        return max(time.process_time() - own, self._rate * (time.monotonic() - wall))
+
+    @property
+    def left(self) -> float:
+        """Seconds of work that are left."""
+        return self.work - self.now()
+
+
 class _Course:
     """The simulated sessions of one case so far; ``name`` tells what they are of."""
 
@@ -142,24 +167,26 @@ class _Course:
         costs = self.seconds / self.runs if self.runs else 0.0
         return not self.given_up and self.runs < self.wanted and costs < left
 
-    def session(self, seed: int, left: float) -> Iterator[dict[str, Any]]:
+    def session(self, seed: int, clock: _Clock) -> Iterator[dict[str, Any]]:
         """The next session, given up when it takes too long."""
         raise NotImplementedError
 
-    def _once(self, case: Case | TableCase, seed: int, seconds: float) -> Iterator[dict[str, Any]]:
-        began = time.monotonic()
+    def _once(
+        self, case: Case | TableCase, seed: int, seconds: float, clock: _Clock
+    ) -> Iterator[dict[str, Any]]:
+        began = clock.now()
         for step in case.run(self.runs, seed):
             if isinstance(step, SimulationOutcome) or (
                 isinstance(step, TableOutcome) and step.ended
             ):
                 self.runs += 1
                 yield self.name | {"outcome": astuple(step)}
-            elif time.monotonic() - began > seconds:
+            elif clock.now() - began > seconds:
                 self.given_up = True
                 so_far = {"labels": step} if isinstance(step, int) else {"outcome": astuple(step)}
                 yield self.name | so_far
                 break
-        self.seconds += time.monotonic() - began
+        self.seconds += clock.now() - began
 
 
 class _Scenario(_Course):
@@ -171,9 +198,10 @@ class _Scenario(_Course):
         super().__init__(name, share, runs)
         self._case = case
 
-    def session(self, seed: int, left: float) -> Iterator[dict[str, Any]]:
+    def session(self, seed: int, clock: _Clock) -> Iterator[dict[str, Any]]:
         """The next session; a slow first one leaves time for those behind it."""
-        yield from self._once(self._case, seed, left if self.runs else left / 2.0)
+        left = clock.left
+        yield from self._once(self._case, seed, left if self.runs else left / 2.0, clock)
 
 
 class _Ladder(_Course):
@@ -221,12 +249,13 @@ class _Ladder(_Course):
         self.wanted = self._most if at <= self._asked else min(self._most, MOST_FINER)
         self.runs, self._expects, self._seconds_before = 0, expects, self.seconds
 
-    def session(self, seed: int, left: float) -> Iterator[dict[str, Any]]:
+    def session(self, seed: int, clock: _Clock) -> Iterator[dict[str, Any]]:
         """The next session."""
         plan = self._plans[self.name["at"]]
         case = self._supposed.case(plan, self._scores, self.runs)
         own = self._seconds_own - self.seconds
-        yield from self._once(case, seed, min(left, max(own, GROWTH * self._expects)))
+        most = min(clock.left, max(own, GROWTH * self._expects))
+        yield from self._once(case, seed, most, clock)
 
 
 def scenarios(plan: Plan, *, informed: bool) -> tuple[Scenario, ...]:
@@ -243,13 +272,14 @@ def simulated(job: Job) -> Iterator[dict[str, Any]]:
     )
     risk = assumption.risk(scale)
     floors = [floor_of(plan, risk) for plan in plans]
+    supposed = Supposed.of(assumption, told=job.risk is not None)
     yield {
         "risk": risk,
         "informed": assumption.informed,
         "fixed_sample": fixed_sample(plans[0], assumption),
+        "tempered": supposed.tempered(plans[0], job.scores, job.runs),
         "floors": [[floor.assumed, floor.middle] for floor in floors],
     }
-    supposed = Supposed.of(assumption, told=job.risk is not None)
     courses: list[_Course] = []
     for at, plan in enumerate(plans):
         share = 1.0 if at else FIRST_SHARE
@@ -258,7 +288,7 @@ def simulated(job: Job) -> Iterator[dict[str, Any]]:
             case = Case(plan, job.scores, assumption, scenario)
             name = {"plan": at, "scenario": scenario}
             courses.append(_Scenario(name, share, job.runs, case))
-    yield from _outcomes(job, courses)
+    yield from _outcomes(job, courses, job.work)
 
 
 def simulated_table(job: TableJob) -> Iterator[dict[str, Any]]:
@@ -286,23 +316,25 @@ def simulated_table(job: TableJob) -> Iterator[dict[str, Any]]:
     yield from _outcomes(job, courses)
 
 
-def _outcomes(job: Job | TableJob, courses: Sequence[_Course]) -> Iterator[dict[str, Any]]:
+def _outcomes(
+    job: Job | TableJob, courses: Sequence[_Course], work: float | None = None
+) -> Iterator[dict[str, Any]]:
     """The curves, then every case once, then always what took least of its share.
 
-    As far as time allows.
+    As far as time allows, and the seconds of ``work``, where there are enough.
     """
-    seconds = job.deadline - time.monotonic()
+    clock = _Clock(job.deadline, work)
     shares = sum(course.share for course in courses)
     for course in courses:
         if isinstance(course, _Ladder):
-            course.grant(seconds * course.share / shares)
+            course.grant(clock.work * course.share / shares)
     while True:
-        left = job.deadline - time.monotonic()
+        left = clock.left
         able = [course for course in courses if course.able(left)]
         if left <= 0.0 or not able:
             return
         course = min(able, key=lambda it: (it.follows, it.runs > 0, it.seconds / it.share))
-        yield from course.session(job.seed, left)
+        yield from course.session(job.seed, clock)
 
 
 def work(job: Frame, files: Files) -> Iterator[Frame]:

@@ -19,7 +19,7 @@ import {
 } from "./newsession/fields.js";
 import { PoolFile } from "./newsession/file.js";
 import { Instructions } from "./newsession/judging.js";
-import { planned, show } from "./newsession/planner.js";
+import { PACE, planned, Shown } from "./newsession/planner.js";
 import {
   drawable,
   factsOf,
@@ -48,8 +48,8 @@ const STRATEGIES = {
   C: "C: how unlikely the target finds the surrogate model's answer",
 };
 const RUNS = 20;
+const BOTH = ["sharp", "uniform"];
 const AFFECTS_PLAN = [
-  "precision",
   "alpha",
   "side",
   "threshold",
@@ -68,9 +68,23 @@ const AFFECTS_PLAN = [
  *   planning: AbortController | null,
  *   shown: string | null,
  *   labels: Labels | null,
+ *   view: Shown | null,
+ *   reason: string | null,
+ *   precise: boolean,
  * }}
+ *
+ * `view` is the plan that is shown, `shown` the settings that it is for; `reason` says why the
+ * precision was suggested, and `precise` that somebody has chosen one.
  */
-const state = { pool: null, planning: null, shown: null, labels: null };
+const state = {
+  pool: null,
+  planning: null,
+  shown: null,
+  labels: null,
+  view: null,
+  reason: null,
+  precise: false,
+};
 const keyOf = keyring();
 
 const instructions = new Instructions();
@@ -223,6 +237,26 @@ function search() {
   return asked;
 }
 
+/**
+ * What the planner is asked: without a precision where it shall suggest one.
+ *
+ * @param {Pool} pool
+ * @param {string} policy
+ */
+function planning(pool, policy) {
+  /** @type {Record<string, unknown>} */
+  const body = { ...claim(), runs: RUNS };
+  if (!makesTable(pool)) {
+    body.policies = [policy, ...BOTH.filter((name) => name !== policy)];
+    const { questions, decide } = body;
+    const asks = decide !== undefined || (Array.isArray(questions) && questions.length > 0);
+    if (!state.precise && !asks) delete body.precision;
+  }
+  const risk = byId("risk-field").hidden ? null : optionalNumber("risk");
+  if (risk !== null) body.risk = risk;
+  return body;
+}
+
 async function plan() {
   const { pool } = state;
   if (pool === null) return;
@@ -241,17 +275,20 @@ async function plan() {
   const policy = text("policy");
   const wanted = settings();
   try {
-    const others = Object.keys(POLICIES).filter((name) => name !== policy);
-    /** @type {Record<string, unknown>} */
-    const body = { ...claim(), runs: RUNS };
-    if (!makesTable(pool)) body.policies = [policy, ...others];
-    const risk = byId("risk-field").hidden ? null : optionalNumber("risk");
-    if (risk !== null) body.risk = risk;
+    const body = planning(pool, policy);
     working(true);
     const found = await planned(pool.id, body, asking.signal);
     if (state.planning !== asking) return;
-    if (found.claims !== null) state.labels = showTable(found, drawable(pool, false));
-    else state.labels = show(found, policy, drawable(pool, body.audit === true), isCompared(pool));
+    if (found.claims !== null) {
+      state.view = null;
+      state.labels = showTable(found, drawable(pool, false));
+    } else {
+      if (!("precision" in body) && !state.precise) suggest(found);
+      paced(found.pace);
+      const items = drawable(pool, body.audit === true);
+      state.view = new Shown(found, { policy, items, compared: isCompared(pool) }, prefer);
+      state.view.tell(found.precision, pace());
+    }
     state.shown = wanted;
     // Some may have been changed while it was made
     changed();
@@ -265,9 +302,55 @@ async function plan() {
   }
 }
 
-/** Whether the plan that is shown is for the settings as they are. */
+/**
+ * Take the precision that the planner suggests.
+ *
+ * @param {Plan} found
+ */
+function suggest({ suggested_precision: suggested }) {
+  byId("precision", HTMLInputElement).value = String(suggested.precision);
+  state.reason = suggested.reason;
+}
+
+/**
+ * Take a precision from the curve.
+ *
+ * @param {number} precision
+ */
+function prefer(precision) {
+  state.precise = true;
+  state.reason = null;
+  byId("precision", HTMLInputElement).value = String(precision);
+  changed();
+}
+
+/**
+ * Begin with the project's own pace, and say whose it is.
+ *
+ * @param {Plan["pace"]} recent
+ */
+function paced(recent) {
+  const field = byId("pace", HTMLInputElement);
+  if (field.value === "")
+    field.value = String(Number((recent?.seconds_per_label ?? PACE).toPrecision(2)));
+  byId("pace-help").textContent =
+    recent === null
+      ? `No recent session here tells how long a label takes: ${PACE} s is an assumption.`
+      : `${count(recent.seconds_per_label)} s is the pace of ${recent.sessions === 1 ? "the latest session" : `the latest ${recent.sessions} sessions`}, of all judges together.`;
+}
+
+/** Seconds that a label takes. */
+function pace() {
+  const given = Number(text("pace").replace(",", "."));
+  return given > 0 && Number.isFinite(given) ? given : PACE;
+}
+
+/** Whether the plan that is shown is for the settings as they are, and tells of this precision. */
 function isPlanned() {
-  return !byId("plan-result").hidden && settings() === state.shown;
+  if (byId("plan-result").hidden || settings() !== state.shown) return false;
+  if (state.view === null) return true;
+  const written = text("precision").replace(",", ".");
+  return state.view.tell(written === "" ? null : Number(written), pace());
 }
 
 /** @param {boolean} busy */
@@ -285,6 +368,8 @@ function settings() {
   return JSON.stringify([
     ...[...inputs].map((one) => (one.type === "text" ? one.value : one.checked)),
     ...AFFECTS_PLAN.map((id) => fieldValue(id)),
+    // The curve of a single claim tells of other precisions
+    state.pool !== null && makesTable(state.pool) ? text("precision") : null,
     picked("target"),
     decides(),
     audited,
@@ -298,9 +383,10 @@ function changed() {
   if (state.shown === null || byId("plan-result").hidden || state.pool === null) return;
   const stale = !isPlanned();
   byId("planner").classList.toggle("stale", stale);
-  byId("plan-told").textContent = stale
-    ? "These numbers are for other settings."
+  const made = state.view?.isRead
+    ? "Simulated just now, at other precisions."
     : "Simulated just now with these settings.";
+  byId("plan-told").textContent = stale ? "These numbers are for other settings." : made;
 }
 
 /* What a width and an alpha mean, in words. */
@@ -309,7 +395,7 @@ function describe() {
   const alpha = Number(text("alpha").replace(",", "."));
   byId("precision-help").textContent =
     precision > 0
-      ? `The session stops when the interval is ${round(precision)} wide: the score is known to about ±\u00a0${round(precision / 2)}.`
+      ? `The session stops when the interval is ${round(precision)} wide: the score is known to about ±\u00a0${round(precision / 2)}.${state.reason === null ? "" : ` Suggested: ${state.reason}.`}`
       : "Width of the interval to stop at.";
   accountWords(alpha);
   byId("alpha-help").textContent =
@@ -374,7 +460,8 @@ async function open(event) {
     if (text("name") !== "") body.name = text("name");
     if (instructions.given !== null) body.instructions = instructions.given;
     if (byId("fixed", HTMLInputElement).checked) body.fixed = true;
-    if (isPlanned() && state.labels !== null) body.planned_labels = state.labels;
+    const labels = isPlanned() ? (state.view ?? state).labels : null;
+    if (labels !== null) body.planned_labels = labels;
     const headers = { "Idempotency-Key": keyOf(body) };
     const session = await api("POST", "/v1/sessions", body, { headers, retry: 2 });
     location.assign(`/sessions/${session.id}`);
@@ -419,6 +506,10 @@ for (const event of ["dragover", "drop"]) {
 byId("other-pool").addEventListener("click", chooseAgain);
 byId("plan").addEventListener("click", plan);
 byId("form").addEventListener("submit", open);
+byId("precision").addEventListener("input", () => {
+  state.precise = true;
+  state.reason = null;
+});
 byId("form").addEventListener("input", changed);
 byId("form").addEventListener("change", changed);
 changed();

@@ -3,12 +3,13 @@
 import { api } from "../api.js";
 import { byId, el, fill } from "../dom.js";
 import { count, counted, percent } from "../format.js";
+import { Curve, labelsAt, pointsOf } from "./curve.js";
 
-const WIDTH = 360;
-const NAMES = 98;
-const ROW = 42;
-const TOP = 6;
-const TICKS = 4;
+const MINUTE = 60;
+const HOUR = 3600;
+const MOST_MINUTES = 90;
+const MOST_HOURS = 36;
+const DAY = 24;
 const RETRIES = 2;
 /** A service may be set to simulate for ten minutes. */
 const PLANNED_MS = 630_000;
@@ -17,7 +18,6 @@ const PLANNED_MS = 630_000;
 /** @type {Scenario[]} */
 const SCENARIOS = ["right", "useless"];
 const WORDS = { right: "the surrogate is right", useless: "the surrogate knows nothing" };
-const FEW = 5;
 
 /**
  * Ask for a plan; the policy that is chosen comes first.
@@ -35,49 +35,160 @@ export function planned(poolId, body, signal) {
   });
 }
 
+/** Seconds that a label takes where nobody knows. */
+export const PACE = 30;
+
 /**
- * Show a plan for the policy that is chosen, of so many `items` that may be drawn.
+ * What a plan is shown for: the policy that is chosen, and how many `items` may be drawn.
  *
- * @param {Plan} plan
- * @param {string} policy
- * @param {number} items
- * @param {boolean} compared it is about the difference of two systems
- * @returns {Labels | null} what is kept with a session opened on it
+ * @typedef {{ policy: string, items: number, compared: boolean }} Wanted
  */
-export function show(plan, policy, items, compared) {
-  const chosen = plan.policies.find((one) => one.policy === policy);
-  if (chosen === undefined) throw new Error(`the plan has no policy ${policy}`);
-  const rows = plan.policies.filter((one) => one.refused === null);
-  fill(
-    byId("plan-result"),
-    headline(chosen, plan, items),
-    chosen.warning === null ? null : el("p", { class: "notice warning" }, sentence(chosen.warning)),
-    el("p", {}, smallest(chosen, plan, compared)),
-    plan.fixed_sample === null
-      ? null
-      : el(
-          "p",
-          {},
-          `A paired test that looks only once would take ${counted(plan.fixed_sample, "label")}, if it were told difference and variance beforehand.`,
-        ),
-    rows.some((row) => row.surrogate_right?.labels || row.surrogate_useless.labels)
-      ? el("figure", {}, picture(rows, plan, items), plan.informed ? key() : null)
-      : null,
-    table(plan, policy),
-    el("p", { class: "quiet-text" }, ...assumption(plan, compared)),
-  );
-  byId("plan-result").hidden = false;
-  return chosen.refused === null
-    ? (chosen.surrogate_right ?? chosen.surrogate_useless).labels
-    : null;
+
+/** A plan on the page, at a precision of its curve and at a pace. */
+export class Shown {
+  #plan;
+  #wanted;
+  #chosen;
+  /** @type {OpenPlan[]} */
+  #open;
+  #precision;
+  #seconds = PACE;
+  #curve;
+  #head = el("div", {});
+  #table = el("div", {});
+  #behind = el("div", {});
+  #drawn = false;
+
+  /**
+   * Show a plan; `choose` is told of a precision that is chosen on its curve.
+   *
+   * @param {Plan} plan
+   * @param {Wanted} wanted
+   * @param {(precision: number) => void} choose
+   */
+  constructor(plan, wanted, choose) {
+    const chosen = plan.policies.find((one) => one.policy === wanted.policy);
+    if (chosen === undefined) throw new Error(`the plan has no policy ${wanted.policy}`);
+    this.#plan = plan;
+    this.#wanted = wanted;
+    this.#chosen = chosen;
+    const open = plan.policies.filter((one) => one.refused === null);
+    this.#open = [...open].sort((one) => (one === chosen ? -1 : 0));
+    this.#precision = plan.precision;
+    this.#curve =
+      plan.precision !== null && chosen.refused === null && pointsOf(chosen).length > 1
+        ? new Curve(choose)
+        : null;
+    fill(
+      byId("plan-result"),
+      this.#head,
+      chosen.warning === null
+        ? null
+        : el("p", { class: "notice warning" }, sentence(chosen.warning)),
+      this.#curve?.node ?? null,
+      this.#curve === null ? null : key(this.#open),
+      this.#table,
+      plan.notes.map((one) => el("p", {}, one)),
+      el("p", {}, smallest(chosen, plan, wanted.compared)),
+      open.length === 0
+        ? null
+        : el("details", { class: "behind" }, el("summary", {}, "All numbers"), this.#behind),
+      el("p", { class: "quiet-text" }, ...assumption(plan, wanted.compared)),
+    );
+    byId("plan-result").hidden = false;
+  }
+
+  /** Labels at the precision that is shown, to be kept with a session; null where none are known. */
+  get labels() {
+    return this.#at(this.#chosen)?.labels ?? null;
+  }
+
+  /** Whether the precision that is shown was not asked for, but is read off the curve. */
+  get isRead() {
+    return this.#precision !== this.#plan.precision;
+  }
+
+  /**
+   * Show what a precision takes at a pace; false where the plan does not reach so far.
+   *
+   * @param {number | null} precision
+   * @param {number} seconds that a label takes
+   */
+  tell(precision, seconds) {
+    const known =
+      precision === this.#plan.precision ||
+      (precision !== null &&
+        this.#chosen.refused === null &&
+        labelsAt(pointsOf(this.#chosen), precision) !== null);
+    if (!known) return false;
+    if (this.#drawn && precision === this.#precision && seconds === this.#seconds) return true;
+    this.#precision = precision;
+    const renewed = !this.#drawn || seconds !== this.#seconds;
+    this.#drawn = true;
+    this.#seconds = seconds;
+    fill(this.#head, headline(this.#chosen, precision, this.#words()));
+    fill(
+      this.#table,
+      table(this.#plan, this.#wanted.policy, (one) => this.#labels(one)),
+    );
+    if (renewed) fill(this.#behind, ...behind(this.#plan, this.#open, seconds));
+    if (this.#curve === null || precision === null) return true;
+    if (renewed) {
+      const lines = this.#open.map((one) => ({ policy: one.policy, points: pointsOf(one) }));
+      this.#curve.show(
+        lines.filter((one) => one.points.length > 1),
+        precision,
+        seconds,
+      );
+    } else this.#curve.at(precision);
+    return true;
+  }
+
+  /** @param {PolicyPlan} policy */
+  #at(policy) {
+    if (policy.refused !== null) return null;
+    if (this.#precision === null || !this.isRead)
+      return policy.expected === null
+        ? null
+        : { ...policy.expected, simulated: !policy.expected.extrapolated };
+    return labelsAt(pointsOf(policy), this.#precision);
+  }
+
+  #words() {
+    const found = this.#at(this.#chosen);
+    if (found === null) return null;
+    const { labels, reached } = found;
+    return {
+      figure: `about ${counted(labels.median, "label")}`,
+      details: details(labels, reached, this.#plan, this.#wanted.items, this.#seconds),
+      how: this.isRead
+        ? "Read off the curve; “Plan again” simulates this precision itself."
+        : found.simulated
+          ? `From ${counted(found.runs, "simulated session")}${this.#plan.informed ? " that suppose the surrogate better and worse than it says" : ""}.`
+          : "Drawn out from sessions simulated at coarser precisions.",
+    };
+  }
+
+  /** @param {OpenPlan} policy */
+  #labels(policy) {
+    const found = this.#at(policy);
+    if (found === null) return el("td", { class: "number", colspan: 2 }, "not simulated");
+    const { median, low, high } = found.labels;
+    return [
+      el("td", { class: "number" }, count(median), el("small", {}, `${count(low)}–${count(high)}`)),
+      el("td", { class: "number" }, duration(median * this.#seconds)),
+    ];
+  }
 }
 
 /**
+ * The number to plan with: what is expected over all that may be true.
+ *
  * @param {PolicyPlan} chosen
- * @param {Plan} plan
- * @param {number} items
+ * @param {number | null} precision
+ * @param {{ figure: string, details: string, how: string } | null} words
  */
-function headline(chosen, plan, items) {
+function headline(chosen, precision, words) {
   if (chosen.refused !== null) {
     const least = chosen.refused.smallest_reachable;
     return el(
@@ -90,7 +201,7 @@ function headline(chosen, plan, items) {
     );
   }
   const least = chosen.smallest_width.assumed;
-  if (plan.precision !== null && least > plan.precision) {
+  if (precision !== null && least > precision) {
     return el(
       "p",
       { class: "figure" },
@@ -98,64 +209,45 @@ function headline(chosen, plan, items) {
       el(
         "small",
         {},
-        `A width of ${short(plan.precision)} takes more items than this pool has: judging all of them gives about ${short(least)}.`,
+        `A width of ${short(precision)} takes more items than this pool has: judging all of them gives about ${short(least)}.`,
       ),
     );
   }
-  const told = chosen.surrogate_right ?? chosen.surrogate_useless;
-  return el(
-    "div",
-    {},
-    el(
+  if (words === null) {
+    return el(
       "p",
       { class: "figure" },
-      figure(told),
+      "not simulated",
       el(
         "small",
         {},
-        told.labels !== null && plan.informed && usesScores(chosen) ? `if ${WORDS.right}; ` : "",
-        details(told, plan, items),
+        "Simulating a whole session took too long. Plan a coarser precision, or try again when the machine is less busy.",
       ),
-    ),
-    plan.informed && chosen.surrogate_useless.labels !== null && usesScores(chosen)
-      ? el("p", {}, `If the surrogate knew nothing: ${figure(chosen.surrogate_useless)}.`)
-      : null,
+    );
+  }
+  return el(
+    "div",
+    {},
+    el("p", { class: "figure" }, words.figure, el("small", {}, words.details)),
+    el("p", { class: "quiet-text" }, words.how),
   );
 }
 
-/** @param {OpenPlan} chosen */
-function usesScores(chosen) {
-  return JSON.stringify(chosen.surrogate_right) !== JSON.stringify(chosen.surrogate_useless);
-}
-
-/** @param {Simulated} told */
-function figure(told) {
-  if (told.labels === null)
-    return told.more_than === 0 ? "not simulated" : `more than ${counted(told.more_than, "label")}`;
-  return `about ${counted(told.labels.median, "label")}`;
-}
-
 /**
- * @param {Simulated} told
+ * @param {Labels} labels
+ * @param {number} reached
  * @param {Plan} plan
  * @param {number} items
+ * @param {number} seconds
  */
-function details(told, plan, items) {
-  if (told.labels === null)
-    return "Simulating a whole session took too long. Plan a coarser precision, or try again when the machine is less busy.";
-  const parts = [];
-  if (told.labels.low !== told.labels.high) {
-    parts.push(
-      `${count(told.labels.low)} to ${count(told.labels.high)} in ${told.runs < FEW ? "" : "most of "}${counted(told.runs, "simulated session")}`,
-    );
-  } else if (told.runs < FEW) parts.push(`from only ${counted(told.runs, "simulated session")}`);
-  parts.push(`${percent(told.labels.median / items)} of the pool`);
-  let all = parts.join(", ");
-  if (told.reached < 1) {
-    const end = plan.budget < plan.items ? "the budget was spent" : "all items were judged";
-    all += `. In ${percent(1 - told.reached)} of them ${end} before the end was reached; the width was then about ${short(told.width.median)}`;
+function details({ median, low, high }, reached, plan, items, seconds) {
+  const range = low === high ? "" : `${count(low)} to ${count(high)} in most cases, `;
+  let all = `${range}${percent(median / items)} of the pool, ${duration(median * seconds)} at ${short(seconds)} s a label.`;
+  if (reached < 1) {
+    const end = plan.budget < plan.items ? "the budget is spent" : "all items are judged";
+    all += ` In ${percent(1 - reached)} of cases ${end} before the end is reached.`;
   }
-  return `${all}.`;
+  return all;
 }
 
 /**
@@ -192,123 +284,104 @@ function assumption(plan, compared) {
   ];
 }
 
-function key() {
+/** @param {OpenPlan[]} open */
+function key(open) {
+  const classes = ["chosen", "other", "third"];
   return el(
     "ul",
     { class: "key" },
-    SCENARIOS.map((one) => el("li", { class: one }, WORDS[one])),
+    open.map((one, at) => el("li", { class: classes[at] }, one.policy)),
+    el("li", { class: "range" }, `80\u202f% of what ${open[0].policy} may take`),
   );
 }
 
 /**
- * @param {OpenPlan[]} rows
+ * The numbers behind the chart, and the two ends of what a surrogate may be worth.
+ *
  * @param {Plan} plan
- * @param {number} items
+ * @param {OpenPlan[]} open
+ * @param {number} seconds
  */
-function picture(rows, plan, items) {
-  const told = rows
-    .flatMap((row) => scenariosOf(row, plan).map(([, found]) => found))
-    .filter((found) => found.labels !== null);
-  const most = Math.max(1, ...told.map((found) => found.labels.high));
-  const step = niceStep(most / TICKS);
-  const end = Math.ceil(most / step) * step;
-  const x = (/** @type {number} */ labels) => NAMES + ((WIDTH - NAMES - 8) * labels) / end;
-  const bottom = TOP + ROW * rows.length;
-  const ticks = Array.from({ length: Math.round(end / step) + 1 }, (_, at) => at * step);
-  return el(
-    "svg",
-    {
-      class: "picture",
-      viewBox: `0 0 ${WIDTH} ${bottom + 36}`,
-      role: "img",
-      "aria-label": "Labels until the stop, by policy; the table below holds the numbers.",
-    },
-    rows.map((_, at) =>
-      at % 2 === 0
-        ? el("rect", { class: "band", x: 0, y: TOP + ROW * at, width: WIDTH, height: ROW })
-        : null,
-    ),
-    ticks.map((at) =>
-      el("line", { class: "grid-line", x1: x(at), x2: x(at), y1: TOP, y2: bottom }),
-    ),
-    items <= end
-      ? el("line", { class: "whole", x1: x(items), x2: x(items), y1: TOP, y2: bottom })
+function behind(plan, open, seconds) {
+  const [first] = open;
+  if (first === undefined) return [];
+  return [
+    pointsOf(first).length > 1
+      ? el("div", scrolls("Labels by precision"), curveTable(open, seconds))
       : null,
-    ticks.map((at) =>
-      el("text", { class: "quiet", x: x(at), y: bottom + 15, "text-anchor": "middle" }, count(at)),
+    el("div", scrolls("The two ends"), endsTable(plan, open)),
+  ];
+}
+
+/** @param {string} name */
+function scrolls(name) {
+  return { class: "table-scroll", tabindex: 0, role: "region", "aria-label": name };
+}
+
+/**
+ * @param {OpenPlan[]} open
+ * @param {number} seconds
+ */
+function curveTable(open, seconds) {
+  const [chosen, ...others] = open;
+  const rows = pointsOf(chosen).map(({ precision, labels, runs }) =>
+    el(
+      "tr",
+      {},
+      el("th", { scope: "row", class: "number" }, short(precision)),
+      el(
+        "td",
+        { class: "number" },
+        count(labels.median),
+        el("small", {}, `${count(labels.low)}–${count(labels.high)}`),
+      ),
+      el("td", { class: "number" }, short((labels.median * seconds) / HOUR)),
+      others.map((one) => {
+        const found = labelsAt(pointsOf(one), precision);
+        return el("td", { class: "number" }, found === null ? "" : count(found.labels.median));
+      }),
+      el("td", { class: "number" }, count(runs)),
+    ),
+  );
+  const heads = [
+    "Precision",
+    chosen.policy,
+    "Hours",
+    ...others.map((one) => one.policy),
+    "Simulated",
+  ];
+  return el(
+    "table",
+    { class: "table" },
+    el(
+      "caption",
+      {},
+      "Labels by precision: the median and 80\u202f%; hours are those of the median",
     ),
     el(
-      "text",
-      { class: "quiet", x: x(end / 2), y: bottom + 31, "text-anchor": "middle" },
-      "labels",
+      "thead",
+      {},
+      el(
+        "tr",
+        {},
+        heads.map((one) => el("th", { scope: "col", class: "number" }, one)),
+      ),
     ),
-    rows.map((row, at) => marks(row, TOP + ROW * at, x, plan)),
+    el("tbody", {}, rows),
   );
 }
 
 /**
- * @param {OpenPlan} row
- * @param {number} top
- * @param {(labels: number) => number} x
  * @param {Plan} plan
+ * @param {OpenPlan[]} open
  */
-function marks(row, top, x, plan) {
-  const found = scenariosOf(row, plan);
-  const gap = ROW / (found.length + 1);
-  return el(
-    "g",
-    {},
-    el("text", { x: 6, y: top + ROW / 2 + 4 }, row.policy),
-    found.map(([name, told], at) => mark(name, told, top + gap * (at + 1), x)),
-  );
-}
-
-/**
- * @param {Scenario} name
- * @param {Simulated} told
- * @param {number} y
- * @param {(labels: number) => number} x
- */
-function mark(name, told, y, x) {
-  if (told.labels === null)
-    return el("text", { class: "quiet", x: x(0) + 4, y: y + 4 }, figure(told));
-  const { low, median, high } = told.labels;
-  return [
-    el("line", { class: name, x1: x(low), x2: x(high), y1: y, y2: y }),
-    name === "right"
-      ? el("circle", { class: name, cx: x(median), cy: y, r: 5 })
-      : el("rect", { class: name, x: x(median) - 4.5, y: y - 4.5, width: 9, height: 9 }),
-  ];
-}
-
-/**
- * A policy that uses no scores needs the same either way.
- *
- * @param {OpenPlan} row
- * @param {Plan} plan
- * @returns {[Scenario, Simulated][]}
- */
-function scenariosOf(row, plan) {
-  const { surrogate_right: right } = row;
-  if (!plan.informed || right === null || !usesScores(row))
-    return [["useless", row.surrogate_useless]];
-  return [
-    ["right", right],
-    ["useless", row.surrogate_useless],
-  ];
-}
-
-/**
- * @param {Plan} plan
- * @param {string} policy
- */
-function table(plan, policy) {
+function endsTable(plan, open) {
   /** @type {Scenario[]} */
   const shown = plan.informed ? SCENARIOS : ["useless"];
   return el(
     "table",
     { class: "table" },
-    el("caption", {}, "Labels until a session stops: the median, and the range of most runs"),
+    el("caption", {}, "The two ends: labels at the precision planned, the median and 80\u202f%"),
     el(
       "thead",
       {},
@@ -328,28 +401,61 @@ function table(plan, policy) {
     el(
       "tbody",
       {},
-      plan.policies.map((row) => tableRow(row, shown, row.policy === policy)),
+      open.map((row) =>
+        el(
+          "tr",
+          {},
+          el("th", { scope: "row" }, row.policy),
+          shown.map((one) => cell(simulated(row, one))),
+        ),
+      ),
     ),
   );
 }
 
 /**
- * @param {PolicyPlan} row
- * @param {Scenario[]} shown
- * @param {boolean} isPicked
+ * The policies beside one another.
+ *
+ * @param {Plan} plan
+ * @param {string} policy
+ * @param {(one: OpenPlan) => Child} labels the cells of a policy that can be opened
  */
-function tableRow(row, shown, isPicked) {
-  const head = el(
-    "th",
-    { scope: "row" },
-    row.policy,
-    isPicked ? el("span", { class: "visually-hidden" }, " (chosen)") : null,
+function table(plan, policy, labels) {
+  return el(
+    "table",
+    { class: "table" },
+    el("caption", { class: "visually-hidden" }, "What each policy takes at this precision"),
+    el(
+      "thead",
+      {},
+      el(
+        "tr",
+        {},
+        el("th", { scope: "col" }, "Policy"),
+        el("th", { scope: "col", class: "number" }, "Labels"),
+        el("th", { scope: "col", class: "number" }, "Time"),
+      ),
+    ),
+    el(
+      "tbody",
+      {},
+      plan.policies.map((row) =>
+        el(
+          "tr",
+          { class: row.policy === policy ? "picked" : null },
+          el(
+            "th",
+            { scope: "row" },
+            row.policy,
+            row.policy === policy ? el("span", { class: "visually-hidden" }, " (chosen)") : null,
+          ),
+          row.refused === null
+            ? labels(row)
+            : el("td", { class: "number", colspan: 2 }, refusedWords(row.refused)),
+        ),
+      ),
+    ),
   );
-  const cells =
-    row.refused !== null
-      ? el("td", { colspan: shown.length, class: "number" }, refusedWords(row.refused))
-      : shown.map((one) => cell(simulated(row, one)));
-  return el("tr", { class: isPicked ? "picked" : null }, head, cells);
 }
 
 /**
@@ -370,17 +476,29 @@ function refusedWords(refused) {
 /** @param {Simulated} told */
 function cell(told) {
   if (told.labels === null)
-    return el("td", { class: "number" }, figure(told).replace(/ labels?$/, ""));
+    return el(
+      "td",
+      { class: "number" },
+      told.more_than === 0 ? "not simulated" : `more than ${count(told.more_than)}`,
+    );
   const { low, median, high } = told.labels;
   const reached = told.reached < 1 ? `, ${percent(told.reached)} arrive` : "";
   const most = told.runs === 1 ? "one session" : `${count(low)}\u2013${count(high)}`;
   return el("td", { class: "number" }, count(median), el("small", {}, `${most}${reached}`));
 }
 
-/** @param {number} rough */
-function niceStep(rough) {
-  const unit = 10 ** Math.floor(Math.log10(Math.max(rough, 1)));
-  return unit * ([1, 2, 5].find((one) => one * unit >= rough) ?? 10);
+/**
+ * How long something takes, roughly.
+ *
+ * @param {number} seconds
+ */
+function duration(seconds) {
+  const minutes = Math.round(seconds / MINUTE);
+  if (minutes < 1) return "less than a minute";
+  if (minutes <= MOST_MINUTES) return `about ${counted(minutes, "minute")}`;
+  const hours = Math.round(seconds / HOUR);
+  if (hours <= MOST_HOURS) return `about ${counted(hours, "hour")}`;
+  return `about ${counted(Math.round(hours / DAY), "day")}`;
 }
 
 /** @param {number} value */

@@ -1,0 +1,154 @@
+"""`celeus plan`: how many labels a session would take, asked of a service."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from celeus.errors import InvalidValue
+
+if TYPE_CHECKING:
+    # Not even for annotations at run time: --help has to answer at once.
+    from celeus.client.blocking import Client
+    from celeus.client.results import Plan, PlannedPoint, Pool
+
+POLICIES = ["sharp", "uniform"]
+RUNS = 20
+ASSUMED_PACE = 30.0
+HOUR = 3600.0
+_POOL = re.compile(r"pool_[0-9a-f]{32}")
+
+
+def plan(  # noqa: PLR0913 -- one parameter an option
+    pool: Annotated[
+        str,
+        typer.Argument(
+            metavar="POOL|FILE",
+            help="Id of a sealed pool, `pool_…`, or a table or log: the service makes a pool of it"
+            " first, which stays there for the session.",
+        ),
+    ],
+    *,
+    precision: Annotated[
+        float | None,
+        typer.Option(help="Interval width to stop at; default: what suits the pool."),
+    ] = None,
+    at_most: Annotated[
+        float | None, typer.Option(help="Ask whether the risk is at most this.")
+    ] = None,
+    at_least: Annotated[
+        float | None, typer.Option(help="Ask whether the risk is at least this.")
+    ] = None,
+    margin: Annotated[
+        float | None,
+        typer.Option(
+            help="Of two systems: decide which is at least as good, or that they are equivalent"
+            " within this; 0: no equivalence."
+        ),
+    ] = None,
+    target: Annotated[str, typer.Option(help="pool or population")] = "pool",
+    alpha: Annotated[float, typer.Option(help="Probability of ever being wrong.")] = 0.05,
+    risk: Annotated[
+        float | None, typer.Option(help="Mean loss you expect; default: what surrogates say.")
+    ] = None,
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(help="A policy to plan; repeat it. Default: sharp and uniform."),
+    ] = None,
+    pace: Annotated[
+        float | None,
+        typer.Option(
+            min=0.001,
+            help="Seconds a label takes; default: the project's recent pace, else 30.",
+        ),
+    ] = None,
+    url: Annotated[
+        str, typer.Option(envvar="CELEUS_URL", help="Address of the service.")
+    ] = "http://127.0.0.1:8000",
+    api_key_file: Annotated[
+        Path | None,
+        typer.Option(help="File with a key of scope `manage`; default: the key in CELEUS_KEY."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
+) -> None:
+    """Say how many labels and hours a session would take, by precision: a forecast, simulated."""
+    from celeus.client import blocking
+    from celeus.commands.gate import key_of
+
+    asked: dict[str, Any] = {
+        "target": target,
+        "alpha": alpha,
+        "precision": precision,
+        "risk": risk,
+        "policies": policy or POLICIES,
+        "runs": RUNS,
+        "questions": [
+            {"side": side, "threshold": threshold}
+            for side, threshold in (("at_most", at_most), ("at_least", at_least))
+            if threshold is not None
+        ],
+    }
+    if margin is not None:
+        asked["decide"] = {"margin": margin}
+    with blocking.Client(url, key_of(api_key_file)) as client:
+        made = client.pool(pool) if _POOL.fullmatch(pool) else _made(client, Path(pool))
+        if made.metrics:
+            rule = "a pool of one loss; `client.plan` and the page New session plan several metrics"
+            raise InvalidValue(f"pool must be {rule}", field="pool", rule=rule, value=made.id)
+        found = client.plan(made, **asked)
+    typer.echo(
+        json.dumps(found.raw)
+        if as_json
+        else "\n".join(_lines(found, pace, chosen=precision is not None))
+    )
+
+
+def _made(client: "Client", file: Path) -> "Pool":
+    """The sealed pool of a file, which is said."""
+    if not file.is_file():
+        rule = "a file, or the id of a pool, `pool_` and 32 hexadecimal digits"
+        raise InvalidValue(f"{file} is no file and no pool", field="pool", rule=rule)
+    made = client.create_pool(file.stem, file)
+    typer.echo(f"celeus: {file} is now {made.id}", err=True)
+    return made
+
+
+def _lines(found: "Plan", pace: float | None, *, chosen: bool) -> Iterator[str]:
+    """The plan for a reader, who has ``chosen`` its precision or had it suggested.
+
+    The remarks are the service's own words.
+    """
+    from celeus.client.service import plain
+
+    recent = found.pace
+    if pace is None:
+        pace = ASSUMED_PACE if recent is None else recent.seconds_per_label
+        whose = "assumed" if recent is None else f"recent pace of {recent.sessions} here"
+    else:
+        whose = "as given"
+    if found.precision is not None:
+        suggested = None if chosen else found.suggested_precision
+        reason = "" if suggested is None else f", suggested: {plain(str(suggested['reason']))}"
+        yield f"precision {found.precision:g}{reason}"
+    for policy in found.policies:
+        if policy.refused is not None:
+            yield f"{policy.policy}: cannot be opened: {plain(str(policy.refused['detail']))}"
+        elif policy.expected is None:
+            yield f"{policy.policy}: not simulated in time"
+        else:
+            yield f"{policy.policy}: {_point(policy.expected, pace)}"
+            curve = [one for one in policy.curve if one.precision is not None]
+            for one in curve:
+                yield f"  at {one.precision:g}: {_point(one, pace)}"
+    yield f"hours at {pace:g} s a label, {whose}"
+    yield from map(plain, found.notes)
+
+
+def _point(point: "PlannedPoint", pace: float) -> str:
+    labels = point.labels
+    told = f"about {labels.median:.0f} labels ({labels.low:.0f} to {labels.high:.0f})"
+    hours = f"{labels.median * pace / HOUR:.2g} hours"
+    return f"{told}, {hours}{', extrapolated' if point.extrapolated else ''}"

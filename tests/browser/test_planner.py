@@ -1,0 +1,187 @@
+"""The planner of the New-session page: a curve on which a precision is chosen."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.evaluations import barriers
+from tests.browser.site import NARROW, WIDE, Site
+
+SignedIn = Callable[..., Page]
+PLANNED_MS = 60_000
+ITEMS = 1500
+
+
+def pool_of(site: Site, *, hard: bool = False, items: int = ITEMS) -> str:
+    """A pool of answers, most of which are right; its guesses are shares, or 0 and 1."""
+    chance = np.random.default_rng(4)
+    guesses = chance.random(items) < 0.2 if hard else chance.beta(0.5, 2.0, items).round(3)
+    rows = [{"id": str(at), "surrogate": float(one)} for at, one in enumerate(guesses)]
+    body = {"name": "answers", "loss": {"kind": "zero_one"}, "items": rows, "sealed": True}
+    with site.client() as client:
+        return str(client.post("/v1/pools", json=body).raise_for_status().json()["id"])
+
+
+def planned(page: Page, pool: str) -> dict[str, Any]:
+    """The page with a pool chosen and its plan made; what the service answered."""
+    with page.expect_response(re.compile("/planning$"), timeout=PLANNED_MS) as heard:
+        page.goto(f"/sessions/new?pool={pool}")
+    expect(page.locator("#plan-told")).to_contain_text("Simulated just now", timeout=PLANNED_MS)
+    told: dict[str, Any] = heard.value.json()
+    return told
+
+
+def count(number: float) -> str:
+    return f"{round(number):,}".replace(",", "\u202f")
+
+
+def opened(page: Page, site: Site) -> dict[str, Any]:
+    """The session that the page opens."""
+    page.get_by_role("button", name="Open the session").click()
+    page.wait_for_url(re.compile(r"/sessions/ses_[0-9a-f]{32}$"))
+    session = page.url.rsplit("/", 1)[-1]
+    with site.client() as client:
+        found: dict[str, Any] = client.get(f"/v1/sessions/{session}").raise_for_status().json()
+        return found
+
+
+def test_the_page_leads_with_what_is_expected_and_keeps_it_with_the_session(
+    signed_in: SignedIn, server: Site
+) -> None:
+    page = signed_in("manage", "read")
+    told = planned(page, pool_of(server))
+    suggested = told["suggested_precision"]
+    assert told["precision"] == suggested["precision"]
+    assert [one["policy"] for one in told["policies"]] == ["sharp", "uniform"]
+    precision = page.get_by_role("textbox", name="Precision")
+    expect(precision).to_have_value(str(suggested["precision"]))
+    expect(page.locator("#precision-help")).to_contain_text(f"Suggested: {suggested['reason']}")
+    labels = told["policies"][0]["expected"]["labels"]
+    figure = page.locator("#plan-result .figure")
+    expect(figure).to_contain_text(f"about {count(labels['median'])} labels")
+    expect(figure).to_contain_text(f"{count(labels['low'])} to {count(labels['high'])} in most")
+    for note in told["notes"]:
+        expect(page.locator("#plan-result")).to_contain_text(note)
+    both = page.locator("#plan-result table").first
+    for policy in told["policies"]:
+        row = both.get_by_role("row", name=re.compile(f"^{policy['policy']}"))
+        expect(row).to_contain_text(count(policy["expected"]["labels"]["median"]))
+    session = opened(page, server)
+    assert session["precision"] == suggested["precision"]
+    assert session["planned_labels"] == {name: round(one) for name, one in labels.items()}
+
+
+def test_a_precision_is_chosen_by_keyboard_and_takes_its_labels_along(
+    signed_in: SignedIn, server: Site
+) -> None:
+    page = signed_in("manage", "read")
+    told = planned(page, pool_of(server))
+    slider = page.get_by_role("slider", name="Precision on the curve")
+    slider.focus()
+    page.keyboard.press("ArrowRight")
+    field = page.get_by_role("textbox", name="Precision")
+    finer = float(field.input_value())
+    assert finer < told["precision"]
+    figure = page.locator("#plan-result .figure")
+    said = figure.inner_text()
+    median = int(re.sub(r"\D", "", said.split("labels")[0]))
+    assert median > told["policies"][0]["expected"]["labels"]["median"]
+    expect(slider).to_have_attribute("aria-valuetext", re.compile(f"^{finer}: about"))
+    expect(page.locator("#plan-told")).to_have_text("Simulated just now, at other precisions.")
+    expect(page.locator("#plan-result")).to_contain_text("Read off the curve")
+    field.fill("0.0001")
+    expect(page.locator("#plan-told")).to_have_text("These numbers are for other settings.")
+    field.fill(str(finer))
+    session = opened(page, server)
+    assert session["precision"] == finer
+    assert session["planned_labels"]["median"] == median
+
+
+@pytest.mark.parametrize("viewport", [NARROW, WIDE], ids=["narrow", "wide"])
+def test_a_precision_is_chosen_by_pointing_at_the_curve(
+    signed_in: SignedIn, server: Site, viewport: dict[str, int]
+) -> None:
+    page = signed_in("manage", viewport=viewport)
+    planned(page, pool_of(server))
+    field = page.get_by_role("textbox", name="Precision")
+    over = page.locator(".curve .u-over")
+    over.scroll_into_view_if_needed()
+    box = over.bounding_box()
+    assert box is not None
+    found = []
+    page.mouse.move(box["x"] + 0.1 * box["width"], box["y"] + 30)
+    page.mouse.down()
+    for share in (0.1, 0.5, 0.9):
+        page.mouse.move(box["x"] + share * box["width"], box["y"] + 30)
+        found.append(float(field.input_value()))
+    page.mouse.up()
+    assert found == sorted(found, reverse=True)
+    assert len(set(found)) == 3
+    page.mouse.move(box["x"] + 0.2 * box["width"], box["y"] + 30)
+    assert float(field.input_value()) == found[-1], "nothing is chosen without pressing"
+
+
+def test_hours_follow_the_pace_that_is_set(signed_in: SignedIn, server: Site) -> None:
+    page = signed_in("manage")
+    told = planned(page, pool_of(server))
+    pace = page.get_by_label("Seconds a label takes")
+    expect(pace).to_have_value("30")
+    expect(page.locator("#pace-help")).to_contain_text("is an assumption")
+    median = told["policies"][0]["expected"]["labels"]["median"]
+    pace.fill("36")
+    figure = page.locator("#plan-result .figure")
+    expect(figure).to_contain_text("at 36 s a label")
+    page.get_by_text("All numbers").click()
+    precision = f"{told['precision']:g}"
+    row = page.get_by_role("row", name=re.compile(f"^{re.escape(precision)}"))
+    expect(row).to_contain_text(f"{median / 100:.3g}")
+    expect(page.locator("#plan-told")).to_have_text("Simulated just now with these settings.")
+
+
+def test_the_numbers_behind_the_chart_are_a_table(signed_in: SignedIn, server: Site) -> None:
+    page = signed_in("manage")
+    told = planned(page, pool_of(server))
+    chart = page.locator(".curve .uplot")
+    expect(chart).to_have_attribute("role", "img")
+    page.get_by_text("All numbers").click()
+    curve = page.get_by_role("region", name="Labels by precision")
+    rows = curve.get_by_role("row")
+    points = told["policies"][0]["curve"]
+    expect(rows).to_have_count(1 + len(points))
+    for at, point in enumerate(points):
+        expect(rows.nth(at + 1)).to_contain_text(count(point["labels"]["median"]))
+    expect(page.get_by_role("region", name="The two ends")).to_contain_text("knows nothing")
+
+
+def test_certain_guesses_are_said_not_to_be_taken_at_their_word(
+    signed_in: SignedIn, server: Site
+) -> None:
+    page = signed_in("manage")
+    planned(page, pool_of(server, hard=True))
+    result = page.locator("#plan-result")
+    expect(result).to_contain_text("none is taken as certain")
+    expect(result).to_contain_text(re.compile("of the items guessed 0 had a loss of 1"))
+    expect(result).to_contain_text("A fixed sample that is judged whole")
+
+
+@pytest.mark.parametrize("viewport", [NARROW, WIDE], ids=["narrow", "wide"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_planner_is_in_nobodys_way(
+    signed_in: SignedIn, server: Site, viewport: dict[str, int], scheme: str
+) -> None:
+    page = signed_in("manage", viewport=viewport, color_scheme=scheme)
+    planned(page, pool_of(server, hard=True))
+    page.get_by_text("All numbers").click()
+    assert barriers(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    planner = page.locator("#planner")
+    inside = planner.evaluate(
+        "one => [...one.querySelectorAll('canvas, table')].every("
+        "each => each.closest('.table-scroll') !== null"
+        " || each.getBoundingClientRect().right <= one.getBoundingClientRect().right)"
+    )
+    assert inside
