@@ -246,7 +246,7 @@ class SessionClosed(Conflict):
 
 
 class SessionArchived(Conflict):
-    """The session is archived; it takes no draws and no labels until it is taken back."""
+    """The session is archived; it takes no draws and no labels until it is restored."""
 
 
 class SessionNotArchived(Conflict):

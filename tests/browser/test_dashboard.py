@@ -308,7 +308,7 @@ def test_what_is_archived_leaves_the_list_and_comes_back(signed_in: SignedIn, se
     page.goto(f"/sessions/{session}")
     page.get_by_role("button", name="Archive").focus()
     page.keyboard.press("Enter")
-    back = page.get_by_role("button", name="Take back from the archive")
+    back = page.get_by_role("button", name="Restore from the archive")
     expect(back).to_be_focused()
     expect(page.locator("#actions-why")).to_contain_text("lists leave it out")
     expect(page.get_by_role("link", name="Label by hand")).to_have_count(0)

@@ -74,12 +74,12 @@ def test_only_an_admin_is_offered_to_delete_and_only_what_is_archived(
     delete = "Delete for good…"
     manager = signed_in("manage")
     manager.goto(f"/sessions/{session}")
-    expect(manager.get_by_role("button", name="Take back from the archive")).to_be_visible()
+    expect(manager.get_by_role("button", name="Restore from the archive")).to_be_visible()
     expect(manager.get_by_role("button", name=delete)).to_have_count(0)
     page = signed_in()
     page.goto(f"/sessions/{session}")
     expect(page.get_by_role("button", name=delete)).to_be_visible()
-    page.get_by_role("button", name="Take back from the archive").click()
+    page.get_by_role("button", name="Restore from the archive").click()
     expect(page.get_by_role("button", name=delete)).to_have_count(0)
 
 

@@ -55,7 +55,7 @@ def test_somebody_is_invited_labels_comes_home_and_is_removed(
     for words in ("forty", "1 labelled by you", "Takes labels"):
         expect(card).to_contain_text(words)
     assert barriers(anna) == []
-    card.get_by_role("link", name="Go on labelling").click()
+    card.get_by_role("link", name="Continue labelling").click()
     expect(anna).to_have_url(f"{server.url}/label/{session}")
     label_one(anna, 2)
 

@@ -89,7 +89,7 @@ def test_a_link_leads_to_its_page_once_and_leaves_no_trace_in_the_address(
     complaints.expect("401 (Unauthorized)")
     other = new_context().new_page()
     other.goto(link)
-    expect(other.get_by_role("alert")).to_contain_text("works no longer")
+    expect(other.get_by_role("alert")).to_contain_text("no longer works")
     expect(other.get_by_label("Key")).to_be_visible()
     assert "invite" not in other.url
 

@@ -64,7 +64,7 @@ def test_a_webhook_is_made_and_tried_by_keyboard(
         expect(page.locator("#secret")).to_have_text(re.compile(r"^whsec_\S{44}$"))
         assert barriers(page) == []
         hook = page.locator(".hook", has_text=url)
-        page.get_by_role("button", name="I have kept it").press("Enter")
+        page.get_by_role("button", name="I have saved it").press("Enter")
         expect(page.locator("#secret")).to_be_hidden()
         hook.get_by_role("button", name="Send a test").press("Enter")
         expect(hook.get_by_role("status")).to_have_text("The test was answered with 200.")

@@ -345,7 +345,7 @@ async def test_the_same_link_twice_signs_in_once(context: Context, visiting: Vis
         first = await browser.post("/login", data={"invite": made.token})
         second = await browser.post("/login", data={"invite": made.token})
         assert (first.status_code, second.status_code) == (303, 401)
-        assert "works no longer" in second.text
+        assert "no longer works" in second.text
         assert (await browser.get("/v1/pools")).status_code == 200, "and takes nothing away"
 
 

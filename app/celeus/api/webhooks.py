@@ -75,7 +75,7 @@ FormatIn = Annotated[
 OfSession = Annotated[
     str | None,
     Field(
-        description="The session that is told of; null: all of the project.",
+        description="The session that the webhook is limited to; null: all of the project.",
         json_schema_extra=form_of("ses"),
     ),
 ]
@@ -136,7 +136,7 @@ class WebhookOut(BaseModel):
     events: list[EventType] = Field(description="What is told.")
     format: Format = Field(description="The form of the messages.")
     session_id: str | None = Field(
-        description="The session that is told of; null: all of the project."
+        description="The session that the webhook is limited to; null: all of the project."
     )
     active: bool = Field(description="Whether messages are sent.")
     note: str | None = Field(description="Why it is not active; null while it is.")
@@ -231,7 +231,7 @@ class DeliveryList(BaseModel):
 @router.post(
     "",
     operation_id="create_webhook",
-    summary="Have a webhook told of what happens",
+    summary="Create a webhook",
     status_code=201,
     responses=responses(InvalidValue, SessionNotFound, TooManyWebhooks),
 )

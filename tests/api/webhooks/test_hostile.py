@@ -119,7 +119,7 @@ class TestInside:
             monkeypatch.setattr("socket.getaddrinfo", lambda *_args, **_more: found)
             one = await self.tried(client, hook)
             assert (one["state"], one["status"]) == ("failed", None)
-            assert one["note"] == "Not sent: its host is none of the public internet."
+            assert one["note"] == "Not sent: its host is not on the public internet."
             assert receiver.connections == 0
 
     async def test_of_a_flood_no_more_is_read_than_is_kept(self, client: AsyncClient) -> None:

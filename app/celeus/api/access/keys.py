@@ -241,5 +241,5 @@ async def change_key(context: Administers, key_id: KeyId, body: KeyChange) -> Ke
     responses=responses(errors.KeyNotFound, errors.LastAdmin, errors.Busy),
 )
 async def revoke_key(context: Administers, key_id: KeyId) -> KeyOut:
-    """For good: it works no longer, nor do its links, and its browsers are signed out."""
+    """For good: it and its links no longer work, and its browsers are signed out."""
     return KeyOut.of(await people.remove_key(context, key_id))

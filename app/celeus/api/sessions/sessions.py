@@ -66,7 +66,7 @@ class SessionsQuery(BaseModel):
     )
     order: lists.Order = Field(
         "-opened",
-        description="By opening, name, owner, state or last activity; a minus turns it round.",
+        description="By opening, name, owner, state or last activity; a minus reverses it.",
     )
     archived: Archived = False
     after: AfterSession = None

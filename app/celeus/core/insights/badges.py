@@ -111,7 +111,7 @@ def _best(status: Mapping[str, Any]) -> Badge:
         return Badge(label, f"{best['winner']}, {certain}", "blue")
     if status["rounds"]["in_interval"] == 0:
         return Badge(label, _NO_LABELS, "grey")
-    return Badge(label, f"{count(len(best['standing']))} still may be, {certain}", "blue")
+    return Badge(label, f"{count(len(best['standing']))} may still be the best, {certain}", "blue")
 
 
 def _table(status: Mapping[str, Any]) -> Badge:

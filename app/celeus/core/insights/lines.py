@@ -270,7 +270,7 @@ def holds(status: Mapping[str, Any], labels: int, inside: int) -> str | None:
     elif closed:
         told = (
             f"{count(inside)} of {_labels(labels)} {verb} in the {whole}; {count(waiting)}"
-            f" came behind a draw that nobody judged, and {'is' if waiting == 1 else 'are'} not"
+            f" were given after a draw that nobody judged, and {'is' if waiting == 1 else 'are'} not"
         )
     else:
         told = (

@@ -2,7 +2,7 @@
 
 Of two that are compared the loss of each lies in [L, U]; the pool holds the differences d = loss of
 A less loss of B, in [L - U, U - L], below 0 where A is better. A preference has no losses of its
-own: it is d itself, from -U (A is better by U grades) to U. Who judges may speak of ``a`` and
+own: it is d itself, from -U (A is better by U grades) to U. Judges may speak of ``a`` and
 ``b``, or of the ``left`` and the ``right`` answer, where ``left`` says which system stood there.
 
 Of several, among which the best is sought, a judge gives the losses of all.

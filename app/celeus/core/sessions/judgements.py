@@ -212,7 +212,7 @@ def _losses_of(
             "Where the best of several systems is sought, every round that is drawn is judged: what"
             " a round nobody can judge means for the others is not worked out.",
             field="unjudgeable",
-            rule="a judgement; an item that nobody can judge belongs into no such pool",
+            rule="a judgement; an item that nobody can judge belongs in no such pool",
             value=judgement.unjudgeable,
         )
     item = state.item(judgement.round)

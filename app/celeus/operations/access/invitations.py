@@ -131,13 +131,13 @@ async def accept(context: Context, token: str) -> SignedIn:
 def _ended(row: Row[Any] | None) -> Unauthenticated:
     """Why a link does not work, and what helps."""
     if row is None:
-        why = "this link works no longer: each works once, and for a time only"
+        why = "this link no longer works: each works once, and for a time only"
     elif row.used:
-        why = "this link works no longer: it was used, and each signs in one browser, once"
+        why = "this link no longer works: it was used, and each signs in one browser, once"
     elif row.withdrawn:
-        why = "this invitation works no longer: it was withdrawn"
+        why = "this invitation no longer works: it was withdrawn"
     else:
-        why = "this link works no longer: its time is over"
+        why = "this link no longer works: it has expired"
     return Unauthenticated(
         f"{why}; whoever sent it can send you a new one", rule="a new link, or a key"
     )

@@ -296,7 +296,7 @@ async def _act(db: AsyncConnection, context: Context, granted: Collection[str]) 
     for scope in SCOPES:
         if scope in granted and scope not in caller.scopes:
             raise ScopeMissing(
-                f"nobody gives a scope they lack, such as {scope}",
+                f"you cannot grant a scope that you do not have, such as {scope}",
                 field="scopes",
                 rule=f"a key with scope {scope}",
             )

@@ -133,7 +133,7 @@ async def list_tasks(context: Context, most: int) -> list[OwnTask]:
 
 def _pause(state: str, *, archived: bool) -> str:
     if archived:
-        return "Put away"
+        return "Archived"
     if state in {"active", "paused"}:
         return "Nothing to label at the moment"
     return "No more labels needed"

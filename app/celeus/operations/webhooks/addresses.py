@@ -143,7 +143,7 @@ class Guard:
             raise AddressRefused("its host has no address")
         if url.host.lower() not in self.hosts and not all(map(self._allows, found)):
             # Which one is not told: who asks need not know what names mean inside
-            raise AddressRefused("its host is none of the public internet")
+            raise AddressRefused("its host is not on the public internet")
         return [str(one) for one in found]
 
     def _allows(self, address: Address) -> bool:

@@ -181,7 +181,7 @@ async def _read(response: httpcore2.Response, head: list[Outcome]) -> Outcome:
     status = response.status
     note = None
     if 300 <= status < 400:
-        note = "The receiver leads elsewhere, and redirections are not followed."
+        note = "The receiver redirects, and redirects are not followed."
     retry_after = None
     told = dict(response.headers) if status in {429, 503} else {}
     wait = {name.lower(): value for name, value in told.items()}.get(b"retry-after", b"")

@@ -212,7 +212,7 @@ class Growth:
             if len(codes_of) > MOST_VALUES:
                 raise InvalidValue(
                     f"The group column {name} has too many different values; what tells items apart"
-                    " belongs into their payload.",
+                    " belongs in their payload.",
                     field=f"groups.{name}",
                     rule=f"at most {MOST_VALUES} different values",
                     value=len(codes_of),
@@ -347,7 +347,7 @@ def _check_groups(names: Collection[str]) -> None:
     if len(names) <= MAX_GROUPS and len(canonical_json(list(names))) <= MAX_GROUP_BYTES:
         return
     raise InvalidValue(
-        "The items name too many groups, or too long ones; what tells items apart belongs into"
+        "The items name too many groups, or too long ones; what tells items apart belongs in"
         " their payload.",
         field="group",
         rule=f"at most {MAX_GROUPS} different names, together at most {MAX_GROUP_BYTES} bytes of"

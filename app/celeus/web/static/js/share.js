@@ -43,7 +43,7 @@ function shown(id, word, text) {
       announce("Copied.");
     } catch {
       field.select();
-      announce("The browser did not let it be copied: it is marked, copy it by hand.");
+      announce("Your browser blocked copying; the text is selected: copy it yourself.");
     }
   });
   return el("div", { class: "field" }, el("label", { for: id }, word), field, copy);
@@ -67,7 +67,7 @@ function row(one) {
     revoke.disabled = true;
     try {
       await api("DELETE", `${path}/${one.id}`);
-      announce("The link leads nowhere now.");
+      announce("The link no longer works.");
       fill(made);
       await list();
       create.focus();

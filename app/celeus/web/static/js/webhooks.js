@@ -262,7 +262,7 @@ byId("copy").addEventListener("click", async () => {
     await navigator.clipboard.writeText(byId("secret").textContent ?? "");
     announce("The secret is copied.");
   } catch {
-    announce("The browser did not let it be copied: select it by hand.");
+    announce("Your browser blocked copying: select the text and copy it yourself.");
   }
 });
 byId("hide").addEventListener("click", () => {

@@ -265,7 +265,7 @@ export class Link {
     }
   }
 
-  /** An archived session takes nothing until it is taken back, which is looked for now and then. */
+  /** An archived session takes nothing until it is restored, which is looked for now and then. */
   #rest() {
     this.archived = true;
     this.draws = [];

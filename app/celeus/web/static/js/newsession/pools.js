@@ -209,7 +209,7 @@ export class PoolList {
             el("span", { class: "visually-hidden" }, ` ${pool.name}`),
           )
         : null;
-    const archive = pool.archived ? "Take back" : "Archive";
+    const archive = pool.archived ? "Restore" : "Archive";
     return el(
       "div",
       { class: "row pool-tools" },

@@ -12,7 +12,7 @@ export const ROLES = [
   {
     scope: "read",
     does: "views",
-    help: "Sees sessions, results and reports, and changes nothing. Who labels should not be shown these.",
+    help: "Sees sessions, results and reports, and changes nothing. Labellers should not see these.",
   },
   {
     scope: "manage",

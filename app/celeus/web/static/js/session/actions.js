@@ -45,7 +45,7 @@ export class Actions {
     this.#session = session;
     const closed = session.state === "closed";
     const { pause, precision, close, label, certificate, report, archive } = this.#buttons;
-    archive.textContent = session.archived ? "Take back from the archive" : "Archive";
+    archive.textContent = session.archived ? "Restore from the archive" : "Archive";
     archive.disabled = !this.#mayManage;
     this.#buttons.destroy.hidden = !this.#mayDelete || !session.archived;
     pause.textContent = session.state === "paused" ? "Resume" : "Pause";
