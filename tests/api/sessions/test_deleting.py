@@ -321,7 +321,7 @@ async def test_whoever_works_on_a_session_while_it_is_deleted_is_told_plainly(
                 client.post(f"{path}/observe", json=observed),
                 elsewhere.post(f"{path}/amendments", json=amended),
                 elsewhere.get(f"{path}/certificate"),
-                elsewhere.get(f"{path}/labels", params={"format": "csv"}),
+                elsewhere.get(f"{path}/labels"),
                 elsewhere.get(f"{path}/report"),
                 elsewhere.patch(path, json={"archived": False}),
                 elsewhere.post(f"{path}/shares", json={}),
