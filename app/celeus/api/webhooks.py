@@ -41,7 +41,9 @@ MESSAGE: Final[dict[str, JsonValue]] = {
         "round": 191,
         "sequence": 382,
         "revision": 1,
-        "sentence": "The error rate is between 22 and 32 %, 95 % sure at every moment.",
+        "sentence": "error rate 27 % (22 to 32), 95 % sure at every moment, from 191 labels in the"
+        " interval.",
+        "words": ["Is the error rate at most 40 %? Yes, since label 120."],
         "links": {
             "session": "https://celeus.example.org/sessions/ses_019aa3c4d5e67f8091a2b3c4d5e6f708"
         },
@@ -177,7 +179,8 @@ class WebhookMessage(BaseModel):
     timestamp: Time = Field(description="When it happened.")
     data: dict[str, Any] = Field(
         description="Ids of session and pool, `state`, `stop_reason`, `round`, `sequence`,"
-        " `revision`, the session's own `sentence` and `links`. `session.decided` has `answers`,"
+        " `revision`, the session's own `sentence`, its answers in `words`, and `links`."
+        " `session.decided` has `answers`,"
         " `session.stalled` has `since`, `certificate.issued` has `certificate`."
     )
 

@@ -92,6 +92,7 @@ async def test_a_session_that_stops_is_told_with_its_own_sentence(
         "sequence": last["sequence"],
         "revision": 1,
         "sentence": last["sentence"],
+        "words": [f"Is the error rate at most 99\u202f%? {last['words']['answers'][0]['answer']}."],
         "links": {
             "session": f"http://127.0.0.1:8000/sessions/{session}",
             "report": f"http://127.0.0.1:8000/v1/sessions/{session}/report",
@@ -215,7 +216,7 @@ async def test_other_receivers_take_their_own_form(
     told = json.loads(sent.body)
     assert set(place) <= told.keys()
     name = "&lt;Exam&gt; &amp; co" if form == "slack" else "<Exam> & co"
-    assert f"{name} needs no more labels. Nothing is judged yet" in sent.body.decode()
+    assert f"{name} is closed. Nothing is judged: error rate" in sent.body.decode()
     assert f"/sessions/{session}" in sent.body.decode()
     await settled(client, hook, 1)
 
@@ -280,6 +281,23 @@ async def test_a_command_that_opens_the_database_delivers_nothing(database_url: 
         await asyncio.sleep(1)
     with psycopg.connect(database_url) as db:
         assert db.execute("SELECT attempts FROM deliveries").fetchall() == [(0,)]
+
+
+async def test_a_chat_is_told_the_answers_and_once_of_a_budget(
+    client: AsyncClient, receiver: Receiver
+) -> None:
+    """Names mention nobody, and lead nowhere."""
+    await made(client, receiver.url, format="discord")
+    pool = await known_pool(client, items=60)
+    question = {"side": "at_most", "threshold": 0.99}
+    asked = {"questions": [question], "stop_when_decided": False}
+    session = await opened(client, pool, name="[x](http://a.example) @all", budget=30, **asked)
+    last = (await labelled(client, session, pool, 60))["session"]
+    said = [json.loads(one.body)["content"] for one in await receiver.sent(2)]
+    answer = last["words"]["answers"][0]
+    assert any(f"{answer['question']} Yes, since label" in one for one in said)
+    assert len([one for one in said if "has spent its budget of labels." in one]) == 1
+    assert all("\u200b[x]" in one and "\u200b@all" in one for one in said)
 
 
 async def test_webhooks_belong_to_a_project_and_to_who_manages_it(

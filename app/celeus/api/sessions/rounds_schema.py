@@ -321,7 +321,8 @@ class AmendmentRequest(_Judged):
         min_length=1,
         max_length=128,
         pattern=NAME,
-        description="Who says so; default: the name of the key. Whoever only judges signs with that.",
+        description="Who says so; default: the name of the key. Whoever only judges signs with"
+        " that.",
     )
     worker: Worker | None = Field(
         None,

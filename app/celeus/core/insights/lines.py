@@ -270,7 +270,8 @@ def holds(status: Mapping[str, Any], labels: int, inside: int) -> str | None:
     elif closed:
         told = (
             f"{count(inside)} of {_labels(labels)} {verb} in the {whole}; {count(waiting)}"
-            f" were given after a draw that nobody judged, and {'is' if waiting == 1 else 'are'} not"
+            f" {'was' if waiting == 1 else 'were'} given after a draw that nobody judged, and"
+            f" {'is' if waiting == 1 else 'are'} not"
         )
     else:
         told = (

@@ -5,8 +5,8 @@
                      item is one that nobody can judge
 
 Neither knows of the interval: a protocol sees the losses of its item alone, so that its outcome is
-a loss like any other (docs/method.md#20-raters). A rater who cannot judge an item is passed over, and the
-next in its order is asked; an item of which too few are left is one that nobody can judge.
+a loss like any other (docs/method.md#20-raters). Who cannot is passed over, and the
+next in the item's order is asked; an item of which too few are left is one that nobody can judge.
 """
 
 from collections.abc import Mapping, Sequence

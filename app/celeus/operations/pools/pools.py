@@ -178,8 +178,8 @@ async def delete_pool(context: Context, pool_id: UUID) -> PoolRecord:
     """Delete an archived pool without sessions, and its items; the record of what it was.
 
     All of it or, when the process dies, nothing: one transaction, which locks rows of this pool
-    alone, in parts that each end long before the database gives a statement up. Whoever opens a session
-    meanwhile waits, and finds no pool.
+    alone, in parts that each end long before the database gives a statement up. Whoever opens a
+    session meanwhile waits, and finds no pool.
     """
     async with context.transaction() as db:
         record = await _lock(db, context.project_id, pool_id, "pool")

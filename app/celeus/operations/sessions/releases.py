@@ -19,7 +19,7 @@ async def release(
     """End leases early; the rounds whose leases ended, in order.
 
     Of what ``worker`` of the caller's key holds, or, without a worker, of whoever holds it; only of
-    ``rounds`` where these are given. Whoever held a draw may still judge it until somebody else has.
+    ``rounds`` where these are given. Its holder may still judge it until somebody else has.
     A rater's turn in a panel is nobody else's, so of these there is nothing to release. What is
     ``passed`` on comes back to its holder after a lease's time without a judgement, or as soon as
     there is nothing else for them.

@@ -24,13 +24,22 @@ LONGEST_TEXT = 1_900
 """Discord takes 2 000 characters of a message; the others more."""
 
 _HAPPENED: Mapping[str, str] = {
-    "session.stopped": "needs no more labels",
+    "session.stopped": "takes no more labels",
     "session.decided": "has an answer",
     "session.budget_reached": "has spent its budget of labels",
     "session.stalled": "waits for labels",
     "certificate.issued": "has a certificate",
     "webhook.test": "sends a test",
 }
+_STOPPED: Mapping[str | None, str] = {
+    None: "is closed",
+    "target_reached": "has reached its precision and needs no more labels",
+    "decided": "has its answers and needs no more labels",
+    "exhausted": "has no item left to judge",
+    "budget_spent": "has spent its budget of labels",
+}
+_MARKS = str.maketrans({one: f"\N{ZERO WIDTH SPACE}{one}" for one in "@["})
+"""What a chat would take for a mention or a link in a name that anybody may give."""
 
 
 def new_secret() -> bytes:
@@ -101,7 +110,11 @@ def _text(told: Mapping[str, Any]) -> str:
     """A message in words for people, its link last."""
     data = told["data"]
     links = data["links"]
-    name = data.get("name") or data.get("session") or "This webhook"
-    parts = [f"{name} {_HAPPENED[told['type']]}.", data.get("sentence") or ""]
+    name = str(data.get("name") or data.get("session") or "This webhook").translate(_MARKS)
+    happened = _HAPPENED[told["type"]]
+    if told["type"] == "session.stopped":
+        happened = _STOPPED.get(data.get("stop_reason"), happened)
+    answers = data.get("words", ()) if told["type"] == "session.decided" else ()
+    parts = [f"{name} {happened}.", *answers, data.get("sentence") or ""]
     text = " ".join(part for part in parts if part)
     return f"{text[:LONGEST_TEXT]} {links.get('session') or links['webhooks']}"

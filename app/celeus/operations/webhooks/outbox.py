@@ -113,6 +113,11 @@ def _subject(document: Mapping[str, Any]) -> dict[str, Any]:
         "sequence": document["sequence"],
         "revision": document["revision"],
         "sentence": document.get("sentence"),
+        "words": [
+            f"{one['question']} {one['answer']}."
+            for one in document.get("words", {}).get("answers", [])
+            if one["given"] != "undecided"
+        ],
     }
 
 
@@ -142,6 +147,9 @@ POST = """
         JOIN webhooks w ON w.events ? told.event
     WHERE w.project_id = %(project_id)s AND w.disabled_at IS NULL
       AND (w.session_id IS NULL OR w.session_id = %(session_id)s)
+      -- A chat is told once that the budget is spent
+      AND NOT (w.format <> 'json' AND told.event = 'session.stopped'
+          AND told.data ->> 'stop_reason' = 'budget_spent' AND w.events ? 'session.budget_reached')
     FOR KEY SHARE OF w
     """
 """Puts ``messages`` into the outbox, alone or as a part of what appends to the ledger."""
