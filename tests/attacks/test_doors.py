@@ -206,6 +206,7 @@ def _work_of(
             context: Context = app.state.context
             # Looks for what is due by the clock, whatever is asked
             await context.deliveries.close()
+            await context.remains.close()
             statements: list[str] = []
             engine = context.database._engine.sync_engine
 

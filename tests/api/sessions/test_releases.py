@@ -3,8 +3,11 @@
 import asyncio
 from typing import Any
 
+import psycopg
+from fastapi import FastAPI
 from httpx import AsyncClient
 
+from tests.api.contract import client_with
 from tests.factories import drawn, judged, known_pool, opened
 from tests.keys import bearer, key_in
 
@@ -115,6 +118,31 @@ async def test_what_is_passed_on_goes_to_somebody_else(client: AsyncClient) -> N
     assert (await drawn(client, session, 1, "cid"))["draws"][0]["round"] == 1
     ledger = (await client.get(f"/v1/sessions/{session}/ledger")).json()["data"]
     assert [event["kind"] for event in ledger] == ["draw"] * 6, "what is drawn stays drawn"
+
+
+async def test_what_a_blind_key_passes_on_counts_in_its_share(
+    client: AsyncClient, app: FastAPI, database_url: str
+) -> None:
+    """Else it could look at the whole pool, and judge what it likes."""
+    pool = await known_pool(client, 40)
+    session = await opened(client, pool)
+    async with client_with(app, key_in(database_url, "label")) as blind:
+        seen = set()
+        for at in range(60):
+            # Another window is the same person
+            worker = f"window {at}"
+            found = (await drawn(blind, session, 1, worker))["draws"]
+            if found[0]["item"]["id"] in seen:
+                break
+            seen.add(found[0]["item"]["id"])
+            await release(blind, session, worker=worker, **PASS)
+        assert len(seen) == 20, "half of what may be out"
+        # What nobody else has taken meanwhile comes back to it
+        with psycopg.connect(database_url) as db:
+            db.execute("UPDATE leases SET expires_at = now() - interval '1 hour'")
+        again = (await drawn(blind, session, 4, "one"))["draws"]
+        assert len(again) == 4
+        assert {it["item"]["id"] for it in again} <= seen
 
 
 async def test_what_nobody_takes_comes_back_after_a_lease(client: AsyncClient) -> None:

@@ -193,8 +193,8 @@ def counted(judged: int, inside: int, pending: int) -> dict[str, int]:
             101,
             100,
             (
-                "100 of 101 labels are in the interval; 1 came behind a draw that nobody judged,"
-                " and is not. 1 draw was never judged."
+                "100 of 101 labels are in the interval; 1 was given after a draw that nobody"
+                " judged, and is not. 1 draw was never judged."
             ),
         ),
         (

@@ -340,19 +340,22 @@ def _hand_out(
     standing = sorted(journal.leases.values(), key=lambda lease: lease.round)
     live = [it for it in standing if it.expires_at > journal.now]
     own = [it for it in live if it.holder == (journal.key, worker)][:count]
-    if journal.blind:
-        held = sum(it.holder[0] == journal.key for it in live)
-        most = _share(journal.state, settings) - held
-        count = min(count, len(own) + max(0, most))
+    known = _seen_by(journal) if journal.blind else {it.round for it in own}
+    new = max(0, _share(journal.state, settings) - len(known)) if journal.blind else count
     out = settings.max_draws_out - (
         settings.max_draws_out // LEFT_TO_OTHERS if journal.blind else 0
     )
     expired = [it for it in standing if it.expires_at <= journal.now]
     passed = [it for it in expired if _is_passed(journal, it, worker)]
     others = [it for it in expired if it not in passed]
-    leases = [journal.lease(it.round, worker) for it in (own + others)[:count]]
+    leases: list[Lease] = []
+    for it in own + others:
+        if len(leases) < count and (new or it.round in known):
+            new -= it.round not in known
+            leases.append(journal.lease(it.round, worker))
     while (
         len(leases) < count
+        and new
         and journal.state.pending < out
         and can_draw(journal.plan, journal.state)
     ):
@@ -360,6 +363,7 @@ def _hand_out(
         placed = arrangement(journal.state, draw.round, draw.item)
         journal.append(draw, {"worker": worker} | placed)
         leases.append(journal.lease(draw.round, worker))
+        new -= 1
     if not leases:
         leases = [journal.lease(it.round, worker) for it in passed[:count]]
     leases.sort(key=lambda lease: lease.round)
@@ -367,10 +371,25 @@ def _hand_out(
     return leases
 
 
+def _seen_by(journal: Journal) -> set[int]:
+    """Rounds that the key holds, or passed on and may still judge."""
+    return {
+        it.round
+        for it in journal.leases.values()
+        if (it.expires_at > journal.now and it.holder[0] == journal.key)
+        or any(key == journal.key for key, _ in it.passed)
+    }
+
+
 def _is_passed(journal: Journal, lease: Lease, worker: str) -> bool:
-    """Whether the worker passed the draw on, and others may still come for it."""
+    """Whether the caller passed the draw on, and others may still come for it.
+
+    A blind key is one person's, whatever they call their windows.
+    """
     waits = journal.now - lease.expires_at < timedelta(seconds=journal.record.lease_seconds)
-    return waits and [journal.key, worker] in lease.passed
+    return waits and any(
+        key == journal.key and (journal.blind or by == worker) for key, by in lease.passed
+    )
 
 
 def _share(state: AnyState, settings: Settings) -> int:
