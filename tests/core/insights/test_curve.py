@@ -239,4 +239,10 @@ def test_a_grade_gets_a_precision_in_its_own_units_and_a_small_pool_a_coarser_on
     assert suggested(graded, grades, 4000).precision == 0.2
     coarse = suggested(assumed(soft(100)), UNIT, 100)
     assert coarse.precision > 0.1
-    assert "100 items" in coarse.reason
+    assert "most of the items" in coarse.reason
+
+
+@pytest.mark.parametrize("all_the_same", [0.0, 0.3, 1.0])
+def test_surrogates_that_are_all_the_same_suggest_what_none_would(all_the_same: float) -> None:
+    found = suggested(assumed(np.full(300, all_the_same)), UNIT, 300)
+    assert found.precision == 0.2

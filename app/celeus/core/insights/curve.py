@@ -247,22 +247,24 @@ def suggested(assumption: Assumption, scale: Interval, items: int) -> Suggestion
     Of losses of 0 and 1 at most half of the rate expected, or of what is left to 1; of others a
     twentieth of the scale; coarser where that would take more than half of the ``items``.
     """
-    risk = assumption.risk(scale)
+    # Where nothing is known, as of surrogates that are all the same, anything may be true
+    known = assumption.informed
+    risk = assumption.risk(scale) if known else (scale.lower + scale.upper) / 2.0
     if assumption.whole and assumption.change is None and scale.width == 1.0:
         most = scale.width * min(risk, 1.0 - risk) / 2.0
         width = _step_down(min(max(most, FINEST * scale.width), LARGEST_SHARE * scale.width))
         reason = (
             f"the mean loss is expected to be about {risk:.2g}"
-            if assumption.informed
+            if known
             else "nothing is known of the mean loss"
         )
     else:
         width = _step_down(SCALE_SHARE * scale.width)
         reason = f"that is about a twentieth of the scale from {scale.lower:g} to {scale.upper:g}"
-    variance = assumption.variance(scale)
+    variance = assumption.variance(scale) if known else scale.width**2 / 4.0
     while _half_spent(variance, width, items) and width < COARSEST * scale.width / HALVED:
         width = _step_down(width * (HALVED + 1.0))
-        reason = f"a finer one would take most of the {items} items"
+        reason = "a finer one would take most of the items"
     return Suggestion(width, reason)
 
 

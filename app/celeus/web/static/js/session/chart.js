@@ -79,7 +79,10 @@ export class IntervalChart {
     if (nothing) {
       this.#plot?.destroy();
       this.#plot = null;
-      fill(this.#element, el("p", { class: "nothing" }, "The chart begins with the first label."));
+      fill(
+        this.#element,
+        el("p", { class: "nothing" }, "The chart begins with the first label in the interval."),
+      );
       return;
     }
     this.#course = courseOf(this.#track, this.#session);

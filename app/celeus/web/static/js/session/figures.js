@@ -22,6 +22,16 @@ const PROTOCOLS = {
 };
 
 /**
+ * Why there is no estimate.
+ *
+ * @param {Session} session
+ */
+function without({ rounds, state }) {
+  if (rounds.judged === 0) return "none before the first label";
+  return state === "closed" ? "no label is in the interval" : "no label is in the interval yet";
+}
+
+/**
  * The row of figures.
  *
  * @param {Session} session
@@ -37,7 +47,7 @@ export function figures(session, { contrast, plan }) {
       : `${contrast.a} less ${contrast.b}: above 0 the latter is better`;
   return [
     session.rounds.in_interval === 0
-      ? figure("Estimate", "–", "none before the first label", true)
+      ? figure("Estimate", "–", without(session), true)
       : figure("Estimate", measured(number(estimate, resolution, shift), sign), of, true),
     figure(
       "Interval",
