@@ -41,7 +41,8 @@ def test_a_label_moves_the_chart_the_figures_and_the_table(
         session = evaluation.opened(name="Exam", precision=0.2)
         page = signed_in("read")
         page.goto(f"/sessions/{session}")
-        expect(page.get_by_text("The chart begins with the first label in the interval.")).to_be_visible()
+        begins = "The chart begins with the first label in the interval."
+        expect(page.get_by_text(begins)).to_be_visible()
         evaluation.judged(session, 40)
         readout = page.locator("#chart-readout")
         expect(readout).to_contain_text("after 40 labels")
