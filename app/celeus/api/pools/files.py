@@ -42,7 +42,7 @@ from celeus.api.pools.sheets import Look, Reading, holds_items, mapping_of, shee
 from celeus.api.sessions.schema import Markdown
 from celeus.api.wire.idempotency import StreamedAttempt
 from celeus.api.wire.problems import ProblemError, responses
-from celeus.api.wire.uploads import Format, format_of_any, media_of
+from celeus.api.wire.uploads import Format, format_of_any, media_of, unless_gone
 from celeus.core.pools.bounds import LabelsSeen
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
@@ -378,7 +378,7 @@ async def create_pool_from_file(
             return PoolFileOut.of(done, seen, look, dry_run=dry_run).model_dump_json().encode()
 
         with closing(rows):
-            answer = await attempt.answer(
+            answering = attempt.answer(
                 200 if dry_run else 201,
                 encode,
                 lambda once: pools.pool_of_file(
@@ -386,6 +386,8 @@ async def create_pool_from_file(
                 ),
                 lambda body: f"/v1/pools/{body['pool']['id']}",
             )
+            # Nobody reads what a dry run would find; a pool is asked for again by its key
+            answer = await (unless_gone(request, answering) if dry_run else answering)
         if look.mapping and not dry_run:
             await mappings.remember(context, look.mapping)
         return answer

@@ -99,7 +99,7 @@ async def pool_of_file(
 ) -> ImportResult:
     """Create a sealed pool from the rows of a file; a dry run stores nothing."""
     await peek(context, once)
-    async with context.gates.imports, transaction_of(context, once) as db:
+    async with context.gates.importing(context.key_id or ""), transaction_of(context, once) as db:
         savepoint = await db.begin_nested()
         record = await _create(db, context, new)
         result = await import_rows(context, db, record, batches, options)
@@ -134,7 +134,7 @@ async def add_items(
     `pool_busy`.
     """
     await peek(context, once)
-    async with context.gates.imports, transaction_of(context, once) as db:
+    async with context.gates.importing(context.key_id or ""), transaction_of(context, once) as db:
         record = await _lock(db, context.project_id, pool_id)
         check_open(record)
         savepoint = await db.begin_nested()

@@ -70,7 +70,7 @@ async def push(context: Context, file: IO[bytes]) -> Pushed:
         async with context.gates.verifications:
             values = await _checked(context, at, [file, events, trajectory])
         run = _Run(values, file, events, trajectory)
-        async with context.gates.imports, context.transaction() as db:
+        async with context.gates.importing(context.key_id or ""), context.transaction() as db:
             known = await _known(db, context.project_id, run)
             document = known or await _keep(context, db, run, at)
     # Also of one that was there: whoever kept it may have been killed before

@@ -77,10 +77,18 @@ class Gates:
     def __init__(self, settings: Settings) -> None:
         seconds = settings.planning_seconds
         # An import holds a connection as long as it lasts, and others need some, too.
+        imports = max(1, settings.database_pool_size // 2)
+        patience = settings.lock_timeout_ms / 1000
         self.imports = Gate(
-            max(1, settings.database_pool_size // 2),
-            settings.lock_timeout_ms / 1000,
+            imports,
+            patience,
             lambda: DatabaseUnavailable("too many imports are running; try again"),
+        )
+        # Half of the places are left to others
+        self._imports_of_keys = GatesOfKeys(
+            max(1, imports // 2),
+            lambda: Busy("Other imports of this key are running; try again."),
+            patience=patience,
         )
         self.verifications = Gate(VERIFICATIONS_AT_ONCE, 0.0, _verifying)
         # A place is left to those who do more than label
@@ -118,6 +126,12 @@ class Gates:
         self.verifications_of_keys = GatesOfKeys(
             1, lambda: VerificationBusy("This key has a certificate being verified; try again.")
         )
+
+    @asynccontextmanager
+    async def importing(self, key: str) -> AsyncIterator[None]:
+        """A place among the imports, of which one key has half at most."""
+        async with self._imports_of_keys.of(key), self.imports:
+            yield
 
 
 class GatesOfKeys:
