@@ -179,7 +179,7 @@ function memberRow(one) {
       await invitations.load();
     }),
     button("Remove", `Remove ${one.name}`, async (pressed) => {
-      const told = `${here ? "You are" : `${one.name} is`} signed out everywhere, at once and for good. Labels given stay.`;
+      const told = `${here ? "You are" : `${one.name} is`} signed out everywhere within seconds, for good. Labels given stay.`;
       const title = here ? "Remove yourself?" : `Remove ${one.name}?`;
       if (!(await sure(title, told, "Remove"))) return;
       if ((await act(pressed, "POST", `/v1/keys/${one.id}/revoke`)) === null) return;
@@ -221,7 +221,7 @@ function keyRow(one) {
       until(one.expires_at),
     ],
     button("Revoke", `Revoke the key ${one.name}`, async (pressed) => {
-      const told = "Programs that send it are refused, at once and for good.";
+      const told = "Programs that send it are refused within seconds, for good.";
       if (!(await sure(`Revoke the key ${one.name}?`, told, "Revoke it"))) return;
       if ((await act(pressed, "POST", `/v1/keys/${one.id}/revoke`)) === null) return;
       announce(`The key ${one.name} is revoked.`);
