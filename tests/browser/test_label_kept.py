@@ -252,7 +252,7 @@ def test_what_another_has_judged_meanwhile_is_told_calmly(
     expect(page.locator("#count")).to_have_text("1")
 
 
-def test_an_archived_session_takes_nothing_and_goes_on_when_it_is_taken_back(
+def test_a_label_for_an_archived_session_is_kept_until_it_is_restored(
     server: Site, signed_in: SignedIn, complaints: Complaints
 ) -> None:
     complaints.expect("409")
@@ -263,11 +263,13 @@ def test_an_archived_session_takes_nothing_and_goes_on_when_it_is_taken_back(
     press(page, "1")
     expect(page.locator("#notices")).to_contain_text("The session was archived before")
     expect(page.get_by_role("heading", name="Paused")).to_be_visible()
-    expect(page.locator("#count")).to_have_text("0")
+    assert events(server, session, "observation") == []
     change(server, session, archived=False)
     page.reload()
+    all_sent(page)
+    assert len(events(server, session, "observation")) == 1
     press(page, "1")
-    expect(page.locator("#count")).to_have_text("1")
+    expect(page.locator("#count")).to_have_text("2")
 
 
 def test_a_paused_session_takes_what_is_judged_and_goes_on_when_it_is_resumed(

@@ -257,9 +257,13 @@ export class Link {
       this.passing.clear();
       this.askAt = Date.now() + LOOK_AGAIN_MS;
       if (problem.code === "session_archived") this.#rest();
+    } else if (problem.code === "session_archived") {
+      // What is archived can be restored: the label is kept, and sent then
+      this.#rest();
+      this.tell({ what: "refused", entry, problem });
+      await this.#sleep(LOOK_AGAIN_MS);
     } else {
       this.outbox.done(entry);
-      if (problem.code === "session_archived") this.#rest();
       if (problem.code === "session_closed") this.#setState("closed", true);
       this.tell({ what: "refused", entry, problem });
     }

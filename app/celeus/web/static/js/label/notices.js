@@ -11,7 +11,7 @@ const REFUSED = {
   session_closed:
     "The session was closed before your last label arrived, so it was not accepted. The session does not need it.",
   session_archived:
-    "The session was archived before your last label arrived, so it was not accepted. Whoever runs it can restore it.",
+    "The session was archived before your last label arrived. The label is kept in this browser, and sent if the session is restored.",
   session_stopped:
     "The session has all the labels it needs by now, so your first label for that item stands. Whoever runs it can still correct it.",
   too_many_corrections:
