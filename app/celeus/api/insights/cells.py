@@ -1,6 +1,7 @@
 """Cells of CSV files that people open in spreadsheets."""
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
+SIGNS = "=+-@\N{FULLWIDTH EQUALS SIGN}\N{FULLWIDTH PLUS SIGN}\N{FULLWIDTH HYPHEN-MINUS}"
+FORMULA = (*SIGNS, "\N{FULLWIDTH COMMERCIAL AT}", "\t", "\r", "\n")
 """What a cell begins with that a spreadsheet runs."""
 
 
