@@ -5,7 +5,7 @@ import pytest
 from celeus.api.insights.cells import cell
 
 
-@pytest.mark.parametrize("sign", ["=", "+", "-", "@", "＝", "＋", "－", "＠", "\t", "\r", "\n"])  # noqa: RUF001 -- that is the point
+@pytest.mark.parametrize("sign", ["=", "+", "-", "@", "＝", "＋", "－", "＠", "\t", "\r", "\n"])
 def test_no_spreadsheet_runs_a_text(sign: str) -> None:
     assert cell(f"{sign}1+1") == f"'{sign}1+1"
     assert cell(f"1{sign}1") == f"1{sign}1"
