@@ -63,7 +63,8 @@ class ChildProcess(subprocess.Popen[bytes]):
     def release(self) -> None:
         """Take the leash off a program that has ended: its number may be given to another one."""
         if self.stdin is not None and not self.stdin.closed:
-            with suppress(BrokenPipeError), self.stdin:
+            # Or somebody else has just done it
+            with suppress(BrokenPipeError, ValueError), self.stdin:
                 self.stdin.write(b"\n")
 
     def end(self, *steps: tuple[signal.Signals, float | None]) -> None:

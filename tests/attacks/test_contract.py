@@ -210,7 +210,7 @@ def test_any_walk_along_the_links_keeps_the_contract(service: Service) -> None:
     Walk.reached.clear()
     Walk.run(
         settings=settings(
-            max_examples=200 if FULL else 10,
+            max_examples=200 if FULL else 16,
             stateful_step_count=50 if FULL else 30,
             derandomize=True,
             database=None,

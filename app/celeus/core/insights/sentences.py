@@ -219,7 +219,7 @@ def sentence(
 
 def _begun(status: Mapping[str, Any]) -> str:
     """How a sentence begins that no label stands behind."""
-    yet = "" if status["state"] == "closed" else " yet"
+    yet = "" if status.get("state") == "closed" else " yet"
     return f"{NO_LABEL if status['rounds'].get('judged') else NOTHING}{yet}: "
 
 

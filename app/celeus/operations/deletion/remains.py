@@ -18,6 +18,7 @@ ROWS_AT_ONCE = 2_000
 """Of each table in a transaction, which lasts for some hundredths of a second."""
 PAUSE_SECONDS = 0.02
 RETRY_SECONDS = 5.0
+PATIENCE_SECONDS = 1.0
 TABLES = {"events": "sequence", "trajectory": "round", "comments": "round"}
 """The tables without a foreign key to the session, each with what comes after it in its key."""
 
@@ -31,6 +32,7 @@ class Remains:
         self._database = database
         self._task: asyncio.Task[None] | None = None
         self._asked = False
+        self._closing = False
 
     def ask(self) -> None:
         """Have everything that is left deleted; never waits."""
@@ -40,17 +42,20 @@ class Remains:
 
     async def close(self) -> None:
         """Stop after the part under way: the next start goes on."""
+        self._closing = True
         if self._task is not None:
+            # Cancelled in the middle, a transaction costs its connection
+            await asyncio.wait([self._task], timeout=PATIENCE_SECONDS)
             self._task.cancel()
             await asyncio.wait([self._task])
 
     async def _run(self) -> None:
         failing = False
-        while self._asked:
+        while self._asked and not self._closing:
             self._asked = False
             try:
                 left = True
-                while left:
+                while left and not self._closing:
                     left = await delete_part(self._database)
                     await asyncio.sleep(PAUSE_SECONDS)
                 failing = False

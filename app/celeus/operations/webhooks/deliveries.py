@@ -34,6 +34,7 @@ AT_ONCE_OF_PROJECT = 8
 """Of those, messages of one project: some places stay for the others."""
 LEASE_SECONDS = 2 * SECONDS
 POLL_SECONDS = 1.0
+PATIENCE_SECONDS = 1.0
 SWEEP_SECONDS = 60.0
 PRUNE_SECONDS = 3_600.0
 WAITS = (5, 300, 1_800, 7_200, 18_000, 36_000, 36_000)
@@ -84,6 +85,7 @@ class Deliveries:
         self._sweep_at = 0.0
         self._prune_at = 0.0
         self._failing = False
+        self._closing = False
 
     @classmethod
     def of(cls, database: Database, settings: Settings) -> Self:
@@ -99,7 +101,13 @@ class Deliveries:
 
     async def close(self) -> None:
         """Give up what is under way: it is due again when its lease is over."""
-        tasks = [*self._under_way, *([] if self._loop is None else [self._loop])]
+        loop = [] if self._loop is None else [self._loop]
+        self._closing = True
+        self._news.set()
+        if loop:
+            # Cancelled in the middle, a transaction costs its connection
+            await asyncio.wait(loop, timeout=PATIENCE_SECONDS)
+        tasks = [*self._under_way, *loop]
         for task in tasks:
             task.cancel()
         if tasks:
@@ -113,7 +121,7 @@ class Deliveries:
         return await self.sender.send(taken.url, sent, signed)
 
     async def _run(self) -> None:
-        while True:
+        while not self._closing:
             try:
                 self._news.clear()
                 taken = await self._take()
@@ -129,7 +137,7 @@ class Deliveries:
                 if not self._failing:
                     _logger.exception("webhooks wait")
                 self._failing, taken = True, 0
-            if not taken:
+            if not taken and not self._closing:
                 try:
                     async with asyncio.timeout(POLL_SECONDS):
                         await self._news.wait()

@@ -377,6 +377,7 @@ def _asks(value: object) -> bool:
     return value is not None and value is not False
 
 
+# The limit has each draw sought by its round, where the planner knows nothing of a new ledger yet.
 # Of a judgement the last correction: of a round the last amendment, of a rating in a panel the last
 # of its rater and turn. A rating that corrects an earlier one is no judgement of its own.
 _LABELS = """
@@ -387,8 +388,10 @@ _LABELS = """
             draw.item, draw.q, draw.at AS drawn_at, draw.detail->>'left' AS left_system,
             keys.name AS person, said.comment
         FROM events AS one
-        JOIN events AS draw ON draw.session_id = one.session_id AND draw.round = one.round
-            AND draw.kind = :draw
+        CROSS JOIN LATERAL (
+            SELECT item, q, at, detail FROM events
+            WHERE session_id = one.session_id AND round = one.round AND kind = :draw LIMIT 1
+        ) AS draw
         LEFT JOIN LATERAL (
             SELECT sequence, loss, detail, at, count(*) OVER () AS corrections
             FROM events AS later

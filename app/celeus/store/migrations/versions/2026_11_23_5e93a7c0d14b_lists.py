@@ -51,7 +51,6 @@ def upgrade() -> None:
 def downgrade() -> None:
     op.execute("SET LOCAL lock_timeout = '4s'")
     refuse_to_lose("tags of sessions", "sessions WHERE tags <> '[]'")
-    refuse_to_lose("owners of sessions", "sessions WHERE owner IS NOT NULL")
     for name in _INDEXES:
         op.drop_index(name, "sessions")
     for name in _COLUMNS:
