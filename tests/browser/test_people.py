@@ -52,7 +52,7 @@ def test_somebody_is_invited_labels_comes_home_and_is_removed(
     anna.get_by_role("link", name="Celeus").click()
     expect(anna.get_by_role("heading", level=1)).to_have_text("Hello, Anna")
     card = anna.get_by_role("article")
-    for words in ("forty", "1 labelled by you", "Takes labels"):
+    for words in ("forty", "1 labelled by you", "Open"):
         expect(card).to_contain_text(words)
     assert barriers(anna) == []
     card.get_by_role("link", name="Continue labelling").click()
@@ -70,7 +70,7 @@ def test_somebody_is_invited_labels_comes_home_and_is_removed(
     anna.keyboard.press("1")
     expect(anna.locator("#notices")).to_contain_text("You are signed out")
     anna.goto("/")
-    expect(anna.locator("#ended")).to_contain_text("You are signed out here")
+    expect(anna.locator("#ended")).to_contain_text("You have been signed out")
 
 
 def test_who_has_not_come_yet_is_invited_and_no_member(
@@ -113,7 +113,7 @@ def test_a_withdrawn_link_says_so_and_the_last_admin_stays(
     admin.goto("/")
     admin.get_by_role("link", name="People").click()
     admin.get_by_label("Name").first.fill("Otto")
-    admin.get_by_label("What they do").select_option("administers")
+    admin.get_by_label("Role").select_option("administers")
     admin.get_by_role("button", name="Make the link").click()
     link = admin.get_by_role("textbox", name="Link for Otto").input_value()
     admin.get_by_role("button", name="Remove of a test").click()

@@ -248,7 +248,7 @@ async def test_a_browser_is_signed_out_when(statement: str, database_url: str) -
         led = await browser.get("/label/ses_1")
         assert led.status_code == 303
         told = await browser.get(led.headers["Location"])
-        assert "You are signed out here" in told.text
+        assert "You have been signed out" in told.text
         assert "Max-Age=0" in told.headers["Set-Cookie"], "the browser forgets what is over"
         assert "signed out" not in (await browser.get("/login")).text
 

@@ -227,7 +227,7 @@ async def test_a_link_that_is_used_or_over_says_so(
     )
     late = await invited(client, name="Otto")
     run(database_url, "UPDATE invitations SET expires_at = now() WHERE used_at IS NULL")
-    assert "its time is over" in (await open_link(browser, late["link"])).text
+    assert "it has expired" in (await open_link(browser, late["link"])).text
     states = [one["state"] for one in (await client.get("/v1/invitations")).json()["data"]]
     assert states == ["expired", "used"]
 

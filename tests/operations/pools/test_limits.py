@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 
 import psycopg
 import pytest
@@ -176,7 +177,8 @@ async def test_imports_leave_connections_to_the_others(tight: Context) -> None:
 
     first = asyncio.create_task(pools.add_items(tight, made[0].pool_id, slow(), ALL_OR_NOTHING))
     await asyncio.to_thread(began.wait, 10)
-    second = pools.add_items(tight, made[1].pool_id, iter([scored(0, 10)]), ALL_OR_NOTHING)
+    other = replace(tight, key_id="another")
+    second = pools.add_items(other, made[1].pool_id, iter([scored(0, 10)]), ALL_OR_NOTHING)
     with pytest.raises(DatabaseUnavailable):
         await second
     assert (await pools.get_pool(tight, made[1].pool_id)).items == 0
