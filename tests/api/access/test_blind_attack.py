@@ -147,6 +147,7 @@ async def app(settings: Settings, wire: Wire) -> AsyncIterator[FastAPI]:
     async with app.router.lifespan_context(app):
         # Looks for what is due by the clock, whatever is asked
         await app.state.context.deliveries.close()
+        await app.state.context.remains.close()
         engine = app.state.context.database._engine
         event.listen(engine.sync_engine, "connect", wire.listen)
         await engine.dispose()
