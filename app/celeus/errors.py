@@ -41,6 +41,7 @@ The status beside each subtree is a reminder only; `app/celeus/api/wire/problems
 import math
 import re
 from typing import Self
+from uuid import UUID
 
 MOST_LETTERS = 100
 """Of a value in a line."""
@@ -208,9 +209,22 @@ class ProjectNotFound(NotFound):
 class PoolNotFound(NotFound):
     """There is no such pool."""
 
+    @classmethod
+    def of(cls, pool_id: UUID) -> Self:
+        """The refusal of a pool by its id."""
+        name = f"pool_{pool_id.hex}"
+        rule = "the id of a pool"
+        return cls("There is no pool of this id.", field="pool_id", rule=rule, value=name)
+
 
 class SessionNotFound(NotFound):
     """There is no such session."""
+
+    @classmethod
+    def of(cls, session_id: UUID) -> Self:
+        """The refusal of a session by its id."""
+        name = f"ses_{session_id.hex}"
+        return cls(f"no session {name}", field="session_id", value=name)
 
 
 class RoundNotDrawn(NotFound):

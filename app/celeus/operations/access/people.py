@@ -325,9 +325,8 @@ def _admins(project_id: UUID) -> Select[tuple[bool]]:
         browser_sessions.c.key_id == keys.c.key_id, browser_sessions.c.expires_at > func.now()
     )
     own = invitations.c.key_id == keys.c.key_id
-    link = exists().where(own, _STATE == "open")
     known = ~exists().where(own, invitations.c.made_key)
-    came_back = and_(keys.c.last_used_at.is_not(None), or_(link, known))
+    came_back = and_(keys.c.last_used_at.is_not(None), or_(_INVITED, known))
     return select(
         exists().where(
             keys.c.project_id == project_id,

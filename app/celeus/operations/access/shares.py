@@ -58,7 +58,7 @@ async def create_share(context: Context, session_id: UUID, life: timedelta | Non
     async with context.transaction() as db:
         # The lock has several at once count one after the other
         if (await db.execute(_SESSION, params)).scalar_one_or_none() is None:
-            raise _no_session(session_id)
+            raise SessionNotFound.of(session_id)
         await db.execute(_CLEAR, params)
         if (await db.execute(_COUNT, params)).scalar_one() >= MOST_SHARES:
             raise TooManyShares(
@@ -76,7 +76,7 @@ async def list_shares(context: Context, session_id: UUID) -> list[Share]:
     params = {"session_id": session_id, "project_id": context.project_id}
     async with context.transaction() as db:
         if (await db.execute(_THERE, params)).scalar_one_or_none() is None:
-            raise _no_session(session_id)
+            raise SessionNotFound.of(session_id)
         return [Share.of(row) for row in (await db.execute(_LIST, params)).mappings()]
 
 
@@ -89,7 +89,7 @@ async def revoke_share(context: Context, session_id: UUID, share_id: UUID) -> No
     }
     async with context.transaction() as db:
         if (await db.execute(_THERE, params)).scalar_one_or_none() is None:
-            raise _no_session(session_id)
+            raise SessionNotFound.of(session_id)
         if (await db.execute(_REVOKE, params)).rowcount == 0:
             raise ShareNotFound(
                 "The session has no such link.",
@@ -133,11 +133,6 @@ async def shared_badge(context: Context, token: str) -> Shown:
 
 def _no_link() -> ShareNotFound:
     return ShareNotFound("This link leads nowhere: it is unknown, revoked or expired.")
-
-
-def _no_session(session_id: UUID) -> SessionNotFound:
-    name = f"ses_{session_id.hex}"
-    return SessionNotFound(f"no session {name}", field="session_id", value=name)
 
 
 _THERE = text(

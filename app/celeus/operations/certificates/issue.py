@@ -159,7 +159,7 @@ async def _signed(
         await one_snapshot(db)
         opened = (await db.execute(_OPENED, {"session_id": session_id})).one_or_none()
         if opened is None:
-            raise _no_session(session_id)
+            raise SessionNotFound.of(session_id)
         records, last = await records_of(db, session_id, standing.place.sequence)
         params = _params(session_id, standing.place)
         superseded = (await db.execute(_SUPERSEDED, params)).scalar_one_or_none()
@@ -201,7 +201,7 @@ async def pool_sessions(db: AsyncConnection, session_id: UUID) -> dict[str, int]
     """
     row = (await db.execute(_POOL_SESSIONS, {"session_id": session_id})).mappings().one()
     if row["total"] == 0:
-        raise _no_session(session_id)
+        raise SessionNotFound.of(session_id)
     return {name: n for name, n in row.items() if n or name != "others_deleted"}
 
 
@@ -224,7 +224,7 @@ async def _keep(context: Context, session_id: UUID, issued: Issued) -> Issued | 
     async with context.transaction() as db:
         revision = (await db.execute(_LOCK, {"session_id": session_id})).scalar_one_or_none()
         if revision is None:
-            raise _no_session(session_id)
+            raise SessionNotFound.of(session_id)
         if revision != issued.place.revision:
             return None
         standing = await _standing(db, context.project_id, session_id)
@@ -254,17 +254,12 @@ async def _standing(db: AsyncConnection, project_id: UUID, session_id: UUID) -> 
     params = {"project_id": project_id, "session_id": session_id}
     row = (await db.execute(_STANDING, params)).one_or_none()
     if row is None:
-        raise _no_session(session_id)
+        raise SessionNotFound.of(session_id)
     digest = None if row.digest is None else bytes(row.digest).hex()
     counted = digest is None and row.origin is None
     counts = await pool_sessions(db, session_id) if counted else {}
     place = Place(row.sequence, row.revision)
     return _Standing(_version(place, row.ledger_head, counts, stamped=row.stamped), digest)
-
-
-def _no_session(session_id: UUID) -> SessionNotFound:
-    name = f"ses_{session_id.hex}"
-    return SessionNotFound(f"no session {name}", field="session_id", value=name)
 
 
 def _version(place: Place, head: bytes | None, counts: Mapping[str, int], *, stamped: bool) -> str:
@@ -281,7 +276,7 @@ async def _final(db: AsyncConnection, session_id: UUID, version: str) -> Issued:
     row = await cursor.fetchone()
     if row is None or row[0] is None:
         # Deleted since
-        raise _no_session(session_id)
+        raise SessionNotFound.of(session_id)
     body, digest, *place, at = row
     return Issued(body, digest.hex(), True, Place(*place), version, at)
 

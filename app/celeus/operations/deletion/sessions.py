@@ -87,7 +87,7 @@ async def delete_session(context: Context, session_id: UUID, purge: str | None) 
         params = {"session_id": session_id, "project_id": context.project_id}
         row = (await db.execute(_LOCK, params)).one_or_none()
         if row is None:
-            raise no_session(session_id)
+            raise SessionNotFound.of(session_id)
         wire = f"ses_{session_id.hex}"
         if not row.archived:
             raise SessionNotArchived(
@@ -166,12 +166,6 @@ async def get_tombstone(context: Context, session_id: UUID) -> Tombstone:
             value=f"ses_{session_id.hex}",
         )
     return Tombstone.of(row)
-
-
-def no_session(session_id: UUID) -> SessionNotFound:
-    """The refusal of a session that is not there."""
-    name = f"ses_{session_id.hex}"
-    return SessionNotFound(f"no session {name}", field="session_id", value=name)
 
 
 _LOCK = text(

@@ -335,18 +335,8 @@ async def _record(
         query = query.with_for_update(nowait=True, key_share=lock == "rows")
     row = (await db.execute(query)).one_or_none()
     if row is None:
-        raise no_pool(pool_id)
+        raise PoolNotFound.of(pool_id)
     return PoolRecord.of(row)
-
-
-def no_pool(pool_id: UUID) -> PoolNotFound:
-    """The refusal of a pool that is not there."""
-    return PoolNotFound(
-        "There is no pool of this id.",
-        field="pool_id",
-        rule="the id of a pool",
-        value=f"pool_{pool_id.hex}",
-    )
 
 
 async def _lock(

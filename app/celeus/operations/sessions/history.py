@@ -74,8 +74,7 @@ async def document_of(db: AsyncConnection, project_id: UUID, session_id: UUID) -
     params = {"project_id": project_id, "session_id": session_id}
     status = (await db.execute(_STATUS, params)).scalar_one_or_none()
     if status is None:
-        name = f"ses_{session_id.hex}"
-        raise SessionNotFound(f"no session {name}", field="session_id", value=name)
+        raise SessionNotFound.of(session_id)
     document: dict[str, Any] = status
     return document
 

@@ -125,7 +125,7 @@ async def locked_rows(
     row = await locking.fetchone()
     rows = await looking.fetchall()
     if row is None:
-        raise _not_found(session_id)
+        raise SessionNotFound.of(session_id)
     return row, rows
 
 
@@ -140,7 +140,7 @@ async def rows_since(
     params = {"project_id": project_id, "session_id": session_id, "after": after, "most": most}
     row = await (await raw.cursor(row_factory=dict_row).execute(_ROW, params)).fetchone()
     if row is None:
-        raise _not_found(session_id)
+        raise SessionNotFound.of(session_id)
     rows = await raw.cursor(row_factory=dict_row).execute(_LOOK, params)
     return row, await rows.fetchall()
 
@@ -150,7 +150,7 @@ async def opening_row(db: AsyncConnection, project_id: UUID, session_id: UUID) -
     params = {"project_id": project_id, "session_id": session_id}
     row = (await db.execute(_PEEK, params)).mappings().one_or_none()
     if row is None:
-        raise _not_found(session_id)
+        raise SessionNotFound.of(session_id)
     return row
 
 
@@ -259,11 +259,6 @@ def _from_detail(row: Mapping[Any, Any], detail: Mapping[str, Any]) -> Rating | 
     if kind is Addition:
         return Addition.from_dict(detail)
     return Change(detail["precision"], detail["budget"], detail.get("stop_when_decided"))
-
-
-def _not_found(session_id: UUID) -> SessionNotFound:
-    name = f"ses_{session_id.hex}"
-    return SessionNotFound(f"no session {name}", field="session_id", value=name)
 
 
 RECORD = """

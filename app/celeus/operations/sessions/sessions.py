@@ -25,10 +25,10 @@ from celeus.core.pools.pool import Pool
 from celeus.core.randomness import commitment
 from celeus.core.sessions.either import AnyPlan, begin
 from celeus.core.sessions.table.state import TableState
-from celeus.errors import InvalidValue, Refusal, SessionFixed
+from celeus.errors import InvalidValue, PoolNotFound, Refusal, SessionFixed
 from celeus.operations.certificates.issue import issue
 from celeus.operations.insights.lists import words_of
-from celeus.operations.pools.pools import load_pool, no_pool
+from celeus.operations.pools.pools import load_pool
 from celeus.operations.runtime.context import Context
 from celeus.operations.runtime.idempotency import Once, keep, peek, transaction_of
 from celeus.operations.runtime.state_cache import CachedSession
@@ -330,7 +330,7 @@ async def _insert(
         await db.execute(_INSERT, params)
     except IntegrityError as error:
         # Deleted since it was read, by this process or another
-        raise no_pool(record.pool_id) from error
+        raise PoolNotFound.of(record.pool_id) from error
 
 
 _OPENER = text("SELECT now() AS now, (SELECT name FROM keys WHERE key_id = :key_id) AS name")

@@ -63,8 +63,7 @@ async def get_task(context: Context, session_id: UUID) -> Task:
     async with context.transaction() as db:
         row = (await db.execute(_TASK, params)).one_or_none()
     if row is None:
-        name = f"ses_{session_id.hex}"
-        raise SessionNotFound(f"no session {name}", field="session_id", value=name)
+        raise SessionNotFound.of(session_id)
     scale = LossScale(row.loss_kind, row.loss_lower, row.loss_upper)
     systems = None if row.systems is None else systems_from(row.systems)
     takes_labels = scale.implied_by(row.columns)

@@ -248,8 +248,7 @@ async def _check_session(db: AsyncConnection, project_id: UUID, session_id: UUID
         return
     params = {"session_id": session_id, "project_id": project_id}
     if (await db.execute(_SESSION, params)).scalar_one_or_none() is None:
-        name = f"ses_{session_id.hex}"
-        raise SessionNotFound(f"no session {name}", field="session_id", value=name)
+        raise SessionNotFound.of(session_id)
 
 
 def _not_found(webhook_id: UUID) -> WebhookNotFound:

@@ -71,8 +71,7 @@ async def erase_comments(
     async with context.transaction() as db:
         # Whoever judges meanwhile waits for this lock, or is seen
         if (await db.execute(_LOCK, params)).one_or_none() is None:
-            name = f"ses_{session_id.hex}"
-            raise SessionNotFound(f"no session {name}", field="session_id", value=name)
+            raise SessionNotFound.of(session_id)
         chosen = {"session_id": session_id, "round": round_, "key_id": key_id}
         return len((await db.execute(_ERASE, chosen)).all())
 

@@ -107,7 +107,7 @@ async def change_pool_instructions(context: Context, pool_id: UUID, said: str | 
     async with context.transaction() as db:
         params = {"pool_id": pool_id, "project_id": context.project_id}
         if (await db.execute(_LOCK, params)).one_or_none() is None:
-            raise _no_pool(pool_id)
+            raise PoolNotFound.of(pool_id)
         await keep_instructions(db, context, pool_id, None, said)
 
 
@@ -116,7 +116,7 @@ async def pool_instructions(context: Context, pool_id: UUID) -> Instructions:
     async with context.transaction() as db:
         params = {"pool_id": pool_id, "project_id": context.project_id}
         if (await db.execute(_POOL, params)).one_or_none() is None:
-            raise _no_pool(pool_id)
+            raise PoolNotFound.of(pool_id)
         return Instructions(await _versions(db, pool_id, None))
 
 
@@ -126,8 +126,7 @@ async def session_instructions(context: Context, session_id: UUID) -> Instructio
         params: dict[str, Any] = {"session_id": session_id, "project_id": context.project_id}
         pool_id = (await db.execute(_SESSION, params)).scalar_one_or_none()
         if pool_id is None:
-            name = f"ses_{session_id.hex}"
-            raise SessionNotFound(f"no session {name}", field="session_id", value=name)
+            raise SessionNotFound.of(session_id)
         return await instructions_of(db, pool_id, session_id)
 
 
@@ -146,15 +145,6 @@ async def _versions(
 ) -> tuple[Version, ...]:
     rows = await db.execute(_VERSIONS, {"pool_id": pool_id, "session_id": session_id})
     return tuple(Version(row.session_id is not None, row.text, row.key_id, row.at) for row in rows)
-
-
-def _no_pool(pool_id: UUID) -> PoolNotFound:
-    return PoolNotFound(
-        "There is no pool of this id.",
-        field="pool_id",
-        rule="the id of a pool",
-        value=f"pool_{pool_id.hex}",
-    )
 
 
 _POOL = text("SELECT true FROM pools WHERE pool_id = :pool_id AND project_id = :project_id")

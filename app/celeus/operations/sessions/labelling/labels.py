@@ -110,8 +110,7 @@ async def labels_of(context: Context, session_id: UUID) -> Labels:
     async with context.transaction() as db:
         row = (await db.execute(_SESSION, params)).one_or_none()
     if row is None:
-        name = f"ses_{session_id.hex}"
-        raise SessionNotFound(f"no session {name}", field="session_id", value=name)
+        raise SessionNotFound.of(session_id)
     pool, plan = await sealed_pool(context, row.pool_id), any_plan_from(row.plan)
     names: tuple[str, ...] = ()
     if isinstance(plan, BestPlan):
