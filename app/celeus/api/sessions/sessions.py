@@ -66,7 +66,8 @@ class SessionsQuery(BaseModel):
     )
     order: lists.Order = Field(
         "-opened",
-        description="By opening, name, owner, state or last activity; a minus reverses it.",
+        description="By opening, name, owner, state, last activity, score or progress; a minus"
+        " reverses it.",
     )
     archived: Archived = False
     after: AfterSession = None

@@ -30,13 +30,13 @@ class RequestIds:
         name = HEADER.lower().encode()
         given = [value for header, value in scope["headers"] if header == name]
         well_formed = len(given) == 1 and _WELL_FORMED.fullmatch(given[0])
-        name_of_it = given[0].decode() if well_formed else uuid4().hex
+        own = given[0].decode() if well_formed else uuid4().hex
         # Never taken back: the server logs what escapes from here in the same task, afterwards.
-        _current.set(name_of_it)
+        _current.set(own)
 
         async def named(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message)[HEADER] = name_of_it
+                MutableHeaders(scope=message)[HEADER] = own
             await send(message)
 
         await self.app(scope, receive, named)

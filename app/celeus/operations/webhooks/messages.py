@@ -24,7 +24,6 @@ LONGEST_TEXT = 1_900
 """Discord takes 2 000 characters of a message; the others more."""
 
 _HAPPENED: Mapping[str, str] = {
-    "session.stopped": "takes no more labels",
     "session.decided": "has an answer",
     "session.budget_reached": "has spent its budget of labels",
     "session.stalled": "waits for labels",
@@ -111,9 +110,10 @@ def _text(told: Mapping[str, Any]) -> str:
     data = told["data"]
     links = data["links"]
     name = str(data.get("name") or data.get("session") or "This webhook").translate(_MARKS)
-    happened = _HAPPENED[told["type"]]
     if told["type"] == "session.stopped":
-        happened = _STOPPED.get(data.get("stop_reason"), happened)
+        happened = _STOPPED[data["stop_reason"]]
+    else:
+        happened = _HAPPENED[told["type"]]
     answers = data.get("words", ()) if told["type"] == "session.decided" else ()
     parts = [f"{name} {happened}.", *answers, data.get("sentence") or ""]
     text = " ".join(part for part in parts if part)
