@@ -17,6 +17,7 @@ from celeus.operations.certificates.stamps import Stamps
 from celeus.operations.deletion.remains import Remains
 from celeus.operations.runtime.callers import Browser, CallerCache
 from celeus.operations.runtime.concurrency import Gates
+from celeus.operations.runtime.groups import Groups
 from celeus.operations.runtime.memo import Issued, Memo, News
 from celeus.operations.runtime.state_cache import StateCache
 from celeus.operations.webhooks.deliveries import Deliveries
@@ -53,6 +54,7 @@ class Context:
     callers: CallerCache
     rates: Rates
     gates: Gates
+    groups: Groups
     stamps: Stamps
     deliveries: Deliveries
     remains: Remains
@@ -122,6 +124,7 @@ async def open_context(settings: Settings) -> AsyncIterator[Context]:
                 CallerCache(settings.key_cache_seconds),
                 rates,
                 Gates(settings),
+                Groups(settings.lock_timeout_ms / 1000),
                 stamps,
                 deliveries,
                 remains,
