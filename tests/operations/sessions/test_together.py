@@ -13,10 +13,11 @@ from celeus.core.plans.opening import SessionRequest
 from celeus.core.plans.plan import Claim
 from celeus.core.pools.losses import LossScale
 from celeus.core.sessions.judgements import Judgement
-from celeus.errors import LossOutsideScale, RoundNotDrawn, SessionNotFound
+from celeus.errors import LossOutsideScale, Overloaded, RoundNotDrawn, SessionNotFound
 from celeus.operations.pools import pools
 from celeus.operations.pools.pools import NewPool
 from celeus.operations.runtime.context import Context
+from celeus.operations.runtime.groups import Groups
 from celeus.operations.sessions import rounds, sessions
 from celeus.operations.sessions.journal import Journal
 from celeus.operations.sessions.sessions import Opening
@@ -160,3 +161,19 @@ async def test_whoever_leaves_is_not_waited_for(context: Context, session: UUID)
     assert isinstance(answers[3], asyncio.CancelledError)
     assert sum(isinstance(one, rounds.Answer) for one in answers) == 5
     assert context.groups._queues == {}
+
+
+async def test_more_than_may_wait_for_a_session_are_refused_at_once(
+    context: Context, session: UUID
+) -> None:
+    narrow = replace(context, groups=Groups(patience_seconds=30.0, most=4))
+    drawn = await held(context, session, 8)
+    answers = await asyncio.gather(
+        *(judged(narrow, session, at, one) for at, one in enumerate(drawn)), return_exceptions=True
+    )
+    refused = [at for at, one in enumerate(answers) if isinstance(one, Overloaded)]
+    assert refused == [4, 5, 6, 7]
+    assert all(isinstance(one, rounds.Answer) for one in answers[:4])
+    for at in refused:
+        again = await judged(narrow, session, at, drawn[at])
+        assert not again.receipts[0].replayed

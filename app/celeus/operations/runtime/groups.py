@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from celeus.errors import Busy
+from celeus.operations.runtime.admission import overloaded
 
 MOST_TOGETHER = 64
 
@@ -43,18 +44,22 @@ class _Queue:
 
 
 class Groups:
-    """The requests of a process that wait, by what they wait for."""
+    """The requests of a process that wait, by what they wait for: ``most`` at each place."""
 
-    def __init__(self, patience_seconds: float) -> None:
+    def __init__(self, patience_seconds: float, most: int) -> None:
         self._patience = patience_seconds
+        self._most = most
         self._queues: dict[Hashable, _Queue] = {}
 
     async def answer(self, place: Hashable, asked: Asked, run: Run) -> Any:  # noqa: ANN401 - theirs
         """The answer of ``run`` to what is asked, in a group with all that wait at this place.
 
-        Refuses as `Busy` where its turn does not come in time.
+        Refuses as `Busy` where its turn does not come in time, and as `Overloaded` where too many
+        wait before it.
         """
         queue = self._queues.setdefault(place, _Queue())
+        if len(queue.waiting) >= self._most:
+            raise overloaded()
         request = Request(asked, asyncio.get_running_loop().create_future())
         queue.waiting.append(request)
         if queue.task is None:
