@@ -102,6 +102,15 @@ def test_postgresql_takes_every_table_that_grows_in_parts(how: str, database_url
         db.rollback()
 
 
+_CUT = """
+    ALTER TABLE {name} RENAME TO {name}_whole;
+    CREATE TABLE {name} (LIKE {name}_whole INCLUDING ALL) PARTITION BY RANGE ({column});
+    DROP TABLE {name}_whole;
+    CREATE TABLE {name}_old PARTITION OF {name} FOR VALUES FROM (MINVALUE) TO ('{at}');
+    CREATE TABLE {name}_new PARTITION OF {name} FOR VALUES FROM ('{at}') TO (MAXVALUE)
+    """
+
+
 @pytest.fixture
 def cut_url(postgres_url: str, emptying: psycopg.Connection) -> Iterator[str]:
     """A migrated database whose long tables lie in two parts by age."""
@@ -111,16 +120,7 @@ def cut_url(postgres_url: str, emptying: psycopg.Connection) -> Iterator[str]:
     with psycopg.connect(url) as db:
         add_key(db)
         for name in sorted(LONG):
-            for statement in (
-                f"ALTER TABLE {name} RENAME TO {name}_whole",
-                f"CREATE TABLE {name} (LIKE {name}_whole INCLUDING ALL)"
-                f" PARTITION BY RANGE ({CUT_BY[name]})",
-                f"DROP TABLE {name}_whole",
-                f"CREATE TABLE {name}_old PARTITION OF {name}"
-                f" FOR VALUES FROM (MINVALUE) TO ('{DECEMBER}')",
-                f"CREATE TABLE {name}_new PARTITION OF {name}"
-                f" FOR VALUES FROM ('{DECEMBER}') TO (MAXVALUE)",
-            ):
+            for statement in _CUT.format(name=name, column=CUT_BY[name], at=DECEMBER).split(";"):
                 db.execute(statement.encode())
     yield url
     emptying.execute("DROP DATABASE cut WITH (FORCE)")
