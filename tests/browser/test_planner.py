@@ -13,7 +13,7 @@ from tests.browser.site import NARROW, WIDE, Site
 
 SignedIn = Callable[..., Page]
 PLANNED_MS = 60_000
-ITEMS = 1500
+ITEMS = 150
 
 
 def pool_of(site: Site, *, hard: bool = False, items: int = ITEMS) -> str:
