@@ -13,6 +13,8 @@ from tests.browser.site import NARROW, WIDE, Site
 
 WATCHED = ["/docs", "/docs/api"]
 SHOWN = ["open_session", "observe"]
+LOADED_MS = 120_000
+"""The reference takes ten seconds of a processor to load, which others may have meanwhile."""
 
 
 def judged_session(site: Site, labels: int = 120) -> str:
@@ -175,7 +177,7 @@ def test_a_command_is_copied_as_it_stands(
 
 
 def has_the_look_of_all_pages(page: Page) -> None:
-    expect(page.locator('[id$="/operation/get_report"]').first).to_be_attached(timeout=30_000)
+    expect(page.locator('[id$="/operation/get_report"]').first).to_be_attached(timeout=LOADED_MS)
     ink, paper, sans = page.evaluate(
         """() => ["color", "background-color", "font-family"].map((name) =>
             getComputedStyle(document.body).getPropertyValue(name))"""
@@ -199,12 +201,13 @@ def is_kept_by_the_browser(answer: Response) -> None:
 # To load it takes seconds of a processor: it is once in light, and once in dark
 
 
+@pytest.mark.timeout(400)
 def test_the_reference_shows_every_operation_and_is_searched(
     signed_in: Callable[..., Page], server: Site
 ) -> None:
     page = signed_in("read", color_scheme="light")
     page.goto("/reference")
-    expect(page.locator("h1").filter(has_text="Celeus")).to_be_visible(timeout=30_000)
+    expect(page.locator("h1").filter(has_text="Celeus")).to_be_visible(timeout=LOADED_MS)
     has_the_look_of_all_pages(page)
     with server.client() as client:
         contract = client.get("/openapi.json").json()
@@ -214,13 +217,14 @@ def test_the_reference_shows_every_operation_and_is_searched(
         for operation in path.values()
     ]
     for name in named:
-        expect(page.locator(f'[id$="/operation/{name}"]').first).to_be_attached(timeout=30_000)
+        expect(page.locator(f'[id$="/operation/{name}"]').first).to_be_attached(timeout=LOADED_MS)
     page.locator("[role=search] input").fill("certificate")
     # Redoc reads the whole contract once more before it finds anything
     found = page.locator("[data-role='search:results'] li").first
-    expect(found).to_be_visible(timeout=60_000)
+    expect(found).to_be_visible(timeout=LOADED_MS)
 
 
+@pytest.mark.timeout(400)
 def test_the_reference_is_dark_where_pages_are_and_kept_by_the_browser(
     signed_in: Callable[..., Page],
 ) -> None:
