@@ -157,6 +157,27 @@ def test_the_numbers_behind_the_chart_are_a_table(signed_in: SignedIn, server: S
     expect(page.get_by_role("region", name="The two ends")).to_contain_text("knows nothing")
 
 
+def test_a_curve_that_begins_without_labels_is_drawn(signed_in: SignedIn, server: Site) -> None:
+    """Of a pool of which most is known: a coarse interval needs none."""
+    known = {"known": {"loss": 0, "reason": "unchanged"}, "surrogate": 0.0}
+    rows = [
+        {"id": str(at)} | ({"surrogate": at % 9 / 10} if at % 5 == 0 else known)
+        for at in range(400)
+    ]
+    body = {"name": "known", "loss": {"kind": "zero_one"}, "items": rows, "sealed": True}
+    with server.client() as client:
+        pool = client.post("/v1/pools", json=body).raise_for_status().json()["id"]
+    page = signed_in("manage")
+    told = planned(page, pool)
+    assert told["policies"][0]["curve"][0]["labels"]["median"] == 0
+    expect(page.locator(".curve canvas")).to_be_visible()
+    slider = page.get_by_role("slider", name="Precision on the curve")
+    slider.press("Home")
+    expect(page.locator("#plan-result .figure")).to_contain_text("no labels")
+    slider.press("End")
+    expect(page.locator("#plan-result .figure")).to_contain_text("about")
+
+
 def test_certain_guesses_are_said_not_to_be_taken_at_their_word(
     signed_in: SignedIn, server: Site
 ) -> None:

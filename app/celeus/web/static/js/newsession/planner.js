@@ -158,6 +158,12 @@ export class Shown {
     const found = this.#at(this.#chosen);
     if (found === null) return null;
     const { labels, reached } = found;
+    if (labels.high === 0)
+      return {
+        figure: "no labels",
+        details: "What is known beforehand makes the interval so narrow.",
+        how: "",
+      };
     return {
       figure: `about ${counted(labels.median, "label")}`,
       details: details(labels, reached, this.#plan, this.#wanted.items, this.#seconds),
