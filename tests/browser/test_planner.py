@@ -154,7 +154,7 @@ def test_the_numbers_behind_the_chart_are_a_table(signed_in: SignedIn, server: S
     expect(rows).to_have_count(1 + len(points))
     for at, point in enumerate(points):
         expect(rows.nth(at + 1)).to_contain_text(count(point["labels"]["median"]))
-    expect(page.get_by_role("region", name="The two ends")).to_contain_text("knows nothing")
+    expect(page.get_by_role("region", name="The two bounds")).to_contain_text("knows nothing")
 
 
 def test_a_curve_that_begins_without_labels_is_drawn(signed_in: SignedIn, server: Site) -> None:
