@@ -132,8 +132,10 @@ def test_hours_follow_the_pace_that_is_set(signed_in: SignedIn, server: Site) ->
     expect(pace).to_have_value("30")
     expect(page.locator("#pace-help")).to_contain_text("is an assumption")
     median = told["policies"][0]["expected"]["labels"]["median"]
-    pace.fill("36")
     figure = page.locator("#plan-result .figure")
+    pace.fill("3600")
+    expect(figure).to_contain_text(f"about {count(median)} hours at")
+    pace.fill("36")
     expect(figure).to_contain_text("at 36 s a label")
     page.get_by_text("All numbers").click()
     precision = f"{told['precision']:g}"

@@ -10,8 +10,6 @@ import { Curve, labelsAt, pointsOf } from "./curve.js";
 const MINUTE = 60;
 const HOUR = 3600;
 const MOST_MINUTES = 90;
-const MOST_HOURS = 36;
-const DAY = 24;
 const RETRIES = 2;
 /** A service may be set to simulate for ten minutes. */
 const PLANNED_MS = 630_000;
@@ -498,7 +496,7 @@ function cell(told) {
 }
 
 /**
- * How long something takes, roughly.
+ * How long something takes, roughly: hours of work, of which a day has fewer than it has hours.
  *
  * @param {number} seconds
  */
@@ -506,9 +504,7 @@ function duration(seconds) {
   const minutes = Math.round(seconds / MINUTE);
   if (minutes < 1) return "less than a minute";
   if (minutes <= MOST_MINUTES) return `about ${counted(minutes, "minute")}`;
-  const hours = Math.round(seconds / HOUR);
-  if (hours <= MOST_HOURS) return `about ${counted(hours, "hour")}`;
-  return `about ${counted(Math.round(hours / DAY), "day")}`;
+  return `about ${counted(Math.round(seconds / HOUR), "hour")}`;
 }
 
 /** @param {number} value */
