@@ -218,7 +218,7 @@ def draw(rows: Rows, path: Path) -> None:
                 panel.axhspan(*ENDS, color="0.92")
                 panel.set(ylim=(0.0, 1.0), title=f"{part} pools, {claim}")
         lines[0][0].set_ylabel("share in the range")
-        lines[-1][-1].legend(frameon=False, fontsize="small")
+        lines[0][0].legend(frameon=False, fontsize="small")
 
 
 @cache
