@@ -91,7 +91,9 @@ class Bets(NamedTuple):
 
     ``prior`` rounds of a fair coin count with those seen, ``half`` of them a mean of one half.
     ``luck`` are standard deviations of log wealth, of which two open ends leave ``shared``;
-    ``spread`` over ``spread_after`` and the labels is the variance of the variance's logarithm.
+    ``spread`` over ``spread_after`` and the labels is the variance of the variance's logarithm. The
+    distance of a threshold may be ``off`` standard errors more, or ``off_less`` less, and
+    ``off_first`` over the labels.
     """
 
     prior: float = 1.8
@@ -104,6 +106,8 @@ class Bets(NamedTuple):
     shared: float = 0.3
     off: float = 0.6
     off_squared: float = 0.3
+    off_less: float = 0.5
+    off_first: float = 0.2
 
 
 BETS = Bets()
@@ -397,7 +401,8 @@ class _Here:
         variance = scatter / (self._judged + BETS.prior_rounds)
         error = math.sqrt(variance / self._judged * self._left / self._plan.items)
         middle = math.sqrt(away * away + BETS.off_squared * error * error)
-        distances = away + BETS.off * error, middle, max(away - BETS.off * error, 0.0)
+        nearest = away - BETS.off_less * error - BETS.off_first / self._judged
+        distances = away + BETS.off * error, middle, max(nearest, 0.0)
         above, below = self._wealth.missing(threshold, threshold)
         missing = (above, 0.0) if ahead > 0.0 else (0.0, below)
         ends = self._until(missing, (distances, distances), scatter, 1.0)
