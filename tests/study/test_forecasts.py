@@ -68,6 +68,7 @@ def test_the_page_has_shares_by_stage_and_by_pool(tmp_path: Path) -> None:
     assert (
         "| sharp | pool | 100 % | 100 % | 0 % | 100 % | 100 % | 0.10 – 0.00 | 0.40 – 1.64 |" in text
     )
+    assert "| rare | 100 % | 100 % | 0 % |" in text
     assert "1 of 1 lie between 70 % and 90 %." in text
     assert "| sharp | pool | 80 % |" in text
     draw(rows, tmp_path / "one.png")

@@ -67,9 +67,9 @@ policies), or to the answer to a question whose threshold is {DISTANCES[0]:g} to
 the labels that the session took in the end. A forecast's range should hold the labels left in \
 80 % of them.
 """
-BY_STAGE = """Forecasts whose range holds the labels left, by stage, all pools together. *Off*: by \
-how much the median is wrong, either way, in half of them. *Range*: its width, in labels left, \
-median. Both after the first label – at the last stage.
+BY_STAGE = """Forecasts whose range holds the labels left, by stage: first of all policies, then \
+of all pools. *Off*: by how much the median is wrong, either way, in half of them. *Range*: its \
+width, in labels left, median. Both after the first label – at the last stage.
 """
 BY_POOL = """The same by pool, all stages together. """
 
@@ -144,16 +144,14 @@ def page(rows: Rows) -> str:
     parts = [TEXT]
     for (part,), runs in rows.by("part").items():
         told = foretold(runs)
-        by_stage: Columns = {
-            **{stage: partial(_share, "stage", stage) for stage in STAGES},
-            "off": partial(_both, off),
-            "range": partial(_both, width),
-        }
+        stages: Columns = {stage: partial(_share, "stage", stage) for stage in STAGES}
+        by_stage: Columns = {**stages, "off": partial(_both, off), "range": partial(_both, width)}
         by_pool: Columns = {pool: partial(_share, "pool", pool) for (pool,) in told.by("pool")}
         keys = ("policy", "claim")
         parts += [
             f"## {part.capitalize()} pools",
             BY_STAGE,
+            table(told, ("pool",), by_stage),
             table(told, keys, by_stage),
             BY_POOL + _outside(told),
             table(told, keys, by_pool),
