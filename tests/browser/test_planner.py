@@ -1,19 +1,21 @@
 """The planner of the New-session page: a curve on which a precision is chosen."""
 
+import itertools
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, ViewportSize, expect
 
 from tests.browser.evaluations import barriers
 from tests.browser.site import NARROW, WIDE, Site
 
 SignedIn = Callable[..., Page]
 PLANNED_MS = 60_000
-ITEMS = 1500
+ITEMS = 150
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 
 
 def pool_of(site: Site, *, hard: bool = False, items: int = ITEMS) -> str:
@@ -132,8 +134,10 @@ def test_hours_follow_the_pace_that_is_set(signed_in: SignedIn, server: Site) ->
     expect(pace).to_have_value("30")
     expect(page.locator("#pace-help")).to_contain_text("is an assumption")
     median = told["policies"][0]["expected"]["labels"]["median"]
-    pace.fill("36")
     figure = page.locator("#plan-result .figure")
+    pace.fill("3600")
+    expect(figure).to_contain_text(f"about {count(median)} hours at")
+    pace.fill("36")
     expect(figure).to_contain_text("at 36 s a label")
     page.get_by_text("All numbers").click()
     precision = f"{told['precision']:g}"
@@ -154,7 +158,28 @@ def test_the_numbers_behind_the_chart_are_a_table(signed_in: SignedIn, server: S
     expect(rows).to_have_count(1 + len(points))
     for at, point in enumerate(points):
         expect(rows.nth(at + 1)).to_contain_text(count(point["labels"]["median"]))
-    expect(page.get_by_role("region", name="The two ends")).to_contain_text("knows nothing")
+    expect(page.get_by_role("region", name="The two bounds")).to_contain_text("knows nothing")
+
+
+def test_a_curve_that_begins_without_labels_is_drawn(signed_in: SignedIn, server: Site) -> None:
+    """Of a pool of which most is known: a coarse interval needs none."""
+    known = {"known": {"loss": 0, "reason": "unchanged"}, "surrogate": 0.0}
+    rows = [
+        {"id": str(at)} | ({"surrogate": at % 9 / 10} if at % 5 == 0 else known)
+        for at in range(400)
+    ]
+    body = {"name": "known", "loss": {"kind": "zero_one"}, "items": rows, "sealed": True}
+    with server.client() as client:
+        pool = client.post("/v1/pools", json=body).raise_for_status().json()["id"]
+    page = signed_in("manage")
+    told = planned(page, pool)
+    assert told["policies"][0]["curve"][0]["labels"]["median"] == 0
+    expect(page.locator(".curve canvas")).to_be_visible()
+    slider = page.get_by_role("slider", name="Precision on the curve")
+    slider.press("Home")
+    expect(page.locator("#plan-result .figure")).to_contain_text("no labels")
+    slider.press("End")
+    expect(page.locator("#plan-result .figure")).to_contain_text("about")
 
 
 def test_certain_guesses_are_said_not_to_be_taken_at_their_word(
@@ -168,20 +193,22 @@ def test_certain_guesses_are_said_not_to_be_taken_at_their_word(
     expect(result).to_contain_text("A fixed sample that is judged whole")
 
 
-@pytest.mark.parametrize("viewport", [NARROW, WIDE], ids=["narrow", "wide"])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_planner_is_in_nobodys_way(
-    signed_in: SignedIn, server: Site, viewport: dict[str, int], scheme: str
-) -> None:
-    page = signed_in("manage", viewport=viewport, color_scheme=scheme)
+INSIDE = """() => {
+    const planner = document.getElementById("planner");
+    const right = (one) => one.getBoundingClientRect().right;
+    const fits = (one) => one.closest(".table-scroll") !== null || right(one) <= right(planner);
+    const { scrollWidth } = document.documentElement;
+    return scrollWidth <= innerWidth && [...planner.querySelectorAll("canvas, table")].every(fits);
+}"""
+
+
+def test_the_planner_is_in_nobodys_way(signed_in: SignedIn, server: Site) -> None:
+    page = signed_in("manage")
     planned(page, pool_of(server, hard=True))
     page.get_by_text("All numbers").click()
-    assert barriers(page) == []
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    planner = page.locator("#planner")
-    inside = planner.evaluate(
-        "one => [...one.querySelectorAll('canvas, table')].every("
-        "each => each.closest('.table-scroll') !== null"
-        " || each.getBoundingClientRect().right <= one.getBoundingClientRect().right)"
-    )
-    assert inside
+    # One plan, as it takes seconds, seen in all ways
+    for scheme, size in itertools.product(SCHEMES, (NARROW, WIDE)):
+        page.emulate_media(color_scheme=scheme)
+        page.set_viewport_size(ViewportSize(width=size["width"], height=size["height"]))
+        page.wait_for_function(INSIDE)
+        assert barriers(page) == [], (scheme, size)
