@@ -19,7 +19,7 @@ from tests.bench.scale.costs import Costs
 PARSE, FOLD, ANSWER = 0.1, 0.8, 0.1
 """Shares of the service's time a cycle: before the lock, under it, and behind the commit.
 
-Where many are taken together the whole of a cycle is 0.3 of one alone, so its way in and out is less.
+Where many are taken together a whole cycle is 0.3 of one alone, so its way in and out is less.
 """
 LOOK, APPEND = 0.4, 0.6
 """Shares of the database's: lock and look, then append and commit."""

@@ -34,7 +34,7 @@ OPENED = 20
 """Pools that sessions are opened on, more than are kept loaded."""
 LISTS = {
     "newest first": "",
-    "a page further": "&after=ses_019aa000000070008000000000010000",
+    "a page further": "&after=ses_01b00000000070008000000000010000",
     "by name": "&order=name",
     "by owner": "&order=-owner",
     "by state": "&order=state",
@@ -182,13 +182,13 @@ def _uuid(name: str) -> UUID:
 
 
 def _numbered(number: int) -> UUID:
-    return UUID(f"019aa000-0000-7000-8000-{number:012x}")
+    return UUID(f"01b00000-0000-7000-8000-{number:012x}")
 
 
 _PART = 5_000
 _NUMBERED = """
     CREATE FUNCTION pg_temp.numbered(number int) RETURNS uuid IMMUTABLE LANGUAGE sql RETURN
-        ('019aa000-0000-7000-8000-' || lpad(to_hex(number), 12, '0'))::uuid
+        ('01b00000-0000-7000-8000-' || lpad(to_hex(number), 12, '0'))::uuid
     """
 _POOLS = """
     INSERT INTO pools SELECT made.* FROM generate_series(1, %(pools)s::int) AS number, pools,
