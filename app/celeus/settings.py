@@ -126,6 +126,10 @@ class Settings(BaseSettings):
     hot_pools: int = Field(default=16, ge=1, description="Pools a worker keeps.")
 
     database_pool_size: int = Field(default=16, ge=1, description="Connections per worker.")
+    database_pooler: bool = Field(
+        default=False,
+        description="Whether `database_url` leads to PgBouncer or another pooler of transactions.",
+    )
     lock_timeout_ms: int = Field(default=5_000, ge=1)
     statement_timeout_ms: int = Field(default=60_000, ge=1)
     status_ttl_seconds: int = Field(default=10, ge=1)
