@@ -62,7 +62,7 @@ async def test_a_pooler_of_transactions_changes_nothing(database_url: str, tally
             assert set(load.answers) <= {200, 409}
             await assert_nothing_lost(load, database_url)
             async with client_of(load.urls[0]) as client:
-                for route in EVERY_ROUTE:
+                for route in (it for it in EVERY_ROUTE if not it[1].endswith("/stream")):
                     answer = await sent(client, route, load)
                     assert answer.status_code < 500, (route, answer.text)
     tally.count("sessions judged through PgBouncer, of transactions", 1)
