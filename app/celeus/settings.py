@@ -130,6 +130,12 @@ class Settings(BaseSettings):
         default=False,
         description="Whether `database_url` leads to PgBouncer or another pooler of transactions.",
     )
+    queue_limit: int = Field(
+        default=512,
+        ge=1,
+        description="Requests that may wait for a connection in a worker, of all projects by turns;"
+        " beyond them 503.",
+    )
     lock_timeout_ms: int = Field(default=5_000, ge=1)
     statement_timeout_ms: int = Field(default=60_000, ge=1)
     status_ttl_seconds: int = Field(default=10, ge=1)

@@ -23,7 +23,9 @@ UNANSWERED = 0
 
 MOST_SECONDS = 200.0
 
-WORTH_REPEATING = frozenset({(503, "database_unavailable"), (409, "busy")})
+WORTH_REPEATING = frozenset(
+    {(503, "database_unavailable"), (503, "overloaded"), (409, "busy")},
+)
 BEHIND_HAPROXY = WORTH_REPEATING | {(status, "stopping") for status in (502, 503, 504)}
 """The statuses and codes that a load goes on after."""
 
