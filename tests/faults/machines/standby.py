@@ -8,6 +8,7 @@ service acknowledges nothing else and finds the new primary by itself.
 
 import asyncio
 import os
+import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -78,9 +79,23 @@ class Node:
 
     def rewind(self, primary: "Node") -> None:
         """Make a former primary a standby: what it alone had committed is undone."""
+        # Whoever was without a network does not find everybody at once when it is back
+        self._look_for(primary)
         source = f"{primary.source} dbname=postgres"
         back = ["--source-server", source, "-D", str(self.cluster), "-R"]
         self.machine.run([_program("pg_rewind"), *back], self.folder, self.log)
+
+    def _look_for(self, other: "Node") -> None:
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        look = [_program("pg_isready"), "-d", other.source]
+        while True:
+            process = self.machine.launch(look, self.folder, self.log)
+            missing = process.wait(PATIENCE_SECONDS)
+            process.release()
+            if not missing:
+                return
+            assert time.monotonic() < deadline, "no network"
+            time.sleep(0.2)
 
     def start(self) -> None:
         """Run it; nobody has waited until it answers."""
