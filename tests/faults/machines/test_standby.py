@@ -90,7 +90,8 @@ async def test_a_commit_whose_wait_for_the_standby_is_cancelled_is_not_acknowled
 
 async def test_a_commit_is_not_cancelled_with_the_request_that_waits_for_it(pair: Pair) -> None:
     primary, standby = pair.nodes
-    database = Database.connect(by_itself(primary), pool_size=1)
+    address, _, _ = by_itself(primary).rpartition("&")
+    database = Database.connect(address, pool_size=1)
 
     async def rename() -> None:
         async with database.transaction() as db:
