@@ -66,9 +66,9 @@ def test_who_is_alone_waits_for_the_work_and_nothing_else() -> None:
 
 
 def test_who_waits_for_the_same_session_is_answered_together() -> None:
-    """50 judges of one session: one by one they would need 6.1 ms each under its lock."""
+    """50 judges of one session: one by one they would need 6 ms each under its lock."""
     found = Service(Plant(2, database_cores=4), EVEN, 1).judged(50, 0.01, 10.0)
-    assert found.rate == pytest.approx(1000.0 / EVEN.service_together, rel=0.1)
+    assert 5.0 / ALONE < found.rate < 1000.0 / EVEN.service_together
 
 
 def test_what_is_in_use_is_what_the_cycles_cost() -> None:
