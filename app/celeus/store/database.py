@@ -11,7 +11,7 @@ import os
 import select
 import socket
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from functools import partial
 from typing import Any, Self
 
@@ -24,6 +24,7 @@ from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
 
 from celeus.errors import Busy, DatabaseUnavailable, InvalidValue
 from celeus.store import migrations
+from celeus.timings import timed
 
 _CONTENDED = {
     "55P03",  # lock_not_available: lock_timeout ran out
@@ -127,7 +128,9 @@ class Database:
         connection whose transaction was cancelled is closed.
         """
         with _refusals():
-            async with self._engine.begin() as db:
+            async with AsyncExitStack() as stack:
+                with timed("connection"):
+                    db = await stack.enter_async_context(self._engine.begin())
                 try:
                     yield db
                 except (asyncio.CancelledError, psycopg.Error):
@@ -164,6 +167,15 @@ class Database:
         return bool(current == self._head)
 
 
+class _TimedCursor(psycopg.AsyncCursor[Any]):
+    """A cursor whose statements are timed."""
+
+    async def execute(self, query: Any, *args: Any, **more: Any) -> Self:  # noqa: ANN401 - the driver's own
+        """Execute as the driver does."""
+        with timed("statement", query if isinstance(query, str) else None):
+            return await super().execute(query, *args, **more)
+
+
 class _ImpatientConnection(psycopg.AsyncConnection[Any]):
     """A connection that counts as lost when the server says nothing for too long.
 
@@ -176,9 +188,14 @@ class _ImpatientConnection(psycopg.AsyncConnection[Any]):
     @classmethod
     async def open_connection(cls, patience_seconds: float, *address: Any, **more: Any) -> Self:  # noqa: ANN401 - the driver's own
         """Connect as the driver does."""
-        connection = await cls.connect(*address, **more)
+        connection = await cls.connect(*address, cursor_factory=_TimedCursor, **more)
         connection.patience_seconds = patience_seconds
         return connection
+
+    async def commit(self) -> None:
+        """Commit as the driver does."""
+        with timed("commit"):
+            await super().commit()
 
     async def wait(self, *args: Any, **more: Any) -> Any:  # noqa: ANN401 - the driver's own
         """Every wait for the server passes here."""

@@ -99,7 +99,9 @@ def serve(
                 port=free,
                 workers=settings.workers,
                 log_level=settings.log_level,
-                log_config=log_config(),
+                log_config=log_config(settings.log_level, settings.log_format),
+                # Every request has a line of our own
+                access_log=False,
                 timeout_graceful_shutdown=processes.DRAIN_SECONDS,
                 timeout_worker_healthcheck=processes.PING_SECONDS,
                 **server_options(settings, most_connections()),
