@@ -38,7 +38,7 @@ class Timings:
     """The parts of one request, and the seconds of each: of a part within another, the outer's."""
 
     began: float = field(default_factory=perf_counter)
-    seconds: dict[Part, float] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
     spans: list[Span] = field(default_factory=list)
     inside: int = 0
 

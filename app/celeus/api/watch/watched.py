@@ -95,5 +95,5 @@ def _target(scope: Scope) -> str:
 def _parts(exchange: Exchange, seconds: float) -> dict[str, float]:
     """The milliseconds of each part, which make up the whole with the rest."""
     known = exchange.timings.seconds
-    parts: dict[str, float] = {**known, REST: max(0.0, seconds - sum(known.values()))}
+    parts = {**known, REST: max(0.0, seconds - sum(known.values()))}
     return {part: round(1000 * took, 1) for part, took in parts.items()}

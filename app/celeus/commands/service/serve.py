@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
+from importlib.util import find_spec
 from ipaddress import ip_address
 from pathlib import Path
 from types import MappingProxyType
@@ -78,6 +79,7 @@ def serve(
     address = address_of(settings, free)
     # Workers look for modules where this process does, and not in the working folder
     os.environ["PYTHONSAFEPATH"] = "1"
+    _prepare_traces()
     with (
         _metrics_of(settings.workers),
         processes.preparing(settings.workers) as prepared,
@@ -265,6 +267,19 @@ def _place(settings: "Settings") -> str:
     if settings.database_url is None:
         return f"with its own PostgreSQL in {settings.data_dir}"
     return "on the database of CELEUS_DATABASE_URL"
+
+
+def _prepare_traces() -> None:
+    """Name the service to a collector, if there is one; say so if nothing can be sent to it."""
+    if not any(name.startswith("OTEL_EXPORTER_OTLP_") for name in os.environ):
+        return
+    os.environ.setdefault("OTEL_SERVICE_NAME", "celeus")
+    if find_spec("opentelemetry.sdk") is None:
+        typer.echo(
+            "celeus: no traces are sent: OTEL_… names a collector, and the extra `otel` is not"
+            " installed",
+            err=True,
+        )
 
 
 @contextmanager

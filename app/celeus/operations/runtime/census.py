@@ -1,14 +1,13 @@
 """How many sessions there are and what they wait for, told without looking at all of them."""
 
 from dataclasses import dataclass
-from typing import get_args
 
 from sqlalchemy import text
 
 from celeus.core.plans.stopping import StopReason
 from celeus.operations.runtime.context import Context
 
-STATES = ("active", "paused", "closed", *get_args(StopReason))
+STATES = ("active", "paused", "closed", *StopReason)
 MOST_OF_A_STATE = 100_000
 MOST_RECENT = 1_000
 MOST_MILLISECONDS = 2_000
