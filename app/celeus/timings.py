@@ -4,6 +4,8 @@ Nothing of it may be told to who asks: from the time of a fold a blind judge cou
 """
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -11,7 +13,7 @@ from types import TracebackType
 from typing import Literal, NamedTuple
 
 Part = Literal["connection", "lock", "fold", "statement", "commit"]
-"""A wait for a connection to the database; for a session, in the process and for its row; folding
+"""A wait for a place at the database; for a session, in the process and for its row; folding
 rounds and proposing draws; a statement; the end of a transaction."""
 
 MOST_SPANS = 500
@@ -46,6 +48,39 @@ class Timings:
         """Have all that is timed from here on, in this task and those that it makes, noted here."""
         _current.set(self)
 
+    def note(self, part: Part, began: float, statement: str | None = None) -> None:
+        """Note a part that began then and ends now."""
+        ended = perf_counter()
+        if not self.inside:
+            self.seconds[part] = self.seconds.get(part, 0.0) + ended - began
+        if len(self.spans) < MOST_SPANS:
+            self.spans.append(Span(part, began, ended, statement))
+
+    def take(self, shared: "Timings") -> None:
+        """Note what was done for this request together with others."""
+        for part, seconds in shared.seconds.items():
+            self.seconds[part] = self.seconds.get(part, 0.0) + seconds
+        self.spans += shared.spans[: MOST_SPANS - len(self.spans)]
+
+
+def current() -> Timings | None:
+    """Those that the present task notes, if any."""
+    return _current.get()
+
+
+@contextmanager
+def of_all(timings: Sequence[Timings | None]) -> Iterator[None]:
+    """Have what is timed in the block noted for several requests that it serves together."""
+    shared = timings[0] if len(timings) == 1 else Timings()
+    token = _current.set(shared)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+        for one in timings:
+            if one is not None and shared is not None and one is not shared:
+                one.take(shared)
+
 
 class timed:  # noqa: N801 - reads as a statement
     """``with timed("lock"):`` notes how long the block took, for the request it belongs to."""
@@ -71,10 +106,5 @@ class timed:  # noqa: N801 - reads as a statement
         timings = self._timings
         if timings is None:
             return
-        ended = perf_counter()
         timings.inside -= 1
-        if not timings.inside:
-            seconds = timings.seconds
-            seconds[self._part] = seconds.get(self._part, 0.0) + ended - self._began
-        if len(timings.spans) < MOST_SPANS:
-            timings.spans.append(Span(self._part, self._began, ended, self._statement))
+        timings.note(self._part, self._began, self._statement)

@@ -11,7 +11,7 @@ import os
 import select
 import socket
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from typing import Any, Self
 
@@ -105,6 +105,8 @@ class Database:
             # A request that finds no connection within the lock timeout would not get a lock either
             pool_timeout=lock_timeout_ms / 1000,
             pool_use_lifo=True,
+            # Every transaction has ended before its connection comes back, or the connection has
+            pool_reset_on_return=None,
             # Else each new engine asks the server for the type ids of an extension unused here
             use_native_hstore=False,
             # Seeds, losses and payloads do not belong in the log of a statement that failed
@@ -128,9 +130,7 @@ class Database:
         connection whose transaction was cancelled is closed.
         """
         with _refusals():
-            async with AsyncExitStack() as stack:
-                with timed("connection"):
-                    db = await stack.enter_async_context(self._engine.begin())
+            async with self._engine.begin() as db:
                 try:
                     yield db
                 except (asyncio.CancelledError, psycopg.Error):

@@ -20,7 +20,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from celeus.api.watch.spans import MOST_SUMMARY, database_of, summary
-from celeus.operations.runtime.census import STATES
+from celeus.operations.insights.census import STATES
 from celeus.operations.sessions.append import _APPEND
 from tests.factories import drawn, judged, known_pool, opened
 from tests.keys import ADMIN, bearer
@@ -133,7 +133,7 @@ async def test_a_collector_gets_the_spans_of_a_label(collector: Collector) -> No
             "celeus.request.id": TRACE,
         }.items()
     )
-    assert {"celeus.lock", "celeus.fold", "celeus.connection", "COMMIT"} <= set(spans)
+    assert {"celeus.lock", "celeus.fold", "COMMIT"} <= set(spans)
     (append,) = [span for name, span in spans.items() if "INSERT events" in name]
     assert append.kind == Span.SPAN_KIND_CLIENT
     assert attributes(append)["db.system.name"] == "postgresql"

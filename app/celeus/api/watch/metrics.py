@@ -16,7 +16,7 @@ from prometheus_client.multiprocess import MultiProcessCollector, mark_process_d
 from celeus.api.watch.instruments import Count, Level, Seconds
 from celeus.api.watch.requests import Exchange
 from celeus.errors import Refusal
-from celeus.operations.runtime.census import take_census
+from celeus.operations.insights.census import take_census
 from celeus.operations.runtime.context import Context
 from celeus.timings import DONE, FOLDED
 
@@ -104,7 +104,8 @@ class Metrics:
     def _sample(self, context: Context) -> None:
         self._process.in_flight.set(self._under_way)
         self._process.streams.set(self._streams)
-        self._process.queue.set(context.states.waiting)
+        self._process.queue.set(context.states.waiting + context.groups.waiting)
+        self._process.admission.set(context.admission.waiting)
         self._process.warm.set(len(context.states))
         for kind, count in DONE.items():
             if kind == FOLDED:
@@ -145,6 +146,9 @@ class _Process:
         self.streams = Level("http_streams_open", "Streams that are open.", registry)
         self.queue = Level(
             "session_queue", "Requests that wait for a session another one holds.", registry
+        )
+        self.admission = Level(
+            "database_queue", "Requests that wait for a place at the database.", registry
         )
         self.warm = Level("sessions_warm", "Sessions whose state is in memory.", registry)
         self.events = Count("events", "Events committed.", registry, "kind")
