@@ -124,6 +124,24 @@ async def test_a_slow_request_is_warned_of_with_where_its_time_went(
     assert all(0 <= took <= line["duration_ms"] for took in parts.values())
 
 
+async def test_requests_taken_together_know_each_where_their_time_went(
+    settings: Settings, lines: list[dict[str, Any]]
+) -> None:
+    app = create_app(settings.model_copy(update={"slow_request_seconds": 1e-9}))
+    transport = httpx.ASGITransport(app)
+    async with (
+        app.router.lifespan_context(app),
+        httpx.AsyncClient(transport=transport, base_url="http://it", headers=bearer()) as client,
+    ):
+        session = await opened(client, await known_pool(client))
+        lines.clear()
+        await asyncio.gather(*(drawn(client, session, worker=f"w{it}") for it in range(12)))
+    assert len(lines) == 12
+    for line in lines:
+        assert {"lock", "fold", "commit"} <= set(line["parts_ms"])
+        assert sum(line["parts_ms"].values()) == pytest.approx(line["duration_ms"], rel=0.05, abs=1)
+
+
 async def test_waiting_for_a_session_is_the_lock_of_a_slow_request(
     settings: Settings, lines: list[dict[str, Any]]
 ) -> None:
