@@ -5,7 +5,6 @@ certified.
 """
 
 from decimal import Decimal
-from fractions import Fraction
 from math import ceil, floor, log10
 
 from celeus.core.interval import Interval
@@ -21,6 +20,7 @@ PERCENT = 2
 _GROUPS = "\N{NARROW NO-BREAK SPACE}"
 PERCENT_SIGN = "\N{NARROW NO-BREAK SPACE}%"
 _MINUS = "\N{MINUS SIGN}"
+_HALF = Decimal("0.5")
 
 
 def count(number: int) -> str:
@@ -61,7 +61,7 @@ class Scaled:
 
     def nearest(self, value: float) -> str:
         """The nearest figure."""
-        return self._figure(floor(self._steps(value) + Fraction(1, 2)))
+        return self._figure(floor(self._steps(value) + _HALF))
 
     def given(self, value: float | None) -> str:
         """A number somebody chose, as they wrote it, moved as the others are."""
@@ -70,12 +70,12 @@ class Scaled:
         moved = Decimal(repr(value)).scaleb(self._shift)
         return f"{float(moved):.10g}".replace("-", _MINUS)
 
-    def _steps(self, value: float) -> Fraction:
+    def _steps(self, value: float) -> Decimal:
         """The value in units of the last decimal, exactly.
 
         A float means the shortest decimal that reads back as it: 0.28 is 28 hundredths.
         """
-        return Fraction(repr(value)) * int(10 ** (self._decimals + self._shift))
+        return Decimal(repr(value)).scaleb(self._decimals + self._shift)
 
     def _figure(self, steps: int) -> str:
         digits = f"{abs(steps):0{self._decimals + 1}d}"

@@ -270,7 +270,7 @@ def _version(place: Place, head: bytes | None, counts: Mapping[str, int], *, sta
 
 async def _final(db: AsyncConnection, session_id: UUID, version: str) -> Issued:
     """The final certificate of a session that has one."""
-    raw = await raw_connection(db)
+    raw = raw_connection(db)
     # Binary results: as text every byte would travel as two.
     cursor = await raw.cursor(binary=True).execute(_FINAL, {"session_id": session_id})
     row = await cursor.fetchone()

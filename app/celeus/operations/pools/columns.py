@@ -29,7 +29,7 @@ async def write_chunks(
     db: AsyncConnection, project_id: UUID, pool_id: UUID, columns: Columns, *, start: int
 ) -> None:
     """Write parts of columns that begin at item ``start``."""
-    raw = await raw_connection(db)
+    raw = raw_connection(db)
     async with raw.cursor() as cursor:
         for name, column in columns.items():
             for offset, part in _pieces(column):
@@ -43,7 +43,7 @@ async def write_chunks(
 
 async def read_chunks(db: AsyncConnection, pool_id: UUID, items: int) -> Columns:
     """All columns of the pool, whole and read-only; matrices have a row for every item."""
-    raw = await raw_connection(db)
+    raw = raw_connection(db)
     # Binary results: as text every byte would travel as two.
     async with raw.cursor(binary=True) as cursor:
         await cursor.execute(
@@ -66,9 +66,12 @@ async def gather_small_chunks(
     await write_chunks(db, project_id, pool_id, columns, start=0)
 
 
-async def raw_connection(db: AsyncConnection) -> RawConnection[Any]:
+def raw_connection(db: AsyncConnection) -> RawConnection[Any]:
     """The driver's own connection, for COPY and binary results; same transaction."""
-    return cast("RawConnection[Any]", (await db.get_raw_connection()).driver_connection)
+    if db.sync_connection is None:
+        message = "a connection that was never opened"
+        raise ValueError(message)
+    return cast("RawConnection[Any]", db.sync_connection.connection.driver_connection)
 
 
 def _pieces(column: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:

@@ -205,7 +205,7 @@ async def _insert_items(
 async def _copy(db: AsyncConnection, record: PoolRecord, start: int, batch: Batch) -> None:
     lines = await to_thread.run_sync(_copy_text, record, start, batch)
     async with db.begin_nested():
-        raw = await raw_connection(db)
+        raw = raw_connection(db)
         async with (
             raw.cursor() as cursor,
             cursor.copy("COPY items (project_id, pool_id, index, id, payload) FROM STDIN") as copy,

@@ -213,7 +213,7 @@ def _rows(file: IO[bytes]) -> Iterator[Rows]:
 
 async def _copy(db: AsyncConnection, statement: str, file: IO[bytes]) -> None:
     _rewind(file)
-    raw = await raw_connection(db)
+    raw = raw_connection(db)
     async with raw.cursor() as cursor, cursor.copy(statement) as copy:
         while part := await to_thread.run_sync(file.read, COPY_BYTES):
             await copy.write(part)

@@ -39,7 +39,7 @@ async def write(db: AsyncConnection, journal: Journal, status: dict[str, Any]) -
     else:
         rows = _points(points)
     news = Standing.of(journal.lifecycle, state).since(journal.stood)
-    raw = await raw_connection(db)
+    raw = raw_connection(db)
     cursor = await raw.cursor(row_factory=class_row(Item)).execute(
         _APPEND,
         {

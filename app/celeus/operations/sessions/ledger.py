@@ -116,7 +116,7 @@ async def locked_rows(
     The statements are sent together and run one after the other. The second sees what others
     committed while the first waited for the lock; a single statement would not.
     """
-    raw = await raw_connection(db)
+    raw = raw_connection(db)
     params = {"project_id": project_id, "session_id": session_id, "after": after, "most": most}
     locking, looking = raw.cursor(row_factory=dict_row), raw.cursor(row_factory=dict_row)
     async with raw.pipeline():
@@ -136,7 +136,7 @@ async def rows_since(
 
     The events are as in ``locked_rows``, and stand among rows of kind 0 and below.
     """
-    raw = await raw_connection(db)
+    raw = raw_connection(db)
     params = {"project_id": project_id, "session_id": session_id, "after": after, "most": most}
     row = await (await raw.cursor(row_factory=dict_row).execute(_ROW, params)).fetchone()
     if row is None:
@@ -193,7 +193,7 @@ async def _pages(
 
     Events are only ever added, so that pages read one after the other are one ledger.
     """
-    raw = await raw_connection(db)
+    raw = raw_connection(db)
     after = 0
     while after < until:
         params = {"session_id": session_id, "after": after, "until": min(after + PAGE, until)}

@@ -78,7 +78,7 @@ async def tell(
     """
     if not messages:
         return
-    raw = await raw_connection(db)
+    raw = raw_connection(db)
     await raw.execute(
         POST,
         {
