@@ -22,6 +22,7 @@ from tests.bench.load import load_lines
 from tests.bench.polls import poll_lines
 from tests.bench.results import Line, machine, shown
 from tests.bench.uploads import upload_lines
+from tests.bench.watching import watch_lines
 from tests.bench.worlds import world
 
 
@@ -30,6 +31,7 @@ class Part(StrEnum):
 
     FOLD = "fold"
     VERIFY = "verify"
+    WATCH = "watch"
     UPLOAD = "upload"
     COMPARE = "compare"
     CYCLE = "cycle"
@@ -70,6 +72,9 @@ def main(
     if Part.VERIFY in wanted:
         found = certificate_lines(quick=quick)
         shown(console, "Certificates verified by a process of its own", found, markdown=markdown)
+    if Part.WATCH in wanted:
+        found = watch_lines(quick=quick)
+        shown(console, "Watching over requests", found, markdown=markdown)
     if wanted & SERVED.keys():
         with world() as running:
             console.print(running.versions(), highlight=False)
