@@ -224,7 +224,7 @@ class SessionNotFound(NotFound):
     def of(cls, session_id: UUID) -> Self:
         """The refusal of a session by its id."""
         name = f"ses_{session_id.hex}"
-        return cls(f"no session {name}", field="session_id", value=name)
+        return cls(f"There is no session {name}.", field="session_id", value=name)
 
 
 class RoundNotDrawn(NotFound):

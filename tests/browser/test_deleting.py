@@ -67,6 +67,20 @@ def test_what_certificates_rest_on_is_deleted_by_typing_its_name(
     expect(page.get_by_role("heading", name="Nothing here")).to_be_visible()
 
 
+def test_what_somebody_else_has_deleted_meanwhile_is_deleted(
+    signed_in: SignedIn, server: Site, complaints: Complaints
+) -> None:
+    complaints.expect("404")
+    session = archived(server, certified=False)
+    page = signed_in()
+    page.goto(f"/sessions/{session}")
+    page.get_by_role("button", name="Delete for good…").click()
+    with server.client() as client:
+        assert client.delete(f"/v1/sessions/{session}").status_code == 200
+    page.get_by_role("dialog").get_by_role("button", name="Delete for good").click()
+    expect(page).to_have_url(re.compile(r"/$"))
+
+
 def test_only_an_admin_is_offered_to_delete_and_only_what_is_archived(
     signed_in: SignedIn, server: Site
 ) -> None:
@@ -98,7 +112,8 @@ def test_pages_that_show_a_session_are_told_when_somebody_deletes_it(
     expect(label.get_by_role("heading", name="Paused")).to_be_visible()
     with server.client() as client:
         assert client.delete(f"/v1/sessions/{session}").status_code == 200
-    expect(own.locator("#banner")).to_contain_text("no longer follows it", timeout=20_000)
+    gone = f"There is no session {session}. This page no longer follows it."
+    expect(own.locator("#banner")).to_contain_text(gone, timeout=20_000)
     expect(row).to_have_count(0, timeout=20_000)
     expect(label.get_by_role("heading", name="No such session")).to_be_visible(timeout=40_000)
     expect(label.locator("main")).to_contain_text("it was deleted, or another key signed in")

@@ -649,6 +649,20 @@ def test_levels_need_a_score_and_are_of_one_system(signed_in: SignedIn) -> None:
     expect(page.get_by_role("button", name="Add a level")).to_be_hidden()
 
 
+def test_levels_wait_for_the_ends_of_the_scale(signed_in: SignedIn) -> None:
+    page = signed_in("manage")
+    with_file(page, "exam.csv", csv(9))
+    page.get_by_role("radio", name="A grade").check()
+    largest = page.get_by_label("Largest loss")
+    largest.fill("")
+    page.get_by_role("button", name="Name the levels").click()
+    expect(page.locator("#loss-upper-wrong")).to_have_text("This must be a number.")
+    expect(largest).to_be_focused()
+    largest.fill("3")
+    page.get_by_role("button", name="Name the levels").click()
+    expect(page.locator(".level")).to_have_count(4)
+
+
 def test_instructions_of_a_pool_are_shown_and_may_be_left(
     signed_in: SignedIn, server: Site
 ) -> None:

@@ -132,8 +132,10 @@ def test_hours_follow_the_pace_that_is_set(signed_in: SignedIn, server: Site) ->
     expect(pace).to_have_value("30")
     expect(page.locator("#pace-help")).to_contain_text("is an assumption")
     median = told["policies"][0]["expected"]["labels"]["median"]
-    pace.fill("36")
     figure = page.locator("#plan-result .figure")
+    pace.fill("3600")
+    expect(figure).to_contain_text(f"about {count(median)} hours at")
+    pace.fill("36")
     expect(figure).to_contain_text("at 36 s a label")
     page.get_by_text("All numbers").click()
     precision = f"{told['precision']:g}"
@@ -154,7 +156,28 @@ def test_the_numbers_behind_the_chart_are_a_table(signed_in: SignedIn, server: S
     expect(rows).to_have_count(1 + len(points))
     for at, point in enumerate(points):
         expect(rows.nth(at + 1)).to_contain_text(count(point["labels"]["median"]))
-    expect(page.get_by_role("region", name="The two ends")).to_contain_text("knows nothing")
+    expect(page.get_by_role("region", name="The two bounds")).to_contain_text("knows nothing")
+
+
+def test_a_curve_that_begins_without_labels_is_drawn(signed_in: SignedIn, server: Site) -> None:
+    """Of a pool of which most is known: a coarse interval needs none."""
+    known = {"known": {"loss": 0, "reason": "unchanged"}, "surrogate": 0.0}
+    rows = [
+        {"id": str(at)} | ({"surrogate": at % 9 / 10} if at % 5 == 0 else known)
+        for at in range(400)
+    ]
+    body = {"name": "known", "loss": {"kind": "zero_one"}, "items": rows, "sealed": True}
+    with server.client() as client:
+        pool = client.post("/v1/pools", json=body).raise_for_status().json()["id"]
+    page = signed_in("manage")
+    told = planned(page, pool)
+    assert told["policies"][0]["curve"][0]["labels"]["median"] == 0
+    expect(page.locator(".curve canvas")).to_be_visible()
+    slider = page.get_by_role("slider", name="Precision on the curve")
+    slider.press("Home")
+    expect(page.locator("#plan-result .figure")).to_contain_text("no labels")
+    slider.press("End")
+    expect(page.locator("#plan-result .figure")).to_contain_text("about")
 
 
 def test_certain_guesses_are_said_not_to_be_taken_at_their_word(

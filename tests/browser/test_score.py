@@ -35,7 +35,7 @@ def test_a_score_is_told_in_percent_and_in_its_direction(
     page.goto(f"/sessions/{session}")
     expect(page.locator("#sentence")).to_have_text(status["sentence"])
     figures = page.locator("#figures")
-    expect(figures).to_contain_text(f"of the {NAME}; higher is better")
+    expect(figures).to_contain_text(f"{NAME}; higher is better")
     expect(page.locator("#answers")).to_contain_text(f"Is the {NAME} at least 10\u202f%?")
     expect(page.locator("#chart-readout")).to_contain_text("after 40 labels")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -1,6 +1,7 @@
 """`celeus plan`: labels and hours of a session to come, on a real service."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -40,6 +41,9 @@ def test_a_file_and_then_its_pool_are_planned(service: Service, run: Run, tmp_pa
     told = run(*wanted, "--policy", "sharp")
     assert told.out.startswith("precision 0.2\nsharp: about ")
     assert "hours at 36 s a label, as given" in told.out
+    for pace, time in (("36000", r"\d\d+ hours"), ("3600", r"\d\d+ hours"), ("5", r"\d minutes?")):
+        paced = run("plan", pool, "--precision", "0.2", "--pace", pace, "--url", service.url).out
+        assert re.search(rf"\), {time}$", paced.splitlines()[1]), paced
     found = json.loads(run(*wanted, "--json").out)
     assert found["precision"] == 0.2
     assert [one["policy"] for one in found["policies"]] == ["sharp", "uniform"]

@@ -163,7 +163,7 @@ def test_a_claim_is_asked_by_metric_and_group(
 @pytest.mark.parametrize(
     ("session", "call", "words"),
     [
-        (NOBODY, ").passes()", f"celeus: no session {NOBODY}"),
+        (NOBODY, ").passes()", f"celeus: There is no session {NOBODY}"),
         ("ses_1", ").passes()", "celeus: session must be `ses_` and 32 hexadecimal digits"),
         ("real", ').compare("b")', "compares no two systems"),
         ("real", ').at_most(float("nan"))', "the threshold must be a finite number"),

@@ -85,7 +85,9 @@ class Tombstone(BaseModel):
     pushed: bool = Field(description="Whether it ran elsewhere and was pushed.")
     opened_at: Time = Field(description="When it was opened.")
     deleted_at: Time = Field(description="When it was deleted.")
-    deleted_by: str | None = Field(description="Id of the key that deleted it; null: by none.")
+    deleted_by: str | None = Field(
+        description="Id of the key it was deleted with; null where none was used."
+    )
     issued: int = Field(description="How many certificates were issued for it.")
     certificates: list[IssuedOut] = Field(description="The latest 100 of them, the last one first.")
 

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 POLICIES = ["sharp", "uniform"]
 RUNS = 20
 ASSUMED_PACE = 30.0
-HOUR = 3600.0
+MINUTE, HOUR = 60.0, 3600.0
+MOST_DECIMAL = 9.95
 _POOL = re.compile(r"pool_[0-9a-f]{32}")
 
 
@@ -150,5 +151,13 @@ def _lines(found: "Plan", pace: float | None, *, chosen: bool) -> Iterator[str]:
 def _point(point: "PlannedPoint", pace: float) -> str:
     labels = point.labels
     told = f"about {labels.median:.0f} labels ({labels.low:.0f} to {labels.high:.0f})"
-    hours = f"{labels.median * pace / HOUR:.2g} hours"
-    return f"{told}, {hours}{', extrapolated' if point.extrapolated else ''}"
+    return f"{told}, {_time(labels.median * pace)}{', extrapolated' if point.extrapolated else ''}"
+
+
+def _time(seconds: float) -> str:
+    minutes, hours = round(seconds / MINUTE), seconds / HOUR
+    if minutes == 0:
+        return "less than a minute"
+    if minutes < HOUR / MINUTE:
+        return f"{minutes} minute{'' if minutes == 1 else 's'}"
+    return f"{hours:.{1 if hours < MOST_DECIMAL else 0}f} hours"

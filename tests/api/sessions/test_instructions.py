@@ -1,5 +1,6 @@
 """Instructions for judges: whose they are, how they change, and what no plan has of them."""
 
+import time
 from typing import Any
 
 import pytest
@@ -110,7 +111,7 @@ async def test_a_change_after_the_first_judgement_is_told(client: AsyncClient) -
         ("\n\n## **When** is it `right`?\n\nAs said.", "When is it right?"),
         ("---\n> - 1. As the [guide](https://a.example/b_c) says", "As the guide says"),
         ("| name | grade |\n", "name  grade"),
-        ("_all_ of snake_case, 2 * 3", "all of snake_case, 2  3"),
+        ("_all_ of snake_case, 2 * 3", "all of snake_case, 2 * 3"),
         ("![](x.png)\n***\n", None),
         ("word " * 60, f"{('word ' * 32).strip()}…"),
         ("x" * 300, f"{'x' * LONGEST_BEGINNING}…"),
@@ -118,3 +119,10 @@ async def test_a_change_after_the_first_judgement_is_told(client: AsyncClient) -
 )
 def test_the_beginning_is_the_first_line_without_marks(said: str, words: str | None) -> None:
     assert beginning(said) == words
+
+
+@pytest.mark.parametrize("unit", ["[", "![x", "[_", "[](", "[a](b", "1.", "*a ", "_"])
+def test_a_beginning_of_marks_is_found_at_once(unit: str) -> None:
+    began = time.process_time()
+    beginning(unit * (20_000 // len(unit)))
+    assert time.process_time() - began < 0.3

@@ -205,6 +205,16 @@ def test_what_ended_with_its_budget_its_answers_or_the_pool_ends_there_at_finer_
     assert found[1].reached == pytest.approx(2.0 / 3.0)
 
 
+def test_a_session_that_takes_no_label_at_a_coarse_width_has_a_curve_all_the_same() -> None:
+    """Where most losses are known the interval begins narrower than that."""
+    plans = ladder([0.2, 0.1, 0.05, 0.025])
+    none = {(0, 0): SimulationOutcome(0, reached=True, width=0.1)}
+    assert [one.labels.median for one in points(plans, 0.0, none)] == [0, 0, 4, 16]
+    none[1, 0] = none[0, 0]
+    some = none | {(2, 0): SimulationOutcome(12, reached=True, width=0.05)}
+    assert [one.labels.median for one in points(plans, 0.0, some)][:3] == [0, 0, 12]
+
+
 def test_below_the_width_that_is_left_nothing_is_reached() -> None:
     plans = ladder([0.2, 0.1])
     found = points(plans, 0.15, {(0, 0): SimulationOutcome(900, reached=True, width=0.2)})

@@ -1,5 +1,6 @@
 """The lines beside a session's sentence: answers, progress, and what the interval holds."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -255,6 +256,12 @@ def test_the_cheaper_policy_is_named_with_the_reason(
     assert cheaper(None, point(uniform), informed=informed) is None
 
 
+def test_of_policies_that_never_reach_the_precision_none_is_called_cheaper() -> None:
+    whole = replace(point(2000), reached=0.0)
+    assert cheaper(whole, whole, informed=True) is None
+    assert cheaper(point(610), whole, informed=True) is None
+
+
 def test_what_is_made_of_certain_guesses_is_said() -> None:
     found = Tempered(1.0, (0.03, 0.31), (0.04, 0.6))
     assert tempered(found, whole=True) == (
@@ -270,10 +277,26 @@ def test_what_is_made_of_certain_guesses_is_said() -> None:
 
 
 def test_a_fixed_sample_is_told_beside_a_plan() -> None:
-    one, two = fixed(FixedSample(385, 1537)), fixed(FixedSample(200, None))
+    one = fixed(FixedSample(385, 1537, paired=False), 2000)
+    two = fixed(FixedSample(200, None, paired=True), 2000)
     assert one is not None
     assert "would take 385 labels, if it were told" in one
-    assert "1\u202f537 to be as precise whatever they do" in one
+    assert one.endswith("1\u202f537 to be as precise whatever they do.")
     assert two is not None
     assert two.startswith("A paired test that looks only once would take 200 labels")
-    assert fixed(None) is None
+    assert fixed(None, 2000) is None
+
+
+def test_a_fixed_sample_larger_than_the_pool_is_said_to_be_so() -> None:
+    found = fixed(FixedSample(385, 1537, paired=False), 1000)
+    assert found is not None
+    assert found.endswith("whatever they do. This pool has 1\u202f000 items.")
+
+
+def test_a_fixed_sample_of_which_nothing_is_known_is_told_once() -> None:
+    begun = "A fixed sample that is judged whole before anybody looks would take"
+    assert fixed(FixedSample(323, 323, paired=False), 2000) == (
+        f"{begun} 323 labels to be as precise whatever losses do."
+    )
+    weighted = f"{begun} 900 labels, if it were told beforehand how much losses vary."
+    assert fixed(FixedSample(900, None, paired=False), 2000) == weighted

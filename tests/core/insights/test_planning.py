@@ -1,6 +1,7 @@
 """What a plan simulates is what sessions do when losses are as assumed."""
 
 import math
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
@@ -309,6 +310,18 @@ def test_a_fixed_sample_of_one_system_has_the_width_told_or_whatever_losses_do()
     assert pool.safe == math.ceil(1.0 / (1.0 / (1.959964**2 * 25.0) + 1.0 / ITEMS))
     asked = (Question("at_most", 0.3),)
     assert fixed_sample(plan_of(target="pool", alpha=0.05, questions=asked), assumed) is None
+
+
+def test_a_fixed_sample_promises_nothing_that_weights_or_empty_guesses_cannot_keep() -> None:
+    plan = plan_of(target="pool", precision=0.2)
+    weight = np.random.default_rng(1).lognormal(0.0, 1.2, ITEMS)
+    assumed = replace(assumed_of(known()), item_weight=weight / weight.mean())
+    heavy = fixed_sample(plan, assumed)
+    assert heavy is not None
+    assert heavy.safe is None
+    certain = fixed_sample(plan, replace(assumed, mean=np.zeros(ITEMS), item_weight=None))
+    assert certain is not None
+    assert certain.told == certain.safe
 
 
 @pytest.mark.parametrize("scenario", ["right", "useless"])

@@ -182,7 +182,8 @@ def points(
         told = {run: one for (place, run), one in outcomes.items() if place == at and run in now}
         if at:
             longer = {run: _finer(one, plans[at - 1], plan, floor) for run, one in now.items()}
-            off = _mean_ratio([told[run].labels / longer[run].labels for run in told])
+            pairs = [(one.labels, longer[run].labels) for run, one in told.items()]
+            off = _mean_ratio([taken / drawn for taken, drawn in pairs if taken and drawn])
             now = {
                 run: _not_below(now[run], told.get(run) or _times(one, off, plan))
                 for run, one in longer.items()
@@ -205,6 +206,11 @@ def _finer(one: SimulationOutcome, before: Plan, plan: Plan, floor: float) -> Si
     if old is None or new is None or not one.reached or one.width > old:
         # Ended by its answers, its budget or its pool: it still is.
         return one
+    if one.labels == 0:
+        if one.width <= new:
+            return one
+        # Narrower from the beginning: the first label is counted from there
+        one, old = replace(one, labels=1), one.width
     part = max(new**2 - floor**2, 0.0) / (old**2 - floor**2) if old > floor else 0.0
     way = None if one.way is None or part == 0.0 else one.way.narrowed(part)
     if way is not None:

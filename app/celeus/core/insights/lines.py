@@ -151,9 +151,9 @@ def progress(status: Mapping[str, Any], labels: int) -> str:
 def cheaper(sharp: Point | None, uniform: Point | None, *, informed: bool) -> str | None:
     """Which of two policies is expected to take fewer labels of a pool, and why.
 
-    None where one of them has no number.
+    None where one of them has no number, or never reaches the precision.
     """
-    if sharp is None or uniform is None:
+    if sharp is None or uniform is None or min(sharp.reached, uniform.reached) == 0.0:
         return None
     if not informed:
         return "The policies sharp and uniform draw alike: no surrogate tells these items apart."
@@ -197,20 +197,24 @@ def tempered(found: Tempered | None, *, whole: bool) -> str | None:
     return f"{told}: sessions are simulated as if {', and '.join(parts)}."
 
 
-def fixed(found: FixedSample | None) -> str | None:
-    """What a fixed sample would take instead."""
+def fixed(found: FixedSample | None, items: int) -> str | None:
+    """What a fixed sample would take instead of a session on a pool of so many items."""
     if found is None:
         return None
-    if found.safe is None:
+    if found.paired:
         return (
             f"A paired test that looks only once would take {_labels(found.told)}, if it were told"
             " difference and variance beforehand."
         )
-    return (
-        f"A fixed sample that is judged whole before anybody looks would take"
-        f" {_labels(found.told)}, if it were told beforehand how much losses vary, and"
-        f" {count(found.safe)} to be as precise whatever they do."
-    )
+    told, safe = found.told, found.safe
+    whole = "A fixed sample that is judged whole before anybody looks would take"
+    if safe is not None and safe <= told:
+        said = f"{whole} {_labels(safe)} to be as precise whatever losses do."
+    else:
+        rest = "" if safe is None else f", and {count(safe)} to be as precise whatever they do"
+        vary = "if it were told beforehand how much losses vary"
+        said = f"{whole} {_labels(told)}, {vary}{rest}."
+    return said if max(told, safe or 0) <= items else f"{said} This pool has {count(items)} items."
 
 
 def _range(planned: Mapping[str, int]) -> str:

@@ -346,11 +346,12 @@ class FixedSample(NamedTuple):
     """Labels of a fixed sample that is judged whole before anybody looks.
 
     ``told`` is one that is told variance and mean beforehand; ``safe`` has the width asked for
-    whatever they are, None where that is not asked of a single system.
+    whatever they are, None of two systems, which are ``paired``, and where items have weights.
     """
 
     told: int
     safe: int | None
+    paired: bool
 
 
 def fixed_sample(plan: Plan, assumption: Assumption) -> FixedSample | None:
@@ -363,11 +364,13 @@ def fixed_sample(plan: Plan, assumption: Assumption) -> FixedSample | None:
     variance, risk = assumption.variance(plan.scale), abs(assumption.risk(plan.scale))
     if plan.precision is not None:
         errors = float(ndtri(1.0 - plan.alpha / 2.0)) / (plan.precision / 2.0)
-        counts.append(uniform_draws(variance, items, errors))
-        if not plan.difference:
-            safe = uniform_draws((plan.scale.width / 2.0) ** 2, items, errors)
+        most = (plan.scale.width / 2.0) ** 2
+        if not plan.difference and assumption.item_weight is None:
+            safe = uniform_draws(most, items, errors)
+        # Guesses that are all at one end of the scale tell nothing of how losses vary
+        counts.append(uniform_draws(variance or most, items, errors))
     if plan.difference and plan.decide is not None:
         distance = max(risk, plan.decide - risk)
         errors = float(ndtri(1.0 - plan.alpha) + ndtri(POWER)) / max(distance, LEAST_DISTANCE)
         counts.append(uniform_draws(variance, items, errors))
-    return FixedSample(min(counts), safe) if counts else None
+    return FixedSample(min(counts), safe, plan.difference) if counts else None

@@ -86,7 +86,7 @@ def check_blind(judgements: Sequence[Judgement]) -> None:
         if judgement.preference in SIDES or named:
             field = "preference" if judgement.preference in SIDES else "losses"
             raise InvalidValue(
-                "Who judges is not told which answer is whose.",
+                "Judges are not told which answer is whose.",
                 field=field,
                 rule="said of left and right, as `next` shows the two answers, or of several in"
                 " the order shown",

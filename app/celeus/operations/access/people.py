@@ -315,7 +315,7 @@ async def _keep_an_admin(db: AsyncConnection, context: Context, before: KeyRecor
 
 
 def _admins(project_id: UUID) -> Select[tuple[bool]]:
-    """Whether an admin is left who gets in, and will tomorrow.
+    """Whether an admin is left who gets in, by a key that still works tomorrow.
 
     Nobody knows the secret of a key that an invitation made: its holder has to be signed in, or
     to have come before and hold a link.

@@ -82,7 +82,7 @@ async def delete_session(context: Context, session_id: UUID, purge: str | None) 
     of sight at once, in one transaction, and what is long of it goes afterwards. Refuses a session
     that a pool is based on.
     """
-    # Who is in the middle of something with the session ends it, and its state is forgotten
+    # What is under way with the session ends first, and its state is forgotten
     async with context.states.hold(session_id) as slot, context.transaction() as db:
         params = {"session_id": session_id, "project_id": context.project_id}
         row = (await db.execute(_LOCK, params)).one_or_none()
@@ -114,8 +114,9 @@ def _check_named(purge: str | None, name: str | None, wire: str, issued: int) ->
     rule = f"purge={wire}" if name is None else f"purge={wire}, or the session's name"
     if purge is None and issued:
         count = "A certificate was" if issued == 1 else f"{issued} certificates were"
+        rests = "it rests" if issued == 1 else "they rest"
         raise SessionCertified(
-            f"{count} issued for the session, and what it rests on would be gone. Name the session"
+            f"{count} issued for the session, and what {rests} on would be gone. Name the session"
             " to delete it all the same.",
             field="purge",
             rule=rule,

@@ -209,7 +209,7 @@ async def plan_session(context: Context, pool_id: UUID, request: PlanRequest) ->
     notes = (
         lines.cheaper(*both, informed=head["informed"]),
         lines.tempered(tempered, whole=_whole(pool)),
-        lines.fixed(fixed_sample),
+        lines.fixed(fixed_sample, pool.items),
     )
     refusals = {name: PolicyPlan(name, refusal=one) for name, one in prepared.refused.items()}
     return Planning(

@@ -22,8 +22,11 @@ from celeus.operations.sessions.ledger import with_kinds
 LONGEST_BEGINNING = 160
 _BLOCK = re.compile(r"^(?:\s|#{1,6}\s|>|[-*+]\s|\d+[.)]\s|\|)*")
 """What makes a line of Markdown a heading, a quotation, or a row of a list or a table."""
-_INLINE = re.compile(r"!?\[(?P<words>[^\]]*)\]\([^)]*\)|[*`|]+|(?<!\w)_+|_+(?!\w)")
-"""Links, of which the words stay, and marks within a line."""
+_INLINE = re.compile(
+    r"!?\[(?P<words>[^\[\]]*)\]\([^()]*\)|[`|]+|\*+(?=\S)|(?<=\S)\*+|(?<!\w)_+|_+(?!\w)"
+)
+"""Links, of which the words stay, and marks within a line; each is found or not without going back
+over the line, which may be long."""
 
 
 @dataclass(frozen=True, slots=True)

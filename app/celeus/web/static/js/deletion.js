@@ -66,9 +66,10 @@ export function askDelete({ path, title, words, name, done }) {
     try {
       const query = naming.hidden ? "" : `?${new URLSearchParams({ purge: name })}`;
       await api("DELETE", path + query);
-      dialog.close();
-      done();
+      gone();
     } catch (problem) {
+      // By somebody else, or by a request whose answer was lost
+      if (problem instanceof Problem && problem.status === 404) return gone();
       fill(error, messageOf(problem));
       if (problem instanceof Problem && problem.code === "session_certified") {
         naming.hidden = false;
@@ -76,5 +77,11 @@ export function askDelete({ path, title, words, name, done }) {
       }
     }
     yes.disabled = false;
+    return undefined;
+  }
+
+  function gone() {
+    dialog.close();
+    done();
   }
 }

@@ -86,8 +86,8 @@ export function thresholdsOf(session) {
   return session.decisions.map((one) => {
     const side = (one.side === "at_most") === (better === "lower") ? "at most" : "at least";
     const place = at(one.threshold);
-    const words = `${side} ${Number((place * 10 ** shift).toPrecision(10))}${sign}`;
-    return { place, words, ...one };
+    const value = String(Number((place * 10 ** shift).toPrecision(10))).replace("-", "\u2212");
+    return { place, words: `${side} ${value}${sign}`, ...one };
   });
 }
 

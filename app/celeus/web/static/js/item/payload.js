@@ -31,7 +31,6 @@ const NAMES = {
 };
 
 /**
-/**
  * The elements of a draw: its item, and of two answers the left and the right one below it, under
  * their `heads`; `asked` says that choices are buttons already. The answers share the room that the
  * item has, too, so that each of them shows as much of itself; and `crowd` items share it that are

@@ -34,7 +34,7 @@ export function showBrief({ session, instructions, levels }) {
       : null,
   );
   const unfold = () => {
-    // Who comes by a link to them reads them
+    // Whoever follows a link to them wants to read them
     brief.open = location.hash === "#brief" || (recalled(session.id) ?? BESIDE.matches);
   };
   unfold();

@@ -4,8 +4,12 @@ import { byId, el, fill } from "../dom.js";
 import { count } from "../format.js";
 
 const MOST_SHOWN = 100;
+/** What a judge chooses among. */
+const CLASS = { one: "class", many: "classes" };
+const LEVEL = { one: "level", many: "levels" };
 
 /** @typedef {NonNullable<Field["options"]>[number]} Option */
+/** @typedef {typeof CLASS} Noun */
 
 /**
  * The field in which a class is typed, with the list of those that fit where they have names.
@@ -14,7 +18,8 @@ const MOST_SHOWN = 100;
  * @param {(said: Judgement) => void} judge
  */
 export function fieldOf(form, judge) {
-  return form.options === null ? numberOf(form, judge) : listOf(form.options, judge);
+  if (form.options === null) return numberOf(form, judge);
+  return listOf(form.options, form.better ? LEVEL : CLASS, judge);
 }
 
 /** Begin with an empty field; where keys are pressed, in it. */
@@ -38,7 +43,7 @@ function numberOf({ classes }, judge) {
     "aria-describedby": "class-wrong",
     inputmode: "numeric",
   });
-  return formOf(input, null, () => {
+  return formOf(input, CLASS, null, () => {
     const typed = input.value.trim();
     const label = /^[0-9]{1,9}$/.test(typed) ? Number(typed) : NaN;
     if (label < (classes ?? Infinity)) judge({ label });
@@ -49,9 +54,10 @@ function numberOf({ classes }, judge) {
 
 /**
  * @param {Option[]} options
+ * @param {Noun} noun
  * @param {(said: Judgement) => void} judge
  */
-function listOf(options, judge) {
+function listOf(options, noun, judge) {
   /** @type {Option[]} */
   let fit = [];
   let marked = -1;
@@ -68,7 +74,7 @@ function listOf(options, judge) {
     id: "classes",
     class: "classes",
     role: "listbox",
-    "aria-label": "Classes",
+    "aria-label": titled(noun.many),
   });
   const told = el("p", { class: "quiet-text", id: "class-told", role: "status" });
   const mark = (/** @type {number} */ at) => {
@@ -80,7 +86,7 @@ function listOf(options, judge) {
     else input.removeAttribute("aria-activedescendant");
     if (chosen instanceof HTMLElement) keepInView(list, chosen);
     else list.scrollTop = 0;
-    told.textContent = toldOf(fit, options.length, fit[at]);
+    told.textContent = toldOf(fit, options.length, fit[at], noun);
   };
   const filter = () => {
     fit = fitting(options, input.value);
@@ -101,11 +107,11 @@ function listOf(options, judge) {
     event.preventDefault();
     mark(marked < 0 && step < 0 ? length - 1 : (marked + step + length) % length);
   });
-  return formOf(input, [told, list], () => {
+  return formOf(input, noun, [told, list], () => {
     const chosen = fit[marked];
     if (chosen !== undefined) judge(chosen.said);
     else if (input.value.trim() === "") return "Type a part of its name, or choose one.";
-    else return "There is no such class.";
+    else return `There is no such ${noun.one}.`;
     return null;
   });
 }
@@ -135,6 +141,11 @@ function rankOf(name, wanted) {
   return [name === wanted, name.startsWith(wanted), name.includes(wanted), true].indexOf(true);
 }
 
+/** @param {string} word */
+function titled(word) {
+  return word[0].toUpperCase() + word.slice(1);
+}
+
 /** @param {string} name */
 function plain(name) {
   return name.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
@@ -144,12 +155,13 @@ function plain(name) {
  * @param {Option[]} fit
  * @param {number} all
  * @param {Option | undefined} marked
+ * @param {Noun} noun
  */
-function toldOf(fit, all, marked) {
+function toldOf(fit, all, marked, { one, many }) {
   const first = fit.length > MOST_SHOWN ? `, the first ${MOST_SHOWN} shown` : "";
   if (marked === undefined)
-    return fit.length === 0 ? "" : `${count(all)} classes${first}: type a part of a name.`;
-  const fits = fit.length === 1 ? "1 class fits" : `${count(fit.length)} classes fit`;
+    return fit.length === 0 ? "" : `${count(all)} ${many}${first}: type a part of a name.`;
+  const fits = fit.length === 1 ? `1 ${one} fits` : `${count(fit.length)} ${many} fit`;
   return `${fits}${first}. Enter takes “${marked.name}”.`;
 }
 
@@ -188,10 +200,11 @@ function keepInView(list, chosen) {
  * The form of a field; `submit` gives what is wrong with what stands in it.
  *
  * @param {HTMLInputElement} input
+ * @param {Noun} noun
  * @param {HTMLElement[] | null} more
  * @param {() => string | null} submit
  */
-function formOf(input, more, submit) {
+function formOf(input, { one }, more, submit) {
   const wrong = el("p", { class: "error", id: "class-wrong", role: "alert", hidden: true });
   const say = (/** @type {string | null} */ words) => {
     wrong.hidden = words === null;
@@ -211,8 +224,8 @@ function formOf(input, more, submit) {
         },
       },
     },
-    el("div", { class: "field" }, el("label", { for: "class" }, "Class"), input, wrong),
-    el("button", { class: "button primary", type: "submit" }, "Submit this class"),
+    el("div", { class: "field" }, el("label", { for: "class" }, titled(one)), input, wrong),
+    el("button", { class: "button primary", type: "submit" }, `Submit this ${one}`),
     more,
   );
 }

@@ -3,7 +3,7 @@
 import { api } from "../api.js";
 import { byId, el, fill } from "../dom.js";
 import { markdown } from "../item/markdown.js";
-import { fieldValue, numberIn, text, Unusable } from "./fields.js";
+import { blame, fieldValue, numberIn, text, Unusable } from "./fields.js";
 
 const SETTLED_MS = 200;
 const HIGHEST_KEY = 9;
@@ -125,6 +125,7 @@ export class Levels {
   add() {
     const first = this.rows.length === 0;
     const begun = first ? begunGrades() : [""];
+    if (begun === null) return;
     if (first) this.nameScore();
     const made = begun.map((grade) => this.row(grade));
     byId("level-rows").append(...made.map(({ row }) => row));
@@ -189,13 +190,26 @@ export class Levels {
   }
 }
 
-/** The values to begin with: every grade that has a key, else the two ends. */
+/** The values to begin with: every grade that has a key, else the two ends; null without ends. */
 function begunGrades() {
-  const zeroOne = byId("limits").hidden;
-  const [low, high] = zeroOne ? [0, 1] : [numberIn("loss-lower"), numberIn("loss-upper")];
+  const ends = byId("limits").hidden ? [0, 1] : limits();
+  if (ends === null) return null;
+  const [low, high] = ends;
   const keyed = Number.isInteger(low) && Number.isInteger(high) && 0 <= low && high <= HIGHEST_KEY;
   if (!keyed || high < low) return [String(low), String(high)];
   return Array.from({ length: high - low + 1 }, (_, at) => String(low + at));
+}
+
+/** The ends of the scale; null, with the wrong one in focus, where they are no numbers. */
+function limits() {
+  try {
+    return [numberIn("loss-lower"), numberIn("loss-upper")];
+  } catch (wrong) {
+    if (!(wrong instanceof Unusable)) throw wrong;
+    blame(wrong.id, wrong.message);
+    byId(wrong.id).focus();
+    return null;
+  }
 }
 
 /**

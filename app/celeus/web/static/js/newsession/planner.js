@@ -5,11 +5,11 @@ import { byId, el, fill } from "../dom.js";
 import { count, counted, percent } from "../format.js";
 import { Curve, labelsAt, pointsOf } from "./curve.js";
 
+/** @import { Line } from "./curve.js" */
+
 const MINUTE = 60;
 const HOUR = 3600;
 const MOST_MINUTES = 90;
-const MOST_HOURS = 36;
-const DAY = 24;
 const RETRIES = 2;
 /** A service may be set to simulate for ten minutes. */
 const PLANNED_MS = 630_000;
@@ -51,6 +51,8 @@ export class Shown {
   #chosen;
   /** @type {OpenPlan[]} */
   #open;
+  /** @type {Line[]} */
+  #lines;
   #precision;
   #seconds = PACE;
   #curve;
@@ -74,6 +76,8 @@ export class Shown {
     this.#chosen = chosen;
     const open = plan.policies.filter((one) => one.refused === null);
     this.#open = [...open].sort((one) => (one === chosen ? -1 : 0));
+    const lines = this.#open.map((one) => ({ policy: one.policy, points: pointsOf(one) }));
+    this.#lines = lines.filter(({ points }) => points.length > 1);
     this.#precision = plan.precision;
     this.#curve =
       plan.precision !== null && chosen.refused === null && pointsOf(chosen).length > 1
@@ -86,7 +90,7 @@ export class Shown {
         ? null
         : el("p", { class: "notice warning" }, sentence(chosen.warning)),
       this.#curve?.node ?? null,
-      this.#curve === null ? null : key(this.#open),
+      this.#curve === null ? null : key(this.#lines),
       this.#table,
       plan.notes.map((one) => el("p", {}, one)),
       el("p", {}, smallest(chosen, plan, wanted.compared)),
@@ -133,14 +137,8 @@ export class Shown {
     );
     if (renewed) fill(this.#behind, ...behind(this.#plan, this.#open, seconds));
     if (this.#curve === null || precision === null) return true;
-    if (renewed) {
-      const lines = this.#open.map((one) => ({ policy: one.policy, points: pointsOf(one) }));
-      this.#curve.show(
-        lines.filter((one) => one.points.length > 1),
-        precision,
-        seconds,
-      );
-    } else this.#curve.at(precision);
+    if (renewed) this.#curve.show(this.#lines, precision, seconds);
+    else this.#curve.at(precision);
     return true;
   }
 
@@ -158,6 +156,12 @@ export class Shown {
     const found = this.#at(this.#chosen);
     if (found === null) return null;
     const { labels, reached } = found;
+    if (labels.high === 0)
+      return {
+        figure: "no labels",
+        details: "What is known beforehand makes the interval so narrow.",
+        how: "",
+      };
     return {
       figure: `about ${counted(labels.median, "label")}`,
       details: details(labels, reached, this.#plan, this.#wanted.items, this.#seconds),
@@ -284,19 +288,19 @@ function assumption(plan, compared) {
   ];
 }
 
-/** @param {OpenPlan[]} open */
-function key(open) {
+/** @param {Line[]} lines */
+function key(lines) {
   const classes = ["chosen", "other", "third"];
   return el(
     "ul",
     { class: "key" },
-    open.map((one, at) => el("li", { class: classes[at] }, one.policy)),
-    el("li", { class: "range" }, `80\u202f% of what ${open[0].policy} may take`),
+    lines.map((one, at) => el("li", { class: classes[at] }, one.policy)),
+    el("li", { class: "range" }, `80\u202f% of the sessions of ${lines[0].policy}`),
   );
 }
 
 /**
- * The numbers behind the chart, and the two ends of what a surrogate may be worth.
+ * The numbers behind the chart, and the two bounds of what a surrogate may be worth.
  *
  * @param {Plan} plan
  * @param {OpenPlan[]} open
@@ -309,7 +313,7 @@ function behind(plan, open, seconds) {
     pointsOf(first).length > 1
       ? el("div", scrolls("Labels by precision"), curveTable(open, seconds))
       : null,
-    el("div", scrolls("The two ends"), endsTable(plan, open)),
+    el("div", scrolls("The two bounds"), boundsTable(plan, open)),
   ];
 }
 
@@ -375,13 +379,17 @@ function curveTable(open, seconds) {
  * @param {Plan} plan
  * @param {OpenPlan[]} open
  */
-function endsTable(plan, open) {
+function boundsTable(plan, open) {
   /** @type {Scenario[]} */
   const shown = plan.informed ? SCENARIOS : ["useless"];
   return el(
     "table",
     { class: "table" },
-    el("caption", {}, "The two ends: labels at the precision planned, the median and 80\u202f%"),
+    el(
+      "caption",
+      {},
+      "Two bounds: labels at the precision planned, the median and 80\u202f% of the sessions",
+    ),
     el(
       "thead",
       {},
@@ -488,7 +496,7 @@ function cell(told) {
 }
 
 /**
- * How long something takes, roughly.
+ * How long something takes, roughly: hours of work, of which a day has fewer than it has hours.
  *
  * @param {number} seconds
  */
@@ -496,9 +504,7 @@ function duration(seconds) {
   const minutes = Math.round(seconds / MINUTE);
   if (minutes < 1) return "less than a minute";
   if (minutes <= MOST_MINUTES) return `about ${counted(minutes, "minute")}`;
-  const hours = Math.round(seconds / HOUR);
-  if (hours <= MOST_HOURS) return `about ${counted(hours, "hour")}`;
-  return `about ${counted(Math.round(hours / DAY), "day")}`;
+  return `about ${counted(Math.round(seconds / HOUR), "hour")}`;
 }
 
 /** @param {number} value */

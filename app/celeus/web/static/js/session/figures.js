@@ -43,7 +43,7 @@ export function figures(session, { contrast, plan }) {
   const { estimate, lower, upper } = current(session);
   const of =
     contrast === null
-      ? `of the ${plan.weights ? "weighted " : ""}${name ?? "mean loss"}; ${better} is better`
+      ? `${plan.weights ? "weighted " : ""}${name ?? "mean loss"}; ${better} is better`
       : `${contrast.a} less ${contrast.b}: above 0 the latter is better`;
   return [
     session.rounds.in_interval === 0
