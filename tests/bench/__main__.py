@@ -73,8 +73,8 @@ def main(
         found = certificate_lines(quick=quick)
         shown(console, "Certificates verified by a process of its own", found, markdown=markdown)
     if Part.WATCH in wanted:
-        found = watch_lines(quick=quick)
-        shown(console, "Watching over requests", found, markdown=markdown)
+        watching = watch_lines(quick=quick)
+        shown(console, "Watching over requests", watching, markdown=markdown)
     if wanted & SERVED.keys():
         with world() as running:
             console.print(running.versions(), highlight=False)
