@@ -6,6 +6,7 @@ from sqlalchemy import text
 
 from celeus.core.plans.stopping import StopReason
 from celeus.operations.runtime.context import Context
+from celeus.operations.sessions.ledger import with_kinds
 
 STATES = ("active", "paused", "closed", *StopReason)
 MOST_OF_A_STATE = 100_000
@@ -55,7 +56,7 @@ _STATES = text(
     """
 )
 """Reads `sessions_by_state_idx` alone."""
-_RECENT = text(
+_RECENT = with_kinds(
     """
     WITH recent AS MATERIALIZED (
         SELECT one.* FROM projects CROSS JOIN LATERAL (
@@ -73,7 +74,7 @@ _RECENT = text(
            CAST(coalesce(max(extract(epoch FROM now() - oldest.at)), 0) AS float8)
     FROM recent LEFT JOIN LATERAL (
         SELECT events.at FROM leases JOIN events USING (session_id, round)
-        WHERE leases.session_id = recent.session_id AND events.kind = 1
+        WHERE leases.session_id = recent.session_id AND events.kind = :draw
             AND recent.state = 'active'
         ORDER BY leases.round
         LIMIT 1
