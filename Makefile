@@ -4,7 +4,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.celeus-ready
 ARGS ?=
-WORKERS ?= 3
+# Many tests wait: it takes five to keep two cores busy
+WORKERS ?= 5
 EVALDATA ?= ../shared/evaldata
 OUT ?= study
 PICTURES ?= pictures
@@ -71,11 +72,11 @@ endif
 # Tests start many processes, and each would compile anew whatever it imports
 unexport PYTHONDONTWRITEBYTECODE
 
-# $(call tested,targets,options of pytest): the targets are made beside the tests and shown after
-# them, as types alone take half a minute without a cache
+# $(call tested,targets,options of pytest,before): the targets are made beside the tests and shown
+# after them, as types alone take half a minute without a cache; `before` comes before the tests
 define tested
 @shown=$$(mktemp); $(MAKE) --no-print-directory $(1) >$$shown 2>&1 & beside=$$!; \
-	trap "kill $$beside 2>/dev/null; rm -f $$shown" EXIT; \
+	trap "kill $$beside 2>/dev/null; rm -f $$shown" EXIT; $(3) \
 	echo "$(BIN)/pytest -n $(WORKERS) --dist worksteal $(2)"; \
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal $(2); tests=$$?; \
 	wait $$beside; others=$$?; cat $$shown; \
@@ -86,11 +87,16 @@ endef
 # everywhere takes longer than to run them
 QUICK := tests/core tests/golden tests/api/test_certificates.py
 
+check: WORKERS := 3
 check: ruff ## What to run before a commit: style, types, and the tests that take no time
 	$(call tested,lint lint-js,$(QUICK) -m "fast or smoke" $(ARGS))
 
+# Else all workers of a first run compile all modules, each for itself and at the same time
+COMPILED := .venv/.celeus-compiled
+compile = test $(COMPILED) -nt $(READY) || { $(BIN)/pytest --collect-only -q >/dev/null && touch $(COMPILED); };
+
 test: ruff ## All checks and all tests (options: ARGS="-k cache", WORKERS=0 for one process)
-	$(call tested,lint,$(ARGS))
+	$(call tested,lint,$(ARGS),$(compile))
 
 claims: env ## The statistical claims with their full counts; takes long
 	CELEUS_CLAIMS=full $(BIN)/pytest tests/claims --timeout=0 $(ARGS)

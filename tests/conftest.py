@@ -3,9 +3,10 @@
 A run in several worker processes has one of each in every one of them.
 """
 
+import asyncio
 import gc
 import signal
-from collections.abc import AsyncIterator, Generator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
 from typing import Any
 
 import psycopg
@@ -114,6 +115,12 @@ def database_url(postgres_url: str, emptying: psycopg.Connection) -> Iterator[st
     add_key(emptying)
     yield postgres_url
     emptying.execute(EMPTY)
+
+
+@pytest.fixture
+def alter(emptying: psycopg.Connection) -> Callable[[str], Awaitable[object]]:
+    """Have a statement run in a thread: whoever holds the lock it needs may be in this loop."""
+    return lambda statement: asyncio.to_thread(emptying.execute, statement.encode())
 
 
 @pytest.fixture

@@ -7,22 +7,15 @@ import pytest
 from celeus import Client
 from tests.cli.calling import Answer, Run, celeus
 from tests.keys import ADMIN
-from tests.servers import Service, running_services
-
-
-@pytest.fixture(scope="session")
-def running(postgres_url: str) -> Iterator[Service]:
-    with running_services(1, postgres_url) as services:
-        yield services[0]
+from tests.servers import Service
 
 
 @pytest.fixture
-def service(running: Service, database_url: str, monkeypatch: pytest.MonkeyPatch) -> Service:
-    """The service of all these tests, with nothing in its database."""
-    assert database_url
-    monkeypatch.setenv("CELEUS_URL", running.url)
+def service(service: Service, monkeypatch: pytest.MonkeyPatch) -> Service:
+    """The service that all tests share, named in the environment."""
+    monkeypatch.setenv("CELEUS_URL", service.url)
     monkeypatch.setenv("CELEUS_KEY", ADMIN)
-    return running
+    return service
 
 
 @pytest.fixture

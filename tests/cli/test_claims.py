@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
 
 import pytest
 from httpx import AsyncClient
@@ -10,16 +9,15 @@ from httpx import AsyncClient
 from tests.cli.calling import Run
 from tests.factories import known_pool, labelled, opened
 from tests.keys import ADMIN, bearer
-from tests.servers import Service, running_services
+from tests.servers import Service
 
 YES = [{"side": "at_most", "threshold": 0.9}]
 
 
 @pytest.fixture
-def service(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
+def service(service: Service, monkeypatch: pytest.MonkeyPatch) -> Service:
     monkeypatch.setenv("CELEUS_KEY", ADMIN)
-    with running_services(1, database_url) as services:
-        yield services[0]
+    return service
 
 
 async def two_sessions(service: Service) -> list[str]:

@@ -12,12 +12,12 @@ import pytest
 import yaml  # type: ignore[import-untyped]
 from httpx import AsyncClient
 
-from celeus.demo.server import running_server
 from tests.docs.pages import ROOT, blocks
 from tests.docs.test_howtos import filled, in_bash
 from tests.factories import KnownPool, labelled
-from tests.keys import bearer
+from tests.keys import ADMIN, bearer
 from tests.packaging.test_action import ACTION
+from tests.servers import Service
 
 PAGE = ROOT / "docs" / "howto-ci.md"
 ID = re.compile(r"^ses_[0-9a-f]{32}$", re.MULTILINE)
@@ -35,38 +35,36 @@ def judged(url: str, key: str, session: str) -> None:
 
 
 @pytest.mark.timeout(400)
-def test_the_commands_and_tests_of_the_page_run(tmp_path: Path) -> None:
+def test_the_commands_and_tests_of_the_page_run(tmp_path: Path, service: Service) -> None:
     rows = [{"id": f"q-{number}", "payload": f"{number} + 1"} for number in range(200)]
     (tmp_path / "pool.jsonl").write_text("\n".join(map(json.dumps, rows)))
     opening, asking, testing = (block.text for block in blocks(PAGE, "sh"))
     release, alone = (block.text for block in blocks(PAGE, "python"))
     gitlab = yaml.safe_load(blocks(PAGE, "yaml")[1].text)["celeus-gate"]
-    with running_server(keep=False) as server:
-        server.await_ready()
-        own = (("ce_…", server.key), ("http://127.0.0.1:8000", server.url))
-        opened = in_bash(filled(opening, *own), tmp_path)
-        assert opened.returncode == 0, opened.stderr
-        (session,) = ID.findall(opened.stdout)
-        judged(server.url, server.key, session)
-        (tmp_path / "test_release.py").write_text(filled(release, ("ses_…", session)))
-        (tmp_path / "test_alone.py").write_text(alone)
+    own = (("ce_…", ADMIN), ("http://127.0.0.1:8000", service.url))
+    opened = in_bash(filled(opening, *own), tmp_path)
+    assert opened.returncode == 0, opened.stderr
+    (session,) = ID.findall(opened.stdout)
+    judged(service.url, ADMIN, session)
+    (tmp_path / "test_release.py").write_text(filled(release, ("ses_…", session)))
+    (tmp_path / "test_alone.py").write_text(alone)
 
-        def typed(script: str) -> subprocess.CompletedProcess[str]:
-            where = f"export CELEUS_URL={server.url} CELEUS_KEY={server.key}\n"
-            plugins = "PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 PYTEST_PLUGINS=celeus.gates.plugin"
-            return in_bash(f"{where}export {plugins} CELEUS_SESSION={session}\n{script}", tmp_path)
+    def typed(script: str) -> subprocess.CompletedProcess[str]:
+        where = f"export CELEUS_URL={service.url} CELEUS_KEY={ADMIN}\n"
+        plugins = "PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 PYTEST_PLUGINS=celeus.gates.plugin"
+        return in_bash(f"{where}export {plugins} CELEUS_SESSION={session}\n{script}", tmp_path)
 
-        asked = typed(filled(asking, ("ses_…", session)))
-        assert (asked.returncode, asked.stderr) == (0, "")
-        (suite,) = ET.parse(tmp_path / "gate.xml").getroot()  # noqa: S314 -- our own
-        assert suite.attrib["tests"] == "1"
-        assert (tmp_path / "gate.md").read_text().startswith("### Celeus gate: yes\n")
-        install, command = gitlab["script"]
-        assert install.startswith("pip install ")
-        assert typed(command).returncode == 0
-        tested = typed(testing)
-        assert "2 passed" in tested.stdout, tested.stdout
-        assert "1 passed" in typed("pytest test_alone.py").stdout
+    asked = typed(filled(asking, ("ses_…", session)))
+    assert (asked.returncode, asked.stderr) == (0, "")
+    (suite,) = ET.parse(tmp_path / "gate.xml").getroot()  # noqa: S314 -- our own
+    assert suite.attrib["tests"] == "1"
+    assert (tmp_path / "gate.md").read_text().startswith("### Celeus gate: yes\n")
+    install, command = gitlab["script"]
+    assert install.startswith("pip install ")
+    assert typed(command).returncode == 0
+    tested = typed(testing)
+    assert "2 passed" in tested.stdout, tested.stdout
+    assert "1 passed" in typed("pytest test_alone.py").stdout
 
 
 def test_the_workflow_uses_the_action_as_it_is() -> None:

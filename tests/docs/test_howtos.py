@@ -12,12 +12,12 @@ import httpx
 import numpy as np
 import pytest
 
-from celeus.demo.server import running_server
 from celeus.judges.rubrics import read_rubric
 from tests.docs.pages import ROOT, blocks
 from tests.judges.endpoints import KEY, endpoint, item
-from tests.keys import bearer
+from tests.keys import ADMIN, bearer
 from tests.readers.made import lm_eval, losses
+from tests.servers import Service
 
 DOCS = ROOT / "docs"
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
@@ -48,7 +48,9 @@ def filled(script: str, *places: tuple[str, str]) -> str:
 
 
 @pytest.mark.timeout(300)
-def test_the_program_that_lets_a_model_judge_certifies_its_score(tmp_path: Path) -> None:
+def test_the_program_that_lets_a_model_judge_certifies_its_score(
+    tmp_path: Path, service: Service
+) -> None:
     line, program = blocks(DOCS / "howto-llm-judge.md", "json", "python")
     shown = json.loads(line.text)
     rng = np.random.default_rng(0)
@@ -65,21 +67,19 @@ def test_the_program_that_lets_a_model_judge_certifies_its_score(tmp_path: Path)
     items.write_text("\n".join(map(json.dumps, lines)))
     script = tmp_path / "judge.py"
     script.write_text(program.text)
-    with running_server(keep=False) as server:
-        server.await_ready()
-        names = os.environ | {"CELEUS_URL": server.url, "CELEUS_KEY": server.key}
-        done = subprocess.run(
-            [sys.executable, "-W", "error", str(script), str(items)],
-            env=names,
-            capture_output=True,
-            text=True,
-            timeout=200,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        told = json.loads(done.stdout)
-        with httpx.Client(base_url=f"{server.url}/v1", headers=bearer(server.key)) as http:
-            page = http.get(f"/sessions/{told['id']}/report").raise_for_status().text
+    names = os.environ | {"CELEUS_URL": service.url, "CELEUS_KEY": ADMIN}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(script), str(items)],
+        env=names,
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    with httpx.Client(base_url=f"{service.url}/v1", headers=bearer(ADMIN)) as http:
+        page = http.get(f"/sessions/{told['id']}/report").raise_for_status().text
     assert told["state"] in {"target_reached", "exhausted"}
     # A seed is secret: at the usual alpha one run in twenty may miss
     assert told["lower"] - 0.1 <= wrong <= told["upper"] + 0.1
@@ -95,48 +95,44 @@ def test_the_commands_that_try_a_surrogate_on_old_labels_run(tmp_path: Path) -> 
 
 
 @pytest.mark.timeout(300)
-def test_the_commands_that_gate_a_new_version_run(tmp_path: Path) -> None:
+def test_the_commands_that_gate_a_new_version_run(tmp_path: Path, service: Service) -> None:
     script = "\n".join(block.text for block in blocks(DOCS / "compare.md", "sh"))
-    with running_server(keep=False) as server:
-        server.await_ready()
-        rows = [{"id": f"q-{at}", "prediction": at} for at in range(60)]
-        fresh = [{"id": row["id"], "b": {"prediction": 3}} for row in rows]
-        (tmp_path / "v2.ndjson").write_text("\n".join(map(json.dumps, fresh)))
-        exam = {"name": "release 1", "loss": {"kind": "zero_one"}, "items": rows, "sealed": True}
-        with httpx.Client(base_url=f"{server.url}/v1", headers=bearer(server.key)) as http:
-            pool = http.post("/pools", json=exam).json()["id"]
-            session = http.post("/sessions", json={"pool_id": pool}).json()["id"]
-            http.post(f"/sessions/{session}/next", json={"worker": "ada"})
-            told = {"round": 1, "label": 3, "worker": "ada"}
-            http.post(f"/sessions/{session}/observe", json=told).raise_for_status()
-            http.patch(f"/sessions/{session}", json={"state": "closed"}).raise_for_status()
-        script = filled(
-            script,
-            ("ce_…", server.key),
-            ("ses_…", session),
-            ("http://127.0.0.1:8000", server.url),
-            ("--wait 3600", "--wait 0"),
-        )
-        done = in_bash(script, tmp_path)
+    rows = [{"id": f"q-{at}", "prediction": at} for at in range(60)]
+    fresh = [{"id": row["id"], "b": {"prediction": 3}} for row in rows]
+    (tmp_path / "v2.ndjson").write_text("\n".join(map(json.dumps, fresh)))
+    exam = {"name": "release 1", "loss": {"kind": "zero_one"}, "items": rows, "sealed": True}
+    with httpx.Client(base_url=f"{service.url}/v1", headers=bearer(ADMIN)) as http:
+        pool = http.post("/pools", json=exam).json()["id"]
+        session = http.post("/sessions", json={"pool_id": pool}).json()["id"]
+        http.post(f"/sessions/{session}/next", json={"worker": "ada"})
+        told = {"round": 1, "label": 3, "worker": "ada"}
+        http.post(f"/sessions/{session}/observe", json=told).raise_for_status()
+        http.patch(f"/sessions/{session}", json={"state": "closed"}).raise_for_status()
+    script = filled(
+        script,
+        ("ce_…", ADMIN),
+        ("ses_…", session),
+        ("http://127.0.0.1:8000", service.url),
+        ("--wait 3600", "--wait 0"),
+    )
+    done = in_bash(script, tmp_path)
     assert done.returncode == 3, done.stderr
     assert "v2 at least as good within" in done.stdout
 
 
 @pytest.mark.timeout(300)
-def test_the_programs_of_the_python_client_run(tmp_path: Path) -> None:
+def test_the_programs_of_the_python_client_run(tmp_path: Path, service: Service) -> None:
     script = tmp_path / "client.py"
     programs = blocks(DOCS / "client.md", "python")
     script.write_text("\n".join(block.text for block in programs))
-    with running_server(keep=False) as server:
-        server.await_ready()
-        done = subprocess.run(
-            [sys.executable, "-W", "error", str(script)],
-            env=os.environ | {"CELEUS_URL": server.url, "CELEUS_KEY": server.key},
-            capture_output=True,
-            text=True,
-            timeout=200,
-            check=False,
-        )
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(script)],
+        env=os.environ | {"CELEUS_URL": service.url, "CELEUS_KEY": ADMIN},
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     told = done.stdout.splitlines()
     assert len(programs) == 4
@@ -147,7 +143,7 @@ def test_the_programs_of_the_python_client_run(tmp_path: Path) -> None:
 
 @pytest.mark.timeout(300)
 def test_the_commands_that_have_people_check_a_judge_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = DOCS / "howto-people-check.md"
     rubric, pairs = blocks(page, "toml")
@@ -157,13 +153,12 @@ def test_the_commands_that_have_people_check_a_judge_run(
     items = [json.dumps(item(number)) for number in range(50)]
     (tmp_path / "answers.jsonl").write_text("\n".join(items))
     script = "\n".join(block.text for block in blocks(page, "sh"))
-    with running_server(keep=False) as server, endpoint(busy=0.1) as at:
-        server.await_ready()
+    with endpoint(busy=0.1) as at:
         script = filled(
             script,
-            ("ce_…", server.key),
+            ("ce_…", ADMIN),
             ("ses_…", "$(cat session)"),
-            ("http://127.0.0.1:8000", server.url),
+            ("http://127.0.0.1:8000", service.url),
             ("precision=0.1).id)'", "precision=0.1).id)' | tee session"),
         )
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
@@ -188,21 +183,21 @@ def written_logs(folder: Path) -> None:
 
 
 @pytest.mark.timeout(300)
-def test_the_commands_that_make_a_pool_of_logs_run_and_print_what_is_shown(tmp_path: Path) -> None:
+def test_the_commands_that_make_a_pool_of_logs_run_and_print_what_is_shown(
+    tmp_path: Path, service: Service
+) -> None:
     page = DOCS / "howto-lm-eval.md"
     written_logs(tmp_path / "results")
     script = "\n".join(block.text for block in blocks(page, "sh"))
-    with running_server(keep=False) as server:
-        server.await_ready()
-        script = filled(script, ("ce_…", server.key), ("http://127.0.0.1:8000", server.url))
-        script += (
-            'curl -sS --data-binary @pair.ndjson -H "Content-Type: application/x-ndjson"'
-            ' -H "Authorization: Bearer $CELEUS_KEY"'
-            ' "$CELEUS_URL/v1/pool-files?name=pair&kind=zero_one&system_a=huge&system_b=new"\n'
-            "celeus import lm-eval results/org__huge results/org__new"
-            " --truth org/new --backtest --precision 0.08\n"
-        )
-        done = in_bash(script, tmp_path)
+    script = filled(script, ("ce_…", ADMIN), ("http://127.0.0.1:8000", service.url))
+    script += (
+        'curl -sS --data-binary @pair.ndjson -H "Content-Type: application/x-ndjson"'
+        ' -H "Authorization: Bearer $CELEUS_KEY"'
+        ' "$CELEUS_URL/v1/pool-files?name=pair&kind=zero_one&system_a=huge&system_b=new"\n'
+        "celeus import lm-eval results/org__huge results/org__new"
+        " --truth org/new --backtest --precision 0.08\n"
+    )
+    done = in_bash(script, tmp_path)
     assert done.returncode == 0, done.stderr
     text = page.read_text()
     printed = re.findall(r"^    (.*)$", FENCED.sub("", text), re.MULTILINE)

@@ -9,7 +9,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from httpx import AsyncClient
 
 from tests.factories import known_pool, labelled, opened
 from tests.keys import ADMIN, bearer
-from tests.servers import Service, running_services
+from tests.servers import Service
 from tests.wheels import CHECKOUT, built
 
 MOST_PACKAGES = 16
@@ -140,12 +140,6 @@ def test_the_bare_wheel_makes_a_pool_of_a_log_and_names_what_a_backtest_needs(
     assert ended.returncode == 1
     assert ended.stderr.count("\n") == 1
     assert ended.stderr.endswith("which is not installed: pip install 'celeus[engine]'\n")
-
-
-@pytest.fixture
-def service(database_url: str) -> Iterator[Service]:
-    with running_services(1, database_url) as services:
-        yield services[0]
 
 
 async def session_with_a_question(service: Service) -> str:

@@ -1,9 +1,9 @@
 """What people see of what is not there, not theirs, or fails; programs get problems."""
 
 import re
+from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 
-import psycopg
 import pytest
 from fastapi import FastAPI
 
@@ -42,16 +42,16 @@ async def test_a_failure_has_a_page_with_the_id_that_the_log_has(
 
 
 async def test_tables_of_another_version_have_a_page(
-    visiting: Visiting, emptying: psycopg.Connection
+    visiting: Visiting, alter: Callable[[str], Awaitable[object]]
 ) -> None:
     async with visiting(ADMIN) as browser:
-        emptying.execute("UPDATE alembic_version SET version_num = 'another'")
-        emptying.execute("ALTER TABLE sessions RENAME COLUMN status TO told")
+        await alter("ALTER TABLE sessions RENAME COLUMN status TO told")
         try:
+            await alter("UPDATE alembic_version SET version_num = 'another'")
             page = await browser.get("/", headers=PEOPLE)
         finally:
-            emptying.execute("ALTER TABLE sessions RENAME COLUMN told TO status")
-            emptying.execute(f"UPDATE alembic_version SET version_num = '{head()}'".encode())
+            await alter(f"UPDATE alembic_version SET version_num = '{head()}'")
+            await alter("ALTER TABLE sessions RENAME COLUMN told TO status")
     assert page.status_code == HTTPStatus.SERVICE_UNAVAILABLE
     assert "Retry-After" in page.headers
     assert "not that of this version" in page.text

@@ -3,7 +3,7 @@
 import asyncio
 import secrets
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import timedelta
 from uuid import UUID
@@ -412,9 +412,9 @@ async def test_the_operators_link_is_for_the_oldest_admin_key_of_the_default_pro
 
 
 async def test_a_database_older_than_signing_in_is_told(
-    visiting: Visiting, emptying: psycopg.Connection, database_url: str
+    visiting: Visiting, alter: Callable[[str], Awaitable[object]], database_url: str
 ) -> None:
-    emptying.execute("ALTER TABLE browser_sessions RENAME TO no_sessions")
+    await alter("ALTER TABLE browser_sessions RENAME TO no_sessions")
     try:
         async with visiting() as browser:
             browser.cookies["celeus"] = "x" * 43
@@ -425,7 +425,7 @@ async def test_a_database_older_than_signing_in_is_told(
             wire = await browser.get("/v1/pools")
             assert (await browser.get("/login")).status_code == 200
     finally:
-        emptying.execute("ALTER TABLE no_sessions RENAME TO browser_sessions")
+        await alter("ALTER TABLE no_sessions RENAME TO browser_sessions")
     assert [answer.status_code for answer in answers] == [503, 503]
     assert all("celeus migrate" in answer.text for answer in answers)
     assert wire.json()["code"] == "schema_behind"

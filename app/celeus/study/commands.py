@@ -144,6 +144,22 @@ def planning(
 
 
 @study.command()
+def forecasts(  # noqa: PLR0913 -- one parameter an option
+    evaldata: EvalData,
+    out: Out = OUT,
+    sessions: Annotated[int, typer.Option(min=1, help="Sessions of a line and made-up pool.")] = 24,
+    seeds: Annotated[int, typer.Option(min=1, help="Sessions of a line and real pool.")] = 8,
+    processes: Processes = None,
+    *,
+    quick: Quick = False,
+) -> None:
+    """How far a forecast is to be believed: labels foretold on the way, and those taken."""
+    from celeus.study import forecasts as tables
+
+    _write(tables.study(evaldata, sessions, seeds, quick=quick), out, processes)
+
+
+@study.command()
 def cost(
     out: Out = OUT,
     runs: Annotated[int, typer.Option(min=1, help="Sessions of every row and size.")] = 3,
@@ -172,6 +188,7 @@ def every(
     compare(evaldata, out, processes=processes, quick=quick)
     start(evaldata, out, processes=processes, quick=quick)
     planning(evaldata, out, processes=processes, quick=quick)
+    forecasts(evaldata, out, processes=processes, quick=quick)
     cost(out, quick=quick)
     # At the end, since they end with status 2 when a policy misses too often.
     coverage(out=out, processes=processes, quick=quick)

@@ -3,7 +3,7 @@
 import asyncio
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import timedelta
 from typing import Any
 
@@ -246,11 +246,11 @@ async def test_a_key_revoked_while_in_use_ends_within_the_time_it_is_remembered(
 
 
 async def test_a_database_older_than_keys_is_behind(
-    client: AsyncClient, emptying: psycopg.Connection
+    client: AsyncClient, alter: Callable[[str], Awaitable[object]]
 ) -> None:
-    emptying.execute("ALTER TABLE keys RENAME TO no_keys")
+    await alter("ALTER TABLE keys RENAME TO no_keys")
     try:
         answer = await client.get("/v1/pools")
     finally:
-        emptying.execute("ALTER TABLE no_keys RENAME TO keys")
+        await alter("ALTER TABLE no_keys RENAME TO keys")
     assert (answer.status_code, answer.json()["code"]) == (503, "schema_behind")

@@ -2,10 +2,9 @@ import asyncio
 import html
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 
 import httpx
-import psycopg
 import pytest
 from fastapi import FastAPI
 from starlette.types import Receive, Scope, Send
@@ -218,18 +217,18 @@ async def test_an_error_of_ours_tells_nothing_of_the_inside(app: FastAPI) -> Non
 
 
 async def test_what_fails_on_a_schema_of_another_version_is_refused_as_that(
-    client: httpx.AsyncClient, emptying: psycopg.Connection
+    client: httpx.AsyncClient, alter: Callable[[str], Awaitable[object]]
 ) -> None:
     pool = {"name": "p", "loss": {"kind": "zero_one"}}
-    emptying.execute("UPDATE alembic_version SET version_num = 'another'")
-    emptying.execute("ALTER TABLE pools RENAME COLUMN name TO label")
+    await alter("ALTER TABLE pools RENAME COLUMN name TO label")
     try:
+        await alter("UPDATE alembic_version SET version_num = 'another'")
         answer = await client.post("/v1/pools", json=pool)
         assert (answer.status_code, answer.json()["code"]) == (503, "schema_behind")
         assert (await client.get("/readyz")).json()["code"] == "schema_behind"
     finally:
-        emptying.execute("ALTER TABLE pools RENAME COLUMN label TO name")
-        emptying.execute(f"UPDATE alembic_version SET version_num = '{head()}'".encode())
+        await alter(f"UPDATE alembic_version SET version_num = '{head()}'")
+        await alter("ALTER TABLE pools RENAME COLUMN label TO name")
     assert (await client.post("/v1/pools", json=pool)).status_code == 201
 
 

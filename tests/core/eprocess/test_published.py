@@ -60,6 +60,21 @@ def test_one_rounds_wealth_is_that_of_the_formula_at_the_edges_of_the_cell() -> 
         assert found._below[at] == pytest.approx(math.log(below))
 
 
+def test_what_is_missing_is_what_would_reject_a_cell_by_one_side_alone() -> None:
+    found = wealth()
+    whole = math.log(2.0 / 0.05)
+    assert found.missing(0.25, 0.75) == pytest.approx((whole, whole))
+    play(found, [0.9, 0.8, 0.9])
+    above, below = found.missing(0.25, 0.75)
+    assert above == pytest.approx(whole - found._above[2])
+    assert below == pytest.approx(whole - found._below[7])
+    assert above < whole < below
+    play(found, [0.9] * 30, start=4)
+    assert found.hull is not None
+    assert found.missing(found.hull.lower, 1.1)[0] > 0.0
+    assert found.missing(1.1, -0.1) == (0.0, 0.0)
+
+
 def test_the_hull_only_narrows() -> None:
     found, hulls = wealth(0.01), []
     chance = np.random.default_rng(2)

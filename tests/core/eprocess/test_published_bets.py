@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from celeus.core.eprocess.published_bets import (
     Bet,
     CommonVariance,
+    Largest,
     OwnVariance,
+    expected_growth,
     fraction_above,
     fraction_below,
 )
@@ -71,3 +73,27 @@ def test_no_stake_can_lose_everything(fraction: float, centre: float, c: float, 
     assert (1.0 + fraction_above(fraction, centres, c) * (x - centres) > 0.0).all()
     mirrored = 1.0 - centres
     assert (1.0 - fraction_below(fraction, mirrored, c) * (x - mirrored) > 0.0).all()
+
+
+@pytest.mark.parametrize("away", [0.05, 0.2])
+@pytest.mark.parametrize("risk", [0.1, 0.5])
+def test_the_growth_expected_is_that_of_losses_of_0_and_1(risk: float, away: float) -> None:
+    """Against both outcomes of a round, each with its probability, at the formula's fraction."""
+    rounds = np.array([20.0, 400.0])
+    variance = risk * (1.0 - risk)
+    sums = (variance + away * away) * rounds + 0.25
+    fraction = np.sqrt(2.0 * math.log(2.0 / ALPHA1) / (sums * np.log(rounds + 1.0)))
+    candidate = max(risk - away, 0.0)
+    fraction = fraction_above(fraction, np.full(2, candidate), 0.5)
+    won, lost = (np.log(1.0 + fraction * (loss - risk + away)) for loss in (1.0, 0.0))
+    one = np.ones(2)
+    mean, scattered = expected_growth(
+        risk * one,
+        variance * one,
+        away * one,
+        away * away + 0.25 / rounds,
+        rounds,
+        Largest(ALPHA1, 0.5),
+    )
+    assert mean == pytest.approx(risk * won + (1.0 - risk) * lost)
+    assert scattered == pytest.approx(fraction**2 * variance)

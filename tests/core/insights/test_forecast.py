@@ -107,7 +107,13 @@ def test_rounds_are_those_whose_information_adds_up(
 
 @pytest.mark.parametrize(
     ("policy", "target"),
-    [("sharp", "pool"), ("uniform", "pool"), ("sharp", "population"), ("celeus", "pool")],
+    [
+        ("sharp", "pool"),
+        ("uniform", "pool"),
+        ("sharp", "population"),
+        ("celeus", "pool"),
+        ("no_surrogate", "pool"),
+    ],
 )
 def test_most_sessions_lie_in_the_range_at_every_stage(policy: str, target: Target) -> None:
     """80 % are meant to; the pools are not those that the constants were fitted to."""

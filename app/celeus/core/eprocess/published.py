@@ -110,6 +110,21 @@ class Wealth:
         """Number of cells not rejected."""
         return int(self._lower.size)
 
+    def missing(self, lower: float, upper: float) -> tuple[float, float]:
+        """Log wealth+ that would reject the cell of ``lower`` by itself, less what is there.
+
+        Then the same of wealth- and the cell of ``upper``; 0 of cells that are out.
+        """
+        at = int(np.searchsorted(self._upper, lower))
+        above = self._need(self._theta, self._above, at) if at < self.cells else 0.0
+        at = int(np.searchsorted(self._lower, upper, side="right")) - 1
+        return above, self._need(1.0 - self._theta, self._below, at) if at >= 0 else 0.0
+
+    def _need(self, share: float, wealth: Floats, at: int) -> float:
+        if share <= 0.0:
+            return math.inf
+        return max(-math.log(self._level * share) - float(wealth[at]), 0.0)
+
     def bet(self, round_: int, plus: SideBet, minus: SideBet) -> None:
         """Bet on round ``round_`` with every cell and drop those that are rejected."""
         if not self._lower.size:

@@ -23,6 +23,8 @@ from celeus.core.history import History
 Floats = NDArray[np.float64]
 
 LEAST_VARIANCE = 1e-6
+LEAST_FACTOR = 0.02
+"""Least factor of a round that ``expected_growth`` reckons with."""
 
 
 class Bet(NamedTuple):
@@ -34,6 +36,13 @@ class Bet(NamedTuple):
     def centre(self, candidates: Floats) -> Floats:
         """Mean of the number bet on, for each candidate that might be true."""
         return np.asarray((candidates - self.offset) / self.scale)
+
+
+class Largest(NamedTuple):
+    """What sizes a fraction beside the past: the level, and the c of its cap."""
+
+    alpha1: float
+    c: float
 
 
 class Bettor(Protocol):
@@ -129,3 +138,21 @@ def fraction_below(fraction: Floats | float, centre: Floats, c: float) -> Floats
     most += c
     np.divide(1.0, most, out=most)
     return np.minimum(fraction, most, out=most)
+
+
+def expected_growth(  # noqa: PLR0913, PLR0917 -- a number, a candidate, and the rounds
+    mean: Floats, variance: Floats, away: Floats, prior: Floats, rounds: Floats, bet: Largest
+) -> tuple[Floats, Floats]:
+    """Mean and variance of what a round adds to log wealth+ at candidates ``away`` below the mean.
+
+    Arrays broadcast. The number bet on is taken to have two values, as 0-1 losses have, at a
+    distance that gives it its ``variance``; ``prior`` is what sig2 holds beside that.
+    """
+    other = 1.0 - mean
+    spread = np.sqrt(variance / (mean * other))
+    past = (variance + prior) * (rounds * np.log(rounds + 1.0))
+    fraction = np.sqrt(2.0 * math.log(2.0 / bet.alpha1) / past)
+    fraction = fraction_above(fraction, np.maximum(mean - away, 0.0), bet.c)
+    up = np.log(np.maximum(1.0 + fraction * (spread * other + away), LEAST_FACTOR))
+    down = np.log(np.maximum(1.0 + fraction * (away - spread * mean), LEAST_FACTOR))
+    return mean * up + other * down, fraction * fraction * variance

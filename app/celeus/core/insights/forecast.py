@@ -8,9 +8,10 @@ as A x^2 + B x with the share x of them that is still left (A the variance, B it
 
 and k follows from what is missing in closed form. Where a width is wanted, the stop comes near I*;
 where answers are, near what a z-test needs for the distance of the estimate from the threshold. A
-published policy has no goal: the labels it takes from an endless pool go by the variance of its
-signals and by their range. How far sessions depart from this was measured once, by simulation:
-the constants below are fitted to that (docs/method.md#22-forecasts).
+published policy has no goal: what is missing is log wealth at the two candidates between which the
+interval would be narrow enough, and a round brings what its bets may expect. How far sessions
+depart from this was measured once, by simulation: the constants below are fitted to that
+(docs/method.md#22-forecasts).
 
 A forecast is a convenience: nothing that is certified rests on it.
 """
@@ -21,24 +22,36 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from celeus.core.eprocess.base import Outlook
 from celeus.core.eprocess.moments import LEAST_RATIO, PRIOR_ROUNDS
 from celeus.core.eprocess.pool_target import LatticeSequence, half_width
 from celeus.core.eprocess.population_target import PairSequence
+from celeus.core.eprocess.published import CellSequence, Wealth
+from celeus.core.eprocess.published_bets import Largest, expected_growth
+from celeus.core.interval import Interval
 from celeus.core.plans.plan import Plan
+from celeus.core.plans.stopping import rounding
 from celeus.core.sessions.state import State
 
-TAIL = 1.28
-"""Normal quantile of 90 %: the ends of the range of a forecast."""
+SHARES = (0.1, 0.5, 0.9)
+TAILS = (-1.28, 0.0, 1.28)
+"""Shares of sessions that need fewer labels, and the normal quantiles of these."""
 PRIOR = 10.0
 """Rounds that the prediction of the variance counts for, beside what the signals scattered."""
-SPREAD = 2.6
-SPREAD_AFTER = 3.0
-"""Variance of the logarithm of the variance to come: SPREAD / (SPREAD_AFTER + rounds)."""
-LEAST_MISSING = 0.04
-"""Share of the goal that may still be missing when all of it is there."""
+SPREAD = 1.8
+SPREAD_AFTER = 1.3
+SPREAD_SKEW = 0.12
+MOST_SKEW = 2.0
+"""Variance of the logarithm of the variance to come; see ``_spread``."""
+ONE_SIDED = 0.3
+"""Where the end on one side is a fixed one, the goal is divided by this power of the distance."""
+
+Floats = NDArray[np.float64]
+Distances = tuple[float, float, float]
+
 LOOKED_BACK = 1000
 """Rounds whose signals tell the variance of a published policy."""
 
@@ -51,33 +64,56 @@ TOGETHER = 10
 """Of the pace: the latest labels it is measured over, the fewest, and how many in a row."""
 
 
-class Multiples(NamedTuple):
-    """At what multiple of its goal a session stops: 10 %, median and 90 % of sessions."""
+class Stops(NamedTuple):
+    """At what multiple of its goal a session stops: log-logistic, of this median and shape."""
 
-    low: float
     median: float
-    high: float
+    shape: float
+
+    def at(self, share: float, reached: float) -> float:
+        """Where ``share`` of those sessions stop that have not stopped at ``reached``."""
+        beyond = min(reached / self.median, 20.0) ** self.shape
+        odds = (1.0 + beyond) / (1.0 - share) - 1.0
+        return float(self.median * odds ** (1.0 / self.shape))
 
 
-POOL = Multiples(0.86, 0.99, 1.17)
-POPULATION = Multiples(0.9, 1.06, 1.4)
-ANSWER = Multiples(0.9, 1.6, 2.6)
-PUBLISHED = Multiples(0.75, 1.0, 1.35)
+POOL = Stops(1.06, 24.0)
+POPULATION = Stops(1.11, 22.0)
+ANSWER = Stops(1.4, 3.6)
+OFF = (0.48, 0.0, -0.77)
+OFF_SQUARED = 0.26
+"""Of the distance from a threshold: how many standard errors it may be off, and the square of that
+in the middle."""
 
 
-class Needs(NamedTuple):
-    """Labels a published policy takes from an endless pool: L (a x^b + c R/D).
+class Bets(NamedTuple):
+    """How published bets are foretold; the three numbers are for 10 %, 50 % and 90 %.
 
-    x is the variance of a signal over D^2, R its range and L = log(2/alpha) / log(40).
+    ``prior`` rounds of a fair coin count with those seen, ``half`` of them a mean of one half.
+    ``luck`` are standard deviations of log wealth, of which two open ends leave ``shared``;
+    ``spread`` over ``spread_after`` and the labels is the variance of the variance's logarithm. The
+    distance of a threshold may be ``off`` standard errors more, or ``off_less`` less, and
+    ``off_first`` over the labels.
     """
 
-    a: float
-    b: float
-    c: float
+    prior: float = 1.8
+    prior_rounds: float = 2.4
+    half: float = 0.3
+    mean_off: float = 0.6
+    spread: float = 2.1
+    spread_after: float = 1.5
+    luck: tuple[float, float, float] = (2.5, 0.4, -0.95)
+    shared: float = 0.3
+    off: float = 0.6
+    off_squared: float = 0.3
+    off_less: float = 0.5
+    off_first: float = 0.2
 
 
-WITH_SCORES = Needs(1.39, 1.385, 3.33)
-WITHOUT_SCORES = Needs(1.2, 1.6, 2.78)
+BETS = Bets()
+LUCK = np.array(2 * BETS.luck)[:, None]
+STEPS = np.linspace(0.0, 1.0, 25)
+"""Where the rounds to come are looked at, on a logarithmic scale."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +143,10 @@ class Range(NamedTuple):
     def later(self, other: "Range") -> "Range":
         """The labels until the second of two."""
         return Range(*map(max, self, other))
+
+    def middle(self, other: "Range") -> "Range":
+        """Half-way between the two."""
+        return Range(*((one + two) / 2.0 for one, two in zip(self, other, strict=True)))
 
 
 class Course(NamedTuple):
@@ -233,24 +273,38 @@ class _Here:
         """Labels until the interval is as narrow as asked for."""
         outlook = self.outlook
         if outlook is None:
-            half = half_width(self._plan, precision)
-            return self._published(half or 1.0)
+            return self._published_width(precision)
         population = self._plan.target == "population"
         half = precision / self._plan.scale.width / 2.0
         if not population:
             half = half_width(self._plan, precision) or half
         # The outlook is for the precision of the last bets, which may have been changed since
-        goal = outlook.goal * (outlook.half / half) ** 2
+        goal = outlook.goal * (outlook.half / half) ** 2 / self._one_sided(half) ** ONE_SIDED
         course = self._course(outlook, half)
-        deviation = math.sqrt(SPREAD / (SPREAD_AFTER + self._judged))
-        multiples = POPULATION if population else POOL
-        low, median, high = (one * goal - outlook.accrued for one in multiples)
-        high = max(high, LEAST_MISSING * max(goal, outlook.accrued))
+        deviation = self._spread(course.variance)
+        stops = POPULATION if population else POOL
         return Range(
-            course.rounds(low, math.exp(-TAIL * deviation)),
-            course.rounds(median),
-            course.rounds(high, math.exp(TAIL * deviation)),
+            *(
+                course.rounds(
+                    stops.at(share, outlook.accrued / goal) * goal - outlook.accrued,
+                    math.exp(tail * deviation),
+                )
+                for share, tail in zip(SHARES, TAILS, strict=True)
+            )
         )
+
+    def _one_sided(self, half: float) -> float:
+        """How far the end still open will be from the estimate, in halves, at most 2."""
+        scale, interval = self._plan.scale, self._state.interval
+        lower = (interval.lower - scale.lower) / scale.width - (self._estimate - half)
+        upper = (self._estimate + half) - (interval.upper - scale.lower) / scale.width
+        return min(1.0 + max(lower, upper, 0.0) / half, 2.0)
+
+    def _spread(self, variance: float) -> float:
+        """Deviation of the logarithm of the variance to come; larger where signals are skewed."""
+        skew = (self._above - self._below) ** 2 / max(variance, 1e-12)
+        own = SPREAD_SKEW * min(skew, MOST_SKEW * self._judged) / (self._judged + 1.0)
+        return math.sqrt(SPREAD / (SPREAD_AFTER + self._judged) + own)
 
     def to_answers(self) -> Range:
         """Labels until all that is asked has its answer."""
@@ -280,22 +334,20 @@ class _Here:
         away = abs(self._estimate - (threshold - scale.lower) / scale.width)
         outlook = self.outlook
         if outlook is None:
-            return self._published(max(away, 1e-6))
+            return self._published_end(threshold)
         course = self._course(outlook, away)
         deviation = 1.0 / math.sqrt(outlook.information + 4.0)
-        distances = (
-            away + 0.75 * TAIL * deviation,
-            math.sqrt(away * away + 0.3 * deviation * deviation),
-            away - 0.75 * TAIL * deviation,
-        )
+        distances = [away + off * deviation for off in OFF]
+        distances[1] = math.sqrt(away * away + OFF_SQUARED * deviation * deviation)
         quantile = float(ndtri(1.0 - self._plan.alpha1 / 2.0))
         labels = []
-        for distance, multiple in zip(distances, ANSWER, strict=True):
+        for distance, share in zip(distances, SHARES, strict=True):
             if distance <= 0.0:
                 labels.append(self._left)
                 continue
-            missing = multiple * (quantile / distance) ** 2 - outlook.information
-            labels.append(course.rounds(max(missing, LEAST_MISSING * outlook.information)))
+            goal = (quantile / distance) ** 2
+            stop = ANSWER.at(share, outlook.information / goal) * goal
+            labels.append(course.rounds(stop - outlook.information))
         return Range(*labels)
 
     def _course(self, outlook: Outlook, half: float) -> Course:
@@ -305,24 +357,143 @@ class _Here:
         variance = ratio * (self._point.variance or 0.0)
         return Course(self._left, variance, half / 3.0 * max(self._below, self._above))
 
-    def _published(self, half: float) -> Range:
-        """What remains of the labels that the policy takes from a pool of this size."""
-        plan, points = self._plan, self._state.points
-        stop = len(points)
+    @property
+    def _wealth(self) -> Wealth:
+        sequence = self._state.fold.confidence_sequence
+        if not isinstance(sequence, CellSequence):
+            raise TypeError(sequence)
+        return sequence.wealth
+
+    def _published_width(self, precision: float) -> Range:
+        """Until both candidates are out between which the interval is as narrow as asked for."""
+        plan, scale, estimate = self._plan, self._plan.scale, self._state.estimate
+        pool = self._state.fold.confidence_sequence.pool_interval
+        half = (half_width(plan, precision) or 1.0) * scale.width
+        lower, upper = estimate - half, estimate + half
+        if lower < pool.lower:
+            lower, upper = pool.lower, pool.lower + 2.0 * half
+        elif upper > pool.upper:
+            lower, upper = pool.upper - 2.0 * half, pool.upper
+        inner = Interval(max(lower, scale.lower), min(upper, scale.upper))
+        widened = plan.bound.widen(inner, plan.items, scale)
+        # What the scale cuts off need not be paid for
+        if (spare := precision - widened.width) > rounding(scale):
+            if widened.lower <= scale.lower:
+                upper += spare
+            elif widened.upper >= scale.upper:
+                lower -= spare
+        missing = self._wealth.missing(lower, upper)
+        slack = rounding(scale)
+        above = 0.0 if lower <= pool.lower + slack else missing[0]
+        below = 0.0 if upper >= pool.upper - slack else missing[1]
+        up, down = self._settled((estimate - lower) / scale.width, (upper - estimate) / scale.width)
+        luck = BETS.shared if above and below else 1.0
+        ends = self._until((above, below), ((up,) * 3, (down,) * 3), self._scatter, luck)
+        if not ends:
+            return Range(0.0, 0.0, 0.0)
+        return ends[0].middle(ends[-1])
+
+    def _published_end(self, threshold: float) -> Range:
+        """Until the candidates from the threshold on are out, on the side of it that is wrong."""
+        scale = self._plan.scale
+        ahead = (self._state.estimate - threshold) / scale.width
+        away, scatter = abs(ahead), self._scatter
+        variance = scatter / (self._judged + BETS.prior_rounds)
+        error = math.sqrt(variance / self._judged * self._left / self._plan.items)
+        middle = math.sqrt(away * away + BETS.off_squared * error * error)
+        nearest = away - BETS.off_less * error - BETS.off_first / self._judged
+        distances = away + BETS.off * error, middle, max(nearest, 0.0)
+        above, below = self._wealth.missing(threshold, threshold)
+        missing = (above, 0.0) if ahead > 0.0 else (0.0, below)
+        ends = self._until(missing, (distances, distances), scatter, 1.0)
+        return ends[0] if ends else Range(0.0, 0.0, 0.0)
+
+    @property
+    def _scatter(self) -> float:
+        """Sum of squares of signals about their mean, in a whole pool, and of the prior rounds."""
+        plan, stop = self._plan, len(self._state.points)
         first = max(stop - LOOKED_BACK, 0)
-        residual = points.residuals(first) / plan.scale.width
-        left = plan.drawable - np.arange(first, stop)
-        residual *= plan.items / left
-        count = residual.size
-        # One signal tells no variance: a fair coin's counts for two rounds
-        variance = (float(np.square(residual).sum()) + 0.5) / (count + 2.0)
-        spread = (self._below + self._above) * plan.items / left[-1]
-        needs = WITH_SCORES if plan.policy.uses_scores else WITHOUT_SCORES
-        level = math.log(2.0 / plan.alpha1) / math.log(40.0)
-        endless = level * (needs.a * (variance / half**2) ** needs.b + needs.c * spread / half)
-        deviation = math.sqrt(SPREAD / (SPREAD_AFTER + self._judged))
-        labels = []
-        for multiple, sign in zip(PUBLISHED, (-TAIL, 0.0, TAIL), strict=True):
-            wanted = multiple * math.exp(sign * deviation) * endless
-            labels.append(max(plan.drawable * wanted / (plan.drawable + wanted) - stop, 1.0))
-        return Range(*labels)
+        residual = self._state.points.residuals(first) / plan.scale.width
+        residual *= plan.items / (plan.drawable - np.arange(first, stop))
+        mean = float(residual.sum()) / residual.size
+        squares = float(residual @ residual) / residual.size - mean * mean
+        return squares * stop + BETS.prior / 4.0
+
+    def _settled(self, above: float, below: float) -> tuple[float, float]:
+        """The distances from an estimate that begins in the middle where nothing else is known."""
+        if self._plan.policy.uses_scores:
+            return above, below
+        width, half = self._below + self._above, (above + below) / 2.0
+        move = (0.5 * width - self._below) * BETS.half / (self._judged + BETS.half)
+        move *= self._plan.items / max(self._plan.drawable - len(self._state.points) + 1, 1)
+        if (move > 0.0 and below - move < half) or (move < 0.0 and above + move < half):
+            return half, half
+        return above + move, below - move
+
+    def _until(
+        self, missing: tuple[float, float], away: Sequence[Distances], scatter: float, luck: float
+    ) -> list[Range]:
+        """Labels until wealth+ and wealth- have what is ``missing``, at the distances ``away``.
+
+        One for every side that misses any.
+        ``luck`` is a factor of that of ``BETS``.
+        """
+        if not any(missing):
+            return []
+        plan, rounds = self._plan, len(self._state.points)
+        spread, drawable = self._below + self._above, float(plan.drawable)
+        scale = spread * plan.items / (drawable - rounds + 1.0)
+        first = math.log(rounds + 0.5)
+        edges = np.exp(first + (math.log(drawable + 0.5) - first) * STEPS)
+        step = edges[1:] - edges[:-1]
+        middle = edges[:-1] + step / 2.0
+        signals = self._signals(self._below / max(spread, 1e-12), scatter / scale**2)
+        open_ = [side for side, need in enumerate(missing) if need > 0.0]
+        rows = [
+            (1.0 - mean if side else mean, variance, far / scale)
+            for side in open_
+            for (mean, variance), far in zip(signals, away[side], strict=True)
+        ]
+        mean, variance, distance = np.array(rows).T[:, :, None]
+        prior = 0.25 / middle
+        if plan.policy.fraction == "own":
+            prior = prior + distance * distance
+        bettor = Largest(plan.alpha1, plan.policy.c)
+        away_now = distance * (drawable / (drawable + 0.25 - middle))
+        brought, scattered = expected_growth(mean, variance, away_now, prior, middle, bettor)
+        wealth = np.cumsum(brought * step, axis=1)
+        wealth += luck * LUCK[: len(rows)] * np.sqrt(np.cumsum(scattered * step, axis=1))
+        needed = [missing[side] for side in open_ for _ in SHARES]
+        labels = _reached(wealth, needed, edges)
+        return [Range(*labels[at : at + 3]) for at in range(0, len(labels), 3)]
+
+    def _signals(self, place: float, scatter: float) -> list[tuple[float, float]]:
+        """Mean and variance of signals in their range: low, middle and high."""
+        judged = self._judged
+        if not self._plan.policy.uses_scores:
+            place = (place * judged + 0.5 * BETS.half) / (judged + BETS.half)
+        mean = min(max(place, 1e-3), 1.0 - 1e-3)
+        variance = scatter / (judged + BETS.prior_rounds)
+        share = min(max(variance, 1e-6) / (mean * (1.0 - mean)), 1.0)
+        error = math.sqrt(share * mean * (1.0 - mean) / (judged + BETS.half)) * BETS.mean_off
+        deviation = math.sqrt(BETS.spread / (BETS.spread_after + judged))
+        low, high = sorted(
+            (0.5, 0.125 / (judged + 3.0) if mean < 0.5 else 1.0 - 0.125 / (judged + 3.0))
+        )
+        found = []
+        for tail in TAILS:
+            own = min(max(mean + math.copysign(error, 0.5 - mean) * tail, low), high)
+            found.append((own, min(share * math.exp(tail * deviation), 1.0) * own * (1.0 - own)))
+        return found
+
+
+def _reached(wealth: Floats, needed: list[float], edges: Floats) -> list[float]:
+    """Rounds until each row has what it needs, a value at every upper edge; all if it never has."""
+    places = (wealth >= np.array(needed)[:, None]).argmax(axis=1).tolist()
+    times, found = edges.tolist(), []
+    for row, at, need in zip(wealth.tolist(), places, needed, strict=True):
+        before = row[at - 1] if at else 0.0
+        part = min(max((need - before) / max(row[at] - before, 1e-12), 0.0), 1.0)
+        upper = times[at] + part * (times[at + 1] - times[at])
+        found.append((times[-1] if row[at] < need else upper) - times[0])
+    return found
